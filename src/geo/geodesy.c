@@ -18,17 +18,20 @@ void sdm_geodetic_to_ecef(double lon_deg, double lat_deg, double h_m, double xyz
     xyz_m[2] = (n * (1.0 - E2) + h_m) * s;
 }
 
-/* Sine and cosine of the geodetic latitude, and the height: Bowring's formula on the reduced latitude,
- * twice, which is exact to rounding from the Earth's core outwards to any orbit; no trouble at the poles. */
-static void latitude(double p, double z, double *sin_lat, double *cos_lat, double *h_m)
+/* Sine and cosine of the geodetic latitude, and the height: Bowring's formula on the reduced latitude.  Twice it is exact to
+ * rounding from the Earth's core outwards to any orbit; once, the height still is, since an error of the latitude enters it
+ * squared, and the latitude to 1e-12 rad within 30 km of the ellipsoid.  No trouble at the poles. */
+static inline void latitude(double p, double z, int times, double *sin_lat, double *cos_lat, double *h_m)
 {
     double s = A * z, c = B * p; /* reduced latitude of the first guess */
     double k = 1.0 / sqrt(s * s + c * c);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0;;) {
         s *= k, c *= k;
         const double y = z + E2 / (1.0 - E2) * B * s * s * s, x = p - E2 * A * c * c * c;
         k = 1.0 / sqrt(x * x + y * y);
         *sin_lat = y * k, *cos_lat = x * k;
+        if (++i == times)
+            break;
         s = *sin_lat * (1.0 - SDM_WGS84_F), c = *cos_lat;
         k = 1.0 / sqrt(s * s + c * c);
     }
@@ -38,14 +41,14 @@ static void latitude(double p, double z, double *sin_lat, double *cos_lat, doubl
 double sdm_ecef_height(const double xyz_m[3])
 {
     double s, c, h_m;
-    latitude(sqrt(xyz_m[0] * xyz_m[0] + xyz_m[1] * xyz_m[1]), xyz_m[2], &s, &c, &h_m);
+    latitude(sqrt(xyz_m[0] * xyz_m[0] + xyz_m[1] * xyz_m[1]), xyz_m[2], 1, &s, &c, &h_m);
     return h_m;
 }
 
 void sdm_ecef_to_geodetic(const double xyz_m[3], double *lon_deg, double *lat_deg, double *h_m)
 {
     double s, c;
-    latitude(sqrt(xyz_m[0] * xyz_m[0] + xyz_m[1] * xyz_m[1]), xyz_m[2], &s, &c, h_m);
+    latitude(sqrt(xyz_m[0] * xyz_m[0] + xyz_m[1] * xyz_m[1]), xyz_m[2], 2, &s, &c, h_m);
     *lat_deg = atan2(s, c) / SDM_DEG;
     *lon_deg = atan2(xyz_m[1], xyz_m[0]) / SDM_DEG;
 }
@@ -66,7 +69,7 @@ bool sdm_intersect_height(const double origin_m[3], const double dir[3], double 
         const double x = origin_m[0] + s * dir[0], y = origin_m[1] + s * dir[1], z = origin_m[2] + s * dir[2];
         const double p = sqrt(x * x + y * y);
         double sin_lat, cos_lat, h;
-        latitude(p, z, &sin_lat, &cos_lat, &h);
+        latitude(p, z, 1, &sin_lat, &cos_lat, &h);
         const double left = h - h_m;
         if (fabs(left) < 1e-6) {
             ground[0] = atan2(y, x) / SDM_DEG;

@@ -1,42 +1,70 @@
-/* Pixels of 8 bits -> a PNG image in memory, by GDAL's driver. */
+/* Pixels of 8 bits -> a PNG image in memory: one filter for all rows, one deflated stream (ISO/IEC 15948). */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/png.h"
-#include "geo/gdal_errors.h"
 
-#include <cpl_string.h>
-#include <cpl_vsi.h>
-#include <gdal.h>
+#include <libdeflate.h>
+#include <string.h>
 
-SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands,
-                         SdmPng *out)
+enum { LEVEL = 1, SUB = 1, CHUNK = 12 /* bytes of a chunk beside its data: length, type, check sum */ };
+
+static unsigned char *put_number(unsigned char *at, uint32_t value)
 {
-    static const char *const options[] = {"ZLEVEL=1", NULL};
-    SdmGdalErrors errors;
-    char name[64];
-    snprintf(name, sizeof name, "/vsimem/stereodem_png_%p.png", (void *)out);
-    sdm_gdal_errors_begin(&errors);
-    GDALDatasetH png = NULL;
-    GDALDatasetH memory = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, bands, GDT_Byte, NULL);
-    if (memory &&
-        GDALDatasetRasterIOEx(memory, GF_Write, 0, 0, width, height, (void *)(uintptr_t)pixels, width, height,
-                              GDT_Byte, bands, NULL, bands, (GSpacing)bands * width, 1, NULL) == CE_None)
-        png = GDALCreateCopy(GDALGetDriverByName("PNG"), name, memory, FALSE, (char **)(uintptr_t)options,
-                             NULL, NULL);
-    GDALClose(png);
-    GDALClose(memory);
-    sdm_gdal_errors_end(&errors);
-    vsi_l_offset size = 0;
-    unsigned char *const data = png ? VSIGetMemFileBuffer(name, &size, TRUE) : NULL;
-    VSIUnlink(name);
-    *out = (SdmPng){.data = data, .size = (size_t)size, .width = width, .height = height};
-    if (!data || errors.failed)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "GDAL's PNG driver cannot encode the picture: %s",
-                        errors.text);
-    return SDM_OK;
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(value >> (24 - 8 * i));
+    return at + 4;
+}
+
+/* Length, type and check sum around the data, which is there already unless `data` is given; the byte after the chunk. */
+static unsigned char *put_chunk(unsigned char *at, const char *type, const void *data, size_t size)
+{
+    (void)put_number(at, (uint32_t)size);
+    memcpy(at + 4, type, 4);
+    if (data)
+        memcpy(at + 8, data, size);
+    return put_number(at + 8 + size, libdeflate_crc32(0, at + 4, size + 4));
+}
+
+/* Differences to the pixel on the left, which shaded relief and maps compress well by; each row begins with the filter. */
+static void filter_row(const unsigned char *row, size_t width, size_t bands, unsigned char *out)
+{
+    const size_t n = width * bands;
+    out[0] = SUB;
+    memcpy(out + 1, row, bands);
+    for (size_t i = bands; i < n; i++)
+        out[1 + i] = (unsigned char)(row[i] - row[i - bands]);
+}
+
+SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands, SdmPng *out)
+{
+    static const unsigned char signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, colours[] = {0, 0, 0, 2, 6};
+    SdmStatus st = SDM_OK;
+    const size_t row = (size_t)width * (size_t)bands, raw = (row + 1) * (size_t)height,
+                 most = libdeflate_zlib_compress_bound(NULL, raw);
+    unsigned char *filtered = NULL, header[13] = {0};
+    struct libdeflate_compressor *const c = libdeflate_alloc_compressor(LEVEL);
+    *out = (SdmPng){.width = width, .height = height};
+    TRY(sdm_alloc_raw(ctx, &filtered, raw, 1, "rows of a picture"));
+    TRY(sdm_alloc_raw(ctx, &out->data, sizeof signature + 3 * CHUNK + sizeof header + most, 1, "a picture"));
+    if (!c)
+        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "no memory to compress a picture of %d x %d pixels", width, height));
+    for (int y = 0; y < height; y++)
+        filter_row(pixels + (size_t)y * row, (size_t)width, (size_t)bands, filtered + (size_t)y * (row + 1));
+    (void)put_number(put_number(header, (uint32_t)width), (uint32_t)height);
+    header[8] = 8; /* bits a sample */
+    header[9] = colours[bands];
+    memcpy(out->data, signature, sizeof signature);
+    unsigned char *at = put_chunk(out->data + sizeof signature, "IHDR", header, sizeof header);
+    at = put_chunk(at, "IDAT", NULL, libdeflate_zlib_compress(c, filtered, raw, at + 8, most));
+    at = put_chunk(at, "IEND", NULL, 0);
+    out->size = (size_t)(at - out->data);
+done:
+    libdeflate_free_compressor(c);
+    sdm_free(&filtered);
+    return st;
 }
 
 void sdm_png_close(SdmPng *png)
 {
-    VSIFree(png->data);
+    sdm_free(&png->data);
     *png = (SdmPng){0};
 }

@@ -47,14 +47,18 @@ static void to_local(const Local *l, const double ground[3], double *x, double *
     *y = dot(p, l->north);
 }
 
-/* The point of geodetic height h above (x, y) of the plane. */
+/* The point of geodetic height h above (x, y) of the plane.  A step leaves 1 - cos of the angle between the verticals there and
+ * at the origin of what it corrects: 1e-5 of it 30 km away, so that two or three reach the rounding of coordinates (1e-9 m). */
 static void from_local(const Local *l, double x, double y, double h, double ground[3])
 {
     double z = h - (x * x + y * y) / (2.0 * 6371000.0), p[3];
     for (int i = 0; i < 6; i++) {
         for (int k = 0; k < 3; k++)
             p[k] = l->origin[k] + x * l->east[k] + y * l->north[k] + z * l->up[k];
-        z += h - sdm_ecef_height(p);
+        const double step = h - sdm_ecef_height(p);
+        z += step;
+        if (fabs(step) < 1e-8)
+            break;
     }
     sdm_ecef_to_geodetic(p, &ground[0], &ground[1], &ground[2]);
 }

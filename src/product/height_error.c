@@ -83,6 +83,7 @@ typedef struct Strip {
     int y0, n;
     float *height, *ortho; /* NaN for none, with FAR_LAG more on all four sides */
     uint16_t *mask, *score;
+    Node *node; /* of the blocks' middles, at a row's height between them */
 } Strip;
 
 /* ---- rows ---- */
@@ -341,10 +342,16 @@ done:
     return st;
 }
 
+/* v within low..high, low for NaN.  (The C library's fminf and fmaxf are calls.) */
+static inline float within(float v, float low, float high)
+{
+    return v > low ? (v < high ? v : high) : low;
+}
+
 /* Block before a cell, and the cell's share of the way to the next one's middle. */
 static int block_before(int cell, int count, float *share)
 {
-    const float at = fminf(fmaxf(((float)cell + 0.5f) / (float)SIDE - 0.5f, 0.0f), (float)(count - 1));
+    const float at = within(((float)cell + 0.5f) / (float)SIDE - 0.5f, 0.0f, (float)(count - 1));
     const int first = (int)at < count - 1 ? (int)at : count > 1 ? count - 2 : 0;
     *share = at - (float)first;
     return first;
@@ -359,9 +366,9 @@ static Node between(Node a, Node b, float share)
 /* Error of a cell: the block's, changed by the cell's own slope. */
 static float cell_error(Node at, float steep, bool filled)
 {
-    const float own = steep == steep ? fminf(sqrtf(steep), (float)STEEPEST) : at.slope, z = own - at.slope;
+    const float own = steep == steep ? within(sqrtf(steep), 0.0f, (float)STEEPEST) : at.slope, z = own - at.slope;
     const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
-                e = fminf(fmaxf(more, -0.7f), 0.7f);
+                e = within(more, -0.7f, 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
     return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : matched;
 }
@@ -373,18 +380,18 @@ static void write_row(const Work *w, Strip *s, int row)
     const int j = block_before(s->y0 + row, w->high, &down);
     const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
                *const lower = w->high > 1 ? upper + w->wide : upper;
+    for (int i = 0; i < w->wide; i++)
+        s->node[i] = between(upper[i], lower[i], down);
     const float *const h = s->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
     const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
     const float per_step = (float)(1.0 / w->in->step_m);
     for (int x = 0; x < w->cols; x++) {
         const size_t at = (size_t)row * (size_t)w->cols + (size_t)x;
         const int i = block_before(x, w->wide, &right), next = w->wide > 1 ? i + 1 : i;
-        const Node left = between(upper[i], lower[i], down),
-                   node = between(left, between(upper[next], lower[next], down), right);
+        const Node node = between(s->node[i], s->node[next], right);
         const bool filled = (s->mask[at] & SDM_QA_FILLED) != 0;
         const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
-        const float most = fminf(steps, (float)(NODATA - 1));
-        s->score[at] = s->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
+        s->score[at] = s->mask[at] & SDM_QA_VALID ? (uint16_t)(within(steps, 0.0f, (float)(NODATA - 1)) + 0.5f) : NODATA;
     }
 }
 
@@ -424,6 +431,7 @@ static SdmStatus open_strips(Work *w)
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].ortho, wider, sizeof(float), "rows of the orthoimage"));
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].mask, strip, sizeof(uint16_t), "rows of the mask"));
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
+        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node), "errors of blocks of cells"));
     }
 done:
     return st;
@@ -436,6 +444,7 @@ static void free_strips(Work *w)
         sdm_free(&w->strip[i].ortho);
         sdm_free(&w->strip[i].mask);
         sdm_free(&w->strip[i].score);
+        sdm_free(&w->strip[i].node);
     }
     sdm_free(&w->strip);
 }

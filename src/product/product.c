@@ -2,6 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/product.h"
+#include "core/vector_loops.h"
 #include "geo/gdal_errors.h"
 #include "geo/geodesy.h"
 #include "geo/geoid.h"
@@ -27,6 +28,7 @@ struct SdmProduct {
     char **metadata;             /* of every raster; CSLDestroy */
     SdmUndulation undulation;    /* of the DEM's vertical datum */
     SdmDemStats stats;
+    uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
     double metres_step; /* unit of the QA raster's bands in metres */
     double error_m;     /* median of the predicted errors; NaN: none */
     SdmPng relief, page_relief, coverage, change_map;
@@ -180,6 +182,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->request.grid = &p->grid;
     p->request.id = p->request.kind = p->request.time_utc = NULL;
     p->metres_step = sdm_qa_step_m(&p->grid);
+    for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
+        p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
     TRY(name_files(ctx, request->options->output, &p->files));
@@ -241,42 +245,70 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     }
 }
 
-/* A QA band of a row of n cells -> qa, every `bands`-th of it.  height_m: as written. */
-static void convert_band(SdmQaBandKind kind, const SdmBlock *b, int64_t first, const float *height_m,
-                         float per_metre, uint16_t *qa, int bands)
+enum { CHUNK = 256 }; /* cells of a row whose bands are made one after the other before they are laid side by side */
+
+/* value in steps; nodata where there is no height. */
+SDM_VECTOR_LOOPS static void convert_values(const float *restrict value, const float *restrict height_m, int n, float inverse,
+                                            uint16_t *restrict out)
 {
-    const float *const value = kind == SDM_BAND_SCORE || kind == SDM_BAND_ERROR ? b->score
-                               : kind == SDM_BAND_RAY_ERROR ? b->ray_error_m
-                                                            : b->spread_m;
-    const float inverse = kind == SDM_BAND_SCORE   ? (float)(1.0 / SDM_SCORE_STEP)
-                          : kind == SDM_BAND_ERROR ? (float)SDM_ERROR_SCORES
-                                                   : per_metre;
-    for (int64_t c = 0; c < b->w; c++, qa += bands) {
-        const int64_t i = first + c;
-        if (kind == SDM_BAND_MASK)
-            *qa = b->mask[i];
-        else if (kind == SDM_BAND_REASON)
-            *qa = (uint16_t)sdm_qa_reason(b->mask[i]);
-        else if (kind == SDM_BAND_PAIRS)
-            *qa = b->pairs[i];
-        else if (kind == SDM_BAND_COUNT)
-            *qa = b->count[i] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[i];
-        else
-            *qa = height_m[c] == SDM_NODATA ? SDM_QA_NODATA : to_steps(value[i], inverse);
+    for (int c = 0; c < n; c++)
+        out[c] = height_m[c] == SDM_NODATA ? SDM_QA_NODATA : to_steps(value[c], inverse);
+}
+
+/* A QA band of n cells of a row, from cell `first` of the block on.  height_m: theirs, as written. */
+static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock *b, int64_t first, int n, const float *height_m,
+                         uint16_t *out)
+{
+    switch (kind) {
+    case SDM_BAND_MASK:
+        memcpy(out, b->mask + first, (size_t)n * sizeof *out);
+        return;
+    case SDM_BAND_PAIRS:
+        memcpy(out, b->pairs + first, (size_t)n * sizeof *out);
+        return;
+    case SDM_BAND_REASON:
+        for (int c = 0; c < n; c++)
+            out[c] = p->reason[b->mask[first + c] % (1U << SDM_QA_BITS)];
+        return;
+    case SDM_BAND_COUNT:
+        for (int c = 0; c < n; c++)
+            out[c] = b->count[first + c] == SDM_QA_NODATA ? SDM_QA_NODATA - 1 : b->count[first + c];
+        return;
+    case SDM_BAND_SCORE:
+        convert_values(b->score + first, height_m, n, (float)(1.0 / SDM_SCORE_STEP), out);
+        return;
+    case SDM_BAND_ERROR:
+        convert_values(b->score + first, height_m, n, (float)SDM_ERROR_SCORES, out);
+        return;
+    case SDM_BAND_RAY_ERROR:
+    case SDM_BAND_SPREAD:
+        convert_values((kind == SDM_BAND_SPREAD ? b->spread_m : b->ray_error_m) + first, height_m, n, (float)(1.0 / p->metres_step),
+                       out);
     }
+}
+
+/* All QA bands of n cells of a row, at most CHUNK, side by side. */
+static void convert_qa(const SdmProduct *p, const SdmBlock *b, int64_t first, int n, const float *height_m, uint16_t *qa)
+{
+    const SdmQaLayout *const layout = p->request.qa;
+    uint16_t band[SDM_QA_BANDS][CHUNK];
+    for (int k = 0; k < layout->bands; k++)
+        convert_band(p, layout->band[k].kind, b, first, n, height_m, band[k]);
+    for (int c = 0; c < n; c++)
+        for (int k = 0; k < layout->bands; k++)
+            *qa++ = band[k][c];
 }
 
 /* Row `row` of the block into row r of the strip. */
 static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
-    const SdmQaLayout *const layout = p->request.qa;
     const int64_t first = row * b->w, at = r * s->pitch;
     convert_heights(p, b, row, r, s);
     for (int64_t c = 0; s->ortho && c < b->w; c++)
         s->ortho[at + c] = isnan(b->ortho[first + c]) ? SDM_NODATA : b->ortho[first + c];
-    for (int k = 0; k < layout->bands; k++)
-        convert_band(layout->band[k].kind, b, first, s->height_m + at, (float)(1.0 / p->metres_step),
-                     s->qa + at * layout->bands + k, layout->bands);
+    for (int64_t c = 0; c < b->w; c += CHUNK)
+        convert_qa(p, b, first + c, (int)(b->w - c < CHUNK ? b->w - c : CHUNK), s->height_m + at + c,
+                   s->qa + (at + c) * p->request.qa->bands);
 }
 
 static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,

@@ -61,6 +61,28 @@ static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *
                 widen(&out->shape, j, from[i] - 1, to[i] + 1);
 }
 
+/* Where the pixels of the coarse surface may lie on the grid, and the cells of a block with what gridding reaches around them. */
+typedef struct Reachable {
+    const SdmLattice *lattice;
+    const SdmGrid *grid;
+    const SdmSurface *surface;
+    double update_m; /* heights may change by it */
+    double col0, col1, row0, row1;
+} Reachable;
+
+static bool reaches(const Reachable *r, int i, int j)
+{
+    const SdmSurface *const s = r->surface;
+    const double size = (double)((int64_t)1 << s->win.level), u = ((double)i + 0.5) * size - 0.5, v = ((double)j + 0.5) * size - 0.5,
+                 h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
+    double lo[2], hi[2];
+    sdm_lattice_ground(r->lattice, u, v, h - r->update_m, lo);
+    sdm_lattice_ground(r->lattice, u, v, h + r->update_m, hi);
+    const double x0 = (fmin(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing, x1 = (fmax(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing;
+    const double y0 = (r->grid->y0 - fmax(lo[1], hi[1])) / r->grid->spacing, y1 = (r->grid->y0 - fmin(lo[1], hi[1])) / r->grid->spacing;
+    return !(x1 < r->col0 || x0 > r->col1 || y1 < r->row0 || y0 > r->row1);
+}
+
 /* The coarse pixels whose ground can lie in the block, with a margin. */
 static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
                              Needed *out)
@@ -90,26 +112,19 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
     TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    const double x0 = (double)(b->col0 - SDM_GRID_REACH), x1 = (double)(b->col0 + b->w + SDM_GRID_REACH);
-    const double y0 = (double)(b->row0 - SDM_GRID_REACH), y1 = (double)(b->row0 + b->h + SDM_GRID_REACH);
-#pragma omp parallel for num_threads(sdm_threads(ctx))
-    for (int j = 0; j < s->win.h; j++)
-        for (int i = 0; i < s->win.w; i++) {
-            const double u = ((double)i + 0.5) * (double)size - 0.5,
-                         v = ((double)j + 0.5) * (double)size - 0.5;
-            const double h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
-            double lo[2], hi[2];
-            sdm_lattice_ground(&lat, u, v, h - p->max_update_m, lo);
-            sdm_lattice_ground(&lat, u, v, h + p->max_update_m, hi);
-            const double cx0 = (fmin(lo[0], hi[0]) - grid->x0) / grid->spacing,
-                         cx1 = (fmax(lo[0], hi[0]) - grid->x0) / grid->spacing;
-            const double cy0 = (grid->y0 - fmax(lo[1], hi[1])) / grid->spacing,
-                         cy1 = (grid->y0 - fmin(lo[1], hi[1])) / grid->spacing;
-            if (cx1 < x0 || cx0 > x1 || cy1 < y0 || cy0 > y1)
-                continue;
-            from[j] = to[j] > from[j] ? from[j] : i;
-            to[j] = i + 1;
-        }
+    const Reachable reach = {.lattice = &lat, .grid = grid, .surface = s, .update_m = p->max_update_m,
+                             .col0 = (double)(b->col0 - SDM_GRID_REACH), .col1 = (double)(b->col0 + b->w + SDM_GRID_REACH),
+                             .row0 = (double)(b->row0 - SDM_GRID_REACH), .row1 = (double)(b->row0 + b->h + SDM_GRID_REACH)};
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 16)
+    for (int j = 0; j < s->win.h; j++) { /* from both ends, so that the inside of a large block costs nothing */
+        int first = 0, end = s->win.w;
+        while (first < end && !reaches(&reach, first, j))
+            first++;
+        while (end > first && !reaches(&reach, end - 1, j))
+            end--;
+        from[j] = first < end ? first : 0;
+        to[j] = first < end ? end : 0;
+    }
     set_window(s, from, to, out);
 done:
     sdm_free(&from);
