@@ -302,14 +302,20 @@ SDM_VECTOR_LOOPS static void bend_row(const float *restrict up, const float *res
         bend[x] = lambda[x] * (((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x]);
 }
 
-static void bend_plate(const Plate *p, const float *x)
+static void flatten_rim(const Plate *p)
 {
-    if (p->w == 0 || p->h == 0)
+    if (p->w == 0 || p->h == 0) /* the half grid of a single column or row */
         return;
     memset(p->bend, 0, (size_t)p->w * sizeof *p->bend);
     memset(p->bend + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->bend);
-    for (int y = 1; y < p->h - 1; y++) {
-        const size_t i = (size_t)y * p->pitch;
+}
+
+/* The rows of bend that row y is the first to need, y going from 1 to h - 2: when row y is changed afterwards, all that depend on
+ * its former x are there. */
+static void bend_ahead(const Plate *p, const float *x, int y)
+{
+    for (int k = y == 1 ? 1 : y + 1; k <= y + 1 && k < p->h - 1; k++) {
+        const size_t i = (size_t)k * p->pitch;
         bend_row(x + i - p->pitch, x + i, x + i + p->pitch, p->lambda + i, p->w, p->bend + i);
     }
 }
@@ -335,6 +341,7 @@ SDM_VECTOR_LOOPS static void step_row(const PlateRow *row, SdmLsStep k)
     const float *restrict const up = row->up, *restrict const mid = row->mid, *restrict const low = row->low,
                 *restrict const rhs = row->rhs, *restrict const weight = row->weight, *restrict const inverse = row->inverse;
     float *restrict const step = row->step, *restrict const x = row->x;
+#pragma omp simd /* the compiler does not see by itself that pointers out of a struct do not overlap */
     for (int i = 1; i < row->w - 1; i++) {
         const float residual = (rhs[i] - weight[i] * x[i]) - (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]);
         step[i] = k.keep * step[i] + k.move * (residual * inverse[i]);
@@ -380,16 +387,16 @@ static void solve(const Plate *p, int steps)
 {
     SdmLsStep step[SDM_LS_HALF_STEPS];
     sdm_ls_steps(steps, step);
-    for (int k = 0; k < steps; k++) {
-        bend_plate(p, p->x);
+    flatten_rim(p);
+    for (int k = 0; k < steps; k++)
         for (int y = 1; y < p->h - 1; y++) {
+            bend_ahead(p, p->x, y);
             const size_t i = (size_t)y * p->pitch;
             const PlateRow row = {.up = p->bend + i - p->pitch, .mid = p->bend + i, .low = p->bend + i + p->pitch,
                                   .rhs = p->rhs + i, .weight = p->weight + i, .inverse = p->inverse + i,
                                   .step = p->step + i, .x = p->x + i, .w = p->w};
             step_row(&row, step[k]);
         }
-    }
 }
 
 /* Sums of 2 x 2. */
@@ -426,11 +433,12 @@ SDM_VECTOR_LOOPS static void miss_row(const float *restrict rhs, const float *re
 
 static void correct_coarsely(const Plate *p, const Plate *half, float *residual)
 {
-    bend_plate(p, p->x);
+    flatten_rim(p);
     memset(residual, 0, (size_t)p->w * sizeof *residual);
     memset(residual + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *residual);
     for (int y = 1; y < p->h - 1; y++) {
         const size_t i = (size_t)y * p->pitch;
+        bend_ahead(p, p->x, y);
         miss_row(p->rhs + i, p->weight + i, p->x + i, p->w, residual + i);
         subtract_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, residual + i);
     }
@@ -493,9 +501,10 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     halve(p->weight, p->pitch, 1.0f, half, half->weight);
     halve(p->lambda, p->pitch, 1.0f / 16.0f, half, half->lambda); /* K over 2 px is 4 times as large, for a quarter of the pixels */
     bound_plate(half);
-    bend_plate(p, height);
+    flatten_rim(p);
     for (int y = 1; y < p->h - 1; y++) {
         const size_t i = (size_t)y * p->pitch;
+        bend_ahead(p, height, y);
         subtract_row(p->bend + i - p->pitch, p->bend + i, p->bend + i + p->pitch, p->w, p->rhs + i);
     }
     for (int c = 0; c < SDM_LS_CYCLES; c++) {
