@@ -62,30 +62,65 @@ static void blur_rows(const Work *w, int y0, int y1, float *blurred)
     }
 }
 
+/* A row of pixels that begins where a block does; inner: those that have a neighbour on either side. */
+typedef struct BlockRow {
+    const int16_t *left, *right;
+    const uint16_t *flags;
+    const float *up, *mid, *low; /* blurred heights */
+    int n, inner_from, inner_to;
+} BlockRow;
+
+/* Sums by columns of a block, whose pixels do not overflow 32 bits. */
+typedef struct Columns {
+    int32_t count[B], left[B], right[B], left2[B], right2[B], product[B], rough[B], rough_count[B];
+} Columns;
+
+SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *restrict s)
+{
+    const int16_t *const left = row->left, *const right = row->right;
+    const float *const up = row->up, *const mid = row->mid, *const low = row->low;
+    const uint16_t *const flags = row->flags;
+    int32_t inner[B];
+    for (int i = 0; i < row->n; i++) {
+        const int32_t use = (flags[i] & SDM_QA_VALID) & (left[i] != SDM_PIXEL_NODATA) & (right[i] != SDM_PIXEL_NODATA),
+                      l = use ? left[i] : 0, r = use ? right[i] : 0;
+        s->count[i] += use;
+        s->left[i] += l;
+        s->right[i] += r;
+        s->left2[i] += l * l;
+        s->right2[i] += r * r;
+        s->product[i] += l * r;
+        inner[i] = use & (i >= row->inner_from) & (i < row->inner_to);
+    }
+    for (int i = 0; i < row->n; i++) {
+        const float q = (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]) * scale;
+        const int32_t v = (int32_t)(q > -MOST_DIFFERENCE ? q < MOST_DIFFERENCE ? q : MOST_DIFFERENCE : -MOST_DIFFERENCE);
+        s->rough[i] += inner[i] ? v * v : 0;
+        s->rough_count[i] += inner[i];
+    }
+}
+
 static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float *blurred, Sums *s)
 {
     const float scale = NOISE_UNIT * w->in->px_per_metre;
-    *s = (Sums){0};
+    Columns c = {0};
     for (int y = y0; y < y1; y++) {
-        const size_t row = (size_t)y * (size_t)w->w;
-        const float *const mid = blurred + (size_t)(y - y0 + 1) * (size_t)w->w, *const up = mid - w->w, *const low = mid + w->w;
-        for (int x = x0; x < x1; x++) {
-            const int32_t l = w->left[row + (size_t)x], r = w->right[row + (size_t)x];
-            if (!(w->flags[row + (size_t)x] & SDM_QA_VALID) || l == SDM_PIXEL_NODATA || r == SDM_PIXEL_NODATA)
-                continue;
-            s->count++;
-            s->left += l;
-            s->right += r;
-            s->left2 += l * l;
-            s->right2 += r * r;
-            s->product += l * r;
-            if (x == 0 || x + 1 == w->w)
-                continue;
-            const float q = (((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x]) * scale;
-            const int32_t v = (int32_t)(q > MOST_DIFFERENCE ? MOST_DIFFERENCE : q < -MOST_DIFFERENCE ? -MOST_DIFFERENCE : q);
-            s->rough += v * v;
-            s->rough_count++;
-        }
+        const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
+        const float *const mid = blurred + (size_t)(y - y0 + 1) * (size_t)w->w + x0;
+        const BlockRow row = {.left = w->left + at, .right = w->right + at, .flags = w->flags + at, .up = mid - w->w, .mid = mid,
+                              .low = mid + w->w, .n = x1 - x0, .inner_from = x0 == 0, .inner_to = w->w - 1 - x0};
+        sum_row(&row, scale, &c);
+    }
+    *s = (Sums){0};
+    for (int i = 0; i < B; i++) {
+        s->count += c.count[i];
+        s->left += c.left[i];
+        s->right += c.right[i];
+        s->left2 += c.left2[i];
+        s->right2 += c.right2[i];
+        s->product += c.product[i];
+        s->rough += c.rough[i];
+        s->rough_count += c.rough_count[i];
     }
 }
 

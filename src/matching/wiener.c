@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/wiener.h"
 
+#include "core/vector_loops.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -79,24 +81,39 @@ static void measure(const Work *w, Tile *t)
     }
 }
 
-/* Sums over windows of (2 SDM_WIENER_HALF + 1)^2 px, in place; what lies outside of the tile counts nothing. */
+enum { HALF = SDM_WIENER_HALF };
+
+/* Sums of 2 HALF + 1 pixels of a row with HALF more on either side. */
+SDM_VECTOR_LOOPS static void sum_across(const int32_t *restrict row, int width, int32_t *restrict out)
+{
+    for (int x = 0; x < width; x++) {
+        int32_t sum = 0;
+        for (int k = 0; k <= 2 * HALF; k++)
+            sum += row[x + k];
+        out[x] = sum;
+    }
+}
+
+/* The row of the sums of 2 HALF + 1 rows: one enters, one leaves; masks: -1, or 0 for a row that there is not. */
+SDM_VECTOR_LOOPS static void sum_down(const int32_t *restrict enters, int32_t in, const int32_t *restrict leaves, int32_t gone,
+                                      int width, int32_t *restrict column)
+{
+    for (int x = 0; x < width; x++)
+        column[x] += (enters[x] & in) - (leaves[x] & gone);
+}
+
+/* Sums over windows of (2 HALF + 1)^2 px, in place; what lies outside of the tile counts nothing. */
 static void sum_windows(Tile *t, int32_t *v)
 {
-    enum { HALF = SDM_WIENER_HALF };
-    int32_t column[MOST_W] = {0};
-    for (int y = 0; y < t->h; y++) /* across */
-        for (int x = 0, sum = 0; x < t->w + HALF; x++) {
-            const int32_t *const in = v + (size_t)y * MOST_W;
-            sum += (x < t->w ? in[x] : 0) - (x > 2 * HALF ? in[x - 2 * HALF - 1] : 0);
-            if (x >= HALF)
-                t->row[(size_t)y * MOST_W + (size_t)(x - HALF)] = sum;
-        }
-    for (int y = 0; y < t->h + HALF; y++) { /* and down */
+    int32_t column[MOST_W] = {0}, row[MOST_W + 2 * HALF] = {0};
+    for (int y = 0; y < t->h; y++) {
+        memcpy(row + HALF, v + (size_t)y * MOST_W, (size_t)t->w * sizeof *v);
+        sum_across(row, t->w, t->row + (size_t)y * MOST_W);
+    }
+    for (int y = 0; y < t->h + HALF; y++) {
         const int32_t *const enters = t->row + (size_t)inside(y, t->h) * MOST_W,
                       *const leaves = t->row + (size_t)inside(y - 2 * HALF - 1, t->h) * MOST_W;
-        const int32_t in = y < t->h ? -1 : 0, gone = y > 2 * HALF ? -1 : 0;
-        for (int x = 0; x < t->w; x++)
-            column[x] += (enters[x] & in) - (leaves[x] & gone);
+        sum_down(enters, y < t->h ? -1 : 0, leaves, y > 2 * HALF ? -1 : 0, t->w, column);
         if (y >= HALF)
             memcpy(v + (size_t)(y - HALF) * MOST_W, column, (size_t)t->w * sizeof *v);
     }
