@@ -322,7 +322,7 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
         f->surface.h_m[i] = 500.0f + 3.0f * sinf(0.05f * (float)(x + y)) + real(&seed, -1.0f, 1.0f);
     }
     f->surface.win = *win;
-    OK(sdm_upload(test.ctx, f->h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0, false));
+    OK(sdm_upload(test.ctx, f->h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0, true)); /* the reference works in place */
     SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n), *const out = put(NULL, 4 * f->n);
     const SdmGpuSurface there = on_device(f);
     const SdmGpuLeastSquares q = {.left = left, .right = right, .px_per_metre = px_per_metre};
