@@ -39,9 +39,9 @@ void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
     char more[32] = "";
     if (c->count > 1)
         snprintf(more, sizeof more, " and %d more", c->count - 1);
-    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s%s%s%s", c->name, more, c->cpu ? "" : " (",
-            c->cpu ? "" : c->text, c->cpu ? "" : ")", c->speed[0] ? "; " : "", c->speed);
-    if (c->why_not[0])
+    sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s%s%s%s%s", c->name, more, c->cpu ? "" : " (",
+            c->cpu ? "" : c->text, c->cpu ? "" : ")", c->speed[0] || c->seen[0] ? "; " : "", c->speed, c->seen);
+    if (c->why_not[0] && !c->seen[0])
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "no other device: %s", c->why_not);
     if (!c->exact)
         sdm_log(ctx, SDM_LOG_WARNING, 0,
@@ -81,10 +81,19 @@ static const SdmDeviceInfo *first_untried(SdmDeviceInfo *list, int count, uint32
     return sdm_first_device(list, count, true);
 }
 
+/* Is there a device, or CUDA's driver, that a user would expect to be taken? */
+static bool is_expected(enum SdmApi api, const SdmDeviceInfo *list, int count, const char *reason)
+{
+    for (int i = 0; i < count; i++)
+        if (!list[i].is_cpu)
+            return true;
+    return api == SDM_API_CUDA && count == 0 && strncmp(reason, SDM_DRIVER_THERE, strlen(SDM_DRIVER_THERE)) == 0;
+}
+
 static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
 {
     static const enum SdmApi order[] = {SDM_API_CUDA, SDM_API_OPENCL};
-    char reason[2][SDM_REASON_SIZE] = {"", "there is no graphics device"};
+    char reason[2][SDM_REASON_SIZE] = {"", "there is no graphics device"}, seen[sizeof out->seen] = "";
     for (int i = 0; i < 2; i++) {
         const int n = i == 0 || has_graphics() ? sdm_devices(order[i], list, SDM_MOST_DEVICES, reason[i]) : 0;
         const SdmDeviceInfo *const d = first_untried(list, n, out->refused[order[i]]);
@@ -97,8 +106,12 @@ static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
                      list[0].why_not[0] ? list[0].why_not
                      : list[0].is_cpu   ? "it is the processor"
                                         : "it does not round as the processor does");
+        const size_t at = strlen(seen);
+        if (!out->refused[order[i]] && is_expected(order[i], list, n, reason[i]))
+            snprintf(seen + at, sizeof seen - at, "%s%s: %s", at ? "; " : "", sdm_api_name(order[i]), reason[i]);
     }
     take_cpu(out);
+    memcpy(out->seen, seen, sizeof seen);
     snprintf(out->why_not, sizeof out->why_not, "cuda: %s; opencl: %s", reason[0], reason[1]);
 }
 

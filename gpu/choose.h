@@ -15,6 +15,7 @@ typedef struct SdmChoice {
     bool exact;        /* rounds as the processor does */
     char speed[96];    /* what was measured of it, a sentence's second half; "" */
     char why_not[640]; /* auto took the processor: why no device; else "" */
+    char seen[640];    /* of that, what is wrong with devices and drivers that are there and were not refused; "" */
     uint32_t refused[SDM_API_COUNT]; /* bit i: auto does not take device i of the API; kept from call to call */
 } SdmChoice;
 

@@ -24,6 +24,7 @@ enum {
     CU_MAX_SHARED_MEMORY_PER_BLOCK = 8,
     CU_CLOCK_RATE = 13, /* kHz */
     CU_MULTIPROCESSOR_COUNT = 16,
+    CU_INTEGRATED = 18, /* it works in the memory of the host */
     CU_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_COMPUTE_CAPABILITY_MINOR = 76
 };

@@ -60,7 +60,7 @@ static void describe(const SdmCuApi *api, CuDevice device, int index, SdmDeviceI
     const int major = ask(api, device, CU_COMPUTE_CAPABILITY_MAJOR),
               minor = ask(api, device, CU_COMPUTE_CAPABILITY_MINOR);
     *out = (SdmDeviceInfo){.api = SDM_API_CUDA, .index = index, .exact = true, .doubles = true,
-                            .staged = true};
+                            .staged = !ask(api, device, CU_INTEGRATED)};
     if (api->DeviceGetName(out->name, sizeof out->name - 1, device) != CUDA_SUCCESS)
         snprintf(out->name, sizeof out->name, "CUDA device %d", index);
     (void)api->DriverGetVersion(&version);
@@ -90,10 +90,10 @@ int sdm_cu_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
     if (why)
         snprintf(reason, SDM_REASON_SIZE, "%s", why);
     else if (code != CUDA_SUCCESS)
-        snprintf(reason, SDM_REASON_SIZE, "the NVIDIA driver does not start: %.150s (CUDA error %d)",
+        snprintf(reason, SDM_REASON_SIZE, SDM_DRIVER_THERE " does not start: %.150s (CUDA error %d)",
                  sdm_cu_error(&api, code), (int)code);
     else if (count == 0)
-        snprintf(reason, SDM_REASON_SIZE, "the NVIDIA driver has no device");
+        snprintf(reason, SDM_REASON_SIZE, SDM_DRIVER_THERE " has no device");
     if (why || code != CUDA_SUCCESS)
         return 0;
     count = count < most ? count : most;

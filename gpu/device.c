@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+enum { MOST_GROUPS_DOWN = 65535 }; /* of a launch, on CUDA's devices; asked of all, so that every device's tests meet it */
+
 static atomic_llong fail_at; /* tests: counts down to the call that fails */
 static atomic_int fail_with;
 static atomic_bool fail_lasts;
@@ -394,6 +396,9 @@ SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name,
                         "%s: kernel %s asks for %d arguments and %d work items, at most %d and %d",
                         d->info.name, name, arg_count, group[0] * group[1] * group[2], (int)SDM_MOST_ARGS,
                         d->info.max_group);
+    if (groups[1] > MOST_GROUPS_DOWN || groups[2] > MOST_GROUPS_DOWN)
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s asks for %d x %d groups down and deep, at most %d; give a smaller --tile",
+                        d->info.name, name, groups[1], groups[2], (int)MOST_GROUPS_DOWN);
     TRY(d->back_end->launch(ctx, d, queue, name, groups, group, arg_count, args));
 done:
     return st;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SDM_DRIVER_THERE "the NVIDIA driver" /* begins why a driver that is there has no device */
 enum SdmApi { SDM_API_OPENCL, SDM_API_CUDA, SDM_API_COUNT };
 enum { SDM_QUEUES = 2, SDM_STRETCHES = 8, SDM_NAME_SIZE = 128, SDM_REASON_SIZE = 256, SDM_MOST_DEVICES = 32 };
 

@@ -423,18 +423,26 @@ smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 }
 
 /* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the
- * coarse one; places beyond the coarse window are its edge. */
+ * coarse one; places beyond the coarse window are its edge.  An item has the 2 x 2 pixels that lie between the same four coarse ones. */
 KERNEL ANY_GROUP refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv,
                                    GLOBAL float *fine, int w, int h)
 {
-    const int x = PLACE(0), y = PLACE(1), u = x + du, v = y + dv;
+    const int iu = PLACE(0) + ((du - 1) >> 1), iv = PLACE(1) + ((dv - 1) >> 1);
+    const int x = 2 * iu + 1 - du, y = 2 * iv + 1 - dv; /* -1 or more */
     if (x >= w || y >= h)
         return;
-    const int iu = (u - 1) >> 1, iv = (v - 1) >> 1;
     const int a = clamp_index(iu, coarse_w), b = clamp_index(iu + 1, coarse_w);
     GLOBAL const float *const r0 = coarse + (long)clamp_index(iv, coarse_h) * coarse_w,
                               *const r1 = coarse + (long)clamp_index(iv + 1, coarse_h) * coarse_w;
-    const float fx = u & 1 ? 0.25f : 0.75f, fy = v & 1 ? 0.25f : 0.75f;
-    const float top = r0[a] + fx * (r0[b] - r0[a]), low = r1[a] + fx * (r1[b] - r1[a]);
-    fine[(long)y * w + x] = top + fy * (low - top);
+    const float top = r0[a], more_top = r0[b] - top, low = r1[a], more_low = r1[b] - low;
+    GLOBAL float *const out = fine + (long)y * w + x;
+    UNROLL for (int i = 0; i < 2; i++) {
+        const float fx = i ? 0.75f : 0.25f, above = top + fx * more_top, apart = (low + fx * more_low) - above;
+        if (x + i < 0 || x + i >= w)
+            continue;
+        if (y >= 0)
+            out[i] = above + 0.25f * apart;
+        if (y + 1 < h)
+            out[w + i] = above + 0.75f * apart;
+    }
 }

@@ -95,6 +95,8 @@ static void describe(const SdmClApi *api, ClHandle platform, ClHandle device, in
     const uint64_t exact = CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT | CL_FP_DENORM;
     *out = (SdmDeviceInfo){.api = SDM_API_OPENCL, .index = index};
     ask_text(api, device, CL_DEVICE_NAME, out->name, sizeof out->name);
+    if (!out->name[0])
+        snprintf(out->name, sizeof out->name, "OpenCL device %d", index);
     ask_text(api, device, CL_DEVICE_VERSION, version, sizeof version);
     ask_text(api, device, CL_DRIVER_VERSION, driver, sizeof driver);
     if (api->GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof out->platform - 1, out->platform, NULL) !=

@@ -15,7 +15,7 @@ typedef struct StepData {
     SdmWindow win, half;
     SdmMatchSettings set;
     SdmGpuImage image, image_half; /* of the right view */
-    SdmGpuImage image_turned;
+    SdmGpuImage image_turned, image_columns; /* of the turned scene, as read and turned */
     SdmBuffer *node, *node_turned, *h_m, *prior, *spare, *flags, *spare_flags, *score, *left, *right;
     SdmGpuCells cells, cells_turned;
     int64_t copy_bytes;
@@ -43,8 +43,14 @@ static SdmStatus do_copy(SdmContext *ctx, StepData *b, int which)
 
 static SdmStatus do_warp(SdmContext *ctx, StepData *b, int which)
 {
-    return sdm_gpu_warp(ctx, &b->gpu, which ? &b->cells_turned : &b->cells, b->prior,
-                        which ? &b->image_turned : &b->image, b->right);
+    const SdmGpuImage *const from[] = {&b->image, &b->image_turned, &b->image_columns};
+    return sdm_gpu_warp(ctx, &b->gpu, which ? &b->cells_turned : &b->cells, b->prior, from[which], b->right);
+}
+
+static SdmStatus do_turn(SdmContext *ctx, StepData *b, int which)
+{
+    (void)which;
+    return sdm_gpu_turn(ctx, &b->gpu, b->image_turned.data, &b->image_columns);
 }
 
 static SdmStatus do_half(SdmContext *ctx, StepData *b, int which)
@@ -154,8 +160,10 @@ static const struct {
     int which;
     double instructions, bytes;
 } steps[] = {
-    {"device warp", do_warp, 0, 222.0, 10.0},
-    {"device warp along track", do_warp, 1, 222.0, 10.0},
+    {"device warp", do_warp, 0, 201.0, 10.0},
+    {"device warp along track, as read", do_warp, 1, 201.0, 10.0},
+    {"device warp along track", do_warp, 2, 201.0, 10.0},
+    {"device image turned", do_turn, 0, 30.0, 4.0},
     {"device half size, pixels of the result", do_half, 0, 328.0, 10.0},
     {"device match zncc 9x9 +-3", do_match, SDM_GPU_ZNCC * PASSES + FIRST, 1041.0, 20.0},
     {"device match zncc 13x13 +-5", do_match, SDM_GPU_ZNCC * PASSES + RETRY, 1365.0, 20.0},
@@ -222,6 +230,10 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_RIGHT, &b->cells));
     TRY(send(ctx, b, lat_turned->node, nodes, &b->node_turned));
     TRY(send_image(ctx, b, &b->turned->right_pyramid.level[0], &b->image_turned));
+    b->image_columns = b->image_turned;
+    b->image_columns.turned = true;
+    TRY(send(ctx, b, NULL, b->image_turned.w * b->image_turned.h * 2, &b->image_columns.data));
+    TRY(do_turn(ctx, b, 0));
     TRY(sdm_gpu_cells_new(ctx, &b->gpu_turned, lat_turned, b->node_turned, &b->win, SDM_RIGHT,
                           &b->cells_turned));
     TRY(do_warp(ctx, b, 0));

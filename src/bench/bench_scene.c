@@ -75,8 +75,9 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
     SdmFineResult r = {.ray_error_px = NULL};
     SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
-    if (c->cells) {
+    if (c->cells || (c->device && c->turned)) /* as `run` sends images: the device makes the levels, of turned ones */
         left.lmax = right.lmax = 0;
+    if (c->cells) {
         call.gridding = &how;
         call.block = &block;
     }

@@ -78,7 +78,9 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                        .work = {.blocks = (int)s->tile_count,
                                 .frame_cols = f->width,
                                 .frame_rows = f->height,
-                                .lattice_error_px = p->lattice_error_px},
+                                .lattice_error_px = p->lattice_error_px,
+                                .device = in->device,
+                                .device_why = in->device_why},
                        .file_count = s->file_count,
                        .job = s->product_fingerprint};
     TRY(sdm_job_find(ctx, in->job, &s->left, out->left));

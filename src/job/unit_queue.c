@@ -474,6 +474,8 @@ SdmStatus sdm_units_result(SdmContext *ctx, SdmUnits *u, int scene, SdmBuildInpu
                            .prepared = &u->scene.prepared,
                            .prepared_s = u->scene.prepared_s,
                            .made = u->made,
+                           .device = u->queue ? sdm_match_queue_name(u->queue) : NULL,
+                           .device_why = u->queue ? sdm_match_queue_why(u->queue) : NULL,
                            .last = u->has_last ? &u->last : NULL};
 done:
     return st;

@@ -244,6 +244,12 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
         to, "%.1f s in all, %d threads, %.0f MiB of memory at most, %d blocks (%d taken up from an earlier run).",
         work->wall_s, sdm_threads(ctx), (double)sdm_memory_resident(ctx) / 1048576.0, work->blocks,
         work->blocks_resumed);
+    if (work->device)
+        sdm_report_text(to, "device", work->device);
+    if (work->device_why && work->device_why[0]) {
+        sdm_report_text(to, "device_why", work->device_why);
+        sdm_report_note(to, "Devices: %s.", work->device_why);
+    }
 }
 
 SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,

@@ -11,6 +11,7 @@ typedef struct SdmReportWork {
     int blocks, blocks_resumed;
     int64_t frame_cols, frame_rows; /* of the epipolar frame; 0: none */
     double lattice_error_px;        /* 0: no lattice */
+    const char *device, *device_why; /* the back end as --device takes it, and why auto has left others; borrowed; NULL: not known */
 } SdmReportWork;
 
 /* Each adds one section, in the order of the JSON report, and returns it where a caller adds items of its

@@ -7,6 +7,7 @@
 #include "scene/device_speed.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,7 +39,23 @@ struct SdmMatchQueue {
     int slot_count;
     int64_t most; /* bytes that a window may take since one found no memory; grows again; 0: no such limit */
     Slot *slot; /* SDM_MAX_SLOTS: each device once, then each a second time; NULL: the processor */
+    char why[1024]; /* what auto has left, and why, a sentence each; "" */
 };
+
+/* Log once what auto leaves, and keep it for the report. */
+static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, int stage, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, int stage, const char *fmt, ...)
+{
+    char text[768];
+    const size_t at = strlen(q->why);
+    va_list list;
+    va_start(list, fmt);
+    vsnprintf(text, sizeof text, fmt, list);
+    va_end(list);
+    sdm_log(ctx, level, stage, "%s", text);
+    snprintf(q->why + at, sizeof q->why - at, "%s%s", at ? "; " : "", text);
+}
 
 /* ---- open, close ---- */
 
@@ -130,9 +147,9 @@ SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueu
         if (!q->automatic || st == SDM_ERR_STOPPED)
             goto done;
         if (st == SDM_OK)
-            sdm_log(ctx, SDM_LOG_INFO, 0, "%s (%s) is slower than the processor: %s", q->choice.name, q->choice.text, q->choice.speed);
+            leave_device(ctx, q, SDM_LOG_INFO, 0, "%s (%s) is slower than the processor: %s", q->choice.name, q->choice.text, q->choice.speed);
         else
-            sdm_log(ctx, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
+            leave_device(ctx, q, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
         sdm_device_close(&q->slot[0].device);
         sdm_choice_refuse(&q->choice);
         TRY(sdm_choose_devices(ctx, device, &q->choice));
@@ -149,6 +166,11 @@ done:
 const char *sdm_match_queue_name(const SdmMatchQueue *queue)
 {
     return queue->choice.text;
+}
+
+const char *sdm_match_queue_why(const SdmMatchQueue *queue)
+{
+    return queue->why[0] ? queue->why : queue->choice.seen;
 }
 
 void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue)
@@ -350,7 +372,7 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, boo
     }
     if (queue->automatic) {
         if (!queue->lost)
-            sdm_log(ctx, SDM_LOG_WARNING, 5, "%s; the processor goes on", slot->error);
+            leave_device(ctx, queue, SDM_LOG_WARNING, 5, "%s; the processor goes on", slot->error);
         queue->lost = true;
         return sdm_fail(ctx, SDM_ERR_DEVICE, "%s", slot->error);
     }

@@ -17,6 +17,8 @@ enum { SDM_MAX_SLOTS = 64 };
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out);
 /* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda". */
 const char *sdm_match_queue_name(const SdmMatchQueue *queue);
+/* Which devices auto has left so far, and why; "" where there is nothing to tell.  Borrowed. */
+const char *sdm_match_queue_why(const SdmMatchQueue *queue);
 void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue); /* log the back end */
 void sdm_match_queue_close(SdmMatchQueue **queue);                     /* accepts pointer to NULL */
 

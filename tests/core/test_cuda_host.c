@@ -183,6 +183,30 @@ static void memory_of_others(void **state)
     nothing_is_open();
 }
 
+/* A device in the host's memory: half of it, at most half of --memory, and no page-locked pieces. */
+static void memory_of_the_host(void **state)
+{
+    (void)state;
+    SdmDevice *d = NULL;
+    long before[7], after[7];
+    setenv("FAKE_CUDA_INTEGRATED", "1", 1);
+    setenv("FAKE_CUDA_MIB", "1048576", 1);
+    assert_int_equal(open_device(&d), SDM_OK);
+    assert_int_equal(sdm_device_budget(d), sdm_options(ctx)->memory_bytes / 2);
+    count_open(before);
+    assert_int_equal(round_trip(d, N, true), SDM_OK);
+    count_open(after);
+    assert_int_equal(after[COPIES], before[COPIES]);
+    sdm_device_close(&d);
+    setenv("FAKE_CUDA_MIB", "100", 1);
+    assert_int_equal(open_device(&d), SDM_OK);
+    assert_int_equal(sdm_device_budget(d), INT64_C(50) << 20);
+    sdm_device_close(&d);
+    unsetenv("FAKE_CUDA_MIB");
+    unsetenv("FAKE_CUDA_INTEGRATED");
+    nothing_is_open();
+}
+
 static void reasons(void **state)
 {
     (void)state;
@@ -226,6 +250,7 @@ int main(void)
         cmocka_unit_test(no_locked_memory),
         cmocka_unit_test(every_call_fails),
         cmocka_unit_test(memory_of_others),
+        cmocka_unit_test(memory_of_the_host),
         cmocka_unit_test(reasons),
     };
     char reason[SDM_REASON_SIZE];

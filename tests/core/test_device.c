@@ -140,6 +140,9 @@ static void run_self_test(SdmDevice *device)
     assert_int_equal(sdm_finish(ctx, device, 1), SDM_OK);
     assert_int_equal(sdm_launch(ctx, device, 0, "sdm_no_such", (int[]){1, 1, 1}, (int[]){64, 1, 1}, 7, args),
                      SDM_ERR_DEVICE);
+    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_self_test", (int[]){1, 65536, 1}, (int[]){64, 1, 1}, 7, args),
+                     SDM_ERR_DEVICE);
+    assert_non_null(strstr(sdm_error(ctx), "at most 65535"));
     assert_int_equal(sdm_launch(ctx, device, 0, "sdm_no_such", (int[]){0, 1, 1}, (int[]){64, 1, 1}, 7, args),
                      SDM_OK);
     sdm_buffer_free(&bx);

@@ -14,14 +14,17 @@ CALL(cuInit, unsigned flags)
 
 CALL(cuDriverGetVersion, int *out)
 {
+    BEGIN(0)
     *out = (int)setting("FAKE_CUDA_DRIVER", 99000);
-    return OK;
+    END
 }
 
 CALL(cuGetErrorString, int32_t error, const char **out)
 {
+    BEGIN(0)
     *out = error == OUT_OF_MEMORY ? "out of memory" : error == 719 ? "unspecified launch failure" : NULL;
-    return *out ? OK : INVALID;
+    code = *out ? OK : INVALID;
+    END
 }
 
 CALL(cuDeviceGetCount, int *out)
@@ -33,35 +36,41 @@ CALL(cuDeviceGetCount, int *out)
 
 CALL(cuDeviceGet, int32_t *out, int index)
 {
+    BEGIN(0)
     *out = index;
-    return index < setting("FAKE_CUDA_DEVICES", 1) ? OK : 101;
+    code = index < setting("FAKE_CUDA_DEVICES", 1) ? OK : 101;
+    END
 }
 
 CALL(cuDeviceGetName, char *out, int size, int32_t device)
 {
+    BEGIN(0)
     snprintf(out, (size_t)size, "Fake %d", (int)device);
-    return OK;
+    END
 }
 
 CALL(cuDeviceTotalMem_v2, size_t *out, int32_t device)
 {
     (void)device;
+    BEGIN(0)
     *out = card() ? (size_t)card()->bytes : (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
-    return OK;
+    END
 }
 
 CALL(cuDeviceGetAttribute, int *out, int what, int32_t device)
 {
     const int capability = (int)setting("FAKE_CUDA_CAPABILITY", 90);
     (void)device;
+    BEGIN(0)
     *out = what == 1    ? 1024
            : what == 8  ? 49152
            : what == 13 ? 1980000
            : what == 16 ? 132
+           : what == 18 ? (int)setting("FAKE_CUDA_INTEGRATED", 0)
            : what == 75 ? capability / 10
            : what == 76 ? capability % 10
                         : 0;
-    return OK;
+    END
 }
 
 CALL(cuDevicePrimaryCtxRetain, void **out, int32_t device)
@@ -83,16 +92,18 @@ CALL(cuDevicePrimaryCtxRelease_v2, int32_t device)
 
 CALL(cuCtxPushCurrent_v2, void *context)
 {
-    if (context != &fake)
-        return INVALID;
-    pushed++;
-    return OK;
+    BEGIN(0)
+    code = context == &fake ? OK : INVALID;
+    pushed += code == OK;
+    END
 }
 
 CALL(cuCtxPopCurrent_v2, void **out)
 {
+    BEGIN(0)
     *out = &fake;
-    return pushed-- > 0 ? OK : INVALID;
+    code = pushed-- > 0 ? OK : INVALID;
+    END
 }
 
 CALL(cuMemGetInfo_v2, size_t *left, size_t *all)

@@ -3,8 +3,9 @@
  * forgets to wait, or writes too early to memory that a copy still needs, is found out.
  *
  * FAKE_CUDA_FAIL=cuMemAlloc_v2:3:1:2: the 3rd call of that name (*: any that works on the device) fails once
- * (0 times: from then on) with error 2; fake_cuda_fail() does the same.  FAKE_CUDA_CAPABILITY=70,
- * FAKE_CUDA_DEVICES=2, FAKE_CUDA_MIB=1024, FAKE_CUDA_FREE_MIB=100 and FAKE_CUDA_DRIVER=12040 say what the device is,
+ * (0 times: from then on) with error 2; fake_cuda_fail() does the same; FAKE_CUDA_FAIL_TOO is one more.
+ * FAKE_CUDA_CAPABILITY=70, FAKE_CUDA_DEVICES=2, FAKE_CUDA_MIB=1024, FAKE_CUDA_FREE_MIB=100, FAKE_CUDA_INTEGRATED=1 and
+ * FAKE_CUDA_DRIVER=12040 say what the device is,
  * SDM_CARD=FILE (card.h) that processes share its memory.  It passes the test of a device's arithmetic unless
  * FAKE_CUDA_FUSED=1 or FAKE_CUDA_NONSENSE=1.
  *
@@ -62,7 +63,7 @@ static struct {
         char name[64];
         long at, times;
         int code, read;
-    } fail;
+    } fail[2];
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local long pushed; /* contexts of the calling thread */
@@ -76,11 +77,11 @@ long fake_cuda_pushed(void)
 SHOWN void fake_cuda_fail(const char *name, long at, long times, int code);
 void fake_cuda_fail(const char *name, long at, long times, int code)
 {
-    snprintf(fake.fail.name, sizeof fake.fail.name, "%s", name);
-    fake.fail.at = at;
-    fake.fail.times = times;
-    fake.fail.code = code;
-    fake.fail.read = 1;
+    snprintf(fake.fail[0].name, sizeof fake.fail[0].name, "%s", name);
+    fake.fail[0].at = at;
+    fake.fail[0].times = times;
+    fake.fail[0].code = code;
+    fake.fail[0].read = 1;
 }
 
 /* What is open: contexts, streams, events, modules, blocks of memory; then copies, direct and by a detour. */
@@ -102,25 +103,31 @@ static long setting(const char *name, long otherwise)
     return text ? strtol(text, NULL, 10) : otherwise;
 }
 
+static int one_fault(int k, const char *setting_name, const char *name, int works)
+{
+    const char *const text = getenv(setting_name);
+    if (!fake.fail[k].read && text &&
+        sscanf(text, "%63[^:]:%ld:%ld:%d", fake.fail[k].name, &fake.fail[k].at, &fake.fail[k].times,
+               &fake.fail[k].code) != 4)
+        abort();
+    fake.fail[k].read = 1;
+    if (fake.fail[k].at == 0 ||
+        (strcmp(fake.fail[k].name, name) != 0 && !(works && strcmp(fake.fail[k].name, "*") == 0)))
+        return OK;
+    if (fake.fail[k].at > 1) {
+        fake.fail[k].at--;
+        return OK;
+    }
+    if (fake.fail[k].times > 0 && --fake.fail[k].times == 0)
+        fake.fail[k].at = 0;
+    return fake.fail[k].code;
+}
+
 /* The error of this call, 0 = none; the lock is held. */
 static int fault(const char *name, int works)
 {
-    const char *const text = getenv("FAKE_CUDA_FAIL");
-    if (!fake.fail.read && text &&
-        sscanf(text, "%63[^:]:%ld:%ld:%d", fake.fail.name, &fake.fail.at, &fake.fail.times,
-               &fake.fail.code) != 4)
-        abort();
-    fake.fail.read = 1;
-    if (fake.fail.at == 0 ||
-        (strcmp(fake.fail.name, name) != 0 && !(works && strcmp(fake.fail.name, "*") == 0)))
-        return OK;
-    if (fake.fail.at > 1) {
-        fake.fail.at--;
-        return OK;
-    }
-    if (fake.fail.times > 0 && --fake.fail.times == 0)
-        fake.fail.at = 0;
-    return fake.fail.code;
+    const int first = one_fault(0, "FAKE_CUDA_FAIL", name, works), second = one_fault(1, "FAKE_CUDA_FAIL_TOO", name, works);
+    return first ? first : second;
 }
 
 #define BEGIN(works) \

@@ -2,7 +2,8 @@
  * on, as the driver's do when a device is lost or its memory is used up.  SDM_FAIL_AT=N; SDM_FAIL_TIMES=K
  * calls (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  SDM_MOST_ITEMS=N: kernels without a size of
  * their own refuse groups of more items, as drivers do where kernels take many registers.  SDM_CARD=FILE: the devices are
- * graphics cards with the memory of card.h.  SDM_CONTEXTS=N: no more contexts than N at a time.  The program finds OpenCL with dlsym(), so
+ * graphics cards with the memory of card.h.  SDM_CONTEXTS=N: no more contexts than N at a time.  SDM_FAIL_CALL=clFlush: the
+ * call of that name always fails, whichever it is.  The program finds OpenCL with dlsym(), so
  * that is what is caught here; access(), too, by which it looks for graphics cards. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
@@ -192,6 +193,76 @@ static int32_t release_context(void *context)
     return next.leave(context);
 }
 
+/* ---- a call that always fails ---- */
+
+/* The number of arguments is the caller's: those that say by a pointer what failed have it at one of three places. */
+static int32_t refuse_status(void)
+{
+    return (int32_t)number("SDM_FAIL_WITH", -5);
+}
+
+static void *refuse_4th(void *a, void *b, uint64_t c, int32_t *code)
+{
+    (void)a, (void)b, (void)c;
+    *code = refuse_status();
+    return NULL;
+}
+
+static void *refuse_kernel(void *program, const char *name, int32_t *code)
+{
+    return refuse_4th(program, NULL, (uint64_t)(uintptr_t)name, code);
+}
+
+static void *refuse_5th(void *a, uint64_t b, size_t c, void *d, int32_t *code)
+{
+    (void)b, (void)c, (void)d;
+    return refuse_4th(a, NULL, 0, code);
+}
+
+static void *refuse_source(void *context, uint32_t n, const char **text, const size_t *bytes, int32_t *code)
+{
+    (void)n, (void)text, (void)bytes;
+    return refuse_4th(context, NULL, 0, code);
+}
+
+static void *refuse_binary(void *context, uint32_t n, void *const *devices, const size_t *bytes, const unsigned char **data,
+                           int32_t *status, int32_t *code)
+{
+    (void)n, (void)devices, (void)bytes, (void)data, (void)status;
+    return refuse_4th(context, NULL, 0, code);
+}
+
+static void *refuse_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user, int32_t *code)
+{
+    (void)p, (void)n, (void)devices, (void)notify;
+    return refuse_4th(user, NULL, 0, code);
+}
+
+static void *refuse_map(void *queue, void *buffer, uint32_t wait, uint64_t flags, size_t at, size_t n, uint32_t k,
+                        const void *list, void *event, int32_t *code)
+{
+    (void)wait, (void)flags, (void)at, (void)n, (void)k, (void)list, (void)event;
+    return refuse_4th(queue, buffer, 0, code);
+}
+
+static void *refusal(const char *name)
+{
+    static const struct {
+        const char *name;
+        void *function;
+    } all[] = {{"clCreateContext", (void *)(uintptr_t)&refuse_context},
+               {"clCreateCommandQueue", (void *)(uintptr_t)&refuse_4th},
+               {"clCreateProgramWithSource", (void *)(uintptr_t)&refuse_source},
+               {"clCreateProgramWithBinary", (void *)(uintptr_t)&refuse_binary},
+               {"clCreateKernel", (void *)(uintptr_t)&refuse_kernel},
+               {"clCreateBuffer", (void *)(uintptr_t)&refuse_5th},
+               {"clEnqueueMapBuffer", (void *)(uintptr_t)&refuse_map}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].function;
+    return (void *)(uintptr_t)&refuse_status; /* the other calls give back a status alone */
+}
+
 /* Ours in place of `found`, which goes to *slot. */
 static void *instead(void *found, void *slot, void *ours)
 {
@@ -208,6 +279,9 @@ SHOWN void *dlsym(void *handle, const char *name)
         memcpy(&real, &symbol, sizeof real);
     }
     void *const found = real(handle, name);
+    const char *const failing = getenv("SDM_FAIL_CALL");
+    if (found && failing && strcmp(name, failing) == 0)
+        return refusal(name);
 #define CATCH(symbol, slot, function) \
     if (strcmp(name, symbol) == 0) \
         return instead(found, &next.slot, (void *)(uintptr_t)&function)
