@@ -214,7 +214,7 @@ SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const S
     TRY(sdm_surface_alloc(ctx, &s->win, out));
     memcpy(out->h_m, s->h_m, n * sizeof *s->h_m);
     memcpy(out->flags, s->flags, n * sizeof *s->flags);
-    memcpy(out->score, s->score, n * sizeof *s->score);
+    memset(out->score, 0, n * sizeof *out->score); /* those of another pointing: what it matched must not win by them */
     const SdmMatchInput in = {
         .settings = &p->settings, .lattice = &lattice, .left = &images[0], .right = &images[1]};
     for (int round = 0; round < AGAIN_ROUNDS; round++)
