@@ -244,16 +244,21 @@ static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
             add_to_cell(s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x), wx[x] * wy[y] >> 10, v);
 }
 
-/* Two or three cells a row. */
-static inline __attribute__((always_inline)) void add_few(int64_t *cell, ptrdiff_t pitch, int nx, int ny, const int32_t *wx, const int32_t *wy,
-                           const int32_t *value, void add(int64_t *, int32_t, Values))
+typedef struct FewCells { /* two or three columns and rows of them, with their weights */
+    int nx, ny;
+    int32_t wx[3], wy[3];
+} FewCells;
+
+static inline __attribute__((always_inline)) void add_few(int64_t *cell, ptrdiff_t pitch, const FewCells *f,
+                                                          const int32_t *value,
+                                                          void add(int64_t *, int32_t, Values))
 {
     const Values v = load_values(value);
-    for (int y = 0; y < ny; y++, cell += 8 * pitch) {
-        add(cell, wx[0] * wy[y] >> 10, v);
-        add(cell + 8, wx[1] * wy[y] >> 10, v);
-        if (nx == 3)
-            add(cell + 16, wx[2] * wy[y] >> 10, v);
+    for (int y = 0; y < f->ny; y++, cell += 8 * pitch) {
+        add(cell, f->wx[0] * f->wy[y] >> 10, v);
+        add(cell + 8, f->wx[1] * f->wy[y] >> 10, v);
+        if (f->nx == 3)
+            add(cell + 16, f->wx[2] * f->wy[y] >> 10, v);
     }
 }
 
@@ -262,15 +267,16 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
     for (int n = 0; n < count; n++) {
         const SdmSpreadPoint *const p = &points[n];
         int x0 = 0, y0 = 0;
-        int32_t wx[3], wy[3];
-        const int nx = few_cells(s, p->x, s->cols, &x0, wx), ny = few_cells(s, p->y, s->rows, &y0, wy);
+        FewCells f;
+        f.nx = few_cells(s, p->x, s->cols, &x0, f.wx);
+        f.ny = few_cells(s, p->y, s->rows, &y0, f.wy);
         int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0);
-        if (nx == 0 || ny == 0)
+        if (f.nx == 0 || f.ny == 0)
             spread_point(s, p);
         else if (is_narrow(p))
-            add_few(cell, s->pitch, nx, ny, wx, wy, p->value, add_narrow);
+            add_few(cell, s->pitch, &f, p->value, add_narrow);
         else
-            add_few(cell, s->pitch, nx, ny, wx, wy, p->value, add_to_cell);
+            add_few(cell, s->pitch, &f, p->value, add_to_cell);
     }
 }
 

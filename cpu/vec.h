@@ -32,12 +32,10 @@ typedef __mmask16 vm;
 #define SI_(f) _mm512_##f##_si512
 #define vf_gt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ)
 #define vf_ge(a, b) _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ)
-#define vf_eq(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
 #define vf_negative(a) _mm512_movepi32_mask(_mm512_castps_si512(a))
 #define vi_eq(a, b) _mm512_cmpeq_epi32_mask(a, b)
 #define vi_gt(a, b) _mm512_cmpgt_epi32_mask(a, b)
 #define vm_and(a, b) _kand_mask16(a, b)
-#define vm_or(a, b) _kor_mask16(a, b)
 #define vm_not(a) _knot_mask16(a)
 #define vm_none(a) ((a) == 0)
 #define vf_sel(m, a, b) _mm512_mask_blend_ps(m, b, a)
@@ -68,7 +66,6 @@ typedef __m128 vf;
 #endif
 #define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
 #define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
-#define vf_eq(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
 #define SDM_VEC 8
 typedef __m256i vi;
 typedef __m256 vf;
@@ -78,7 +75,6 @@ typedef __m256 vm;
 #define vi_eq(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
 #define vi_gt(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
 #define vm_and(a, b) _mm256_and_ps(a, b)
-#define vm_or(a, b) _mm256_or_ps(a, b)
 #define vm_not(a) _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
 #define vf_sel(m, a, b) _mm256_blendv_ps(b, a, m)
@@ -140,7 +136,6 @@ VEC_ACCESS(vf)
 #define vi_trunc(a) __builtin_convertvector(a, vi)
 #define vf_gt(a, b) ((a) > (b))
 #define vf_ge(a, b) ((a) >= (b))
-#define vf_eq(a, b) ((a) == (b))
 #define vi_eq(a, b) ((a) == (b))
 #define vi_gt(a, b) ((a) > (b))
 #define vf_negative(a) ((vi)(a) >> 31)

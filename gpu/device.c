@@ -382,19 +382,18 @@ done:
     return st;
 }
 
-SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                     const int group[3], int arg_count, const SdmArg *args)
+SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *l)
 {
     SdmStatus st = SDM_OK;
+    const int items = l->group[0] * l->group[1] * l->group[2];
     TRY(fault(ctx, d));
-    if (groups[0] < 1 || groups[1] < 1 || groups[2] < 1) /* nothing to do */
+    if (l->groups[0] < 1 || l->groups[1] < 1 || l->groups[2] < 1) /* nothing to do */
         return SDM_OK;
-    if (arg_count > SDM_MOST_ARGS || group[0] * group[1] * group[2] > d->info.max_group)
+    if (l->arg_count > SDM_MOST_ARGS || items > d->info.max_group)
         return sdm_fail(ctx, SDM_ERR_DEVICE,
                         "%s: kernel %s asks for %d arguments and %d work items, at most %d and %d",
-                        d->info.name, name, arg_count, group[0] * group[1] * group[2], (int)SDM_MOST_ARGS,
-                        d->info.max_group);
-    TRY(d->back_end->launch(ctx, d, queue, name, groups, group, arg_count, args));
+                        d->info.name, l->name, l->arg_count, items, (int)SDM_MOST_ARGS, d->info.max_group);
+    TRY(d->back_end->launch(ctx, d, queue, l));
 done:
     return st;
 }

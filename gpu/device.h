@@ -93,9 +93,14 @@ SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, v
 SdmStatus sdm_fill_bytes(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
                          int queue);
 
-/* Run kernel `name` over groups[0] x groups[1] x groups[2] groups of group[0] x group[1] x group[2] items. */
-SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *device, int queue, const char *name, const int groups[3],
-                     const int group[3], int arg_count, const SdmArg *args);
+/* A kernel over groups[0] x groups[1] x groups[2] groups of group[0] x group[1] x group[2] items. */
+typedef struct SdmLaunch {
+    const char *name;
+    int groups[3], group[3];
+    int arg_count;
+    const SdmArg *args;
+} SdmLaunch;
+SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *device, int queue, const SdmLaunch *launch);
 SdmStatus sdm_finish(SdmContext *ctx, SdmDevice *device, int queue);
 /* Seconds by the device's own clock from the start of the first launch since the last call to the end of the
  * last one, without pauses; waits for it.  0 without launches. */
@@ -104,12 +109,6 @@ SdmStatus sdm_device_seconds(SdmContext *ctx, SdmDevice *device, int queue, doub
 /* The queue may run dry now, since the host has to copy: that clock stands still from the end of the last
  * launch to the start of the next.  After SDM_STRETCHES of them it no longer does. */
 SdmStatus sdm_device_pause(SdmContext *ctx, SdmDevice *device, int queue);
-
-/* Groups that cover n items. */
-static inline int sdm_groups(int64_t n, int group)
-{
-    return (int)((n + group - 1) / group);
-}
 
 /* Tests: devices that are opened from now on have a budget of at most that many bytes; 0 = as they are. */
 void sdm_device_limit_budget(int64_t bytes);

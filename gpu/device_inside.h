@@ -19,8 +19,7 @@ typedef struct SdmBackEnd {
                           int queue, bool wait);
     SdmStatus (*fill)(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
                       int queue);
-    SdmStatus (*launch)(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                        const int group[3], int arg_count, const SdmArg *args);
+    SdmStatus (*launch)(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *launch);
     SdmStatus (*finish)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*pause)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);

@@ -1,6 +1,7 @@
 /* Geometry, filters and validation of the matching on a device, see device_ops.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "device_ops.h"
+#include "core/math.h"
 
 #include "matching/wiener.h"
 
@@ -41,11 +42,6 @@ done:
 
 /* ---- geometry ---- */
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a >= 0 ? a / b : -((b - 1 - a) / b);
-}
-
 SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
                             const SdmWindow *win, enum SdmSide side, SdmGpuCells *out)
 {
@@ -55,8 +51,8 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
     /* twice the full-resolution position from the first node, so that half pixels stay integers */
     const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0,
                   v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
-    const int64_t i0 = floor_div(u2, step2), i1 = floor_div(u2 + 2 * one * (win->w - 1), step2);
-    const int64_t j0 = floor_div(v2, step2), j1 = floor_div(v2 + 2 * one * (win->h - 1), step2);
+    const int64_t i0 = sdm_floor_div(u2, step2), i1 = sdm_floor_div(u2 + 2 * one * (win->w - 1), step2);
+    const int64_t j0 = sdm_floor_div(v2, step2), j1 = sdm_floor_div(v2 + 2 * one * (win->h - 1), step2);
     *out = (SdmGpuCells){.cols = (int32_t)(i1 - i0 + 1), .rows = (int32_t)(j1 - j0 + 1),
                          .u2 = (int32_t)(u2 - i0 * step2), .v2 = (int32_t)(v2 - j0 * step2),
                          .stride2 = (int32_t)(2 * one), .level = l, .w = win->w, .h = win->h,

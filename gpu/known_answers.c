@@ -33,7 +33,7 @@ static SdmStatus ask(SdmContext *ctx, SdmDevice *d, const char *kernel, const Sd
     SdmBuffer *answers = NULL;
     TRY(sdm_buffer_new(ctx, d, bytes, "answers", &answers));
     const SdmArg args[] = {SDM_BUF(in), SDM_BUF(answers)};
-    TRY(sdm_launch(ctx, d, 0, kernel, (int[]){1, 1, 1}, (int[]){SDM_ANSWER_ITEMS, 1, 1}, 2, args));
+    TRY(sdm_launch(ctx, d, 0, &(SdmLaunch){kernel, {1, 1, 1}, {SDM_ANSWER_ITEMS, 1, 1}, 2, args}));
     TRY(sdm_download(ctx, answers, 0, out, bytes, 0, true));
 done:
     sdm_buffer_free(&answers);

@@ -193,28 +193,27 @@ static void keep_event(SdmCl *cl, int queue, ClHandle event)
     *(*first ? last : first) = event;
 }
 
-static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                        const int group[3], int arg_count, const SdmArg *args)
+static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *l)
 {
     SdmStatus st = SDM_OK;
     SdmCl *const cl = inside(d);
     ClHandle event = NULL;
     int number = 0;
     size_t items[3], size[3], count[3];
-    TRY(find_kernel(ctx, d, name, &number));
+    TRY(find_kernel(ctx, d, l->name, &number));
     const ClHandle kernel = cl->kernel[number].kernel;
-    for (int i = 0; i < arg_count; i++)
-        TRY(check(ctx, d, set_argument(cl, kernel, (uint32_t)i, &args[i]), name));
+    for (int i = 0; i < l->arg_count; i++)
+        TRY(check(ctx, d, set_argument(cl, kernel, (uint32_t)i, &l->args[i]), l->name));
     for (int k = 0; k < 3; k++) {
-        size[k] = (size_t)group[k];
-        count[k] = (size_t)groups[k];
+        size[k] = (size_t)l->group[k];
+        count[k] = (size_t)l->groups[k];
     }
     fit_groups(cl->kernel[number].most_items, size, count);
     for (int k = 0; k < 3; k++)
         items[k] = size[k] * count[k];
     TRY(check(ctx, d,
               cl->api.EnqueueNDRangeKernel(cl->queue[queue], kernel, 3, NULL, items, size, 0, NULL, &event),
-              name));
+              l->name));
     keep_event(cl, queue, event);
 done:
     return st;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { OPTIONS_SIZE = 128, KEY_SIZE = 1024, LOG_SIZE = 8192 };
+enum { KEY_SIZE = 1024, LOG_SIZE = 8192 };
 
 /* The programs of gpu.cmake. */
 #define PROGRAMS(X) X(test) X(chain) X(match) X(volume) X(grid) X(pair) X(labels) X(sgm) X(bp)
@@ -125,7 +125,7 @@ static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const Sd
     const double since = sdm_now_s();
     ClHandle program = cl->api.CreateProgramWithSource(cl->context, 1, (const char *[]){text->source}, &text->bytes, &code);
     if (!program)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: the driver does not take the kernels: %s (%d)",
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: the driver rejects the kernels: %s (%d)",
                         info->name, sdm_cl_error(code), (int)code);
     if (!build(cl, program, options)) {
         st = fail_build(ctx, info, cl, program);

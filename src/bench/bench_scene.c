@@ -92,7 +92,8 @@ static SdmStatus make_call(SdmBench *b, const SdmBenchScene *scene, SdmDevice *d
                            const char *cost, SceneCall *c)
 {
     *c = (SceneCall){.scene = scene, .device = device};
-    const SdmStatus st = sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : level, NOISE_Q, &c->settings);
+    const SdmStatus st =
+        sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : level, NOISE_Q, &c->settings);
     c->settings.coarse_level = c->settings.coarsest_level = COARSE;
     return st;
 }

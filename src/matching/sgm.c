@@ -153,7 +153,7 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", how->cpu_level,
                         sdm_kernels_name("auto"));
-    TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in flight of semi-global matching"));
+    TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in work of semi-global matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int y0 = v->begin; y0 < v->end; y0 += BAND) {
         Room room;

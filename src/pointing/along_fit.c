@@ -196,7 +196,7 @@ static void refine_frequencies(SdmAlongState *f, SdmAlongModel *m)
             memcpy(t, own, (size_t)n * sizeof *t);
             for (int k = 0, w = 0; k < 2; k++)
                 for (int q = 0; q < m->waves[k]; q++, w++) {
-                    const int c = sdm_along_terms(m->degree) + 2 * w;
+                    const int c = sdm_terms(m->degree) + 2 * w;
                     t[n + w] = SDM_ALONG_TURN * (s->row[k] - f->row0[k]) * (m->coef[c + 1] * own[c] - m->coef[c] * own[c + 1]);
                 }
             const double r = s->value_px - sdm_along_model_value(m, own), weight = f->weight[i];
@@ -401,7 +401,7 @@ static void grow_model(SdmAlongState *f, Series *s, SdmAlongModel *m)
 
 static void write_result(const SdmAlongState *f, const SdmAlongModel *m, SdmAlongCorrection *out)
 {
-    const int terms = sdm_along_terms(m->degree);
+    const int terms = sdm_terms(m->degree);
     const double *c = m->coef + terms;
     out->degree = m->degree;
     memset(out->coef, 0, sizeof out->coef);
@@ -489,7 +489,7 @@ static void close_fit(SdmAlongState *f)
 static SdmAlongModel start_model(const SdmAlongState *f, const SdmAlongCorrection *from)
 {
     SdmAlongModel m = {.degree = from->degree};
-    const int terms = sdm_along_terms(m.degree);
+    const int terms = sdm_terms(m.degree);
     double *const residual = f->point_work + f->task->count, *c = m.coef + terms;
     memcpy(m.coef, from->coef, (size_t)terms * sizeof *m.coef);
     for (int k = 0; k < 2; k++) {

@@ -13,7 +13,7 @@ static const double LEFT_SIGMA_PX = 0.02; /* ridge: waves of the left view are t
 
 int sdm_along_columns(const SdmAlongModel *m)
 {
-    return sdm_along_terms(m->degree) + 2 * (m->waves[0] + m->waves[1]);
+    return sdm_terms(m->degree) + 2 * (m->waves[0] + m->waves[1]);
 }
 
 /* Share of a wave's amplitude that an average over so many rows keeps: sin(x) / x, x at most pi / 3. */
@@ -34,7 +34,7 @@ void sdm_along_basis_at(const SdmAlongState *f, const SdmAlongModel *m, const do
                         double y, double rows, double *out)
 {
     sdm_along_basis(m->degree, x, y, out);
-    out += sdm_along_terms(m->degree);
+    out += sdm_terms(m->degree);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < m->waves[k]; i++) {
             const double phase = SDM_ALONG_TURN * m->per_row[k][i] * (row[k] - f->row0[k]),
@@ -90,7 +90,7 @@ static const double *wave_columns(SdmAlongState *f, int view, double per_row)
 
 void sdm_along_fill_basis(SdmAlongState *f, const SdmAlongModel *m)
 {
-    double *out = f->basis + sdm_along_terms(m->degree);
+    double *out = f->basis + sdm_terms(m->degree);
     for (int i = 0; i < f->strips; i++)
         sdm_along_basis(m->degree, f->strip[i].x, f->strip[i].y, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
     for (int view = 0; view < 2; view++)

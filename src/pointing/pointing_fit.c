@@ -1,6 +1,7 @@
 /* Stage 2: robust fit of the pointing correction. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/dense.h"
+#include "core/math.h"
 #include "core/stats.h"
 #include "pointing/pointing_fit.h"
 
@@ -62,11 +63,6 @@ static void basis(const SdmPointing *p, int degree, const SdmTiePoint *t, double
             out[k++] = xp[d - j] * yp[j];
 }
 
-static int terms_of(int degree)
-{
-    return (degree + 1) * (degree + 2) / 2;
-}
-
 typedef struct NormalEquations {
     double a[TERMS * TERMS], b[TERMS];
 } NormalEquations;
@@ -91,7 +87,7 @@ static void add_points(const Fit *f, int n, int without, const double *weight, s
 static bool solve(const Fit *f, int degree, int without, const double *weight, double coef[TERMS])
 {
     NormalEquations part[PARTS] = {0};
-    const int n = terms_of(degree);
+    const int n = sdm_terms(degree);
     const size_t step = f->count / PARTS + 1;
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (int i = 0; i < PARTS; i++) {
@@ -118,7 +114,7 @@ static double residual_of(const Fit *f, int degree, const double coef[TERMS], si
 {
     const double *const t = f->basis + i * TERMS;
     double sum = 0.0;
-    for (int k = 0; k < terms_of(degree); k++)
+    for (int k = 0; k < sdm_terms(degree); k++)
         sum += coef[k] * t[k];
     return f->target[i] - sum;
 }
@@ -421,7 +417,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
                           count, task->left, task->right);
             goto done;
         }
-        p->terms = terms_of(p->degree);
+        p->terms = sdm_terms(p->degree);
 #pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)
             f.residual[k] = residual_of(&f, p->degree, p->coef, k);

@@ -8,7 +8,7 @@
 
 typedef enum SdmReferenceState {
     SDM_REFERENCE_NONE,    /* no reference was given */
-    SDM_REFERENCE_REFUSED, /* it does not serve; the cameras are as without it */
+    SDM_REFERENCE_REFUSED, /* it is not used; the cameras are those of a run without it */
     SDM_REFERENCE_SHIFT,   /* the 3-D shift alone is corrected */
     SDM_REFERENCE_FITTED   /* and what is along the track */
 } SdmReferenceState;

@@ -96,15 +96,13 @@ static bool has_difference(const float *difference_m, int n)
     return false;
 }
 
-/* n cells of a row from column `col` on, both bands. */
+/* n cells of a row from column `col` on, at most TOGETHER, both bands. */
 static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n,
-                       const float *height_m, const float *reference_m, double step_m, float *cell)
+                       const float *difference_m, float *cell)
 {
     const SdmGrid *const mask = &c->report->grid;
     double x[TOGETHER], y[TOGETHER];
-    float difference_m[TOGETHER];
     int32_t at[TOGETHER];
-    find_differences(height_m, reference_m, n, step_m, difference_m);
     if (!has_difference(difference_m, n)) {
         for (int i = 0; i < n * SDM_CHANGE_BANDS; i++)
             cell[i] = SDM_NODATA;
@@ -171,9 +169,13 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     TRY(sdm_heights_on_grid(ctx, &c->on_grid, window, height_m, reference_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
-        for (int64_t i = 0; i < w; i += TOGETHER)
-            fill_cells(c, &n, window[0] + i, window[1] + r, w - i < TOGETHER ? (int)(w - i) : TOGETHER, height_m + r * w + i,
-                       reference_m + r * w + i, step_m, cell + (r * pitch + i) * SDM_CHANGE_BANDS);
+        for (int64_t i = 0; i < w; i += TOGETHER) {
+            const int count = w - i < TOGETHER ? (int)(w - i) : TOGETHER;
+            float difference_m[TOGETHER];
+            find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m, difference_m);
+            fill_cells(c, &n, window[0] + i, window[1] + r, count, difference_m,
+                       cell + (r * pitch + i) * SDM_CHANGE_BANDS);
+        }
     for (int64_t r = 0; r < h; r++)
         count_row(c, window[0], window[1] + r, w, cell + r * pitch * SDM_CHANGE_BANDS);
 done:

@@ -1,4 +1,4 @@
-/* Preview of a DEM -> PNG pictures: shaded relief in colours, and a map of what the cells met. */
+/* Preview of a DEM -> PNG pictures: shaded relief in its colours, and a map of the reasons in the cells. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PICTURE_H
 #define SDM_PICTURE_H

@@ -16,7 +16,7 @@ static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
     sdm_report_figure(to, "cell_m", "cells of the reference", s->cell_m, " m", 0);
     sdm_report_figure(to, NULL, "terrain with heights of the reference", 100.0 * s->covered, " %", 1);
     sdm_report_number(to, "share_covered", s->covered);
-    sdm_report_figure(to, NULL, "of it taken for changed and left out", 100.0 * s->masked, " %", 1);
+    sdm_report_figure(to, NULL, "of it was taken for changed and left out", 100.0 * s->masked, " %", 1);
     sdm_report_number(to, "share_masked", s->masked);
     sdm_report_number(to, "px_per_m", s->px_per_m);
 }
@@ -42,7 +42,7 @@ static void add_gain(SdmReportItem *to, const SdmReferenceReport *s)
 static void add_waves(SdmReportItem *to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
 {
     sdm_report_number(to, "degree", a->degree);
-    sdm_report_numbers(to, "coefficients_px", a->coef, sdm_along_terms(a->degree));
+    sdm_report_numbers(to, "coefficients_px", a->coef, sdm_terms(a->degree));
     SdmReportItem *const list = sdm_report_list(to, "waves");
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < a->waves[k]; i++) {
@@ -161,7 +161,7 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     sdm_report_text(to, "reason", s->reason);
     sdm_report_text(to, "question", s->question);
     if (!sdm_reference_applied(s)) {
-        sdm_report_note(to, "The reference does not serve: %s. The cameras are as without it.", s->reason);
+        sdm_report_note(to, "The reference was not used: %s. The cameras are those of a run without it.", s->reason);
         return;
     }
     if (s->state == SDM_REFERENCE_SHIFT)
@@ -179,5 +179,5 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     sdm_report_colour(legend, wave, "waves");
     sdm_report_note(to, "The cameras were corrected, not the heights: a shift, %d numbers of low order and %d waves are "
                         "all that the DEM has of the reference.",
-                    sdm_along_terms(a->degree), a->waves[0] + a->waves[1]);
+                    sdm_terms(a->degree), a->waves[0] + a->waves[1]);
 }

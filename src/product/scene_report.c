@@ -64,7 +64,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
     sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by both views have a height",
                                        fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
-                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water stay open");
+                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water remain without heights");
     if (s->quality)
         sdm_report_judge(sdm_report_figure(to, NULL, "of the cells with texture were matched",
                                            100.0 * s->quality->matched_share, " %", 1),

@@ -12,7 +12,8 @@
 
 enum {
     LEAST_CELLS = 64 * 64, /* a block this small is not cut further */
-    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even to be opened */
+    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even
+                            * to be opened */
 };
 
 /* The part of the frame that a block needs. */
@@ -70,18 +71,8 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
     const int l = s->win.level;
-    const int64_t size = (int64_t)1 << l;
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .along = sdm_along_given(&p->along) ? &p->along : NULL,
-                                 .surface = s,
-                                 .grid = grid,
-                                 .u1 = p->frame.width + size,
-                                 .v1 = p->frame.height + size,
-                                 .step = sdm_frame_lattice_step(&p->frame, l),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
+    const int size = 1 << l;
+    const SdmLatticeRequest q = sdm_coarse_request(scene, p, size);
     int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
     out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
@@ -204,13 +195,14 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .ray_error_m_per_px = p->frame.gsd_m};
 }
 
-/* Shares of a block's time when its window is read, and when it is matched; then come gridding and the files. */
+/* Shares of a block's time when its window is read, and when it is matched; then come gridding and the
+ * files. */
 #define WINDOW_READ 0.12
 #define WINDOW_MATCHED 0.88
 
 /* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
-static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
-                              SdmFootprint *shape, SdmBlockWork *w)
+static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                              SdmMatchQueue *queue, SdmFootprint *shape, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchCall call = {.in = &w->input.in,
@@ -249,8 +241,8 @@ done:
     return st;
 }
 
-/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their memory was not
- * enough. */
+/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their
+ * memory was not enough. */
 static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
@@ -268,7 +260,9 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     const bool large = w->block.w * w->block.h > LEAST_CELLS;
     st = sdm_match_queue_end(ctx, queue, w->slot, large);
     w->slot = -1;
-    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) || (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)); i++) {
+    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) ||
+                    (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue));
+         i++) {
         st = begin_again(ctx, queue, w);
         if (st != SDM_OK || w->slot < 0)
             return st;

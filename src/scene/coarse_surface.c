@@ -97,7 +97,8 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         *s = finer;
         finer = (SdmSurface){0};
         TRY(fit_level(ctx, c, s));
-        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)), "coarse surface");
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)),
+                     "coarse surface");
     }
 done:
     sdm_surface_free(&finer);
