@@ -68,8 +68,8 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
             word[bit / 16] = _mm512_shldi_epi16(word[bit / 16], _mm512_subs_epi16(near, centre), 1);
 #else
             const __m512i one = _mm512_set1_epi16((int16_t)(uint16_t)(1u << bit % 16));
-            word[bit / 16] =
-                _mm512_mask_add_epi16(word[bit / 16], _mm512_cmplt_epi16_mask(near, centre), word[bit / 16], one);
+            word[bit / 16] = _mm512_mask_add_epi16(word[bit / 16], _mm512_cmplt_epi16_mask(near, centre),
+                                                   word[bit / 16], one);
 #endif
             bit++;
         }
@@ -268,8 +268,8 @@ static inline vf score_of(vi bits, const float *ri, const float *rj, float scale
     return vf_sel(vf_negative(vf_or(vf_load(ri), vf_load(rj))), vf_set(SDM_SCORE_NONE), score);
 }
 
-static void to_score(const ScoreRow *row, const int16_t *column, const float *ri, const float *rj, int16_t *sums,
-                     float *score)
+static void to_score(const ScoreRow *row, const int16_t *column, const float *ri, const float *rj,
+                     int16_t *sums, float *score)
 {
     const int window = row->window, count = row->count;
     const float scale = row->scale;

@@ -157,7 +157,8 @@ typedef struct CostRows { /* rows of pixels that enter and leave (NULL: none doe
 
 /* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has
  * nodata. */
-static inline void cost_enter_plain(const CostRows *rows, int x, const CostColumns *c, int32_t *pair, bool any[2])
+static inline void cost_enter_plain(const CostRows *rows, int x, const CostColumns *c, int32_t *pair,
+                                    bool any[2])
 {
     const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
     const int count = rows->count, sign = rows->sign;

@@ -1,12 +1,15 @@
-/* Vectors of SDM_VEC 32-bit lanes, vi (int32) and vf (float), and masks of lanes, vm: the same names for AVX-512 (16 lanes),
- * AVX2 (8), SSE4.2 and NEON (8, by two vectors) and the compiler's vectors (4, on any processor).  Operations are named
- * type_operation; most say what they do.  simd.h adds lanes of 8 and 16 bits, for which vectors of SSE4.2 and NEON
- * are single ones (SDM_SINGLE) and those of AVX2 may be two (SDM_PAIR_WIDE).  The others:
+/* Vectors of SDM_VEC 32-bit lanes, vi (int32) and vf (float), and masks of lanes, vm: the same names for
+ * AVX-512 (16 lanes), AVX2 (8), SSE4.2 and NEON (8, by two vectors) and the compiler's vectors (4, on any
+ * processor).  Operations are named type_operation; most say what they do.  simd.h adds lanes of 8 and 16
+ * bits, for which vectors of SSE4.2 and NEON are single ones (SDM_SINGLE) and those of AVX2 may be two
+ * (SDM_PAIR_WIDE).  The others:
  *
- * - sel: a where the mask is set, else b; negative: mask of the sign bit; shift: lanes k.. of cur, then of next; k is a
+ * - sel: a where the mask is set, else b; negative: mask of the sign bit; shift: lanes k.. of cur, then of
+ *   next; k is a
  * constant, 0 < k < SDM_VEC
  *
- * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of 16-bit halves
+ * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of
+ *   16-bit halves
  *
  * - trunc, round: to an integer, towards 0 and to the nearest, even ones of two; from: to a float
  *

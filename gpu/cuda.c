@@ -35,7 +35,8 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, CuResult code, const
                           sdm_cu_error(&inside(d)->api, code), (int)code);
 }
 
-/* The calling thread works on this device until leave(): a program around us may have a device of its own in hand. */
+/* The calling thread works on this device until leave(): a program around us may have a device of its own in
+ * hand. */
 static SdmStatus enter(SdmContext *ctx, const SdmDevice *d)
 {
     return check(ctx, d, inside(d)->api.CtxPushCurrent(inside(d)->context), "its context");

@@ -201,7 +201,8 @@ int64_t sdm_device_room(SdmDevice *d)
 {
     const int64_t left = d->back_end->left ? d->back_end->left(d) : -1;
     const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
-    const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
+    /* memory is given in pages: not to the last byte */
+    const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left);
     const int64_t budget = sdm_device_budget(d);
     return left < 0 || room > budget ? budget : room;
 }
@@ -290,7 +291,8 @@ SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *d, int64_t bytes, const cha
     SdmBuffer *b;
     *out = NULL;
     bytes = bytes > 0 ? bytes : 1;
-    const int64_t left = sdm_device_budget(d) - d->used, room = left < d->info.most_bytes ? left : d->info.most_bytes;
+    const int64_t left = sdm_device_budget(d) - d->used,
+                  room = left < d->info.most_bytes ? left : d->info.most_bytes;
     TRY(fault(ctx, d));
     if (bytes > room) {
         d->wasteful |= has_slack(d);

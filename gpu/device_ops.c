@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, FILL_ROWS = 4, SMOOTH_ROWS = 4,
-       VALIDATE_PIXELS = 4, WIENER_ROWS = 4, WIENER_COLUMNS = 4, /* of an item: gpu/warp.cl, filter.cl, validate.cl, wiener.cl */
+       VALIDATE_PIXELS = 4, WIENER_ROWS = 4, WIENER_COLUMNS = 4, /* of an item: gpu/warp.cl, filter.cl,
+                                                                  * validate.cl, wiener.cl */
        FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
@@ -92,8 +93,8 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->flags),
-                          SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m),
+                          SDM_BUF(s->flags), SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
 SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmRejection *r,
@@ -118,8 +119,8 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const
     assert(fill->half <= FILL_REACH && half_b <= FILL_REACH);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
-    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, sdm_gpu_groups(h, FILL_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
-                       SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, sdm_gpu_groups(h, FILL_ROWS), SDM_BUF(s->h_m),
+                       SDM_BUF(s->prior_m), SDM_BUF(s->flags), SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(change), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
                     SDM_I32(t->column_rows), SDM_BUF(sum)));
@@ -133,8 +134,8 @@ done:
 
 SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, sdm_gpu_groups(s->win.h, SMOOTH_ROWS), SDM_BUF(s->h_m), SDM_I32(s->win.w),
-                          SDM_I32(s->win.h), SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, sdm_gpu_groups(s->win.h, SMOOTH_ROWS), SDM_BUF(s->h_m),
+                          SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
@@ -148,8 +149,8 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
 
 SdmStatus sdm_gpu_blur(SdmContext *ctx, SdmGpu *g, SdmBuffer *in, int w, int h, int step, SdmBuffer *out)
 {
-    return SDM_GPU_PIXELS(ctx, g, "blur", w, sdm_gpu_groups(h, WIENER_ROWS * step) * step, SDM_BUF(in), SDM_I32(w), SDM_I32(h),
-                          SDM_I32(step), SDM_BUF(out));
+    return SDM_GPU_PIXELS(ctx, g, "blur", w, sdm_gpu_groups(h, WIENER_ROWS * step) * step, SDM_BUF(in),
+                          SDM_I32(w), SDM_I32(h), SDM_I32(step), SDM_BUF(out));
 }
 
 /* The three blurred surfaces. */
@@ -159,7 +160,8 @@ static SdmStatus blur_surfaces(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *
     static const int slot[SDM_WIENER_BLURS] = {SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE};
     SdmStatus st = SDM_OK;
     for (int k = 0; k < SDM_WIENER_BLURS; k++) {
-        TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float), &blurred[k]));
+        TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float),
+                            &blurred[k]));
         TRY(sdm_gpu_blur(ctx, g, k ? blurred[k - 1] : s->h_m, s->win.w, s->win.h, 1 << k, blurred[k]));
     }
 done:
@@ -178,9 +180,10 @@ SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE_R, n * (int64_t)sizeof(int32_t), &noise));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, 2 * n * (int64_t)sizeof(int32_t), &energy));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(int32_t), &noise_sum));
-    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, sdm_gpu_groups(h, WIENER_ROWS), SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left),
-                       SDM_BUF(s->flags), SDM_BUF(s->score), SDM_BUF(q->ratio), SDM_I32(w), SDM_I32(h),
-                       SDM_F32(SDM_WIENER_UNIT / q->metres_per_px), SDM_BUF(noise), SDM_BUF(energy)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, sdm_gpu_groups(h, WIENER_ROWS), SDM_BUF(b[0]),
+                       SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left), SDM_BUF(s->flags), SDM_BUF(s->score),
+                       SDM_BUF(q->ratio), SDM_I32(w), SDM_I32(h), SDM_F32(SDM_WIENER_UNIT / q->metres_per_px),
+                       SDM_BUF(noise), SDM_BUF(energy)));
     const struct {
         SdmBuffer *from, *to;
         int64_t first;
@@ -189,9 +192,10 @@ SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
         TRY(SDM_GPU_RUN(ctx, g, "wiener_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                         SDM_BUF(sums[i].from), SDM_I64(sums[i].first), SDM_I32(w), SDM_I32(h),
                         SDM_I32(t->column_rows), SDM_BUF(sums[i].to)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", sdm_gpu_groups(w, WIENER_COLUMNS), h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(noise_sum),
-                       SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_I32(w), SDM_I32(h), SDM_F32(SDM_WIENER_NOISE),
-                       SDM_F32(SDM_WIENER_DETAIL), SDM_F32(1.0f), SDM_BUF(out_m)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", sdm_gpu_groups(w, WIENER_COLUMNS), h, SDM_BUF(b[0]), SDM_BUF(b[1]),
+                       SDM_BUF(b[2]), SDM_BUF(noise_sum), SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_I32(w),
+                       SDM_I32(h), SDM_F32(SDM_WIENER_NOISE), SDM_F32(SDM_WIENER_DETAIL), SDM_F32(1.0f),
+                       SDM_BUF(out_m)));
 done:
     return st;
 }
@@ -212,9 +216,9 @@ SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, c
                     SDM_BUF(q->ray_error), SDM_I32(w), SDM_I32(h), SDM_I32(t->column_rows), SDM_BUF(sum),
                     SDM_BUF(count)));
     TRY(SDM_GPU_PIXELS(ctx, g, "validate", sdm_gpu_groups(w, VALIDATE_PIXELS), h, SDM_BUF(q->ray_error),
-                       SDM_BUF(sum), SDM_BUF(count), SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
-                       SDM_F32(q->ray_error_limit_px * 1024.0f), SDM_BUF(mask->h_m),
-                       SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
+                       SDM_BUF(sum), SDM_BUF(count), SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w),
+                       SDM_I32(h), SDM_I32(q->min_score), SDM_F32(q->ray_error_limit_px * 1024.0f),
+                       SDM_BUF(mask->h_m), SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
                        SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h), SDM_F32(mask->pixel_m),
                        SDM_BUF(s->flags), SDM_BUF(s->score)));
 done:

@@ -18,8 +18,8 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, int32_t code, const 
         return SDM_OK;
     if (!memory && inside(d)->shared)
         atomic_store(&inside(d)->shared->lost, true);
-    return sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)", d->info.name, what,
-                    sdm_cl_error(code), (int)code);
+    return sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)",
+                    d->info.name, what, sdm_cl_error(code), (int)code);
 }
 
 static void forget_events(SdmCl *cl, int queue)
@@ -121,14 +121,16 @@ static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t va
                  "filling memory");
 }
 
-/* Work items that a group of a kernel can have: fewer than the device's most where it takes many registers.  0: the kernel
- * has a size of its own, or the driver does not say. */
+/* Work items that a group of a kernel can have: fewer than the device's most where it takes many registers.
+ * 0: the kernel has a size of its own, or the driver does not say. */
 static size_t most_items(const SdmCl *cl, ClHandle kernel)
 {
     size_t own[3] = {0, 0, 0}, most = 0;
-    if (cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof own, own, NULL) != CL_OK ||
+    if (cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof own, own,
+                                       NULL) != CL_OK ||
         own[0] > 0 ||
-        cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL) != CL_OK)
+        cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most,
+                                       NULL) != CL_OK)
         return 0;
     return most;
 }

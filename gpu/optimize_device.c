@@ -58,13 +58,16 @@ done:
 
 /* ---- semi-global matching ---- */
 
-/* P2 of each step of the guide, twice in a word: it falls with the step, to half at guide_scale, 0: it does not. */
-static SdmStatus send_penalties(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, int guide_scale, SdmBuffer **out)
+/* P2 of each step of the guide, twice in a word: it falls with the step, to half at guide_scale, 0: it does
+ * not. */
+static SdmStatus send_penalties(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, int guide_scale,
+                                SdmBuffer **out)
 {
     SdmStatus st = SDM_OK;
     uint32_t p2[STEPS];
     for (int i = 0; i < STEPS; i++) {
-        const int there = guide_scale > 0 ? how->p1 + (how->p2 - how->p1) * guide_scale / (guide_scale + i) : how->p2;
+        const int there =
+            guide_scale > 0 ? how->p1 + (how->p2 - how->p1) * guide_scale / (guide_scale + i) : how->p2;
         p2[i] = (uint32_t)there << 16 | (uint32_t)there;
     }
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_PENALTIES, sizeof p2, out));
@@ -79,8 +82,8 @@ typedef struct Parts {
     int count;
 } Parts;
 
-/* Parts whose paths are on the device together; their own rows `out` count from the first of them, which is row
- * `out` of the labels. */
+/* Parts whose paths are on the device together; their own rows `out` count from the first of them, which is
+ * row `out` of the labels. */
 typedef struct Together {
     const SdmGpuBand *part;
     int count, out, rows;

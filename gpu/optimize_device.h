@@ -17,8 +17,8 @@ typedef struct SdmGpuVolume {
 } SdmGpuVolume;
 int64_t sdm_gpu_volume_row(int width, int labels); /* bytes of a row */
 
-/* The rows of one volume of sdm_optimize(): top..bottom - 1, of which begin..end - 1 are wanted.  Their labels
- * are written from row `out` on; bands lie one behind the other there. */
+/* The rows of one volume of sdm_optimize(): top..bottom - 1, of which begin..end - 1 are wanted.  Their
+ * labels are written from row `out` on; bands lie one behind the other there. */
 typedef struct SdmGpuBand {
     int32_t top, begin, end, bottom, out;
 } SdmGpuBand;

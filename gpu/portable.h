@@ -33,8 +33,10 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define GLOBAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
 #define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
-#define APART(a, b) __sad((a), (b), 0u) /* |a - b|; written as below it takes more registers than sm_120 has */
-#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 /* no minima of whole halves: positive floats of 16 bits have their order */
+#define APART(a, b) __sad((a), (b), 0u) /* |a - b|; written as below it takes more registers than sm_120
+                                         * has */
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 /* no minima of whole halves: positive floats of 16 bits have
+                                                 * their order */
 static __device__ __forceinline__ uint sdm_lesser16x2(uint a, uint b)
 {
     uint c;

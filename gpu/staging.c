@@ -95,8 +95,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
-                             int queue)
+SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to,
+                               int64_t bytes, int queue)
 {
     SdmStatus st = SDM_OK;
     SdmDevice *const d = from->device;

@@ -1,5 +1,6 @@
-/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface.  The table of
- * operations is matching/backend.h; devices run the same ones (gpu/device_ops.c); CONTRIBUTING.md lists what a new filter needs. */
+/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface.  The
+ * table of operations is matching/backend.h; devices run the same ones (gpu/device_ops.c); CONTRIBUTING.md
+ * lists what a new filter needs. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/filters.h"
 
@@ -49,11 +50,11 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
 }
 
 /* A row of heights from three rows; the flags of these. */
-typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
-                       float *out);
+typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
+                       int width, float *out);
 
-/* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its neighbours' rows
- * that it needs. */
+/* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its
+ * neighbours' rows that it needs. */
 static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, RowFilter *filter)
 {
     SdmStatus st = SDM_OK;
@@ -76,7 +77,8 @@ static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
             const uint16_t *const flags = s->flags + (size_t)y * n;
             memcpy(middle, at, n * sizeof *at);
             filter(k, (const float *[]){above, middle, y + 1 < y1 ? at + n : mine + 2 * n},
-                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w, at);
+                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w,
+                   at);
         }
     }
 done:
@@ -84,14 +86,14 @@ done:
     return st;
 }
 
-static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
-                      float *out)
+static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
+                      int width, float *out)
 {
     k->median_row(row, flags, width, out);
 }
 
-static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
-                      float *out)
+static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
+                      int width, float *out)
 {
     (void)flags;
     k->smooth_row(row, width, out);
@@ -203,8 +205,8 @@ static void add_columns(const Columns *c, int from, int to)
 
 enum { ROUND_HOLE = 24 }; /* columns beside those that a hole needs: the next row's may be further out */
 
-/* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows, or from
- * scratch where that is less work. */
+/* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows,
+ * or from scratch where that is less work. */
 static void move_columns(Columns *c, int y, int first, int end)
 {
     const int half = c->half, least = first - half > c->x0 ? first - half : c->x0,
@@ -240,7 +242,8 @@ static bool are_few(const Columns *c, int least)
     return n < least;
 }
 
-/* Fill the pixels x0..x1 - 1 of row y that have no match and are not done; done: of the strip that begins at `strip`. */
+/* Fill the pixels x0..x1 - 1 of row y that have no match and are not done; done: of the strip that begins at
+ * `strip`. */
 static void fill_pixels(const Columns *c, int x0, int x1, const SdmFill *f, int strip, uint8_t *done)
 {
     SdmSurface *const s = c->s;
@@ -344,7 +347,8 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), strips = (w + STRIP - 1) / STRIP;
     const SdmFill *const fill[2] = {near, far};
-    const size_t room = 2 * (size_t)(STRIP + 2 * near->half) + (far ? 2 * (size_t)(STRIP + 2 * far->half) : 0);
+    const size_t room =
+        2 * (size_t)(STRIP + 2 * near->half) + (far ? 2 * (size_t)(STRIP + 2 * far->half) : 0);
     int32_t *sums = NULL;
     TRY(sdm_alloc(ctx, &sums, room * (size_t)threads, sizeof *sums, "fill sums"));
     if (filled)

@@ -55,8 +55,8 @@ int64_t sdm_sgm_bytes(int width, int height, int labels)
     return (int64_t)room * bands_of(height);
 }
 
-/* Penalties of a larger step between the pixels of row y and those before them on a path: p2 without a step of the left
- * image, halfway to p1 at guide_scale. */
+/* Penalties of a larger step between the pixels of row y and those before them on a path: p2 without a step
+ * of the left image, halfway to p1 at guide_scale. */
 static void penalties(const Sgm *s, int y, int dx, int dy, uint16_t *p2)
 {
     const SdmVolume *const v = s->volume;

@@ -65,7 +65,8 @@ static void measure(const Work *w, Tile *t)
     const SdmWindow *const win = &w->s->win;
     for (int y = 0; y < t->h; y++) {
         const size_t at = (size_t)(t->y0 + y) * (size_t)win->w + (size_t)t->x0, i = (size_t)y * MOST_W;
-        SdmNoiseRow row = {.valid = w->s->flags + at, .score = w->s->score + at, .ratio = w->ratio, .width = t->w};
+        SdmNoiseRow row = {
+            .valid = w->s->flags + at, .score = w->s->score + at, .ratio = w->ratio, .width = t->w};
         const int first = t->y0 + y - 2;
         for (int j = 0; j < 5; j++)
             row.left[j] = w->left + (size_t)inside(first + j, win->h) * (size_t)win->w + (size_t)t->x0;
@@ -79,7 +80,8 @@ static void measure(const Work *w, Tile *t)
     }
 }
 
-/* Sums over windows of (2 SDM_WIENER_HALF + 1)^2 px, in place; what lies outside of the tile counts nothing. */
+/* Sums over windows of (2 SDM_WIENER_HALF + 1)^2 px, in place; what lies outside of the tile counts
+ * nothing. */
 static void sum_windows(Tile *t, int32_t *v)
 {
     enum { HALF = SDM_WIENER_HALF };

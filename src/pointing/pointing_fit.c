@@ -333,8 +333,8 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
     r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
     r->before_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     for (size_t i = 0; i < n; i++) {
-        f->residual[i] = f->response *
-                         (f->point[i].correction_px - sdm_pointing_value(p, f->point[i].col, f->point[i].row));
+        f->residual[i] = f->response * (f->point[i].correction_px -
+                                        sdm_pointing_value(p, f->point[i].col, f->point[i].row));
         f->work[i] = f->residual[i];
         if (i % every == 0)
             r->samples[r->sample_count++] =
@@ -376,11 +376,30 @@ SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame)
                         .right = scene->view[1].name};
 }
 
+/* Choose the degree by some DEGREE_POINTS of the points; thin: room for all. */
+static SdmStatus choose_by_few(SdmContext *ctx, const Fit *f, SdmTiePoint *thin, int max_degree,
+                               SdmPointing *p, SdmPointRound *round)
+{
+    const size_t every = f->count / DEGREE_POINTS + 1;
+    Fit few = *f;
+    few.point = thin;
+    few.count = 0;
+    for (size_t i = 0; i < f->count; i += every)
+        thin[few.count++] = f->point[i];
+    deal_folds(&few);
+    prepare_fit(&few, max_degree);
+    return choose_degree(ctx, &few, max_degree, p, round);
+}
+
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round)
 {
     SdmStatus st = SDM_OK;
     const size_t count = task->count;
-    Fit f = {.point = task->point, .count = count, .model = p, .response = task->response, .threads = sdm_threads(ctx)};
+    Fit f = {.point = task->point,
+             .count = count,
+             .model = p,
+             .response = task->response,
+             .threads = sdm_threads(ctx)};
     SdmTiePoint *thin = NULL;
     if (count < LEAST_POINTS)
         return sdm_fail(ctx, SDM_ERR_DATA,
@@ -398,15 +417,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     TRY(sdm_alloc(ctx, &f.basis, count * TERMS, sizeof *f.basis, "fit terms"));
     TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
     TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
-    const size_t every = count / DEGREE_POINTS + 1;
-    Fit few = f;
-    few.point = thin;
-    few.count = 0;
-    for (size_t i = 0; i < count; i += every)
-        thin[few.count++] = task->point[i];
-    deal_folds(&few);
-    prepare_fit(&few, max_degree);
-    TRY(choose_degree(ctx, &few, max_degree, p, round));
+    TRY(choose_by_few(ctx, &f, thin, max_degree, p, round));
     deal_folds(&f);
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);

@@ -53,7 +53,8 @@ static inline bool sdm_reference_applied(const SdmReferenceReport *r)
 {
     return r->state == SDM_REFERENCE_SHIFT || r->state == SDM_REFERENCE_FITTED;
 }
-/* Has the reference shown what a pair cannot, jitter along the track, and is no more than limit_px of it left? */
+/* Has the reference shown what a pair cannot, jitter along the track, and is no more than limit_px of it
+ * left? */
 static inline bool sdm_reference_validates(const SdmReferenceReport *r, double limit_px)
 {
     return sdm_reference_applied(r) && r->masked <= SDM_REFERENCE_MOST_MASKED &&

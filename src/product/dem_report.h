@@ -24,7 +24,8 @@ typedef struct SdmEffective {
     int threads;
 } SdmEffective;
 /* command: SDM_CMD_*: who reads them.  The page has those that were given, the others folded away. */
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command, const SdmEffective *found);
+SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
+                                  const SdmEffective *found);
 SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p);
 /* Metres on the ground, from west to east, of a pixel of a map of the whole DEM that is `cols` wide. */
 double sdm_report_pixel_m(const SdmProduct *p, int cols);
@@ -36,10 +37,11 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
 /* Datum, spacing and size of the grid: "Heights in metres above ..., cells of ..., 100 x 200." */
 const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p);
 
-/* Complete the product, have its report built, and publish both.  work: part of `what`; wall_s, up to the last block,
- * grows by what the completion takes. */
+/* Complete the product, have its report built, and publish both.  work: part of `what`; wall_s, up to the
+ * last block, grows by what the completion takes. */
 SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
-                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r),
+                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what,
+                                           SdmReport *r),
                              const void *what, SdmReportWork *work, SdmLease *lease);
 
 #endif

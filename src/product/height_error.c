@@ -1,8 +1,9 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
- * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the ground
- * (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of the error is
- * a polynomial of their logarithms, whose coefficients are fitted by tests/height_error_fit.py. */
+ * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
+ * ground (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of
+ * the error is a polynomial of their logarithms, whose coefficients are fitted by
+ * tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"
@@ -97,7 +98,8 @@ static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, 
         const GDALDataType type = GDALGetRasterDataType(band);
         const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
         sdm_gdal_errors_begin(&errors);
-        const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
+        const CPLErr e =
+            GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
         sdm_gdal_errors_end(&errors);
         st = e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(w->ctx, w->in->path, errors.text);
     }

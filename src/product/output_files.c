@@ -46,7 +46,8 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
                         output, *base ? "/" : "");
     const int stem = (int)sdm_output_stem(output);
     if (!output[stem])
-        return sdm_fail(ctx, SDM_ERR_USAGE, "-o %s: a DEM is a GeoTIFF, in a file; give a name that ends in .tif, such as %s.tif",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: a DEM is a GeoTIFF, in a file; give a name that ends in .tif, such as %s.tif",
                         output, strcmp(base, "-") ? output : "dem");
     snprintf(files->run, sizeof files->run, "%08x", (unsigned)(sdm_file_draw() >> 32 ^ sdm_file_draw()));
     files->is_lost = false;
@@ -68,15 +69,16 @@ done:
     return st;
 }
 
-/* A name that a run makes and removes: "DEM.tif.part-dem-1f3a90c2", "DEM.tif.part-raw-ortho-1f3a90c2-typed", also
- * with GDAL's endings (".ovr.tmp"); no other name that begins alike. */
+/* A name that a run makes and removes: "DEM.tif.part-dem-1f3a90c2", "DEM.tif.part-raw-ortho-1f3a90c2-typed",
+ * also with GDAL's endings (".ovr.tmp"); no other name that begins alike. */
 static bool is_temporary(const SdmOutputFiles *files, const char *base)
 {
     const size_t n = strlen(files->prefix);
     if (strncmp(base, files->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (sdm_file_is_named(rest, "naming") || !strncmp(rest, "owner.part-", 11)) /* "owner" itself is the lease's */
+    /* "owner" itself is the lease's */
+    if (sdm_file_is_named(rest, "naming") || !strncmp(rest, "owner.part-", 11))
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;

@@ -50,7 +50,8 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
     SdmGeoid *geoid = NULL;
-    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right, opt->reference, opt->reference_mask};
+    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right, opt->reference,
+                                opt->reference_mask};
     TRY(name_files(ctx, opt->output, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
@@ -191,8 +192,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
     if (request->reference)
         TRY(sdm_change_open(ctx,
-                            &(SdmChangeSource){request->options, request->reference, request->reference_dem, request->lon_deg,
-                                               request->lat_deg},
+                            &(SdmChangeSource){request->options, request->reference, request->reference_dem,
+                                               request->lon_deg, request->lat_deg},
                             &p->grid, &p->change));
     for (int i = 0; i < 4; i++)
         if (p->files->made[rasters[i]]) {
@@ -354,7 +355,8 @@ static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Stri
     s->pitch = p->grid.cols;
     s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
     s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
-    s->change = p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at * SDM_CHANGE_BANDS : NULL;
+    s->change =
+        p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at * SDM_CHANGE_BANDS : NULL;
     s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at * p->request.qa->bands;
 }
 
@@ -469,7 +471,8 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 {
     const SdmQaLayout *const qa = p->request.qa;
     const SdmGrid *const grid = &p->grid;
-    const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing, side_m = sdm_grid_spacing_m(grid),
+    const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing,
+                 side_m = sdm_grid_spacing_m(grid),
                  narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
     SdmHeightErrorInput in = {.model = p->request.error,
                               .side_m = {side_m * narrower, side_m},
