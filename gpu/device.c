@@ -4,7 +4,6 @@
 #include "device_inside.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 static atomic_llong fail_at; /* tests: counts down to the call that fails */
 static atomic_int fail_with;

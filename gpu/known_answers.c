@@ -3,7 +3,6 @@
 #include "known_answers.h"
 #include "device_inside.h"
 
-#include <string.h>
 
 static const double WRONG = 1e-3; /* relative error that no rounding explains */
 

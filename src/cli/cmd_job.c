@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "core/path.h"
 
 #include <math.h>
-#include <string.h>
 
 static double number(const cJSON *of, const char *name)
 {

@@ -9,7 +9,6 @@
 #include <gdal.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 static const double FILLED_VOTE = 0.5;       /* of a filled height, that of a measured one being 1 */
 static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it */

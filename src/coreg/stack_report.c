@@ -5,7 +5,6 @@
 #include "core/stats.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char KIND[] = "median of DEMs";
 

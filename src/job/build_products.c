@@ -3,7 +3,6 @@
 #include "job/build_products.h"
 #include "input/source.h"
 #include "product/scene_report.h"
-#include "scene/scene.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Open a job folder; its files: names, marks, removal. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
-#include "scene/scene.h"
 
 #include <dirent.h>
 #include <gdal.h>

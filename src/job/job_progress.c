@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SEEN_FILE = 1, SEEN_RUNNING = 2, SEEN_ERROR = 4, SEEN_PREPARED = 1, SEEN_MERGED = 2, SEEN_FAILURE = 4,
        SEEN_MERGING = 8 };

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_queue.h"
 #include "job/tries.h"
-#include "scene/scene.h"
 
 #include <errno.h>
 #include <math.h>

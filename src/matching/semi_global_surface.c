@@ -3,7 +3,6 @@
 #include "core/vector_loops.h"
 #include "matching/semi_global_surface.h"
 
-#include "core/arena.h"
 #include "core/math.h"
 #include "instruction_set.h"
 #include "matching/plain_areas.h"

@@ -4,7 +4,6 @@
 #include "matching/optimize.h"
 #include "instruction_set.h"
 
-#include <string.h>
 
 enum { BAND = SDM_SGM_BAND };
 

@@ -5,7 +5,6 @@
 #include "core/disjoint_sets.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { FAR = 65535, BAND = 64 /* rows */ };
 

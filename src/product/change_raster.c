@@ -6,7 +6,6 @@
 #include "product/picture.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 static const double PREVIEW_STEP_M = 0.0625;

@@ -5,7 +5,6 @@
 #include "product/reference_section.h"
 
 #include <math.h>
-#include <string.h>
 
 static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
 {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_fit.h"
 #include "core/stats.h"
-#include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"

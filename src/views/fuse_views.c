@@ -1,9 +1,7 @@
 /* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report.
  * Cells are fused by src/coreg/stack_fuse.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stats.h"
 #include "coreg/stack_layer.h"
-#include "input/source.h"
 #include "job/json_fields.h"
 #include "product/dem_report.h"
 #include "views/views.h"

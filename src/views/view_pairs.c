@@ -1,7 +1,6 @@
 /* Views -> their pairs: base, overlap and time of each from the cameras, and the choice of those to match. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/epipolar_frame.h"
-#include "input/source.h"
 #include "scene/scene.h"
 #include "views/views.h"
 
