@@ -8,8 +8,8 @@
  *
  * Messages are 16 bit and cannot overflow: with K = weight x truncation, a message is the truncated
  * minimum minus the least value, so it lies in 0..K.  A belief is data plus four messages, at most 255 + 4
- * K; intermediate values are data, three messages and at most K more.  SDM_BP_PENALTY_MAX keeps 255 + 4 K below
- * 65535, the value of labels that do not exist. */
+ * K; intermediate values are data, three messages and at most K more.  SDM_BP_PENALTY_MAX keeps 255 + 4 K
+ * below 65535, the value of labels that do not exist. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BP_H
 #define SDM_BP_H

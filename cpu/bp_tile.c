@@ -51,11 +51,14 @@ VEC v16 message_short(const Visit *v, v16 h, int steps)
 {
     const v16 low = v16_least_all(h), most = v16_add(low, v16_set(v->most)), none = v16_set(0xFFFF);
     if (steps >= 1)
-        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 1), v16_down(h, none, 1)), v16_set(v->step_weight[0])));
+        h = v16_min(h,
+                    v16_adds(v16_min(v16_up(h, none, 1), v16_down(h, none, 1)), v16_set(v->step_weight[0])));
     if (steps >= 2)
-        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 2), v16_down(h, none, 2)), v16_set(v->step_weight[1])));
+        h = v16_min(h,
+                    v16_adds(v16_min(v16_up(h, none, 2), v16_down(h, none, 2)), v16_set(v->step_weight[1])));
     if (steps >= 3)
-        h = v16_min(h, v16_adds(v16_min(v16_up(h, none, 4), v16_down(h, none, 4)), v16_set(v->step_weight[2])));
+        h = v16_min(h,
+                    v16_adds(v16_min(v16_up(h, none, 4), v16_down(h, none, 4)), v16_set(v->step_weight[2])));
     return v16_sub(v16_min(h, most), low);
 }
 

@@ -68,8 +68,8 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
             word[bit / 16] = _mm512_shldi_epi16(word[bit / 16], _mm512_subs_epi16(near, centre), 1);
 #else
             const __m512i one = _mm512_set1_epi16((int16_t)(uint16_t)(1u << bit % 16));
-            word[bit / 16] =
-                _mm512_mask_add_epi16(word[bit / 16], _mm512_cmplt_epi16_mask(near, centre), word[bit / 16], one);
+            word[bit / 16] = _mm512_mask_add_epi16(word[bit / 16], _mm512_cmplt_epi16_mask(near, centre),
+                                                   word[bit / 16], one);
 #endif
             bit++;
         }
@@ -254,6 +254,11 @@ static void add_bits(int16_t *restrict col, uint8_t *restrict kept, const RowWor
 #endif
 }
 
+typedef struct ScoreRow {
+    int window, count; /* columns of a window, pixels of a row */
+    float scale;       /* differing bits of a window -> 2 at most */
+} ScoreRow;
+
 /* Scores of a row from the column sums; window sums fit 16 bits (62 x 21 x 21 at most).  The textures tell
  * which windows leave the image. */
 #if SDM_VEC > 4
@@ -263,9 +268,11 @@ static inline vf score_of(vi bits, const float *ri, const float *rj, float scale
     return vf_sel(vf_negative(vf_or(vf_load(ri), vf_load(rj))), vf_set(SDM_SCORE_NONE), score);
 }
 
-static void to_score(const int16_t *column, int window, const float *ri, const float *rj, float scale,
-                     int count, int16_t *sums, float *score)
+static void to_score(const ScoreRow *row, const int16_t *column, const float *ri, const float *rj,
+                     int16_t *sums, float *score)
 {
+    const int window = row->window, count = row->count;
+    const float scale = row->scale;
     (void)sums;
     for (int x = 0; x < count; x += LANES) {
         const int16_t *const first = column + x - window / 2;
@@ -277,9 +284,11 @@ static void to_score(const int16_t *column, int window, const float *ri, const f
     }
 }
 #else
-static void to_score(const int16_t *column, int window, const float *restrict ri, const float *restrict rj,
-                     float scale, int count, int16_t *restrict sums, float *restrict score)
+static void to_score(const ScoreRow *row, const int16_t *column, const float *restrict ri,
+                     const float *restrict rj, int16_t *restrict sums, float *restrict score)
 {
+    const int window = row->window, count = row->count;
+    const float scale = row->scale;
     memset(sums, 0, sizeof *sums * (size_t)count);
     for (int k = 0; k < window; k++)
         for (int x = 0; x < count; x++)
@@ -322,8 +331,8 @@ static void find_words(const SdmCostJob *job, const CostScratch *s, int y, bool 
 
 void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
-    const int w = job->width, win = job->window, half = win / 2, nd = job->dmax - job->dmin + 1;
-    const float scale = 2.0f / (float)(BITS * win * win);
+    const int win = job->window, half = win / 2, nd = job->dmax - job->dmin + 1;
+    const ScoreRow row = {.window = win, .count = job->width, .scale = 2.0f / (float)(BITS * win * win)};
     CostScratch s;
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
@@ -334,7 +343,7 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
             continue;
         for (int k = 0; k < nd; k++) {
             const CostLabel label = cost_label(job, &s, y, k);
-            to_score(columns_of(&s, k), win, s.left.texture, label.right->texture + label.d, scale, w,
+            to_score(&row, columns_of(&s, k), s.left.texture, label.right->texture + label.d,
                      (int16_t *)(void *)s.window, s.score + k * s.pitch);
         }
         const SdmCostRow out = cost_row_of(&s, job, y);

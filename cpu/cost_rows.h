@@ -150,11 +150,18 @@ static inline int32_t cost_pair(int32_t enters, int32_t leaves)
     return (int32_t)((uint32_t)(uint16_t)enters | (uint32_t)leaves << 16);
 }
 
+typedef struct CostRows { /* rows of pixels that enter and leave (NULL: none does) the windows */
+    const int16_t *enters, *leaves;
+    int count, sign; /* pixels; factor of the leaving ones in the pairs */
+} CostRows;
+
 /* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has
  * nodata. */
-static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves, int sign, int x, int count,
-                                    const CostColumns *c, int32_t *pair, bool any[2])
+static inline void cost_enter_plain(const CostRows *rows, int x, const CostColumns *c, int32_t *pair,
+                                    bool any[2])
 {
+    const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
+    const int count = rows->count, sign = rows->sign;
     for (; x < count; x++) {
         const int32_t bad = enters[x] == SDM_PIXEL_NODATA, bad_old = leaves && leaves[x] == SDM_PIXEL_NODATA;
         const int32_t v = bad ? 0 : enters[x], old = !leaves || bad_old ? 0 : leaves[x];
@@ -167,9 +174,10 @@ static inline void cost_enter_plain(const int16_t *enters, const int16_t *leaves
     }
 }
 
-static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves, int sign, int count,
-                                    const CostColumns *c, int32_t *pair, bool any[2])
+static inline int cost_enter_vector(const CostRows *rows, const CostColumns *c, int32_t *pair, bool any[2])
 {
+    const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
+    const int count = rows->count, sign = rows->sign;
     const vi none = vi_set(SDM_PIXEL_NODATA), one = vi_set(1), low = vi_set(0xffff);
     vi bad_any = vi_zero(), old_any = vi_zero();
     int x = 0;
@@ -199,13 +207,15 @@ static inline int cost_enter_vector(const int16_t *enters, const int16_t *leaves
 static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
 {
     const int half = job->window / 2;
-    const int16_t *const enters = cost_image_row(job, s, side, y + half);
-    const int16_t *const leaves = y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL;
+    const CostRows rows = {.enters = cost_image_row(job, s, side, y + half),
+                           .leaves =
+                               y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL,
+                           .count = job->width,
+                           .sign = sign};
     CostColumns *const c = &s->columns[side];
     int32_t *const pair = side ? s->right[cost_slot(job, y)].pair : s->left.pair;
     bool any[2] = {false, false};
-    const int x = cost_enter_vector(enters, leaves, sign, job->width, c, pair, any);
-    cost_enter_plain(enters, leaves, sign, x, job->width, c, pair, any);
+    cost_enter_plain(&rows, cost_enter_vector(&rows, c, pair, any), c, pair, any);
     c->rows_bad += any[0] - any[1];
 }
 

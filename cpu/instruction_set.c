@@ -42,8 +42,9 @@ static bool has_avx512bw(void) /* Skylake-X, Cascade Lake */
 }
 static bool has_avx512(void) /* Ice Lake, Zen 4 and later */
 {
-    return has_avx512bw() && __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg") &&
-           __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni");
+    return has_avx512bw() && __builtin_cpu_supports("avx512vpopcntdq") &&
+           __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("avx512vnni");
 }
 #endif
 #if SDM_NEON

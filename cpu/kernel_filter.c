@@ -1,7 +1,6 @@
 /* Filters of the surface, a row at a time: 3 x 3 median, height changes and their sums, upsampling. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
-#include "vec.h"
 
 #include <math.h>
 #include <string.h>

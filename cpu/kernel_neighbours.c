@@ -8,7 +8,8 @@
 sdm_agree_row_fn SDM_NAME(agree_row);
 sdm_smooth_row_fn SDM_NAME(smooth_row);
 
-/* The lowest change that agrees with the middle one; an unreachable value if the centre pixel has no change. */
+/* The lowest change that agrees with the middle one; an unreachable value if the centre pixel has no
+ * change. */
 static inline uint16_t lowest_of(int16_t change)
 {
     return (uint16_t)(change == SDM_CHANGE_NONE ? 20000 : change - 256);

@@ -1,5 +1,5 @@
-/* Pixels -> points on the ground; points -> sums of the grid cells around them, by integer weights: the order of the
- * points does not matter. */
+/* Pixels -> points on the ground; points -> sums of the grid cells around them, by integer weights: the order
+ * of the points does not matter. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
 #include "vec.h"
@@ -14,7 +14,8 @@ sdm_spread_points_fn SDM_NAME(spread_points);
 
 enum { RUN = 16, TERMS = 10 };
 
-_Static_assert(sizeof(SdmSpreadPoint) == TERMS * sizeof(int32_t), "a point is its terms, one after the other");
+_Static_assert(sizeof(SdmSpreadPoint) == TERMS * sizeof(int32_t),
+               "a point is its terms, one after the other");
 
 static inline vi round_half_up(vf x)
 {
@@ -24,7 +25,8 @@ static inline vi round_half_up(vf x)
 /* SDM_VEC points, term by term; x: the first one's pixel. */
 static inline void ground_terms(const SdmGroundRow *r, int x, int32_t term[TERMS][RUN], int to)
 {
-    const vi one = vi_set(1), none = vi_zero(), left = vi_load_i16(r->left + x), flags = vi_load_u16(r->flags + x);
+    const vi one = vi_set(1), none = vi_zero(), left = vi_load_i16(r->left + x),
+             flags = vi_load_u16(r->flags + x);
     const vf h = vf_load(r->h_m + x), t = vf_sub(h, vf_set(r->height0_m)), fv = vf_set((float)r->v * r->inv),
              fu = vf_mul(vf_from(vi_add(vi_set(r->u + x), vi_load(sdm_lane_numbers))), vf_set(r->inv));
     for (int k = 0; k < 2; k++) {
@@ -37,9 +39,11 @@ static inline void ground_terms(const SdmGroundRow *r, int x, int32_t term[TERMS
         vi_store(&term[k][to], vi_add(at, vi_set(r->corner[k])));
     }
     const vi height = round_half_up(vf_mul(h, vf_set(256.0f)));
-    const vf error = vf_abs(vf_load(r->ray_error_px + x)), known = vf_sel(vf_ge(error, vf_set(0.0f)), error, vf_set(0.0f));
+    const vf error = vf_abs(vf_load(r->ray_error_px + x)),
+             known = vf_sel(vf_ge(error, vf_set(0.0f)), error, vf_set(0.0f));
     const vm invalid = vi_eq(vi_and(flags, vi_set(r->valid)), none),
-             measured = vi_eq(vi_and(flags, vi_set(r->filled)), none), unseen = vi_eq(left, vi_set(SDM_PIXEL_NODATA));
+             measured = vi_eq(vi_and(flags, vi_set(r->filled)), none),
+             unseen = vi_eq(left, vi_set(SDM_PIXEL_NODATA));
     vi_store(&term[2][to], vi_sel(invalid, none, one));
     vi_store(&term[3][to], vi_sel(invalid, none, height));
     vi_store(&term[4][to], vi_sel(invalid, none, vi_sub(height, vi_set(r->middle))));
@@ -58,10 +62,13 @@ static inline void turn_four(int32_t (*term)[RUN], int i, int32_t *out)
     Four row[4];
     for (int j = 0; j < 4; j++)
         memcpy(&row[j], &term[j][i], sizeof row[j]);
-    const Four a = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5), b = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5),
-               c = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7), d = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-    const Four point[4] = {__builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
-                           __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
+    const Four a = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5),
+               b = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5),
+               c = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7),
+               d = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+    const Four point[4] = {
+        __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+        __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
     for (int j = 0; j < 4; j++)
         memcpy(out + j * TERMS, &point[j], sizeof point[j]);
 }
@@ -150,8 +157,8 @@ static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *fir
 
 #if SDM_VEC >= 8
 
-/* The radii in use, 1.125 and 1.5 cells, reach two or three centres (four for one point in 256).  If these lie inside
- * 0..count - 1: how many, and their weights; else 0. */
+/* The radii in use, 1.125 and 1.5 cells, reach two or three centres (four for one point in 256).  If these
+ * lie inside 0..count - 1: how many, and their weights; else 0. */
 static inline int few_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[3])
 {
     const int lo = first_near(s, at), hi = last_near(s, at), more = hi - lo == 2;
@@ -186,7 +193,8 @@ static inline Values load_values(const int32_t value[8])
 /* A cell += weight x values. */
 static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
 {
-    const __m512i w = _mm512_set1_epi32(weight), product = _mm512_mask_mul_epu32(_mm512_mul_epi32(w, v), 1 << 2, w, v);
+    const __m512i w = _mm512_set1_epi32(weight),
+                  product = _mm512_mask_mul_epu32(_mm512_mul_epi32(w, v), 1 << 2, w, v);
     _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), product));
 }
 
@@ -214,7 +222,8 @@ static inline Values load_values(const int32_t value[8])
 static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
 {
     const __m256i w = _mm256_set1_epi32(weight);
-    const __m256i product = _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_mul_epu32(v.low[0], w), 0x30);
+    const __m256i product =
+        _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_mul_epu32(v.low[0], w), 0x30);
     vi_store(cell, _mm256_add_epi64(vi_load(cell), product));
     vi_store(cell + 4, _mm256_add_epi64(vi_load(cell + 4), _mm256_mul_epi32(v.low[1], w)));
 }
@@ -244,16 +253,21 @@ static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
             add_to_cell(s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x), wx[x] * wy[y] >> 10, v);
 }
 
-/* Two or three cells a row. */
-static inline __attribute__((always_inline)) void add_few(int64_t *cell, ptrdiff_t pitch, int nx, int ny, const int32_t *wx, const int32_t *wy,
-                           const int32_t *value, void add(int64_t *, int32_t, Values))
+typedef struct FewCells { /* two or three columns and rows of them, with their weights */
+    int nx, ny;
+    int32_t wx[3], wy[3];
+} FewCells;
+
+static inline __attribute__((always_inline)) void add_few(int64_t *cell, ptrdiff_t pitch, const FewCells *f,
+                                                          const int32_t *value,
+                                                          void add(int64_t *, int32_t, Values))
 {
     const Values v = load_values(value);
-    for (int y = 0; y < ny; y++, cell += 8 * pitch) {
-        add(cell, wx[0] * wy[y] >> 10, v);
-        add(cell + 8, wx[1] * wy[y] >> 10, v);
-        if (nx == 3)
-            add(cell + 16, wx[2] * wy[y] >> 10, v);
+    for (int y = 0; y < f->ny; y++, cell += 8 * pitch) {
+        add(cell, f->wx[0] * f->wy[y] >> 10, v);
+        add(cell + 8, f->wx[1] * f->wy[y] >> 10, v);
+        if (f->nx == 3)
+            add(cell + 16, f->wx[2] * f->wy[y] >> 10, v);
     }
 }
 
@@ -262,15 +276,16 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
     for (int n = 0; n < count; n++) {
         const SdmSpreadPoint *const p = &points[n];
         int x0 = 0, y0 = 0;
-        int32_t wx[3], wy[3];
-        const int nx = few_cells(s, p->x, s->cols, &x0, wx), ny = few_cells(s, p->y, s->rows, &y0, wy);
+        FewCells f;
+        f.nx = few_cells(s, p->x, s->cols, &x0, f.wx);
+        f.ny = few_cells(s, p->y, s->rows, &y0, f.wy);
         int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0);
-        if (nx == 0 || ny == 0)
+        if (f.nx == 0 || f.ny == 0)
             spread_point(s, p);
         else if (is_narrow(p))
-            add_few(cell, s->pitch, nx, ny, wx, wy, p->value, add_narrow);
+            add_few(cell, s->pitch, &f, p->value, add_narrow);
         else
-            add_few(cell, s->pitch, nx, ny, wx, wy, p->value, add_to_cell);
+            add_few(cell, s->pitch, &f, p->value, add_to_cell);
     }
 }
 

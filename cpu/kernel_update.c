@@ -4,7 +4,6 @@
 #include "kernels.h"
 #include "vec.h"
 
-#include <math.h>
 
 sdm_update_row_fn SDM_NAME(update_row);
 

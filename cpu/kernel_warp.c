@@ -106,7 +106,8 @@ static inline __m256i load8(const int32_t *p)
 /* Two 64-bit words in each half. */
 static inline __m256i words4(const void *a, const void *b, const void *c, const void *d)
 {
-#ifdef __AVX512VL__ /* loads that leave the other words as they are: no shuffles, for which there is one unit */
+#ifdef __AVX512VL__ /* loads that leave the other words as they are: no shuffles, for which there is one
+                     * unit */
     __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64(a));
     v = _mm256_mask_broadcastq_epi64(v, 2, _mm_loadl_epi64(b));
     v = _mm256_mask_broadcastq_epi64(v, 4, _mm_loadl_epi64(c));

@@ -113,7 +113,8 @@ static inline float shrunk(float noise, int32_t energy, float gain)
 
 void SDM_NAME(wiener_row)(const SdmWienerRow *in, float *restrict out)
 {
-    const float *restrict const high = in->high, *restrict const middle = in->middle, *restrict const low = in->low;
+    const float *restrict const high = in->high, *restrict const middle = in->middle,
+                                *restrict const low = in->low;
     const int32_t *restrict const noise = in->noise, *restrict const first = in->energy[0],
                                   *restrict const second = in->energy[1];
     const float share = in->share, gain0 = in->gain[0], gain1 = in->gain[1];

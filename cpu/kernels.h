@@ -15,8 +15,8 @@
 
 #define SDM_PIXEL_NODATA INT16_MIN /* images are signed 12 bit, -2047..2047, or this */
 
-/* Height of a row of a surface at x + d, linear between pixels.  x and d are not added as floats: the same pixel
- * would be rounded to another height in another window. */
+/* Height of a row of a surface at x + d, linear between pixels.  x and d are not added as floats: the same
+ * pixel would be rounded to another height in another window. */
 static inline float sdm_height_at(const float *row, int w, int x, float d)
 {
     const float whole = floorf(d);
@@ -39,9 +39,10 @@ typedef struct SdmCostJob {
     int right_shift;             /* right rows are taken at y + right_shift (search for the offset) */
     int window;                  /* odd, 3..21 */
     int dmin, dmax;              /* inclusive */
-    bool along_v;                /* d goes down the columns: right pixel (x, y + d), -1..1 at most; right_texture
-                                    is that of d = dmin */
-    float min_sigma;             /* zncc: windows with a smaller standard deviation have texture 0; sample units */
+    bool along_v;                /* d goes down the columns: right pixel (x, y + d), -1..1 at most;
+                                  * right_texture is that of d = dmin */
+    float min_sigma;             /* zncc: windows with a smaller standard deviation have texture 0; sample
+                                  * units */
     void *scratch;               /* cost_scratch(width, window, dmin, dmax) bytes, aligned to 64 */
 } SdmCostJob;
 
@@ -50,8 +51,9 @@ typedef struct SdmCostRow {
     int y, width, dmin, dmax;
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
-    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean); 0: no
-                                                  texture; < 0: nodata inside; right with census: 0 or -1 */
+    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean); 0:
+                                                * no texture; < 0: nodata inside; right with census: 0 or -1
+                                                * */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 
@@ -95,10 +97,11 @@ typedef void sdm_half_row_fn(const int16_t *const src[4], int width, int16_t *ou
 typedef struct SdmPickRow {
     float *residual;   /* width: sub-pixel d; 0 if there is no score */
     float *score;      /* width: best score, SDM_SCORE_NONE if there is none */
-    float *runner_up;  /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if there is none; NULL: not asked */
+    float *runner_up;  /* width: best score at |d - best| >= 2, SDM_SCORE_NONE if there is none; NULL: not
+                        * asked */
     float *right_best; /* width, scratch: best residual of each right pixel, 0 where it has no score */
-    float *mismatch;   /* width: |residual - residual of the right pixel it meets|, each from its own scores; large
-                          if there is none; NULL: not asked, and right_best is not written */
+    float *mismatch;   /* width: |residual - residual of the right pixel it meets|, each from its own scores;
+                        * large if there is none; NULL: not asked, and right_best is not written */
     uint8_t *edge;     /* width: 1 where the best d is an end of the range */
 } SdmPickRow;
 typedef void sdm_pick_row_fn(const SdmCostRow *row, const SdmPickRow *out);
@@ -150,7 +153,8 @@ typedef void sdm_add_changes_fn(const float *h_m, const float *prior_m, const ui
 /* Ray intersection error of a row, pixels of v: the vertex of the parabola through the scores at v - 1, v,
  * v + 1, within -2..2.  NaN where a score is missing, or where a good match has no peak, as along an edge
  * that fits at every v; 2 where there is neither peak nor good match.  quality: 250 x score at v. */
-typedef void sdm_ray_error_row_fn(const float *const score[3], int width, float *ray_error_v, uint8_t *quality);
+typedef void sdm_ray_error_row_fn(const float *const score[3], int width, float *ray_error_v,
+                                  uint8_t *quality);
 
 /* Upsample two coarse rows by two: out[2 m] and out[2 m + 1] lie a quarter and three quarters of the way
  * from pixel m to m + 1, and share_low of the way from the upper row to the lower one.  upper, lower:
@@ -161,15 +165,17 @@ typedef void sdm_refine_row_fn(const float *upper, const float *lower, float sha
 /* Points spread over the cells around them, weighted by the distance on both axes. */
 typedef struct SdmSpreadPoint {
     int32_t x, y;     /* 1/256 cell from the corner of cell (0, 0) */
-    int32_t value[8]; /* 1, height (1/256 m), the same from the middle height, score, ray intersection error (1/1024 px),
-                         1 if filled: all 0 without a height; then 1, image value: both 0 without an image value */
+    int32_t value[8]; /* 1, height (1/256 m), the same from the middle height, score, ray intersection error
+                       * (1/1024 px), 1 if filled: all 0 without a height; then 1, image value: both 0 without
+                       * an image value */
 } SdmSpreadPoint;
 typedef struct SdmSpread {
     int cols, rows;       /* cells */
     int pitch;            /* cells from row to row */
     int32_t radius;       /* 1/256 cell: cells whose centre lies further off on an axis get nothing */
     const int32_t *table; /* radius + 1 weights, by distance */
-    int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square / 256, rounded */
+    int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square /
+                           * 256, rounded */
 } SdmSpread;
 /* The weight of a cell is the product of the weights of both axes / 1024, rounded down. */
 typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);
@@ -180,7 +186,8 @@ typedef struct SdmGroundRow {
     const uint16_t *flags;
     const uint8_t *score;
     const int16_t *left;
-    float a[2][4], b[2], c[2]; /* ground of the cell, in cells of the grid: corners (00 10 01 11), per metre, per metre^2 */
+    float a[2][4], b[2], c[2]; /* ground of the cell, in cells of the grid: corners (00 10 01 11), per metre,
+                                * per metre^2 */
     float inv, height0_m;      /* 1 / pixels a side of the cell; height of the corners */
     int u, v;                  /* of the first pixel, from the cell's first corner */
     int32_t corner[2];         /* added to positions, 1/256 cell */
@@ -195,14 +202,14 @@ typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out)
 
 /* ---- Wiener filter of the surface: src/matching/wiener.h ---- */
 
-/* Blur the middle one of five rows by (1 4 6 4 1)/16 in both axes; taps lie `step` columns apart, beyond the ends
- * of a row it continues with its last value. */
+/* Blur the middle one of five rows by (1 4 6 4 1)/16 in both axes; taps lie `step` columns apart, beyond the
+ * ends of a row it continues with its last value. */
 typedef void sdm_blur_row_fn(const float *const row[5], int width, int step, float *out);
 
-/* Variance of a match over 5 x 5 pixels that the noise of the views causes, 1/2^20 px^2, at most SDM_NOISE_MOST:
- * ratio[score] V / (3 G), V the sum of squares of the left view about its mean, G the sum of squares of its
- * differences over two columns.  0 where bit 0 of `valid` is not set, and where the window or a column beside it has
- * nodata or leaves the row.  left: the rows y - 2 .. y + 2. */
+/* Variance of a match over 5 x 5 pixels that the noise of the views causes, 1/2^20 px^2, at most
+ * SDM_NOISE_MOST: ratio[score] V / (3 G), V the sum of squares of the left view about its mean, G the sum of
+ * squares of its differences over two columns.  0 where bit 0 of `valid` is not set, and where the window or
+ * a column beside it has nodata or leaves the row.  left: the rows y - 2 .. y + 2. */
 #define SDM_NOISE_MOST (1 << 20)
 typedef struct SdmNoiseRow {
     const int16_t *left[5];
@@ -213,17 +220,17 @@ typedef struct SdmNoiseRow {
 } SdmNoiseRow;
 typedef void sdm_noise_row_fn(const SdmNoiseRow *in, int32_t *out);
 
-/* Squares of the differences a - b of a row in units of 1 / scale metres, of whole numbers within +-4000; 0 where bit
- * 0 of `valid` is not set. */
+/* Squares of the differences a - b of a row in units of 1 / scale metres, of whole numbers within +-4000; 0
+ * where bit 0 of `valid` is not set. */
 typedef void sdm_square_row_fn(const float *a, const float *b, const uint16_t *valid, int width, float scale,
                                int32_t *out);
 
-/* out = low + g1 (middle - low) + g0 (high - middle), g0 and g1 = gain times 1 - share noise / energy, or 0 where
- * that is negative. */
+/* out = low + g1 (middle - low) + g0 (high - middle), g0 and g1 = gain times 1 - share noise / energy, or 0
+ * where that is negative. */
 typedef struct SdmWienerRow {
     const float *high, *middle, *low;    /* the surface, blurred more and more, m */
-    const int32_t *noise, *energy[2];    /* sums over the same window: of variances, and of the squares of both
-                                            differences */
+    const int32_t *noise, *energy[2];    /* sums over the same window: of variances, and of the squares of
+                                          * both differences */
     float share, gain[2];
     int width;
 } SdmWienerRow;

@@ -39,7 +39,7 @@ size_t sdm_pair_reference_scratch(const SdmPairReference *r);
 /* Row y of the disparities: `width` floats, px, NaN where there is no match.  scratch: aligned to 64. */
 void sdm_pair_reference_row(const SdmPairReference *r, int y, void *scratch, float *disparity);
 
-enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_PLANES_MAX = 10, SDM_PAIR_ZNCC_ONE = 32000 };
+enum { SDM_PAIR_NONE = 0xFFFF, SDM_PAIR_LANES_MAX = 64, SDM_PAIR_ZNCC_ONE = 32000 };
 
 /* Winners of a row of left pixels: SDM_PAIR_STRIP entries of each field, one after the other. */
 typedef enum SdmPairField {

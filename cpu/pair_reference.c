@@ -10,7 +10,6 @@
 #include "pair_kernels.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { NONE = 0xFFFF, ZNCC_ONE = 32000, WORDS = 2 };
 

@@ -30,8 +30,8 @@ static inline Fields fields(const uint16_t *winners)
 }
 
 /* The runner-up of two chunks.  If both winners are adjacent across the boundary of the chunks, the
- * loser cannot be the runner-up: its chunk offers the smaller of its own runner-up and the cost on the far side
- * of its winner. */
+ * loser cannot be the runner-up: its chunk offers the smaller of its own runner-up and the cost on the far
+ * side of its winner. */
 static void merge_seconds(Fields a, Fields b, int pixels, int seam)
 {
 #pragma omp simd
@@ -112,13 +112,15 @@ void SDM_NAME(pair_agree)(const uint16_t *left_d, const uint32_t *right_best, in
     }
 }
 
-static inline __attribute__((always_inline)) void move_columns(const SdmPairColumns *columns, const int16_t *add,
-                                                               const int16_t *drop, int count, int centre, bool holes)
+static inline __attribute__((always_inline)) void move_columns(const SdmPairColumns *columns,
+                                                               const int16_t *add, const int16_t *drop,
+                                                               int count, int centre, bool holes)
 {
     int32_t *const sum = columns->sum, *const squares = columns->squares;
 #pragma omp simd
     for (int x = 0; x < count; x++) {
-        const int enters = holes && add[x] == SDM_PIXEL_NODATA, leaves = holes && drop && drop[x] == SDM_PIXEL_NODATA;
+        const int enters = holes && add[x] == SDM_PIXEL_NODATA,
+                  leaves = holes && drop && drop[x] == SDM_PIXEL_NODATA;
         const int a = enters ? 0 : add[x] - centre, b = !drop || leaves ? 0 : drop[x] - centre;
         sum[x] += a - b;
         squares[x] += a * a - b * b;

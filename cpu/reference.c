@@ -147,7 +147,8 @@ static void add_changes_reference(const float *h_m, const float *prior_m, const 
         }
 }
 
-static void ray_error_row_reference(const float *const score[3], int width, float *ray_error_v, uint8_t *quality)
+static void ray_error_row_reference(const float *const score[3], int width, float *ray_error_v,
+                                    uint8_t *quality)
 {
     for (int x = 0; x < width; x++) {
         const float before = score[0][x], at = score[1][x], after = score[2][x],
@@ -193,7 +194,8 @@ static void ground_points_reference(const SdmGroundRow *r, int count, SdmSpreadP
         out[i] = (SdmSpreadPoint){.x = at[0], .y = at[1]};
         if (r->flags[i] & r->valid) {
             const int32_t h = half_up(r->h_m[i] * 256.0f);
-            const int32_t value[6] = {1, h, h - r->middle, r->score[i], half_up(error * 1024.0f), (r->flags[i] & r->filled) != 0};
+            const int32_t value[6] = {
+                1, h, h - r->middle, r->score[i], half_up(error * 1024.0f), (r->flags[i] & r->filled) != 0};
             for (int k = 0; k < 6; k++)
                 out[i].value[k] = value[k];
         }
@@ -286,8 +288,8 @@ static void noise_row_reference(const SdmNoiseRow *in, int32_t *out)
         out[x] = noise_reference(in, x);
 }
 
-static void square_row_reference(const float *a, const float *b, const uint16_t *valid, int width, float scale,
-                                 int32_t *out)
+static void square_row_reference(const float *a, const float *b, const uint16_t *valid, int width,
+                                 float scale, int32_t *out)
 {
     for (int x = 0; x < width; x++) {
         const int32_t d = (int32_t)fminf(fmaxf((a[x] - b[x]) * scale, -4000.0f), 4000.0f);

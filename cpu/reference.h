@@ -1,4 +1,5 @@
-/* Functions of the reference kernels that several of their files call; SdmKernels (kernels.h) says what each does. */
+/* Functions of the reference kernels that several of their files call; SdmKernels (kernels.h) says what each
+ * does. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_REFERENCE_H
 #define SDM_REFERENCE_H

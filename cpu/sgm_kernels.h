@@ -55,14 +55,15 @@ typedef struct SdmSgmCosts {
 } SdmSgmCosts;
 typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);
 
-/* Sub-pixel places about the labels of a row: the costs of those of 5 x 5 pixels whose labels differ by at most 1 are
- * summed, at the label and those beside it; by two lines of opposite slope, since sums of magnitudes form a V, the place
- * between them: at most half a label off, and 0 at the ends of the labels. */
+/* Sub-pixel places about the labels of a row: the costs of those of 5 x 5 pixels whose labels differ by at
+ * most 1 are summed, at the label and those beside it; by two lines of opposite slope, since sums of
+ * magnitudes form a V, the place between them: at most half a label off, and 0 at the ends of the labels. */
 enum { SDM_SGM_SIDE = 5 };
 typedef struct SdmSgmOffsets {
     int width, labels;
     const uint16_t *label[SDM_SGM_SIDE];                    /* of the rows of the window, width each */
-    const uint32_t *low[SDM_SGM_SIDE], *high[SDM_SGM_SIDE]; /* alike: costs at l - 2 .. l + 1, at l - 1 .. l + 2, bytes */
+    const uint32_t *low[SDM_SGM_SIDE], *high[SDM_SGM_SIDE]; /* alike: costs at l - 2 .. l + 1, at l - 1 .. l +
+                                                             * 2, bytes */
     float *offset;                                          /* width */
 } SdmSgmOffsets;
 typedef void sdm_sgm_offsets_fn(const SdmSgmOffsets *o);

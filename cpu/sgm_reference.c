@@ -150,7 +150,8 @@ static void sum_window(const SdmSgmOffsets *o, int x, int sum[3])
     for (int j = 0; j < SDM_SGM_SIDE; j++)
         for (int i = 0; i < SDM_SGM_SIDE; i++) {
             const int at = clamped(x + i - SDM_SGM_SIDE / 2, o->width - 1), other = o->label[j][at];
-            const uint64_t costs = o->low[j][at] | (uint64_t)(o->high[j][at] >> 24) << 32; /* at other - 2 .. other + 2 */
+            /* at other - 2 .. other + 2 */
+            const uint64_t costs = o->low[j][at] | (uint64_t)(o->high[j][at] >> 24) << 32;
             for (int k = -1; k <= 1 && other - l <= 1 && l - other <= 1; k++)
                 sum[k + 1] += (int)(costs >> 8 * (l + k - other + 2) & 255);
         }
@@ -162,7 +163,8 @@ static void offsets(const SdmSgmOffsets *o)
         const int l = o->label[SDM_SGM_SIDE / 2][x];
         int sum[3] = {0, 0, 0};
         sum_window(o, x, sum);
-        const int before = sum[0], at = sum[1], after = sum[2], steeper = before > after ? before - at : after - at;
+        const int before = sum[0], at = sum[1], after = sum[2],
+                  steeper = before > after ? before - at : after - at;
         if (l < 1 || l + 1 >= o->labels)
             o->offset[x] = 0.0f;
         else if (before < at || after < at) /* beyond half a label */

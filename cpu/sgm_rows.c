@@ -1,5 +1,5 @@
-/* Semi-global matching, the kernels of src/matching/sgm.c: costs of a row -> path costs, sums and labels, labels along
- * the lanes.  See sgm_kernels.h. */
+/* Semi-global matching, the kernels of src/matching/sgm.c: costs of a row -> path costs, sums and labels,
+ * labels along the lanes.  See sgm_kernels.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "sgm_kernels.h"
 #include "simd.h"
@@ -98,7 +98,8 @@ static void pick_row(const SdmSgmPick *p)
         rights(p, n, room, room + n, mine);
 }
 
-/* ---- the kernels; a row with too few labels to fill a vector is passed to the next narrower instruction set ---- */
+/* ---- the kernels; a row with too few labels to fill a vector is passed to the next narrower instruction set
+ * ---- */
 
 #ifdef SDM_ISA_NARROWER
 #define NARROWER SDM_CAT(sgm_kernels, SDM_ISA_NARROWER)

@@ -1,5 +1,5 @@
-/* The operations of SSE4.2, by the processor or by SIMDe, which has them for NEON.  (SIMDe on the compiler's vectors alone,
- * SIMDE_NO_NATIVE, is five times slower than vec.h's own: gcc 12, `bench papers`.) */
+/* The operations of SSE4.2, by the processor or by SIMDe, which has them for NEON.  (SIMDe on the compiler's
+ * vectors alone, SIMDE_NO_NATIVE, is five times slower than vec.h's own: gcc 12, `bench papers`.) */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SSE42_H
 #define SDM_SSE42_H

@@ -1,6 +1,7 @@
-/* Operations of AVX2 on 32 bytes -> two of SSE4.2 on 16 bytes each, so that the chain's kernels are written once for
- * 8 lanes.  Only what they use; the functions have Intel's names, which nothing else defines where this is included, and
- * their meaning.  SSE4.2 itself is the processor's, or SIMDe's on NEON.  Included by vec.h only. */
+/* Operations of AVX2 on 32 bytes -> two of SSE4.2 on 16 bytes each, so that the chain's kernels are written
+ * once for 8 lanes.  Only what they use; the functions have Intel's names, which nothing else defines where
+ * this is included, and their meaning.  SSE4.2 itself is the processor's, or SIMDe's on NEON.  Included by
+ * vec.h only. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_TWO_OF_FOUR_H
 #define SDM_TWO_OF_FOUR_H
@@ -23,17 +24,17 @@ typedef struct TwoFloats {
 /* The same operation on both. */
 #define INTS_1(op)                                                                                           \
     TWO TwoInts _mm256_##op(TwoInts a) { return (TwoInts){_mm_##op(a.low), _mm_##op(a.high)}; }
-#define INTS_2(op)                                                                                           \
-    TWO TwoInts _mm256_##op(TwoInts a, TwoInts b)                                                               \
-    {                                                                                                        \
-        return (TwoInts){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)};                                  \
+#define INTS_2(op)                                                          \
+    TWO TwoInts _mm256_##op(TwoInts a, TwoInts b)                           \
+    {                                                                       \
+        return (TwoInts){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)}; \
     }
 #define FLOATS_1(op)                                                                                         \
     TWO TwoFloats _mm256_##op(TwoFloats a) { return (TwoFloats){_mm_##op(a.low), _mm_##op(a.high)}; }
-#define FLOATS_2(op)                                                                                         \
-    TWO TwoFloats _mm256_##op(TwoFloats a, TwoFloats b)                                                         \
-    {                                                                                                        \
-        return (TwoFloats){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)};                                \
+#define FLOATS_2(op)                                                          \
+    TWO TwoFloats _mm256_##op(TwoFloats a, TwoFloats b)                       \
+    {                                                                         \
+        return (TwoFloats){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)}; \
     }
 #define SET(op, type)                                                                                        \
     TWO TwoInts _mm256_##op(type a) { return (TwoInts){_mm_##op(a), _mm_##op(a)}; }
@@ -174,7 +175,8 @@ TWO TwoInts words_0213(TwoInts a) /* of 64 bits */
 {
     return (TwoInts){_mm_unpacklo_epi64(a.low, a.high), _mm_unpackhi_epi64(a.low, a.high)};
 }
-TWO TwoInts _mm256_permutevar8x32_epi32(TwoInts a, TwoInts lane) /* one of lanes 0 to 3, the same everywhere */
+TWO TwoInts _mm256_permutevar8x32_epi32(TwoInts a, TwoInts lane) /* one of lanes 0 to 3, the same
+                                                                  * everywhere */
 {
     const __m128i bytes = _mm_add_epi32(_mm_mullo_epi32(lane.low, _mm_set1_epi32(0x04040404)),
                                         _mm_set1_epi32(0x03020100));
@@ -201,7 +203,8 @@ TWO TwoFloats gather_words(const void *from, __m128i at)
 }
 TWO TwoFloats _mm256_permute2f128_ps(TwoFloats a, TwoFloats b, int which)
 {
-    return _mm256_castsi256_ps(_mm256_permute2x128_si256(_mm256_castps_si256(a), _mm256_castps_si256(b), which));
+    return _mm256_castsi256_ps(
+        _mm256_permute2x128_si256(_mm256_castps_si256(a), _mm256_castps_si256(b), which));
 }
 
 #define _mm256_setzero_si256() _mm256_set1_epi32(0)

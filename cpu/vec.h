@@ -1,12 +1,15 @@
-/* Vectors of SDM_VEC 32-bit lanes, vi (int32) and vf (float), and masks of lanes, vm: the same names for AVX-512 (16 lanes),
- * AVX2 (8), SSE4.2 and NEON (8, by two vectors) and the compiler's vectors (4, on any processor).  Operations are named
- * type_operation; most say what they do.  simd.h adds lanes of 8 and 16 bits, for which vectors of SSE4.2 and NEON
- * are single ones (SDM_SINGLE) and those of AVX2 may be two (SDM_PAIR_WIDE).  The others:
+/* Vectors of SDM_VEC 32-bit lanes, vi (int32) and vf (float), and masks of lanes, vm: the same names for
+ * AVX-512 (16 lanes), AVX2 (8), SSE4.2 and NEON (8, by two vectors) and the compiler's vectors (4, on any
+ * processor).  Operations are named type_operation; most say what they do.  simd.h adds lanes of 8 and 16
+ * bits, for which vectors of SSE4.2 and NEON are single ones (SDM_SINGLE) and those of AVX2 may be two
+ * (SDM_PAIR_WIDE).  The others:
  *
- * - sel: a where the mask is set, else b; negative: mask of the sign bit; shift: lanes k.. of cur, then of next; k is a
+ * - sel: a where the mask is set, else b; negative: mask of the sign bit; shift: lanes k.. of cur, then of
+ *   next; k is a
  * constant, 0 < k < SDM_VEC
  *
- * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of 16-bit halves
+ * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of
+ *   16-bit halves
  *
  * - trunc, round: to an integer, towards 0 and to the nearest, even ones of two; from: to a float
  *
@@ -32,12 +35,10 @@ typedef __mmask16 vm;
 #define SI_(f) _mm512_##f##_si512
 #define vf_gt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ)
 #define vf_ge(a, b) _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ)
-#define vf_eq(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
 #define vf_negative(a) _mm512_movepi32_mask(_mm512_castps_si512(a))
 #define vi_eq(a, b) _mm512_cmpeq_epi32_mask(a, b)
 #define vi_gt(a, b) _mm512_cmpgt_epi32_mask(a, b)
 #define vm_and(a, b) _kand_mask16(a, b)
-#define vm_or(a, b) _kor_mask16(a, b)
 #define vm_not(a) _knot_mask16(a)
 #define vm_none(a) ((a) == 0)
 #define vf_sel(m, a, b) _mm512_mask_blend_ps(m, b, a)
@@ -68,7 +69,6 @@ typedef __m128 vf;
 #endif
 #define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
 #define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
-#define vf_eq(a, b) _mm256_cmp_ps(a, b, _CMP_EQ_OQ)
 #define SDM_VEC 8
 typedef __m256i vi;
 typedef __m256 vf;
@@ -78,7 +78,6 @@ typedef __m256 vm;
 #define vi_eq(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
 #define vi_gt(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
 #define vm_and(a, b) _mm256_and_ps(a, b)
-#define vm_or(a, b) _mm256_or_ps(a, b)
 #define vm_not(a) _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
 #define vf_sel(m, a, b) _mm256_blendv_ps(b, a, m)
@@ -140,7 +139,6 @@ VEC_ACCESS(vf)
 #define vi_trunc(a) __builtin_convertvector(a, vi)
 #define vf_gt(a, b) ((a) > (b))
 #define vf_ge(a, b) ((a) >= (b))
-#define vf_eq(a, b) ((a) == (b))
 #define vi_eq(a, b) ((a) == (b))
 #define vi_gt(a, b) ((a) > (b))
 #define vf_negative(a) ((vi)(a) >> 31)

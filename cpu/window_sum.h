@@ -22,11 +22,9 @@ enum { WINDOW_SUM_LARGEST = 15, WINDOW_SUM_MARGIN = 64 }; /* elements read beyon
 #else
 /* lanes k.. of three blocks in a row */
 #if SDM_VEC == 16
-#define AT_(b0, b1, b2, k) vi_shift(b0, b1, k)
 #define AT8_(b0, b1, b2, k) vi_shift(b0, b1, 8 + k)
 #define ONE8_(b0, b1) vi_shift(b0, b1, 8)
 #else
-#define AT_(b0, b1, b2, k) vi_shift(b0, b1, k)
 #define AT8_(b0, b1, b2, k) vi_shift(b1, b2, k)
 #define ONE8_(b0, b1) (b1)
 #endif

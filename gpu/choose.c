@@ -1,4 +1,5 @@
-/* --device: name -> device.  What `auto` does with devices that are slow, wrong or lost: scene/match_queue.c. */
+/* --device: name -> device.  What `auto` does with devices that are slow, wrong or lost:
+ * scene/match_queue.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "choose.h"
 
@@ -22,7 +23,8 @@ void sdm_choice_refuse(SdmChoice *c)
 
 static void take(const SdmDeviceInfo *d, SdmChoice *out)
 {
-    reset(&(SdmChoice){.api = d->api, .index = d->index, .exact = d->exact, .count = 1, .all = {d->index}}, out);
+    reset(&(SdmChoice){.api = d->api, .index = d->index, .exact = d->exact, .count = 1, .all = {d->index}},
+          out);
     snprintf(out->text, sizeof out->text, "%s:%d", sdm_api_name(d->api), d->index);
     snprintf(out->name, sizeof out->name, "%s", d->name);
 }
@@ -40,7 +42,8 @@ void sdm_choice_tell(SdmContext *ctx, const SdmChoice *c)
     if (c->count > 1)
         snprintf(more, sizeof more, " and %d more", c->count - 1);
     sdm_log(ctx, SDM_LOG_INFO, 0, "device: %s%s%s%s%s%s%s%s", c->name, more, c->cpu ? "" : " (",
-            c->cpu ? "" : c->text, c->cpu ? "" : ")", c->speed[0] || c->seen[0] ? "; " : "", c->speed, c->seen);
+            c->cpu ? "" : c->text, c->cpu ? "" : ")", c->speed[0] || c->seen[0] ? "; " : "", c->speed,
+            c->seen);
     if (c->why_not[0] && !c->seen[0])
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "no other device: %s", c->why_not);
     if (!c->exact)
@@ -77,7 +80,8 @@ static const SdmDeviceInfo *first_untried(SdmDeviceInfo *list, int count, uint32
 {
     for (int i = 0; i < count; i++)
         if (refused >> list[i].index & 1 && !list[i].why_not[0])
-            snprintf(list[i].why_not, sizeof list[i].why_not, "it was tried, and cannot be used or is slower than the processor");
+            snprintf(list[i].why_not, sizeof list[i].why_not,
+                     "it was tried, and cannot be used or is slower than the processor");
     return sdm_first_device(list, count, true);
 }
 
@@ -87,7 +91,8 @@ static bool is_expected(enum SdmApi api, const SdmDeviceInfo *list, int count, c
     for (int i = 0; i < count; i++)
         if (!list[i].is_cpu)
             return true;
-    return api == SDM_API_CUDA && count == 0 && strncmp(reason, SDM_DRIVER_THERE, strlen(SDM_DRIVER_THERE)) == 0;
+    return api == SDM_API_CUDA && count == 0 &&
+           strncmp(reason, SDM_DRIVER_THERE, strlen(SDM_DRIVER_THERE)) == 0;
 }
 
 static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
@@ -108,7 +113,8 @@ static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)
                                         : "it does not round as the processor does");
         const size_t at = strlen(seen);
         if (!out->refused[order[i]] && is_expected(order[i], list, n, reason[i]))
-            snprintf(seen + at, sizeof seen - at, "%s%s: %s", at ? "; " : "", sdm_api_name(order[i]), reason[i]);
+            snprintf(seen + at, sizeof seen - at, "%s%s: %s", at ? "; " : "", sdm_api_name(order[i]),
+                     reason[i]);
     }
     take_cpu(out);
     memcpy(out->seen, seen, sizeof seen);
@@ -125,11 +131,12 @@ static SdmStatus choose_named(SdmContext *ctx, enum SdmApi api, const char *numb
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s", name, reason);
     if (number && index >= n && n == 1)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "--device %s:%d: there is one device, %s:0; stereodem devices lists it", name, index, name);
+                        "--device %s:%d: there is one device, %s:0; stereodem devices lists it", name, index,
+                        name);
     if (number && index >= n)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "--device %s:%d: found %d devices, expected 0 to %d; stereodem devices lists them", name, index, n,
-                        n - 1);
+                        "--device %s:%d: found %d devices, expected 0 to %d; stereodem devices lists them",
+                        name, index, n, n - 1);
     const SdmDeviceInfo *const d = number ? &list[index] : sdm_first_device(list, n, false);
     if (!d || d->why_not[0])
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "--device %s: %s: %s", name, d ? d->name : list[0].name,
@@ -157,8 +164,8 @@ done:
     return st;
 }
 
-/* Can a device share the work of another of its API?  Those of one platform, as exact as it; of OpenCL's that auto takes,
- * which were measured, those of one name. */
+/* Can a device share the work of another of its API?  Those of one platform, as exact as it; of OpenCL's that
+ * auto takes, which were measured, those of one name. */
 static bool alike(const SdmDeviceInfo *a, const SdmDeviceInfo *b, bool automatic)
 {
     return !b->why_not[0] && a->is_cpu == b->is_cpu && a->exact == b->exact &&
@@ -177,7 +184,8 @@ SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out)
     TRY(sdm_alloc(ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
     const int n = sdm_devices(out->api, list, SDM_MOST_DEVICES, reason);
     for (int i = 0; i < n && out->index < n; i++)
-        if (i != out->index && !(out->refused[out->api] >> i & 1) && alike(&list[out->index], &list[i], strcmp(name, "auto") == 0))
+        if (i != out->index && !(out->refused[out->api] >> i & 1) &&
+            alike(&list[out->index], &list[i], strcmp(name, "auto") == 0))
             out->all[out->count++] = i;
     if (out->count > 1)
         snprintf(out->text, sizeof out->text, "%s", sdm_api_name(out->api));

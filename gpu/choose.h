@@ -15,14 +15,16 @@ typedef struct SdmChoice {
     bool exact;        /* rounds as the processor does */
     char speed[96];    /* what was measured of it, a sentence's second half; "" */
     char why_not[640]; /* auto took the processor: why no device; else "" */
-    char seen[640];    /* of that, what is wrong with devices and drivers that are there and were not refused; "" */
-    uint32_t refused[SDM_API_COUNT]; /* bit i: auto does not take device i of the API; kept from call to call */
+    char seen[640];    /* of that, what is wrong with devices and drivers that are there and were not refused;
+                        * "" */
+    uint32_t refused[SDM_API_COUNT]; /* bit i: auto does not take device i of the API; kept from call to
+                                      * call */
 } SdmChoice;
 
-/* out: 0, or an earlier choice of auto after sdm_choice_refuse().  name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
- * there is any); "opencl:2", that one; "auto": a CUDA device, else an OpenCL device that is no processor,
- * else the processor; one that does not round as the processor does is never taken by itself.
- * SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
+/* out: 0, or an earlier choice of auto after sdm_choice_refuse().  name: "cpu"; "opencl" or "cuda", the first
+ * that can run (of OpenCL's, one that is not the processor if there is any); "opencl:2", that one; "auto": a
+ * CUDA device, else an OpenCL device that is no processor, else the processor; one that does not round as the
+ * processor does is never taken by itself.  SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The same with all that can share the work where no number was given: those of the platform of the first. */
 SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);

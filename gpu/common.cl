@@ -8,7 +8,8 @@
 #define PAIR_NONE 0xffff /* no cost */
 #define PAIR_NOWHERE (-2147483647 - 1) /* no disparity */
 
-/* Census word of a pixel of a rectified image; level: the sample in 8-bit levels, AS_UINT of a float, -0 without data. */
+/* Census word of a pixel of a rectified image; level: the sample in 8-bit levels, AS_UINT of a float, -0
+ * without data. */
 typedef struct PairWord {
     ulong low;
     uint high, level;

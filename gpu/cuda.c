@@ -35,7 +35,8 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, CuResult code, const
                           sdm_cu_error(&inside(d)->api, code), (int)code);
 }
 
-/* The calling thread works on this device until leave(): a program around us may have a device of its own in hand. */
+/* The calling thread works on this device until leave(): a program around us may have a device of its own in
+ * hand. */
 static SdmStatus enter(SdmContext *ctx, const SdmDevice *d)
 {
     return check(ctx, d, inside(d)->api.CtxPushCurrent(inside(d)->context), "its context");
@@ -254,26 +255,25 @@ static SdmStatus start_clock(SdmContext *ctx, SdmDevice *d, int queue)
                  "its clock");
 }
 
-static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                        const int group[3], int arg_count, const SdmArg *args)
+static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *l)
 {
     SdmStatus st = SDM_OK;
     Cu *const cu = inside(d);
     CuHandle kernel = NULL;
     CuPointer slot[SDM_MOST_ARGS];
     void *value[SDM_MOST_ARGS];
-    for (int i = 0; i < arg_count; i++)
-        value[i] = argument(&args[i], &slot[i]);
+    for (int i = 0; i < l->arg_count; i++)
+        value[i] = argument(&l->args[i], &slot[i]);
     st = enter(ctx, d);
     if (st != SDM_OK)
         return st;
-    TRY(find_kernel(ctx, d, name, &kernel));
+    TRY(find_kernel(ctx, d, l->name, &kernel));
     TRY(start_clock(ctx, d, queue));
     TRY(check(ctx, d,
-              cu->api.LaunchKernel(kernel, (unsigned)groups[0], (unsigned)groups[1], (unsigned)groups[2],
-                                   (unsigned)group[0], (unsigned)group[1], (unsigned)group[2], 0,
-                                   cu->stream[queue], value, NULL),
-              name));
+              cu->api.LaunchKernel(kernel, (unsigned)l->groups[0], (unsigned)l->groups[1],
+                                   (unsigned)l->groups[2], (unsigned)l->group[0], (unsigned)l->group[1],
+                                   (unsigned)l->group[2], 0, cu->stream[queue], value, NULL),
+              l->name));
 done:
     leave(d);
     return st;

@@ -7,8 +7,8 @@
 
 enum { LEAST_CAPABILITY = 75 }; /* the oldest that the embedded kernels are made for */
 
-/* The driver with which a major version of CUDA came; 0: not known here.  A driver runs kernels of its own major
- * version's toolkits and of older ones. */
+/* The driver with which a major version of CUDA came; 0: not known here.  A driver runs kernels of its own
+ * major version's toolkits and of older ones. */
 static int least_driver(int major)
 {
     return major == 11 ? 450 : major == 12 ? 525 : major == 13 ? 580 : 0;
@@ -49,7 +49,8 @@ static void say_old_driver(int version, SdmDeviceInfo *out)
     if (least > 0)
         snprintf(driver, sizeof driver, " (driver %d or newer)", least);
     snprintf(out->why_not, sizeof out->why_not,
-             "its driver is for CUDA %d.%d, and the kernels of this build need one for CUDA %d%s; --device opencl may serve it",
+             "its driver is for CUDA %d.%d, and the kernels of this build need one for CUDA %d%s; --device "
+             "opencl may serve it",
              version / 1000, version % 1000 / 10, major, driver);
 }
 

@@ -4,9 +4,9 @@
 #include "device_inside.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
-enum { MOST_GROUPS_DOWN = 65535 }; /* of a launch, on CUDA's devices; asked of all, so that every device's tests meet it */
+enum { MOST_GROUPS_DOWN = 65535 }; /* of a launch, on CUDA's devices; asked of all, so that every device's
+                                    * tests meet it */
 
 static atomic_llong fail_at; /* tests: counts down to the call that fails */
 static atomic_int fail_with;
@@ -203,7 +203,8 @@ int64_t sdm_device_room(SdmDevice *d)
 {
     const int64_t left = d->back_end->left ? d->back_end->left(d) : -1;
     const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
-    const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left); /* memory is given in pages: not to the last byte */
+    /* memory is given in pages: not to the last byte */
+    const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left);
     const int64_t budget = sdm_device_budget(d);
     return left < 0 || room > budget ? budget : room;
 }
@@ -292,7 +293,8 @@ SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *d, int64_t bytes, const cha
     SdmBuffer *b;
     *out = NULL;
     bytes = bytes > 0 ? bytes : 1;
-    const int64_t left = sdm_device_budget(d) - d->used, room = left < d->info.most_bytes ? left : d->info.most_bytes;
+    const int64_t left = sdm_device_budget(d) - d->used,
+                  room = left < d->info.most_bytes ? left : d->info.most_bytes;
     TRY(fault(ctx, d));
     if (bytes > room) {
         d->wasteful |= has_slack(d);
@@ -384,22 +386,23 @@ done:
     return st;
 }
 
-SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                     const int group[3], int arg_count, const SdmArg *args)
+SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *l)
 {
     SdmStatus st = SDM_OK;
+    const int items = l->group[0] * l->group[1] * l->group[2];
     TRY(fault(ctx, d));
-    if (groups[0] < 1 || groups[1] < 1 || groups[2] < 1) /* nothing to do */
+    if (l->groups[0] < 1 || l->groups[1] < 1 || l->groups[2] < 1) /* nothing to do */
         return SDM_OK;
-    if (arg_count > SDM_MOST_ARGS || group[0] * group[1] * group[2] > d->info.max_group)
+    if (l->arg_count > SDM_MOST_ARGS || items > d->info.max_group)
         return sdm_fail(ctx, SDM_ERR_DEVICE,
                         "%s: kernel %s asks for %d arguments and %d work items, at most %d and %d",
-                        d->info.name, name, arg_count, group[0] * group[1] * group[2], (int)SDM_MOST_ARGS,
-                        d->info.max_group);
-    if (groups[1] > MOST_GROUPS_DOWN || groups[2] > MOST_GROUPS_DOWN)
-        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: kernel %s asks for %d x %d groups down and deep, at most %d; give a smaller --tile",
-                        d->info.name, name, groups[1], groups[2], (int)MOST_GROUPS_DOWN);
-    TRY(d->back_end->launch(ctx, d, queue, name, groups, group, arg_count, args));
+                        d->info.name, l->name, l->arg_count, items, (int)SDM_MOST_ARGS, d->info.max_group);
+    if (l->groups[1] > MOST_GROUPS_DOWN || l->groups[2] > MOST_GROUPS_DOWN)
+        return sdm_fail(
+            ctx, SDM_ERR_DEVICE,
+            "%s: kernel %s asks for %d x %d groups down and deep, at most %d; give a smaller --tile",
+            d->info.name, l->name, l->groups[1], l->groups[2], (int)MOST_GROUPS_DOWN);
+    TRY(d->back_end->launch(ctx, d, queue, l));
 done:
     return st;
 }

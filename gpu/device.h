@@ -22,9 +22,10 @@ typedef struct SdmDeviceInfo {
     int index; /* among those of the API */
     char name[SDM_NAME_SIZE], platform[SDM_NAME_SIZE], driver[SDM_NAME_SIZE];
     bool is_cpu; /* an OpenCL device that is the processor */
-    bool exact;  /* rounds as the processor does: what a device that is listed claims; of one that is open, what its
-                  * answers to a test show */
-    bool divides; /* OpenCL: claims correctly rounded division and roots, which the program is then built with */
+    bool exact;  /* rounds as the processor does: what a device that is listed claims; of one that is open,
+                  * what its answers to a test show */
+    bool divides; /* OpenCL: claims correctly rounded division and roots, which the program is then built
+                   * with */
     char differs[32]; /* the first operation that an opened device rounds otherwise; "" */
     bool staged; /* large copies take page-locked memory: not where the device works in the host's memory */
     bool doubles; /* has doubles, rounded as the CPU's: steps that need them (gridding) can run there */
@@ -55,14 +56,16 @@ const char *sdm_api_name(enum SdmApi api); /* "opencl", "cuda" */
 /* Devices of an API, at most `most` of them; returns how many; none: `reason` says why. */
 int sdm_devices(enum SdmApi api, SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
 
-/* Builds the kernels, or takes them from the cache, and tests the device's arithmetic: sdm_device_info() then tells what
- * the test found.  SDM_ERR_UNSUPPORTED says why the device cannot run, SDM_ERR_DEVICE that it computes nonsense. */
+/* Builds the kernels, or takes them from the cache, and tests the device's arithmetic: sdm_device_info() then
+ * tells what the test found.  SDM_ERR_UNSUPPORTED says why the device cannot run, SDM_ERR_DEVICE that it
+ * computes nonsense. */
 SdmStatus sdm_device_open(SdmContext *ctx, enum SdmApi api, int index, SdmDevice **out);
 /* Frees the buffers that are left, too.  Accepts pointer to NULL. */
 void sdm_device_close(SdmDevice **device);
 const SdmDeviceInfo *sdm_device_info(const SdmDevice *device);
-/* Bytes that buffers may take together: 3/4 of the device's memory (where that is the machine's 1/2, and of a graphics
- * device at most half of the memory that the context may take), or the budget that was set; bytes in use now; most bytes in use so far. */
+/* Bytes that buffers may take together: 3/4 of the device's memory (where that is the machine's 1/2, and of a
+ * graphics device at most half of the memory that the context may take), or the budget that was set; bytes in
+ * use now; most bytes in use so far. */
 int64_t sdm_device_budget(const SdmDevice *device);
 void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
 /* Less than the budget from now on, for others need the memory; 0: all of it. */
@@ -70,16 +73,17 @@ void sdm_device_set_limit(SdmDevice *device, int64_t bytes);
 /* The budget, or less where other programs have taken memory of the device: its part of what is left now. */
 int64_t sdm_device_room(SdmDevice *device);
 int64_t sdm_device_used(const SdmDevice *device);
-/* Give back the memory of freed buffers, which is kept for those to come.  Returns whether a buffer found no room since
- * the last call because others had memory larger than they asked for: then the work may fit now. */
+/* Give back the memory of freed buffers, which is kept for those to come.  Returns whether a buffer found no
+ * room since the last call because others had memory larger than they asked for: then the work may fit
+ * now. */
 bool sdm_device_trim(SdmDevice *device);
 int64_t sdm_device_peak(const SdmDevice *device);
 /* Sizes of launches: the row of the device's name, or the sizes that were set. */
 const SdmTuning *sdm_device_tuning(const SdmDevice *device);
 void sdm_device_set_tuning(SdmDevice *device, const SdmTuning *tuning);
 
-/* Contents are undefined.  Memory of a freed buffer that is not much larger is taken first; kept memory counts to the
- * budget, and goes where there is no room.  `what` names it in the sentence of a failure. */
+/* Contents are undefined.  Memory of a freed buffer that is not much larger is taken first; kept memory
+ * counts to the budget, and goes where there is no room.  `what` names it in the sentence of a failure. */
 SdmStatus sdm_buffer_new(SdmContext *ctx, SdmDevice *device, int64_t bytes, const char *what,
                          SdmBuffer **out);
 void sdm_buffer_free(SdmBuffer **buffer); /* accepts pointer to NULL; work in the queues is waited for */
@@ -94,9 +98,14 @@ SdmStatus sdm_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, v
 SdmStatus sdm_fill_bytes(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
                          int queue);
 
-/* Run kernel `name` over groups[0] x groups[1] x groups[2] groups of group[0] x group[1] x group[2] items. */
-SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *device, int queue, const char *name, const int groups[3],
-                     const int group[3], int arg_count, const SdmArg *args);
+/* A kernel over groups[0] x groups[1] x groups[2] groups of group[0] x group[1] x group[2] items. */
+typedef struct SdmLaunch {
+    const char *name;
+    int groups[3], group[3];
+    int arg_count;
+    const SdmArg *args;
+} SdmLaunch;
+SdmStatus sdm_launch(SdmContext *ctx, SdmDevice *device, int queue, const SdmLaunch *launch);
 SdmStatus sdm_finish(SdmContext *ctx, SdmDevice *device, int queue);
 /* Seconds by the device's own clock from the start of the first launch since the last call to the end of the
  * last one, without pauses; waits for it.  0 without launches. */
@@ -105,12 +114,6 @@ SdmStatus sdm_device_seconds(SdmContext *ctx, SdmDevice *device, int queue, doub
 /* The queue may run dry now, since the host has to copy: that clock stands still from the end of the last
  * launch to the start of the next.  After SDM_STRETCHES of them it no longer does. */
 SdmStatus sdm_device_pause(SdmContext *ctx, SdmDevice *device, int queue);
-
-/* Groups that cover n items. */
-static inline int sdm_groups(int64_t n, int group)
-{
-    return (int)((n + group - 1) / group);
-}
 
 /* Tests: devices that are opened from now on have a budget of at most that many bytes; 0 = as they are. */
 void sdm_device_limit_budget(int64_t bytes);

@@ -1,5 +1,5 @@
-/* The table of functions of a back end of device.c, and the devices and buffers that they work on.  The part of
- * a call that is common to all back ends (budget, limits, faults for tests) is done once, in device.c. */
+/* The table of functions of a back end of device.c, and the devices and buffers that they work on.  The part
+ * of a call that is common to all back ends (budget, limits, faults for tests) is done once, in device.c. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_DEVICE_INSIDE_H
 #define SDM_GPU_DEVICE_INSIDE_H
@@ -19,14 +19,14 @@ typedef struct SdmBackEnd {
                           int queue, bool wait);
     SdmStatus (*fill)(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes,
                       int queue);
-    SdmStatus (*launch)(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                        const int group[3], int arg_count, const SdmArg *args);
+    SdmStatus (*launch)(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *launch);
     SdmStatus (*finish)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*pause)(SdmContext *ctx, SdmDevice *d, int queue);
     SdmStatus (*seconds)(SdmContext *ctx, SdmDevice *d, int queue, double *seconds);
     /* Bytes of the device's memory that nobody has taken; < 0, or no such function: not known. */
     int64_t (*left)(SdmDevice *d);
-    bool keeps_nothing; /* memory of freed buffers is given back: a simulator finds what lies beyond a buffer */
+    bool keeps_nothing; /* memory of freed buffers is given back: a simulator finds what lies beyond a
+                         * buffer */
     /* Page-locked memory: s->data, s->handle.  A failure leaves no sentence. */
     SdmStatus (*lock)(SdmDevice *d, int64_t bytes, SdmStaging *s);
     void (*unlock)(SdmDevice *d, SdmStaging *s);

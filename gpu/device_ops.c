@@ -1,6 +1,7 @@
 /* Geometry, filters and validation of the matching on a device, see device_ops.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "device_ops.h"
+#include "core/math.h"
 
 #include "matching/wiener.h"
 
@@ -10,7 +11,8 @@
 #include <string.h>
 
 enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, FILL_ROWS = 4, SMOOTH_ROWS = 4,
-       VALIDATE_PIXELS = 4, WIENER_ROWS = 4, WIENER_COLUMNS = 4, /* of an item: gpu/warp.cl, filter.cl, validate.cl, wiener.cl */
+       VALIDATE_PIXELS = 4, WIENER_ROWS = 4, WIENER_COLUMNS = 4, /* of an item: gpu/warp.cl, filter.cl,
+                                                                  * validate.cl, wiener.cl */
        TURN_TILE = 32, TURN_ROWS = 8, /* of a group: gpu/warp.cl */
        FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
@@ -43,11 +45,6 @@ done:
 
 /* ---- geometry ---- */
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a >= 0 ? a / b : -((b - 1 - a) / b);
-}
-
 SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, SdmBuffer *node,
                             const SdmWindow *win, enum SdmSide side, SdmGpuCells *out)
 {
@@ -57,8 +54,8 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
     /* twice the full-resolution position from the first node, so that half pixels stay integers */
     const int64_t u2 = (2 * win->u0 + 1) * one - 1 - 2 * lat->u0,
                   v2 = (2 * win->v0 + 1) * one - 1 - 2 * lat->v0;
-    const int64_t i0 = floor_div(u2, step2), i1 = floor_div(u2 + 2 * one * (win->w - 1), step2);
-    const int64_t j0 = floor_div(v2, step2), j1 = floor_div(v2 + 2 * one * (win->h - 1), step2);
+    const int64_t i0 = sdm_floor_div(u2, step2), i1 = sdm_floor_div(u2 + 2 * one * (win->w - 1), step2);
+    const int64_t j0 = sdm_floor_div(v2, step2), j1 = sdm_floor_div(v2 + 2 * one * (win->h - 1), step2);
     *out = (SdmGpuCells){.cols = (int32_t)(i1 - i0 + 1), .rows = (int32_t)(j1 - j0 + 1),
                          .u2 = (int32_t)(u2 - i0 * step2), .v2 = (int32_t)(v2 - j0 * step2),
                          .stride2 = (int32_t)(2 * one), .level = l, .w = win->w, .h = win->h,
@@ -79,17 +76,19 @@ SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuff
                        const SdmGpuImage *source, SdmBuffer *out)
 {
     const int before = c->u2 / c->stride2 % WARP_PIXELS; /* cells begin at multiples of that */
-    return SDM_GPU_PIXELS(ctx, g, source->turned ? "warp_turned" : "warp", sdm_gpu_groups(c->w + before, WARP_PIXELS), c->h,
-                          SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
-                          SDM_I32(c->stride2), SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)),
-                          SDM_BUF(surface_m), SDM_F32(c->height0_m), SDM_BUF(source->data),
-                          SDM_I32(source->x0), SDM_I32(source->y0), SDM_I32(source->w), SDM_I32(source->h),
-                          SDM_BUF(g->cubic), SDM_BUF(out), SDM_I32(c->w), SDM_I32(c->h), SDM_I32(before));
+    return SDM_GPU_PIXELS(ctx, g, source->turned ? "warp_turned" : "warp",
+                          sdm_gpu_groups(c->w + before, WARP_PIXELS), c->h, SDM_BUF(c->cell),
+                          SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2), SDM_I32(c->stride2),
+                          SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)), SDM_BUF(surface_m),
+                          SDM_F32(c->height0_m), SDM_BUF(source->data), SDM_I32(source->x0),
+                          SDM_I32(source->y0), SDM_I32(source->w), SDM_I32(source->h), SDM_BUF(g->cubic),
+                          SDM_BUF(out), SDM_I32(c->w), SDM_I32(c->h), SDM_I32(before));
 }
 
 bool sdm_gpu_runs_down(const SdmLattice *lat, enum SdmSide side)
 {
-    const SdmNode *const n = &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)((lat->nu - 1) / 2)];
+    const SdmNode *const n =
+        &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)((lat->nu - 1) / 2)];
     const int64_t *const here = side == SDM_RIGHT ? n[0].right : n[0].left;
     const int64_t *const next = lat->nu < 2 ? here : side == SDM_RIGHT ? n[1].right : n[1].left;
     return llabs(next[1] - here[1]) > llabs(next[0] - here[0]);
@@ -97,9 +96,11 @@ bool sdm_gpu_runs_down(const SdmLattice *lat, enum SdmSide side)
 
 SdmStatus sdm_gpu_turn(SdmContext *ctx, SdmGpu *g, SdmBuffer *data, const SdmGpuImage *out)
 {
-    return sdm_gpu_run(ctx, g, "turn_image", (const int[3]){sdm_gpu_groups(out->w, TURN_TILE), sdm_gpu_groups(out->h, TURN_TILE), 1},
-                       (const int[3]){TURN_TILE, TURN_ROWS, 1}, 4,
-                       (const SdmArg[]){SDM_BUF(data), SDM_I32(out->w), SDM_I32(out->h), SDM_BUF(out->data)});
+    return sdm_gpu_run(
+        ctx, g, "turn_image",
+        (const int[3]){sdm_gpu_groups(out->w, TURN_TILE), sdm_gpu_groups(out->h, TURN_TILE), 1},
+        (const int[3]){TURN_TILE, TURN_ROWS, 1}, 4,
+        (const SdmArg[]){SDM_BUF(data), SDM_I32(out->w), SDM_I32(out->h), SDM_BUF(out->data)});
 }
 
 /* The weights are the same in both axes, and sums of whole numbers: a turned image is halved as it is. */
@@ -109,16 +110,17 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
                   first[2] = {2 * out->x0 - 1 - in->x0, 2 * out->y0 - 1 - in->y0};
     const int x = in->turned, y = 1 - x;
     assert(in->turned == out->turned);
-    return SDM_GPU_PIXELS(ctx, g, "half_size", size[x], size[y], SDM_BUF(in->data), SDM_I32(in_size[x]), SDM_I32(in_size[y]),
-                          SDM_I32(first[x]), SDM_I32(first[y]), SDM_BUF(out->data), SDM_I32(size[x]), SDM_I32(size[y]));
+    return SDM_GPU_PIXELS(ctx, g, "half_size", size[x], size[y], SDM_BUF(in->data), SDM_I32(in_size[x]),
+                          SDM_I32(in_size[y]), SDM_I32(first[x]), SDM_I32(first[y]), SDM_BUF(out->data),
+                          SDM_I32(size[x]), SDM_I32(size[y]));
 }
 
 /* ---- filters ---- */
 
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->flags),
-                          SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m),
+                          SDM_BUF(s->flags), SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
 SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmRejection *r,
@@ -143,8 +145,8 @@ SdmStatus sdm_gpu_fill(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const
     assert(fill->half <= FILL_REACH && half_b <= FILL_REACH);
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE, (int64_t)w * h * (int64_t)sizeof(int32_t), &change));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, n * (int64_t)sizeof(int32_t), &sum));
-    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, sdm_gpu_groups(h, FILL_ROWS), SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_BUF(s->flags),
-                       SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "fill_changes", w, sdm_gpu_groups(h, FILL_ROWS), SDM_BUF(s->h_m),
+                       SDM_BUF(s->prior_m), SDM_BUF(s->flags), SDM_I32(w), SDM_I32(h), SDM_BUF(change)));
     TRY(SDM_GPU_RUN(ctx, g, "fill_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                     SDM_BUF(change), SDM_I32(w), SDM_I32(h), SDM_I32(fill->half), SDM_I32(half_b),
                     SDM_I32(t->column_rows), SDM_BUF(sum)));
@@ -158,23 +160,24 @@ done:
 
 SdmStatus sdm_gpu_smooth(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
-    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, sdm_gpu_groups(s->win.h, SMOOTH_ROWS), SDM_BUF(s->h_m), SDM_I32(s->win.w),
-                          SDM_I32(s->win.h), SDM_BUF(out_m));
+    return SDM_GPU_PIXELS(ctx, g, "smooth", s->win.w, sdm_gpu_groups(s->win.h, SMOOTH_ROWS), SDM_BUF(s->h_m),
+                          SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(out_m));
 }
 
 SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, SdmBuffer *coarse_m,
                          const SdmWindow *fine, SdmBuffer *fine_m)
 {
     const int64_t du = fine->u0 - 2 * coarse->u0, dv = fine->v0 - 2 * coarse->v0;
-    return SDM_GPU_PIXELS(ctx, g, "refine", ((int64_t)fine->w + 1 + !(du & 1)) / 2, ((int64_t)fine->h + 1 + !(dv & 1)) / 2,
-                          SDM_BUF(coarse_m), SDM_I32(coarse->w), SDM_I32(coarse->h), SDM_I32(du), SDM_I32(dv),
-                          SDM_BUF(fine_m), SDM_I32(fine->w), SDM_I32(fine->h));
+    return SDM_GPU_PIXELS(ctx, g, "refine", ((int64_t)fine->w + 1 + !(du & 1)) / 2,
+                          ((int64_t)fine->h + 1 + !(dv & 1)) / 2, SDM_BUF(coarse_m), SDM_I32(coarse->w),
+                          SDM_I32(coarse->h), SDM_I32(du), SDM_I32(dv), SDM_BUF(fine_m), SDM_I32(fine->w),
+                          SDM_I32(fine->h));
 }
 
 SdmStatus sdm_gpu_blur(SdmContext *ctx, SdmGpu *g, SdmBuffer *in, int w, int h, int step, SdmBuffer *out)
 {
-    return SDM_GPU_PIXELS(ctx, g, "blur", w, sdm_gpu_groups(h, WIENER_ROWS * step) * step, SDM_BUF(in), SDM_I32(w), SDM_I32(h),
-                          SDM_I32(step), SDM_BUF(out));
+    return SDM_GPU_PIXELS(ctx, g, "blur", w, sdm_gpu_groups(h, WIENER_ROWS * step) * step, SDM_BUF(in),
+                          SDM_I32(w), SDM_I32(h), SDM_I32(step), SDM_BUF(out));
 }
 
 /* The three blurred surfaces. */
@@ -184,7 +187,8 @@ static SdmStatus blur_surfaces(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *
     static const int slot[SDM_WIENER_BLURS] = {SDM_S_MEAN, SDM_S_MEAN_R, SDM_S_TEXTURE};
     SdmStatus st = SDM_OK;
     for (int k = 0; k < SDM_WIENER_BLURS; k++) {
-        TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float), &blurred[k]));
+        TRY(sdm_gpu_scratch(ctx, g, slot[k], (int64_t)s->win.w * s->win.h * (int64_t)sizeof(float),
+                            &blurred[k]));
         TRY(sdm_gpu_blur(ctx, g, k ? blurred[k - 1] : s->h_m, s->win.w, s->win.h, 1 << k, blurred[k]));
     }
 done:
@@ -203,9 +207,10 @@ SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE_R, n * (int64_t)sizeof(int32_t), &noise));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, 2 * n * (int64_t)sizeof(int32_t), &energy));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_COUNT, n * (int64_t)sizeof(int32_t), &noise_sum));
-    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, sdm_gpu_groups(h, WIENER_ROWS), SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left),
-                       SDM_BUF(s->flags), SDM_BUF(s->score), SDM_BUF(q->ratio), SDM_I32(w), SDM_I32(h),
-                       SDM_F32(SDM_WIENER_UNIT / q->metres_per_px), SDM_BUF(noise), SDM_BUF(energy)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener_terms", w, sdm_gpu_groups(h, WIENER_ROWS), SDM_BUF(b[0]),
+                       SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(q->left), SDM_BUF(s->flags), SDM_BUF(s->score),
+                       SDM_BUF(q->ratio), SDM_I32(w), SDM_I32(h), SDM_F32(SDM_WIENER_UNIT / q->metres_per_px),
+                       SDM_BUF(noise), SDM_BUF(energy)));
     const struct {
         SdmBuffer *from, *to;
         int64_t first;
@@ -214,9 +219,10 @@ SdmStatus sdm_gpu_wiener(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
         TRY(SDM_GPU_RUN(ctx, g, "wiener_columns", w, sdm_gpu_groups(h, t->column_rows), t->column_items, 1,
                         SDM_BUF(sums[i].from), SDM_I64(sums[i].first), SDM_I32(w), SDM_I32(h),
                         SDM_I32(t->column_rows), SDM_BUF(sums[i].to)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", sdm_gpu_groups(w, WIENER_COLUMNS), h, SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_BUF(b[2]), SDM_BUF(noise_sum),
-                       SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_I32(w), SDM_I32(h), SDM_F32(SDM_WIENER_NOISE),
-                       SDM_F32(SDM_WIENER_DETAIL), SDM_F32(1.0f), SDM_BUF(out_m)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "wiener", sdm_gpu_groups(w, WIENER_COLUMNS), h, SDM_BUF(b[0]), SDM_BUF(b[1]),
+                       SDM_BUF(b[2]), SDM_BUF(noise_sum), SDM_BUF(s->h_m), SDM_BUF(s->prior_m), SDM_I32(w),
+                       SDM_I32(h), SDM_F32(SDM_WIENER_NOISE), SDM_F32(SDM_WIENER_DETAIL), SDM_F32(1.0f),
+                       SDM_BUF(out_m)));
 done:
     return st;
 }
@@ -237,9 +243,9 @@ SdmStatus sdm_gpu_validate(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, c
                     SDM_BUF(q->ray_error), SDM_I32(w), SDM_I32(h), SDM_I32(t->column_rows), SDM_BUF(sum),
                     SDM_BUF(count)));
     TRY(SDM_GPU_PIXELS(ctx, g, "validate", sdm_gpu_groups(w, VALIDATE_PIXELS), h, SDM_BUF(q->ray_error),
-                       SDM_BUF(sum), SDM_BUF(count), SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w), SDM_I32(h), SDM_I32(q->min_score),
-                       SDM_F32(q->ray_error_limit_px * 1024.0f), SDM_BUF(mask->h_m),
-                       SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
+                       SDM_BUF(sum), SDM_BUF(count), SDM_BUF(q->score0), SDM_BUF(s->h_m), SDM_I32(w),
+                       SDM_I32(h), SDM_I32(q->min_score), SDM_F32(q->ray_error_limit_px * 1024.0f),
+                       SDM_BUF(mask->h_m), SDM_BUF(mask->distance_px), SDM_I32(s->win.u0), SDM_I32(s->win.v0),
                        SDM_I32(mask->level), SDM_I32(mask->w), SDM_I32(mask->h), SDM_F32(mask->pixel_m),
                        SDM_BUF(s->flags), SDM_BUF(s->score)));
 done:

@@ -12,8 +12,10 @@
 #include "matching/match_steps.h"
 
 /* Take the scratch of all steps on windows of up to `pixels` pixels, and cells of up to `nodes` nodes, at
- * once: memory that is taken later holds up the queue.  census: with words; scores: with a volume of scores. */
-SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores);
+ * once: memory that is taken later holds up the queue.  census: with words; scores: with a volume of
+ * scores. */
+SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census,
+                          bool scores);
 
 /* A level of an image: as SdmLevelImage, data on the device (int16). */
 typedef struct SdmGpuImage {
@@ -51,7 +53,8 @@ bool sdm_gpu_runs_down(const SdmLattice *lat, enum SdmSide side);
 /* An image as it is read -> turned. */
 SdmStatus sdm_gpu_turn(SdmContext *ctx, SdmGpu *g, SdmBuffer *data, const SdmGpuImage *out);
 
-/* Half the size: out's place and size are set, its data is written (see sdm_pyramid_build()), turned as in's. */
+/* Half the size: out's place and size are set, its data is written (see sdm_pyramid_build()), turned as
+ * in's. */
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out);
 
 /* ---- matching ---- */
@@ -109,7 +112,8 @@ SdmStatus sdm_gpu_refine(SdmContext *ctx, SdmGpu *g, const SdmWindow *coarse, Sd
 /* A plane of w x h floats blurred by (1 4 6 4 1)/16 in both axes, taps `step` px apart. */
 SdmStatus sdm_gpu_blur(SdmContext *ctx, SdmGpu *g, SdmBuffer *in, int w, int h, int step, SdmBuffer *out);
 
-/* As sdm_surface_wiener().  h_m and prior_m are lost; left: int16; ratio: 256 float, of sdm_wiener_ratios(). */
+/* As sdm_surface_wiener().  h_m and prior_m are lost; left: int16; ratio: 256 float, of
+ * sdm_wiener_ratios(). */
 typedef struct SdmGpuWiener {
     SdmBuffer *left, *ratio;
     float metres_per_px;
@@ -122,8 +126,8 @@ typedef struct SdmGpuLeastSquares {
     SdmBuffer *left, *right;
     float px_per_metre;
 } SdmGpuLeastSquares;
-SdmStatus sdm_gpu_least_squares(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuLeastSquares *q,
-                                SdmBuffer *out_m);
+SdmStatus sdm_gpu_least_squares(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s,
+                                const SdmGpuLeastSquares *q, SdmBuffer *out_m);
 
 /* ---- validation: see matching/validation.h ---- */
 

@@ -146,8 +146,8 @@ SdmStatus sdm_gpu_grid(SdmContext *ctx, SdmGpu *g, const SdmGpuGrid *q, SdmBuffe
                        SDM_BUF(height), SDM_BUF(spot), SDM_BUF(rest)));
     TRY(SDM_GPU_PIXELS(ctx, g, "grid_cells", (int)b->w, (int)b->h, SDM_BUF(head), SDM_BUF(next),
                        SDM_BUF(height), SDM_BUF(spot), SDM_BUF(rest), SDM_BUF(table), SDM_I32(s.radius),
-                       SDM_I32(reach_of(&s)), SDM_I32(b->w), SDM_I32(b->h), SDM_I32(how->middle), SDM_I64(s.least),
-                       SDM_I64(bits_of(how->scale)), SDM_I64(bits_of(how->offset)),
+                       SDM_I32(reach_of(&s)), SDM_I32(b->w), SDM_I32(b->h), SDM_I32(how->middle),
+                       SDM_I64(s.least), SDM_I64(bits_of(how->scale)), SDM_I64(bits_of(how->offset)),
                        SDM_I64(bits_of(how->ray_error_m_per_px)), SDM_BUF(*real), SDM_BUF(*whole)));
 done:
     return st;

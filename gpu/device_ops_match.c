@@ -175,7 +175,8 @@ done:
     return st;
 }
 
-/* Windows and ranges that have a kernel of their own, in local memory, for passes without a margin: see gpu/window_match.cl. */
+/* Windows and ranges that have a kernel of their own, in local memory, for passes without a margin: see
+ * gpu/window_match.cl. */
 static const struct {
     enum SdmGpuCost cost;
     int window, range;

@@ -53,8 +53,9 @@ FUNCTION float middle(float a, float b, float c)
 
 #define MEDIAN_ROWS 4 /* neighbours of a column that an item has: MEDIAN_ROWS of gpu/device_ops.c */
 
-/* The median at valid pixels; rows off the image are the nearest one, the first and last column keep their value.
- * Where all are valid the three of each row are ordered once for the pixels above, on and below it. */
+/* The median at valid pixels; rows off the image are the nearest one, the first and last column keep their
+ * value.  Where all are valid the three of each row are ordered once for the pixels above, on and below
+ * it. */
 KERNEL ANY_GROUP
 median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL float *out)
 {
@@ -85,7 +86,8 @@ median3(GLOBAL const float *in, GLOBAL const ushort *flags, int w, int h, GLOBAL
     if (all) {
         UNROLL for (int k = 0; k < MEDIAN_ROWS; k++)
             if (y0 + k < h)
-                to[k * w] = middle(larger(larger(low[k], low[k + 1]), low[k + 2]), middle(mid[k], mid[k + 1], mid[k + 2]),
+                to[k * w] = middle(larger(larger(low[k], low[k + 1]), low[k + 2]),
+                                   middle(mid[k], mid[k + 1], mid[k + 2]),
                                    lesser(lesser(high[k], high[k + 1]), high[k + 2]));
         return;
     }
@@ -134,8 +136,8 @@ FUNCTION Ends column_ends(IN_LOCAL const short *column, int side, const int reac
     return e;
 }
 
-/* Do all changes around an item's pixels lie within 256 of each other, and is none missing?  Nearly everywhere they do:
- * then all of them count. */
+/* Do all changes around an item's pixels lie within 256 of each other, and is none missing?  Nearly
+ * everywhere they do: then all of them count. */
 FUNCTION bool all_agree(IN_LOCAL const short *low, IN_LOCAL const short *high, const int reach)
 {
     Ends e = {32767, -32768};
@@ -150,15 +152,16 @@ FUNCTION bool all_agree(IN_LOCAL const short *low, IN_LOCAL const short *high, c
 #define REJECT_SIDE (32 + 2 * REJECT_REACH)
 #define REJECT_USUAL 3 /* the chain's reach */
 
-FUNCTION short reject_change(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, long at,
-                             float per_unit)
+FUNCTION short reject_change(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
+                             long at, float per_unit)
 {
     return (short)(flags[at] & QA_VALID ? change_of(h_m[at], prior[at], per_unit) : CHANGE_NONE);
 }
 
 /* Changes of a tile of side x rows from pixel (x0, y0) on, parts of which may lie beyond the surface. */
-FUNCTION void reject_tile(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w, int h, int x0,
-                          int y0, int side, int rows, float per_unit, IN_LOCAL short *tile)
+FUNCTION void reject_tile(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags,
+                          int w, int h, int x0, int y0, int side, int rows, float per_unit,
+                          IN_LOCAL short *tile)
 {
     const int first = ITEM(1) * 32 + ITEM(0), down = 256 / side, along = 256 - down * side;
     int j = first / side, i = first - j * side;
@@ -173,16 +176,19 @@ FUNCTION void reject_tile(GLOBAL const float *h_m, GLOBAL const float *prior, GL
     }
 }
 
-/* The same of a tile inside the surface, with the usual reach: 32 columns row by row, and then those beside them. */
-FUNCTION void reject_tile_inside(GLOBAL const float *h_m, GLOBAL const float *prior, GLOBAL const ushort *flags, int w,
-                                 long corner, float per_unit, IN_LOCAL short *tile)
+/* The same of a tile inside the surface, with the usual reach: 32 columns row by row, and then those beside
+ * them. */
+FUNCTION void reject_tile_inside(GLOBAL const float *h_m, GLOBAL const float *prior,
+                                 GLOBAL const ushort *flags, int w, long corner, float per_unit,
+                                 IN_LOCAL short *tile)
 {
     const int beside = 2 * REJECT_USUAL, side = 32 + beside, rows = 8 * REJECT_ROWS + beside;
     const int item = ITEM(1) * 32 + ITEM(0), row = item / beside, col = 32 + item - row * beside;
     const long at = corner + (long)ITEM(1) * w + ITEM(0);
     UNROLL for (int k = 0; k < (rows + 7) / 8; k++)
         if (8 * k + 8 <= rows || ITEM(1) < rows - 8 * k)
-            tile[(ITEM(1) + 8 * k) * side + ITEM(0)] = reject_change(h_m, prior, flags, at + 8 * k * w, per_unit);
+            tile[(ITEM(1) + 8 * k) * side + ITEM(0)] =
+                reject_change(h_m, prior, flags, at + 8 * k * w, per_unit);
     if (row < rows)
         tile[row * side + col] = reject_change(h_m, prior, flags, corner + (long)row * w + col, per_unit);
 }
@@ -215,7 +221,8 @@ KERNEL GROUP_SIZE(32, 8, 1)
     if (x >= w || y >= h)
         return;
     const int begin = ITEM(1) * side + ITEM(0);
-    const bool agree = reach == 3 ? all_agree(low + begin, high + begin, 3) : all_agree(low + begin, high + begin, reach);
+    const bool agree =
+        reach == 3 ? all_agree(low + begin, high + begin, 3) : all_agree(low + begin, high + begin, reach);
     UNROLL for (int k = 0; k < REJECT_ROWS; k++) {
         own[k] = around[(reach + k) * side + reach];
         count[k] = agree ? least : 0;
@@ -243,8 +250,8 @@ FUNCTION int metre64_of(float h, float prior)
     return (int)FLOOR(between((h - prior) * 64.0f + 0.5f, -960000.0f, 960000.0f));
 }
 
-/* A change and that it is there, in one number: change x 64 + 1, 0 where there is none.  Sums of them hold for up to 33 rows:
- * 33 x (960000 x 64 + 1) < 2^31, and 33 < 64. */
+/* A change and that it is there, in one number: change x 64 + 1, 0 where there is none.  Sums of them hold
+ * for up to 33 rows: 33 x (960000 x 64 + 1) < 2^31, and 33 < 64. */
 #define FILL_ONE 1
 #define FILL_CHANGE 64
 #define FILL_SHIFT 6
@@ -281,8 +288,9 @@ FUNCTION int column_sum(GLOBAL const int *change, int x, int begin, int end, int
     return sum;
 }
 
-/* Sums over the rows y - reach .. y + reach of the changes, with their number, for one or two reaches of up to 16
- * (reach_b < 0: one); sum: h x w for the first, then for the second.  An item walks down `rows` rows of a column. */
+/* Sums over the rows y - reach .. y + reach of the changes, with their number, for one or two reaches of up
+ * to 16 (reach_b < 0: one); sum: h x w for the first, then for the second.  An item walks down `rows` rows of
+ * a column. */
 KERNEL ANY_GROUP
     fill_columns(GLOBAL const int *change, int w, int h, int reach_a, int reach_b, int rows, GLOBAL int *sum)
 {
@@ -423,7 +431,8 @@ smooth(GLOBAL const float *in, int w, int h, GLOBAL float *out)
 }
 
 /* A window twice as fine, bilinear.  du, dv: absolute place of the fine pixel (0, 0) less twice that of the
- * coarse one; places beyond the coarse window are its edge.  An item has the 2 x 2 pixels that lie between the same four coarse ones. */
+ * coarse one; places beyond the coarse window are its edge.  An item has the 2 x 2 pixels that lie between
+ * the same four coarse ones. */
 KERNEL ANY_GROUP refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, int du, int dv,
                                    GLOBAL float *fine, int w, int h)
 {
@@ -437,7 +446,8 @@ KERNEL ANY_GROUP refine(GLOBAL const float *coarse, int coarse_w, int coarse_h, 
     const float top = r0[a], more_top = r0[b] - top, low = r1[a], more_low = r1[b] - low;
     GLOBAL float *const out = fine + (long)y * w + x;
     UNROLL for (int i = 0; i < 2; i++) {
-        const float fx = i ? 0.75f : 0.25f, above = top + fx * more_top, apart = (low + fx * more_low) - above;
+        const float fx = i ? 0.75f : 0.25f, above = top + fx * more_top,
+                    apart = (low + fx * more_low) - above;
         if (x + i < 0 || x + i >= w)
             continue;
         if (y >= 0)

@@ -70,7 +70,8 @@ static SdmGpuViews views_of(const Device *d)
 
 /* ---- memory ---- */
 
-/* Scratch that an image passes through before it is turned; of both views, which go up one after the other. */
+/* Scratch that an image passes through before it is turned; of both views, which go up one after the
+ * other. */
 static int turning_slot(int side)
 {
     return side == SDM_RIGHT ? SDM_S_MEAN_R : SDM_S_MEAN;
@@ -132,13 +133,14 @@ done:
     return st;
 }
 
-/* Is a view turned when it goes up, so that neighbouring pixels of the window read neighbouring samples?  All its levels are made
- * here then, and the image passes through scratch that no step uses yet. */
+/* Is a view turned when it goes up, so that neighbouring pixels of the window read neighbouring samples?  All
+ * its levels are made here then, and the image passes through scratch that no step uses yet. */
 static bool turns(const Device *d, int side)
 {
     const SdmPyramid *const view = side == SDM_RIGHT ? d->in->right : d->in->left;
     const SdmLevelImage *const first = &view->level[0];
-    return view->lmax == 0 && first->w * first->h * (int64_t)sizeof *first->data <= d->gpu.scratch_bytes[turning_slot(side)] &&
+    return view->lmax == 0 &&
+           first->w * first->h * (int64_t)sizeof *first->data <= d->gpu.scratch_bytes[turning_slot(side)] &&
            sdm_gpu_runs_down(d->in->lattice, (enum SdmSide)side);
 }
 

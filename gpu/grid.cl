@@ -35,9 +35,10 @@ FUNCTION int grid_position(float4 a, float b, float c, float fu, float fv, float
  * patch's first node. */
 KERNEL ANY_GROUP grid_points(GLOBAL const GridPatch *patch, int nu, int u, int v, int step_log2,
                              float height0_m, GLOBAL const float *h_m, GLOBAL const ushort *flags,
-                             GLOBAL const uchar *score, GLOBAL const float *ray_error_px, GLOBAL const short *left,
-                             int w, int h, int cols, int rows, int reach, GLOBAL int *head, GLOBAL int *next,
-                             GLOBAL int *height, GLOBAL uint *spot, GLOBAL uint *rest)
+                             GLOBAL const uchar *score, GLOBAL const float *ray_error_px,
+                             GLOBAL const short *left, int w, int h, int cols, int rows, int reach,
+                             GLOBAL int *head, GLOBAL int *next, GLOBAL int *height, GLOBAL uint *spot,
+                             GLOBAL uint *rest)
 {
     const int x = PLACE(0), y = PLACE(1), mask = (1 << step_log2) - 1;
     if (x >= w || y >= h)
@@ -86,12 +87,12 @@ FUNCTION float grid_ortho(const GridSums *s, double scale, double offset)
 }
 
 /* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, ray_error_m: bits of
- * doubles; middle: see SdmGridding.  real: heights, scores, ray intersection errors, spreads, ortho image, rows x
- * cols each; whole: counts, masks. */
+ * doubles; middle: see SdmGridding.  real: heights, scores, ray intersection errors, spreads, ortho image,
+ * rows x cols each; whole: counts, masks. */
 KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOBAL const int *height,
                             GLOBAL const uint *spot, GLOBAL const uint *rest, GLOBAL const int *table,
-                            int radius, int reach, int cols, int rows, int middle, long least, long scale, long offset,
-                            long ray_error_m, GLOBAL float *real, GLOBAL ushort *whole)
+                            int radius, int reach, int cols, int rows, int middle, long least, long scale,
+                            long offset, long ray_error_m, GLOBAL float *real, GLOBAL ushort *whole)
 {
     const int x = PLACE(0), y = PLACE(1), pitch = cols + 2 * reach;
     if (x >= cols || y >= rows)

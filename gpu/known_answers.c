@@ -3,12 +3,11 @@
 #include "known_answers.h"
 #include "device_inside.h"
 
-#include <string.h>
 
 static const double WRONG = 1e-3; /* relative error that no rounding explains */
 
-/* What came back, and what the processor says: count answers of every item.  exact: cleared where one differs.
- * SDM_ERR_DEVICE: one is no rounding of the right answer. */
+/* What came back, and what the processor says: count answers of every item.  exact: cleared where one
+ * differs.  SDM_ERR_DEVICE: one is no rounding of the right answer. */
 static SdmStatus compare(SdmContext *ctx, SdmDevice *d, const double *have, const double *want, int count,
                          const char *const names[], bool *exact)
 {
@@ -17,8 +16,10 @@ static SdmStatus compare(SdmContext *ctx, SdmDevice *d, const double *have, cons
         if (h == w)
             continue;
         if (!(fabs(h - w) <= WRONG * fabs(w) + 0x1p-126)) /* denormals may be flushed to 0 */
-            return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: its answer to a test (%s) is %.9g instead of %.9g: driver or device are faulty",
-                            d->info.name, names[i % count], h, w);
+            return sdm_fail(
+                ctx, SDM_ERR_DEVICE,
+                "%s: its answer to a test (%s) is %.9g instead of %.9g: driver or device are faulty",
+                d->info.name, names[i % count], h, w);
         if (*exact)
             snprintf(d->info.differs, sizeof d->info.differs, "%s", names[i % count]);
         *exact = false;
@@ -27,22 +28,23 @@ static SdmStatus compare(SdmContext *ctx, SdmDevice *d, const double *have, cons
 }
 
 /* Run one of the kernels: bytes of its answers -> out. */
-static SdmStatus ask(SdmContext *ctx, SdmDevice *d, const char *kernel, const SdmBuffer *in, void *out, int64_t bytes)
+static SdmStatus ask(SdmContext *ctx, SdmDevice *d, const char *kernel, const SdmBuffer *in, void *out,
+                     int64_t bytes)
 {
     SdmStatus st = SDM_OK;
     SdmBuffer *answers = NULL;
     TRY(sdm_buffer_new(ctx, d, bytes, "answers", &answers));
     const SdmArg args[] = {SDM_BUF(in), SDM_BUF(answers)};
-    TRY(sdm_launch(ctx, d, 0, kernel, (int[]){1, 1, 1}, (int[]){SDM_ANSWER_ITEMS, 1, 1}, 2, args));
+    TRY(sdm_launch(ctx, d, 0, &(SdmLaunch){kernel, {1, 1, 1}, {SDM_ANSWER_ITEMS, 1, 1}, 2, args}));
     TRY(sdm_download(ctx, answers, 0, out, bytes, 0, true));
 done:
     sdm_buffer_free(&answers);
     return st;
 }
 
-/* Ask an opened device.  info.exact is set where every answer is the processor's, whatever the driver claims; else
- * info.differs names the first operation.  info.doubles is cleared where those differ.  SDM_ERR_DEVICE where it does not
- * compute at all. */
+/* Ask an opened device.  info.exact is set where every answer is the processor's, whatever the driver claims;
+ * else info.differs names the first operation.  info.doubles is cleared where those differ.  SDM_ERR_DEVICE
+ * where it does not compute at all. */
 static SdmStatus probe(SdmContext *ctx, SdmDevice *d)
 {
     enum { N = SDM_ANSWER_ITEMS, ALL = SDM_ANSWER_ITEMS * SDM_ANSWERS };

@@ -1,5 +1,5 @@
-/* Arithmetic whose answers are known -> does a device round as the processor does?  The operations are those of the
- * kernels.  sdm_known_answers() in self_test.cl computes the same on a device. */
+/* Arithmetic whose answers are known -> does a device round as the processor does?  The operations are those
+ * of the kernels.  sdm_known_answers() in self_test.cl computes the same on a device. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_KNOWN_ANSWERS_H
 #define SDM_KNOWN_ANSWERS_H
@@ -15,7 +15,8 @@ static const char *const sdm_answer_names[SDM_ANSWERS + SDM_DOUBLE_ANSWERS] = {
     "reciprocal root",       "denormals",                "ties",              "int to float",
     "long to float",         "product and sum (double)", "division (double)", "double to float"};
 
-/* Inputs of an item: numbers of 0.5..1.5 with full mantissas, so that a fused product shows in every second item. */
+/* Inputs of an item: numbers of 0.5..1.5 with full mantissas, so that a fused product shows in every second
+ * item. */
 static inline void sdm_answer_inputs(int item, float in[SDM_ANSWER_INPUTS])
 {
     uint32_t state = (uint32_t)item * 2654435761u + 12345u;

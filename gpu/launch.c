@@ -47,5 +47,10 @@ done:
 SdmStatus sdm_gpu_run(SdmContext *ctx, SdmGpu *g, const char *name, const int groups[3], const int group[3],
                       int count, const SdmArg *args)
 {
-    return sdm_launch(ctx, g->device, g->queue, name, groups, group, count, args);
+    const SdmLaunch launch = {.name = name,
+                              .groups = {groups[0], groups[1], groups[2]},
+                              .group = {group[0], group[1], group[2]},
+                              .arg_count = count,
+                              .args = args};
+    return sdm_launch(ctx, g->device, g->queue, &launch);
 }

@@ -1,6 +1,6 @@
-/* Heights moved by least squares, as src/matching/least_squares.c, the whole window at once.  Planes of the fine grid
- * are buffers, those of the half grid lie one behind the other in one.  lambda and the inverse of the bound are 0 at the
- * rim, so nothing there is bent or moved and no step asks where it is. */
+/* Heights moved by least squares, as src/matching/least_squares.c, the whole window at once.  Planes of the
+ * fine grid are buffers, those of the half grid lie one behind the other in one.  lambda and the inverse of
+ * the bound are 0 at the rim, so nothing there is bent or moved and no step asks where it is. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "portable.h"
@@ -12,7 +12,8 @@
 #define LS_NOISE_UNIT 256.0f
 #define LS_MOST_DIFFERENCE 4096.0f
 
-enum { LS_COUNT, LS_LEFT, LS_RIGHT, LS_LEFT2, LS_RIGHT2, LS_PRODUCT, LS_ROUGH, LS_ROUGH_COUNT, LS_SUMS };  /* of a block */
+/* of a block */
+enum { LS_COUNT, LS_LEFT, LS_RIGHT, LS_LEFT2, LS_RIGHT2, LS_PRODUCT, LS_ROUGH, LS_ROUGH_COUNT, LS_SUMS };
 enum { LS_RHS, LS_WEIGHT, LS_LAMBDA, LS_INVERSE, LS_X, LS_OTHER_X, LS_STEP }; /* planes of the half grid */
 
 FUNCTION float second_difference(float up, float low, float before, float after, float here)
@@ -22,10 +23,12 @@ FUNCTION float second_difference(float up, float low, float before, float after,
 
 /* ---- blocks ---- */
 
-/* Sums of the valid pixels of blocks, a plane for each.  A group has LS_STRIP columns of a row of blocks, an item one of them. */
-KERNEL GROUP_SIZE(LS_STRIP, 1, 1) ls_blocks(GLOBAL const float *blurred, GLOBAL const short *left, GLOBAL const short *right,
-                                            GLOBAL const ushort *flags, int w, int h, int skip_x, int skip_y, float scale,
-                                            int wide, int high, GLOBAL int *sums)
+/* Sums of the valid pixels of blocks, a plane for each.  A group has LS_STRIP columns of a row of blocks, an
+ * item one of them. */
+KERNEL GROUP_SIZE(LS_STRIP, 1, 1)
+    ls_blocks(GLOBAL const float *blurred, GLOBAL const short *left, GLOBAL const short *right,
+              GLOBAL const ushort *flags, int w, int h, int skip_x, int skip_y, float scale, int wide,
+              int high, GLOBAL int *sums)
 {
     LOCAL int column[LS_SUMS][LS_STRIP];
     const int item = ITEM(0), x = GROUP(0) * LS_STRIP + item - skip_x, top = GROUP(1) * LS_BLOCK - skip_y;
@@ -45,8 +48,9 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1) ls_blocks(GLOBAL const float *blurred, GLOBAL 
         s[LS_PRODUCT] += l * r;
         if (x == 0 || x + 1 == w)
             continue;
-        const float q = second_difference(blurred[y > 0 ? at - w : at], blurred[y + 1 < h ? at + w : at], blurred[at - 1],
-                                          blurred[at + 1], blurred[at]) * scale;
+        const float q = second_difference(blurred[y > 0 ? at - w : at], blurred[y + 1 < h ? at + w : at],
+                                          blurred[at - 1], blurred[at + 1], blurred[at]) *
+                        scale;
         const int v = (int)between(q, -LS_MOST_DIFFERENCE, LS_MOST_DIFFERENCE);
         s[LS_ROUGH] += v * v;
         s[LS_ROUGH_COUNT]++;
@@ -73,7 +77,8 @@ FUNCTION long sum_around(GLOBAL const int *sums, int wide, int high, int i, int 
     return sum;
 }
 
-/* What a block gives to its pixels, from the 3 x 3 blocks about it: gain, offset, inverse of the noise, lambda. */
+/* What a block gives to its pixels, from the 3 x 3 blocks about it: gain, offset, inverse of the noise,
+ * lambda. */
 KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float4 *fit)
 {
     const float least_noise = 16.0f, plate = 0.05f, lambda_least = 2.0f, lambda_most = 3000.0f;
@@ -88,20 +93,25 @@ KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float
               sum_left = (int)sum_around(sums + LS_LEFT * plane, wide, high, i, j, 0),
               sum_right = (int)sum_around(sums + LS_RIGHT * plane, wide, high, i, j, 0);
     const float n = (float)count, rough_n = (float)rough_count;
-    const float left = (float)(count * sum_around(sums + LS_LEFT2 * plane, wide, high, i, j, 0) - (long)sum_left * sum_left),
-                right = (float)(count * sum_around(sums + LS_RIGHT2 * plane, wide, high, i, j, 0) - (long)sum_right * sum_right),
-                both = (float)(count * sum_around(sums + LS_PRODUCT * plane, wide, high, i, j, 0) - (long)sum_left * sum_right);
+    const float left = (float)(count * sum_around(sums + LS_LEFT2 * plane, wide, high, i, j, 0) -
+                               (long)sum_left * sum_left),
+                right = (float)(count * sum_around(sums + LS_RIGHT2 * plane, wide, high, i, j, 0) -
+                                (long)sum_right * sum_right),
+                both = (float)(count * sum_around(sums + LS_PRODUCT * plane, wide, high, i, j, 0) -
+                               (long)sum_left * sum_right);
     const float gain = left > 0.0f && right > 0.0f ? between(SQRT(left / right), 0.25f, 4.0f) : 1.0f;
     const float noise = count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
     const float offset = count ? ((float)sum_left - gain * (float)sum_right) / n : 0.0f;
     GLOBAL const int *const own = sums + (long)j * wide + i;
     const float own_n = (float)own[LS_COUNT * plane];
-    const float rough = rough_count ? (float)squares / (rough_n * (LS_NOISE_UNIT * LS_NOISE_UNIT / 16.0f)) : 0.0f;
+    const float rough =
+        rough_count ? (float)squares / (rough_n * (LS_NOISE_UNIT * LS_NOISE_UNIT / 16.0f)) : 0.0f;
     out.x = gain;
     out.y = offset + (((float)own[LS_LEFT * plane] - gain * (float)own[LS_RIGHT * plane]) - own_n * offset) /
                          (own_n + (float)(LS_BLOCK * LS_BLOCK));
     out.z = count >= LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
-    out.w = count >= LS_LEAST ? between(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most) : 0.0f;
+    out.w = count >= LS_LEAST ? between(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most)
+                              : 0.0f;
     fit[(long)j * wide + i] = out;
 }
 
@@ -121,29 +131,35 @@ FUNCTION int slope12(GLOBAL const short *view)
 
 /* Weight and right-hand side of each pixel, and the lambda of its second differences. */
 KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const ushort *flags,
-                          GLOBAL const float *h_m, GLOBAL const float4 *fit, int w, int h, int skip_x, int skip_y, int wide,
-                          int high, float px_per_metre, GLOBAL float *weight, GLOBAL float *rhs, GLOBAL float *lambda)
+                          GLOBAL const float *h_m, GLOBAL const float4 *fit, int w, int h, int skip_x,
+                          int skip_y, int wide, int high, float px_per_metre, GLOBAL float *weight,
+                          GLOBAL float *rhs, GLOBAL float *lambda)
 {
     const int x = PLACE(0), y = PLACE(1);
     const long at = (long)y * w + x;
     float weighs = 0.0f, misses = 0.0f, bends = 0.0f;
     if (x >= w || y >= h)
         return;
-    if (x >= 2 && x + 2 < w && y > 0 && y + 1 < h && three_there(left + at, 1) && three_there(right + at, 1)) {
+    if (x >= 2 && x + 2 < w && y > 0 && y + 1 < h && three_there(left + at, 1) &&
+        three_there(right + at, 1)) {
         const float4 own = fit[(long)((y + skip_y) / LS_BLOCK) * wide + (x + skip_x) / LS_BLOCK];
         bends = three_there(left + at, w) && three_there(right + at, w) ? own.w : 0.0f;
         if ((flags[at] & QA_VALID) && three_there(left + at, 2) && three_there(right + at, 2)) {
             const int u = x + skip_x + LS_BLOCK / 2, v = y + skip_y + LS_BLOCK / 2;
             const int before = clamp_index(u / LS_BLOCK - 1, wide), after = clamp_index(u / LS_BLOCK, wide);
-            const float across = ((float)(u % LS_BLOCK) + 0.5f) * 0.125f, down = ((float)(v % LS_BLOCK) + 0.5f) * 0.125f;
+            const float across = ((float)(u % LS_BLOCK) + 0.5f) * 0.125f,
+                        down = ((float)(v % LS_BLOCK) + 0.5f) * 0.125f;
             GLOBAL const float4 *const up = fit + (long)clamp_index(v / LS_BLOCK - 1, high) * wide;
             GLOBAL const float4 *const low = fit + (long)clamp_index(v / LS_BLOCK, high) * wide;
             const float4 a = up[before], b = up[after], c = low[before], d = low[after];
             const float gain0 = a.x + down * (c.x - a.x), gain1 = b.x + down * (d.x - b.x);
             const float offset0 = a.y + down * (c.y - a.y), offset1 = b.y + down * (d.y - b.y);
-            const float gain = gain0 + across * (gain1 - gain0), offset = offset0 + across * (offset1 - offset0);
-            const float ramp = between(1.0f + 0.5f * (px_per_metre * (h_m[at + 1] - h_m[at - 1])), 0.3f, 3.0f);
-            const float slope = ((float)slope12(left + at) + gain * (float)slope12(right + at) / ramp) * (1.0f / 24.0f);
+            const float gain = gain0 + across * (gain1 - gain0),
+                        offset = offset0 + across * (offset1 - offset0);
+            const float ramp =
+                between(1.0f + 0.5f * (px_per_metre * (h_m[at + 1] - h_m[at - 1])), 0.3f, 3.0f);
+            const float slope =
+                ((float)slope12(left + at) + gain * (float)slope12(right + at) / ramp) * (1.0f / 24.0f);
             const float miss = ((float)left[at] - gain * (float)right[at]) - offset;
             weighs = slope * slope * own.z;
             misses = slope * miss * own.z;
@@ -155,8 +171,8 @@ KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, G
 }
 
 /* K (lambda K (scale v)) at LS_ROWS rows of a column. */
-FUNCTION void bend_column(GLOBAL const float *v, GLOBAL const float *lambda, int w, int h, int x, int y, float scale,
-                          float out[LS_ROWS])
+FUNCTION void bend_column(GLOBAL const float *v, GLOBAL const float *lambda, int w, int h, int x, int y,
+                          float scale, float out[LS_ROWS])
 {
     float value[LS_ROWS + 4][5], bend[LS_ROWS + 2][3];
     int column[5];
@@ -172,12 +188,14 @@ FUNCTION void bend_column(GLOBAL const float *v, GLOBAL const float *lambda, int
         GLOBAL const float *const row = lambda + (long)clamp_index(y + j - 1, h) * w;
         UNROLL for (int i = 0; i < 3; i++)
             bend[j][i] = i == 1 || (j > 0 && j < LS_ROWS + 1)
-                             ? row[column[i + 1]] * second_difference(value[j][i + 1], value[j + 2][i + 1], value[j + 1][i],
-                                                                      value[j + 1][i + 2], value[j + 1][i + 1])
+                             ? row[column[i + 1]] * second_difference(value[j][i + 1], value[j + 2][i + 1],
+                                                                      value[j + 1][i], value[j + 1][i + 2],
+                                                                      value[j + 1][i + 1])
                              : 0.0f;
     }
     UNROLL for (int j = 0; j < LS_ROWS; j++)
-        out[j] = second_difference(bend[j][1], bend[j + 2][1], bend[j + 1][0], bend[j + 1][2], bend[j + 1][1]);
+        out[j] =
+            second_difference(bend[j][1], bend[j + 2][1], bend[j + 1][0], bend[j + 1][2], bend[j + 1][1]);
 }
 
 /* Of a row's absolute sum. */
@@ -192,22 +210,25 @@ FUNCTION bool at_rim(int x, int y, int w, int h)
 }
 
 /* rhs -= K (lambda K d), d being the heights in px; inverse of the bound. */
-KERNEL ANY_GROUP ls_bound(GLOBAL const float *h_m, GLOBAL const float *weight, GLOBAL const float *lambda, int w, int h,
-                          float px_per_metre, GLOBAL float *rhs, GLOBAL float *inverse)
+KERNEL ANY_GROUP ls_bound(GLOBAL const float *h_m, GLOBAL const float *weight, GLOBAL const float *lambda,
+                          int w, int h, float px_per_metre, GLOBAL float *rhs, GLOBAL float *inverse)
 {
-    const int x = PLACE(0), y = PLACE(1) * LS_ROWS, before = clamp_index(x - 1, w), after = clamp_index(x + 1, w);
+    const int x = PLACE(0), y = PLACE(1) * LS_ROWS, before = clamp_index(x - 1, w),
+              after = clamp_index(x + 1, w);
     float bent[LS_ROWS];
     if (x >= w || y >= h)
         return;
     bend_column(h_m, lambda, w, h, x, y, px_per_metre, bent);
     UNROLL for (int j = 0; j < LS_ROWS; j++) {
         GLOBAL const float *const mid = lambda + (long)clamp_index(y + j, h) * w;
-        const float up = lambda[(long)clamp_index(y + j - 1, h) * w + x], low = lambda[(long)clamp_index(y + j + 1, h) * w + x];
+        const float up = lambda[(long)clamp_index(y + j - 1, h) * w + x],
+                    low = lambda[(long)clamp_index(y + j + 1, h) * w + x];
         const long at = (long)(y + j) * w + x;
         if (y + j >= h)
             continue;
-        inverse[at] = at_rim(x, y + j, w, h) ? 0.0f
-                                             : inverse_bound(weight[at], mid[x], (up + low) + (mid[before] + mid[after]));
+        inverse[at] = at_rim(x, y + j, w, h)
+                          ? 0.0f
+                          : inverse_bound(weight[at], mid[x], (up + low) + (mid[before] + mid[after]));
         rhs[at] = rhs[at] - bent[j];
     }
 }
@@ -234,8 +255,8 @@ FUNCTION void begin_half(GLOBAL float *coarse, long plane, long at, float rhs, f
 }
 
 /* The equations of the half grid, w / 2 x h / 2, and its first step of the first cycle, where x is 0. */
-KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda, GLOBAL const float *rhs, int w, int h,
-                         float move, GLOBAL float *coarse)
+KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda, GLOBAL const float *rhs,
+                         int w, int h, float move, GLOBAL float *coarse)
 {
     const int i = PLACE(0), j = PLACE(1), half_w = w / 2, half_h = h / 2;
     const long plane = (long)half_w * half_h, at = (long)j * half_w + i;
@@ -243,18 +264,19 @@ KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda,
         return;
     const bool rim = at_rim(i, j, half_w, half_h);
     const float own = sum_of_four(weight, w, i, j), bends = rim ? 0.0f : half_lambda(lambda, w, i, j);
-    const float inverse = rim ? 0.0f
-                              : inverse_bound(own, bends,
-                                              (half_lambda(lambda, w, i, j - 1) + half_lambda(lambda, w, i, j + 1)) +
-                                                  (half_lambda(lambda, w, i - 1, j) + half_lambda(lambda, w, i + 1, j)));
+    const float inverse =
+        rim ? 0.0f
+            : inverse_bound(own, bends,
+                            (half_lambda(lambda, w, i, j - 1) + half_lambda(lambda, w, i, j + 1)) +
+                                (half_lambda(lambda, w, i - 1, j) + half_lambda(lambda, w, i + 1, j)));
     coarse[LS_WEIGHT * plane + at] = own;
     coarse[LS_LAMBDA * plane + at] = bends;
     coarse[LS_INVERSE * plane + at] = inverse;
     begin_half(coarse, plane, at, sum_of_four(rhs, w, i, j), inverse, move);
 }
 
-/* What x leaves of the right-hand side, summed for the half grid, and the first step there.  An item has LS_ROWS / 2
- * half pixels of a column. */
+/* What x leaves of the right-hand side, summed for the half grid, and the first step there.  An item has
+ * LS_ROWS / 2 half pixels of a column. */
 KERNEL ANY_GROUP ls_residual(GLOBAL const float *x, GLOBAL const float *weight, GLOBAL const float *lambda,
                              GLOBAL const float *rhs, int w, int h, float move, GLOBAL float *coarse)
 {
@@ -274,12 +296,15 @@ KERNEL ANY_GROUP ls_residual(GLOBAL const float *x, GLOBAL const float *weight, 
             const long from = (long)(2 * (j + r) + k / 2) * w + 2 * i + k % 2;
             residual[k / 2][k % 2] = (rhs[from] - weight[from] * x[from]) - bent[k % 2][2 * r + k / 2];
         }
-        begin_half(coarse, plane, at, (residual[0][0] + residual[0][1]) + (residual[1][0] + residual[1][1]), coarse[LS_INVERSE * plane + at], move);
+        begin_half(coarse, plane, at, (residual[0][0] + residual[0][1]) + (residual[1][0] + residual[1][1]),
+                   coarse[LS_INVERSE * plane + at], move);
     }
 }
 
-/* A step of the Chebyshev iteration on the half grid: of planes `from` and `last`, the step before, to `to` and LS_STEP. */
-KERNEL ANY_GROUP ls_half_step(GLOBAL float *coarse, int w, int h, int from, int last, int to, float keep, float move)
+/* A step of the Chebyshev iteration on the half grid: of planes `from` and `last`, the step before, to `to`
+ * and LS_STEP. */
+KERNEL ANY_GROUP ls_half_step(GLOBAL float *coarse, int w, int h, int from, int last, int to, float keep,
+                              float move)
 {
     const int x = PLACE(0), y = PLACE(1) * LS_ROWS;
     const long plane = (long)w * h;
@@ -292,8 +317,10 @@ KERNEL ANY_GROUP ls_half_step(GLOBAL float *coarse, int w, int h, int from, int 
         const long at = (long)(y + j) * w + x;
         if (y + j >= h)
             continue;
-        const float residual = (coarse[LS_RHS * plane + at] - coarse[LS_WEIGHT * plane + at] * here[at]) - bent[j];
-        const float step = keep * coarse[last * plane + at] + move * (residual * coarse[LS_INVERSE * plane + at]);
+        const float residual =
+            (coarse[LS_RHS * plane + at] - coarse[LS_WEIGHT * plane + at] * here[at]) - bent[j];
+        const float step =
+            keep * coarse[last * plane + at] + move * (residual * coarse[LS_INVERSE * plane + at]);
         coarse[LS_STEP * plane + at] = step;
         coarse[to * plane + at] = here[at] + step;
     }
@@ -326,10 +353,12 @@ KERNEL ANY_GROUP ls_double(GLOBAL const float *coarse, long from, int w, int h, 
 
 /* ---- the fine grid ---- */
 
-/* A first step of the Chebyshev iteration; flags, unless null, make it the last of all: out is then the moved heights. */
+/* A first step of the Chebyshev iteration; flags, unless null, make it the last of all: out is then the moved
+ * heights. */
 KERNEL ANY_GROUP ls_step(GLOBAL const float *x, GLOBAL const float *weight, GLOBAL const float *lambda,
                          GLOBAL const float *inverse, GLOBAL const float *rhs, int w, int h, float move,
-                         GLOBAL const ushort *flags, GLOBAL const float *h_m, float px_per_metre, GLOBAL float *out)
+                         GLOBAL const ushort *flags, GLOBAL const float *h_m, float px_per_metre,
+                         GLOBAL float *out)
 {
     const int column = PLACE(0), y = PLACE(1) * LS_ROWS;
     float bent[LS_ROWS];
@@ -340,7 +369,8 @@ KERNEL ANY_GROUP ls_step(GLOBAL const float *x, GLOBAL const float *weight, GLOB
         const long at = (long)(y + j) * w + column;
         if (y + j >= h)
             continue;
-        const float residual = (rhs[at] - weight[at] * x[at]) - bent[j], moved = x[at] + move * (residual * inverse[at]);
+        const float residual = (rhs[at] - weight[at] * x[at]) - bent[j],
+                    moved = x[at] + move * (residual * inverse[at]);
         if (flags)
             out[at] = h_m[at] + (flags[at] & QA_VALID ? between(moved, -1.0f, 1.0f) / px_per_metre : 0.0f);
         else

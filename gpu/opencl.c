@@ -18,8 +18,8 @@ static SdmStatus check(SdmContext *ctx, const SdmDevice *d, int32_t code, const 
         return SDM_OK;
     if (!memory && inside(d)->shared)
         atomic_store(&inside(d)->shared->lost, true);
-    return sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)", d->info.name, what,
-                    sdm_cl_error(code), (int)code);
+    return sdm_fail(ctx, memory ? SDM_ERR_MEMORY : SDM_ERR_DEVICE, "%s: %s: %s (OpenCL error %d)",
+                    d->info.name, what, sdm_cl_error(code), (int)code);
 }
 
 static void forget_events(SdmCl *cl, int queue)
@@ -121,14 +121,16 @@ static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t va
                  "filling memory");
 }
 
-/* Work items that a group of a kernel can have: fewer than the device's most where it takes many registers.  0: the kernel
- * has a size of its own, or the driver does not say. */
+/* Work items that a group of a kernel can have: fewer than the device's most where it takes many registers.
+ * 0: the kernel has a size of its own, or the driver does not say. */
 static size_t most_items(const SdmCl *cl, ClHandle kernel)
 {
     size_t own[3] = {0, 0, 0}, most = 0;
-    if (cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof own, own, NULL) != CL_OK ||
+    if (cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof own, own,
+                                       NULL) != CL_OK ||
         own[0] > 0 ||
-        cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL) != CL_OK)
+        cl->api.GetKernelWorkGroupInfo(kernel, cl->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most,
+                                       NULL) != CL_OK)
         return 0;
     return most;
 }
@@ -193,28 +195,27 @@ static void keep_event(SdmCl *cl, int queue, ClHandle event)
     *(*first ? last : first) = event;
 }
 
-static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                        const int group[3], int arg_count, const SdmArg *args)
+static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *l)
 {
     SdmStatus st = SDM_OK;
     SdmCl *const cl = inside(d);
     ClHandle event = NULL;
     int number = 0;
     size_t items[3], size[3], count[3];
-    TRY(find_kernel(ctx, d, name, &number));
+    TRY(find_kernel(ctx, d, l->name, &number));
     const ClHandle kernel = cl->kernel[number].kernel;
-    for (int i = 0; i < arg_count; i++)
-        TRY(check(ctx, d, set_argument(cl, kernel, (uint32_t)i, &args[i]), name));
+    for (int i = 0; i < l->arg_count; i++)
+        TRY(check(ctx, d, set_argument(cl, kernel, (uint32_t)i, &l->args[i]), l->name));
     for (int k = 0; k < 3; k++) {
-        size[k] = (size_t)group[k];
-        count[k] = (size_t)groups[k];
+        size[k] = (size_t)l->group[k];
+        count[k] = (size_t)l->groups[k];
     }
     fit_groups(cl->kernel[number].most_items, size, count);
     for (int k = 0; k < 3; k++)
         items[k] = size[k] * count[k];
     TRY(check(ctx, d,
               cl->api.EnqueueNDRangeKernel(cl->queue[queue], kernel, 3, NULL, items, size, 0, NULL, &event),
-              name));
+              l->name));
     keep_event(cl, queue, event);
 done:
     return st;

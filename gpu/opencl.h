@@ -44,12 +44,13 @@ const char *sdm_cl_error(int32_t code);
 /* Device number `index` of all platforms. */
 bool sdm_cl_find(const SdmClApi *api, int index, ClHandle *platform, ClHandle *device);
 int sdm_cl_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE]);
-/* The context of a device: the one that others have open, else a new one; `code` is OpenCL's error where there is none.  Each
- * call that succeeds is followed by one of sdm_cl_leave(); the last of them frees it. */
+/* The context of a device: the one that others have open, else a new one; `code` is OpenCL's error where
+ * there is none.  Each call that succeeds is followed by one of sdm_cl_leave(); the last of them frees it. */
 SdmStatus sdm_cl_join(SdmContext *ctx, const SdmDeviceInfo *info, SdmClShared **out, int32_t *code);
 void sdm_cl_leave(SdmClShared *shared); /* accepts NULL */
-/* The program that has a kernel, from the cache or from its source where it is asked for first.  Drivers take seconds for
- * all kernels, and a run needs a third of them. */
-SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmClShared *shared, const char *kernel, ClHandle *out);
+/* The program that has a kernel, from the cache or from its source where it is asked for first.  Drivers take
+ * seconds for all kernels, and a run needs a third of them. */
+SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmClShared *shared,
+                            const char *kernel, ClHandle *out);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { OPTIONS_SIZE = 128, KEY_SIZE = 1024, LOG_SIZE = 8192 };
+enum { KEY_SIZE = 1024, LOG_SIZE = 8192 };
 
 /* The programs of gpu.cmake. */
 #define PROGRAMS(X) X(test) X(chain) X(match) X(volume) X(grid) X(pair) X(labels) X(sgm) X(bp)
@@ -41,9 +41,10 @@ static int program_of(const char *kernel)
     static const struct {
         const char *begin;
         int program;
-    } table[] = {{"sdm_", PROGRAM_test},     {"copy_", PROGRAM_test},   {"match_", PROGRAM_match}, {"ray_zncc", PROGRAM_match},
-                 {"volume_", PROGRAM_volume}, {"grid_", PROGRAM_grid},   {"pair_", PROGRAM_pair},   {"label_", PROGRAM_labels},
-                 {"right_", PROGRAM_labels},  {"sgm_", PROGRAM_sgm},     {"bp_", PROGRAM_bp}};
+    } table[] = {{"sdm_", PROGRAM_test},      {"copy_", PROGRAM_test},     {"match_", PROGRAM_match},
+                 {"ray_zncc", PROGRAM_match}, {"volume_", PROGRAM_volume}, {"grid_", PROGRAM_grid},
+                 {"pair_", PROGRAM_pair},     {"label_", PROGRAM_labels},  {"right_", PROGRAM_labels},
+                 {"sgm_", PROGRAM_sgm},       {"bp_", PROGRAM_bp}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strncmp(kernel, table[i].begin, strlen(table[i].begin)) == 0)
             return table[i].program;
@@ -53,8 +54,9 @@ static int program_of(const char *kernel)
 /* Everything on which the binary depends. */
 static void make_key(const SdmDeviceInfo *info, const Text *text, const char *options, char key[KEY_SIZE])
 {
-    snprintf(key, KEY_SIZE, "OpenCL\n%s\n%s\n%s\n%s\n%s %zu %016llx\n", info->platform, info->name, info->driver, options,
-             text->name, text->bytes, (unsigned long long)sdm_hash(0, text->source, text->bytes));
+    snprintf(key, KEY_SIZE, "OpenCL\n%s\n%s\n%s\n%s\n%s %zu %016llx\n", info->platform, info->name,
+             info->driver, options, text->name, text->bytes,
+             (unsigned long long)sdm_hash(0, text->source, text->bytes));
 }
 
 static bool build(const SdmClShared *cl, ClHandle program, const char *options)
@@ -71,8 +73,9 @@ static ClHandle build_cached(SdmContext *ctx, const SdmClShared *cl, const char 
     sdm_cache_read(ctx, key, &binary, &bytes);
     if (!binary)
         return NULL;
-    ClHandle program = cl->api.CreateProgramWithBinary(cl->context, 1, &cl->device, &bytes,
-                                                       (const unsigned char *[]){(const unsigned char *)binary}, &status, &code);
+    ClHandle program = cl->api.CreateProgramWithBinary(
+        cl->context, 1, &cl->device, &bytes, (const unsigned char *[]){(const unsigned char *)binary},
+        &status, &code);
     const bool good = program && code == CL_OK && status == CL_OK && build(cl, program, options);
     if (!good && program) {
         cl->api.ReleaseProgram(program);
@@ -95,7 +98,8 @@ static void keep_binary(SdmContext *ctx, const SdmClShared *cl, ClHandle program
 }
 
 /* The first lines of the compiler's complaint. */
-static SdmStatus fail_build(SdmContext *ctx, const SdmDeviceInfo *info, const SdmClShared *cl, ClHandle program)
+static SdmStatus fail_build(SdmContext *ctx, const SdmDeviceInfo *info, const SdmClShared *cl,
+                            ClHandle program)
 {
     SdmStatus st = SDM_OK;
     char *text = NULL;
@@ -111,7 +115,8 @@ done:
     return st;
 }
 
-static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const SdmClShared *cl, const Text *text, ClHandle *out)
+static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const SdmClShared *cl,
+                            const Text *text, ClHandle *out)
 {
     SdmStatus st = SDM_OK;
     const char *const options =
@@ -123,22 +128,25 @@ static SdmStatus build_text(SdmContext *ctx, const SdmDeviceInfo *info, const Sd
     if (*out)
         return SDM_OK;
     const double since = sdm_now_s();
-    ClHandle program = cl->api.CreateProgramWithSource(cl->context, 1, (const char *[]){text->source}, &text->bytes, &code);
+    ClHandle program =
+        cl->api.CreateProgramWithSource(cl->context, 1, (const char *[]){text->source}, &text->bytes, &code);
     if (!program)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: the driver does not take the kernels: %s (%d)",
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED, "%s: the driver rejects the kernels: %s (%d)",
                         info->name, sdm_cl_error(code), (int)code);
     if (!build(cl, program, options)) {
         st = fail_build(ctx, info, cl, program);
         cl->api.ReleaseProgram(program);
         return st;
     }
-    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s: kernels of '%s' built in %.1f s", info->name, text->name, sdm_now_s() - since);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s: kernels of '%s' built in %.1f s", info->name, text->name,
+            sdm_now_s() - since);
     keep_binary(ctx, cl, program, key);
     *out = program;
     return SDM_OK;
 }
 
-SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmClShared *shared, const char *kernel, ClHandle *out)
+SdmStatus sdm_cl_program_of(SdmContext *ctx, const SdmDeviceInfo *info, SdmClShared *shared,
+                            const char *kernel, ClHandle *out)
 {
     SdmStatus st = SDM_OK;
     const int i = program_of(kernel);

@@ -28,7 +28,7 @@ const char *sdm_cl_error(int32_t code)
     case CL_DEVICE_NOT_AVAILABLE:
         return "the device is not available";
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-        return "memory of the device cannot be had";
+        return "memory of the device cannot be allocated";
     case CL_OUT_OF_RESOURCES:
         return "out of resources";
     case CL_OUT_OF_HOST_MEMORY:
@@ -69,7 +69,7 @@ static const char *why_not(const SdmClApi *api, ClHandle device, const SdmDevice
     if (!ask_number(api, device, CL_DEVICE_COMPILER_AVAILABLE, sizeof(uint32_t)))
         return "its driver has no compiler";
     if (!ask_number(api, device, CL_DEVICE_ENDIAN_LITTLE, sizeof(uint32_t)))
-        return "its numbers have the high byte first";
+        return "its numbers are big-endian";
     if (strcmp(profile, "FULL_PROFILE") != 0)
         return "it has the embedded profile only";
     if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2 || 10 * major + minor < 12)

@@ -28,13 +28,13 @@ int64_t sdm_gpu_optimize_room(const SdmGpu *g)
     return room < d->most_bytes ? room : d->most_bytes;
 }
 
-int sdm_gpu_bands(int y0, int y1, int height, int rows, int reach, int origin, SdmGpuBand *bands,
-                  int *rows_out)
+int sdm_gpu_bands(SdmGpuOwnRows own, int height, int reach, int origin, SdmGpuBand *bands, int *rows_out)
 {
     int count = 0;
     *rows_out = 0;
-    for (int y = y0; y < y1; y += rows, count++) {
-        const int end = y + rows < y1 ? y + rows : y1, top = y > SDM_OVERLAP ? y - SDM_OVERLAP : 0;
+    for (int y = own.y0; y < own.y1; y += own.rows, count++) {
+        const int end = y + own.rows < own.y1 ? y + own.rows : own.y1,
+                  top = y > SDM_OVERLAP ? y - SDM_OVERLAP : 0;
         const int bottom = end + SDM_OVERLAP < height ? end + SDM_OVERLAP : height;
         const int first = y - reach > top ? y - reach : top,
                   last = end + reach < bottom ? end + reach : bottom;
@@ -58,13 +58,16 @@ done:
 
 /* ---- semi-global matching ---- */
 
-/* P2 of each step of the guide, twice in a word: it falls with the step, to half at guide_scale, 0: it does not. */
-static SdmStatus send_penalties(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, int guide_scale, SdmBuffer **out)
+/* P2 of each step of the guide, twice in a word: it falls with the step, to half at guide_scale, 0: it does
+ * not. */
+static SdmStatus send_penalties(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, int guide_scale,
+                                SdmBuffer **out)
 {
     SdmStatus st = SDM_OK;
     uint32_t p2[STEPS];
     for (int i = 0; i < STEPS; i++) {
-        const int there = guide_scale > 0 ? how->p1 + (how->p2 - how->p1) * guide_scale / (guide_scale + i) : how->p2;
+        const int there =
+            guide_scale > 0 ? how->p1 + (how->p2 - how->p1) * guide_scale / (guide_scale + i) : how->p2;
         p2[i] = (uint32_t)there << 16 | (uint32_t)there;
     }
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_PENALTIES, sizeof p2, out));
@@ -73,11 +76,19 @@ done:
     return st;
 }
 
-/* Parts of the bands that go together, as src/matching/sgm.c has them. */
+/* Parts of the bands, as src/matching/sgm.c has them. */
 typedef struct Parts {
     SdmGpuBand *part;
     int count;
 } Parts;
+
+/* Parts whose paths are on the device together; their own rows `out` count from the first of them, which is
+ * row `out` of the labels. */
+typedef struct Together {
+    const SdmGpuBand *part;
+    int count, out, rows;
+    SdmBuffer *penalties;
+} Together;
 
 static SdmStatus cut_parts(SdmContext *ctx, const SdmGpuBand *bands, int count, Parts *p)
 {
@@ -101,10 +112,8 @@ done:
     return st;
 }
 
-/* `count` parts, whose first row comes out as row `out`; their own rows `out` count from there. */
 static SdmStatus run_parts(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
-                           SdmBuffer *penalties, const SdmGpuBand *part, int count, int out, int rows,
-                           const SdmGpuLabels *to)
+                           const Together *t, const SdmGpuLabels *to)
 {
     SdmStatus st = SDM_OK;
     static const struct {
@@ -112,7 +121,7 @@ static SdmStatus run_parts(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, 
         const char *name;
     } kernels[] = {{16, "sgm_paths_16"}, {32, "sgm_paths_32"}, {64, "sgm_paths_64"}, {128, "sgm_paths_128"}};
     const bool wide = v->most + how->p2 > SDM_COST_MAX;
-    const int64_t path = rows * sdm_gpu_volume_row(v->width, v->labels) / BLOCK;
+    const int64_t path = t->rows * sdm_gpu_volume_row(v->width, v->labels) / BLOCK;
     const int lines = v->width > SDM_SGM_BAND ? v->width : SDM_SGM_BAND;
     const char *name = "sgm_paths_any";
     SdmBuffer *paths, *bands;
@@ -120,17 +129,17 @@ static SdmStatus run_parts(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, 
         name = v->labels <= kernels[i].most ? kernels[i].name : name;
     TRY(sdm_check_stop(ctx));
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, path * how->paths * BLOCK * (wide ? 2 : 1), &paths));
-    TRY(send_bands(ctx, g, part, count, &bands));
+    TRY(send_bands(ctx, g, t->part, t->count, &bands));
     const SdmArg args[] = {SDM_BUF(v->cost),    SDM_BUF(v->guide),  SDM_BUF(bands),
                            SDM_I32(v->width),   SDM_I32(v->labels), SDM_I32(how->p1),
-                           SDM_BUF(penalties),  SDM_I32(wide),      SDM_I64(wide ? 2 * path : path),
+                           SDM_BUF(t->penalties), SDM_I32(wide),      SDM_I64(wide ? 2 * path : path),
                            SDM_BUF(paths)};
     const int groups = v->labels > 128 ? lines : sdm_gpu_groups(lines, GROUP);
-    TRY(sdm_gpu_run(ctx, g, name, (const int[3]){groups, count, how->paths}, (const int[3]){GROUP, 1, 1},
+    TRY(sdm_gpu_run(ctx, g, name, (const int[3]){groups, t->count, how->paths}, (const int[3]){GROUP, 1, 1},
                     (int)(sizeof args / sizeof *args), args));
-    TRY(SDM_GPU_RUN(ctx, g, "sgm_pick", v->width, rows, PICK, 1, SDM_BUF(paths),
+    TRY(SDM_GPU_RUN(ctx, g, "sgm_pick", v->width, t->rows, PICK, 1, SDM_BUF(paths),
                     SDM_I64(wide ? 2 * path : path), SDM_I32(how->paths), SDM_I32(wide), SDM_I32(v->width),
-                    SDM_I32(v->labels), SDM_I32(v->first), SDM_I32(out), SDM_BUF(to->left),
+                    SDM_I32(v->labels), SDM_I32(v->first), SDM_I32(t->out), SDM_BUF(to->left),
                     SDM_BUF(to->right)));
 done:
     return st;
@@ -148,16 +157,16 @@ static SdmStatus run_sgm(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, co
     TRY(cut_parts(ctx, bands, count, &p));
     TRY(send_penalties(ctx, g, how, v->guide_scale, &penalties));
     for (int i = 0, end; i < p.count; i = end) {
-        const int first = p.part[i].out;
-        int rows = 0;
+        Together t = {.part = p.part + i, .out = p.part[i].out, .penalties = penalties};
         for (end = i; end < p.count; end++) {
             const int more = p.part[end].end - p.part[end].begin;
-            if (end > i && rows + more > most)
+            if (end > i && t.rows + more > most)
                 break;
-            p.part[end].out -= first;
-            rows += more;
+            p.part[end].out -= t.out;
+            t.rows += more;
         }
-        TRY(run_parts(ctx, g, how, v, penalties, p.part + i, end - i, first, rows, out));
+        t.count = end - i;
+        TRY(run_parts(ctx, g, how, v, &t, out));
     }
 done:
     sdm_free(&p.part);
@@ -271,28 +280,6 @@ done:
     return st;
 }
 
-int64_t sdm_gpu_optimize_bytes(const SdmGpu *g, const SdmOptimizer *how, int64_t width, int64_t height,
-                               int labels, int most, int band)
-{
-    const SdmGpuVolume v = {.width = (int)width, .rows = (int)height, .labels = labels};
-    const int64_t row = sdm_gpu_volume_row(v.width, labels), room = sdm_gpu_optimize_room(g);
-    const int64_t kept = height * (row + 2 * width);
-    int64_t least, all;
-    if (how->kind == SDM_OPTIMIZER_LOCAL)
-        return 0;
-    if (how->kind == SDM_OPTIMIZER_SGM) {
-        const int64_t paths = row * how->paths * (most + how->p2 > SDM_COST_MAX ? 2 : 1);
-        all = paths * height;
-        least = paths * (height < SDM_SGM_BAND ? height : SDM_SGM_BAND);
-    } else {
-        const int64_t high = band + 2 * (int64_t)SDM_OVERLAP, rows = height < high ? height : high;
-        const Tiles t = tiles_of(how, &v, (int)rows);
-        least = inside_bytes(&t) + border_bytes(&t);
-        all = least * ((height + band - 1) / band);
-    }
-    return kept + (all < room ? all : least > room ? least : room) + ((int64_t)1 << 20);
-}
-
 /* Right pixels' labels by the left ones of all bands. */
 static SdmStatus meet_right(SdmContext *ctx, SdmGpu *g, const SdmGpuVolume *v, const SdmGpuBand *bands,
                             int count, const SdmGpuLabels *out)
@@ -331,7 +318,7 @@ done:
 }
 
 SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
-                            const SdmGpuBand *bands, SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2])
+                            SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2])
 {
     enum { PIXELS = 256 };
     SdmStatus st = SDM_OK;
@@ -341,7 +328,7 @@ SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how,
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_BORDERS, (int64_t)(2 * count * sizeof *part), &on_device));
     TRY(sdm_alloc(ctx, &part, 2 * count, sizeof *part, "sums of the energy"));
     for (int y = own.y0; y < own.y1; y += own.rows) {
-        const SdmGpuBand *const b = &bands[(y - own.y0) / own.rows];
+        const SdmGpuBand *const b = &own.bands[(y - own.y0) / own.rows];
         const int rows = own.y1 - y < own.rows ? own.y1 - y : own.rows;
         TRY(SDM_GPU_RUN(ctx, g, "bp_energy", v->width, rows, PIXELS, 1, SDM_BUF(v->cost), SDM_BUF(label),
                         SDM_I32(v->width), SDM_I32(v->labels), SDM_I32(how->weight),

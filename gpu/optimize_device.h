@@ -17,8 +17,8 @@ typedef struct SdmGpuVolume {
 } SdmGpuVolume;
 int64_t sdm_gpu_volume_row(int width, int labels); /* bytes of a row */
 
-/* The rows of one volume of sdm_optimize(): top..bottom - 1, of which begin..end - 1 are wanted.  Their labels
- * are written from row `out` on; bands lie one behind the other there. */
+/* The rows of one volume of sdm_optimize(): top..bottom - 1, of which begin..end - 1 are wanted.  Their
+ * labels are written from row `out` on; bands lie one behind the other there. */
 typedef struct SdmGpuBand {
     int32_t top, begin, end, bottom, out;
 } SdmGpuBand;
@@ -34,25 +34,21 @@ typedef struct SdmGpuLabels {
 SdmStatus sdm_gpu_optimize(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
                            const SdmGpuBand *bands, int count, const SdmGpuLabels *out);
 
-/* Rows y0..y1 - 1 of a volume of which each band has `rows`, the last one what is left. */
+/* Rows y0..y1 - 1 of which each band has `rows`, the last one what is left. */
 typedef struct SdmGpuOwnRows {
     int y0, y1, rows;
+    const SdmGpuBand *bands;
 } SdmGpuOwnRows;
 /* Add both sums of the energy of the bands' labels (uint16) of their own rows: see sdm_volume_energy();
  * waits. */
 SdmStatus sdm_gpu_bp_energy(SdmContext *ctx, SdmGpu *g, const SdmOptimizer *how, const SdmGpuVolume *v,
-                            const SdmGpuBand *bands, SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2]);
+                            SdmGpuOwnRows own, SdmBuffer *label, int64_t sums[2]);
 
-/* Bands of `rows` rows over y0..y1 - 1 of an image of `height` rows, wanted with `reach` rows on each side
- * and looked at with SDM_OVERLAP more than `rows`; rows of the volume begin at `origin`.  Returns how many
- * (*rows_out: rows that come out); bands = NULL: only counts. */
-int sdm_gpu_bands(int y0, int y1, int height, int rows, int reach, int origin, SdmGpuBand *bands,
-                  int *rows_out);
+/* Bands over the rows `own` of an image of `height` rows, wanted with `reach` rows on each side and looked at
+ * with SDM_OVERLAP more than their own; rows of the volume begin at `origin`.  Returns how many (*rows_out:
+ * rows that come out); bands = NULL: only counts. */
+int sdm_gpu_bands(SdmGpuOwnRows own, int height, int reach, int origin, SdmGpuBand *bands, int *rows_out);
 /* Bytes that bands may take for their work on this device, though at least one always does. */
 int64_t sdm_gpu_optimize_room(const SdmGpu *g);
-/* Bytes that sdm_gpu_optimize() takes at most for a volume in bands of `band` rows, with costs (of `most` at
- * most) and labels. */
-int64_t sdm_gpu_optimize_bytes(const SdmGpu *g, const SdmOptimizer *how, int64_t width, int64_t height,
-                               int labels, int most, int band);
 
 #endif

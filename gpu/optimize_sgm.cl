@@ -14,7 +14,8 @@
 #define SGM_GROUP 64
 #define SGM_PICK 128
 #define SGM_LABELS_MOST 4096
-#define SGM_PAD 0x1fff1fffu /* above every path cost, 254 + 7000 at most; such a half + 7000 | this is below SGM_MOST */
+#define SGM_PAD 0x1fff1fffu /* above every path cost, 254 + 7000 at most; such a half + 7000 | this is below
+                             * SGM_MOST */
 #define SGM_MOST 0x7bff7bffu /* above these and P1, P2 */
 
 /* Where an item goes. */
@@ -50,8 +51,9 @@ FUNCTION uint sgm_p2(GLOBAL const uint *p2, int from, int to)
     return p2[step < SGM_STEPS ? step : SGM_STEPS - 1];
 }
 
-/* Labels are packed four in two words, labels 4 q and 4 q + 2 in even[q], 4 q + 1 and 4 q + 3 in odd[q], as two
- * operations unpack four bytes: neighbours of a word's labels are the other word, and that one with its neighbour. */
+/* Labels are packed four in two words, labels 4 q and 4 q + 2 in even[q], 4 q + 1 and 4 q + 3 in odd[q], as
+ * two operations unpack four bytes: neighbours of a word's labels are the other word, and that one with its
+ * neighbour. */
 
 /* Path costs of the labels of a block. */
 FUNCTION void sgm_store_wide(GLOBAL uint4 *to, const uint *even, const uint *odd)
@@ -76,8 +78,8 @@ FUNCTION void sgm_store(GLOBAL uint4 *to, const uint *even, const uint *odd)
     to[0] = a;
 }
 
-/* Costs of a block, less the least of all labels before; products and differences of two keep the pipe of multiplications
- * busy beside that of minima. */
+/* Costs of a block, less the least of all labels before; products and differences of two keep the pipe of
+ * multiplications busy beside that of minima. */
 FUNCTION void sgm_unpack(uint4 c, uint less, uint *even, uint *odd)
 {
     const uint v[4] = {c.x, c.y, c.z, c.w};
@@ -136,7 +138,7 @@ FUNCTION void sgm_turn(int w, int *x, int *here, long *at)
         for (int i = 0; i < a.steps; i++) { \
             GLOBAL const uint4 *const from = cost + at; \
             const int value = guide ? guide[here] : 0; \
-            /* least + P2 is what a label costs at most, before p1 is added here; nothing where a path begins */ \
+            /* least + P2 is what a label costs at most, before p1 is added; nothing where a path begins */ \
             const uint less = begins ? 0u : least, step = begins ? 0u : step1, \
                        most = begins ? 0u : least + sgm_p2(p2, before_value, value) - step1; \
             uint low = SGM_MOST, last = LOW_HALVES(0u, even[0]), c[LABELS / 4], d[LABELS / 4]; \
@@ -148,7 +150,8 @@ FUNCTION void sgm_turn(int w, int *x, int *here, long *at)
                         c[j] = SGM_PAD - less, d[j] = SGM_PAD - less; \
             UNROLL for (int j = 0; j < LABELS / 4; j++) { \
                 const uint e = even[j], o = odd[j], before = last >> 16 | o << 16, \
-                           after = j + 1 < LABELS / 4 ? e >> 16 | even[j + 1 < LABELS / 4 ? j + 1 : 0] << 16 : HIGH_HALVES(e, o); \
+                           after = j + 1 < LABELS / 4 ? e >> 16 | even[j + 1 < LABELS / 4 ? j + 1 : 0] << 16 \
+                                                      : HIGH_HALVES(e, o); \
                 even[j] = SUM_OR16X2(LEAST16X2(before, o, most), step, e) + c[j]; \
                 odd[j] = SUM_OR16X2(LEAST16X2(e, after, most), step, o) + d[j]; \
                 last = o; \
@@ -196,7 +199,11 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
         IN_LOCAL ushort *const to = held[(i + 1) % 2];
         const bool begins = i == 0 || a.x - a.dx < 0 || a.x - a.dx >= w;
         const long here = (long)a.y * w + a.x;
-        const int step2 = begins ? 0 : (int)(sgm_p2(p2, guide ? guide[here] : 0, guide ? guide[here - (long)a.dy * w - a.dx] : 0) & 0xffffu);
+        const int step2 =
+            begins
+                ? 0
+                : (int)(sgm_p2(p2, guide ? guide[here] : 0, guide ? guide[here - (long)a.dy * w - a.dx] : 0) &
+                        0xffffu);
         if (ITEM(0) == 0)
             low[(i + 1) % 2] = KEY_NONE;
         BARRIER();
@@ -227,9 +234,10 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
     }
 }
 
-/* Sums of the path costs of a block.  Bytes: those of whole words, less those of their odd bytes, are those of the even
- * ones. */
-FUNCTION void sgm_sum_wide(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even, uint *odd)
+/* Sums of the path costs of a block.  Bytes: those of whole words, less those of their odd bytes, are those
+ * of the even ones. */
+FUNCTION void sgm_sum_wide(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even,
+                           uint *odd)
 {
     NO_UNROLL for (int k = 0; k < paths; k++)
         UNROLL for (int i = 0; i < 2; i++) {
@@ -241,7 +249,8 @@ FUNCTION void sgm_sum_wide(GLOBAL const uint4 *path, long path_blocks, long at, 
         }
 }
 
-FUNCTION void sgm_sum_bytes(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even, uint *odd)
+FUNCTION void sgm_sum_bytes(GLOBAL const uint4 *path, long path_blocks, long at, int paths, uint *even,
+                            uint *odd)
 {
     NO_UNROLL for (int k = 0; k < paths; k += 4) { /* 4 or 8 */
         uint4 v[4];
@@ -289,7 +298,8 @@ KERNEL GROUP_SIZE(SGM_PICK, 1, 1)
 sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w, int labels, int first,
          int row0, GLOBAL ushort *left, GLOBAL uint *right)
 {
-    LOCAL uint met[SGM_PICK + SGM_LABELS_MOST]; /* sum and left pixel: of equal ones the leftmost has the highest label */
+    LOCAL uint met[SGM_PICK + SGM_LABELS_MOST]; /* sum and left pixel: of equal ones the leftmost has the
+                                                 * highest label */
     const int x0 = GROUP(0) * SGM_PICK, x = x0 + ITEM(0), y = GROUP(1), blocks = (labels + 15) / 16;
     GLOBAL uint *const row = right + (long)(row0 + y) * w;
     uint best = KEY_NONE;
@@ -308,7 +318,8 @@ sgm_pick(GLOBAL const uint4 *path, long path_blocks, int paths, int wide, int w,
             here = sgm_pick_few(even, odd, labels - 16 * b, right ? mine : 0, ITEM(0));
         else {
             UNROLL for (int l = 0; l < 16; l += 2)
-                here = LEASTU(here, sgm_key(even, odd, l / 4, l % 4, (uint)l), sgm_key(even, odd, l / 4, l % 4 + 1, (uint)l + 1u));
+                here = LEASTU(here, sgm_key(even, odd, l / 4, l % 4, (uint)l),
+                              sgm_key(even, odd, l / 4, l % 4 + 1, (uint)l + 1u));
             if (right)
                 UNROLL for (int l = 0; l < 16; l++)
                     LOCAL_MIN(&mine[l], sgm_key(even, odd, l / 4, l % 4, (uint)ITEM(0)));

@@ -36,16 +36,18 @@ FUNCTION void mark_missing(const LabelPair *p, int x, int l0, uint *cost)
 #define LABEL_SPAN (LABEL_ITEMS * COLUMNS)
 #define LABEL_MET (16 + COLUMNS - 1) /* right pixels that an item's labels meet */
 #define FLOAT_ONES 0x4b000000u /* AS_UINT(8388608.0f), whose last bit is 1 */
-#define LABEL_PITCH (LABEL_SPAN + LABEL_ITEMS) /* of a group's costs in local memory: a gap between items, for its banks */
+#define LABEL_PITCH (LABEL_SPAN + LABEL_ITEMS) /* of a group's costs in local memory: a gap between items, for
+                                                * its banks */
 
-/* What an item's pixels are: those of the left image, and the right pixel that the first one's first label meets. */
+/* What an item's pixels are: those of the left image, and the right pixel that the first one's first label
+ * meets. */
 typedef struct LabelItem {
     GLOBAL const PairWord *left, *right; /* rows */
     int x, from, w;
 } LabelItem;
 
-/* Costs of 16 labels of an item's pixels, four in a word, and which of the right pixels, and from bit LABEL_MET on of the
- * left ones, are without data.  words: 0, 1 (`low`) or 2 of a PairWord count. */
+/* Costs of 16 labels of an item's pixels, four in a word, and which of the right pixels, and from bit
+ * LABEL_MET on of the left ones, are without data.  words: 0, 1 (`low`) or 2 of a PairWord count. */
 FUNCTION uint label_four(const LabelItem *it, float most, const int words, uint cost[COLUMNS][4])
 {
     PairWord left[COLUMNS];
@@ -95,13 +97,14 @@ FUNCTION void label_repair(IN_LOCAL uchar *cost, uint none, int labels, int chan
                 cost[16 * k + i] = (uchar)chance;
 }
 
-#define LABEL_ARGUMENTS \
-    GLOBAL const PairWord *left, GLOBAL const PairWord *right, int w, int h, int labels, int first, int chance, float most, \
-        int whole, GLOBAL uint4 *cost
+#define LABEL_ARGUMENTS                                                                             \
+    GLOBAL const PairWord *left, GLOBAL const PairWord *right, int w, int h, int labels, int first, \
+        int chance, float most, int whole, GLOBAL uint4 *cost
 
 FUNCTION void label_group(LABEL_ARGUMENTS, IN_LOCAL uint4 *staged, const int words)
 {
-    const int x0 = GROUP(0) * LABEL_SPAN, y = GROUP(1) * LABEL_ROWS + ITEM(1), b = GROUP(2), x = x0 + COLUMNS * ITEM(0);
+    const int x0 = GROUP(0) * LABEL_SPAN, y = GROUP(1) * LABEL_ROWS + ITEM(1), b = GROUP(2),
+              x = x0 + COLUMNS * ITEM(0);
     IN_LOCAL uint4 *const row = staged + ITEM(1) * LABEL_PITCH, *const mine = row + (COLUMNS + 1) * ITEM(0);
     if (x < w && y < h) {
         const LabelItem it = {left + (long)y * w, right + (long)y * w, x, x + first + 16 * b, w};
@@ -128,8 +131,8 @@ FUNCTION void label_group(LABEL_ARGUMENTS, IN_LOCAL uint4 *staged, const int wor
         }
 }
 
-/* What single pixels cost: bits of the words that differ, and the difference of the samples up to `most`; whole: and that
- * is all, windows are one pixel.  An item has 16 labels of COLUMNS pixels. */
+/* What single pixels cost: bits of the words that differ, and the difference of the samples up to `most`;
+ * whole: and that is all, windows are one pixel.  An item has 16 labels of COLUMNS pixels. */
 #define LABEL_COSTS(WORDS) \
     KERNEL GROUP_SIZE(LABEL_ITEMS, LABEL_ROWS, 1) label_costs_##WORDS(LABEL_ARGUMENTS) \
     { \

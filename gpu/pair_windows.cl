@@ -103,9 +103,10 @@ FUNCTION void word_high(uint *high, const uint *bits, int census_width)
         high[k] = high[k] << census_width | bits[k];
 }
 
-/* Census words; the first PAIR_WORD_ROWS rows of a block in `low`, those below in `high`.  An item makes COLUMNS pixels. */
-KERNEL GROUP_SIZE(32, 8, 1)
-pair_words(GLOBAL const short *image, int w, int h, int census_width, int census_height, int eight_bit, GLOBAL PairWord *word)
+/* Census words; the first PAIR_WORD_ROWS rows of a block in `low`, those below in `high`.  An item makes
+ * COLUMNS pixels. */
+KERNEL GROUP_SIZE(32, 8, 1) pair_words(GLOBAL const short *image, int w, int h, int census_width,
+                                       int census_height, int eight_bit, GLOBAL PairWord *word)
 {
     const int x = (GROUP(0) * 32 + ITEM(0)) * COLUMNS, y = GROUP(1) * 8 + ITEM(1), ry = census_height / 2;
     GLOBAL const ushort *const samples = (GLOBAL const ushort *)image;

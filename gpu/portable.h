@@ -33,8 +33,10 @@ typedef unsigned long ulong; /* as long, 64 bit on every system that we serve */
 #define GLOBAL_EXCHANGE(p, v) atomicExch((p), (v))
 #define BARRIER_GLOBAL() __syncthreads() /* what the group has written anywhere is seen by all of it */
 #define MIN16X2(a, b) __vminu2((a), (b)) /* of both halves of a word */
-#define APART(a, b) __sad((a), (b), 0u) /* |a - b|; written as below it takes more registers than sm_120 has */
-#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 /* no minima of whole halves: positive floats of 16 bits have their order */
+#define APART(a, b) __sad((a), (b), 0u) /* |a - b|; written as below it takes more registers than sm_120
+                                         * has */
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 /* no minima of whole halves: positive floats of 16 bits have
+                                                 * their order */
 static __device__ __forceinline__ uint sdm_lesser16x2(uint a, uint b)
 {
     uint c;
@@ -54,7 +56,6 @@ static __device__ __forceinline__ uint sdm_lesser16x2(uint a, uint b)
 #define BYTES_ODD(v) __byte_perm((v), 0, 0x4341) /* bytes 1 and 3 */
 #define LOW_HALVES(a, b) __byte_perm((a), (b), 0x5410) /* of a and b */
 #define HIGH_HALVES(a, b) __byte_perm((a), (b), 0x7632)
-#define HALVES_TO_BYTES(a, b) __byte_perm((a), (b), 0x6420) /* four halves below 256 */
 #define FLOOR(v) floorf(v)
 #define SQRT(v) sqrtf(v)
 #define FABS(v) fabsf(v)
@@ -101,8 +102,6 @@ static __device__ __forceinline__ uint sdm_lesser16x2(uint a, uint b)
 #define BYTES_ODD(v) ((v) >> 8 & 0xff00ffu)
 #define LOW_HALVES(a, b) (((a) & 0xffffu) | (b) << 16)
 #define HIGH_HALVES(a, b) ((a) >> 16 | ((b) & 0xffff0000u))
-#define HALVES_TO_BYTES(a, b) \
-    (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
 #define FLOOR(v) floor(v)
 #define SQRT(v) sqrt(v)
 #define FABS(v) fabs(v)

@@ -15,7 +15,7 @@ bool sdm_staging_takes(SdmContext *ctx, SdmDevice *d, int64_t bytes)
     if (!s->data && d->back_end->lock(d, (int64_t)SDM_STAGE_SLOTS * SDM_STAGE_BYTES, s) != SDM_OK) {
         s->wanted = false;
         s->data = NULL;
-        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s: no page-locked memory to be had: copies take longer",
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s: no page-locked memory is available: copies take longer",
                 d->info.name);
     }
     return s->wanted;
@@ -95,8 +95,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
-                             int queue)
+SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to,
+                               int64_t bytes, int queue)
 {
     SdmStatus st = SDM_OK;
     SdmDevice *const d = from->device;

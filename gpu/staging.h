@@ -27,8 +27,8 @@ bool sdm_staging_takes(SdmContext *ctx, SdmDevice *d, int64_t bytes);
 /* As sdm_upload(), sdm_download(), which always waits.  The range is checked. */
 SdmStatus sdm_staging_upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const void *from, int64_t bytes,
                            int queue, bool wait);
-SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
-                             int queue);
+SdmStatus sdm_staging_download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to,
+                               int64_t bytes, int queue);
 /* Nothing is in the queues any more. */
 void sdm_staging_close(SdmDevice *d);
 

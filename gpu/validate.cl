@@ -84,7 +84,8 @@ typedef struct Validation {
 } Validation;
 
 /* The flags of a valid pixel; sum, count: of the ray intersection errors around. */
-FUNCTION ushort validated(const Validation *v, int x, int y, long i, int sum, int count, int score, ushort old)
+FUNCTION ushort validated(const Validation *v, int x, int y, long i, int sum, int count, int score,
+                          ushort old)
 {
     const ushort flags = (ushort)(score < v->min_score                   ? QA_LOW_SCORE
                                   : (float)sum > v->limit * (float)count ? QA_RAY_ERROR
@@ -107,7 +108,8 @@ validate(GLOBAL const float *error, GLOBAL const int *sum, GLOBAL const ushort *
          int terrain_w, int terrain_h, float pixel_m, GLOBAL ushort *flags, GLOBAL uchar *score)
 {
     const int x0 = PLACE(0) * VALIDATE_PIXELS, y = PLACE(1);
-    const Validation v = {h_m, terrain_m, distance_px, u0, v0, level, terrain_w, terrain_h, min_score, limit, pixel_m};
+    const Validation v = {h_m,       terrain_m, distance_px, u0,    v0,     level,
+                          terrain_w, terrain_h, min_score,   limit, pixel_m};
     const long row = (long)y * w;
     int s = 0, n = 0;
     if (x0 >= w || y >= h)
@@ -199,8 +201,8 @@ FUNCTION bool all_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y
     return true;
 }
 
-/* Filled pixels that both views see, over terrain and gentle, become valid and filled in `out`; the others keep
- * their flags, those that are too steep with QA_FILLED.  limited 0: however steep they are. */
+/* Filled pixels that both views see, over terrain and gentle, become valid and filled in `out`; the others
+ * keep their flags, those that are too steep with QA_FILLED.  limited 0: however steep they are. */
 KERNEL ANY_GROUP_WIDE
 accept_filled(GLOBAL const uchar *filled, int w, int h, GLOBAL const ushort *distance_px, int u0, int v0,
               int level, int terrain_w, int terrain_h, GLOBAL const float *h_m, GLOBAL const ushort *flags,

@@ -67,8 +67,8 @@ FUNCTION int from_source(int origin, int first)
     return (int)(at > most ? most : at < -most ? -most : at) * 256;
 }
 
-/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases).  turned: the
- * source lies in memory column after column. */
+/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases).
+ * turned: the source lies in memory column after column. */
 FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const int4 *cubic,
                           int col256, int row256, bool turned)
 {
@@ -105,8 +105,8 @@ typedef struct WarpFrom {
     GLOBAL const int4 *cubic;
 } WarpFrom;
 
-FUNCTION void warp_pixels(const WarpFrom *from, GLOBAL const float *surface_m, GLOBAL short *out, int w, int h, int before,
-                          bool turned)
+FUNCTION void warp_pixels(const WarpFrom *from, GLOBAL const float *surface_m, GLOBAL short *out, int w,
+                          int h, int before, bool turned)
 {
     const int first = PLACE(0) * WARP_PIXELS - before, y = PLACE(1);
     const int x0 = first > 0 ? first : 0, x1 = first + WARP_PIXELS < w ? first + WARP_PIXELS : w;
@@ -120,8 +120,10 @@ FUNCTION void warp_pixels(const WarpFrom *from, GLOBAL const float *surface_m, G
         const CellPlace p = cell_place(x, y, from->cols, from->u2, from->v2, from->stride2, from->step2_log2);
         GLOBAL const LatticeCell *const c = from->cell + p.cell;
         if (p.cell != last) {
-            col = cell_row(c->at[0], c->b[0], c->c[0], p.fv, from->inv, from_source(c->origin[0], from->col0));
-            row = cell_row(c->at[1], c->b[1], c->c[1], p.fv, from->inv, from_source(c->origin[1], from->row0));
+            col =
+                cell_row(c->at[0], c->b[0], c->c[0], p.fv, from->inv, from_source(c->origin[0], from->col0));
+            row =
+                cell_row(c->at[1], c->b[1], c->c[1], p.fv, from->inv, from_source(c->origin[1], from->row0));
             last = p.cell;
         }
         out[at] = (short)sample_cubic(from->source, from->width, from->height, from->cubic,
@@ -129,7 +131,11 @@ FUNCTION void warp_pixels(const WarpFrom *from, GLOBAL const float *surface_m, G
     }
 }
 
-#define WARP_FROM {cell, cols, u2, v2, stride2, step2_log2, inv, height0_m, source, col0, row0, source_width, source_height, cubic}
+#define WARP_FROM                                                                                  \
+    {                                                                                              \
+        cell, cols, u2, v2, stride2, step2_log2, inv, height0_m, source, col0, row0, source_width, \
+            source_height, cubic                                                                   \
+    }
 
 /* surface_m: h x w or null; source: pixel (col0, row0) of the level first.  The first item of a row
  * begins `before` pixels left of it, so that an item's pixels lie in one cell where cells are as wide. */
@@ -143,8 +149,9 @@ warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int 
     warp_pixels(&from, surface_m, out, w, h, before, false);
 }
 
-/* The same of a source that lies in memory column after column: where a row of the window runs down the source, as of a scene
- * whose rows follow each other along the track, neighbouring items then read neighbouring samples. */
+/* The same of a source that lies in memory column after column: where a row of the window runs down the
+ * source, as of a scene whose rows follow each other along the track, neighbouring items then read
+ * neighbouring samples. */
 KERNEL ANY_GROUP
 warp_turned(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
             GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,

@@ -12,8 +12,8 @@ FUNCTION float five_taps(float a, float b, float c, float d, float e)
     return (((a + e) + 4.0f * (b + d)) + 6.0f * c) * 0.0625f;
 }
 
-/* (1 4 6 4 1)/16 in both axes, taps `step` apart; at the ends the surface goes on with its last value.  An item has
- * WIENER_ROWS rows of a column, `step` apart. */
+/* (1 4 6 4 1)/16 in both axes, taps `step` apart; at the ends the surface goes on with its last value.  An
+ * item has WIENER_ROWS rows of a column, `step` apart. */
 KERNEL ANY_GROUP blur(GLOBAL const float *in, int w, int h, int step, GLOBAL float *out)
 {
     const int x = PLACE(0), y0 = PLACE(1) / step * (WIENER_ROWS * step) + PLACE(1) % step;
@@ -30,11 +30,12 @@ KERNEL ANY_GROUP blur(GLOBAL const float *in, int w, int h, int step, GLOBAL flo
     }
     UNROLL for (int r = 0; r < WIENER_ROWS; r++)
         if (y0 + r * step < h)
-            out[(long)(y0 + r * step) * w + x] = five_taps(column[r][0], column[r][1], column[r][2], column[r][3], column[r][4]);
+            out[(long)(y0 + r * step) * w + x] =
+                five_taps(column[r][0], column[r][1], column[r][2], column[r][3], column[r][4]);
 }
 
-/* Of five neighbouring pixels of a row: sum, sum of squares, sum of squares of their differences over two columns, and whether
- * one is without data. */
+/* Of five neighbouring pixels of a row: sum, sum of squares, sum of squares of their differences over two
+ * columns, and whether one is without data. */
 typedef struct WienerSums {
     int sum, squares, rises, bad;
 } WienerSums;
@@ -73,8 +74,8 @@ FUNCTION int detail_square(float a, float b, float scale)
     return d * d;
 }
 
-/* Variance of each pixel, 0 near the edges of the window, and squares of both bands (h x w, then h x w).  An item has
- * WIENER_ROWS rows of a column. */
+/* Variance of each pixel, 0 near the edges of the window, and squares of both bands (h x w, then h x w).  An
+ * item has WIENER_ROWS rows of a column. */
 KERNEL ANY_GROUP wiener_terms(GLOBAL const float *high, GLOBAL const float *middle, GLOBAL const float *low,
                               GLOBAL const short *left, GLOBAL const ushort *flags, GLOBAL const uchar *score,
                               GLOBAL const float *ratio, int w, int h, float scale, GLOBAL int *noise,
@@ -102,7 +103,8 @@ KERNEL ANY_GROUP wiener_terms(GLOBAL const float *high, GLOBAL const float *midd
     }
 }
 
-/* Sums over the rows y - WIENER_HALF .. y + WIENER_HALF of each column.  An item has `rows` rows of a column. */
+/* Sums over the rows y - WIENER_HALF .. y + WIENER_HALF of each column.  An item has `rows` rows of a
+ * column. */
 KERNEL ANY_GROUP wiener_columns(GLOBAL const int *in, long first, int w, int h, int rows, GLOBAL int *out)
 {
     const int x = PLACE(0), y0 = GROUP(1) * rows, y1 = y0 + rows < h ? y0 + rows : h;
@@ -145,8 +147,8 @@ FUNCTION void wiener_row_sums(GLOBAL const int *row, int w, int x0, int out[WIEN
 
 /* As sdm_wiener_row_fn, from the sums of columns.  An item has WIENER_COLUMNS neighbours of a row. */
 KERNEL ANY_GROUP wiener(GLOBAL const float *high, GLOBAL const float *middle, GLOBAL const float *low,
-                        GLOBAL const int *noise, GLOBAL const int *first, GLOBAL const int *second, int w, int h,
-                        float share, float gain0, float gain1, GLOBAL float *out)
+                        GLOBAL const int *noise, GLOBAL const int *first, GLOBAL const int *second, int w,
+                        int h, float share, float gain0, float gain1, GLOBAL float *out)
 {
     const int x = PLACE(0) * WIENER_COLUMNS, y = PLACE(1);
     const long row = (long)y * w;

@@ -222,7 +222,8 @@ FUNCTION float strip_right(const StripLocal *m, int at, const int R)
     const int d = best.k - R;
     if (best.k < 0)
         return 0.0f;
-    return (float)d + own_vertex(strip_score(m, at - d + 1, best.k - 1, R), best.top, strip_score(m, at - d - 1, best.k + 1, R));
+    return (float)d + own_vertex(strip_score(m, at - d + 1, best.k - 1, R), best.top,
+                                 strip_score(m, at - d - 1, best.k + 1, R));
 }
 
 /* The choice of pixel `at` of the span from its best and its neighbours' scores. */
@@ -236,7 +237,8 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
     const float before = strip_score(m, at, k - 1, R), after = strip_score(m, at, k + 1, R);
     const float before2 = inner ? m->score[(k - 1) * SPAN + at + 1] : SCORE_NONE;
     const float after2 = inner ? m->score[(k + 1) * SPAN + at - 1] : SCORE_NONE;
-    const bool both = before > SCORE_NONE && after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
+    const bool both =
+        before > SCORE_NONE && after > SCORE_NONE && before2 > SCORE_NONE && after2 > SCORE_NONE;
     p.score = best.top;
     p.edge = !inner;
     if (limits->max_mismatch >= 0.0f) {
@@ -246,7 +248,9 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
     } else { /* one vertex is enough */
         const float twice = both ? best.top + best.top : best.top;
         const bool own = before > SCORE_NONE && after > SCORE_NONE;
-        p.residual = (float)d + (own ? vertex(both ? before + before2 : before, twice, both ? after + after2 : after) : 0.0f);
+        p.residual =
+            (float)d +
+            (own ? vertex(both ? before + before2 : before, twice, both ? after + after2 : after) : 0.0f);
     }
     return p;
 }
@@ -268,7 +272,8 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
     }
     for (int i = ITEM(0); i <= W; i += STRIP_ITEMS)
         m->nodata[i] = -0x7fffffff;
-    for (int i = ITEM(0); i < 2 * R; i += STRIP_ITEMS) { /* beyond the span: met by windows that nobody uses */
+    for (int i = ITEM(0); i < 2 * R; i += STRIP_ITEMS) { /* beyond the span: met by windows that nobody
+                                                          * uses */
         const int beyond = i < R ? i : SPAN + i;
         m->mean[beyond] = 0;
         m->texture[beyond] = -1.0f;
@@ -323,25 +328,35 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
     }
 }
 
-/* check: 0 where no pass asks for the left-right check.  None asks for a margin above 0: that takes a volume. */
-#define MATCH_KERNEL(NAME, TERM, W, R, CHECK) \
-    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1) \
-    NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least, \
-         int halo, int rows, SURFACE_ARGUMENTS) \
-    { \
-        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4]; \
-        LOCAL short4 right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4]; \
-        LOCAL int means[SPAN + 2 * (R)]; \
-        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN]; \
-        LOCAL int nodata[(W) + 1]; \
-        const int y0 = GROUP(1) * rows; \
-        const StripInput in = {left, right, w, h, shift, GROUP(0) * (SPAN - 2 * halo) - halo, y0, \
-                               y0 + rows < h ? y0 + rows : h, least}; \
-        const StripLocal m = {(IN_LOCAL short *)left_rows, (IN_LOCAL short *)right_rows, means, textures, \
-                              scores, best, nodata}; \
+/* check: 0 where no pass asks for the left-right check.  None asks for a margin above 0: that takes a
+ * volume. */
+#define MATCH_KERNEL(NAME, TERM, W, R, CHECK)                                                               \
+    KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)                                                                    \
+        NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least,     \
+             int halo, int rows, SURFACE_ARGUMENTS)                                                         \
+    {                                                                                                       \
+        LOCAL short4 left_rows[((W) + 1) * STRIP_PITCH(W, R) / 4];                                          \
+        LOCAL short4 right_rows[((W) + 1) * STRIP_PITCH(W, R) / 4];                                         \
+        LOCAL int means[SPAN + 2 * (R)];                                                                    \
+        LOCAL float textures[SPAN + 2 * (R)], scores[(2 * (R) + 1) * SPAN], best[SPAN];                     \
+        LOCAL int nodata[(W) + 1];                                                                          \
+        const int y0 = GROUP(1) * rows;                                                                     \
+        const StripInput in = {left,  right,                                                                \
+                               w,     h,                                                                    \
+                               shift, GROUP(0) * (SPAN - 2 * halo) - halo,                                  \
+                               y0,    y0 + rows < h ? y0 + rows : h,                                        \
+                               least};                                                                      \
+        const StripLocal m = {(IN_LOCAL short *)left_rows,                                                  \
+                              (IN_LOCAL short *)right_rows,                                                 \
+                              means,                                                                        \
+                              textures,                                                                     \
+                              scores,                                                                       \
+                              best,                                                                         \
+                              nodata};                                                                      \
         const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality}; \
-        const Limits limits = {scale, min_score, min_margin < 0.0f ? -1.0f : 0.0f, (CHECK) ? max_mismatch : -1.0f}; \
-        strip_walk(&in, &m, &surface, &limits, halo, keep, W, R, TERM); \
+        const Limits limits = {scale, min_score, min_margin < 0.0f ? -1.0f : 0.0f,                          \
+                               (CHECK) ? max_mismatch : -1.0f};                                             \
+        strip_walk(&in, &m, &surface, &limits, halo, keep, W, R, TERM);                                     \
     }
 
 MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1, 0)

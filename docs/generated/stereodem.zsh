@@ -30,7 +30,7 @@ _stereodem() {
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
             '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
-            '--surface-filter[What follows the last match wiener smooths heights where the ground is plain within their predicted noise, restores what the correlation window blurs on ridges, and moves them by least squares to where the pixels of both views agree; none does nothing; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
+            '--surface-filter[Filter of the matched heights wiener smooths plain ground within the predicted noise, restores ridges that the correlation window blurs, and moves heights by least squares to where the pixels of both views agree; none off; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -39,7 +39,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (with --optimizer sgm where a step explains them, and narrow ones; else, with pixels below 5 m all); or all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none; gentle those whose heights are no steeper than 20 degrees on the ground, so that no cliff is invented (with --optimizer sgm narrow holes, and those that a step explains; else, with pixels below 5 m all); all]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
@@ -93,9 +93,9 @@ _stereodem() {
             '--reference-vertical[Vertical datum of the references heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--png[Picture of the errors after alignment -20..20 m as grey 1..255, 0 where there is none]:FILE.png:_files' \
             '--mask[Stable ground only cells where this raster has a value other than 0 are used for the shift and are scored; the others are reported apart]:RASTER:_files' \
-            '--aligned[Write the DEM with the shift, and what --model found, taken out on the same cells, resampled once from the original by cubic spline]:FILE.tif:_files' \
+            '--aligned[Write the DEM without the shift and the systematic error of --model on the same cells, resampled once from the original by cubic spline]:FILE.tif:_files' \
             '--difference[Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as metadata]:FILE.tif:_files' \
-            '--model[What is found and taken out shift a 3-D shift; tilt also a plane; track also a profile along the track, of low order with up to six sines, as far as cross-validation confirms them]:MODEL:(shift tilt track)' \
+            '--model[Systematic error that is estimated and removed shift a 3-D shift; tilt also a plane; track also a profile along the track, of low order with up to six sines, as far as cross-validation confirms them]:MODEL:(shift tilt track)' \
             '--track[Direction of flight for --model track, clockwise from the grids north]:DEG:' \
             '--json[Print the figures as one line of JSON (metres, shares 0..1)]' \
             '--threads[Number of threads]:N:' \
@@ -111,9 +111,9 @@ _stereodem() {
         shift words
         ((CURRENT--))
         _arguments '--help[Print the options]' \
-            '--list[Text file with one DEM a line, relative to that file; empty lines and lines with # are skipped]:FILE:_files' \
+            '--list[Text file with one DEM per line, relative to that file; empty lines and lines with # are skipped]:FILE:_files' \
             '--align[Shift each DEM to the others over stable cells z in height; xyz horizontally, too, by Nuth & Kaab (2011); none takes them as they are]:AXES:(z xyz none)' \
-            '--bias[auto smooth errors of a DEM (jitter, tilt), seen in its differences from the others, are brought to the mean of three or more DEMs before the median is taken, where they are a third of the NMAD or more; keep they are left in]:MODE:(auto keep)' \
+            '--bias[auto with three or more DEMs, the smooth error of each (jitter, tilt), seen in its differences from the others, is reduced to the mean of all before the median is taken, where it is a third of the NMAD or more; keep it is left in]:MODE:(auto keep)' \
             '--dem-vertical[Vertical datum of DEMs that declare none; auto assumes nothing]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--no-filled[Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where no DEM has a measured height]' \
             '--output[DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, NAME.html and NAME.png lie beside it]:FILE:_files' \
@@ -134,7 +134,7 @@ _stereodem() {
         shift words
         ((CURRENT--))
         _arguments '--help[Print the options]' \
-            '--output[Folder to make; written aside and renamed when whole]:DIR:' \
+            '--output[Folder to make; written under a temporary name and renamed when complete]:DIR:' \
             '--layout[aster V003 folder; aster-rpc the same scene as left.tif and right.tif with RPC; rpc any pair with RPC]:NAME:(aster aster-rpc rpc)' \
             '--with-rpc[With --layout aster left.tif and right.tif with RPC, too]' \
             '--terrain[Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid]:DEM:' \
@@ -152,7 +152,7 @@ _stereodem() {
             '--relief[With --shape fractal highest minus lowest height, metres]:METRES:' \
             '--base[Lowest height above the ellipsoid, metres]:METRES:' \
             '--slope[With --shape plane tilt, degrees]:DEG:' \
-            '--slope-azimuth[With --shape plane where it goes down, degrees clockwise from the maps north]:DEG:' \
+            '--slope-azimuth[With --shape plane direction in which it falls, degrees clockwise from the maps north]:DEG:' \
             '--texture[Sigma of the grounds texture, digital numbers of 8 bit]:DN:' \
             '--noise[Sigma of the sensor noise, digital numbers of 8 bit]:DN:' \
             '--striping[Share, 0..1, of detector differences (gain 2 %, offset 1 DN) that the radiometric table undoes]:SHARE:' \
@@ -172,7 +172,7 @@ _stereodem() {
             '--change-share[Share of the scene that has changed, 0..0.5]:SHARE:' \
             '--reference-seed[Seed of the reference and of the change]:N:' \
             '--seed[Seed of terrain, texture and noise another one, another scene]:N:' \
-            '--error-seed[Another scene of the same ground seed of noise, striping, metadata noise, clouds and waves, and the phase of the jitter; 0 takes --seed]:N:' \
+            '--error-seed[Seed of noise, striping, metadata noise, clouds and waves, and of the phase of the jitter another value makes another scene of the same ground; 0 takes --seed]:N:' \
             '--overwrite[Replace an existing folder]' \
             '--threads[Number of threads]:N:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
@@ -186,13 +186,13 @@ _stereodem() {
         ((CURRENT--))
         _arguments '--help[Print the options]' \
             '--output[Folder of the job to make]:JOB:_files' \
-            '--list[Scenes to plan a scene, or a left and a right image, a line; names are relative to the list, in quotes where they hold blanks; # begins a comment]:FILE:_files' \
+            '--list[Scenes to plan, one per line a scene, or a left and a right image; names are relative to the list, in quotes where they hold blanks; # begins a comment]:FILE:_files' \
             '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
             '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
             '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
             '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
-            '--surface-filter[What follows the last match wiener smooths heights where the ground is plain within their predicted noise, restores what the correlation window blurs on ridges, and moves them by least squares to where the pixels of both views agree; none does nothing; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
+            '--surface-filter[Filter of the matched heights wiener smooths plain ground within the predicted noise, restores ridges that the correlation window blurs, and moves heights by least squares to where the pixels of both views agree; none off; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -200,7 +200,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle, where these are no steeper than 20 degrees on the ground, so that no cliffs are invented (with --optimizer sgm where a step explains them, and narrow ones; else, with pixels below 5 m all); or all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none; gentle those whose heights are no steeper than 20 degrees on the ground, so that no cliff is invented (with --optimizer sgm narrow holes, and those that a step explains; else, with pixels below 5 m all); all]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
@@ -224,9 +224,9 @@ _stereodem() {
         shift words
         ((CURRENT--))
         _arguments '--help[Print the options]' \
-            '--count[Units a task task I computes units I x K to I x K + K - 1]:K:' \
+            '--count[Units per task task I computes units I x K to I x K + K - 1]:K:' \
             '--index-env[Environment variable that holds I, such as SLURM_ARRAY_TASK_ID, SGE_TASK_ID, PBS_ARRAY_INDEX or JOB_COMPLETION_INDEX]:NAME:' \
-            '--index-base[What the first tasks I is]:BASE:' \
+            '--index-base[I of the first task]:BASE:' \
             '--wait[Longest wait for another task that prepares the scene of a tile]:SECONDS:' \
             '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
@@ -253,7 +253,7 @@ _stereodem() {
         ((CURRENT--))
         _arguments '--help[Print the options]' \
             '--failed[Print only scenes that failed or are not planned, each with its reason]' \
-            '--accounting[Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; a row a unit in a .csv file, with sums and each try in a .json file]:FILE:_files' \
+            '--accounting[Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; one row per unit in a .csv file, with sums and each try in a .json file]:FILE:_files' \
             '--threads[Number of threads]:N:' \
             '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--quiet[Print errors only]' \
@@ -273,12 +273,12 @@ _stereodem() {
             '--cost[Matching cost sum of absolute differences, zero-mean normalised cross-correlation, census transform, or census and difference together; auto census with --optimizer local, else ad-census]:COST:(auto sad zncc census ad-census)' \
             '--window[Side of the square matching window odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel further to the left and up; sgm and bp take 1, too]:PX:' \
             '--census[Pixels that the census transform compares with the middle one columns x rows; of --cost census and ad-census]:SIZE:(5x5 7x7 9x7 9x9)' \
-            '--lr-threshold[Reject a match whose right pixels own best match lies further off than this; below 0 no check]:PX:' \
-            '--uniqueness[Reject a match that does not beat every other more than 1 px away by this share of the cost]:SHARE:' \
+            '--lr-threshold[Left-right check reject a match if the best match of its right pixel lies further away than this; below 0 no check]:PX:' \
+            '--uniqueness[Uniqueness check reject a match that is not better, by this share of the cost, than every other one more than 1 px away]:SHARE:' \
             '--min-sigma[Reject pixels whose window (of sgm and bp 9 x 9 at least) has no larger standard deviation 8-bit levels, or levels of 12 bits for wider images]:LEVELS:' \
-            '--subpixel[Refine disparities below a pixel]:ON:(off on)' \
-            '--median[Median of the valid disparities in a square of this side, in pixels]:SIDE:(none 3 5)' \
-            '--fill[Give pixels without a match a value that of the nearest one with a match, or along the row, from behind at steps]:HOW:(none nearest interpolate)' \
+            '--subpixel[Sub-pixel refinement of the disparities]:ON:(off on)' \
+            '--median[Median filter side of its square window of valid disparities, in pixels]:SIDE:(none 3 5)' \
+            '--fill[Fill pixels without a match nearest with the disparity of the nearest matched pixel; interpolate between the neighbours in the row, at steps with the disparity of the background]:HOW:(none nearest interpolate)' \
             '--downscale[Match images of 1/N of the size, means of N x N pixels; disparities asked for and written are in pixels of those]:N:' \
             '--band[Band of both images to match, counted from 1]:N:' \
             '--first[Sequences number of the first image]:N:' \

@@ -1,37 +1,39 @@
 /** @file stereodem.h
  *  Public interface of stereodem: a stereo pair of satellite images in, a georeferenced DEM out.
  *
- *  A context is one piece of work: a command ("run", "match" ...) with its options, which are set by name, functions of
- *  the program that get log lines and progress, and the result.
+ *  A context is one piece of work: a command ("run", "match" ...) with its options, which are set by name,
+ *  functions of the program that get log lines and progress, and the result.
  *
  *      SdmContext *ctx = NULL;
- *      if (sdm_context_open(&ctx, "run") || sdm_set(ctx, "output", "dem.tif") || sdm_set(ctx, "vertical", "egm96") ||
- *          sdm_run(ctx, "left.tif", "right.tif"))
+ *      if (sdm_context_open(&ctx, "run") || sdm_set(ctx, "output", "dem.tif") ||
+ *          sdm_set(ctx, "vertical", "egm96") || sdm_run(ctx, "left.tif", "right.tif"))
  *          fprintf(stderr, "%s\n", sdm_error(ctx));
  *      sdm_context_close(&ctx);
  *
  *  Conventions:
- *  - pixel coordinates (col, row) are real numbers with (0, 0) at the *centre* of the first pixel; geotransforms are
- *    GDAL's and count from the corner of the first pixel;
+ *  - pixel coordinates (col, row) are real numbers with (0, 0) at the *centre* of the first pixel;
+ *    geotransforms are GDAL's and count from the corner of the first pixel;
  *  - ground points are (longitude, latitude, height): WGS 84 geodetic degrees, metres above its ellipsoid;
  *  - left is the reference view (ASTER 3N), right the other (3B);
- *  - arrays are row-major, the fastest axis last; row_bytes is the distance from a row to the next, 0 where rows have
- *    no gaps between them;
- *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves that at "C".
+ *  - arrays are row-major, the fastest axis last; row_bytes is the distance from a row to the next, 0 where
+ *    rows have no gaps between them;
+ *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves
+ *    that at "C".
  *
  *  Threads:
- *  - one thread at a time uses a context; several threads work at once, each with a context of its own, and get the
- *    same bytes as one after the other;
+ *  - one thread at a time uses a context; several threads work at once, each with a context of its own, and
+ *    get the same bytes as one after the other;
  *  - sdm_cancel() and sdm_stop() may be called from any thread, sdm_stop() from a signal handler, too;
  *  - sdm_version(), sdm_abi_number() and sdm_exit_code() may be called at any time;
- *  - functions of the program (log, progress, cancel) are called by the thread that works with the context or by threads
- *    that it starts, never two at a time for one context, and never after the call has returned.  They may call
- *    sdm_cancel() for their context and nothing else for it, and must not throw or jump out;
- *  - shared by the process are the OpenMP threads, and GDAL with its block cache, whose limit belongs to the program.
- *    A program that forks does so before its first call.
+ *  - functions of the program (log, progress, cancel) are called by the thread that works with the context or
+ *    by threads that it starts, never two at a time for one context, and never after the call has returned.
+ *    They may call sdm_cancel() for their context and nothing else for it, and must not throw or jump out;
+ *  - shared by the process are the OpenMP threads, and GDAL with its block cache, whose limit belongs to the
+ *    program.  A program that forks does so before its first call.
  *
- *  Stability: structs are opaque or follow a fixed standard, so that programs need not be built again when options,
- *  layers or results are added; ::SDM_ABI is the number in the name of the shared library and grows when they must.
+ *  Stability: structs are opaque or follow a fixed standard, so that programs need not be built again when
+ *  options, layers or results are added; ::SDM_ABI is the number in the name of the shared library and grows
+ *  when they must.
  *
  *  SPDX-License-Identifier: Apache-2.0
  */
@@ -86,27 +88,29 @@ typedef struct SdmContext SdmContext;
 
 /** Open a context for a command, with all options at their defaults.
  *  @param command  "run", "info", "compare", "stack" or "match"; borrowed for the call
- *  @param[out] out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; the caller's, for sdm_context_close()
+ *  @param[out] out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; the caller's, for
+ *      sdm_context_close()
  *  @return SDM_OK, SDM_ERR_USAGE (no such command), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_context_open(SdmContext **out, const char *command);
 
 /** Free the context with all that it owns and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
 SDM_API void sdm_context_close(SdmContext **ctx);
 
-/** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx until its next failure. */
+/** @return one sentence on the last failure in @p ctx ("" if none), owned by @p ctx until its next
+ *      failure. */
 SDM_API const char *sdm_error(const SdmContext *ctx);
 
 /** Set an option.
- *  @param name   as `stereodem COMMAND --help` lists it, without the dashes in front; "dem_vertical" and "dem-vertical"
- *                are the same
- *  @param value  as on the command line, with its units; "true" or "false" for switches; copied.  An option of the kind
- *                NAME=VALUE gets one more entry with each call.  NULL: back to the default
+ *  @param name   as `stereodem COMMAND --help` lists it, without the dashes in front; "dem_vertical" and
+ *                "dem-vertical" are the same
+ *  @param value  as on the command line, with its units; "true" or "false" for switches; copied.  An option
+ *                of the kind NAME=VALUE gets one more entry with each call.  NULL: back to the default
  *  @return SDM_OK, SDM_ERR_USAGE (no such option; a value out of its range), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value);
 
 /** Describe the options of the context's command.
- *  @param[out] json  an array of objects with name, type ("switch", "integer", "number", "bytes", "text", "choice",
- *                    "pairs"), range, default and help; owned by @p ctx until it is closed
+ *  @param[out] json  an array of objects with name, type ("switch", "integer", "number", "bytes", "text",
+ *                    "choice", "pairs"), range, default and help; owned by @p ctx until it is closed
  *  @return SDM_OK, SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_options_json(SdmContext *ctx, const char **json);
 
@@ -134,19 +138,20 @@ SDM_API void sdm_set_progress(SdmContext *ctx, sdm_progress_fn *progress, void *
 /** Let the library ask a function of the program whether to stop; NULL = do not ask. */
 SDM_API void sdm_set_cancel(SdmContext *ctx, sdm_cancel_fn *cancel, void *user);
 
-/** Ask the work of @p ctx to stop soon with SDM_ERR_STOPPED; finished blocks are kept.  Any thread may call it.  The
- *  context stays cancelled: close it and open another. */
+/** Ask the work of @p ctx to stop soon with SDM_ERR_STOPPED; finished blocks are kept.  Any thread may call
+ *  it.  The context stays cancelled: close it and open another. */
 SDM_API void sdm_cancel(SdmContext *ctx);
 
-/** Ask the work of every context that is open in the process to stop soon with SDM_ERR_STOPPED.  Contexts that are
- *  opened later are not concerned.  Async-signal-safe. */
+/** Ask the work of every context that is open in the process to stop soon with SDM_ERR_STOPPED.  Contexts
+ *  that are opened later are not concerned.  Async-signal-safe. */
 SDM_API void sdm_stop(void);
 
 /* ---- work on files ----
- * Names of files are borrowed for the call.  Results are read with sdm_result_json() and sdm_result_number(). */
+ * Names of files are borrowed for the call.  Results are read with sdm_result_json() and
+ * sdm_result_number(). */
 
-/** "run": make the DEM that the option output names, and its companions (_qa.tif, _ortho.tif, .json, .html, .png).
- *  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call.
+/** "run": make the DEM that the option output names, and its companions (_qa.tif, _ortho.tif, .json, .html,
+ *  .png).  Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call.
  *  @param left   an ASTER scene (HDF, folder, zip), or the left image of a pair
  *  @param right  the right image of a pair, NULL for an ASTER scene
  *  @return SDM_OK; any other with a sentence in sdm_error() */
@@ -166,14 +171,17 @@ SDM_API SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
 /** "compare": error statistics of a DEM against a reference, before and after co-registration. */
 SDM_API SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference);
 
-/** "stack": combine DEMs of one place, and those of the option list, into the DEM that the option output names.
+/** "stack": combine DEMs of one place, and those of the option list, into the DEM that the option output
+ *  names.
  *  @param dems  @p count names */
 SDM_API SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count);
 
-/** "match": disparities of a rectified pair, or of sequences of pairs, into the file that the option output names. */
+/** "match": disparities of a rectified pair, or of sequences of pairs, into the file that the option output
+ *  names. */
 SDM_API SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right);
 
-/** @return the result of the last call as a JSON object, the fields of the program's last line with `--log json`; "{}"
+/** @return the result of the last call as a JSON object, the fields of the program's last line with `--log
+ *      json`; "{}"
  *  after a failure; owned by @p ctx until its next call. */
 SDM_API const char *sdm_result_json(const SdmContext *ctx);
 
@@ -196,21 +204,22 @@ typedef enum SdmSampleType {
     SDM_SAMPLE_FLOAT32
 } SdmSampleType;
 
-/** Take an image from memory.  It is treated as a file of these samples: unsigned samples of 0 are no data unless
- *  sdm_set_image_nodata() says otherwise, NaN always is.
- *  @param samples  height x width, of @p type; borrowed and only read until another image takes its place or the context
- *                  is closed
+/** Take an image from memory.  It is treated as a file of these samples: unsigned samples of 0 are no data
+ *  unless sdm_set_image_nodata() says otherwise, NaN always is.
+ *  @param samples  height x width, of @p type; borrowed and only read until another image takes its place or
+ *                  the context is closed
  *  @return SDM_OK, SDM_ERR_USAGE */
-SDM_API SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples, int64_t width,
-                                int64_t height, int64_t row_bytes);
+SDM_API SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples,
+                                int64_t width, int64_t height, int64_t row_bytes);
 /** Samples of this value are no data.  To be called after sdm_set_image(), which forgets it. */
 SDM_API SdmStatus sdm_set_image_nodata(SdmContext *ctx, SdmSide side, double nodata);
-/** Pixels that shall not be used.  To be called after sdm_set_image(), which forgets it; not for sdm_match_images().
+/** Pixels that shall not be used.  To be called after sdm_set_image(), which forgets it; not for
+ *  sdm_match_images().
  *  @param mask  height x width, 0 = do not use the pixel; borrowed as the samples are */
 SDM_API SdmStatus sdm_set_image_mask(SdmContext *ctx, SdmSide side, const uint8_t *mask, int64_t row_bytes);
 
-/** RPC00B coefficients, in the order and with the units of the standard; offsets count pixels from the centre of the
- *  first one (GDAL's metadata convention).  The standard is fixed: nothing will be added. */
+/** RPC00B coefficients, in the order and with the units of the standard; offsets count pixels from the centre
+ *  of the first one (GDAL's metadata convention).  The standard is fixed: nothing will be added. */
 typedef struct SdmRpc {
     double line_off;       /**< pixels */
     double samp_off;       /**< pixels */
@@ -242,13 +251,14 @@ typedef struct SdmRasterShape {
     double nodata;          /**< samples of this value are no data; NaN: none */
 } SdmRasterShape;
 
-/** Give a raster in memory a name, which every function and option of this context takes as the name of a file: a DEM
- *  to compare, a reference, a mask, a prior DEM.
+/** Give a raster in memory a name, which every function and option of this context takes as the name of a
+ *  file: a DEM to compare, a reference, a mask, a prior DEM.
  *  @param shape    all of it
  *  @param samples  height x width, copied
  *  @param[out] name  owned by @p ctx; NULL after a failure
  *  @return SDM_OK, SDM_ERR_USAGE (shape or CRS), SDM_ERR_MEMORY */
-SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name);
+SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples,
+                                 const char **name);
 
 /** Say what the heights of a raster in memory are above, where its CRS does not.
  *  @param name  of sdm_add_raster()
@@ -256,12 +266,13 @@ SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, c
  *  @return SDM_OK, SDM_ERR_USAGE (no such raster or datum), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum);
 
-/** Give a DEM in memory the bits of its QA mask, as ::SDM_LAYER_MASK has them: "stack" takes heights that are filled in
- *  only where no DEM has a measured one.
+/** Give a DEM in memory the bits of its QA mask, as ::SDM_LAYER_MASK has them: "stack" takes heights that are
+ *  filled in only where no DEM has a measured one.
  *  @param name  of sdm_add_raster()
  *  @param mask  height x width of the raster, copied
  *  @return SDM_OK, SDM_ERR_USAGE (no such raster), SDM_ERR_MEMORY */
-SDM_API SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes);
+SDM_API SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask,
+                                      int64_t row_bytes);
 
 /* ---- a DEM in memory ---- */
 
@@ -279,15 +290,15 @@ typedef enum SdmDemLayer {
     SDM_LAYER_MASK       /**< uint16_t, bits of the QA mask as README.md lists them */
 } SdmDemLayer;
 
-/** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  Heights are those that
- *  sdm_run() writes.
+/** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  Heights are those
+ *  that sdm_run() writes.
  *  @param left, right  as in sdm_run(); both NULL: the images and cameras in memory
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out);
 
-/** "stack": combine DEMs of one place, and those of the option list, in memory; writes no file.  The option output is not
- *  needed.  Heights are those that sdm_stack() writes.  The layers are ::SDM_LAYER_HEIGHT, ::SDM_LAYER_SPREAD (NMAD of the
- *  heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK.
+/** "stack": combine DEMs of one place, and those of the option list, in memory; writes no file.  The option
+ *  output is not needed.  Heights are those that sdm_stack() writes.  The layers are ::SDM_LAYER_HEIGHT,
+ *  ::SDM_LAYER_SPREAD (NMAD of the heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK.
  *  @param dems  @p count names, of files or of sdm_add_raster()
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out);
@@ -296,23 +307,26 @@ SDM_API SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int c
 SDM_API int64_t sdm_dem_cols(const SdmDem *dem);
 /** @return rows of the DEM */
 SDM_API int64_t sdm_dem_rows(const SdmDem *dem);
-/** @param[out] out  GDAL's geotransform: x of the corner, cell width, 0, y of the corner, 0, minus cell height */
+/** @param[out] out  GDAL's geotransform: x of the corner, cell width, 0, y of the corner, 0, minus cell
+ *      height */
 SDM_API void sdm_dem_geotransform(const SdmDem *dem, double out[6]);
 /** @return the horizontal CRS as WKT, axes in the order x, y; owned by @p dem */
 SDM_API const char *sdm_dem_crs(const SdmDem *dem);
-/** @return what the heights are above: "ellipsoid", "egm96" or "egm2008"; "" for a stack of DEMs that do not say */
+/** @return what the heights are above: "ellipsoid", "egm96" or "egm2008"; "" for a stack of DEMs that do not
+ *      say */
 SDM_API const char *sdm_dem_vertical(const SdmDem *dem);
 /** Copy a layer.
  *  @param[out] cells  rows x cols of the layer's type, the caller's
  *  @return SDM_OK, SDM_ERR_USAGE (the DEM has no such layer) */
-SDM_API SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes);
+SDM_API SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells,
+                               int64_t row_bytes);
 /** Free the DEM and set *dem to NULL.  Accepts NULL and pointer to NULL. */
 SDM_API void sdm_dem_close(SdmDem **dem);
 
-/** "match": disparities of the two images in memory, whose rows are epipolar lines; writes no file.  The option output
- *  is not needed.
- *  @param[out] disparity  the caller's: height x width of the images, both divided by the option downscale and rounded
- *                         down; pixels, x_right = x_left - d, NaN = no match */
+/** "match": disparities of the two images in memory, whose rows are epipolar lines; writes no file.  The
+ *  option output is not needed.
+ *  @param[out] disparity  the caller's: height x width of the images, both divided by the option downscale
+ *                         and rounded down; pixels, x_right = x_left - d, NaN = no match */
 SDM_API SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes);
 
 #ifdef __cplusplus

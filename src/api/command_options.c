@@ -85,8 +85,10 @@ static void add_choices(cJSON *to, const char *choices)
 
 cJSON *sdm_option_json(const SdmOptionSpec *spec)
 {
-    static const char *const type[] = {"switch", "integer", "number", "bytes", "text", "choice", "choice", "pairs"};
-    const bool is_number = spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL || spec->type == SDM_OPT_BYTES;
+    static const char *const type[] = {"switch", "integer", "number", "bytes",
+                                       "text",   "choice",  "choice", "pairs"};
+    const bool is_number =
+        spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL || spec->type == SDM_OPT_BYTES;
     char text[320];
     cJSON *const o = cJSON_CreateObject();
     sdm_option_plain_name(spec, text, sizeof text);

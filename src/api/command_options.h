@@ -22,7 +22,8 @@ typedef struct SdmCommandValues {
 typedef struct SdmCommandOptions {
     const char *name;
     unsigned bit;                   /* SDM_CMD_* */
-    const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCommandValues.own; or NULL */
+    const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCommandValues.own; or
+                                     * NULL */
     void (*set_defaults)(SdmCommandValues *values); /* of own_table; or NULL */
 } SdmCommandOptions;
 
@@ -36,7 +37,8 @@ typedef struct SdmCommandOption {
     bool own;                  /* of own_table */
     int index;                 /* in its table */
 } SdmCommandOption;
-/* The i-th option; spec NULL behind the last.  Options of the screen are left out: the caller gets log and progress. */
+/* The i-th option; spec NULL behind the last.  Options of the screen are left out: the caller gets log and
+ * progress. */
 SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i);
 /* The name as sdm_set() takes it: "--dem-vertical" -> "dem_vertical". */
 void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);

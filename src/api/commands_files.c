@@ -19,13 +19,15 @@ static SdmStatus finish(SdmFaceCall *call, SdmStatus st, cJSON *result)
 
 static SdmStatus need_output(SdmContext *ctx, const char *output)
 {
-    return output ? SDM_OK : sdm_fail(ctx, SDM_ERR_USAGE, "output: not set, expected the name of the file to write");
+    return output ? SDM_OK
+                  : sdm_fail(ctx, SDM_ERR_USAGE, "output: not set, expected the name of the file to write");
 }
 
 static SdmStatus need_names(SdmContext *ctx, const char *first, const char *second, const char *what)
 {
-    return first && *first && second && *second ? SDM_OK
-                                                : sdm_fail(ctx, SDM_ERR_USAGE, "a name is missing; give %s", what);
+    return first && *first && second && *second
+               ? SDM_OK
+               : sdm_fail(ctx, SDM_ERR_USAGE, "a name is missing; give %s", what);
 }
 
 /* Several views, or the left and the right one of a pair. */

@@ -16,7 +16,6 @@ typedef struct Making {
     SdmTiling tiling;
     SdmMatchQueue *queue;
     SdmQualitySums sums;
-    int64_t valid; /* cells with a height */
     SdmDem *dem;
 } Making;
 
@@ -43,14 +42,15 @@ SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const
     if (!samples || (unsigned)type > SDM_SAMPLE_FLOAT32 || width < 1 || height < 1 || width > INT32_MAX ||
         height > INT32_MAX)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s image: %lld x %lld samples of type %d%s, expected samples of a known type and 1 to %d columns "
-                        "and rows",
-                        which, (long long)width, (long long)height, (int)type, samples ? "" : " at NULL", INT32_MAX);
+                        "%s image: %lld x %lld samples of type %d%s, expected samples of a known type and 1 "
+                        "to %d columns and rows",
+                        which, (long long)width, (long long)height, (int)type, samples ? "" : " at NULL",
+                        INT32_MAX);
     if (row_bytes != 0 && row_bytes < width * sizes[type])
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s image: rows of %lld bytes, expected 0 or at least %lld", which,
-                        (long long)row_bytes, (long long)(width * sizes[type]));
-    f->image[side] =
-        (SdmImageArray){.type = type, .samples = samples, .width = width, .height = height, .row_bytes = row_bytes};
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s image: rows of %lld bytes, expected 0 or at least %lld",
+                        which, (long long)row_bytes, (long long)(width * sizes[type]));
+    f->image[side] = (SdmImageArray){
+        .type = type, .samples = samples, .width = width, .height = height, .row_bytes = row_bytes};
 done:
     return st;
 }
@@ -72,7 +72,8 @@ SdmStatus sdm_set_image_mask(SdmContext *ctx, SdmSide side, const uint8_t *mask,
     SdmFace *const f = ctx->face;
     TRY(check_side(ctx, side, true));
     if (mask && row_bytes != 0 && row_bytes < f->image[side].width)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "mask of the %s image: rows of %lld bytes, expected 0 or at least %lld",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "mask of the %s image: rows of %lld bytes, expected 0 or at least %lld",
                         side ? "right" : "left", (long long)row_bytes, (long long)f->image[side].width);
     f->image[side].mask = mask;
     f->image[side].mask_row_bytes = row_bytes;
@@ -92,7 +93,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right, bool *in_memory)
+SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
+                          bool *in_memory)
 {
     *in_memory = !left && !right && (face->image[0].samples || face->image[1].samples);
     for (int k = 0; *in_memory && k < 2; k++)
@@ -101,7 +103,8 @@ SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left
     return SDM_OK;
 }
 
-SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right, SdmScene **out)
+SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
+                              SdmScene **out)
 {
     SdmStatus st = SDM_OK;
     bool in_memory;
@@ -121,10 +124,7 @@ done:
 static SdmStatus add_block(SdmContext *ctx, Making *m, SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
-    const SdmPrepared *const p = &m->prepared;
-    for (int64_t i = 0; i < b->w * b->h; i++)
-        m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
-    sdm_quality_add(&m->sums, b, 1.0 / p->frame.gsd_m, (double)p->settings.ray_error_limit_px, sdm_threads(ctx));
+    sdm_quality_add(&m->sums, b, &m->prepared, sdm_threads(ctx));
     TRY(sdm_dem_add(ctx, m->dem, b));
 done:
     return st;
@@ -146,10 +146,12 @@ static SdmStatus make_blocks(SdmContext *ctx, Making *m)
             sdm_progress(ctx, 5, (double)i / (double)n, what);
         TRY(sdm_check_stop(ctx));
         sdm_tiling_tile(&m->tiling, i, &tile);
-        sdm_tiling_place(&tiles, (const int64_t[4]){tile.col0, tile.row0, tile.w, tile.h}, &m->dem->grid, &block);
+        sdm_tiling_place(&tiles, (const int64_t[4]){tile.col0, tile.row0, tile.w, tile.h}, &m->dem->grid,
+                         &block);
         if (block.w < 1 || block.h < 1)
             continue;
-        const SdmProgressPart around = sdm_progress_enter(ctx, (double)i / (double)n, (double)(i + 1) / (double)n);
+        const SdmProgressPart around =
+            sdm_progress_enter(ctx, (double)i / (double)n, (double)(i + 1) / (double)n);
         st = sdm_scene_block(ctx, m->scene, &m->prepared, m->queue, &block);
         sdm_progress_leave(ctx, around);
         TRY(st);
@@ -167,7 +169,6 @@ static SdmStatus judge(SdmContext *ctx, const Making *m, const SdmOptions *optio
     SdmQuality quality;
     const char *const left = m->scene->view[0].name,
                       *const right = m->scene->sensor == SDM_SENSOR_ASTER ? "" : m->scene->view[1].name;
-    TRY(sdm_quality_check_count(ctx, options, &m->prepared, m->dem->cells.w * m->dem->cells.h, m->valid, left, right));
     TRY(sdm_quality_assess(ctx, options, &m->sums, &m->prepared, left, right, &quality));
     for (int i = 0; i < quality.count; i++)
         sdm_log(ctx, SDM_LOG_WARNING, 9, "the DEM is doubtful: %s", quality.text[i]);
@@ -241,7 +242,8 @@ typedef struct Stacking {
 static SdmStatus begin_stack(SdmContext *ctx, void *data, const SdmGrid *grid, bool datum_unknown)
 {
     Stacking *const s = data;
-    return sdm_dem_open(ctx, grid, datum_unknown ? SDM_VERTICAL_UNKNOWN : s->vertical, SDM_DEM_OF_STACK, &s->dem);
+    return sdm_dem_open(ctx, grid, datum_unknown ? SDM_VERTICAL_UNKNOWN : s->vertical, SDM_DEM_OF_STACK,
+                        &s->dem);
 }
 
 static SdmStatus add_to_stack(SdmContext *ctx, void *data, SdmBlock *block)
@@ -283,7 +285,8 @@ static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
     const SdmFace *const f = ctx->face;
     TRY(check_side(ctx, side, true));
     if (f->image[side].mask)
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "the %s image has a mask, which match does not take; give its pixels a nodata value",
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "the %s image has a mask, which match does not take; give its pixels a nodata value",
                       side ? "right" : "left");
 done:
     return st;
@@ -300,10 +303,12 @@ SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
     const SdmOptions *const options = &call.face->values.common;
     for (int k = 0; k < 2; k++)
         TRY(check_match_image(ctx, k ? SDM_RIGHT : SDM_LEFT));
-    const int64_t row = call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
+    const int64_t row =
+        call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;
     if (!disparity || pitch < row) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
                       (long long)row_bytes, (long long)row);
         goto done;
     }

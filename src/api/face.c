@@ -35,7 +35,8 @@ SdmStatus sdm_context_open(SdmContext **out, const char *command)
     (*out)->plain_names = true;
     f->command = sdm_command_options(command);
     if (!f->command)
-        return sdm_fail(*out, SDM_ERR_USAGE, "found the command '%.100s', expected run, info, compare, stack or match",
+        return sdm_fail(*out, SDM_ERR_USAGE,
+                        "found the command '%.100s', expected run, info, compare, stack or match",
                         command ? command : "");
     sdm_command_defaults(f->command, &f->values);
     return SDM_OK;
@@ -136,7 +137,8 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
         return SDM_OK;
     }
     if (option.spec->type == SDM_OPT_BOOL && strcmp(value, "true") != 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", option.spec->name, value);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", option.spec->name,
+                        value);
     const char *const text = keep_text(f, value);
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
@@ -211,7 +213,8 @@ SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int cou
                         dems ? "" : " at NULL");
     for (int i = 0; i < count; i++)
         if (!dems[i] || !*dems[i])
-            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs", i + 1, count);
+            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs",
+                            i + 1, count);
     return SDM_OK;
 }
 
@@ -241,7 +244,8 @@ SdmStatus sdm_result_number(SdmContext *ctx, const char *path, double *value)
     for (const char *from = path; at;) {
         const size_t n = strcspn(from, ".");
         snprintf(word, sizeof word, "%.*s", (int)n, from);
-        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, atoi(word)) : cJSON_GetObjectItemCaseSensitive(at, word);
+        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, atoi(word))
+                               : cJSON_GetObjectItemCaseSensitive(at, word);
         if (!from[n])
             break;
         from += n + 1;

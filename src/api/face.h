@@ -40,10 +40,12 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
 void sdm_face_end(SdmFaceCall *call, cJSON *result);
 
 /* Does the call mean the images in memory?  SDM_ERR_USAGE where a name is missing, or an image. */
-SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right, bool *in_memory);
+SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
+                          bool *in_memory);
 /* SDM_ERR_USAGE where a name is missing. */
 SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count);
 /* Open the scene of files, or of images and cameras in memory (left NULL). */
-SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right, SdmScene **out);
+SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
+                              SdmScene **out);
 
 #endif

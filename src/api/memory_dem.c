@@ -75,7 +75,8 @@ static SdmStatus convert_heights(SdmContext *ctx, SdmDem *dem, SdmBlock *b)
     for (int64_t r = 0; r < b->h; r++) {
         float *const row = b->height_m + r * b->w;
         if (dem->undulation.geoid)
-            TRY(sdm_undulation_window(ctx, &dem->undulation, b->col0, b->row0 + r, b->w, 1, dem->undulation_m));
+            TRY(sdm_undulation_window(ctx, &dem->undulation, b->col0, b->row0 + r, b->w, 1,
+                                      dem->undulation_m));
         for (int64_t c = 0; c < b->w; c++) {
             const float h = dem->undulation.geoid ? row[c] - dem->undulation_m[c] : row[c];
             row[c] = sdm_round_height(h, step, inverse);
@@ -133,8 +134,10 @@ SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, vo
     const Layer from = layer_of(&dem->cells, layer);
     const size_t row = (size_t)dem->cells.w * from.bytes, pitch = row_bytes ? (size_t)row_bytes : row;
     if (!from.cells || !cells || row_bytes < 0 || pitch < row)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "layer %d with rows of %lld bytes, expected a layer of the DEM and 0 or at "
-                        "least %zu bytes", (int)layer, (long long)row_bytes, row);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "layer %d with rows of %lld bytes, expected a layer of the DEM and 0 or at "
+                        "least %zu bytes",
+                        (int)layer, (long long)row_bytes, row);
     for (size_t r = 0; r < (size_t)dem->cells.h; r++)
         memcpy((char *)cells + r * pitch, from.cells + r * row, row);
     return SDM_OK;

@@ -19,8 +19,8 @@ typedef enum SdmDemKind { SDM_DEM_OF_SCENE, SDM_DEM_OF_STACK } SdmDemKind;
 
 /* Open a DEM without cells yet; *out is set after a failure, too. */
 SdmStatus sdm_dem_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmDemKind kind, SdmDem **out);
-/* Copy a block to its place.  Heights above the ellipsoid become those that the products have, in the block, too: above
- * the DEM's datum, rounded to their step. */
+/* Copy a block to its place.  Heights above the ellipsoid become those that the products have, in the block,
+ * too: above the DEM's datum, rounded to their step. */
 SdmStatus sdm_dem_add(SdmContext *ctx, SdmDem *dem, SdmBlock *block);
 
 #endif

@@ -55,7 +55,9 @@ static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotran
         GDALSetSpatialRef(to, srs);
     OSRDestroySpatialReference(srs);
     GDALSetGeoTransform(to, (double *)(uintptr_t)geotransform);
-    return good ? SDM_OK : sdm_fail(ctx, SDM_ERR_USAGE, "found the CRS '%.100s', expected one that GDAL understands", crs);
+    return good ? SDM_OK
+                : sdm_fail(ctx, SDM_ERR_USAGE, "found the CRS '%.100s', expected one that GDAL understands",
+                           crs);
 }
 
 SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name)
@@ -73,7 +75,8 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
     *name = NULL;
     for (int i = 0; i < 6; i++)
         if (!isfinite(shape->geotransform[i]))
-            return sdm_fail(ctx, SDM_ERR_USAGE, "raster in memory: number %d of its geotransform is %g, expected a finite one",
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "raster in memory: number %d of its geotransform is %g, expected a finite one",
                             i + 1, shape->geotransform[i]);
     GDALAllRegister();
     sdm_quiet_begin();
@@ -83,8 +86,8 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
     if (path)
         to = GDALCreateCopy(GDALGetDriverByName("GTiff"), path, from, false, NULL, NULL, NULL);
     if (!to)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a raster of %lld x %lld cells", (long long)shape->width,
-                      (long long)shape->height);
+        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a raster of %lld x %lld cells",
+                      (long long)shape->width, (long long)shape->height);
     *name = path;
 done:
     if (to)
@@ -103,8 +106,9 @@ static SdmStatus open_raster(SdmContext *ctx, const char *name, GDALDatasetH *ou
     for (int i = 0; name && i < f->raster_count; i++)
         if (strcmp(f->rasters[i], name) == 0)
             *out = GDALOpen(name, GA_Update);
-    return *out ? SDM_OK : sdm_fail(ctx, SDM_ERR_USAGE, "found the name '%.100s', expected that of a raster in memory",
-                                    name ? name : "");
+    return *out ? SDM_OK
+                : sdm_fail(ctx, SDM_ERR_USAGE, "found the name '%.100s', expected that of a raster in memory",
+                           name ? name : "");
 }
 
 SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum)
@@ -113,7 +117,8 @@ SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char 
     GDALDatasetH raster = NULL;
     const int vertical = sdm_vertical_of_word(datum);
     if (vertical == SDM_VERTICAL_UNKNOWN)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found the vertical datum '%.100s', expected ellipsoid, egm96 or egm2008",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "found the vertical datum '%.100s', expected ellipsoid, egm96 or egm2008",
                         datum ? datum : "");
     sdm_quiet_begin();
     TRY(open_raster(ctx, name, &raster));
@@ -152,8 +157,8 @@ SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t 
     name_qa(name, qa);
     to = GDALCreateCopy(GDALGetDriverByName("GTiff"), qa, from, false, NULL, NULL, NULL);
     if (!to)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a mask of %lld x %lld cells", (long long)array.width,
-                      (long long)array.height);
+        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a mask of %lld x %lld cells",
+                      (long long)array.width, (long long)array.height);
 done:
     if (to)
         GDALClose(to);

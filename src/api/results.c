@@ -1,4 +1,5 @@
-/* Results of the commands -> JSON, for the last line of the program's `--log json` and for the library's callers. */
+/* Results of the commands -> JSON, for the last line of the program's `--log json` and for the library's
+ * callers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/results.h"
 #include "job/json_fields.h"
@@ -21,7 +22,8 @@ void sdm_json_number(cJSON *to, const char *name, double value)
 /* What a report says of how good its DEM is. */
 static void add_quality(const cJSON *report, cJSON *to)
 {
-    const double cells = sdm_json_number_at(report, "cells", "total"), valid = sdm_json_number_at(report, "cells", "with_height"),
+    const double cells = sdm_json_number_at(report, "cells", "total"),
+                 valid = sdm_json_number_at(report, "cells", "with_height"),
                  outside = sdm_json_number_at(sdm_json_member(report, "cells", NULL), "mask_bits", "outside");
     const cJSON *const rounds = sdm_json_member(report, "pointing", "rounds"),
                 *const last = cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1),
@@ -45,8 +47,9 @@ static cJSON *read_report(SdmContext *ctx, const char *path)
     FILE *const f = fopen(path, "rb");
     if (!f)
         return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (size = (size_t)ftell(f)) < ((size_t)1 << 30) && fseek(f, 0, SEEK_SET) == 0 &&
-        sdm_alloc(ctx, &text, size + 1, 1, "the report") == SDM_OK && fread(text, 1, size, f) == size)
+    if (fseek(f, 0, SEEK_END) == 0 && (size = (size_t)ftell(f)) < ((size_t)1 << 30) &&
+        fseek(f, 0, SEEK_SET) == 0 && sdm_alloc(ctx, &text, size + 1, 1, "the report") == SDM_OK &&
+        fread(text, 1, size, f) == size)
         report = cJSON_Parse(text);
     fclose(f);
     sdm_free(&text);
@@ -57,11 +60,13 @@ static cJSON *read_report(SdmContext *ctx, const char *path)
 static void add_product(SdmContext *ctx, const char *output, cJSON *to)
 {
     SdmOutputFiles *files = NULL;
-    if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK || sdm_output_files_name(ctx, output, files) != SDM_OK) {
+    if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK ||
+        sdm_output_files_name(ctx, output, files) != SDM_OK) {
         sdm_free(&files);
         return;
     }
-    cJSON *const report = read_report(ctx, files->path[SDM_FILE_JSON]), *const list = cJSON_AddArrayToObject(to, "files");
+    cJSON *const report = read_report(ctx, files->path[SDM_FILE_JSON]),
+                *const list = cJSON_AddArrayToObject(to, "files");
     for (int i = SDM_FILES - 1; i >= 0; i--)
         if (access(files->path[i], F_OK) == 0)
             cJSON_AddItemToArray(list, cJSON_CreateString(files->path[i]));
@@ -141,8 +146,8 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
     }
 }
 
-void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output, const SdmDisparityResult *r,
-                      cJSON *to)
+void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,
+                      const SdmDisparityResult *r, cJSON *to)
 {
     const double pixels = (double)(r->pixels ? r->pixels : 1);
     if (output)

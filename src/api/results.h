@@ -11,8 +11,8 @@
 /* Add a number; NaN and infinity, which JSON lacks, become null. */
 void sdm_json_number(cJSON *to, const char *name, double value);
 
-/* output, of each command: NULL for a result in memory.  How good a DEM in a file is comes from its own report, so that it is known of one
- * that was finished before, too. */
+/* output, of each command: NULL for a result in memory.  How good a DEM in a file is comes from its own
+ * report, so that it is known of one that was finished before, too. */
 void sdm_result_run(SdmContext *ctx, const char *output, cJSON *to);
 void sdm_result_info(const SdmSceneInfo *info, cJSON *to);
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to);

@@ -26,7 +26,8 @@ typedef struct SdmBenchDevice SdmBenchDevice;
 
 /* One case: a call that makes `outputs` outputs. */
 typedef struct SdmBenchCase {
-    const char *name; /* "sad 9x9": cases of one name differ in the level, ascending, and are timed interleaved */
+    const char *name; /* "sad 9x9": cases of one name differ in the level, ascending, and are timed
+                       * interleaved */
     const char *level;      /* name of the instruction set */
     const char *output;     /* the unit of an output: "score", "pixel", "run" */
     double outputs;
@@ -37,7 +38,8 @@ typedef struct SdmBenchCase {
     void *data;
     const double *clock_s;  /* seconds of the last call by a device's own clock; NULL: the call is timed */
     const char *missing;    /* why there is no time (seconds is NaN), or NULL */
-    double seconds, best; /* set: median and least time of a call; processor time with one thread, else wall time */
+    double seconds, best; /* set: median and least time of a call; processor time with one thread, else wall
+                           * time */
     double cpu;             /* set: processor time of all threads, median */
 } SdmBenchCase;
 
@@ -67,8 +69,8 @@ typedef struct SdmBench {
 
 /* Check that the files asked for can be written, before hours of timing.  Changes nothing. */
 SdmStatus sdm_bench_check(SdmContext *ctx, const SdmBenchOptions *opt);
-/* Instruction sets by options->cpu_level, speed of memory, clock, device.  Both structs are borrowed as long as *b
- * lives.  Close after failure, too. */
+/* Instruction sets by options->cpu_level, speed of memory, clock, device.  Both structs are borrowed as long
+ * as *b lives.  Close after failure, too. */
 SdmStatus sdm_bench_open(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, SdmBench *b);
 void sdm_bench_close(SdmBench *b);
 
@@ -81,15 +83,16 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b); /* of the chain; nothing with
 /* Time all cases that have no time yet: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
 
-/* Print tables for people, workloads of papers with their published times; write the files that are asked for, CSV and
- * Markdown.  SDM_ERR_IO. */
+/* Print tables for people, workloads of papers with their published times; write the files that are asked
+ * for, CSV and Markdown.  SDM_ERR_IO. */
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
 SdmStatus sdm_bench_write(const SdmBench *b);
 
 /* Find the sizes of launches for the device of the bench.  Candidates are timed by its clock and logged. */
 typedef struct SdmBenchTuned {
     char row[256];            /* for the table of gpu/tuning.c, with its seconds */
-    double before[3], after[3]; /* seconds of zncc, census and a rectified pair: with the present row, the new one */
+    double before[3], after[3]; /* seconds of zncc, census and a rectified pair: with the present row, the new
+                                 * one */
 } SdmBenchTuned;
 SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out);
 

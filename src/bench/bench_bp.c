@@ -118,12 +118,13 @@ SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, const ch
     const SdmBpField field = contest_field(t->image[0].width, t->image[0].height, costs, W);
     for (size_t i = 0; i < n; i++)
         known += t->truth[i] != 0;
-    fprintf(to,
-            "\nBelief propagation on Tsukuba: labels that differ from the truth, of %lld pixels of known truth "
-            "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that were not published), and "
-            "energy\n%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n",
-            (long long)known, (int)SDM_BENCH_BP_PAPER_TILE, "tile", "weight", "outer", "inner", "ms", "wrong",
-            "share", "data", "smooth", "energy");
+    fprintf(
+        to,
+        "\nBelief propagation on Tsukuba: labels that differ from the truth, of %lld pixels of known truth "
+        "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that were not published), and "
+        "energy\n%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n",
+        (long long)known, (int)SDM_BENCH_BP_PAPER_TILE, "tile", "weight", "outer", "inner", "ms", "wrong",
+        "share", "data", "smooth", "energy");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SdmBenchBpRow r = {
             .tile = rows[i][0], .outer = rows[i][1], .inner = rows[i][2], .weight = rows[i][3]};

@@ -37,7 +37,8 @@ typedef struct SdmBenchBpRow {
     int64_t wrong;       /* pixels of known truth whose label is not exactly it */
 } SdmBenchBpRow;
 
-/* Time a row, whose first four fields are set, and count its wrong labels.  truth: width x height, 0 = not known. */
+/* Time a row, whose first four fields are set, and count its wrong labels.  truth: width x height, 0 = not
+ * known. */
 SdmStatus sdm_bench_bp_row(SdmContext *ctx, const SdmBpField *field, const uint8_t *truth,
                            const char *cpu_level, SdmBenchBpRow *row);
 

@@ -42,9 +42,10 @@ static double processor_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Processor time of a case with one thread, since other work on the machine does not disturb it; else wall time, or that
- * of the device's clock, NaN where it stands still. */
-static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu, double *wall)
+/* Processor time of a case with one thread, since other work on the machine does not disturb it; else wall
+ * time, or that of the device's clock, NaN where it stands still. */
+static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu,
+                            double *wall)
 {
     SdmStatus st = SDM_OK;
     const double begin = sdm_now_s(), cpu_begin = processor_s();

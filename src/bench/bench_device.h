@@ -11,7 +11,8 @@
 SdmStatus sdm_bench_device_open(SdmBench *b);
 void sdm_bench_device_close(SdmBench *b);
 
-/* Let the call of a case, which launches kernels, be timed by the device's clock; its level is then "cuda:0 kernels". */
+/* Let the call of a case, which launches kernels, be timed by the device's clock; its level is then "cuda:0
+ * kernels". */
 SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c);
 
 /* Belief propagation from costs (height x width x 16 labels) to labels, the costs lying on the device. */

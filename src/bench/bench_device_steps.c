@@ -1,5 +1,5 @@
-/* Steps of the chain on the device of the bench -> cases, timed by the device's clock.  Their bounds are bytes at the
- * speed of a copy, or instructions at the rate at which multiprocessors start them. */
+/* Steps of the chain on the device of the bench -> cases, timed by the device's clock.  Their bounds are
+ * bytes at the speed of a copy, or instructions at the rate at which multiprocessors start them. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_device.h"
 #include "bench/bench_scene.h"
@@ -36,9 +36,9 @@ static SdmStatus do_copy(SdmContext *ctx, StepData *b, int which)
 {
     (void)which;
     const int64_t n = b->copy_bytes / 16;
-    return sdm_launch(ctx, b->gpu.device, b->gpu.queue, "copy_words",
-                      (const int[3]){sdm_groups(n, 256), 1, 1}, (const int[3]){256, 1, 1}, 3,
-                      (const SdmArg[]){SDM_BUF(b->copy[0]), SDM_BUF(b->copy[1]), SDM_I64(n)});
+    return sdm_gpu_run(ctx, &b->gpu, "copy_words", (const int[3]){sdm_gpu_groups(n, 256), 1, 1},
+                       (const int[3]){256, 1, 1}, 3,
+                       (const SdmArg[]){SDM_BUF(b->copy[0]), SDM_BUF(b->copy[1]), SDM_I64(n)});
 }
 
 static SdmStatus do_warp(SdmContext *ctx, StepData *b, int which)

@@ -47,7 +47,8 @@ done:
 }
 
 /* As `match` does it, by the processor at a level or, with transfers, by a device. */
-static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, SdmGpu *gpu, SdmBenchCase *made)
+static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, SdmGpu *gpu,
+                           SdmBenchCase *made)
 {
     SdmStatus st = SDM_OK;
     PairCall *c;

@@ -75,7 +75,8 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
     SdmFineResult r = {.ray_error_px = NULL};
     SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
-    if (c->cells || (c->device && c->turned)) /* as `run` sends images: the device makes the levels, of turned ones */
+    if (c->cells || (c->device && c->turned)) /* as `run` sends images: the device makes the levels, of turned
+                                               * ones */
         left.lmax = right.lmax = 0;
     if (c->cells) {
         call.gridding = &how;
@@ -93,7 +94,8 @@ static SdmStatus make_call(SdmBench *b, const SdmBenchScene *scene, SdmDevice *d
                            const char *cost, SceneCall *c)
 {
     *c = (SceneCall){.scene = scene, .device = device};
-    const SdmStatus st = sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : level, NOISE_Q, &c->settings);
+    const SdmStatus st =
+        sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : level, NOISE_Q, &c->settings);
     c->settings.coarse_level = c->settings.coarsest_level = COARSE;
     return st;
 }

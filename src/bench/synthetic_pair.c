@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_pairs.h"
 
-#include <math.h>
 
 static uint32_t scramble(uint64_t x)
 {

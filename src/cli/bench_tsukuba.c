@@ -50,8 +50,8 @@ SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, const char *cp
     char *const left = path, *const right = path + PATH_BYTES, *const known = path + 2 * PATH_BYTES;
     for (int i = 0; i < 3; i++)
         snprintf(path + i * PATH_BYTES, PATH_BYTES, "%s/%s", folder, images[i]);
-    TRY(sdm_image_pair_load(ctx, left, right, 0, &views));
-    TRY(sdm_image_pair_load(ctx, known, known, 0, &truth));
+    TRY(sdm_image_pair_load(ctx, left, right, 0, false, &views));
+    TRY(sdm_image_pair_load(ctx, known, known, 0, false, &truth));
     if (!views.eight_bit || truth.width != views.width || truth.height != views.height)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: expected 8-bit images and a truth of their size", folder));
     TRY(sdm_alloc(ctx, &labels, (size_t)views.width * (size_t)views.height, 1, "truth"));

@@ -13,7 +13,8 @@
 
 #include <cJSON.h>
 
-/* Output of the program.  Text: results on stdout, everything else on stderr; JSON: one object a line on stdout. */
+/* Output of the program.  Text: results on stdout, everything else on stderr; JSON: one object a line on
+ * stdout. */
 typedef struct SdmScreen {
     const char *command;
     bool quiet, verbose, json, terminal;
@@ -72,7 +73,8 @@ struct SdmCall {
     int exit_code;  /* in place of that of the status; 0: that one */
 };
 
-enum { SDM_EXIT_BUT_HOPELESS = 3 }; /* all is done but for scenes that cannot be: of plan, merge and status */
+enum { SDM_EXIT_PERMANENT_FAILURES = 3 }; /* plan, merge, status: done except scenes that cannot be
+                                           * processed */
 
 SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
@@ -129,8 +131,8 @@ bool sdm_help_completion(FILE *to, const char *shell);
 SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder);
 SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, const char *cpu_level, FILE *to);
 
-/* From now on, a library that crashes while an input is opened or read ends the program with a sentence, code 1.
- * The hook of the contexts says what is being read, and what a crash then must not leave. */
+/* From now on, a library that crashes while an input is opened or read ends the program with a sentence, code
+ * 1.  The hook of the contexts says what is being read, and what a crash then must not leave. */
 void sdm_crash_guard(const char *command);
 extern const SdmCrashHook sdm_crash_hook;
 

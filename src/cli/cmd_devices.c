@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* --verbose: open the device, which builds the kernels and tests its arithmetic, and measure it; what it does not do as it
- * claims is noted.  *speed: what is known by now. */
+/* --verbose: open the device, which builds the kernels and tests its arithmetic, and measure it; what it does
+ * not do as it claims is noted.  *speed: what is known by now. */
 static void test_device(SdmContext *ctx, bool now, SdmDeviceInfo *d, SdmDeviceSpeed *speed)
 {
     SdmDevice *device = NULL;
@@ -33,13 +33,17 @@ done:
 static const char *of_auto(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed)
 {
     const bool measured = d->api == SDM_API_OPENCL && speed->w > 0;
-    return d->is_cpu                                             ? "; never taken by auto, for it is the processor"
-           : !d->exact && !d->differs[0]                         ? "; never taken by auto, for it does not claim to round as the processor does"
-           : !d->exact                                           ? "; never taken by auto, for it does not round as the processor does"
-           : measured && !speed->same                            ? "; never taken by auto, for its heights of a test scene are not the processor's"
-           : measured && speed->device_s >= speed->processor_s   ? "; never taken by auto, for it is slower than the processor"
-           : d->api == SDM_API_OPENCL && !measured               ? "; measured before auto takes it, or by devices --verbose"
-                                                                 : "; the processor's bytes";
+    return d->is_cpu ? "; never taken by auto, for it is the processor"
+           : !d->exact && !d->differs[0]
+               ? "; never taken by auto, for it does not claim to round as the processor does"
+           : !d->exact ? "; never taken by auto, for it does not round as the processor does"
+           : measured && !speed->same
+               ? "; never taken by auto, for its heights of a test scene are not the processor's"
+           : measured && speed->device_s >= speed->processor_s
+               ? "; never taken by auto, for it is slower than the processor"
+           : d->api == SDM_API_OPENCL && !measured
+               ? "; measured before auto takes it, or by devices --verbose"
+               : "; the processor's bytes";
 }
 
 /* One line of what a device can do. */
@@ -55,8 +59,8 @@ static void describe_device(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed,
     else
         snprintf(out, size, "run%s%s%s%s%s%s", of_auto(d, speed),
                  d->is_cpu && !d->exact && !d->differs[0] ? "; does not claim to round as the others do" : "",
-                 d->doubles ? "" : "; has no doubles, so the processor grids", d->differs[0] ? "; rounds otherwise: " : "", d->differs,
-                 text);
+                 d->doubles ? "" : "; has no doubles, so the processor grids",
+                 d->differs[0] ? "; rounds otherwise: " : "", d->differs, text);
 }
 
 static cJSON *device_json(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed, const char *what)

@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,28 +13,29 @@ const SdmOptionSpec sdm_plan_options_table[] = {
     {"--output", "JOB", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "none, must be given", SDM_CMD_PLAN,
      "Folder of the job to make."},
     {"--list", "FILE", SDM_OPT_TEXT, AT(list), 0.0, 0.0, NULL, "none", SDM_CMD_PLAN,
-     "Scenes to plan: a scene, or a left and a right image, a line; names are relative to the list, in "
-     "quotes where they hold blanks; # begins a comment."},
+     "Scenes to plan, one per line: a scene, or a left and a right image; names are relative to the list, "
+     "in quotes where they hold blanks; # begins a comment."},
     {.name = NULL},
 };
 
 const SdmOptionSpec sdm_tile_options_table[] = {
     {"--count", "K", SDM_OPT_INT, AT(count), 1.0, 1e6, NULL, "1", SDM_CMD_TILE,
-     "Units a task: task I computes units I x K to I x K + K - 1."},
+     "Units per task: task I computes units I x K to I x K + K - 1."},
     {"--index-env", "NAME", SDM_OPT_TEXT, AT(index_env), 0.0, 0.0, NULL, "none", SDM_CMD_TILE,
      "Environment variable that holds I, such as SLURM_ARRAY_TASK_ID, SGE_TASK_ID, PBS_ARRAY_INDEX or "
      "JOB_COMPLETION_INDEX."},
     {"--index-base", "BASE", SDM_OPT_INT, AT(index_base), 0.0, 1.0, NULL,
-     "1 for SGE_TASK_ID and LSB_JOBINDEX, else 0", SDM_CMD_TILE, "What the first task's I is."},
+     "1 for SGE_TASK_ID and LSB_JOBINDEX, else 0", SDM_CMD_TILE, "I of the first task."},
     {"--wait", "SECONDS", SDM_OPT_REAL, AT(wait_s), 0.0, 1e6, NULL, "3600", SDM_CMD_TILE,
-     "Longest wait for another task that prepares the scene of a tile. When it is over, or nobody is at it, "
-     "the tile's task prepares the scene itself."},
+     "Longest wait for another task that prepares the scene of a tile. After it, or where no task prepares "
+     "the scene, the tile's task does so itself."},
     {.name = NULL},
 };
 
 const SdmOptionSpec sdm_merge_options_table[] = {
     {"--output", "FOLDER", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "JOB/dem", SDM_CMD_MERGE,
-     "Folder of the DEMs; each is called after its scene. For one scene, also the name of its DEM, which ends in .tif."},
+     "Folder of the DEMs; each is called after its scene. For one scene, also the name of its DEM, which "
+     "ends in .tif."},
     {.name = NULL},
 };
 
@@ -43,8 +43,9 @@ const SdmOptionSpec sdm_status_options_table[] = {
     {"--failed", NULL, SDM_OPT_BOOL, AT(failed), 0.0, 0.0, NULL, NULL, SDM_CMD_STATUS,
      "Print only scenes that failed or are not planned, each with its reason."},
     {"--accounting", "FILE", SDM_OPT_TEXT, AT(accounting), 0.0, 0.0, NULL, "none", SDM_CMD_STATUS,
-     "Write what each unit and merge has used: wall, user and system time, peak resident memory, host, tries; a row a unit in a "
-     ".csv file, with sums and each try in a .json file. Prints the sums, and what was slow or hungry."},
+     "Write what each unit and merge has used: wall, user and system time, peak resident memory, host, "
+     "tries; one row per unit in a .csv file, with sums and each try in a .json file. Prints the sums, and "
+     "the units that took far more time or memory than others."},
     {.name = NULL},
 };
 
@@ -53,14 +54,16 @@ void sdm_job_options_default(SdmJobOptions *opt)
     *opt = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
 }
 
-/* What to ask of the scheduler for a task of one unit: a tenth more memory and five times the processor time than expected,
- * full minutes. */
+/* What to ask of the scheduler for a task of one unit: a tenth more memory and five times the processor time
+ * than expected, full minutes. */
 static void print_request(SdmCall *call, const SdmPlanSummary *s)
 {
     const long long mib = (long long)(1.1 * (double)s->most_bytes / 1048576.0) + 64;
     const int minutes = (int)(5.0 * s->most_cpu_s / 60.0) + 5;
-    sdm_screen_print(&call->screen, "ask for %lld MiB and %d:%02d:00 a task of one unit (Slurm: --mem=%lldM --time=%d:%02d:00)", mib,
-                     minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
+    sdm_screen_print(
+        &call->screen,
+        "ask for %lld MiB and %d:%02d:00 a task of one unit (Slurm: --mem=%lldM --time=%d:%02d:00)", mib,
+        minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
     if (!call->summary)
         return;
     cJSON_AddNumberToObject(call->summary, "task_memory_mib", (double)mib);
@@ -85,7 +88,7 @@ SdmStatus sdm_command_plan(SdmCall *call)
                      o->output, (long long)s.units, s.units == 1 ? "" : "s", (long long)s.units - 1, s.scenes,
                      s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
     print_request(call, &s);
-    call->exit_code = s.failed ? SDM_EXIT_BUT_HOPELESS : 0;
+    call->exit_code = s.failed ? SDM_EXIT_PERMANENT_FAILURES : 0;
     if (call->summary) {
         cJSON_AddStringToObject(call->summary, "job", o->output);
         cJSON_AddNumberToObject(call->summary, "unit_count", (double)s.units);
@@ -218,8 +221,8 @@ SdmStatus sdm_command_merge(SdmCall *call)
     if (text && (scene < 0 || *at || scene > INT32_MAX))
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a scene", text);
     st = sdm_merge(call->ctx, &q, &s);
-    if (s.merged && !s.incomplete && s.failed && s.failed == s.hopeless)
-        call->exit_code = SDM_EXIT_BUT_HOPELESS;
+    if (s.merged && !s.incomplete && s.failed && s.failed == s.permanent)
+        call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
     if (s.scenes)
         sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged,
                          s.scenes, s.already);

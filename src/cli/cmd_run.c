@@ -1,9 +1,9 @@
 /* stereodem run: scene -> DEM and companions, in one process. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "core/path.h"
 
 #include <math.h>
-#include <string.h>
 
 static double number(const cJSON *of, const char *name)
 {
@@ -12,12 +12,6 @@ static double number(const cJSON *of, const char *name)
 }
 
 /* Name of a file without its folder. */
-static const char *plain(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The companions of the DEM, in lines of their own. */
 static void print_files(SdmScreen *screen, const cJSON *result)
 {
@@ -26,7 +20,8 @@ static void print_files(SdmScreen *screen, const cJSON *result)
     const cJSON *file = NULL;
     cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(result, "files"))
     {
-        const int more = snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", plain(file->valuestring));
+        const int more =
+            snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", sdm_path_base(file->valuestring));
         n += more > 0 ? (size_t)more : 0;
         if (n >= sizeof text)
             return;
@@ -47,8 +42,8 @@ static void print_pairs(SdmScreen *screen, const cJSON *result)
         sdm_screen_print(screen,
                          "pair                %s, %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, "
                          "offset %.2f, %.2f, %.2f m",
-                         plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "left"))),
-                         plain(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))),
+                         sdm_path_base(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "left"))),
+                         sdm_path_base(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))),
                          number(pair, "base_height"), 100.0 * number(pair, "weight"),
                          100.0 * number(pair, "coverage"), by[0], by[1], by[2]);
     }

@@ -31,7 +31,7 @@ static cJSON *scene_json(const SdmSceneProgress *s)
     cJSON_AddNumberToObject(o, "missing", (double)s->missing);
     if (*s->error)
         cJSON_AddStringToObject(o, "error", s->error);
-    cJSON_AddBoolToObject(o, "hopeless", s->is_hopeless);
+    cJSON_AddBoolToObject(o, "hopeless", s->is_permanent);
     if (s->error_unit >= 0)
         cJSON_AddNumberToObject(o, "error_unit", (double)s->error_unit);
     return o;
@@ -158,9 +158,10 @@ SdmStatus sdm_command_status(SdmCall *call)
     SdmStatus st = SDM_OK;
     SdmJobProgress *report = NULL;
     SdmSceneProgress s, all = {.number = 0};
-    int merged = 0, hopeless = 0;
+    int merged = 0, permanent = 0;
     if (call->own.job.accounting)
-        TRY(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting, call->options.overwrite));
+        TRY(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting,
+                                 call->options.overwrite));
     TRY(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done   run  fail  miss  name");
@@ -177,10 +178,10 @@ SdmStatus sdm_command_status(SdmCall *call)
         all.failed += s.failed;
         all.missing += s.missing;
         merged += strcmp(s.state, "merged") == 0;
-        hopeless += s.is_hopeless;
+        permanent += s.is_permanent;
     }
-    if (hopeless && merged + hopeless == sdm_job_progress_scenes(report))
-        call->exit_code = SDM_EXIT_BUT_HOPELESS;
+    if (permanent && merged + permanent == sdm_job_progress_scenes(report))
+        call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
     print_time_left(call, report, &all);
     if (call->summary)
         add_totals(call->summary, report, &all, merged);

@@ -1,5 +1,6 @@
-/* The table of commands: it drives calls, --help and the manual.  To add a command: a bit SDM_CMD_* in core/options.h,
- * a file cmd_NAME.c, an entry here, and for options of its own a table, a member of SdmCall.own and its defaults. */
+/* The table of commands: it drives calls, --help and the manual.  To add a command: a bit SDM_CMD_* in
+ * core/options.h, a file cmd_NAME.c, an entry here, and for options of its own a table, a member of
+ * SdmCall.own and its defaults. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
@@ -51,10 +52,11 @@ const SdmCommand sdm_commands[] = {
      NULL, NULL, sdm_command_info},
     {"compare", SDM_CMD_COMPARE, 2, 2, "the DEM and the reference", "DEM REFERENCE [options]",
      "compare a DEM with a reference: bias, NMAD, RMSE, LE90; align it",
-     "Print the errors of a DEM against a reference (DEM minus reference) in metres: bias (median), NMAD, RMSE and LE90, "
-     "as it is and after co-registration by Nuth & Kaab (2011), by slope, class and height, at distances of 30, 300 and "
-     "3,000 m, and the share of cells that it covers. REFERENCE is a DEM, or points with heights: any vector file, or a "
-     "table (.csv, .txt, .tsv) with columns x, y or lon, lat and z or height. --aligned writes the aligned DEM.",
+     "Print the errors of a DEM against a reference (DEM minus reference) in metres: bias (median), NMAD, "
+     "RMSE and LE90, as it is and after co-registration by Nuth & Kaab (2011), by slope, class and height, "
+     "at distances of 30, 300 and 3,000 m, and the share of cells that it covers. REFERENCE is a DEM, or "
+     "points with heights: any vector file, or a table (.csv, .txt, .tsv) with columns x, y or lon, lat and "
+     "z or height. --aligned writes the aligned DEM.",
      sdm_compare_options, default_compare, sdm_command_compare},
     {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
      "DEM DEM ... -o STACKED.tif [options]\n"
@@ -80,7 +82,8 @@ const SdmCommand sdm_commands[] = {
      "units such as 4,7-9. Finished units of this plan are skipped, damaged ones are computed again. The "
      "parameters are those of the plan.",
      sdm_tile_options_table, default_job, sdm_command_tile},
-    {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]", "build the DEMs of a job from its units",
+    {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]",
+     "build the DEMs of a job from its units",
      "Build the DEM of every scene of a job, or of the scene with this number, with all companions. Prints "
      "which units are missing and how to compute them. Skips scenes that are merged already.",
      sdm_merge_options_table, default_job, sdm_command_merge},
@@ -92,8 +95,8 @@ const SdmCommand sdm_commands[] = {
      "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
      "match a rectified pair: disparities of its left image",
      "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the "
-     "left image the disparity d of its match, x_right = x_left - d. Takes any images that GDAL reads: 8-bit, "
-     "grey or colour, or wider ones; ignores nodata, masked pixels and NaN.",
+     "left image the disparity d of its match, x_right = x_left - d. Takes any images that GDAL reads: "
+     "8-bit, grey or colour, or wider ones; ignores nodata, masked pixels and NaN.",
      sdm_disparity_options, default_match, sdm_command_match},
     {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
      "time the kernels and the workloads of papers on this machine",
@@ -102,8 +105,9 @@ const SdmCommand sdm_commands[] = {
      sdm_bench_options, default_bench, sdm_command_bench},
     {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list the devices of this machine that can match",
      "Print the instruction sets of the processor, the OpenCL platforms and devices, and the CUDA devices of "
-     "this machine, each by its name for --device, with what it can run, or why it cannot.  With --verbose each device "
-     "is opened, its arithmetic is tested, and it is timed beside the processor; the times are kept.",
+     "this machine, each by its name for --device, with what it can run, or why it cannot.  With --verbose "
+     "each device is opened, its arithmetic is tested, and it is timed beside the processor; the times are "
+     "kept.",
      NULL, NULL, sdm_command_devices},
     {.name = NULL},
 };

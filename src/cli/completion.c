@@ -69,15 +69,20 @@ static void bash_values(FILE *to, const SdmCommand *command, const SdmOptionSpec
 
 static void print_bash(FILE *to)
 {
-    fputs("# bash completion of stereodem; made by scripts/generate.\n# SPDX-License-" "Identifier: Apache-2.0\n"
-          "_stereodem() {\n    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=-\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='help", to);
+    fputs("# bash completion of stereodem; made by scripts/generate.\n# SPDX-License-"
+          "Identifier: Apache-2.0\n"
+          "_stereodem() {\n    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} "
+          "words=-\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='help",
+          to);
     for (const SdmCommand *command = sdm_commands; command->name; command++)
         fprintf(to, " %s", command->name);
     fputs("'\n    fi\n    case \"${COMP_WORDS[1]} $before\" in\n", to);
     for (const SdmCommand *command = sdm_commands; command->name; command++)
         for_options(to, command, bash_values);
-    fputs("    esac\n    if [ \"$words\" = - ] && [[ $word == -* ]]; then\n        case ${COMP_WORDS[1]} in\n", to);
+    fputs(
+        "    esac\n    if [ \"$words\" = - ] && [[ $word == -* ]]; then\n        case ${COMP_WORDS[1]} in\n",
+        to);
     for (const SdmCommand *command = sdm_commands; command->name; command++) {
         fprintf(to, "        %s) words='--help", command->name);
         for_options(to, command, bash_name);
@@ -123,7 +128,9 @@ static void print_zsh(FILE *to)
     }
     fputs(")\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n", to);
     for (const SdmCommand *command = sdm_commands; command->name; command++) {
-        fprintf(to, "    %s)\n        shift words\n        ((CURRENT--))\n        _arguments '--help[Print the options]'",
+        fprintf(to,
+                "    %s)\n        shift words\n        ((CURRENT--))\n        _arguments '--help[Print the "
+                "options]'",
                 command->name);
         for_options(to, command, zsh_option);
         fputs(" \\\n            '*:file:_files'\n        ;;\n", to);
@@ -153,7 +160,9 @@ static void fish_option(FILE *to, const SdmCommand *command, const SdmOptionSpec
 
 static void print_fish(FILE *to)
 {
-    fputs("# fish completion of stereodem; made by scripts/generate.\n# SPDX-License-" "Identifier: Apache-2.0\n", to);
+    fputs("# fish completion of stereodem; made by scripts/generate.\n# SPDX-License-"
+          "Identifier: Apache-2.0\n",
+          to);
     for (const SdmCommand *command = sdm_commands; command->name; command++)
         fprintf(to, "complete -c stereodem -n __fish_use_subcommand -f -a %s -d '%s'\n", command->name,
                 command->summary);

@@ -67,8 +67,8 @@ static void say(const char *text)
         return;
 }
 
-/* Only calls that are safe in a signal handler.  When no file is being read it returns, and the default action of
- * the signal follows. */
+/* Only calls that are safe in a signal handler.  When no file is being read it returns, and the default
+ * action of the signal follows. */
 static void on_crash(int number)
 {
     (void)number;

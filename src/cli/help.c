@@ -29,7 +29,8 @@ static void print_wrapped(FILE *to, int indent, const char *text)
 void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size)
 {
     char range[320];
-    const bool free = spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_KEY_VALUES;
+    const bool free =
+        spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_KEY_VALUES;
     const char *const usual = spec->fallback ? spec->fallback : spec->type == SDM_OPT_BOOL ? "off" : "none";
     sdm_option_range(spec, range, sizeof range);
     snprintf(out, size, "[%s%sdefault: %s]", free ? "" : range, free ? "" : "; ", usual);
@@ -111,11 +112,13 @@ void sdm_help_program(FILE *to)
             SDM_VERSION);
     for (const SdmCommand *command = sdm_commands; command->name; command++)
         fprintf(to, "  %-10s %s\n", command->name, command->summary);
-    fprintf(to, "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
-                "  stereodem COMMAND --help --log json   the same for programs\n"
-                "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
-                "Exit codes: 0 done, 1 failed, 2 wrong usage; of plan, merge and status 3: all is done but for scenes that\ncannot be.\n"
-                "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
+    fprintf(to,
+            "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
+            "  stereodem COMMAND --help --log json   the same for programs\n"
+            "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
+            "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) done except scenes that "
+            "cannot\nbe processed.\n"
+            "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
 }
 
 void sdm_help_version(FILE *to)

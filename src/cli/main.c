@@ -13,11 +13,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Threads that wait for others sleep after a tenth of a millisecond, unless the user's environment says otherwise.  By
- * default OpenMP's threads spin for longer: 8 % of the processor time of a full scene on idle cores, and half of it where
- * other programs run.  If they sleep at once, as OMP_WAIT_POLICY=passive alone asks, waking them takes 2 % of the wall
- * time.  The runtime reads the environment in a constructor of its own, which CMakeLists.txt links into the program for
- * this: a constructor of the program runs after those of shared libraries. */
+/* Threads that wait for others sleep after a tenth of a millisecond, unless the user's environment says
+ * otherwise.  By default OpenMP's threads spin for longer: 8 % of the processor time of a full scene on idle
+ * cores, and half of it where other programs run.  If they sleep at once, as OMP_WAIT_POLICY=passive alone
+ * asks, waking them takes 2 % of the wall time.  The runtime reads the environment in a constructor of its
+ * own, which CMakeLists.txt links into the program for this: a constructor of the program runs after those of
+ * shared libraries. */
 __attribute__((constructor(101))) static void let_waiting_threads_sleep(void)
 {
     if (getenv("OMP_WAIT_POLICY"))
@@ -55,8 +56,8 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
         sdm_screen_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, text);
 }
 
-/* Set GDAL up for the process: its options, its block cache within the memory budget, its messages to the screen.
- * Only the program does; the library restores what it changes. */
+/* Set GDAL up for the process: its options, its block cache within the memory budget, its messages to the
+ * screen.  Only the program does; the library restores what it changes. */
 static void open_gdal(SdmCall *call)
 {
     for (const char *const *entry = call->options.config; *entry; entry++) {
@@ -219,7 +220,7 @@ static int dispatch(int argc, char **argv)
     return 0;
 }
 
-/* GDAL may bring OpenBLAS along, whose threads look for room for ever where a limit of addresses leaves none;
+/* GDAL may load OpenBLAS, whose threads ask for memory for ever where addresses are limited (ulimit -v):
  * exit() would wait for them. */
 static int leave(int code)
 {

@@ -84,14 +84,16 @@ void sdm_help_manual(FILE *to)
     fputs(".SH COMMON OPTIONS\n", to);
     print_common(to);
     fputs(".SH FILES\n.TP\n.I NAME.tif\nThe DEM: Float32 Cloud\\-Optimised GeoTIFF, nodata \\-9999.\n"
-          ".TP\n.I NAME_qa.tif\nScore, ray intersection error in metres, spread in metres, point count, mask bits and reason of each cell.\n"
+          ".TP\n.I NAME_qa.tif\nScore, ray intersection error in metres, spread in metres, point count, mask "
+          "bits and reason of each cell.\n"
           ".TP\n.I NAME_reason.vrt\nThe reasons with colours and words.\n"
           ".TP\n.IR NAME.qml \", \" NAME_qa.qml \", \" NAME_change.qml\nLayer styles for QGIS.\n"
           ".TP\n.I NAME_ortho.tif\nThe left image on the grid of the DEM.\n"
           ".TP\n.I NAME.json, NAME.html, NAME.png\nThe run report, for machines and for people.\n"
           ".TP\n.I NAME.tif.job\nFinished blocks of a run that was interrupted; the same command goes on "
           "from there.\n"
-          ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage; of plan, merge and status 3: all is done but for scenes that cannot be.\nEvery failure is one sentence on standard "
+          ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) done except scenes that "
+          "cannot be processed.\nEvery failure is one sentence on standard "
           "error.\n"
           ".SH EXAMPLES\nstereodem run AST_L1A.hdf \\-o dem.tif\n.br\n"
           "stereodem compare dem.tif reference.tif\n",

@@ -1,6 +1,6 @@
-/* Large blocks of memory, on large pages.  Freed blocks go to a cache of the context, since the system clears every
- * fresh page.  A block for which no cached one is large enough is made of the pages of several, where the system can
- * move pages (Linux), and of fresh ones. */
+/* Large blocks of memory, on large pages.  Freed blocks go to a cache of the context, since the system clears
+ * every fresh page.  A block for which no cached one is large enough is made of the pages of several, where
+ * the system can move pages (Linux), and of fresh ones. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE /* madvise, MAP_ANONYMOUS, mremap */
 #include "core/context.h"
@@ -39,8 +39,8 @@ void sdm_cache_release(SdmContext *ctx)
 
 #else
 
-/* Fresh memory aligned to a large page: map one page more, then unmap the ends.  The system maps downwards, so
- * blocks lie side by side and can be merged in the cache. */
+/* Fresh memory aligned to a large page: map one page more, then unmap the ends.  The system maps downwards,
+ * so blocks lie side by side and can be merged in the cache. */
 static char *map_fresh(size_t bytes)
 {
     char *const all = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,9 +57,9 @@ static char *map_fresh(size_t bytes)
     return block;
 }
 
-/* Bytes that the cache may hold: what is in use and what is cached together stay below the peak of use, or below
- * three quarters of the budget less the program's own memory.  So the cache does not raise the peak of a process beyond
- * its budget, and a loop that frees and allocates the same blocks gets no fresh pages. */
+/* Bytes that the cache may hold: what is in use and what is cached together stay below the peak of use, or
+ * below three quarters of the budget less the program's own memory.  So the cache does not raise the peak of
+ * a process beyond its budget, and a loop that frees and allocates the same blocks gets no fresh pages. */
 static size_t cache_room(SdmContext *ctx)
 {
     enum { OWN = 56 << 20 };
@@ -132,8 +132,8 @@ static void cache_block(SdmContext *ctx, SdmCachedBlock fresh, size_t limit)
         ctx->cached[i] = rest[i];
 }
 
-/* Move a page to where another one is mapped.  One at a time: of pages that were mapped together all or none move, and what
- * is refused leaves no hole but its own. */
+/* Move a page to where another one is mapped.  One at a time: of pages that were mapped together all or none
+ * move, and what is refused leaves no hole but its own. */
 static bool move_page(char *from, char *to)
 {
 #ifdef MREMAP_FIXED
@@ -144,8 +144,8 @@ static bool move_page(char *from, char *to)
 #endif
 }
 
-/* Move cached pages into a block of fresh ones that nobody has touched; returns how many bytes were moved.  *refused: the
- * next page was not, and may be a hole now. */
+/* Move cached pages into a block of fresh ones that nobody has touched; returns how many bytes were moved.
+ * *refused: the next page was not, and may be a hole now. */
 static size_t gather(SdmContext *ctx, char *block, size_t bytes, bool *refused)
 {
     size_t done = 0;
@@ -173,7 +173,8 @@ static void make_room(SdmContext *ctx, size_t bytes)
     {
         size_t sum = bytes;
         int kept = 0;
-        for (; kept < SDM_CACHED_BLOCKS && ctx->cached[kept].block && sum + ctx->cached[kept].bytes <= room; kept++)
+        for (; kept < SDM_CACHED_BLOCKS && ctx->cached[kept].block && sum + ctx->cached[kept].bytes <= room;
+             kept++)
             sum += ctx->cached[kept].bytes;
         while (kept < SDM_CACHED_BLOCKS && ctx->cached[kept].block) {
             munmap(ctx->cached[kept].block, ctx->cached[kept].bytes);

@@ -4,7 +4,6 @@
 #include "core/options.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook)
 {

@@ -54,11 +54,12 @@ struct SdmContext {
     int thread_limit; /* see sdm_thread_limit_begin(); 0: none */
     int64_t bytes_now, bytes_peak; /* updated atomically */
     int64_t resident_before; /* bytes: the most that was resident before the mark was set back */
-    SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see block_cache.c */
+    SdmCachedBlock cached[SDM_CACHED_BLOCKS]; /* the newest first; in critical(sdm_block_cache); see
+                                               * block_cache.c */
 };
 
-/* Large blocks, aligned to large pages and multiples of them (sdm_large_bytes() rounds up).  *cleared: the memory is
- * fresh, all 0. */
+/* Large blocks, aligned to large pages and multiples of them (sdm_large_bytes() rounds up).  *cleared: the
+ * memory is fresh, all 0. */
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);

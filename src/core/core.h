@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Record the sentence of a failure (file or option, what was found, what was expected, what to do) and return st.
- * Called once, where the failure is found; callers only pass the status on.  ctx may be NULL. */
+/* Record the sentence of a failure (file or option, what was found, what was expected, what to do) and return
+ * st.  Called once, where the failure is found; callers only pass the status on.  ctx may be NULL. */
 SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Pass a failure on: functions that use it have `SdmStatus st = SDM_OK;` and a `done:` label. */
@@ -19,14 +19,16 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
             goto done;               \
     } while (0)
 
-/* The options that the context was opened with.  For public functions, which hand them down; nothing below asks. */
+/* The options that the context was opened with.  For public functions, which hand them down; nothing below
+ * asks. */
 const SdmOptions *sdm_options(const SdmContext *ctx);
 /* Change the budget, bytes, by which freed blocks are cached; a job runs within the budget that was planned.
  * @return the budget before */
 int64_t sdm_set_memory_budget(SdmContext *ctx, int64_t bytes);
-/* A context for work on another thread.  It has the parent's options and charges memory to the parent's account; error
- * and clocks are its own.  Close it before the parent; memory allocated through it may live on.  Its log lines, at most
- * 16, are kept until sdm_forward_log(), since the sink belongs to the parent's thread. */
+/* A context for work on another thread.  It has the parent's options and charges memory to the parent's
+ * account; error and clocks are its own.  Close it before the parent; memory allocated through it may live
+ * on.  Its log lines, at most 16, are kept until sdm_forward_log(), since the sink belongs to the parent's
+ * thread. */
 SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out);
 /* Send the lines that the child kept to the parent's sink.  Call it when the child's thread has ended. */
 void sdm_forward_log(SdmContext *parent, SdmContext *child);
@@ -35,8 +37,8 @@ void sdm_forward_log(SdmContext *parent, SdmContext *child);
 
 int sdm_threads(const SdmContext *ctx); /* number to use for parallel work, >= 1 */
 int sdm_thread(void);                   /* number of the calling thread in its parallel region, from 0 */
-/* Until sdm_thread_limit_end(), limit sdm_threads() so that each thread gets enough of the `units` of work (about 1 ns
- * each: a pixel at one disparity), since it takes microseconds to wake a thread.
+/* Until sdm_thread_limit_end(), limit sdm_threads() so that each thread gets enough of the `units` of work
+ * (about 1 ns each: a pixel at one disparity), since it takes microseconds to wake a thread.
  * @return what sdm_thread_limit_end() needs */
 int sdm_thread_limit_begin(SdmContext *ctx, int64_t units);
 void sdm_thread_limit_end(SdmContext *ctx, int before);
@@ -44,17 +46,19 @@ enum { SDM_PASS_UNITS = 16 }; /* units of one matching pass over a pixel, warp a
 
 /* ---- memory: aligned to 64 bytes, zeroed, charged to the account of ctx, sizes checked for overflow ---- */
 
-/* Allocate count x size bytes for *out, or fail with SDM_ERR_MEMORY.  `what` names the memory in the sentence. */
+/* Allocate count x size bytes for *out, or fail with SDM_ERR_MEMORY.  `what` names the memory in the
+ * sentence. */
 SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* The same, contents undefined. */
 SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allocated at once */
-/* Bytes: the most memory that the process has held at once (resident), which is what people are told; where the system does
- * not say, the most that was allocated at once. */
+/* Bytes: the most memory that the process has held at once (resident), which is what people are told; where
+ * the system does not say, the most that was allocated at once. */
 int64_t sdm_memory_resident(const SdmContext *ctx);
-/* The same since sdm_memory_resident_restart(), or where the system cannot set its mark back, since the process began. */
+/* The same since sdm_memory_resident_restart(), or where the system cannot set its mark back, since the
+ * process began. */
 int64_t sdm_memory_resident_since(const SdmContext *ctx);
 void sdm_memory_resident_restart(SdmContext *ctx);
 /* Return the freed blocks that the context caches to the system. */
@@ -82,8 +86,9 @@ void sdm_progress_leave(SdmContext *ctx, SdmProgressPart around);
 
 /* ---- timings per stage, for the report ---- */
 double sdm_now_s(void); /* monotonic clock */
-/* Start the clock of `stage` (0..9) and stop that of the enclosing stage, so that each second counts once.  Inside stage
- * 2 the clock stays there: matching for the pointing correction is part of it.  Not from several threads at once.
+/* Start the clock of `stage` (0..9) and stop that of the enclosing stage, so that each second counts once.
+ * Inside stage 2 the clock stays there: matching for the pointing correction is part of it.  Not from several
+ * threads at once.
  * @return what sdm_stage_leave() needs */
 int sdm_stage_enter(SdmContext *ctx, int stage);
 void sdm_stage_leave(SdmContext *ctx, int around);
@@ -100,13 +105,13 @@ SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, .
 
 /* ---- crashes: a damaged file can bring down the library that reads it ---- */
 
-/* Functions of the program that learn which file is being read, so that a crash meanwhile can be blamed on it, and what
- * to remove then. */
+/* Functions of the program that learn which file is being read, so that a crash meanwhile can be blamed on
+ * it, and what to remove then. */
 typedef struct SdmCrashHook {
-    void (*reading)(const char *input); /* this thread begins to open or read `input`; NULL: it has finished.  Calls may
-                                         * be nested. */
-    void (*leftover)(const char *file, const char *folder); /* to remove after a crash: a file, and a folder if it is
-                                                             * empty; NULL: nothing */
+    void (*reading)(const char *input); /* this thread begins to open or read `input`; NULL: it has finished.
+                                         * Calls may be nested. */
+    void (*leftover)(const char *file, const char *folder); /* to remove after a crash: a file, and a folder
+                                                             * if it is empty; NULL: nothing */
 } SdmCrashHook;
 void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook); /* borrowed; NULL: none */
 void sdm_reading_begin(SdmContext *ctx, const char *input);

@@ -9,7 +9,7 @@
 
 enum { SWEEPS = 60 }; /* over all pairs of rows; Jacobi rotations usually need fewer than 10 */
 
-static double dot(int n, const double *x, const double *y)
+double sdm_dot(int n, const double *x, const double *y)
 {
     double sum = 0.0;
     for (int i = 0; i < n; i++)
@@ -23,13 +23,13 @@ bool sdm_solve_cholesky(int n, double *a, double *b)
         double *const row = a + (size_t)r * (size_t)n;
         for (int c = 0; c < r; c++) {
             const double *const above = a + (size_t)c * (size_t)n;
-            row[c] = (row[c] - dot(c, row, above)) / above[c];
+            row[c] = (row[c] - sdm_dot(c, row, above)) / above[c];
         }
-        const double pivot = row[r] - dot(r, row, row);
+        const double pivot = row[r] - sdm_dot(r, row, row);
         if (!(pivot > 0.0 && pivot <= DBL_MAX))
             return false;
         row[r] = sqrt(pivot);
-        b[r] = (b[r] - dot(r, row, b)) / row[r];
+        b[r] = (b[r] - sdm_dot(r, row, b)) / row[r];
     }
     for (int r = n - 1; r >= 0; r--) {
         const double *const row = a + (size_t)r * (size_t)n;
@@ -78,7 +78,7 @@ static bool make_orthogonal(int n, double *r, double *b)
         for (int p = 0; p < n - 1; p++)
             for (int q = p + 1; q < n; q++) {
                 double *const x = r + (size_t)p * (size_t)n, *const y = r + (size_t)q * (size_t)n;
-                const double xx = dot(n, x, x), yy = dot(n, y, y), xy = dot(n, x, y);
+                const double xx = sdm_dot(n, x, x), yy = sdm_dot(n, y, y), xy = sdm_dot(n, x, y);
                 if (!(fabs(xy) > n * DBL_EPSILON * sqrt(xx) * sqrt(yy)) || xx < DBL_MIN || yy < DBL_MIN)
                     continue;
                 const double z = (yy - xx) / (2.0 * xy); /* cot(2 angle) */
@@ -97,7 +97,7 @@ static bool add_rows(int n, double rcond, double *r, double *b, int *rank)
 {
     double largest = 0.0;
     for (int i = 0; i < n; i++) {
-        const double square = dot(n, r + (size_t)i * (size_t)n, r + (size_t)i * (size_t)n);
+        const double square = sdm_dot(n, r + (size_t)i * (size_t)n, r + (size_t)i * (size_t)n);
         if (!isfinite(square) || !isfinite(b[i]))
             return false;
         largest = fmax(largest, square);
@@ -105,7 +105,7 @@ static bool add_rows(int n, double rcond, double *r, double *b, int *rank)
     *rank = 0;
     for (int i = 0; i < n; i++) {
         double *const row = r + (size_t)i * (size_t)n;
-        const double square = dot(n, row, row);
+        const double square = sdm_dot(n, row, row);
         const bool counts = sqrt(square) > rcond * sqrt(largest);
         const double factor = counts ? b[i] / square : 0.0;
         for (int j = 0; j < n; j++)

@@ -23,4 +23,6 @@ bool sdm_solve_cholesky(int n, double *a, double *b);
  */
 bool sdm_solve_least_squares(int m, int n, double rcond, double *a, double *b, int *rank);
 
+double sdm_dot(int n, const double *x, const double *y); /* scalar product */
+
 #endif

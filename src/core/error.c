@@ -12,8 +12,8 @@ int sdm_exit_code(SdmStatus st)
     return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
 }
 
-/* "--mask-left FILE" -> "mask_left FILE", "-o" -> "output": names of options as sdm_set() takes them, in a text with room
- * for size bytes, at most MAX_TEXT. */
+/* "--mask-left FILE" -> "mask_left FILE", "-o" -> "output": names of options as sdm_set() takes them, in a
+ * text with room for size bytes, at most MAX_TEXT. */
 static void plain_names(char *text, size_t size)
 {
     char before[MAX_TEXT], *to = text;
@@ -31,7 +31,8 @@ static void plain_names(char *text, size_t size)
             from += 2;
             inside = true;
         }
-        inside = inside && (isalnum((unsigned char)*from) || (strchr("-_", *from) && isalnum((unsigned char)from[1])));
+        inside = inside &&
+                 (isalnum((unsigned char)*from) || (strchr("-_", *from) && isalnum((unsigned char)from[1])));
         *to++ = inside && *from == '-' ? '_' : *from;
         begins = strchr(" '(\"", *from) != NULL;
     }

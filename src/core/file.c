@@ -1,4 +1,4 @@
-/* Write beside, check, rename; read whole; make folders. */
+/* Files written under a temporary name, checked and renamed; files read whole; folders made. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 
@@ -145,7 +145,8 @@ SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **o
     SdmStatus st = SDM_OK;
     struct stat s;
     *out = NULL;
-    const bool is_other = stat(path, &s) == 0 && !S_ISREG(s.st_mode); /* opening a pipe would wait for a writer */
+    const bool is_other = stat(path, &s) == 0 && !S_ISREG(s.st_mode); /* opening a pipe would wait for a
+                                                                       * writer */
     FILE *const f = is_other ? NULL : fopen(path, "rb");
     if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
@@ -174,7 +175,11 @@ done:
 void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
 {
     const char *const slash = strrchr(path, '/');
-    snprintf(out, SDM_PATH_SIZE, "%.*s", !slash ? 1 : slash == path ? 1 : (int)(slash - path), slash ? path : ".");
+    snprintf(out, SDM_PATH_SIZE, "%.*s",
+             !slash          ? 1
+             : slash == path ? 1
+                             : (int)(slash - path),
+             slash ? path : ".");
 }
 
 /* Names of GDAL's virtual file systems, and addresses. */
@@ -183,8 +188,8 @@ static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *
     if (strncmp(path, "/vsi", 4) != 0 && !strstr(path, "://"))
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "%s %s: GDAL's virtual file systems and addresses are read from, not written to; give a name on a disk, and "
-                    "copy from there",
+                    "%s %s: GDAL's virtual file systems and addresses are read from, not written to; give a "
+                    "name on a disk, and copy from there",
                     option, path);
 }
 

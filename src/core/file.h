@@ -25,8 +25,8 @@ void sdm_file_put(SdmFileWriter *w, const void *data, size_t size);
  * what to do.  sync: down to the disk first, so that a full one or a quota is met here and the file survives
  * the machine. */
 SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync);
-/* Its two steps, for a writer that asks between them whether the file is still its own to write; if it is not, the
- * temporary file is discarded. */
+/* Its two steps, for a writer that asks between them whether the file is still its own to write; if it is
+ * not, the temporary file is discarded. */
 SdmStatus sdm_file_close(SdmContext *ctx, SdmFileWriter *w, bool sync);
 SdmStatus sdm_file_rename(SdmContext *ctx, SdmFileWriter *w);
 void sdm_file_discard(SdmFileWriter *w);
@@ -45,8 +45,8 @@ uint64_t sdm_file_draw(void);
 SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size);
 /* Is `name` that of the file `path`, or of one that sdm_file_temporary_name() made for it? */
 bool sdm_file_is_named(const char *name, const char *path);
-/* Before any work: is the name one of a file, in a folder that can be written into?  Touches nothing.  option: for
- * the sentence, "-o".  SDM_ERR_USAGE, SDM_ERR_IO. */
+/* Before any work: is the name one of a file, in a folder that can be written into?  Touches nothing.
+ * option: for the sentence, "-o".  SDM_ERR_USAGE, SDM_ERR_IO. */
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path);
 /* Make the folder, unless it is there. */
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path);

@@ -1,4 +1,4 @@
-/* FNV-1a by words of 8 bytes. */
+/* Bytes -> a 64-bit hash: FNV-1a by words of 8 bytes. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
 

@@ -28,15 +28,16 @@ struct SdmLease {
 
 /* ---- holders ---- */
 
-/* A process: where its number counts (machine, name space in a container, boot), its number, and its start. */
+/* A process: where its number counts (machine, name space in a container, boot), its number, and its
+ * start. */
 typedef struct Holder {
     char place[160];
     long process;             /* 0: the file is not written yet, or nothing that we wrote */
     unsigned long long began; /* ticks since the machine started; 0 = unknown */
 } Holder;
 
-/* Field 22 of /proc/PID/stat: tells a process from a later one of the same number.  state: field 3, as it is where the
- * file cannot be read. */
+/* Field 22 of /proc/PID/stat: tells a process from a later one of the same number.  state: field 3, as it is
+ * where the file cannot be read. */
 static unsigned long long began_at(long process, char *state)
 {
     char path[64], text[1024];
@@ -56,7 +57,8 @@ static unsigned long long began_at(long process, char *state)
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }
 
-/* The boot of this machine, after which numbers and starts of processes repeat; "" where the system does not tell. */
+/* The boot of this machine, after which numbers and starts of processes repeat; "" where the system does not
+ * tell. */
 static void read_boot(char *out, int size)
 {
     FILE *const f = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -110,8 +112,9 @@ typedef struct Look {
     struct timespec changed;
 } Look;
 
-/* What the file says now: 0, ENOENT when there is none, or the errno that says why it cannot be read.  Opened anew
- * each time: a network file system asks its server then.  own: renew the file when this is its text; NULL: never. */
+/* What the file says now: 0, ENOENT when there is none, or the errno that says why it cannot be read.  Opened
+ * anew each time: a network file system asks its server then.  own: renew the file when this is its text;
+ * NULL: never. */
 static int look_at(const char *path, const char *own, Look *out)
 {
     struct stat s = {0};
@@ -145,7 +148,8 @@ static double seconds_of(struct timespec t)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The clock of the file system, by a file that is made and removed; false, and this machine's, where none can be. */
+/* The clock of the file system, by a file that is made and removed; false, and this machine's, where none can
+ * be. */
 static bool clock_beside(const char *path, double *now_s)
 {
     char name[SDM_PATH_SIZE + 96];
@@ -189,8 +193,8 @@ static int give_back(const char *away, const char *path)
     return 0;
 }
 
-/* Remove the file of a lease that was found dead.  0, also when it was renewed or removed by now; else the errno that
- * says why it cannot be removed. */
+/* Remove the file of a lease that was found dead.  0, also when it was renewed or removed by now; else the
+ * errno that says why it cannot be removed. */
 static int take_away(const char *path, const Look *dead)
 {
     char away[SDM_PATH_SIZE + 96];
@@ -230,8 +234,8 @@ static int make(const char *path, const char *text, bool *made)
 
 /* ---- a lease that is held ---- */
 
-/* Renew the file if it is still ours.  0; ENOENT: there is none; EBUSY: *seen is another's; else why it cannot be
- * read. */
+/* Renew the file if it is still ours.  0; ENOENT: there is none; EBUSY: *seen is another's; else why it
+ * cannot be read. */
 static int renew_once(const SdmLease *l, Look *seen)
 {
     for (int i = 0; i < 2; i++) { /* again with the new time stamp, which nobody takes for a dead one's */
@@ -305,15 +309,17 @@ static SdmStatus tell_lost(SdmContext *ctx, const SdmLease *l, const Look *seen)
 {
     const Holder *const h = &seen->holder;
     if (h->process > 0)
-        return sdm_fail(ctx, SDM_ERR_IO,
-                        "%s is held by another run now, process %ld on %.*s, which took it over while this one gave no "
-                        "sign of life for %d s (suspended, or cut off from the file system); this one stops and "
-                        "leaves the files to that run",
-                        l->path, h->process, (int)strcspn(h->place, "/"), h->place, SDM_LEASE_SILENT_S);
-    return sdm_fail(ctx, SDM_ERR_IO,
-                    "%s was removed while this run worked: another run may have taken over and finished; this one stops, "
-                    "give the same command again",
-                    l->path);
+        return sdm_fail(
+            ctx, SDM_ERR_IO,
+            "%s is held by another run now, process %ld on %.*s, which took it over while this one gave no "
+            "sign of life for %d s (suspended, or cut off from the file system); this one stops and "
+            "leaves the files to that run",
+            l->path, h->process, (int)strcspn(h->place, "/"), h->place, SDM_LEASE_SILENT_S);
+    return sdm_fail(
+        ctx, SDM_ERR_IO,
+        "%s was removed while this run worked: another run may have taken over and finished; this one stops, "
+        "give the same command again",
+        l->path);
 }
 
 SdmStatus sdm_lease_check(SdmContext *ctx, SdmLease *l)
@@ -323,7 +329,8 @@ SdmStatus sdm_lease_check(SdmContext *ctx, SdmLease *l)
         return SDM_OK;
     pthread_mutex_lock(&l->mutex);
     int why = renew_once(l, &seen);
-    for (int i = 0; why == ENOENT && i < LOOKS; i++) { /* a process that judges it may have renamed it: take_away() */
+    for (int i = 0; why == ENOENT && i < LOOKS; i++) { /* a process that judges it may have renamed it:
+                                                        * take_away() */
         nanosleep(&POLL, NULL);
         why = renew_once(l, &seen);
     }
@@ -333,10 +340,11 @@ SdmStatus sdm_lease_check(SdmContext *ctx, SdmLease *l)
     if (lost)
         return tell_lost(ctx, l, &seen);
     if (why)
-        return sdm_fail(ctx, SDM_ERR_IO,
-                        "%s cannot be read: %s; without it nothing tells whether another run has taken over, so this "
-                        "one stops; give the same command again",
-                        l->path, strerror(why));
+        return sdm_fail(
+            ctx, SDM_ERR_IO,
+            "%s cannot be read: %s; without it nothing tells whether another run has taken over, so this "
+            "one stops; give the same command again",
+            l->path, strerror(why));
     return SDM_OK;
 }
 
@@ -355,7 +363,8 @@ void sdm_lease_release(SdmLease **lease)
     }
     pthread_cond_destroy(&l->end);
     pthread_mutex_destroy(&l->mutex);
-    if (look_at(l->path, l->text, &found) == 0 && strcmp(found.text, l->text) == 0) /* not when it was taken over */
+    /* not when it was taken over */
+    if (look_at(l->path, l->text, &found) == 0 && strcmp(found.text, l->text) == 0)
         unlink(l->path);
     sdm_free(lease);
 }
@@ -380,10 +389,11 @@ static SdmStatus refuse(SdmContext *ctx, const SdmLease *l, const char *output, 
 
 static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
 {
-    return sdm_fail(ctx, SDM_ERR_IO,
-                    "%s was left by a process that is gone, and cannot be taken away: %s; remove it, or let its "
-                    "folder be written",
-                    path, strerror(why));
+    return sdm_fail(
+        ctx, SDM_ERR_IO,
+        "%s was left by a process that is gone, and cannot be taken away: %s; remove it, or let its "
+        "folder be written",
+        path, strerror(why));
 }
 
 /* Renew the lease from now on; where that cannot be, give it up. */
@@ -395,16 +405,18 @@ static SdmStatus hold(SdmContext *ctx, SdmLease **l)
         return SDM_OK;
     memcpy(path, (*l)->path, sizeof path);
     sdm_lease_release(l);
-    return sdm_fail(ctx, SDM_ERR_IO,
-                    "%s cannot be renewed: no thread can be started (%s); allow more processes or memory and give "
-                    "the same command again",
-                    path, strerror(why));
+    return sdm_fail(
+        ctx, SDM_ERR_IO,
+        "%s cannot be renewed: no thread can be started (%s); allow more processes or memory and give "
+        "the same command again",
+        path, strerror(why));
 }
 
 /* A try to take a lease. */
 typedef struct Try {
     bool held;
-    int no_file, no_removal; /* errno: why the file cannot be made; why that of a dead process cannot be removed */
+    int no_file, no_removal; /* errno: why the file cannot be made; why that of a dead process cannot be
+                              * removed */
     Look seen;               /* whose it is, and for how long it has not changed */
     double silent_s;
 } Try;
@@ -474,8 +486,8 @@ SdmLease *sdm_lease_announce(const char *path)
     return l;
 }
 
-/* For how long a file that is looked at repeatedly has not changed: at first by the clock of the file system, then by
- * that of this process alone. */
+/* For how long a file that is looked at repeatedly has not changed: at first by the clock of the file system,
+ * then by that of this process alone. */
 typedef struct Watch {
     struct timespec changed;
     double heard_s;
@@ -487,7 +499,8 @@ static double silence_of(const char *path, Watch *w, const Look *now)
     double now_s;
     if (!w->seen && clock_beside(path, &now_s))
         w->heard_s = sdm_now_s() - fmax(now_s - seconds_of(now->changed), 0.0);
-    else if (!w->seen || now->changed.tv_sec != w->changed.tv_sec || now->changed.tv_nsec != w->changed.tv_nsec)
+    else if (!w->seen || now->changed.tv_sec != w->changed.tv_sec ||
+             now->changed.tv_nsec != w->changed.tv_nsec)
         w->heard_s = sdm_now_s();
     w->changed = now->changed;
     w->seen = true;

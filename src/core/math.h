@@ -1,4 +1,4 @@
-/* Small integer arithmetic that every layer uses, kernels included. */
+/* Small arithmetic that every layer uses, kernels included. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_MATH_H
 #define SDM_MATH_H
@@ -10,5 +10,20 @@ static inline int sdm_clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi
 
 /* a / b rounded down; b > 0. */
 static inline int64_t sdm_floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* Terms of a polynomial of two variables. */
+static inline int sdm_terms(int degree) { return (degree + 1) * (degree + 2) / 2; }
+
+static inline double sdm_dot3(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static inline void sdm_cross3(const double a[3], const double b[3], double out[3])
+{
+    out[0] = a[1] * b[2] - a[2] * b[1];
+    out[1] = a[2] * b[0] - a[0] * b[2];
+    out[2] = a[0] * b[1] - a[1] * b[0];
+}
 
 #endif

@@ -110,7 +110,8 @@ int64_t sdm_memory_peak(const SdmContext *ctx)
     return ctx->bytes_peak;
 }
 
-/* The most that was resident since the process began, or since the system's mark was set back; 0: not known. */
+/* The most that was resident since the process began, or since the system's mark was set back; 0: not
+ * known. */
 static int64_t resident_mark(void)
 {
     long long kib = 0;

@@ -29,7 +29,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
-    {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, "ellipsoid|egm96|egm2008", "ellipsoid",
+    {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, SDM_VERTICAL_WORDS, "ellipsoid",
      DEM | PRODUCTS,
      "Vertical datum of the heights: the WGS 84 ellipsoid or a geoid. Heights are in metres."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census|sad", "auto", MAKE | BLOCKS,
@@ -37,22 +37,22 @@ const SdmOptionSpec sdm_option_table[] = {
      "differences; auto: census for pixels below 5 m, else zncc."},
     {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "auto|local|sgm|bp", "auto",
      MAKE | SDM_CMD_MATCH | BLOCKS,
-     "How matches are chosen from the costs: local takes the best one of each pixel; sgm (semi-global matching) "
-     "and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges "
-     "of roofs; auto: sgm for run with pixels below 3 m, else local."},
+     "How matches are chosen from the costs: local takes the best one of each pixel; sgm (semi-global "
+     "matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which "
+     "keeps the edges of roofs; auto: sgm for run with pixels below 3 m, else local."},
     {"--surface-filter", "NAME", SDM_OPT_CHOICE, AT(surface_filter), 0.0, 0.0, "auto|wiener|none", "auto",
      MAKE | BLOCKS,
-     "What follows the last match: wiener smooths heights where the ground is plain within their predicted noise, "
-     "restores what the correlation window blurs on ridges, and moves them by least squares to where the pixels of "
-     "both views agree; none does nothing; auto: wiener with zncc, else none."},
+     "Filter of the matched heights: wiener smooths plain ground within the predicted noise, restores "
+     "ridges that the correlation window blurs, and moves heights by least squares to where the pixels of "
+     "both views agree; none: off; auto: wiener with zncc, else none."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
      "sgm: penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)."},
     {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
-     "sgm: penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image."},
+     "sgm: penalty where neighbours differ by more labels, at least --p1; lower across edges of the left "
+     "image."},
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH | BLOCKS,
      "sgm: number of directions along which costs are aggregated, 4 or 8."},
-    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost",
-     SDM_CMD_MATCH,
+    {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost", SDM_CMD_MATCH,
      "bp: penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)."},
     {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, SDM_BP_LABELS_MAX, NULL, "by the cost",
      SDM_CMD_MATCH, "bp: difference in labels above which the penalty no longer grows."},
@@ -68,37 +68,38 @@ const SdmOptionSpec sdm_option_table[] = {
      "takes the fastest that works and logs it (plan, match and bench: the processor). The result does not "
      "depend on it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0,
-     "auto|reference|c|neon|sse4.2|avx2|avx512bw|avx512", "auto", SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
+     "auto|reference|c|neon|sse4.2|avx2|avx512bw|avx512", "auto",
+     SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Instruction set to use on the CPU; reference is the slow definition of the kernels. The result does "
      "not depend on it."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor", ALL,
      "Number of threads. The result does not depend on it."},
-    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G", PLACE | SDM_CMD_COMPARE,
+    {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL, "2G",
+     PLACE | SDM_CMD_COMPARE,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
      "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it."},
     {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS,
-     "Small holes to fill with interpolated heights: none; gentle, where these are no steeper than 20 degrees on "
-     "the ground, so that no cliffs are invented (with --optimizer sgm: where a step explains them, and narrow ones; else, "
-     "with pixels below 5 m: all); or all. NAME_qa.tif marks filled cells."},
+     "Small holes to fill with interpolated heights: none; gentle: those whose heights are no steeper than "
+     "20 degrees on the ground, so that no cliff is invented (with --optimizer sgm: narrow holes, and "
+     "those that a step explains; else, with pixels below 5 m: all); all. NAME_qa.tif marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
-     SCENE | BLOCKS,
-     "Lowest height to search, in metres above the ellipsoid."},
+     SCENE | BLOCKS, "Lowest height to search, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene",
-     SCENE | BLOCKS,
-     "Highest height to search, in metres above the ellipsoid."},
+     SCENE | BLOCKS, "Highest height to search, in metres above the ellipsoid."},
     {"--dem", "FILE", SDM_OPT_TEXT, AT(dem), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "DEM to start from, heights in metres. It is not needed; it helps in extreme terrain."},
-    {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|ellipsoid|egm96|egm2008",
-     "auto", SCENE | BLOCKS,
-     "Vertical datum of --dem; auto reads it from the file."},
+    {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
+     "auto", SCENE | BLOCKS, "Vertical datum of --dem; auto reads it from the file."},
     {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none", MAKE | BLOCKS | INPUT,
-     "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a pair "
-     "cannot show, are fitted to it where the ground has not changed. None of its heights enters the DEM."},
+     "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a "
+     "pair cannot show, are fitted to it where the ground has not changed. None of its heights enters the "
+     "DEM."},
     {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none", MAKE | BLOCKS | INPUT,
-     "Raster of stable ground for --reference; 0, NaN or no data = do not use the place. Not needed: change is found."},
+     "Raster of stable ground for --reference; 0, NaN or no data = do not use the place. Not needed: "
+     "changed ground is detected."},
     {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
-     "auto|ellipsoid|egm96|egm2008", "auto", MAKE | BLOCKS,
+     "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
     {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
      "Band of both images to match, counted from 1; needed where an image has several."},
@@ -122,8 +123,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "
      "the scene."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
-    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL,
-     "Print details of each stage."},
+    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print details of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,
      "text: lines for people on standard error; json: one JSON object a line on standard output, the last "
      "one a summary."},
@@ -153,7 +153,8 @@ void sdm_options_default(SdmOptions *opt)
     };
 }
 
-/* A number or choice at its default may lie outside the range (threads 0, heights NaN): it then means "not given". */
+/* A number or choice at its default may lie outside the range (threads 0, heights NaN): it then means "not
+ * given". */
 static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *defaults)
 {
     const char *const a = (const char *)opts + spec->offset, *const b = (const char *)defaults + spec->offset;

@@ -1,5 +1,5 @@
-/* Tables that declare each option once; they drive parsing, --help, ranges and the run report.  options.c has the
- * common table; commands with options of their own have a *_options.c in their folder. */
+/* Tables that declare each option once; they drive parsing, --help, ranges and the run report.  options.c has
+ * the common table; commands with options of their own have a *_options.c in their folder. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_OPTIONS_H
 #define SDM_OPTIONS_H
@@ -33,8 +33,8 @@ enum { /* which commands take an option */
        SDM_CMD_DEVICES = 2048
 };
 
-/* What an option does to the DEM: flags beside those of the commands.  Finished work is taken up only where the
- * options that it depends on are the same; see src/job. */
+/* What an option does to the DEM: flags beside those of the commands.  Finished work is taken up only where
+ * the options that it depends on are the same; see src/job. */
 enum {
     SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
     SDM_CHANGES_PRODUCTS = 1 << 17, /* what is made from finished blocks, not the blocks */
@@ -55,8 +55,8 @@ typedef struct SdmOptionSpec {
 
 extern const SdmOptionSpec sdm_option_table[]; /* fields of SdmOptions; every table ends with name == NULL */
 
-/* Check every field of `opts` against its table; the first bad one is named.  A number at its default is good, NaN
- * elsewhere is not.  defaults: a struct of the same type. */
+/* Check every field of `opts` against its table; the first bad one is named.  A number at its default is
+ * good, NaN elsewhere is not.  defaults: a struct of the same type. */
 SdmStatus sdm_options_check_table(SdmContext *ctx, const SdmOptionSpec *table, const void *opts,
                                   const void *defaults);
 /* Check SdmOptions against its table, and what several fields must satisfy together. */

@@ -1,4 +1,4 @@
-/* Names of files: relative to a folder, absolute, quoted for a shell. */
+/* Names of files: last part, ending, relative to a folder, absolute, quoted for a shell. */
 // SPDX-License-Identifier: Apache-2.0
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "core/path.h"
@@ -6,8 +6,21 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+const char *sdm_path_base(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool sdm_path_ends_in(const char *path, const char *ending)
+{
+    const char *const base = sdm_path_base(path);
+    const size_t n = strlen(base), k = strlen(ending);
+    return n > k && strcasecmp(base + n - k, ending) == 0;
+}
 
 static bool same_folder(const char *a, const char *b)
 {
@@ -16,7 +29,8 @@ static bool same_folder(const char *a, const char *b)
            s.st_ino == t.st_ino;
 }
 
-/* Take the last part off a folder ("a/b" -> "a", "a" -> "", "/a" -> "/"); false when it has none that can be taken off. */
+/* Take the last part off a folder ("a/b" -> "a", "a" -> "", "/a" -> "/"); false when it has none that can be
+ * taken off. */
 static bool strip_last(char *folder)
 {
     char *const slash = strrchr(folder, '/');
@@ -38,7 +52,8 @@ SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, ch
         near[n - 1] = '\0';
     TRY(sdm_format(ctx, far, sizeof far, "%s", near));
     for (bool more = true;
-         more && strncmp(rel, "../", 3) == 0;) { /* shorten while both names denote the same folder; a link may not */
+         more && strncmp(rel, "../", 3) == 0;) { /* shorten while both names denote the same folder; a link
+                                                  * may not */
         char tried[SDM_PATH_SIZE];
         memcpy(tried, near, sizeof tried);
         TRY(sdm_format(ctx, far, sizeof far, "%s/..", near));

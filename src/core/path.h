@@ -1,9 +1,15 @@
-/* Names of files as a job folder keeps them: relative to the folder, with where they lay when it was planned. */
+/* Names of files: their last part and ending; relative to a folder and absolute, as a job folder keeps them;
+ * quoted for a shell. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PATH_H
 #define SDM_PATH_H
 
 #include "core/file.h"
+
+const char *sdm_path_base(const char *path); /* behind the last slash */
+
+/* Does the name of the file end so, in letters of either case, with more before it? */
+bool sdm_path_ends_in(const char *path, const char *ending);
 
 /* rel as seen from here: folder/rel without needless "..", or rel itself when it is absolute. */
 SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, char out[SDM_PATH_SIZE]);

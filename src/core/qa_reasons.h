@@ -1,4 +1,4 @@
-/* Reasons in the QA mask; a cell has the bits of what its pixels met. */
+/* Reasons in the QA mask: why a pixel has a height or none; a cell has the bits of all its pixels. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_QA_REASONS_H
 #define SDM_QA_REASONS_H

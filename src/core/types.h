@@ -1,5 +1,5 @@
-/* What the folders share besides the public header: the options of a call, requests and results of jobs, the description of
- * a scene, statistics of errors.  Internal; not installed.
+/* What the folders share besides the public header: the options of a call, requests and results of jobs, the
+ * description of a scene, statistics of errors.  Internal; not installed.
  *
  * Conventions as in stereodem.h.  Strings and pointers of requests are borrowed. */
 // SPDX-License-Identifier: Apache-2.0
@@ -12,12 +12,14 @@
 
 /* Heights of the DEM. */
 typedef enum SdmVertical { SDM_ELLIPSOID, SDM_EGM96, SDM_EGM2008 } SdmVertical;
+#define SDM_VERTICAL_WORDS "ellipsoid|egm96|egm2008" /* choices of the options that name one */
 
 /* Most values that --co and --config hold each. */
 #define SDM_MAX_KEY_VALUES 32
 
-/* Options of the commands.  Fill with sdm_options_default(), change fields, pass by const pointer.  Strings are
- * borrowed.  Ranges, units and help stand in the table of src/core/options.c; `stereodem run --help` prints them. */
+/* Options of the commands.  Fill with sdm_options_default(), change fields, pass by const pointer.  Strings
+ * are borrowed.  Ranges, units and help stand in the table of src/core/options.c; `stereodem run --help`
+ * prints them. */
 typedef struct SdmOptions {
     const char *output;       /* -o: the DEM to write */
     double tr;                /* DEM spacing in units of the output CRS; 0 = 2 x ground sample distance */
@@ -114,8 +116,8 @@ typedef struct SdmTileSummary {
     int64_t failed;  /* units that failed */
 } SdmTileSummary;
 
-/* Compute units of a job with the parameters of its plan.  A finished unit of this plan is skipped; after a unit that
- * fails, the others are still computed. */
+/* Compute units of a job with the parameters of its plan.  A finished unit of this plan is skipped; after a
+ * unit that fails, the others are still computed. */
 SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
 
 typedef struct SdmMergeRequest {
@@ -126,13 +128,13 @@ typedef struct SdmMergeRequest {
 
 typedef struct SdmMergeSummary {
     int scenes, merged, already, incomplete, failed; /* already: of merged; incomplete: units are missing */
-    int hopeless;                                    /* of failed: another try would end so, too */
+    int permanent;                                    /* of failed: another try would end so, too */
     int64_t missing;                                 /* units */
 } SdmMergeSummary;
 
 /* Build the products of every scene whose units are finished: FOLDER/NAME.tif and its companions.
- * Returns SDM_OK when every scene has its products; else the sentence names the missing units and how to compute
- * them. */
+ * Returns SDM_OK when every scene has its products; else the sentence names the missing units and how to
+ * compute them. */
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
 
 /* Progress of a scene of a job. */
@@ -145,7 +147,7 @@ typedef struct SdmSceneProgress {
     int64_t first_unit, units, done, running, failed, missing; /* units */
     int64_t error_unit;  /* the last unit that failed, -1 if none */
     char error[1024];    /* its sentence, or the scene's */
-    bool is_hopeless;    /* another try would end so, too; also of scenes that are not planned */
+    bool is_permanent;    /* another try would end so, too; also of scenes that are not planned */
 } SdmSceneProgress;
 
 /* Progress of a job.  Open, ask for the scenes in order, then for the time left, close. */

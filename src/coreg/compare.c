@@ -1,13 +1,12 @@
 /* DEM and reference, resampled to one grid -> coverage and error statistics by class and slope. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/file.h"
+#include "core/path.h"
 #include "core/stats.h"
 #include "coreg/compare_steps.h"
 
 #include <cpl_error.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -192,8 +191,7 @@ static bool same_file(const char *a, const char *b)
 static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const char *ending,
                               const char *const input[SDM_INPUTS])
 {
-    const size_t length = strlen(path), n = strlen(ending);
-    if (length <= n || strcasecmp(path + length - n, ending) != 0)
+    if (!sdm_path_ends_in(path, ending))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in %s", option, path, ending);
     for (int k = 0; k < SDM_INPUTS; k++)
         if (same_file(path, input[k]))

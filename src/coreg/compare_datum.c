@@ -106,12 +106,10 @@ static SdmStatus compare_datums(SdmContext *ctx, const SdmInputRaster *dem, cons
     if (!dem_known && !reference_known) {
         snprintf(note, SDM_DATUM_NOTE,
                  "neither the DEM nor the reference declares a vertical datum: assumed to be the same; "
-                 "otherwise give "
-                 "--dem-vertical and --reference-vertical");
+                 "otherwise give --dem-vertical and --reference-vertical");
     } else if (!dem_known || !reference_known) {
         snprintf(note, SDM_DATUM_NOTE,
-                 "the %s does not say which vertical datum it has: assumed to be %s, as that of the %s; "
-                 "otherwise give "
+                 "the %s declares no vertical datum: assumed to be %s, as that of the %s; otherwise give "
                  "--%s-vertical",
                  dem_known ? "reference" : "DEM", dem_known ? dem->vertical_name : reference->vertical_name,
                  dem_known ? "DEM" : "reference", dem_known ? "reference" : "dem");

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #define FIELD(name) offsetof(SdmCompareOptions, name)
-#define DATUMS "auto|ellipsoid|egm96|egm2008"
+#define DATUMS "auto|" SDM_VERTICAL_WORDS
 
 const SdmOptionSpec sdm_compare_options[] = {
     {.name = "--class",
@@ -57,9 +57,8 @@ const SdmOptionSpec sdm_compare_options[] = {
      .type = SDM_OPT_TEXT,
      .offset = FIELD(aligned),
      .commands = SDM_CMD_COMPARE,
-     .help = "Write the DEM with the shift, and what --model found, taken out: on the same cells, resampled "
-             "once from the "
-             "original by cubic spline."},
+     .help = "Write the DEM without the shift and the systematic error of --model: on the same cells, "
+             "resampled once from the original by cubic spline."},
     {.name = "--difference",
      .metavar = "FILE.tif",
      .type = SDM_OPT_TEXT,
@@ -75,9 +74,9 @@ const SdmOptionSpec sdm_compare_options[] = {
      .choices = "shift|tilt|track",
      .fallback = "shift",
      .commands = SDM_CMD_COMPARE,
-     .help = "What is found and taken out: shift: a 3-D shift; tilt: also a plane; track: also a profile "
-             "along the track, "
-             "of low order with up to six sines, as far as cross-validation confirms them."},
+     .help = "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane; "
+             "track: also a profile along the track, of low order with up to six sines, as far as "
+             "cross-validation confirms them."},
     {.name = "--track",
      .metavar = "DEG",
      .type = SDM_OPT_REAL,

@@ -216,7 +216,8 @@ static void add_lags(Text *t, const SdmCompareResult *r)
     }
     if (told)
         add(t,
-            "errors of neighbours are alike: that of a mean does not fall with the root of the number of "
+            "errors of neighbours are correlated: the error of a mean does not fall with the root of the "
+            "number of "
             "%s\n",
             r->points ? "points" : "cells");
 }

@@ -1,5 +1,5 @@
-/* Co-registration after Nuth and Kaab (2011): the shift is found by least squares on the slopes of the reference, in rounds, and the
- * reference is resampled at the shift of each round. */
+/* Co-registration after Nuth and Kaab (2011): the shift is found by least squares on the slopes of the
+ * reference, in rounds, and the reference is resampled at the shift of each round. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
 #include "core/stats.h"

@@ -1,5 +1,6 @@
 /* A vector file or a text table -> points with heights in the CRS of the DEM. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/path.h"
 #include "coreg/input_raster.h"
 
 #include <cpl_conv.h>
@@ -13,19 +14,9 @@
 
 #define HEIGHT_NAMES "z, height, h, elevation, elev, altitude, alt, h_li, h_mean or h_te_best_fit"
 
-static bool ends_in(const char *path, const char *const *endings)
-{
-    const char *const dot = strrchr(path, '.');
-    for (; dot && *endings; endings++)
-        if (strcasecmp(dot, *endings) == 0)
-            return true;
-    return false;
-}
-
 static bool is_table(const char *path)
 {
-    static const char *const endings[] = {".csv", ".txt", ".tsv", NULL};
-    return ends_in(path, endings);
+    return sdm_path_ends_in(path, ".csv") || sdm_path_ends_in(path, ".txt") || sdm_path_ends_in(path, ".tsv");
 }
 
 bool sdm_input_is_points(const char *path)
@@ -302,9 +293,10 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
     raster->file = GDALOpenEx(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
     if (!layer) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector file with Z, "
-                      "or a table whose first line names its columns", path,
-                      raster->file ? "it has no layer" : CPLGetLastErrorMsg());
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
+                      "file with Z, or a table whose first line names its columns",
+                      path, raster->file ? "it has no layer" : CPLGetLastErrorMsg());
         goto done;
     }
     TRY(choose_columns(&r, layer));

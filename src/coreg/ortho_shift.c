@@ -21,11 +21,11 @@ typedef struct Pictures {
     int64_t cols, rows;
 } Pictures;
 
-/* Correlation of a, shifted, with b over every `stride`-th cell of [c0, c1) x [r0, r1) of b, in both axes;
+/* Correlation of a, shifted, with b over every `stride`-th cell of the box c0, r0, c1, r1 of b, in both axes;
  * NaN where less than a quarter of them have both. */
-static double correlate(const Pictures *p, int64_t c0, int64_t r0, int64_t c1, int64_t r1, int64_t dc,
-                        int64_t dr, int64_t stride)
+static double correlate(const Pictures *p, const int64_t box[4], int64_t dc, int64_t dr, int64_t stride)
 {
+    const int64_t c0 = box[0], r0 = box[1], c1 = box[2], r1 = box[3];
     double n = 0.0, sa = 0.0, sb = 0.0, saa = 0.0, sbb = 0.0, sab = 0.0;
     for (int64_t r = r0; r < r1; r += stride)
         for (int64_t c = c0; c < c1; c += stride) {
@@ -82,7 +82,8 @@ static SdmStatus find_coarse(SdmContext *ctx, const Pictures *p, int64_t at[2])
     const Pictures small = {.a = a, .b = b, .cols = cols, .rows = rows};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(sdm_threads(ctx))
     for (int64_t k = 0; k < side * side; k++)
-        found[k] = correlate(&small, 0, 0, cols, rows, k % side - SMALL_REACH, k / side - SMALL_REACH, 1);
+        found[k] = correlate(&small, (const int64_t[4]){0, 0, cols, rows}, k % side - SMALL_REACH,
+                             k / side - SMALL_REACH, 1);
     for (int64_t k = 0; k < side * side; k++)
         if (found[k] > best) {
             best = found[k];
@@ -107,11 +108,11 @@ static double vertex(double before, double middle, double after)
 static int search(const Pictures *p, const int64_t patch[2], const int64_t at[2], int reach, int step,
                   double least, double *found)
 {
+    const int64_t box[4] = {patch[0] - HALF, patch[1] - HALF, patch[0] + HALF + 1, patch[1] + HALF + 1};
     const int side = 2 * (reach / step) + 1;
     int best = -1;
     for (int k = 0; k < side * side; k++) {
-        found[k] = correlate(p, patch[0] - HALF, patch[1] - HALF, patch[0] + HALF + 1, patch[1] + HALF + 1,
-                             at[0] + k % side * step - reach, at[1] + k / side * step - reach, step);
+        found[k] = correlate(p, box, at[0] + k % side * step - reach, at[1] + k / side * step - reach, step);
         if (found[k] > (best < 0 ? least : found[best]))
             best = k;
     }

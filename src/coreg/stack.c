@@ -95,7 +95,8 @@ done:
 }
 
 /* to: NULL for files. */
-static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const SdmStackSink *to, SdmStackResult *out)
+static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const SdmStackSink *to,
+                       SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
     SdmLease *lease = NULL;
@@ -116,7 +117,8 @@ static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const Sd
         TRY(make_products(s, &out->report, started_s, lease));
 done:
     if (st == SDM_ERR_STOPPED)
-        (void)sdm_fail(s->ctx, st, "stopped on request; nothing was written, give the same command to start over");
+        (void)sdm_fail(s->ctx, st,
+                       "stopped on request; nothing was written, give the same command to start over");
     sdm_lease_release(&lease);
     sdm_stack_close(s);
     CPLPopErrorHandler();
@@ -129,8 +131,8 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     return stack(&(SdmStack){.ctx = ctx, .options = options, .opt = opt}, dems, count, NULL, out);
 }
 
-SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt, const char *const *dems,
-                          int count, const SdmStackSink *to, SdmStackResult *out)
+SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+                          const char *const *dems, int count, const SdmStackSink *to, SdmStackResult *out)
 {
     return stack(&(SdmStack){.ctx = ctx, .options = options, .opt = opt}, dems, count, to, out);
 }

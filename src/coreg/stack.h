@@ -49,8 +49,9 @@ typedef struct SdmStackResult {
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
                     const char *const *dems, int count, SdmStackResult *out);
 
-/* Takes the cells of a stack.  begin() is called once, before the first block; datum_unknown: no DEM declares a vertical
- * datum.  write() gets heights above the ellipsoid (or the unknown datum) and may change the block. */
+/* Takes the cells of a stack.  begin() is called once, before the first block; datum_unknown: no DEM declares
+ * a vertical datum.  write() gets heights above the ellipsoid (or the unknown datum) and may change the
+ * block. */
 typedef struct SdmStackSink {
     void *data;
     SdmStatus (*begin)(SdmContext *ctx, void *data, const SdmGrid *grid, bool datum_unknown);
@@ -58,8 +59,8 @@ typedef struct SdmStackSink {
 } SdmStackSink;
 
 /* As sdm_stack_dems(), without a file: options->output is not looked at, every cell goes to the sink. */
-SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt, const char *const *dems,
-                          int count, const SdmStackSink *to, SdmStackResult *out);
+SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+                          const char *const *dems, int count, const SdmStackSink *to, SdmStackResult *out);
 void sdm_stack_free(SdmStackResult *r);
 
 #endif

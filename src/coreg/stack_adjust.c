@@ -1,5 +1,7 @@
-/* Adjustment of a network of observed differences: iteratively reweighted least squares, solved by conjugate gradients. */
+/* Adjustment of a network of observed differences: iteratively reweighted least squares, solved by conjugate
+ * gradients. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/dense.h"
 #include "core/disjoint_sets.h"
 #include "core/stats.h"
 #include "coreg/stack_adjust.h"
@@ -29,14 +31,6 @@ static SdmStatus work_open(SdmContext *ctx, int n, int count, Work *w)
     return st;
 }
 
-static double dot(int n, const double *a, const double *b)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* Weighted least squares with the weights of w: x solves the normal equations, by conjugate gradients
  * (preconditioned by the diagonal) from the x of the last round.  The equations are singular, since only
  * differences count, but consistent.  The network is sparse, and the matrix is never formed. */
@@ -57,7 +51,7 @@ static void solve(int n, const SdmObservation *o, int count, const Work *w, doub
     for (int round = 0; round < 4 * n + 20; round++) {
         for (int i = 0; i < n; i++)
             w->scaled[i] = w->diagonal[i] > 0.0 ? w->residual[i] / w->diagonal[i] : 0.0;
-        const double now = dot(n, w->residual, w->scaled);
+        const double now = sdm_dot(n, w->residual, w->scaled);
         if (!(now > 1e-20 * sum_squares))
             return;
         for (int i = 0; i < n; i++) {
@@ -69,7 +63,7 @@ static void solve(int n, const SdmObservation *o, int count, const Work *w, doub
             w->product[o[k].a] += r;
             w->product[o[k].b] -= r;
         }
-        const double length = now / dot(n, w->step, w->product);
+        const double length = now / sdm_dot(n, w->step, w->product);
         for (int i = 0; i < n; i++) {
             x[i] += length * w->step[i];
             w->residual[i] -= length * w->product[i];

@@ -9,7 +9,6 @@
 #include <gdal.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 static const double FILLED_VOTE = 0.5;       /* of a filled height, that of a measured one being 1 */
 static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it */
@@ -56,11 +55,12 @@ done:
 typedef struct Place {      /* the part of a block that a file covers */
     int64_t x, y;           /* pixel of the file under the block's first cell; may lie outside */
     int64_t c0, r0, c1, r1; /* cells of the block that lie in the file */
+    int64_t w;              /* cells of a row of the block */
 } Place;
 
 static Place find_place(const SdmStack *s, const SdmLayer *l, const SdmBlock *b)
 {
-    Place p;
+    Place p = {.w = b->w};
     const double x = (s->grid.x0 - l->transform[0]) / s->grid.spacing + l->shift_m[0] / s->dx_m,
                  y = (l->transform[3] - s->grid.y0) / s->grid.spacing - l->shift_m[1] / s->dy_m;
     p.x = b->col0 + (int64_t)floor(x + 0.5);
@@ -73,8 +73,8 @@ static Place find_place(const SdmStack *s, const SdmLayer *l, const SdmBlock *b)
 }
 
 /* Bands 1 to `bands` of a file -> out, band after band in each cell. */
-static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, int64_t w, GDALDataType type,
-                            int bands, void *out, double *nodata)
+static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, GDALDataType type, int bands,
+                            void *out, double *nodata)
 {
     const GSpacing size = GDALGetDataTypeSizeBytes(type), cell = size * bands;
     const GDALDatasetH file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
@@ -85,8 +85,8 @@ static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, i
         *nodata = has ? *nodata : (double)NAN;
         const int cols = (int)(p->c1 - p->c0), rows = (int)(p->r1 - p->r0);
         good = GDALDatasetRasterIOEx(file, GF_Read, (int)(p->x + p->c0), (int)(p->y + p->r0), cols, rows,
-                                     (char *)out + (p->r0 * w + p->c0) * cell, cols, rows, type, bands, NULL,
-                                     cell, cell * w, size, NULL) == CE_None;
+                                     (char *)out + (p->r0 * p->w + p->c0) * cell, cols, rows, type, bands,
+                                     NULL, cell, cell * p->w, size, NULL) == CE_None;
     }
     const SdmStatus st =
         good ? SDM_OK
@@ -110,7 +110,7 @@ SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBl
         (*out)[i] = NAN;
     TRY(sdm_format(s->ctx, path, sizeof path, "%.*s_ortho.tif", (int)(dot ? dot - l->path : 0), l->path));
     if (p.c0 < p.c1 && p.r0 < p.r1)
-        TRY(read_cells(s->ctx, path, &p, b->w, GDT_Float32, 1, *out, &nodata));
+        TRY(read_cells(s->ctx, path, &p, GDT_Float32, 1, *out, &nodata));
     for (size_t i = 0; i < n; i++)
         (*out)[i] = (double)(*out)[i] == nodata ? NAN : (*out)[i];
 done:
@@ -128,7 +128,7 @@ SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b
     for (size_t i = 0; i < n; i++)
         out->qa[i] = i % SDM_FUSED_BANDS == MASK ? SDM_QA_OUTSIDE : NONE;
     if (l->qa && p.c0 < p.c1 && p.r0 < p.r1)
-        TRY(read_cells(s->ctx, l->qa, &p, b->w, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
+        TRY(read_cells(s->ctx, l->qa, &p, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
     if (s->opt->fusion->ortho[l->given])
         TRY(sdm_fused_read_ortho(s, l, b, &out->ortho));
 done:

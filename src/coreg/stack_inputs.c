@@ -203,20 +203,20 @@ static SdmStatus check_datums(SdmStack *s)
     if (known >= 0 && unknown >= 0)
         return sdm_fail(
             s->ctx, SDM_ERR_DATA,
-            "DEM %s does not say what its heights are above, but %s says %s; give --dem-vertical ellipsoid, "
+            "DEM %s declares no vertical datum, but %s declares %s; give --dem-vertical ellipsoid, "
             "egm96 or egm2008",
             s->layer[unknown].path, s->layer[known].path, sdm_vertical_name(s->layer[known].vertical));
     s->datum_unknown = unknown >= 0;
     if (s->datum_unknown && s->options->vertical != SDM_ELLIPSOID)
         return sdm_fail(
             s->ctx, SDM_ERR_DATA,
-            "--vertical %s needs to know what the heights of the DEMs are above, and %s does not say; give "
+            "--vertical %s needs the vertical datums of the DEMs, and %s declares none; give "
             "--dem-vertical ellipsoid, egm96 or egm2008",
             sdm_vertical_word(s->options->vertical), s->layer[unknown].path);
     if (s->datum_unknown)
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
-                "no DEM says what its heights are above: assumed to be the same, and the stack will not say "
-                "either; otherwise give --dem-vertical");
+                "no DEM declares a vertical datum: assumed to be the same for all, and the stack declares "
+                "none; otherwise give --dem-vertical");
     return SDM_OK;
 }
 

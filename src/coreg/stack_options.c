@@ -12,7 +12,7 @@ const SdmOptionSpec sdm_stack_options[] = {
      .offset = FIELD(list),
      .commands = SDM_CMD_STACK,
      .help =
-         "Text file with one DEM a line, relative to that file; empty lines and lines with # are skipped."},
+         "Text file with one DEM per line, relative to that file; empty lines and lines with # are skipped."},
     {.name = "--align",
      .metavar = "AXES",
      .type = SDM_OPT_CHOICE,
@@ -31,15 +31,14 @@ const SdmOptionSpec sdm_stack_options[] = {
      .fallback = "auto",
      .commands = SDM_CMD_STACK,
      .help =
-         "auto: smooth errors of a DEM (jitter, tilt), seen in its differences from the others, are brought "
-         "to "
-         "the mean of three or more DEMs before the median is taken, where they are a third of the NMAD or "
-         "more; keep: they are left in. Needs --align z or xyz."},
+         "auto: with three or more DEMs, the smooth error of each (jitter, tilt), seen in its differences "
+         "from the others, is reduced to the mean of all before the median is taken, where it is a third "
+         "of the NMAD or more; keep: it is left in. Needs --align z or xyz."},
     {.name = "--dem-vertical",
      .metavar = "DATUM",
      .type = SDM_OPT_CHOICE,
      .offset = FIELD(dem_vertical),
-     .choices = "auto|ellipsoid|egm96|egm2008",
+     .choices = "auto|" SDM_VERTICAL_WORDS,
      .fallback = "auto",
      .commands = SDM_CMD_STACK,
      .help = "Vertical datum of DEMs that declare none; auto assumes nothing."},

@@ -5,7 +5,6 @@
 #include "core/stats.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char KIND[] = "median of DEMs";
 
@@ -59,7 +58,8 @@ static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct 
     sdm_report_figure(to, NULL, "of the cells have a height",
                       100.0 * (double)stats->valid / (double)stats->cells, " %", 1);
     sdm_report_figure(to, NULL, "of these are interpolated in every DEM", 100.0 * filled / valid, " %", 1);
-    sdm_report_figure(to, NULL, "of these have just two DEMs, far apart", 100.0 * disagree / valid, " %", 1);
+    sdm_report_figure(to, NULL, "of these have only two DEMs, which disagree", 100.0 * disagree / valid, " %",
+                      1);
     sdm_report_figure(to, NULL, "NMAD of a single DEM against the others (median)", median_nmad_m(r, s), " m",
                       2);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
@@ -126,7 +126,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     add_title(r, s, opt->output);
     sdm_report_program(r, p);
     add_stack(r, s);
-    const SdmEffective found = {.grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
+    const SdmEffective found = {
+        .grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
     (void)sdm_report_options(r, opt, SDM_CMD_STACK, &found);
     add_summary(r, s, p, work->wall_s);
     sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", sdm_product_metres_step(p));

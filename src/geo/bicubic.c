@@ -36,8 +36,8 @@ static inline void cubic_slopes(double t, double slope[TAPS])
     slope[3] = (1.5 * t - 1.0) * t;
 }
 
-SDM_VECTOR_LOOPS static void find_places(int w, int h, const double *restrict col, const double *restrict row, int n,
-                                         Places *restrict p)
+SDM_VECTOR_LOOPS static void find_places(int w, int h, const double *restrict col, const double *restrict row,
+                                         int n, Places *restrict p)
 {
     const double right = w - 2.0, end = h - 2.0;
     for (int i = 0; i < n; i++) {
@@ -55,7 +55,8 @@ SDM_VECTOR_LOOPS static void find_places(int w, int h, const double *restrict co
 /* Four values of a row, weighted. */
 static inline double sum_taps(const double w[TAPS], const float *v, int32_t at)
 {
-    return w[0] * (double)v[at] + w[1] * (double)(v + 1)[at] + w[2] * (double)(v + 2)[at] + w[3] * (double)(v + 3)[at];
+    return w[0] * (double)v[at] + w[1] * (double)(v + 1)[at] + w[2] * (double)(v + 2)[at] +
+           w[3] * (double)(v + 3)[at];
 }
 
 SDM_VECTOR_LOOPS static void sum_values(const float *restrict plane, int w, const Places *restrict p, int n,
@@ -73,7 +74,8 @@ SDM_VECTOR_LOOPS static void sum_values(const float *restrict plane, int w, cons
 }
 
 SDM_VECTOR_LOOPS static void sum_slopes(const float *restrict plane, int w, const Places *restrict p, int n,
-                                        double *restrict value, double *restrict per_col, double *restrict per_row)
+                                        double *restrict value, double *restrict per_col,
+                                        double *restrict per_row)
 {
     const float *const line[TAPS] = {plane, plane + w, plane + 2 * (ptrdiff_t)w, plane + 3 * (ptrdiff_t)w};
     for (int i = 0; i < n; i++) {
@@ -93,7 +95,8 @@ SDM_VECTOR_LOOPS static void sum_slopes(const float *restrict plane, int w, cons
     }
 }
 
-void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row, double *value)
+void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
+                        double *value)
 {
     Places p;
     const bool small = plane->w < TAPS || plane->h < TAPS;
@@ -108,8 +111,8 @@ void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *c
     }
 }
 
-void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row, double *value,
-                        double *per_col, double *per_row)
+void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
+                        double *value, double *per_col, double *per_row)
 {
     Places p;
     const bool small = plane->w < TAPS || plane->h < TAPS;

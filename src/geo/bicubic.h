@@ -5,16 +5,18 @@
 
 #include <stdint.h>
 
-/* The plane: h rows of w values, NaN for none, at most INT32_MAX in all; positions count from the centre of its first one. */
+/* The plane: h rows of w values, NaN for none, at most INT32_MAX in all; positions count from the centre of
+ * its first one. */
 typedef struct SdmBicubicPlane {
     const float *value; /* borrowed */
     int w, h;
 } SdmBicubicPlane;
 
 /* Values at n positions; NaN where one of the sixteen values is missing or outside. */
-void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row, double *value);
+void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
+                        double *value);
 /* The same values, and what they change by per column and per row. */
-void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row, double *value,
-                        double *per_col, double *per_row);
+void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
+                        double *value, double *per_col, double *per_row);
 
 #endif

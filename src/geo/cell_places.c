@@ -1,4 +1,4 @@
-/* Bilinear places of cells between nodes. */
+/* Places at nodes -> places of the cells between them, bilinear. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/cell_places.h"
 #include "core/vector_loops.h"
@@ -12,12 +12,13 @@ SdmPlaceNodes sdm_place_nodes_of(const int64_t window[4], int step)
 }
 
 /* Along one axis.  place: of the node at or before the first cell, on the row of nodes above the row. */
-SDM_VECTOR_LOOPS static void interpolate(const double *place, size_t nx, int step, int64_t in_first, int64_t n, double fy,
-                                         double *restrict out)
+SDM_VECTOR_LOOPS static void interpolate(const double *place, size_t nx, int step, int64_t in_first,
+                                         int64_t n, double fy, double *restrict out)
 {
     const double share = 1.0 / step; /* exact */
     for (int64_t done = 0; done < n; place++) {
-        const int in_cell = done ? 0 : (int)in_first, room = step - in_cell, m = n - done < room ? (int)(n - done) : room;
+        const int in_cell = done ? 0 : (int)in_first, room = step - in_cell,
+                  m = n - done < room ? (int)(n - done) : room;
         const double p = place[0], q = place[nx], more_p = place[1] - p, more_q = place[nx + 1] - q;
         double *restrict const to = out + done;
         for (int i = 0; i < m; i++) {

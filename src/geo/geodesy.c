@@ -18,9 +18,10 @@ void sdm_geodetic_to_ecef(double lon_deg, double lat_deg, double h_m, double xyz
     xyz_m[2] = (n * (1.0 - E2) + h_m) * s;
 }
 
-/* Sine and cosine of the geodetic latitude, and the height: Bowring's formula on the reduced latitude.  Twice it is exact to
- * rounding from the Earth's core outwards to any orbit; once, the height still is, since an error of the latitude enters it
- * squared, and the latitude to 1e-12 rad within 30 km of the ellipsoid.  No trouble at the poles. */
+/* Sine and cosine of the geodetic latitude, and the height: Bowring's formula on the reduced latitude.  Twice
+ * it is exact to rounding from the Earth's core outwards to any orbit; once, the height still is, since an
+ * error of the latitude enters it squared, and the latitude to 1e-12 rad within 30 km of the ellipsoid.  No
+ * trouble at the poles. */
 static inline void latitude(double p, double z, int times, double *sin_lat, double *cos_lat, double *h_m)
 {
     double s = A * z, c = B * p; /* reduced latitude of the first guess */

@@ -16,7 +16,8 @@
  * @return true and the geodetic ground point (height exact to 1e-6 m), false where it misses */
 bool sdm_intersect_height(const double origin_m[3], const double dir[3], double h_m, double ground[3]);
 
-/* Geodetic longitude, latitude (degrees), height above the ellipsoid (m) <-> Earth-centred coordinates (m). */
+/* Geodetic longitude, latitude (degrees), height above the ellipsoid (m) <-> Earth-centred coordinates
+ * (m). */
 void sdm_geodetic_to_ecef(double lon_deg, double lat_deg, double h_m, double xyz_m[3]);
 void sdm_ecef_to_geodetic(const double xyz_m[3], double *lon_deg, double *lat_deg, double *h_m);
 /* The height alone, which takes no arc functions. */

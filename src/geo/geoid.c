@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <proj.h>
-#include <string.h>
 
 struct SdmGeoid {
     PJ_CONTEXT *context;

@@ -95,7 +95,8 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    if (strstr(text, "://") || has_bad_code(text) || OSRSetFromUserInput(srs, text) != OGRERR_NONE) { /* a URL would need the network */
+    /* a URL would need the network */
+    if (strstr(text, "://") || has_bad_code(text) || OSRSetFromUserInput(srs, text) != OGRERR_NONE) {
         st = sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",

@@ -18,7 +18,8 @@
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
-static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are averaged */
+static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are
+                                         * averaged */
 
 struct SdmHeightRaster {
     SdmHeightSource source;
@@ -47,12 +48,12 @@ static int datum_of(SdmContext *ctx, const SdmHeightRaster *r)
     const int declared = sdm_vertical_declared(r->ds, name, sizeof name);
     if (declared == SDM_VERTICAL_UNKNOWN)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "%s %s does not say its vertical datum; taken as the ellipsoid (%s says otherwise)", s->option,
-                s->path, s->datum_option);
+                "%s %s declares no vertical datum; taken as the ellipsoid (%s says otherwise)",
+                s->option, s->path, s->datum_option);
     if (declared == SDM_VERTICAL_OTHER)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "%s %s: heights above '%s', which is neither the WGS 84 ellipsoid nor EGM96 nor EGM2008; taken as "
-                "the ellipsoid (%s says otherwise)",
+                "%s %s: heights above '%s', which is neither the WGS 84 ellipsoid nor EGM96 nor EGM2008; "
+                "taken as the ellipsoid (%s says otherwise)",
                 s->option, s->path, name, s->datum_option);
     return declared == SDM_VERTICAL_OTHER || declared == SDM_VERTICAL_UNKNOWN ? SDM_ELLIPSOID : declared;
 }
@@ -65,10 +66,12 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
     r->band = GDALGetRasterBand(r->ds, 1);
     if (!r->band)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s has no raster band; give one of its subdatasets (see gdalinfo)", s->option, s->path);
+                        "%s %s has no raster band; give one of its subdatasets (see gdalinfo)", s->option,
+                        s->path);
     const char *const unit = GDALGetRasterUnitType(r->band);
     if (s->datum_option && (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet")))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", s->option, s->path, unit);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", s->option, s->path,
+                        unit);
     r->cols = GDALGetRasterBandXSize(r->band);
     r->rows = GDALGetRasterBandYSize(r->band);
     r->nodata = GDALGetRasterNoDataValue(r->band, &has);
@@ -90,9 +93,11 @@ static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHe
     r->ds = GDALOpen(path, GA_ReadOnly);
     CPLPopErrorHandler();
     if (!r->ds)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path, CPLGetLastErrorMsg());
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path,
+                        CPLGetLastErrorMsg());
     const OGRSpatialReferenceH srs = GDALGetSpatialRef(r->ds);
-    if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None || !GDALInvGeoTransform(r->forward, r->inverse))
+    if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None ||
+        !GDALInvGeoTransform(r->forward, r->inverse))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s has no georeference; give a %s with a CRS", option, path,
                         source->datum_option ? "DEM" : "raster");
     if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
@@ -175,11 +180,12 @@ double sdm_height_raster_absurd_m(const SdmHeightRaster *r)
 
 SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
 {
-    return !r->unread ? SDM_OK
-                      : sdm_fail(ctx, SDM_ERR_INPUT,
-                                 "%s %s cannot be read where the scene lies (%.300s); the file is cut short or "
-                                 "damaged, fetch it again",
-                                 r->source.option, r->source.path, CPLGetLastErrorMsg());
+    return !r->unread
+               ? SDM_OK
+               : sdm_fail(ctx, SDM_ERR_INPUT,
+                          "%s %s cannot be read where the scene lies (%.300s); the file is cut short or "
+                          "damaged, fetch it again",
+                          r->source.option, r->source.path, CPLGetLastErrorMsg());
 }
 
 bool sdm_height_raster_is_cached(const SdmHeightRaster *r)
@@ -202,8 +208,8 @@ static double value_of(SdmHeightRaster *r, float v)
     return value;
 }
 
-/* Longitude, latitude -> column, row counted from the corner of the first cell.  A raster of longitudes 0..360 is met
- * where it lies. */
+/* Longitude, latitude -> column, row counted from the corner of the first cell.  A raster of longitudes
+ * 0..360 is met where it lies. */
 static void to_cell(SdmHeightRaster *r, size_t n, double *x, double *y)
 {
     const double *const g = r->inverse;
@@ -265,9 +271,10 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
     sdm_undulation_close(&g->undulation);
 }
 
-/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window.  n->x and n->y are
- * the caller's to free. */
-static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4], SdmPlaceNodes *n)
+/* Positions in the raster (cells from the centre of the first one, of means) at the nodes of a window.  n->x
+ * and n->y are the caller's to free. */
+static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4],
+                             SdmPlaceNodes *n)
 {
     SdmStatus st = SDM_OK;
     const SdmGrid *const grid = g->grid;
@@ -293,7 +300,8 @@ done:
 static bool find_part(const SdmHeightsOnGrid *g, const SdmPlaceNodes *n, int64_t part[4])
 {
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
-    const double size[2] = {floor((double)g->raster->cols / g->shrink), floor((double)g->raster->rows / g->shrink)};
+    const double size[2] = {floor((double)g->raster->cols / g->shrink),
+                            floor((double)g->raster->rows / g->shrink)};
     for (size_t i = 0; i < n->nx * n->ny; i++) {
         lo[0] = fmin(lo[0], n->x[i]);
         lo[1] = fmin(lo[1], n->y[i]);
@@ -311,15 +319,18 @@ static bool find_part(const SdmHeightsOnGrid *g, const SdmPlaceNodes *n, int64_t
 }
 
 /* How many samples of a few are values beyond the highest one? */
-SDM_VECTOR_LOOPS static int count_absurd(int n, const float *restrict v, float nodata, double scale, double offset)
+SDM_VECTOR_LOOPS static int count_absurd(int n, const float *restrict v, float nodata, double scale,
+                                         double offset)
 {
     int count = 0;
     for (int i = 0; i < n; i++)
-        count += (fabsf(v[i]) <= FLT_MAX) & (v[i] != nodata) & (fabs((double)v[i] * scale + offset) > HIGHEST_M);
+        count +=
+            (fabsf(v[i]) <= FLT_MAX) & (v[i] != nodata) & (fabs((double)v[i] * scale + offset) > HIGHEST_M);
     return count;
 }
 
-SDM_VECTOR_LOOPS static void convert_usual(int n, float nodata, double scale, double offset, float *restrict v)
+SDM_VECTOR_LOOPS static void convert_usual(int n, float nodata, double scale, double offset,
+                                           float *restrict v)
 {
     for (int i = 0; i < n; i++) {
         const int none = !(fabsf(v[i]) <= FLT_MAX) | (v[i] == nodata);
@@ -348,8 +359,8 @@ static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int
     how.eResampleAlg = GRIORA_Average;
     TRY(sdm_alloc_raw(ctx, out, (size_t)w * (size_t)h, sizeof **out, "the reference"));
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    const CPLErr e = GDALRasterIOEx(r->band, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, *out, w, h,
-                                    GDT_Float32, 0, 0, &how);
+    const CPLErr e = GDALRasterIOEx(r->band, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, *out,
+                                    w, h, GDT_Float32, 0, 0, &how);
     CPLPopErrorHandler();
     r->unread |= e != CE_None;
     r->read_cells += (int64_t)w * h * k * k;
@@ -388,8 +399,8 @@ static bool has_value(const float *v, int64_t n)
 }
 
 /* A few cells of a row from column `first` of the grid on. */
-static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first, int64_t row, int n,
-                         float *out)
+static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first,
+                         int64_t row, int n, float *out)
 {
     const SdmBicubicPlane of = {plane, (int)part[2], (int)part[3]};
     double x[TOGETHER], y[TOGETHER], value[TOGETHER];
@@ -404,8 +415,8 @@ static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], cons
 }
 
 /* Row r of a window, some cells at a time; NaN where none of them is wanted. */
-static void sample_row(const SdmPlaceNodes *nodes, const int64_t window[4], const int64_t part[4], const float *plane,
-                       int64_t r, const float *wanted, float *out)
+static void sample_row(const SdmPlaceNodes *nodes, const int64_t window[4], const int64_t part[4],
+                       const float *plane, int64_t r, const float *wanted, float *out)
 {
     for (int64_t i = 0; i < window[2]; i += TOGETHER) {
         const int n = window[2] - i < TOGETHER ? (int)(window[2] - i) : TOGETHER;
@@ -433,8 +444,8 @@ static void find_wanted(const int64_t window[4], const float *wanted, int64_t *f
     }
 }
 
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted,
-                              float *height_m)
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4],
+                              const float *wanted, float *height_m)
 {
     SdmStatus st = SDM_OK;
     SdmPlaceNodes n = {0};

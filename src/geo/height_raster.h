@@ -1,5 +1,5 @@
-/* A raster file of heights in any CRS and vertical datum -> heights above the WGS 84 ellipsoid, at points and over the
- * cells of a grid.  Masks are read the same way, as values without a datum. */
+/* A raster file of heights in any CRS and vertical datum -> heights above the WGS 84 ellipsoid, at points and
+ * over the cells of a grid.  Masks are read the same way, as values without a datum. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_HEIGHT_RASTER_H
 #define SDM_HEIGHT_RASTER_H
@@ -9,21 +9,23 @@
 /* What to open; borrowed. */
 typedef struct SdmHeightSource {
     const char *option, *path;           /* "--dem" and its value */
-    const char *datum_option, *datum;    /* "--dem-vertical" and its value; NULL: a mask, values without a datum */
+    const char *datum_option, *datum;    /* "--dem-vertical" and its value; NULL: a mask, values without a
+                                          * datum */
 } SdmHeightSource;
 
 /* An opened raster.  It serves one thread at a time. */
 typedef struct SdmHeightRaster SdmHeightRaster;
 
-/* Open the first band of a raster.  SDM_ERR_INPUT with a sentence that names the option where it cannot be opened or
- * used.  The datum is the option's, else the file's, else the ellipsoid, with a warning. */
+/* Open the first band of a raster.  SDM_ERR_INPUT with a sentence that names the option where it cannot be
+ * opened or used.  The datum is the option's, else the file's, else the ellipsoid, with a warning. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
-/* Can it be opened, has it a georeference and a band of heights?  With the same sentences, without warnings. */
+/* Can it be opened, has it a georeference and a band of heights?  With the same sentences, without
+ * warnings. */
 SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source);
 
-/* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values beyond
- * 12000 m. */
+/* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values
+ * beyond 12000 m. */
 double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg, double lat_deg);
 /* SDM_ERR_INPUT with a sentence after a cell that could not be read; otherwise SDM_OK. */
 SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r);
@@ -49,13 +51,13 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
                                    double lat_deg, SdmHeightsOnGrid *out);
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
 
-/* Heights above the ellipsoid at the centres of a window of cells: column, row, width, height -> height_m, rows of the
- * width, NaN where there is none.  wanted: as height_m; a cell without a value there needs no
+/* Heights above the ellipsoid at the centres of a window of cells: column, row, width, height -> height_m,
+ * rows of the width, NaN where there is none.  wanted: as height_m; a cell without a value there needs no
  * height and may get NaN; NULL: all are wanted.  Bicubic
- * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of means
- * of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size has the same
- * values.  SDM_ERR_INPUT where the raster cannot be read. */
-SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4], const float *wanted,
-                              float *height_m);
+ * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of
+ * means of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size
+ * has the same values.  SDM_ERR_INPUT where the raster cannot be read. */
+SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4],
+                              const float *wanted, float *height_m);
 
 #endif

@@ -14,7 +14,8 @@ static unsigned char *put_number(unsigned char *at, uint32_t value)
     return at + 4;
 }
 
-/* Length, type and check sum around the data, which is there already unless `data` is given; the byte after the chunk. */
+/* Length, type and check sum around the data, which is there already unless `data` is given; the byte after
+ * the chunk. */
 static unsigned char *put_chunk(unsigned char *at, const char *type, const void *data, size_t size)
 {
     (void)put_number(at, (uint32_t)size);
@@ -24,7 +25,8 @@ static unsigned char *put_chunk(unsigned char *at, const char *type, const void 
     return put_number(at + 8 + size, libdeflate_crc32(0, at + 4, size + 4));
 }
 
-/* Differences to the pixel on the left, which shaded relief and maps compress well by; each row begins with the filter. */
+/* Differences to the pixel on the left, which shaded relief and maps compress well by; each row begins with
+ * the filter. */
 static void filter_row(const unsigned char *row, size_t width, size_t bands, unsigned char *out)
 {
     const size_t n = width * bands;
@@ -34,9 +36,11 @@ static void filter_row(const unsigned char *row, size_t width, size_t bands, uns
         out[1 + i] = (unsigned char)(row[i] - row[i - bands]);
 }
 
-SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands, SdmPng *out)
+SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands,
+                         SdmPng *out)
 {
-    static const unsigned char signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, colours[] = {0, 0, 0, 2, 6};
+    static const unsigned char signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'},
+                               colours[] = {0, 0, 0, 2, 6};
     SdmStatus st = SDM_OK;
     const size_t row = (size_t)width * (size_t)bands, raw = (row + 1) * (size_t)height,
                  most = libdeflate_zlib_compress_bound(NULL, raw);
@@ -46,7 +50,8 @@ SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width
     TRY(sdm_alloc_raw(ctx, &filtered, raw, 1, "rows of a picture"));
     TRY(sdm_alloc_raw(ctx, &out->data, sizeof signature + 3 * CHUNK + sizeof header + most, 1, "a picture"));
     if (!c)
-        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "no memory to compress a picture of %d x %d pixels", width, height));
+        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "no memory to compress a picture of %d x %d pixels", width,
+                     height));
     for (int y = 0; y < height; y++)
         filter_row(pixels + (size_t)y * row, (size_t)width, (size_t)bands, filtered + (size_t)y * (row + 1));
     (void)put_number(put_number(header, (uint32_t)width), (uint32_t)height);

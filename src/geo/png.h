@@ -11,8 +11,8 @@ typedef struct SdmPng {
     int width, height;
 } SdmPng;
 
-/* pixels: height x width x bands, bands interleaved: 1 grey, 3 RGB, 4 RGBA.  SDM_ERR_MEMORY.  Close *out in any
- * case. */
+/* pixels: height x width x bands, bands interleaved: 1 grey, 3 RGB, 4 RGBA.  SDM_ERR_MEMORY.  Close *out in
+ * any case. */
 SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands,
                          SdmPng *out);
 void sdm_png_close(SdmPng *png);

@@ -85,5 +85,6 @@ int sdm_vertical_of_srs(OGRSpatialReferenceH srs, const char *metadata, char *na
 
 int sdm_vertical_declared(GDALDatasetH file, char *name, size_t size)
 {
-    return sdm_vertical_of_srs(GDALGetSpatialRef(file), GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL), name, size);
+    return sdm_vertical_of_srs(GDALGetSpatialRef(file), GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL),
+                               name, size);
 }

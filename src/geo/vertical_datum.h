@@ -1,5 +1,6 @@
-/* The vertical datums: their names, and the datum that a raster declares.  Undulations: geoid.h.  Heights are converted
- * by product (output), height_raster (--dem, --reference), coreg/compare_datum and the stack. */
+/* The vertical datums: their names, and the datum that a raster declares.  A new datum: a row of the table in
+ * vertical_datum.c, and SdmVertical in core/types.h.  Undulations: geoid.h.  Heights are converted by product
+ * (output), height_raster (--dem, --reference), coreg/compare_datum and the stack. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VERTICAL_DATUM_H
 #define SDM_VERTICAL_DATUM_H

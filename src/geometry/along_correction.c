@@ -9,7 +9,7 @@
 bool sdm_along_given(const SdmAlongCorrection *a)
 {
     bool any = a->east_m != 0.0 || a->north_m != 0.0 || a->waves[0] + a->waves[1] > 0;
-    for (int i = 0; i < sdm_along_terms(a->degree); i++)
+    for (int i = 0; i < sdm_terms(a->degree); i++)
         any |= a->coef[i] != 0.0;
     return any;
 }
@@ -17,16 +17,16 @@ bool sdm_along_given(const SdmAlongCorrection *a)
 void sdm_along_basis(int degree, double x, double y, double out[SDM_ALONG_MAX_TERMS])
 {
     const double all[SDM_ALONG_MAX_TERMS] = {1.0, x, y, x * x, x * y, y * y};
-    for (int i = 0; i < sdm_along_terms(degree); i++)
+    for (int i = 0; i < sdm_terms(degree); i++)
         out[i] = all[i];
 }
 
 double sdm_along_polynomial(const SdmAlongCorrection *a, const SdmPointing *scale, double col, double row)
 {
     double term[SDM_ALONG_MAX_TERMS], sum = 0.0;
-    sdm_along_basis(a->degree, (col - scale->centre[0]) / scale->scale[0], (row - scale->centre[1]) / scale->scale[1],
-                    term);
-    for (int i = 0; i < sdm_along_terms(a->degree); i++)
+    sdm_along_basis(a->degree, (col - scale->centre[0]) / scale->scale[0],
+                    (row - scale->centre[1]) / scale->scale[1], term);
+    for (int i = 0; i < sdm_terms(a->degree); i++)
         sum += a->coef[i] * term[i];
     return sum;
 }
@@ -42,8 +42,9 @@ double sdm_along_profile(const SdmAlongCorrection *a, int view, double row)
     return sum;
 }
 
-double sdm_along_value(const SdmAlongCorrection *a, const SdmPointing *scale, const double right[2], double left_row)
+double sdm_along_value(const SdmAlongCorrection *a, const SdmPointing *scale, const double right[2],
+                       double left_row)
 {
-    return sdm_along_polynomial(a, scale, right[0], right[1]) + sdm_along_profile(a, SDM_ALONG_RIGHT, right[1]) +
-           sdm_along_profile(a, SDM_ALONG_LEFT, left_row);
+    return sdm_along_polynomial(a, scale, right[0], right[1]) +
+           sdm_along_profile(a, SDM_ALONG_RIGHT, right[1]) + sdm_along_profile(a, SDM_ALONG_LEFT, left_row);
 }

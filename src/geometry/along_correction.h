@@ -1,9 +1,10 @@
-/* The correction of the cameras that a reference DEM shows and a pair cannot: its parameters -> a shift of projected
- * right positions along the epipolar lines.  It is fitted in src/pointing/along_fit. */
+/* The correction of the cameras that a reference DEM shows and a pair cannot: its parameters -> a shift of
+ * projected right positions along the epipolar lines.  It is fitted in src/pointing/along_fit. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_ALONG_CORRECTION_H
 #define SDM_ALONG_CORRECTION_H
 
+#include "core/math.h"
 #include "geometry/pointing.h"
 
 enum { SDM_ALONG_WAVES = 6, SDM_ALONG_MAX_DEGREE = 2, SDM_ALONG_MAX_TERMS = 6 };
@@ -17,8 +18,8 @@ typedef struct SdmAlongWave {
 
 /* The correction moves a projected right position by
  *   f = sum_k coef[k] x^i y^j + sum waves(row of the right image) + sum waves(row of the left image)
- * px along the unit vector of its change with height, and the ground positions of both cameras by (east, north).
- * x and y are scaled as in SdmPointing; terms 1, x, y, x^2, xy, y^2.  All 0: no correction. */
+ * px along the unit vector of its change with height, and the ground positions of both cameras by (east,
+ * north).  x and y are scaled as in SdmPointing; terms 1, x, y, x^2, xy, y^2.  All 0: no correction. */
 typedef struct SdmAlongCorrection {
     double east_m, north_m;
     int degree;
@@ -29,11 +30,6 @@ typedef struct SdmAlongCorrection {
 
 /* Is it other than 0? */
 bool sdm_along_given(const SdmAlongCorrection *a);
-/* Terms of a polynomial of that degree. */
-static inline int sdm_along_terms(int degree)
-{
-    return (degree + 1) * (degree + 2) / 2;
-}
 /* The terms of the polynomial at x, y. */
 void sdm_along_basis(int degree, double x, double y, double out[SDM_ALONG_MAX_TERMS]);
 /* The polynomial alone, px, at a position of the right image. */
@@ -41,6 +37,7 @@ double sdm_along_polynomial(const SdmAlongCorrection *a, const SdmPointing *scal
 /* The waves of one view alone, px, at a row of its image. */
 double sdm_along_profile(const SdmAlongCorrection *a, int view, double row);
 /* The whole correction, px, at a position of the right image and the row of its partner in the left one. */
-double sdm_along_value(const SdmAlongCorrection *a, const SdmPointing *scale, const double right[2], double left_row);
+double sdm_along_value(const SdmAlongCorrection *a, const SdmPointing *scale, const double right[2],
+                       double left_row);
 
 #endif

@@ -2,6 +2,7 @@
  * separate. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/epipolar_frame.h"
+#include "core/math.h"
 #include "geo/geodesy.h"
 
 #include <math.h>
@@ -32,23 +33,19 @@ static void local_at(double lon_deg, double lat_deg, Local *l)
     }
 }
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 static void to_local(const Local *l, const double ground[3], double *x, double *y)
 {
     double p[3];
     sdm_geodetic_to_ecef(ground[0], ground[1], ground[2], p);
     for (int i = 0; i < 3; i++)
         p[i] -= l->origin[i];
-    *x = dot(p, l->east);
-    *y = dot(p, l->north);
+    *x = sdm_dot3(p, l->east);
+    *y = sdm_dot3(p, l->north);
 }
 
-/* The point of geodetic height h above (x, y) of the plane.  A step leaves 1 - cos of the angle between the verticals there and
- * at the origin of what it corrects: 1e-5 of it 30 km away, so that two or three reach the rounding of coordinates (1e-9 m). */
+/* The point of geodetic height h above (x, y) of the plane.  A step leaves 1 - cos of the angle between the
+ * verticals there and at the origin of what it corrects: 1e-5 of it 30 km away, so that two or three reach
+ * the rounding of coordinates (1e-9 m). */
 static void from_local(const Local *l, double x, double y, double h, double ground[3])
 {
     double z = h - (x * x + y * y) / (2.0 * 6371000.0), p[3];
@@ -224,14 +221,16 @@ done:
     return st;
 }
 
-/* Where the pixels of the left view lie between integer (u, v), 0..1, if they form a grid parallel to the frame's with its
- * spacing: a frame that meets them needs no values between them.  Else 0, 0. */
-static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f, const Local *l, double phase[2])
+/* Where the pixels of the left view lie between integer (u, v), 0..1, if they form a grid parallel to the
+ * frame's with its spacing: a frame that meets them needs no values between them.  Else 0, 0. */
+static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f, const Local *l,
+                             double phase[2])
 {
     SdmStatus st = SDM_OK;
     const SdmView *const v = &sc->view[0];
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), quarter = 0.25;
-    const double w = floor(quarter * (double)sdm_image_width(v->image)), h = floor(quarter * (double)sdm_image_height(v->image));
+    const double w = floor(quarter * (double)sdm_image_width(v->image)),
+                 h = floor(quarter * (double)sdm_image_height(v->image));
     const double at[3][2] = {{2.0 * w, 2.0 * h}, {3.0 * w, 2.0 * h}, {2.0 * w, 3.0 * h}};
     double uv[3][2];
     phase[0] = phase[1] = 0.0;
@@ -242,7 +241,8 @@ static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame
         uv[i][0] = (x * c + y * s) / f->gsd_m;
         uv[i][1] = (-x * s + y * c) / f->gsd_m;
     }
-    for (int k = 0; k < 2; k++) /* an axis of the image is an axis of the frame, within 1/8 px at the image's ends */
+    for (int k = 0; k < 2; k++) /* an axis of the image is an axis of the frame, within 1/8 px at the image's
+                                 * ends */
         for (int i = 1; i < 3; i++) {
             const double way = fabs(uv[i][k] - uv[0][k]), pixels = i == 1 ? w : h;
             if (fmin(fabs(way - pixels), way) > 1.0 / 16.0)

@@ -1,5 +1,5 @@
-/* Stage 3 (docs/chain.md): cameras and pointing -> the epipolar frame of the scene, the height range to search, and
- * lattices. */
+/* Stage 3 (docs/chain.md): cameras and pointing -> the epipolar frame of the scene, the height range to
+ * search, and lattices. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_EPIPOLAR_FRAME_H
 #define SDM_EPIPOLAR_FRAME_H
@@ -22,8 +22,8 @@ typedef struct SdmFrame {
     double base_height;             /* |horizontal ray separation| per height, at the centre */
     double convergence_deg;         /* between the rays, at the centre */
     double du_dh;                   /* frame pixels per metre at the centre, signed */
-    double slant_px[2];             /* along u and v: how far the ground of a left pixel moves for a metre of height,
-                                       at the centre, px of the frame */
+    double slant_px[2];             /* along u and v: how far the ground of a left pixel moves for a metre of
+                                     * height, at the centre, px of the frame */
     double across[2];               /* unit vector across the epipolar lines in the right image (col, row) */
 } SdmFrame;
 
@@ -48,9 +48,9 @@ int sdm_frame_lattice_step(const SdmFrame *f, int level);
 void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, double *lat_deg);
 
 /* Build the lattice over frame pixels [u0, u1] x [v0, v1] (grown to whole cells) for heights hmin..hmax.
- * pointing may be NULL.  along (NULL: none): evaluated at the heights of `surface` (NULL: at the middle height), so
- * that it does not depend on the height of a match.  grid: output CRS of the ground coordinates; NULL leaves them
- * 0. */
+ * pointing may be NULL.  along (NULL: none): evaluated at the heights of `surface` (NULL: at the middle
+ * height), so that it does not depend on the height of a match.  grid: output CRS of the ground coordinates;
+ * NULL leaves them 0. */
 typedef struct SdmLatticeRequest {
     const SdmScene *scene;
     const SdmFrame *frame;

@@ -1,6 +1,7 @@
 /* Stage 3: rows of lattice cells for the warp, in single floats of a fixed order, relative to the cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/lattice.h"
+#include "core/math.h"
 
 #include <math.h>
 
@@ -28,11 +29,6 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width)
     r->corner_du_dh = (float *)(void *)(r->column + n);
     r->key = (SdmRowKey){.node = NULL};
     r->count = 0;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
 /* Corners of a cell, relative to the level's pixel in which the first one lies. */
@@ -102,7 +98,7 @@ static void find_columns(const SdmLattice *lat, const SdmWindow *win, SdmRowCell
     r->count = 0;
     for (int i = 0; i < win->w;) {
         const int64_t u2 = (2 * (win->u0 + i) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->u0;
-        const int64_t ic = floor_div(u2, 2 * lat->step);
+        const int64_t ic = sdm_floor_div(u2, 2 * lat->step);
         /* the pixels of the cell lie before the next node; positions are doubled */
         const int first = (int)(u2 - ic * 2 * lat->step);
         const int64_t in_cell = (2 * lat->step - first + stride - 1) / stride;
@@ -122,7 +118,7 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
     const float inv = 1.0f / (float)(1 << l), inv_step = 1.0f / (float)lat->step;
     /* twice the full-resolution position, so that half pixels stay integers */
     const int64_t v2 = (2 * (win->v0 + j) + 1) * ((int64_t)1 << l) - 1 - 2 * lat->v0;
-    const int64_t jc = floor_div(v2, 2 * lat->step);
+    const int64_t jc = sdm_floor_div(v2, 2 * lat->step);
     const float fv = (float)(v2 - jc * 2 * lat->step) * 0.5f * inv_step;
     const SdmNode *const row_nodes = lat->node + jc * lat->nu;
     const SdmRowKey key = {.node = lat->node,
@@ -167,10 +163,10 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
                         double hmax_m, int margin, int64_t bounds[4])
 {
     const int64_t size = (int64_t)1 << win->level;
-    const int64_t i0 = floor_div(win->u0 * size - lat->u0, lat->step);
-    const int64_t i1 = floor_div((win->u0 + win->w) * size - lat->u0, lat->step) + 1;
-    const int64_t j0 = floor_div(win->v0 * size - lat->v0, lat->step);
-    const int64_t j1 = floor_div((win->v0 + win->h) * size - lat->v0, lat->step) + 1;
+    const int64_t i0 = sdm_floor_div(win->u0 * size - lat->u0, lat->step);
+    const int64_t i1 = sdm_floor_div((win->u0 + win->w) * size - lat->u0, lat->step) + 1;
+    const int64_t j0 = sdm_floor_div(win->v0 * size - lat->v0, lat->step);
+    const int64_t j1 = sdm_floor_div((win->v0 + win->h) * size - lat->v0, lat->step) + 1;
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
     for (int64_t j = j0 < 0 ? 0 : j0; j <= j1 && j < lat->nv; j++)
         for (int64_t i = i0 < 0 ? 0 : i0; i <= i1 && i < lat->nu; i++) {

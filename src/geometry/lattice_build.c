@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { HEIGHTS = 3 };
 
@@ -47,7 +46,8 @@ static double surface_at(const SdmSurface *s, double u, double v)
     return top + (y - j) * (low - top);
 }
 
-/* What the correction along the lines adds to the right positions of a node, which are given at the heights h. */
+/* What the correction along the lines adds to the right positions of a node, which are given at the heights
+ * h. */
 static void along_shift(const SdmLatticeRequest *q, double u, double v, const double left[2],
                         const double h[HEIGHTS], const double *const right[HEIGHTS], double shift[2])
 {
@@ -299,7 +299,8 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
                 const double u = (double)lat->u0 + lat->step * (floor((lat->nu - 1.001) * i / 7.0) + 0.5);
                 const double v = (double)lat->v0 + lat->step * (floor((lat->nv - 1.001) * j / 7.0) + 0.5);
                 const double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
-                double g[3] = {0, 0, q->frame->h0_m}, ray[3], exact[2], mine[2], at[HEIGHTS][2], shift[2] = {0.0};
+                double g[3] = {0, 0, q->frame->h0_m}, ray[3], exact[2], mine[2], at[HEIGHTS][2],
+                       shift[2] = {0.0};
                 sdm_frame_ground(q->frame, u, v, &g[0], &g[1]);
                 sdm_camera_project(q->scene->view[0].camera, 1, g, ray);
                 exact_right(q, ray, h, exact);

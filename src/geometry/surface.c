@@ -1,4 +1,4 @@
-/* Memory of a surface. */
+/* Allocate and free a surface. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/surface.h"
 

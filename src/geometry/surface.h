@@ -6,8 +6,8 @@
 #include "core/qa_reasons.h"
 #include "geometry/lattice.h"
 
-/* Columns x0..x1 - 1 that matter of a block of SDM_EXTENT_ROWS rows; what lies outside them keeps its prior and
- * is SDM_QA_OUTSIDE. */
+/* Columns x0..x1 - 1 that matter of a block of SDM_EXTENT_ROWS rows; what lies outside them keeps its prior
+ * and is SDM_QA_OUTSIDE. */
 enum { SDM_EXTENT_ROWS = 128 };
 typedef struct SdmRowExtent {
     int x0, x1;

@@ -9,7 +9,6 @@
 #include "input/orbit.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { SIGHT_DEGREE = 5 };
 static const double SIGHT_T = 3.0; /* columns are believed to three half-widths from the middle */

@@ -19,8 +19,8 @@ typedef struct SdmAsterBand {
 
 void sdm_aster_band_free(SdmAsterBand *band);
 
-/* V003: read the files <base>.VNIR_Band<telescope>.<suffix>.txt; the radiometric table only if `image` is true.
- * scene: the files are added to it, or NULL.  The caller frees *out. */
+/* V003: read the files <base>.VNIR_Band<telescope>.<suffix>.txt; the radiometric table only if `image` is
+ * true.  scene: the files are added to it, or NULL.  The caller frees *out. */
 SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
                               SdmScene *scene, SdmAsterBand *out);
 
@@ -42,15 +42,17 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 
 /* Name, for people, of an ASTER product other than level 1A; NULL for anything else.
- * other_product: from a word such as ASTL1B in a text.  product_of: from a data set's metadata, else from the name of
- * its file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels below. */
+ * other_product: from a word such as ASTL1B in a text.  product_of: from a data set's metadata, else from the
+ * name of its file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
+ * below. */
 const char *sdm_aster_other_product(const char *text);
 const char *sdm_aster_product_of(GDALDatasetH ds, const char *path);
 const char *sdm_aster_product_in(const char *folder, int depth);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);
 
-/* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills scene->view. */
+/* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills
+ * scene->view. */
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene);
 
 #endif

@@ -43,7 +43,8 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
 }
 
 /* unpacked: samples of the image, or NULL. */
-static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmUnpackedBand *unpacked, SdmScene *scene)
+static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmUnpackedBand *unpacked,
+                           SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const opt = scene->options;
@@ -100,7 +101,8 @@ static void name_scene(const char *base, size_t length, SdmScene *scene)
     sdm_granule_time(scene->id, scene->time_utc);
 }
 
-/* The same of a file's name: its own, or where that says nothing of a scene, that of the file that it is a link to. */
+/* The same of a file's name: its own, or where that says nothing of a scene, that of the file that it is a
+ * link to. */
 static void name_by_file(const char *path, SdmScene *scene)
 {
     char *const real = realpath(path, NULL);
@@ -121,14 +123,16 @@ static void name_from_metadata(SdmContext *ctx, GDALDatasetH hdf, const char *pa
     char time_utc[32];
     const size_t length = granule ? strlen(granule) : 0;
     if (granule && strncmp(granule, "AST_L1A_", 8) == 0 && !strchr(granule, '/'))
-        name_scene(granule, length > 4 && EQUAL(granule + length - 4, ".hdf") ? length - 4 : length, scene);
+        name_scene(granule, sdm_path_ends_in(granule, ".hdf") ? length - 4 : length, scene);
     if (!date || !time)
         return;
     if (sdm_time_read(date, time, time_utc))
         memcpy(scene->time_utc, time_utc, sizeof time_utc);
     else
-        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: its metadata give %.40s %.40s as the time of acquisition, which is none; %s", path, date,
-                time, scene->time_utc[0] ? "that in its name is taken" : "the time is taken as unknown");
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%s: its metadata give %.40s %.40s as the time of acquisition, which is not a time; %s", path,
+                date, time,
+                scene->time_utc[0] ? "that in its name is taken" : "the time is taken as unknown");
 }
 
 static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, SdmScene *scene)
@@ -163,7 +167,8 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
                         path, GDALVersionInfo("RELEASE_NAME"));
     if (sdm_is_virtual(path))
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: an HDF4 file, which GDAL reads from a disk alone; fetch it first (curl -LO does), then give the file",
+                        "%s: an HDF4 file, which GDAL reads only from a disk; fetch it first (curl -LO "
+                        "does), then give the file",
                         path);
     if (strchr(path, '"'))
         return sdm_fail(

@@ -8,8 +8,8 @@
 
 typedef struct SdmCamera SdmCamera;
 
-/* ground (n x 3) -> image (n x 2: col, row); NaN where the camera is not defined.  Points outside the image are
- * extrapolated smoothly (at least half an image beyond).  lon may come as any lon + 360 k.
+/* ground (n x 3) -> image (n x 2: col, row); NaN where the camera is not defined.  Points outside the image
+ * are extrapolated smoothly (at least half an image beyond).  lon may come as any lon + 360 k.
  * Pure and thread-safe; at least 1 M points a second and core. */
 void sdm_camera_project(const SdmCamera *cam, size_t n, const double *ground, double *image);
 

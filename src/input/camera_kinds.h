@@ -1,10 +1,11 @@
-/* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it.  A new sensor:
- * see SdmSensor in input/scene_open.h. */
+/* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it.  A new
+ * sensor: see SdmSensor in input/scene_open.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CAMERA_KINDS_H
 #define SDM_CAMERA_KINDS_H
 
 #include "geo/geodesy.h"
+#include "core/math.h"
 #include "input/camera.h"
 
 struct SdmCamera {
@@ -14,18 +15,6 @@ struct SdmCamera {
     void (*locate)(const SdmCamera *cam, size_t n, const double *image, double *ground);
     void (*release)(SdmCamera *cam); /* frees what the kind owns besides its own struct; may be NULL */
 };
-
-static inline double sdm_dot3(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static inline void sdm_cross3(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
 
 /* Polynomial with coefficients from the constant up, by Horner's rule. */
 static inline double sdm_poly(int degree, const double *coef, double t)

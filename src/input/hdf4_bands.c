@@ -101,7 +101,8 @@ static bool is_vgroup(File *f, const Descriptor *d, const char *name)
     if (!load(f, d, &f->vgroup))
         return false;
     const size_t at = 2 + 4 * (size_t)u16(e->byte), length = strlen(name);
-    return at + 2 + length <= e->length && u16(e->byte + at) == length && memcmp(e->byte + at + 2, name, length) == 0;
+    return at + 2 + length <= e->length && u16(e->byte + at) == length &&
+           memcmp(e->byte + at + 2, name, length) == 0;
 }
 
 /* Member i of the loaded Vgroup, if it is of this kind. */
@@ -154,7 +155,8 @@ static bool stream_of(File *f, const Descriptor *numeric, Stream *out)
     linked = find(f, TAG_COMPRESSED | SPECIAL, ref);
     if (out->whole) {
         out->length = out->whole->length > 0 ? (size_t)out->whole->length : 0;
-    } else if (linked && linked->length >= 16 && read_at(f, linked->offset, head, 16) && u16(head) == CODE_LINKED) {
+    } else if (linked && linked->length >= 16 && read_at(f, linked->offset, head, 16) &&
+               u16(head) == CODE_LINKED) {
         const int32_t length = i32(head + 2), each = i32(head + 10);
         out->length = length > 0 ? (size_t)length : 0;
         out->each = each > 0 && each < MOST_GROUP / 2 - 1 ? (unsigned)each : 0;
@@ -201,13 +203,15 @@ static bool read_stream(File *f, const Stream *s, uint8_t *out)
 static void unpack(const Stream *s, const uint8_t *packed, SdmUnpackedBand *out)
 {
     struct libdeflate_decompressor *const d = libdeflate_alloc_decompressor();
-    if (!d || libdeflate_zlib_decompress(d, packed, s->length, out->sample, s->samples, NULL) != LIBDEFLATE_SUCCESS)
+    if (!d ||
+        libdeflate_zlib_decompress(d, packed, s->length, out->sample, s->samples, NULL) != LIBDEFLATE_SUCCESS)
         sdm_free(&out->sample);
     libdeflate_free_decompressor(d);
     out->bytes = out->sample ? s->samples : 0;
 }
 
-SdmStatus sdm_hdf4_unpack(SdmContext *ctx, const char *path, const char *const swath[2], SdmUnpackedBand out[2])
+SdmStatus sdm_hdf4_unpack(SdmContext *ctx, const char *path, const char *const swath[2],
+                          SdmUnpackedBand out[2])
 {
     SdmStatus st = SDM_OK;
     File *f = NULL;

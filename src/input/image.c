@@ -93,7 +93,8 @@ static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH
         return SDM_OK;
     TRY(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
     if (!read_band(band, at, mask))
-        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y, at.h));
+        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y,
+                        at.h));
     for (size_t i = 0; i < n; ++i)
         valid[i] &= mask[i] != 0.0f && !isnan(mask[i]);
 done:
@@ -124,8 +125,8 @@ done:
     return st;
 }
 
-/* The nearest integer, ties to even: beyond 2^23 floats are integers, and the lowest bits are those of the number.
- * Unlike lrintf() this takes no call, so that loops become vectors. */
+/* The nearest integer, ties to even: beyond 2^23 floats are integers, and the lowest bits are those of the
+ * number.  Unlike lrintf() this takes no call, so that loops become vectors. */
 static inline int16_t quantise(float q)
 {
     static const float far = 12582912.0f; /* 1.5 x 2^23 */
@@ -138,8 +139,8 @@ static inline int16_t quantise(float q)
 }
 
 /* A row of an ASTER band that lies in memory, no mask: the fast way. */
-SDM_VECTOR_LOOPS static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w, int16_t *out,
-                         uint8_t *saturated)
+SDM_VECTOR_LOOPS static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w,
+                                          int16_t *out, uint8_t *saturated)
 {
     const float *const gain = im->gain + x0, *const bias = im->bias + x0;
     for (int64_t c = 0; c < w; ++c)
@@ -148,8 +149,8 @@ SDM_VECTOR_LOOPS static void row_of_bytes(const SdmImage *im, const uint8_t *in,
         saturated[c] = in[c] == UINT8_MAX;
 }
 
-SDM_VECTOR_LOOPS static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid, int64_t x0, int64_t w,
-                          int16_t *out, uint8_t *saturated)
+SDM_VECTOR_LOOPS static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid,
+                                           int64_t x0, int64_t w, int16_t *out, uint8_t *saturated)
 {
     const float scale = (float)im->scale, offset = (float)im->offset;
     for (int64_t c = 0; c < w; ++c) {

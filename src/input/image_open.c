@@ -182,10 +182,11 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     } else {
         TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
         if (read_bytes(im) != CE_None)
-            return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
-                            "again",
-                            im->name, sdm_gdal_reason());
+            return sdm_fail(
+                ctx, SDM_ERR_INPUT,
+                "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
+                "again",
+                im->name, sdm_gdal_reason());
     }
     GDALClose(im->dataset);
     im->dataset = NULL;

@@ -17,10 +17,11 @@ typedef struct Samples {
     float min, max; /* of every usable pixel read, not of the samples alone */
 } Samples;
 
-/* ---- which pixels: by their position alone, so that the same pixels give the same, however the file stores them ---- */
+/* ---- which pixels: by their position alone, so that the same pixels give the same, however the file stores
+ * them ---- */
 
-/* Bands of `rows` rows from the top; every `every`-th of them is read, and the last, where a file that was cut short
- * ends.  The pixels of a band, counted row by row, give a sample every `step`. */
+/* Bands of `rows` rows from the top; every `every`-th of them is read, and the last, where a file that was
+ * cut short ends.  The pixels of a band, counted row by row, give a sample every `step`. */
 typedef struct Sampling {
     int64_t width, rows, bands, every, step;
     int64_t most; /* samples at most */
@@ -44,7 +45,8 @@ static Sampling choose_sampling(int64_t width, int64_t height)
     p.bands = (height + p.rows - 1) / p.rows;
     while (p.bands / p.every * p.rows * width > READ_PX_MAX)
         ++p.every;
-    const int64_t read = (p.bands + p.every - 2) / p.every + 1, px = (p.every > 1 ? read * p.rows : height) * width;
+    const int64_t read = (p.bands + p.every - 2) / p.every + 1,
+                  px = (p.every > 1 ? read * p.rows : height) * width;
     p.step = px / SAMPLES_MAX + 1;
     while (common_divisor(p.step, width) > 1)
         ++p.step; /* not the same columns in every row */
@@ -140,7 +142,8 @@ done:
     return st;
 }
 
-/* Whole blocks of the file, as many as fit WINDOW_PX: first across, then down.  One that is larger is read by rows. */
+/* Whole blocks of the file, as many as fit WINDOW_PX: first across, then down.  One that is larger is read by
+ * rows. */
 static SdmImageWindow choose_window(const SdmImage *im)
 {
     int bw = (int)im->width, bh = 1;
@@ -268,7 +271,8 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
-    Measure m = {.im = im, .p = choose_sampling(im->width, im->height), .s = {.min = INFINITY, .max = -INFINITY}};
+    Measure m = {
+        .im = im, .p = choose_sampling(im->width, im->height), .s = {.min = INFINITY, .max = -INFINITY}};
     TRY(sdm_alloc_raw(ctx, &m.s.value, (size_t)m.p.most, sizeof *m.s.value, "image samples"));
     TRY(sdm_alloc_raw(ctx, &m.s.spare, (size_t)m.p.most, sizeof *m.s.spare, "image samples"));
     TRY(sample_image(ctx, &m, choose_window(im)));

@@ -20,7 +20,8 @@ typedef struct SdmOrbit {
 } SdmOrbit;
 
 /* row: n lattice rows, increasing; position_m: n x 3 Earth-fixed; velocity_mps: n x 3 or NULL, inertial or
- * Earth-fixed (its length distinguishes them).  name: file for messages.  SDM_ERR_INPUT when this is no such orbit. */
+ * Earth-fixed (its length distinguishes them).  name: file for messages.  SDM_ERR_INPUT when this is no such
+ * orbit. */
 SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *row, const double *position_m,
                         const double *velocity_mps, SdmOrbit *out);
 

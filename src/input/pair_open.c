@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The RPC of an image, or of its first tile, which begins where the image does: some products have it there alone.  To be
- * freed with CSLDestroy(). */
+/* The RPC of an image, or of its first tile, which begins where the image does: some products have it there
+ * alone.  To be freed with CSLDestroy(). */
 static char **find_rpc(GDALDatasetH ds)
 {
     char **domain = CSLDuplicate(GDALGetMetadata(ds, "RPC"));
@@ -83,8 +83,10 @@ static void take_time(SdmContext *ctx, const char *name, GDALDatasetH ds, char t
     const char *const text = GDALGetMetadataItem(ds, "ACQUISITIONDATETIME", "IMAGERY");
     if (!text || (strlen(text) >= 19 && sdm_time_read(text, text + 11, time_utc)))
         return;
-    sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: its metadata give %.40s as the time of acquisition, which is none; it is taken as unknown",
-            name, text);
+    sdm_log(
+        ctx, SDM_LOG_WARNING, 1,
+        "%s: its metadata give %.40s as the time of acquisition, which is not a time; it is taken as unknown",
+        name, text);
 }
 
 static SdmStatus add_files(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmScene *scene)

@@ -18,20 +18,15 @@ typedef struct Found {
     char first[PATH_BYTES], best[PATH_BYTES]; /* best: of the panchromatic image */
 } Found;
 
-static bool ends_in(const char *name, const char *end)
-{
-    const size_t n = strlen(name), k = strlen(end);
-    return n > k && EQUAL(name + n - k, end);
-}
-
 static bool is_index(const char *base)
 {
-    return (EQUALN(base, "DIM_", 4) && ends_in(base, ".xml")) || ends_in(base, ".til");
+    return (EQUALN(base, "DIM_", 4) && sdm_path_ends_in(base, ".xml")) || sdm_path_ends_in(base, ".til");
 }
 
 static bool is_panchromatic(const char *base)
 {
-    return strstr(base, "_P_") || strstr(base, "_PAN_") || strstr(base, "-P1B") || strstr(base, "-P2A") || strstr(base, "-P3D");
+    return strstr(base, "_P_") || strstr(base, "_PAN_") || strstr(base, "-P1B") || strstr(base, "-P2A") ||
+           strstr(base, "-P3D");
 }
 
 static void search(const char *folder, int depth, Found *found)
@@ -66,8 +61,8 @@ static SdmStatus read_text(SdmContext *ctx, const char *path, char **out)
     const size_t n = (size_t)VSIFTellL(f);
     VSIFSeekL(f, 0, SEEK_SET);
     if (n > INDEX_BYTES)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %zu bytes, expected the description of a product of at most %d", path, n,
-                     (int)INDEX_BYTES));
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %zu bytes, expected the description of a product of at most %d",
+                     path, n, (int)INDEX_BYTES));
     TRY(sdm_alloc(ctx, out, n + 1, 1, "description of a product"));
     if (VSIFReadL(*out, 1, n, f) != n)
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read to its end; fetch it again", path);
@@ -76,14 +71,15 @@ done:
     return st;
 }
 
-/* Is every image that the description names there?  Names stand in quotes: <DATA_FILE_PATH href="...">, filename = "...". */
+/* Is every image that the description names there?  Names stand in quotes: <DATA_FILE_PATH href="...">,
+ * filename = "...". */
 static SdmStatus check_tiles(SdmContext *ctx, const char *index)
 {
     SdmStatus st = SDM_OK;
     char *text = NULL, folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", CPLGetPath(index));
     TRY(read_text(ctx, index, &text));
-    const char *const key = ends_in(index, ".til") ? "filename" : "DATA_FILE_PATH";
+    const char *const key = sdm_path_ends_in(index, ".til") ? "filename" : "DATA_FILE_PATH";
     for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
         const char *const open = at + strcspn(at, "\"'\n>");
         if (*open != '"' && *open != '\'')
@@ -93,8 +89,8 @@ static SdmStatus check_tiles(SdmContext *ctx, const char *index)
             continue;
         snprintf(path, sizeof path, "%s/%s", *folder ? folder : ".", name);
         if (!sdm_path_exists(path))
-            TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product", index, name,
-                         *folder ? folder : "."));
+            TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product",
+                         index, name, *folder ? folder : "."));
     }
 done:
     sdm_free(&text);
@@ -148,13 +144,15 @@ static SdmStatus find_in_folder(SdmContext *ctx, const char *folder, char *out, 
         return st;
     search(trimmed, DEPTH, &found);
     if (found.count == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s: a folder without DIM_*.XML (Pleiades, SPOT) and without .TIL (WorldView), expected a product "
-                        "or an image; give the product's folder as it was delivered, or the image file itself (an ASTER "
-                        "scene holds both views, give it alone)",
-                        folder);
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "%s: a folder without DIM_*.XML (Pleiades, SPOT) and without .TIL (WorldView), expected a "
+            "product or an image; give the product's folder as it was delivered, or the image file itself "
+            "(an ASTER scene holds both views, give it alone)",
+            folder);
     if (found.count > 1 && found.panchromatic != 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: holds %d products, such as %s; give one of these files itself", folder,
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: holds %d products, such as %s; give one of these files itself", folder,
                         found.count, found.first);
     return sdm_format(ctx, out, size, "%s", found.count > 1 ? found.best : found.first);
 }
@@ -173,8 +171,9 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
         TRY(find_beside(ctx, name, out, size));
         if (!*out && EQUALN(base, "IMG_", 4))
             return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; give the product's "
-                            "folder as it was delivered, or rename the file where it is the whole image",
+                            "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; "
+                            "give the product's folder as it was delivered, or rename the file where it is "
+                            "the whole image",
                             name);
         if (*out)
             sdm_log(ctx, SDM_LOG_INFO, 1, "%s is one tile; the whole product is used: %s", name, out);

@@ -5,10 +5,11 @@
 
 #include "core/core.h"
 
-/* name: a folder with a DIM_*.XML (Pleiades, Pleiades Neo, SPOT) or a .TIL (WorldView, GeoEye), at most three levels down; a
- * tile that one of these beside it lists (..._R1C1.TIF); or any other name, which is copied.  out: size bytes, that
- * file's name.  Every tile that it lists is there.  SDM_ERR_INPUT: several such files in the folder, a missing
- * tile, a tile without it; SDM_ERR_USAGE: no such file in the folder, or a name that is too long. */
+/* name: a folder with a DIM_*.XML (Pleiades, Pleiades Neo, SPOT) or a .TIL (WorldView, GeoEye), at most three
+ * levels down; a tile that one of these beside it lists (..._R1C1.TIF); or any other name, which is copied.
+ * out: size bytes, that file's name.  Every tile that it lists is there.  SDM_ERR_INPUT: several such files
+ * in the folder, a missing tile, a tile without it; SDM_ERR_USAGE: no such file in the folder, or a name that
+ * is too long. */
 SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t size);
 
 #endif

@@ -22,11 +22,13 @@ static SdmStatus refuse_address(SdmContext *ctx, const char *path)
         known = known || strncmp(path, prefixes[i], strlen(prefixes[i])) == 0;
     CSLDestroy(prefixes);
     return known ? sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: nothing can be read there (%.300s); check the address, and that it can be reached from here", path,
-                            sdm_gdal_reason())
-                 : sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                            "%s: this GDAL (%s) was built without that virtual file system; fetch the file first", path,
-                            GDALVersionInfo("RELEASE_NAME"));
+                            "%s: nothing can be read there (%.300s); check the address, and that it can be "
+                            "reached from here",
+                            path, sdm_gdal_reason())
+                 : sdm_fail(
+                       ctx, SDM_ERR_UNSUPPORTED,
+                       "%s: this GDAL (%s) was built without that virtual file system; fetch the file first",
+                       path, GDALVersionInfo("RELEASE_NAME"));
 }
 
 /* The kind of a file by its first bytes; fails where it is missing or empty. */
@@ -66,8 +68,7 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
  * ".zip". */
 static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, size_t size)
 {
-    const size_t n = strlen(path);
-    if (n > 4 && EQUAL(path + n - 4, ".zip"))
+    if (sdm_path_ends_in(path, ".zip"))
         return sdm_format(ctx, out, size, "/vsizip/%s", path);
     if (strpbrk(path, "{}"))
         return sdm_fail(
@@ -89,7 +90,7 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
                         path);
     if (scene->options->band)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--band: is for plain images, but %s is an ASTER scene, which has 3N and 3B alone; "
+                        "--band: is for plain images, but %s is an ASTER scene, which has only 3N and 3B; "
                         "leave the option out",
                         path);
     if (content == CONTENT_HDF4)
@@ -122,7 +123,8 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                     path);
 }
 
-static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right, SdmScene *scene)
+static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
+                                 SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
     Content content[2];

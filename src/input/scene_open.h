@@ -17,8 +17,8 @@ int64_t sdm_image_height(const SdmImage *im);
  */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
-/* How samples become q, and which of them are saturated or fill: from statistics of the whole image, of pixels chosen
- * by their position, so that it does not matter how a file stores them. */
+/* How samples become q, and which of them are saturated or fill: from statistics of the whole image, of
+ * pixels chosen by their position, so that it does not matter how a file stores them. */
 typedef struct SdmRadiometry {
     double scale, offset; /* see sdm_image_stretch() */
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
@@ -43,7 +43,8 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and
- * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera_kinds.h), and an enumerator here. */
+ * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera_kinds.h), and an enumerator
+ * here. */
 typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL } SdmSensor;
 
 typedef struct SdmView {

@@ -68,12 +68,6 @@ bool sdm_path_exists(const char *path)
     return VSIStatExL(path, &at, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
-const char *sdm_path_base(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which editors put before a text */
 
 /* Numbers of one line into row; the count, or -1 where *bad points at what is no number. */
@@ -138,7 +132,7 @@ static SdmStatus parse_table(SdmContext *ctx, const char *path, char *text, int 
 static SdmStatus fail_packed(SdmContext *ctx, const char *path)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: what is unpacked is not what the archive's checksum says; the archive is damaged, "
+                    "%s: the unpacked data do not match the archive's checksum; the archive is damaged, "
                     "fetch it again",
                     path);
 }
@@ -258,8 +252,10 @@ bool sdm_time_read(const char *date, const char *time, char time_utc[32])
         return false;
     const int year = number_of(d, 4), month = number_of(d + 4, 2), day = number_of(d + 6, 2);
     const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    if (year < 1957 || year > 2200 || month < 1 || month > 12 || day < 1 || day > days[month - 1] + (month == 2 && leap) ||
-        number_of(d + 8, 2) > 23 || number_of(d + 10, 2) > 59 || number_of(d + 12, 2) > 60) /* 60: a leap second */
+    if (year < 1957 || year > 2200 || month < 1 || month > 12 || day < 1 ||
+        day > days[month - 1] + (month == 2 && leap) ||
+        /* 60: a leap second */
+        number_of(d + 8, 2) > 23 || number_of(d + 10, 2) > 59 || number_of(d + 12, 2) > 60)
         return false;
     snprintf(time_utc, 32, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", d, d + 4, d + 6, d + 8, d + 10, d + 12);
     return true;

@@ -3,6 +3,7 @@
 #ifndef SDM_SOURCE_H
 #define SDM_SOURCE_H
 
+#include "core/path.h"
 #include "input/scene_open.h"
 
 #include <gdal.h>
@@ -25,8 +26,8 @@ void sdm_gdal_config_end(SdmGdalConfig *scope);
 /* Open for reading; NULL without a message of ours. */
 GDALDatasetH sdm_gdal_open(const char *name);
 
-/* An array in memory as a data set of one band, without its mask; the caller closes it.  name: for the sentence.
- * SDM_ERR_USAGE, SDM_ERR_MEMORY. */
+/* An array in memory as a data set of one band, without its mask; the caller closes it.  name: for the
+ * sentence.  SDM_ERR_USAGE, SDM_ERR_MEMORY. */
 SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray *array, GDALDatasetH *out);
 
 /* Whole text file as numbers, `columns` on every line that is not blank.
@@ -39,15 +40,14 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
 SdmStatus sdm_check_packed(SdmContext *ctx, const char *path);
 
 bool sdm_path_exists(const char *path);
-const char *sdm_path_base(const char *path); /* behind the last slash */
 
 /* Append a file to the scene's list, once. */
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path);
 
 /* "AST_L1A_003MMDDYYYYhhmmss..." -> ISO 8601; "" when the name says nothing. */
 void sdm_granule_time(const char *granule, char time_utc[32]);
-/* A date (2017-07-31 or 20170731) and a time of day (19:07:28... or 190728...) -> ISO 8601, to the second; false, and "",
- * where they are no moment of the calendar. */
+/* A date (2017-07-31 or 20170731) and a time of day (19:07:28... or 190728...) -> ISO 8601, to the second;
+ * false, and "", where they are no moment of the calendar. */
 bool sdm_time_read(const char *date, const char *time, char time_utc[32]);
 
 /* An address (https://..., s3://...) as GDAL's virtual file systems name it, any other name as it is. */

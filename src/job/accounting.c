@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 /* ---- sums ---- */
@@ -323,8 +322,7 @@ static void put_unit(SdmText *t, const SdmUnitAccount *u)
 static void print_csv(const SdmAccounting *a, SdmText *t)
 {
     sdm_text_add(t, "name,scene,unit,kind,state,tries,failed,killed,wall_s,user_s,system_s,cpu_s,waited_s,"
-                    "peak_bytes,host,"
-                    "started_utc,ended_utc");
+                    "peak_bytes,host,started_utc,ended_utc");
     for (int i = 1; i < SDM_USAGE_STAGES; i++)
         sdm_text_add(t, ",%s_s", sdm_stage_names[i]);
     sdm_text_add(t, ",other_s,slow,hungry\n");
@@ -441,30 +439,25 @@ static void print_json(const SdmAccounting *a, SdmText *t)
 
 /* ---- the file ---- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n > m && strcasecmp(path + n - m, end) == 0;
-}
-
 /* Does the file lie in the folder? */
 static bool is_inside(const char *folder, const char *path)
 {
     char rel[SDM_PATH_SIZE], absolute[SDM_PATH_SIZE];
-    return sdm_path_split(NULL, folder, path, rel, absolute) == SDM_OK && *absolute && strncmp(rel, "../", 3) != 0;
+    return sdm_path_split(NULL, folder, path, rel, absolute) == SDM_OK && *absolute &&
+           strncmp(rel, "../", 3) != 0;
 }
 
 SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_file_check_output(ctx, "--accounting", path));
-    if (!ends_in(path, ".csv") && !ends_in(path, ".json"))
+    if (!sdm_path_ends_in(path, ".csv") && !sdm_path_ends_in(path, ".json"))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
-    if (ends_in(path, ".json") && is_inside(job, path))
+    if (sdm_path_ends_in(path, ".json") && is_inside(job, path))
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--accounting: %.300s lies in the job's folder, whose .json files are the job's own; give another "
-                        "folder, or a name that ends in .csv",
+                        "--accounting: %.300s lies in the job's folder, whose .json files are the job's own; "
+                        "give another folder, or a name that ends in .csv",
                         path);
     if (!overwrite && access(path, F_OK) == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -476,7 +469,7 @@ done:
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *a, const char *path)
 {
     SdmText t = {.ctx = ctx};
-    if (ends_in(path, ".csv"))
+    if (sdm_path_ends_in(path, ".csv"))
         print_csv(a, &t);
     else
         print_json(a, &t);

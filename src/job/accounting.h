@@ -41,8 +41,8 @@ typedef struct SdmAccounting {
 SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out);
 void sdm_accounting_close(SdmAccounting **accounting);
 
-/* May the file be written: .csv or .json, not there unless overwrite, no .json in the folder of the job?  SDM_ERR_USAGE,
- * SDM_ERR_IO with a sentence. */
+/* May the file be written: .csv or .json, not there unless overwrite, no .json in the folder of the job?
+ * SDM_ERR_USAGE, SDM_ERR_IO with a sentence. */
 SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite);
 /* Write it, a row a unit: CSV, or by its ending JSON, with sums and single tries. */
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *accounting, const char *path);

@@ -3,7 +3,6 @@
 #include "job/build_products.h"
 #include "input/source.h"
 #include "product/scene_report.h"
-#include "scene/scene.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +12,6 @@ typedef struct Build {
     const SdmBuildInput *in;
     SdmSceneReport report;
     SdmInputFile *files;
-    int64_t cells, valid; /* of the DEM; those with a height that was matched */
     SdmQualitySums sums;
     SdmQuality quality;
 } Build;
@@ -96,22 +94,9 @@ done:
 
 /* ---- is it a DEM? ---- */
 
-static void count_cells(const SdmContext *ctx, Build *m, const SdmBlock *b)
-{
-    const SdmPrepared *const p = m->in->prepared;
-    const int64_t n = b->w * b->h;
-    m->cells += n;
-    for (int64_t i = 0; i < n; i++)
-        m->valid += (b->mask[i] & SDM_QA_VALID) != 0;
-    sdm_quality_add(&m->sums, b, 1.0 / p->frame.gsd_m, (double)p->settings.ray_error_limit_px,
-                    sdm_threads(ctx));
-}
-
 static SdmStatus assess(SdmContext *ctx, Build *m)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_quality_check_count(ctx, &m->in->job->options, m->in->prepared, m->cells, m->valid, m->report.left,
-                                m->report.right));
     TRY(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
                            m->report.right, &m->quality));
     m->report.quality = &m->quality;
@@ -159,7 +144,7 @@ done:
 
 static SdmStatus write_block(SdmContext *ctx, Build *m, SdmProduct *product, const SdmBlock *b)
 {
-    count_cells(ctx, m, b);
+    sdm_quality_add(&m->sums, b, m->in->prepared, sdm_threads(ctx));
     return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
 }
 

@@ -15,7 +15,8 @@ typedef struct SdmBuildInput {
     const uint8_t
         *made; /* of each unit of the job: 1 = this process made it and counted its time; NULL: none */
     const SdmBlock *last; /* the block of the scene's last unit; NULL: it is in its file, as the others */
-    const char *device, *device_why; /* which back end matched, and what auto has left: "cuda:0"; NULL: not known */
+    const char *device, *device_why; /* which back end matched, and what auto has left: "cuda:0"; NULL: not
+                                      * known */
     double started_s;         /* when the work began, see sdm_now_s() */
     SdmLease *lease;          /* of the output */
 } SdmBuildInput;

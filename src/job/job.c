@@ -1,7 +1,6 @@
 /* Open a job folder; its files: names, marks, removal. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
-#include "scene/scene.h"
 
 #include <dirent.h>
 #include <gdal.h>
@@ -116,11 +115,13 @@ static bool is_final_status(SdmStatus st)
 void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st)
 {
     char text[2048];
-    const int n = snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx), is_final_status(st) ? FINAL : "\n");
+    const int n =
+        snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx), is_final_status(st) ? FINAL : "\n");
     (void)sdm_file_write(NULL, path, text, (size_t)n);
 }
 
-bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size, bool *is_final)
+bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size,
+                          bool *is_final)
 {
     char path[SDM_PATH_SIZE], text[2048];
     *out = '\0';
@@ -294,12 +295,6 @@ static bool read_name(const char *name, TaskFile *out)
     return false;
 }
 
-static int compare_scenes(const void *a, const void *b)
-{
-    const SdmPlanScene *const *const s = a, *const *const t = b;
-    return strcmp((*s)->key, (*t)->key);
-}
-
 SdmStatus sdm_job_keys_open(SdmContext *ctx, const SdmPlan *plan, SdmJobKeys *out)
 {
     SdmStatus st = SDM_OK;
@@ -307,7 +302,7 @@ SdmStatus sdm_job_keys_open(SdmContext *ctx, const SdmPlan *plan, SdmJobKeys *ou
     TRY(sdm_alloc(ctx, &out->scene, (size_t)plan->count, sizeof *out->scene, "keys of scenes"));
     for (int i = 0; i < plan->count; i++)
         out->scene[i] = &plan->scene[i];
-    qsort(out->scene, (size_t)plan->count, sizeof *out->scene, compare_scenes);
+    qsort(out->scene, (size_t)plan->count, sizeof *out->scene, sdm_plan_compare_keys);
 done:
     return st;
 }
@@ -323,11 +318,12 @@ static const SdmPlanScene *find_key(const SdmJobKeys *keys, const char *key)
     const SdmPlanScene *const at = &wanted;
     memcpy(wanted.key, key, sizeof wanted.key);
     const SdmPlanScene *const *const found =
-        bsearch(&at, keys->scene, (size_t)keys->count, sizeof *keys->scene, compare_scenes);
+        bsearch(&at, keys->scene, (size_t)keys->count, sizeof *keys->scene, sdm_plan_compare_keys);
     return found ? *found : NULL;
 }
 
-const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit, const char **end)
+const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit,
+                                      const char **end)
 {
     TaskFile file;
     *end = read_stem(name, &file);

@@ -6,8 +6,9 @@
 #include "job/plan.h"
 #include "job/unit_file.h"
 
-/* Files of the folder, named by the key of the scene, and units by their number in the scene, so that another plan of the
- * same scenes finds them.  Each is written under a temporary name and renamed; two tasks at the same one do no harm. */
+/* Files of the folder, named by the key of the scene, and units by their number in the scene, so that another
+ * plan of the same scenes finds them.  Each is written under a temporary name and renamed; two tasks at the
+ * same one do no harm. */
 typedef enum SdmJobFile {
     SDM_JOB_PREPARED, /* scene_KEY.sdm: prepared scene */
     SDM_JOB_MERGED,   /* scene_KEY.merged: its products were built; holds the fingerprint of what they are
@@ -47,15 +48,16 @@ SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *p
  * and build; else SDM_ERR_INPUT.  Freed with sdm_prepared_free(). */
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                 SdmPrepared *out, double stage_s[SDM_UNIT_STAGES]);
-/* Keep why a unit or a merge failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether another try would end so, too;
- * and read it: false, and "", where nothing is kept. */
+/* Keep why a unit or a merge failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether another try
+ * would end so, too; and read it: false, and "", where nothing is kept. */
 void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st);
-bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size, bool *is_final);
+bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size,
+                          bool *is_final);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 /* dem: the DEM that was written, by which it is known again. */
 SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *dem);
-/* Is the file, which is there, another one than the DEM that the scene was merged to, or a copy of that?  By size and time, then by its
- * content; false where an older mark does not tell. */
+/* Is the file, which is there, another one than the DEM that the scene was merged to, or a copy of that?  By
+ * size and time, then by its content; false where an older mark does not tell. */
 bool sdm_job_is_other_dem(const SdmJob *job, const SdmPlanScene *scene, const char *path);
 
 /* Numbers as "3,7-9"; cut with "..." when they do not fit. */
@@ -69,17 +71,18 @@ typedef struct SdmJobKeys {
 } SdmJobKeys;
 SdmStatus sdm_job_keys_open(SdmContext *ctx, const SdmPlan *plan, SdmJobKeys *out);
 void sdm_job_keys_close(SdmJobKeys *keys);
-/* The scene that a file of the folder belongs to, by its name; NULL: none of these.  *unit: of the plan, -1 for a file of
- * the scene.  *end: ".sdm". */
-const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit, const char **end);
+/* The scene that a file of the folder belongs to, by its name; NULL: none of these.  *unit: of the plan, -1
+ * for a file of the scene.  *end: ".sdm". */
+const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit,
+                                      const char **end);
 
 /* Of a file's name, "scene_KEY.END" or "unit_KEY_000000.END": the key, and ".END"; NULL: no such name. */
 const char *sdm_job_ending(const char *name, char key[17]);
 
 /* Remove the unit files of a scene. */
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene);
-/* After another plan took the place of one: remove the failures, and units that its scenes do not have.  Units that fit
- * it stay good, and what scenes left that are not in the list now. */
+/* After another plan took the place of one: remove the failures, and units that its scenes do not have.
+ * Units that fit it stay good, and what scenes left that are not in the list now. */
 SdmStatus sdm_job_renew(SdmContext *ctx, const char *folder, const SdmPlan *plan);
 /* Finished files in it: blocks, and prepared scenes. */
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared);

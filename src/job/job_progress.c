@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SEEN_FILE = 1, SEEN_RUNNING = 2, SEEN_ERROR = 4, SEEN_PREPARED = 1, SEEN_MERGED = 2, SEEN_FAILURE = 4,
        SEEN_MERGING = 8 };
@@ -116,7 +115,7 @@ static void look_at_unit(SdmJobProgress *r, const SdmPlanScene *s, int64_t unit,
     } else if (r->unit[unit] & SEEN_ERROR) {
         bool is_final;
         (void)sdm_job_read_failure(&r->job, SDM_JOB_ERROR, unit, out->error, sizeof out->error, &is_final);
-        out->is_hopeless = is_final && (out->is_hopeless || out->failed == 0);
+        out->is_permanent = is_final && (out->is_permanent || out->failed == 0);
         out->failed++;
         out->error_unit = unit;
     } else {
@@ -143,7 +142,7 @@ SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *r, int i, SdmS
     out->units = s->unit_count;
     if (s->error) {
         out->state = "not planned";
-        out->is_hopeless = true;
+        out->is_permanent = true;
         snprintf(out->error, sizeof out->error, "%s", s->error);
         return SDM_OK;
     }
@@ -155,10 +154,11 @@ SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *r, int i, SdmS
     for (int64_t unit = s->first_unit; unit < s->first_unit + s->unit_count; unit++)
         look_at_unit(r, s, unit, out);
     if (r->scene[i] & SEEN_FAILURE && out->error_unit < 0)
-        (void)sdm_job_read_failure(&r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error, &out->is_hopeless);
+        (void)sdm_job_read_failure(&r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error,
+                                   &out->is_permanent);
     const bool unprepared = s->tiled && !(r->scene[i] & SEEN_PREPARED) && out->failed &&
                             is_final_failure(r, s->first_unit);
-    out->is_hopeless = (out->is_hopeless && !out->running && !out->missing) || unprepared;
+    out->is_permanent = (out->is_permanent && !out->running && !out->missing) || unprepared;
     const bool merging = (r->scene[i] & SEEN_MERGING) && is_live(r, SDM_JOB_MERGING, i);
     out->state = merging && out->done      ? "merging"
                  : out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")

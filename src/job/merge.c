@@ -3,9 +3,9 @@
 #include "core/lease.h"
 #include "job/build_products.h"
 #include "job/tries.h"
+#include "product/output_files.h"
 
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,13 +58,15 @@ done:
     return st;
 }
 
-/* Did every unit that is missing fail so that another try would, too, or the preparation?  Then the sentence of the first. */
-static bool is_hopeless(const SceneMerge *m, char *why, size_t size)
+/* Did every unit that is missing fail so that another try would, too, or the preparation?  Then the sentence
+ * of the first. */
+static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
 {
     bool all = m->count > 0, is_final;
     char other[16];
     for (int64_t i = 0; i < m->count && all; i++) {
-        (void)sdm_job_read_failure(m->job, SDM_JOB_ERROR, m->missing[i], i ? other : why, i ? sizeof other : size, &is_final);
+        (void)sdm_job_read_failure(m->job, SDM_JOB_ERROR, m->missing[i], i ? other : why,
+                                   i ? sizeof other : size, &is_final);
         if (is_final && m->scene->tiled && m->missing[i] == m->scene->first_unit)
             return true;
         all = is_final;
@@ -87,7 +89,7 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
     }
     for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
         TRY(find_missing_unit(ctx, m, unit));
-    if (is_hopeless(m, why, sizeof why)) {
+    if (is_permanent_failure(m, why, sizeof why)) {
         m->count = 0; /* none that could be computed */
         TRY(sdm_fail(ctx, SDM_ERR_DATA, "%s: %s", s->name, why));
     }
@@ -104,8 +106,8 @@ static void end_try(SdmContext *ctx, SceneMerge *m, SdmStatus st)
     sdm_try_end(ctx, m->job, &m->attempt, st);
 }
 
-/* The products are there: mark that, gather what all tries used, and remove what the products were made from.  The
- * try ends here, so that its record is gathered, too. */
+/* The products are there: mark that, gather what all tries used, and remove what the products were made from.
+ * The try ends here, so that its record is gathered, too. */
 static SdmStatus leave(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
@@ -154,10 +156,11 @@ static SdmStatus take_file(SdmContext *ctx, SceneMerge *m)
 {
     m->already = !m->is_elsewhere || !sdm_job_is_other_dem(m->job, m->scene, m->options.output);
     if (!m->already)
-        return sdm_fail(ctx, SDM_ERR_IO,
-                        "%s was merged before, but %s is not the DEM that was written then; move it away, or merge "
-                        "with --overwrite to make the DEM again in its place",
-                        m->scene->name, m->options.output);
+        return sdm_fail(
+            ctx, SDM_ERR_IO,
+            "%s was merged before, but %s is not the DEM that was written then; move it away, or merge "
+            "with --overwrite to make the DEM again in its place",
+            m->scene->name, m->options.output);
     if (!m->is_elsewhere && sdm_job_is_other_dem(m->job, m->scene, m->options.output))
         sdm_log(ctx, SDM_LOG_WARNING, 9, "%s was changed since it was merged; it is left as it is",
                 m->options.output);
@@ -177,7 +180,8 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
     if (st == SDM_OK || st == SDM_ERR_STOPPED)
         return st;
     if (!there && m->again && sdm_job_file(NULL, m->job, SDM_JOB_MERGED, m->scene->number, path) == SDM_OK) {
-        (void)sdm_file_write(NULL, path, "0\n", 2); /* tile computes its units again; what lies there is still the scene's own */
+        (void)sdm_file_write(NULL, path, "0\n", 2); /* tile computes its units again; what lies there is still
+                                                     * the scene's own */
         return st;
     }
     m->count = 0;
@@ -201,7 +205,8 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
     if (sdm_lease_check(NULL, m->turn) != SDM_OK)
-        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->turn); /* the reason for whatever failed */
+        /* the reason for whatever failed */
+        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->turn);
     if (sdm_job_file(NULL, m->job, SDM_JOB_FAILURE, m->scene->number, path) != SDM_OK)
         return st;
     if (st == SDM_OK)
@@ -277,7 +282,8 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
         return SDM_OK;
     }
     m->out->failed += one->count == 0;
-    m->out->hopeless += one->count == 0 && (st == SDM_ERR_INPUT || st == SDM_ERR_DATA || st == SDM_ERR_UNSUPPORTED);
+    m->out->permanent +=
+        one->count == 0 && (st == SDM_ERR_INPUT || st == SDM_ERR_DATA || st == SDM_ERR_UNSUPPORTED);
     m->out->incomplete += one->count > 0;
     sdm_log(ctx, SDM_LOG_WARNING, 9, "%s", sdm_error(ctx));
     if (one->count == 0 && !m->first[0])
@@ -367,13 +373,9 @@ done:
 /* Does the output name a DEM? */
 static bool is_dem_name(const char *output)
 {
-    static const char *const end[] = {".tif", ".tiff", ".gtiff"};
     struct stat s;
-    const size_t n = output ? strlen(output) : 0;
-    bool found = false;
-    for (int i = 0; i < 3; i++)
-        found = found || (n > strlen(end[i]) && strcasecmp(output + n - strlen(end[i]), end[i]) == 0);
-    return found && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
+    return output && sdm_output_stem(output) < strlen(output) &&
+           (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
 }
 
 /* The folder of the products.  *made: it was not there. */
@@ -410,8 +412,9 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     m.is_file = is_dem_name(q->folder);
     if (m.is_file && out->scenes > 1) {
         st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, or a folder", q->folder,
-                      q->job, count);
+                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
+                      "or a folder",
+                      q->folder, q->job, count);
         goto done;
     }
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));

@@ -184,12 +184,13 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
         const SdmPlanFile *const f = &s->file[i];
         const char *const slash = f->at.path ? strrchr(f->at.path, '/') : NULL;
         snprintf(text, sizeof text, "%" PRId64 " %" PRId64, f->size_bytes, f->mtime_us);
-        h = sdm_hash_text(sdm_hash_text(h, slash && f->has_stamp ? slash + 1 : f->at.path), f->has_stamp ? text : "");
+        h = sdm_hash_text(sdm_hash_text(h, slash && f->has_stamp ? slash + 1 : f->at.path),
+                          f->has_stamp ? text : "");
     }
     return h;
 }
 
-static int compare_keys(const void *a, const void *b)
+int sdm_plan_compare_keys(const void *a, const void *b)
 {
     const SdmPlanScene *const *const s = a, *const *const t = b;
     return strcmp((*s)->key, (*t)->key);
@@ -199,7 +200,7 @@ static int compare_keys(const void *a, const void *b)
 static int compare_copies(const void *a, const void *b)
 {
     const SdmPlanScene *const *const s = a, *const *const t = b;
-    const int order = compare_keys(a, b);
+    const int order = sdm_plan_compare_keys(a, b);
     return order ? order : (*s)->number - (*t)->number;
 }
 
@@ -232,7 +233,8 @@ SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan)
     for (int n = 0; n < plan->count; n++) {
         SdmPlanScene *const s = &plan->scene[n];
         const uint64_t h = hash_files(sdm_hash_text(1, s->right.path ? "pair" : "scene"), s);
-        const uint64_t unplanned = sdm_hash_text(sdm_hash_text(2, s->left.path ? s->left.path : ""), s->right.path ? s->right.path : "");
+        const uint64_t unplanned = sdm_hash_text(sdm_hash_text(2, s->left.path ? s->left.path : ""),
+                                                 s->right.path ? s->right.path : "");
         snprintf(s->key, sizeof s->key, "%016" PRIx64, s->error ? unplanned : h);
         s->fingerprint = hash_options(h, &plan->options, SDM_CHANGES_BLOCKS);
         s->product_fingerprint = hash_options(s->fingerprint, &plan->options, SDM_CHANGES_PRODUCTS);
@@ -548,11 +550,11 @@ static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *pla
     TRY(sdm_alloc(ctx, &sorted, (size_t)former->count, sizeof *sorted, "names of scenes"));
     for (int n = 0; n < former->count; n++)
         sorted[n] = &former->scene[n];
-    qsort(sorted, (size_t)former->count, sizeof *sorted, compare_keys);
+    qsort(sorted, (size_t)former->count, sizeof *sorted, sdm_plan_compare_keys);
     for (int n = 0; n < plan->count; n++) {
         const SdmPlanScene *const wanted = &plan->scene[n];
         const SdmPlanScene *const *const found =
-            bsearch(&wanted, sorted, (size_t)former->count, sizeof *sorted, compare_keys);
+            bsearch(&wanted, sorted, (size_t)former->count, sizeof *sorted, sdm_plan_compare_keys);
         if (found && take(names, (*found)->name))
             TRY(sdm_plan_keep(ctx, plan, (*found)->name, &plan->scene[n].name));
     }

@@ -76,8 +76,8 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
 SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out);
 
 /* Plan the scenes: open each as far as its cameras, read no pixel.  A scene that cannot be opened, or does
- * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists.  former: its
- * scenes keep their names; NULL: none. */
+ * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists.
+ * former: its scenes keep their names; NULL: none. */
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
                         const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
@@ -114,6 +114,8 @@ SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out);
 SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out);
 /* Once scenes, options and inputs are filled: keys, fingerprints and ends of tiles. */
 SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan);
+/* Order of two SdmPlanScene * by their keys, for qsort() and bsearch(). */
+int sdm_plan_compare_keys(const void *a, const void *b);
 /* ISO 8601, to the second, or to the microsecond where it has one. */
 void sdm_plan_print_time(int64_t us, char out[40]);
 

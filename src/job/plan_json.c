@@ -291,7 +291,8 @@ static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
 {
     SdmStatus st = SDM_OK;
     cJSON *item, *const scenes = cJSON_GetObjectItemCaseSensitive(root, "scenes");
-    const char *const version = sdm_json_text(root, "version"), *const program = sdm_json_text(root, "program");
+    const char *const version = sdm_json_text(root, "version"), *const program =
+                                                                    sdm_json_text(root, "program");
     if (!version || !program || strcmp(program, "stereodem") != 0)
         return damaged(m, "it is not what stereodem plan writes");
     if (strcmp(version, SDM_VERSION) != 0 || sdm_json_whole(root, "format", 1e6) != FORMAT)

@@ -19,8 +19,8 @@ typedef struct Run {
 /* Share of the run's time when the products are left to be written. */
 #define UNITS_DONE 0.87
 
-/* Share of the run's time when unit i is done, of a scene in tiles; before: when it begins.  The first unit is the
- * preparation; then the cells of each tile are known, of which those at the rim may have none. */
+/* Share of the run's time when unit i is done, of a scene in tiles; before: when it begins.  The first unit
+ * is the preparation; then the cells of each tile are known, of which those at the rim may have none. */
 static double share_done(const Run *r, int64_t i, double before)
 {
     const SdmPlanScene *const s = &r->job.plan->scene[0];
@@ -146,7 +146,8 @@ static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
 static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 {
     int64_t blocks = 0, prepared = 0;
-    if (sdm_lease_check(NULL, r->lease) != SDM_OK) /* the reason for whatever failed; the folder is another run's */
+    if (sdm_lease_check(NULL, r->lease) != SDM_OK) /* the reason for whatever failed; the folder is another
+                                                    * run's */
         return sdm_lease_check(ctx, r->lease);
     if (r->units && !r->no_dem)
         sdm_units_store_last(r->units);

@@ -514,7 +514,7 @@ static SdmStatus check_header(SdmContext *ctx, const char *path, Body *body, con
                         "%s was written by another build of stereodem (%016llx, this is %016llx)", path,
                         (unsigned long long)h->build, (unsigned long long)want->build);
     if (h->kind != want->kind || h->fingerprint != want->fingerprint)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is of other inputs or options", path);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s was made from other inputs or options", path);
     if (fstat(fileno(body->from), &s) != 0 || h->body_bytes > (uint64_t)s.st_size ||
         (uint64_t)s.st_size != HEADER_BYTES + SUM_BYTES + h->body_bytes + SUM_BYTES)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: its length does not fit", path);
@@ -603,7 +603,8 @@ static bool is_consistent(const SdmPrepared *p)
            p->settings.coarsest_level >= p->settings.coarse_level && p->grid.spacing > 0.0 &&
            p->pointing.terms <= (p->pointing.degree + 1) * (p->pointing.degree + 2) / 2 &&
            (p->pointing.profile_count == 0 || p->pointing.profile_step_px > 0) &&
-           (!sdm_reference_applied(&p->reference) || (p->reference.changed && p->reference.grid.spacing > 0.0));
+           (!sdm_reference_applied(&p->reference) ||
+            (p->reference.changed && p->reference.grid.spacing > 0.0));
 }
 
 SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,

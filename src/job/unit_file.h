@@ -16,8 +16,9 @@
 enum { SDM_UNIT_STAGES = 10 }; /* seconds that each stage took, see sdm_stage_time() */
 enum { SDM_UNIT_FORMAT = 4, SDM_UNIT_PIECE = 1 << 16 };
 
-/* When a written file gets its name: after it is on the disk (sync: see sdm_file_commit()), and only if the leases
- * are still held then (NULL: none), so that a process that was suspended while it wrote puts nothing in place. */
+/* When a written file gets its name: after it is on the disk (sync: see sdm_file_commit()), and only if the
+ * leases are still held then (NULL: none), so that a process that was suspended while it wrote puts nothing
+ * in place. */
 typedef struct SdmUnitCommit {
     bool sync;
     SdmLease *output, *unit;

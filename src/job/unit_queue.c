@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_queue.h"
 #include "job/tries.h"
-#include "scene/scene.h"
 
 #include <errno.h>
 #include <math.h>
@@ -207,8 +206,8 @@ done:
     return st;
 }
 
-/* Prepare the scene for that unit: from its file, from another process that is at it, or here.  own: lease of the
- * unit, or NULL. */
+/* Prepare the scene for that unit: from its file, from another process that is at it, or here.  own: lease of
+ * the unit, or NULL. */
 static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLease *own)
 {
     SdmStatus st = SDM_OK;
@@ -228,7 +227,7 @@ static SdmStatus need_prepared(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLe
         TRY(st);
         if (find_prepared(ctx, u))
             return SDM_OK;
-        sdm_log(ctx, SDM_LOG_INFO, 0, "nobody has prepared %s: done here", s->name);
+        sdm_log(ctx, SDM_LOG_INFO, 0, "no task has prepared %s: it is prepared here", s->name);
         lease = sdm_lease_announce(running);
     }
     st = prepare_now(ctx, u, unit, lease ? lease : own);
@@ -340,7 +339,8 @@ done:
 void sdm_units_store_last(SdmUnits *u)
 {
     if (u->has_last)
-        (void)store_block(NULL, u, last_unit(u->scene.plan), &u->last, u->last_s, NULL); /* or lost: no harm */
+        /* or lost: no harm */
+        (void)store_block(NULL, u, last_unit(u->scene.plan), &u->last, u->last_s, NULL);
 }
 
 /* ---- any unit ---- */
@@ -400,11 +400,13 @@ static void charge(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
     u->waited_s = 0.0;
 }
 
-/* Keep a unit's failure beside it, or remove that of the try before; not when another task has the unit by now. */
+/* Keep a unit's failure beside it, or remove that of the try before; not when another task has the unit by
+ * now. */
 static SdmStatus record(SdmContext *ctx, SdmUnits *u, UnitInWork *w, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
-    const bool held = sdm_lease_check(NULL, u->q.output) == SDM_OK && sdm_lease_check(NULL, w->lease) == SDM_OK;
+    const bool held =
+        sdm_lease_check(NULL, u->q.output) == SDM_OK && sdm_lease_check(NULL, w->lease) == SDM_OK;
     if (!w->resumed)
         charge(ctx, u, w);
     sdm_try_end(ctx, u->q.job, &w->attempt, st);

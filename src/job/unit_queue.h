@@ -11,7 +11,8 @@ typedef struct SdmUnits SdmUnits;
 
 typedef struct SdmUnitsRequest {
     const SdmJob *job;  /* borrowed */
-    SdmLease *output;   /* borrowed: of the products that the units are for; NULL: none, each unit has its own */
+    SdmLease *output;   /* borrowed: of the products that the units are for; NULL: none, each unit has its
+                         * own */
     bool is_shared;     /* other processes work on the job: wait for them, keep failures for status */
     bool keep_last;     /* the last block of a scene stays in memory, see sdm_units_result() */
     double wait_s;      /* longest wait for another process that prepares a scene */
@@ -36,8 +37,8 @@ typedef struct SdmUnitDone {
     double seconds;
 } SdmUnitDone;
 SdmStatus sdm_units_end(SdmContext *ctx, SdmUnits *units, SdmUnitDone *done);
-/* Cells of the DEM that a unit makes, for the progress; 0: it is a preparation, or its scene is not the one in work, or not prepared
- * yet. */
+/* Cells of the DEM that a unit makes, for the progress; 0: it is a preparation, or its scene is not the one
+ * in work, or not prepared yet. */
 int64_t sdm_units_cells(const SdmUnits *units, int64_t unit);
 /* After a failure, which is returned: the units in work are finished where they can be, and kept. */
 SdmStatus sdm_units_end_others(SdmContext *ctx, SdmUnits *units, SdmStatus st);

@@ -58,8 +58,8 @@ typedef struct SdmMatchOps {
     /* Heights of the window `win` of the next finer level, from those of the level before (the first time the
      * coarse surface); its left view. */
     SdmStatus (*open_level)(void *state, const SdmWindow *win);
-    /* The heights become the prior, for which the right view is warped; they are undefined until the next `match`,
-     * unless `keep`, for a match of invalid pixels alone (on the processor). */
+    /* The heights become the prior, for which the right view is warped; they are undefined until the next
+     * `match`, unless `keep`, for a match of invalid pixels alone (on the processor). */
     SdmStatus (*begin_pass)(void *state, bool keep);
     /* Match about the prior: see sdm_level_match() and, with `retry`, sdm_level_retry(). */
     SdmStatus (*match)(void *state, const SdmPass *pass, bool retry);

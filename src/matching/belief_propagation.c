@@ -7,7 +7,6 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 
 /* Messages over the borders of tiles: between columns of tiles for every row, between rows of tiles for every
  * column; those of the image's own border stay 0. */

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s)
+SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence,
+                                  SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const SdmWindow win = s->win;

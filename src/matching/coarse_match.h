@@ -9,7 +9,8 @@
 
 /* Run a coarse sequence (SDM_SEQUENCE_COARSE_FIRST, .._SECOND, .._REMATCH) on a surface whose heights are the
  * prior; on return cleaned and filled. */
-SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence, SdmSurface *s);
+SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence,
+                                  SdmSurface *s);
 
 /* Match valid pixels again with a smaller window and take heights that score no less; then the median,
  * smoothed.  Flags stay.  Reach: window / 2 + 2 range + 4. */

@@ -50,8 +50,8 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
 }
 
 /* Match about a plane through the prior, `offset_m` higher and tilted along u. */
-static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m, float tilt_m_per_px, float *plane,
-                           SdmSurface *s)
+static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m, float tilt_m_per_px,
+                           float *plane, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;

@@ -16,7 +16,8 @@ typedef struct SdmLevelTask {
     SdmWindow win;
     const SdmRowExtent *extent; /* as of a surface of the window; not with an optimizer */
     const SdmLevelImage *left_source, *right_source;
-    int v_shift;           /* the right view is sampled so many rows further down (search at the coarsest level) */
+    int v_shift;           /* the right view is sampled so many rows further down (search at the coarsest
+                            * level) */
     int16_t *left, *right; /* warped, h x w, owned */
 } SdmLevelTask;
 

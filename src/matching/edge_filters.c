@@ -20,7 +20,8 @@
 #define UNKNOWN 1e9f       /* difference to the right view where that has no value */
 #define MOST_GREY 4096.0
 enum { MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5 };
-_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <= SDM_EDGE_FILTERS_REACH,
+_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <=
+                   SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
 
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out)
@@ -53,8 +54,8 @@ typedef struct Member {
     int32_t at, rimmed;
 } Member;
 
-/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number.  seen: with a rim; 1: not
- * valid or found before. */
+/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number.  seen: with a
+ * rim; 1: not valid or found before. */
 static int find_piece(const SdmEdgeBlock *b, Member first, uint8_t *seen, Member *piece)
 {
     const Member step[4] = {{-1, -1}, {1, 1}, {-b->width, -b->width - 2}, {b->width, b->width + 2}};
@@ -104,8 +105,8 @@ done:
 
 /* ---- steps of the places lie where the views step ---- */
 
-/* Pixels of a window on one side of a step: their places, grey values, and what these differ by from the right
- * view's at their places. */
+/* Pixels of a window on one side of a step: their places, grey values, and what these differ by from the
+ * right view's at their places. */
 typedef struct Side {
     int count, known;
     float place_px;
@@ -123,7 +124,8 @@ typedef struct Steps {
     const SdmEdgeViews *views;
     const SdmEdgeBlock *b;
     uint8_t *inner;     /* 1 where a valid place is within STEP_PX of all eight neighbours' */
-    float *low, *high;  /* the lowest place of the inner pixels of (2 SIDE_HALF + 1)^2, and minus the highest */
+    float *low, *high;  /* the lowest place of the inner pixels of (2 SIDE_HALF + 1)^2, and minus the
+                         * highest */
     float *differ;      /* left minus right value at an inner pixel's place */
     float *out;         /* places */
 } Steps;
@@ -154,7 +156,8 @@ static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sig
         out[i] = inner[i] ? sign * b->place_px[i] : FAR_PX;
     for (int i = 0; i < w * h; i++)
         rows[i] = FAR_PX;
-    for (int i = SIDE_HALF; i < w * h - SIDE_HALF; i++) { /* columns at the sides take other rows' and are not used */
+    for (int i = SIDE_HALF; i < w * h - SIDE_HALF; i++) { /* columns at the sides take other rows' and are not
+                                                           * used */
         float low = out[i - SIDE_HALF];
         for (int k = 1 - SIDE_HALF; k <= SIDE_HALF; k++)
             low = out[i + k] < low ? out[i + k] : low;
@@ -219,12 +222,14 @@ static bool find_sides(const Steps *s, int x, int y, Sides *out)
     return side[0].count >= SIDE_LEAST && side[1].count >= SIDE_LEAST;
 }
 
-/* What speaks against a pixel's being on a side: that its grey value is not the side's, nor the right view's where
- * it would lie then. */
-static double cost_of(const Steps *s, const Side *side, int x, int y, double grey, double mean, double variance)
+/* What speaks against a pixel's being on a side: that its grey value is not the side's, nor the right view's
+ * where it would lie then. */
+static double cost_of(const Steps *s, const Side *side, int x, int y, double grey, double mean,
+                      double variance)
 {
     const float d = difference(s->views, x, y, side->place_px / (float)side->count);
-    const double apart = side->known >= SIDE_LEAST && d != UNKNOWN ? (double)d - side->differ / side->known : MOST_GREY;
+    const double apart =
+        side->known >= SIDE_LEAST && d != UNKNOWN ? (double)d - side->differ / side->known : MOST_GREY;
     return fmin((grey - mean) * (grey - mean) / (variance + GREY * GREY), MOST_COST) +
            2.0 * fmin(apart * apart / (GREY * GREY), MOST_COST);
 }
@@ -262,8 +267,8 @@ static void find_differences(const Steps *s)
         }
 }
 
-/* Windows carry steps over the edge of a roof; pixels near the step go to the side that they look like.  The sides
- * are looked for once for SHARED x SHARED pixels, around the middle one. */
+/* Windows carry steps over the edge of a roof; pixels near the step go to the side that they look like.  The
+ * sides are looked for once for SHARED x SHARED pixels, around the middle one. */
 static SdmStatus move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
@@ -305,8 +310,8 @@ done:
 }
 
 /* Add the places of a row, moved by one column after the other, that are within STEP_PX of `own`. */
-SDM_VECTOR_LOOPS static void add_row(const float *restrict row, const float *restrict own, int width, float *restrict sum,
-                    float *restrict count)
+SDM_VECTOR_LOOPS static void add_row(const float *restrict row, const float *restrict own, int width,
+                                     float *restrict sum, float *restrict count)
 {
     for (int k = 0; k <= 2 * MEAN_HALF; k++)
         for (int x = 0; x < width; x++) { /* in vectors: without branches */

@@ -1,4 +1,5 @@
-/* Gaps along the rows of a surface -> heights of the lower side, of their own match, or between their sides. */
+/* Gaps along the rows of a surface -> heights of the lower side, of their own match, or between their
+ * sides. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/fill_hidden.h"
 
@@ -48,8 +49,8 @@ static bool has_no_data(const Row *row, const Gap *g)
     return false;
 }
 
-/* Height of pixel x of a gap.  hidden_px: of its pixels on the lower side are hidden and get that side's height, the
- * others the higher side's; 0: the nearer side's at a step, else linear between them. */
+/* Height of pixel x of a gap.  hidden_px: of its pixels on the lower side are hidden and get that side's
+ * height, the others the higher side's; 0: the nearer side's at a step, else linear between them. */
 static float height_in(const Gap *g, int x, int hidden_px, bool step)
 {
     const int n = g->x1 - g->x0, i = x - g->x0;
@@ -61,26 +62,28 @@ static float height_in(const Gap *g, int x, int hidden_px, bool step)
     return g->left_m + (g->right_m - g->left_m) * (float)(i + 1) / (float)(n + 1);
 }
 
-/* Would ground of the lower side at pixel x lie under the higher side?  Then the left view shows a wall there.  Its
- * height's share of the step, 0..1; none of it: negative. */
+/* Would ground of the lower side at pixel x lie under the higher side?  Then the left view shows a wall
+ * there.  Its height's share of the step, 0..1; none of it: negative. */
 static float wall_share(const SdmMatchSettings *set, const Gap *g, int x)
 {
-    const float slant_px = set->fill_limit.slant_px[0] * fabsf(g->left_m - g->right_m), /* of the higher side */
+    /* of the higher side */
+    const float slant_px = set->fill_limit.slant_px[0] * fabsf(g->left_m - g->right_m),
                 way = g->left_m < g->right_m ? (float)(g->x1 - x) : (float)(x - (g->x0 - 1)),
                 length = g->left_m < g->right_m ? -slant_px : slant_px;
     return way <= length ? 1.0f - way / (length + 1.0f) : -1.0f;
 }
 
-/* The right view sees left pixel u at u + px_per_m h, so pixels vanish where that shrinks: beside one side of a
- * house only. */
+/* The right view sees left pixel u at u + px_per_m h, so pixels vanish where that shrinks: beside one side of
+ * a house only. */
 static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
 {
     const float metre_px = fabsf(set->px_per_m), shrinks_px = (g->left_m - g->right_m) * set->px_per_m,
                 step_px = fabsf(shrinks_px), low = g->left_m < g->right_m ? g->left_m : g->right_m,
                 high = low + step_px / metre_px;
     const int n = g->x1 - g->x0;
-    const bool hidden = shrinks_px > 1.0f && (float)n <= shrinks_px + (float)SLACK_PX, step = step_px > (float)SLACK_PX,
-               all = isinf(set->fill_limit.rise_m), none = set->fill_limit.rise_m == 0.0f;
+    const bool hidden = shrinks_px > 1.0f && (float)n <= shrinks_px + (float)SLACK_PX,
+               step = step_px > (float)SLACK_PX, all = isinf(set->fill_limit.rise_m),
+               none = set->fill_limit.rise_m == 0.0f;
     for (int x = g->x0; x < g->x1; x++) {
         const bool matched = !(row->flags[x] & (SDM_QA_LEFT_RIGHT | SDM_QA_ISOLATED)) &&
                              row->h_m[x] >= low - 1.0f / metre_px && row->h_m[x] <= high + 1.0f / metre_px;

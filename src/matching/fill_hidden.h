@@ -1,4 +1,5 @@
-/* A validated surface with discontinuities -> the same with heights where a step hides the ground from one view. */
+/* A validated surface with discontinuities -> the same with heights where a step hides the ground from one
+ * view. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FILL_HIDDEN_H
 #define SDM_FILL_HIDDEN_H
@@ -7,11 +8,11 @@
 
 enum { SDM_FILL_RUN = 64 }; /* px: wider gaps of a row are not filled; the reach of the fill */
 
-/* Gaps along the rows, between two valid pixels.  A gap that is no wider than what the step between its sides hides
- * from the right view is SDM_QA_FOLD and gets the lower side's height; pixels that show the wall rise from it to the
- * higher side.  A pixel that has a match of its own, between
- * the heights of the sides, keeps it.  Narrow gaps without a step are interpolated.  Such pixels become VALID and
- * FILLED, unless --fill none; --fill all fills what is left, too.  Reach SDM_FILL_RUN. */
+/* Gaps along the rows, between two valid pixels.  A gap that is no wider than what the step between its sides
+ * hides from the right view is SDM_QA_FOLD and gets the lower side's height; pixels that show the wall rise
+ * from it to the higher side.  A pixel that has a match of its own, between
+ * the heights of the sides, keeps it.  Narrow gaps without a step are interpolated.  Such pixels become VALID
+ * and FILLED, unless --fill none; --fill all fills what is left, too.  Reach SDM_FILL_RUN. */
 void sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
 
 #endif

@@ -1,5 +1,6 @@
-/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface.  The table of
- * operations is matching/backend.h; devices run the same ones (gpu/device_ops.c); CONTRIBUTING.md lists what a new filter needs. */
+/* Stages 6 and 7 on the processor: refinement, median, rejection, filling and smoothing of a surface.  The
+ * table of operations is matching/backend.h; devices run the same ones (gpu/device_ops.c); CONTRIBUTING.md
+ * lists what a new filter needs. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/filters.h"
 
@@ -49,11 +50,11 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
 }
 
 /* A row of heights from three rows; the flags of these. */
-typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
-                       float *out);
+typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
+                       int width, float *out);
 
-/* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its neighbours' rows
- * that it needs. */
+/* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its
+ * neighbours' rows that it needs. */
 static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, RowFilter *filter)
 {
     SdmStatus st = SDM_OK;
@@ -76,7 +77,8 @@ static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
             const uint16_t *const flags = s->flags + (size_t)y * n;
             memcpy(middle, at, n * sizeof *at);
             filter(k, (const float *[]){above, middle, y + 1 < y1 ? at + n : mine + 2 * n},
-                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w, at);
+                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w,
+                   at);
         }
     }
 done:
@@ -84,14 +86,14 @@ done:
     return st;
 }
 
-static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
-                      float *out)
+static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
+                      int width, float *out)
 {
     k->median_row(row, flags, width, out);
 }
 
-static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3], int width,
-                      float *out)
+static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
+                      int width, float *out)
 {
     (void)flags;
     k->smooth_row(row, width, out);
@@ -169,6 +171,9 @@ typedef struct Columns {
     int y, half;
     bool any;    /* y is set */
     int32_t *sum, *count;
+    const SdmKernels *k;
+    SdmSurface *s;
+    const float *prior;
 } Columns;
 
 static bool any_valid(const uint16_t *flags, int n)
@@ -179,31 +184,30 @@ static bool any_valid(const uint16_t *flags, int n)
     return any & SDM_QA_VALID;
 }
 
-static void add_row(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int sign, int from, int to,
-                    const Columns *c)
+static void add_row(const Columns *c, int y, int sign, int from, int to)
 {
+    const SdmSurface *const s = c->s;
     const size_t at = (size_t)y * (size_t)s->win.w + (size_t)from;
     if (y < 0 || y >= s->win.h || !any_valid(s->flags + at, to - from)) /* in clouds none is */
         return;
-    k->add_changes(s->h_m + at, prior + at, s->flags + at, to - from, sign, c->sum + (from - c->x0),
+    c->k->add_changes(s->h_m + at, c->prior + at, s->flags + at, to - from, sign, c->sum + (from - c->x0),
                    c->count + (from - c->x0));
 }
 
 /* Sums of the rows about c->y, of columns that hold none yet. */
-static void add_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int from, int to, const Columns *c)
+static void add_columns(const Columns *c, int from, int to)
 {
     memset(c->sum + (from - c->x0), 0, sizeof *c->sum * (size_t)(to - from));
     memset(c->count + (from - c->x0), 0, sizeof *c->count * (size_t)(to - from));
     for (int j = c->y - c->half; j <= c->y + c->half; j++)
-        add_row(k, s, prior, j, 1, from, to, c);
+        add_row(c, j, 1, from, to);
 }
 
 enum { ROUND_HOLE = 24 }; /* columns beside those that a hole needs: the next row's may be further out */
 
-/* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows, or from
- * scratch where that is less work. */
-static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *prior, int y, int first, int end,
-                         Columns *c)
+/* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows,
+ * or from scratch where that is less work. */
+static void move_columns(Columns *c, int y, int first, int end)
 {
     const int half = c->half, least = first - half > c->x0 ? first - half : c->x0,
               most = end + half < c->x1 ? end + half : c->x1;
@@ -211,20 +215,20 @@ static void move_columns(const SdmKernels *k, const SdmSurface *s, const float *
         c->from = c->to = least;
     } else {
         for (int j = c->y; j < y; j++) {
-            add_row(k, s, prior, j + half + 1, 1, c->from, c->to, c);
-            add_row(k, s, prior, j - half, -1, c->from, c->to, c);
+            add_row(c, j + half + 1, 1, c->from, c->to);
+            add_row(c, j - half, -1, c->from, c->to);
         }
     }
     c->y = y;
     c->any = true;
     if (least < c->from) {
         const int from = least - ROUND_HOLE > c->x0 ? least - ROUND_HOLE : c->x0;
-        add_columns(k, s, prior, from, c->from, c);
+        add_columns(c, from, c->from);
         c->from = from;
     }
     if (most > c->to) {
         const int to = most + ROUND_HOLE < c->x1 ? most + ROUND_HOLE : c->x1;
-        add_columns(k, s, prior, c->to, to, c);
+        add_columns(c, c->to, to);
         c->to = to;
     }
 }
@@ -238,10 +242,12 @@ static bool are_few(const Columns *c, int least)
     return n < least;
 }
 
-/* Fill the pixels x0..x1 - 1 of row y that have no match and are not done; done: of the strip that begins at `strip`. */
-static void fill_pixels(SdmSurface *s, const float *prior, const Columns *c, int x0, int x1, const SdmFill *f, int strip,
-                        uint8_t *done)
+/* Fill the pixels x0..x1 - 1 of row y that have no match and are not done; done: of the strip that begins at
+ * `strip`. */
+static void fill_pixels(const Columns *c, int x0, int x1, const SdmFill *f, int strip, uint8_t *done)
 {
+    SdmSurface *const s = c->s;
+    const float *const prior = c->prior;
     const size_t row = (size_t)c->y * (size_t)s->win.w;
     int64_t sum = 0;
     int32_t n = 0;
@@ -313,7 +319,10 @@ static void fill_strip(const SdmKernels *k, SdmSurface *s, const float *prior, c
                          .x1 = x1 + half < w ? x1 + half : w,
                          .half = half,
                          .sum = sums,
-                         .count = sums + room};
+                         .count = sums + room,
+                         .k = k,
+                         .s = s,
+                         .prior = prior};
         sums += 2 * room;
     }
     for (int y = box[1]; y < box[3]; y++) {
@@ -324,8 +333,8 @@ static void fill_strip(const SdmKernels *k, SdmSurface *s, const float *prior, c
             continue;
         uint8_t done[STRIP] = {0};
         for (int i = 0; i < 2 && fill[i] && find_left(flags, done, x0, &first, &end); i++) {
-            move_columns(k, s, prior, y, first, end, &c[i]);
-            fill_pixels(s, prior, &c[i], first, end, fill[i], x0, done);
+            move_columns(&c[i], y, first, end);
+            fill_pixels(&c[i], first, end, fill[i], x0, done);
         }
         if (filled)
             memcpy(filled + (size_t)y * (size_t)w + (size_t)x0, done, (size_t)(x1 - x0));
@@ -338,7 +347,8 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), strips = (w + STRIP - 1) / STRIP;
     const SdmFill *const fill[2] = {near, far};
-    const size_t room = 2 * (size_t)(STRIP + 2 * near->half) + (far ? 2 * (size_t)(STRIP + 2 * far->half) : 0);
+    const size_t room =
+        2 * (size_t)(STRIP + 2 * near->half) + (far ? 2 * (size_t)(STRIP + 2 * far->half) : 0);
     int32_t *sums = NULL;
     TRY(sdm_alloc(ctx, &sums, room * (size_t)threads, sizeof *sums, "fill sums"));
     if (filled)

@@ -24,8 +24,8 @@ SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurf
                              const SdmRejection *r, uint16_t *new_flags);
 
 /* Heights of pixels without a match, in place: prior + mean change (1/64 m, integers) of the valid ones of
- * the (2 half + 1)^2 window of `near` where at least `least` of them are valid; else so with `far`, unless that
- * is NULL; else the prior where the last one of the two says so, or what they have.
+ * the (2 half + 1)^2 window of `near` where at least `least` of them are valid; else so with `far`, unless
+ * that is NULL; else the prior where the last one of the two says so, or what they have.
  * filled: h x w, 1 where a mean was taken, or NULL.  Reach half. */
 typedef struct SdmFill {
     int half, least; /* half <= 128 */

@@ -32,7 +32,8 @@ typedef struct Side { /* sums of the points around a cell on one side of its mea
 
 typedef struct Sums { /* of a sub-block */
     Cell cell[SUB_COLS * SUB_ROWS];
-    int32_t count[SUB_COLS * SUB_ROWS], refused[SUB_COLS * SUB_ROWS]; /* pixels: with a height; too steep to be filled */
+    int32_t count[SUB_COLS * SUB_ROWS], refused[SUB_COLS * SUB_ROWS]; /* pixels: with a height; too steep to
+                                                                       * be filled */
     uint16_t reasons[SUB_COLS * SUB_ROWS];
     bool second; /* the points come for the second time, for `upper`; what follows is in use then */
     int32_t mean[SUB_COLS * SUB_ROWS]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
@@ -92,8 +93,10 @@ static void take_patch(const Work *w, int i, Patch *p)
     p->v1 = p->v1 < v1 ? p->v1 : v1;
 }
 
-/* Pixels of row v of a patch, from u on, at heights h_m; their positions from the corner of the grid's cell `from`. */
-static SdmGroundRow ground_row(const Work *w, const Patch *p, int u, int v, const float *h_m, const int64_t from[2])
+/* Pixels of row v of a patch, from u on, at heights h_m; their positions from the corner of the grid's cell
+ * `from`. */
+static SdmGroundRow ground_row(const Work *w, const Patch *p, int u, int v, const float *h_m,
+                               const int64_t from[2])
 {
     const SdmGridding *const g = w->s.g;
     SdmGroundRow r = {.h_m = h_m,
@@ -108,7 +111,8 @@ static SdmGroundRow ground_row(const Work *w, const Patch *p, int u, int v, cons
     for (int k = 0; k < 2; k++) {
         r.b[k] = p->b[k];
         r.c[k] = p->c[k];
-        r.corner[k] = (int32_t)((p->base[k] - from[k]) * UNIT); /* the patch lies near `from`, so 32 bits hold it */
+        r.corner[k] = (int32_t)((p->base[k] - from[k]) * UNIT); /* the patch lies near `from`, so 32 bits hold
+                                                                 * it */
     }
     return r;
 }
@@ -237,7 +241,8 @@ static void add_to_side(const SdmSpreadPoint *p, int64_t weight, Side *to)
 /* Add a point to the sides of the cells around it. */
 static void add_sides(const Work *w, const SdmSpread *spread, const SdmSpreadPoint *p, Sums *s)
 {
-    const int radius = w->s.side_radius, first = (p->y - radius + UNIT / 2 - 1) >> 8, last = (p->y + radius - UNIT / 2) >> 8;
+    const int radius = w->s.side_radius, first = (p->y - radius + UNIT / 2 - 1) >> 8,
+              last = (p->y + radius - UNIT / 2) >> 8;
     for (int j = first > 0 ? first : 0; j <= last && j < spread->rows; j++)
         for (uint64_t row = near_steps(s->steps[j], p->x, radius); row; row &= row - 1) {
             const int i = __builtin_ctzll(row), at = j * SUB_COLS + i, dx = abs(i * UNIT + UNIT / 2 - p->x),
@@ -266,8 +271,9 @@ static void add_points(const Work *w, const SdmSpread *spread, const SdmSpreadPo
             add_sides(w, spread, &p[i], s);
 }
 
-/* Does the cell belong to its upper side?  To that whose grey value the left view has there, where both sides have values
- * of their own: so edges lie within a part of a pixel; else to that of most of the points around. */
+/* Does the cell belong to its upper side?  To that whose grey value the left view has there, where both sides
+ * have values of their own: so edges lie within a part of a pixel; else to that of most of the points
+ * around. */
 static bool is_upper(const Cell *all, const Side side[2])
 {
     double mean[2], variance = SIDE_NOISE * SIDE_NOISE;
@@ -328,7 +334,8 @@ typedef struct Neighbours {
     float along[2]; /* where the second one lies at the first one's height: one pixel of ground */
 } Neighbours;
 
-/* Ground between two neighbours that lie apart is hidden behind the higher one, and as high as the lower one. */
+/* Ground between two neighbours that lie apart is hidden behind the higher one, and as high as the lower
+ * one. */
 static void add_hidden(const Hidden *g, const Neighbours *n)
 {
     const float dx = (float)(n->at[1].x - n->at[0].x), dy = (float)(n->at[1].y - n->at[0].y),
@@ -366,9 +373,10 @@ static void add_hidden_row(const Hidden *g, const Patch *p, int v)
             const int to = k + !down, corner = down ? 2 : 1;
             if (!(down ? below : to < count) || !(row[0].flags[k] & row[down].flags[to] & SDM_QA_VALID))
                 continue;
-            const Neighbours n = {.at = {point[0][k], point[down][to]},
-                                  .h_m = {row[0].h_m[k], row[down].h_m[to]},
-                                  .along = {(p->a[0][corner] - p->a[0][0]) * inv, (p->a[1][corner] - p->a[1][0]) * inv}};
+            const Neighbours n = {
+                .at = {point[0][k], point[down][to]},
+                .h_m = {row[0].h_m[k], row[down].h_m[to]},
+                .along = {(p->a[0][corner] - p->a[0][0]) * inv, (p->a[1][corner] - p->a[1][0]) * inv}};
             add_hidden(g, &n);
         }
 }
@@ -411,7 +419,8 @@ static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int 
             count++;
         }
     }
-    const Hidden hidden = {w, &spread, s, {from[0], from[1]}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
+    const Hidden hidden = {
+        w, &spread, s, {from[0], from[1]}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
     for (int v = p->v0; v < p->v1 && w->s.g->hidden_px > 0; v++)
         add_hidden_row(&hidden, p, v);
     add_points(w, &spread, point, count, s);
@@ -456,8 +465,8 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
     b->mask[out] = (uint16_t)(SDM_QA_VALID | (2 * side.filled > side.weight ? SDM_QA_FILLED : 0));
 }
 
-static void add_patches(const Work *w, const int32_t *list, int64_t count, const int64_t corner[2], int cols, int rows,
-                        Sums *s)
+static void add_patches(const Work *w, const int32_t *list, int64_t count, const int64_t corner[2], int cols,
+                        int rows, Sums *s)
 {
     Patch p, next;
     if (count > 0)

@@ -8,8 +8,8 @@
 #include "matching/backend.h"
 
 /* The grid and the settings.  A cell is the mean of the points around it, weighted by a Gaussian of sigma
- * `sharpest` cells (0.5 pixel of the frame where that is larger), cut at 2.5 sigma; their ground positions come from the
- * lattice. */
+ * `sharpest` cells (0.5 pixel of the frame where that is larger), cut at 2.5 sigma; their ground positions
+ * come from the lattice. */
 typedef struct SdmGridding {
     const SdmKernels *kernels;
     const SdmLattice *lattice;
@@ -18,13 +18,15 @@ typedef struct SdmGridding {
     double spacing_m;       /* side of a square as large as a cell on the ground: sdm_grid_ground_m() */
     double scale, offset;   /* stretch of the left image, for the ortho image */
     double sharpest;        /* least sigma of the weights, cells */
-    int hidden_px;          /* ground up to so many pixels wide that a step hides from the left view gets the lower
-                               side's height; at most SDM_HIDDEN_ALL; 0: none */
-    double step_m;          /* a cell whose heights have half of this as standard deviation or more lies at a step and gets the
-                               mean of the points of one side: of that whose grey value the left view has there, where the sides
-                               within 2.5 px differ by 1.4 times their standard deviations, else of that of most of the points
-                               around, by a Gaussian of 1 px; 0: the mean of all */
-    int32_t middle;            /* a height near those of the scene, 1/256 m: squares are of what heights differ from it */
+    int hidden_px;          /* ground up to so many pixels wide that a step hides from the left view gets the
+                             * lower side's height; at most SDM_HIDDEN_ALL; 0: none */
+    double step_m;          /* a cell whose heights have half of this as standard deviation or more lies at a
+                             * step and gets the mean of the points of one side: of that whose grey value the
+                             * left view has there, where the sides within 2.5 px differ by 1.4 times their
+                             * standard deviations, else of that of most of the points around, by a Gaussian
+                             * of 1 px; 0: the mean of all */
+    int32_t middle;            /* a height near those of the scene, 1/256 m: squares are of what heights
+                                * differ from it */
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */
 } SdmGridding;
 
@@ -33,8 +35,8 @@ enum { SDM_HIDDEN_GENTLE = 16, SDM_HIDDEN_ALL = 64 }; /* with --fill gentle and 
 #define SDM_GRIDDING_SHARP 0.45
 #define SDM_GRIDDING_SMOOTH 0.6
 
-/* A cell has no height where its points have less than a quarter of the full weight (where hidden ground is filled a fifth,
- * with SDM_HIDDEN_ALL 0.001), or where more of the pixels that
+/* A cell has no height where its points have less than a quarter of the full weight (where hidden ground is
+ * filled a fifth, with SDM_HIDDEN_ALL 0.001), or where more of the pixels that
  * lie in it were refused by sdm_accept_filled() than have a height. */
 
 /* Add the points of `fine` (level 0; ray intersection errors within +-2 px) to `block` (arrays allocated,

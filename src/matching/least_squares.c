@@ -1,9 +1,11 @@
-/* Least squares on the processor: statistics of blocks, then the equations of a tile and the steps that solve them.
+/* Least squares on the processor: statistics of blocks, then the equations of a tile and the steps that solve
+ * them.
  *
- * Per pixel the height, in px of residual, is d + x.  The left view L and the warped right view R (with gain and offset of the
- * place) differ by e = L - g R - o, which a move by x changes by -x times the slope of the texture: W x = b with
- * W = slope^2 / s^2 and b = slope e / s^2, s^2 being the mean square of e around.  Second differences K (d + x) cost
- * their square times lambda, the inverse of their own mean square around.  So (W + K' lambda K) x = b - K' lambda K d. */
+ * Per pixel the height, in px of residual, is d + x.  The left view L and the warped right view R (with gain
+ * and offset of the place) differ by e = L - g R - o, which a move by x changes by -x times the slope of the
+ * texture: W x = b with W = slope^2 / s^2 and b = slope e / s^2, s^2 being the mean square of e around.
+ * Second differences K (d + x) cost their square times lambda, the inverse of their own mean square around.
+ * So (W + K' lambda K) x = b - K' lambda K d. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/least_squares.h"
 
@@ -22,7 +24,8 @@ typedef struct Sums {
     int32_t count, rough, rough_count;
 } Sums;
 
-/* What the pixels of a block take from it: with fewer than SDM_LS_LEAST valid ones around nothing, inverse and lambda 0. */
+/* What the pixels of a block take from it: with fewer than SDM_LS_LEAST valid ones around nothing, inverse
+ * and lambda 0. */
 typedef struct Blocks {
     int wide, high, skip_x, skip_y; /* pixels of the first block that lie outside the window */
     float *gain, *offset, *inverse, *lambda;
@@ -82,7 +85,8 @@ SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *
     const uint16_t *const flags = row->flags;
     int32_t inner[B];
     for (int i = 0; i < row->n; i++) {
-        const int32_t use = (flags[i] & SDM_QA_VALID) & (left[i] != SDM_PIXEL_NODATA) & (right[i] != SDM_PIXEL_NODATA),
+        const int32_t use = (flags[i] & SDM_QA_VALID) & (left[i] != SDM_PIXEL_NODATA) &
+                            (right[i] != SDM_PIXEL_NODATA),
                       l = use ? left[i] : 0, r = use ? right[i] : 0;
         s->count[i] += use;
         s->left[i] += l;
@@ -94,7 +98,8 @@ SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *
     }
     for (int i = 0; i < row->n; i++) {
         const float q = (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]) * scale;
-        const int32_t v = (int32_t)(q > -MOST_DIFFERENCE ? q < MOST_DIFFERENCE ? q : MOST_DIFFERENCE : -MOST_DIFFERENCE);
+        const int32_t v =
+            (int32_t)(q > -MOST_DIFFERENCE ? q < MOST_DIFFERENCE ? q : MOST_DIFFERENCE : -MOST_DIFFERENCE);
         s->rough[i] += inner[i] ? v * v : 0;
         s->rough_count[i] += inner[i];
     }
@@ -107,8 +112,15 @@ static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float
     for (int y = y0; y < y1; y++) {
         const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
         const float *const mid = blurred + (size_t)(y - y0 + 1) * (size_t)w->w + x0;
-        const BlockRow row = {.left = w->left + at, .right = w->right + at, .flags = w->flags + at, .up = mid - w->w, .mid = mid,
-                              .low = mid + w->w, .n = x1 - x0, .inner_from = x0 == 0, .inner_to = w->w - 1 - x0};
+        const BlockRow row = {.left = w->left + at,
+                              .right = w->right + at,
+                              .flags = w->flags + at,
+                              .up = mid - w->w,
+                              .mid = mid,
+                              .low = mid + w->w,
+                              .n = x1 - x0,
+                              .inner_from = x0 == 0,
+                              .inner_to = w->w - 1 - x0};
         sum_row(&row, scale, &c);
     }
     *s = (Sums){0};
@@ -141,12 +153,12 @@ static float held(float v, float low, float high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* What a block gives to its pixels, from the 3 x 3 blocks about it.  The offset goes halfway to that of a full block alone: haze at the
- * rim of a cloud changes within a few pixels. */
+/* What a block gives to its pixels, from the 3 x 3 blocks about it.  The offset goes halfway to that of a
+ * full block alone: haze at the rim of a cloud changes within a few pixels. */
 static void fit_block(const Work *w, int i, int j)
 {
-    static const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f, lambda_least = 2.0f,
-                       lambda_most = 3000.0f;
+    static const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f,
+                       lambda_least = 2.0f, lambda_most = 3000.0f;
     const Blocks *const b = &w->blocks;
     const size_t at = (size_t)j * (size_t)b->wide + (size_t)i;
     const Sums *const own = &w->sums[at];
@@ -164,16 +176,20 @@ static void fit_block(const Work *w, int i, int j)
             s.rough_count += a->rough_count;
         }
     const float n = (float)s.count, rough_n = (float)s.rough_count;
-    const float left = (float)(s.count * s.left2 - s.left * s.left), right = (float)(s.count * s.right2 - s.right * s.right),
+    const float left = (float)(s.count * s.left2 - s.left * s.left),
+                right = (float)(s.count * s.right2 - s.right * s.right),
                 both = (float)(s.count * s.product - s.left * s.right);
     const float gain = left > 0.0f && right > 0.0f ? held(sqrtf(left / right), 0.25f, 4.0f) : 1.0f;
     const float noise = s.count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
     const float offset = s.count ? ((float)s.left - gain * (float)s.right) / n : 0.0f;
     const float rough = s.rough_count ? (float)s.rough / (rough_n * (NOISE_UNIT * NOISE_UNIT / 16)) : 0.0f;
     b->gain[at] = gain;
-    b->offset[at] = offset + (((float)own->left - gain * (float)own->right) - (float)own->count * offset) / ((float)own->count + B * B);
+    b->offset[at] = offset + (((float)own->left - gain * (float)own->right) - (float)own->count * offset) /
+                                 ((float)own->count + B * B);
     b->inverse[at] = s.count >= SDM_LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
-    b->lambda[at] = s.count >= SDM_LS_LEAST ? held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most) : 0.0f;
+    b->lambda[at] = s.count >= SDM_LS_LEAST
+                        ? held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most)
+                        : 0.0f;
 }
 
 /* ---- the equations of a tile ---- */
@@ -191,12 +207,15 @@ enum {
 typedef struct Plate {
     int w, h;
     size_t pitch;
-    float *weight, *lambda, *rhs, *inverse, *x, *step, *bend; /* inverse: of a bound of the row's absolute sum */
+    float *weight, *lambda, *rhs, *inverse, *x, *step, *bend; /* inverse: of a bound of the row's absolute
+                                                               * sum */
 } Plate;
 
-/* Rows of a tile that are the same for some rows, or made anew for each; a pixel x of the tile is at [lead + x]. */
+/* Rows of a tile that are the same for some rows, or made anew for each; a pixel x of the tile is at [lead +
+ * x]. */
 typedef struct Rows {
-    int lead, middle_lead; /* pixels of its first block that lie before the tile; of blocks that begin at middles */
+    int lead, middle_lead; /* pixels of its first block that lie before the tile; of blocks that begin at
+                            * middles */
     int block_row;         /* of inverse and lambda */
     float gain[MOST_W + 2 * B], offset[MOST_W + 2 * B], inverse[MOST_W + 2 * B], lambda[MOST_W + 2 * B];
 } Rows;
@@ -222,7 +241,8 @@ static void spread_middles(const Work *w, Tile *t, int y)
     Rows *const r = &t->rows;
     const int below = (y + b->skip_y + B / 2) / B, first = (t->x0 + b->skip_x + B / 2) / B;
     const float down = ((float)((y + b->skip_y + B / 2) % B) + 0.5f) / B;
-    const size_t up = (size_t)inside(below - 1, b->high) * (size_t)b->wide, low = (size_t)inside(below, b->high) * (size_t)b->wide;
+    const size_t up = (size_t)inside(below - 1, b->high) * (size_t)b->wide,
+                 low = (size_t)inside(below, b->high) * (size_t)b->wide;
     float gain[2] = {0.0f, 0.0f}, offset[2] = {0.0f, 0.0f};
     for (int i = 0; i <= (r->middle_lead + t->fine.w - 1) / B + 1; i++) {
         const size_t column = (size_t)inside(first - 1 + i, b->wide);
@@ -270,8 +290,8 @@ SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, f
 {
     const int16_t *const restrict left = v->left, *const restrict right = v->right;
     const uint16_t *const restrict flags = v->flags;
-    const float *const restrict h_m = v->h_m, *const restrict gain = v->gain, *const restrict offset = v->offset,
-                              *const restrict inverse = v->inverse;
+    const float *const restrict h_m = v->h_m, *const restrict gain = v->gain,
+                                *const restrict offset = v->offset, *const restrict inverse = v->inverse;
     const float scale = v->px_per_metre;
     for (int x = 0; x < v->width; x++) {
         const int32_t l = 8 * (left[x + 1] - left[x - 1]) - (left[x + 2] - left[x - 2]),
@@ -292,15 +312,17 @@ SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, f
 /* lambda where the second differences of a pixel are of pixels with data, else 0. */
 SDM_VECTOR_LOOPS static void mask_row(const Views *v, const float *restrict lambda, float *restrict out)
 {
-    const int16_t *const restrict left = v->left, *const restrict right = v->right, *const restrict left_up = left - v->pitch,
-                                *const restrict left_low = left + v->pitch, *const restrict right_up = right - v->pitch,
-                                *const restrict right_low = right + v->pitch;
+    const int16_t *const restrict left = v->left, *const restrict right = v->right,
+                                  *const restrict left_up = left - v->pitch,
+                                  *const restrict left_low = left + v->pitch,
+                                  *const restrict right_up = right - v->pitch,
+                                  *const restrict right_low = right + v->pitch;
     for (int x = 0; x < v->width; x++) {
-        const int known = (left_up[x] != SDM_PIXEL_NODATA) & (left_low[x] != SDM_PIXEL_NODATA) & (left[x] != SDM_PIXEL_NODATA) &
-                          (left[x - 1] != SDM_PIXEL_NODATA) & (left[x + 1] != SDM_PIXEL_NODATA) &
-                          (right_up[x] != SDM_PIXEL_NODATA) & (right_low[x] != SDM_PIXEL_NODATA) &
-                          (right[x] != SDM_PIXEL_NODATA) & (right[x - 1] != SDM_PIXEL_NODATA) &
-                          (right[x + 1] != SDM_PIXEL_NODATA);
+        const int known = (left_up[x] != SDM_PIXEL_NODATA) & (left_low[x] != SDM_PIXEL_NODATA) &
+                          (left[x] != SDM_PIXEL_NODATA) & (left[x - 1] != SDM_PIXEL_NODATA) &
+                          (left[x + 1] != SDM_PIXEL_NODATA) & (right_up[x] != SDM_PIXEL_NODATA) &
+                          (right_low[x] != SDM_PIXEL_NODATA) & (right[x] != SDM_PIXEL_NODATA) &
+                          (right[x - 1] != SDM_PIXEL_NODATA) & (right[x + 1] != SDM_PIXEL_NODATA);
         out[x] = lambda[x] * (float)known;
     }
 }
@@ -319,9 +341,16 @@ static void set_up_row(const Work *w, Tile *t, int row)
         return;
     spread_middles(w, t, y);
     spread_blocks(w, t, y);
-    const Views v = {.left = w->left + at, .right = w->right + at, .flags = w->flags + at, .h_m = w->h_m + at,
-                     .gain = r->gain + r->middle_lead + x0, .offset = r->offset + r->middle_lead + x0,
-                     .inverse = r->inverse + r->lead + x0, .pitch = w->w, .px_per_metre = w->in->px_per_metre, .width = end - x0};
+    const Views v = {.left = w->left + at,
+                     .right = w->right + at,
+                     .flags = w->flags + at,
+                     .h_m = w->h_m + at,
+                     .gain = r->gain + r->middle_lead + x0,
+                     .offset = r->offset + r->middle_lead + x0,
+                     .inverse = r->inverse + r->lead + x0,
+                     .pitch = w->w,
+                     .px_per_metre = w->in->px_per_metre,
+                     .width = end - x0};
     weigh_row(&v, p->weight + i + x0, p->rhs + i + x0);
     mask_row(&v, r->lambda + r->lead + x0, p->lambda + i + x0);
 }
@@ -329,8 +358,9 @@ static void set_up_row(const Work *w, Tile *t, int row)
 /* ---- their solution ---- */
 
 /* bend = lambda K x, 0 at the rim. */
-SDM_VECTOR_LOOPS static void bend_row(const float *restrict up, const float *restrict mid, const float *restrict low,
-                                      const float *restrict lambda, int w, float *restrict bend)
+SDM_VECTOR_LOOPS static void bend_row(const float *restrict up, const float *restrict mid,
+                                      const float *restrict low, const float *restrict lambda, int w,
+                                      float *restrict bend)
 {
     bend[0] = bend[w - 1] = 0.0f;
     for (int x = 1; x < w - 1; x++)
@@ -345,8 +375,8 @@ static void flatten_rim(const Plate *p)
     memset(p->bend + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->bend);
 }
 
-/* The rows of bend that row y is the first to need, y going from 1 to h - 2: when row y is changed afterwards, all that depend on
- * its former x are there. */
+/* The rows of bend that row y is the first to need, y going from 1 to h - 2: when row y is changed
+ * afterwards, all that depend on its former x are there. */
 static void bend_ahead(const Plate *p, const float *x, int y)
 {
     for (int k = y == 1 ? 1 : y + 1; k <= y + 1 && k < p->h - 1; k++) {
@@ -356,41 +386,49 @@ static void bend_ahead(const Plate *p, const float *x, int y)
 }
 
 /* rhs -= K bend. */
-SDM_VECTOR_LOOPS static void subtract_row(const float *restrict up, const float *restrict mid, const float *restrict low,
-                                      int w, float *restrict rhs)
+SDM_VECTOR_LOOPS static void subtract_row(const float *restrict up, const float *restrict mid,
+                                          const float *restrict low, int w, float *restrict rhs)
 {
     for (int x = 1; x < w - 1; x++)
         rhs[x] -= ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])) - 4.0f * mid[x];
 }
 
-/* A row of a plate: bend with its neighbours above and below, and the fields that a step reads and changes. */
+/* A row of a plate: bend with its neighbours above and below, and the fields that a step reads and
+ * changes. */
 typedef struct PlateRow {
     const float *up, *mid, *low, *rhs, *weight, *inverse;
     float *step, *x;
     int w;
 } PlateRow;
 
-/* A step of the Chebyshev iteration of a row: step = keep step + move (rhs - weight x - K bend) inverse, x += step. */
+/* A step of the Chebyshev iteration of a row: step = keep step + move (rhs - weight x - K bend) inverse, x +=
+ * step. */
 SDM_VECTOR_LOOPS static void step_row(const PlateRow *row, SdmLsStep k)
 {
     const float *restrict const up = row->up, *restrict const mid = row->mid, *restrict const low = row->low,
-                *restrict const rhs = row->rhs, *restrict const weight = row->weight, *restrict const inverse = row->inverse;
+                                *restrict const rhs = row->rhs, *restrict const weight = row->weight,
+                                *restrict const inverse = row->inverse;
     float *restrict const step = row->step, *restrict const x = row->x;
 #pragma omp simd /* the compiler does not see by itself that pointers out of a struct do not overlap */
     for (int i = 1; i < row->w - 1; i++) {
-        const float residual = (rhs[i] - weight[i] * x[i]) - (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]);
+        const float residual =
+            (rhs[i] - weight[i] * x[i]) - (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]);
         step[i] = k.keep * step[i] + k.move * (residual * inverse[i]);
         x[i] += step[i];
     }
 }
 
-/* inverse = 1 / (weight + 5/2 (4 lambda + those beside)): the matrix times it has no eigenvalue above 16/5. */
-SDM_VECTOR_LOOPS static void bound_row(const float *restrict up, const float *restrict mid, const float *restrict low,
-                                       const float *restrict weight, int w, float *restrict inverse)
+/* inverse = 1 / (weight + 5/2 (4 lambda + those beside)): the matrix times it has no eigenvalue above
+ * 16/5. */
+SDM_VECTOR_LOOPS static void bound_row(const float *restrict up, const float *restrict mid,
+                                       const float *restrict low, const float *restrict weight, int w,
+                                       float *restrict inverse)
 {
     inverse[0] = inverse[w - 1] = 0.0f;
     for (int x = 1; x < w - 1; x++)
-        inverse[x] = 1.0f / ((weight[x] + 2.5f * (4.0f * mid[x] + ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])))) + 1e-3f);
+        inverse[x] =
+            1.0f /
+            ((weight[x] + 2.5f * (4.0f * mid[x] + ((up[x] + low[x]) + (mid[x - 1] + mid[x + 1])))) + 1e-3f);
 }
 
 static void bound_plate(const Plate *p)
@@ -401,7 +439,8 @@ static void bound_plate(const Plate *p)
     memset(p->inverse + (size_t)(p->h - 1) * p->pitch, 0, (size_t)p->w * sizeof *p->inverse);
     for (int y = 1; y < p->h - 1; y++) {
         const size_t i = (size_t)y * p->pitch;
-        bound_row(p->lambda + i - p->pitch, p->lambda + i, p->lambda + i + p->pitch, p->weight + i, p->w, p->inverse + i);
+        bound_row(p->lambda + i - p->pitch, p->lambda + i, p->lambda + i + p->pitch, p->weight + i, p->w,
+                  p->inverse + i);
     }
 }
 
@@ -427,15 +466,22 @@ static void solve(const Plate *p, int steps)
         for (int y = 1; y < p->h - 1; y++) {
             bend_ahead(p, p->x, y);
             const size_t i = (size_t)y * p->pitch;
-            const PlateRow row = {.up = p->bend + i - p->pitch, .mid = p->bend + i, .low = p->bend + i + p->pitch,
-                                  .rhs = p->rhs + i, .weight = p->weight + i, .inverse = p->inverse + i,
-                                  .step = p->step + i, .x = p->x + i, .w = p->w};
+            const PlateRow row = {.up = p->bend + i - p->pitch,
+                                  .mid = p->bend + i,
+                                  .low = p->bend + i + p->pitch,
+                                  .rhs = p->rhs + i,
+                                  .weight = p->weight + i,
+                                  .inverse = p->inverse + i,
+                                  .step = p->step + i,
+                                  .x = p->x + i,
+                                  .w = p->w};
             step_row(&row, step[k]);
         }
 }
 
 /* Sums of 2 x 2. */
-SDM_VECTOR_LOOPS static void halve_row(const float *restrict a, const float *restrict b, float scale, int w, float *restrict out)
+SDM_VECTOR_LOOPS static void halve_row(const float *restrict a, const float *restrict b, float scale, int w,
+                                       float *restrict out)
 {
     for (int x = 0; x < w; x++)
         out[x] = ((a[2 * x] + a[2 * x + 1]) + (b[2 * x] + b[2 * x + 1])) * scale;
@@ -444,23 +490,25 @@ SDM_VECTOR_LOOPS static void halve_row(const float *restrict a, const float *res
 static void halve(const float *from, size_t pitch, float scale, const Plate *half, float *to)
 {
     for (int y = 0; y < half->h; y++)
-        halve_row(from + 2 * (size_t)y * pitch, from + (2 * (size_t)y + 1) * pitch, scale, half->w, to + (size_t)y * half->pitch);
+        halve_row(from + 2 * (size_t)y * pitch, from + (2 * (size_t)y + 1) * pitch, scale, half->w,
+                  to + (size_t)y * half->pitch);
 }
 
 /* x += the half plate's, bilinear; near and far: the rows of the half plate around the row. */
-SDM_VECTOR_LOOPS static void double_row(const float *restrict near, const float *restrict far, int half_w, float *restrict x)
+SDM_VECTOR_LOOPS static void double_row(const float *restrict near, const float *restrict far, int half_w,
+                                        float *restrict x)
 {
     for (int i = 1; i < half_w - 1; i++) {
-        const float before = 0.75f * near[i - 1] + 0.25f * far[i - 1], here = 0.75f * near[i] + 0.25f * far[i],
-                    after = 0.75f * near[i + 1] + 0.25f * far[i + 1];
+        const float before = 0.75f * near[i - 1] + 0.25f * far[i - 1],
+                    here = 0.75f * near[i] + 0.25f * far[i], after = 0.75f * near[i + 1] + 0.25f * far[i + 1];
         x[2 * i] += 0.75f * here + 0.25f * before;
         x[2 * i + 1] += 0.75f * here + 0.25f * after;
     }
 }
 
 /* rhs - weight x. */
-SDM_VECTOR_LOOPS static void miss_row(const float *restrict rhs, const float *restrict weight, const float *restrict x, int w,
-                                      float *restrict out)
+SDM_VECTOR_LOOPS static void miss_row(const float *restrict rhs, const float *restrict weight,
+                                      const float *restrict x, int w, float *restrict out)
 {
     for (int i = 0; i < w; i++)
         out[i] = rhs[i] - weight[i] * x[i];
@@ -495,8 +543,9 @@ SDM_VECTOR_LOOPS static void scale_row(const float *restrict in, float scale, in
 }
 
 /* Valid heights move by at most a pixel. */
-SDM_VECTOR_LOOPS static void move_row(const float *restrict h_m, const uint16_t *restrict flags, const float *restrict px,
-                                      float px_per_metre, int n, float *restrict out)
+SDM_VECTOR_LOOPS static void move_row(const float *restrict h_m, const uint16_t *restrict flags,
+                                      const float *restrict px, float px_per_metre, int n,
+                                      float *restrict out)
 {
     for (int x = 0; x < n; x++) {
         const float moved = (px[x] < -1.0f ? -1.0f : px[x] > 1.0f ? 1.0f : px[x]) / px_per_metre;
@@ -504,7 +553,8 @@ SDM_VECTOR_LOOPS static void move_row(const float *restrict h_m, const uint16_t 
     }
 }
 
-/* The inside of a tile: columns x0..x1 - 1 and rows y0..y1 - 1 of the window, both first ones even in the frame. */
+/* The inside of a tile: columns x0..x1 - 1 and rows y0..y1 - 1 of the window, both first ones even in the
+ * frame. */
 static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
 {
     t->x0 = x0 > MARGIN ? x0 - MARGIN : 0;
@@ -514,7 +564,8 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     t->rows.block_row = -1;
     Plate *const p = &t->fine, *const half = &t->half;
     float **const fields[] = {&p->weight, &p->lambda, &p->rhs, &p->inverse, &p->x, &p->step, &p->bend},
-                 **const halves[] = {&half->weight, &half->lambda, &half->rhs, &half->inverse, &half->x, &half->step, &half->bend};
+                  **const halves[] = {&half->weight, &half->lambda, &half->rhs, &half->inverse,
+                                      &half->x,      &half->step,   &half->bend};
     p->w = (x1 + MARGIN < w->w ? x1 + MARGIN : w->w) - t->x0;
     p->h = (y1 + MARGIN < w->h ? y1 + MARGIN : w->h) - t->y0;
     p->pitch = MOST_W;
@@ -534,7 +585,8 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     }
     bound_plate(p);
     halve(p->weight, p->pitch, 1.0f, half, half->weight);
-    halve(p->lambda, p->pitch, 1.0f / 16.0f, half, half->lambda); /* K over 2 px is 4 times as large, for a quarter of the pixels */
+    halve(p->lambda, p->pitch, 1.0f / 16.0f, half, half->lambda); /* K over 2 px is 4 times as large, for a
+                                                                   * quarter of the pixels */
     bound_plate(half);
     flatten_rim(p);
     for (int y = 1; y < p->h - 1; y++) {
@@ -548,32 +600,27 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     }
     for (int y = y0; y < y1; y++) {
         const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
-        move_row(w->h_m + at, w->flags + at, p->x + (size_t)(y - t->y0) * p->pitch + (size_t)(x0 - t->x0), w->in->px_per_metre,
-                 x1 - x0, w->out + at);
+        move_row(w->h_m + at, w->flags + at, p->x + (size_t)(y - t->y0) * p->pitch + (size_t)(x0 - t->x0),
+                 w->in->px_per_metre, x1 - x0, w->out + at);
     }
 }
 
-SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)
+/* Statistics of all blocks, and what each gives to its pixels. */
+static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int threads)
 {
     SdmStatus st = SDM_OK;
-    SdmSurface *const s = in->surface;
-    const int threads = sdm_threads(ctx), wide = (s->win.w + TILE_W - 1) / TILE_W, high = (s->win.h + TILE_H - 1) / TILE_H;
-    const int most = 1 + (int)((int64_t)s->win.w * s->win.h * TILE_BYTES / (int64_t)sizeof(Tile));
-    const int at_once = wide * high < threads ? wide * high : threads, workers = at_once < most ? at_once : most;
-    Work w = {.k = k, .in = in, .left = in->left, .right = in->right, .flags = s->flags, .h_m = s->h_m, .w = s->win.w, .h = s->win.h};
-    Blocks *const b = &w.blocks;
+    Blocks *const b = &w->blocks;
     float *blurred = NULL;
-    Tile *tiles = NULL;
-    b->skip_x = modulo(s->win.u0, B);
-    b->skip_y = modulo(s->win.v0, B);
-    b->wide = (w.w + b->skip_x + B - 1) / B;
-    b->high = (w.h + b->skip_y + B - 1) / B;
-    const size_t count = (size_t)b->wide * (size_t)b->high, rows = (size_t)(B + 2) * (size_t)w.w;
-    TRY(sdm_alloc_raw(ctx, &w.sums, count, sizeof *w.sums, "blocks of the surface"));
+    b->skip_x = modulo(win->u0, B);
+    b->skip_y = modulo(win->v0, B);
+    b->wide = (w->w + b->skip_x + B - 1) / B;
+    b->high = (w->h + b->skip_y + B - 1) / B;
+    const size_t count = (size_t)b->wide * (size_t)b->high, rows = (size_t)(B + 2) * (size_t)w->w;
+    TRY(sdm_alloc_raw(ctx, &w->sums, count, sizeof *w->sums, "blocks of the surface"));
     TRY(sdm_alloc_raw(ctx, &blurred, rows * (size_t)threads, sizeof *blurred, "rows of the surface"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < b->high; j++)
-        sum_blocks(&w, j, blurred + rows * (size_t)sdm_thread());
+        sum_blocks(w, j, blurred + rows * (size_t)sdm_thread());
     sdm_free(&blurred);
     TRY(sdm_alloc_raw(ctx, &b->gain, 4 * count, sizeof *b->gain, "blocks of the surface"));
     b->offset = b->gain + count;
@@ -582,8 +629,32 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < b->high; j++)
         for (int i = 0; i < b->wide; i++)
-            fit_block(&w, i, j);
-    sdm_free(&w.sums);
+            fit_block(w, i, j);
+done:
+    sdm_free(&blurred);
+    sdm_free(&w->sums);
+    return st;
+}
+
+SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface *const s = in->surface;
+    const int threads = sdm_threads(ctx), wide = (s->win.w + TILE_W - 1) / TILE_W,
+              high = (s->win.h + TILE_H - 1) / TILE_H;
+    const int most = 1 + (int)((int64_t)s->win.w * s->win.h * TILE_BYTES / (int64_t)sizeof(Tile));
+    const int at_once = wide * high < threads ? wide * high : threads,
+              workers = at_once < most ? at_once : most;
+    Work w = {.k = k,
+              .in = in,
+              .left = in->left,
+              .right = in->right,
+              .flags = s->flags,
+              .h_m = s->h_m,
+              .w = s->win.w,
+              .h = s->win.h};
+    Tile *tiles = NULL;
+    TRY(make_blocks(ctx, &w, &s->win, threads));
     TRY(sdm_alloc_raw(ctx, &w.out, (size_t)w.w * (size_t)w.h, sizeof *w.out, "the moved surface"));
     TRY(sdm_alloc_raw(ctx, &tiles, (size_t)workers, sizeof *tiles, "tiles of the surface"));
     for (int i = 0; i < workers; i++)
@@ -591,16 +662,15 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
 #pragma omp parallel for num_threads(workers) schedule(dynamic, 1)
     for (int i = 0; i < wide * high; i++) {
         const int x0 = i % wide * TILE_W, y0 = i / wide * TILE_H;
-        move_tile(&w, x0, y0, x0 + TILE_W < w.w ? x0 + TILE_W : w.w, y0 + TILE_H < w.h ? y0 + TILE_H : w.h, &tiles[sdm_thread()]);
+        move_tile(&w, x0, y0, x0 + TILE_W < w.w ? x0 + TILE_W : w.w, y0 + TILE_H < w.h ? y0 + TILE_H : w.h,
+                  &tiles[sdm_thread()]);
     }
     sdm_free(&s->h_m);
     s->h_m = w.out;
     w.out = NULL;
 done:
-    sdm_free(&w.sums);
-    sdm_free(&b->gain);
+    sdm_free(&w.blocks.gain);
     sdm_free(&w.out);
-    sdm_free(&blurred);
     sdm_free(&tiles);
     return st;
 }

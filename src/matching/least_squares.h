@@ -1,7 +1,8 @@
-/* The filtered surface -> the same, moved by least squares so that the pixels of both views agree.  The noise of the views and
- * the roughness of the ground decide how far.
- * Source: Foerstner 1982, Gruen 1985 (least-squares matching); Terzopoulos 1983 (thin plates, multigrid); the weights of
- * both terms are the inverses of two local variances: of the difference of the views, and of second differences of heights. */
+/* The filtered surface -> the same, moved by least squares so that the pixels of both views agree.  The noise
+ * of the views and the roughness of the ground decide how far.
+ * Source: Foerstner 1982, Gruen 1985 (least-squares matching); Terzopoulos 1983 (thin plates, multigrid); the
+ * weights of both terms are the inverses of two local variances: of the difference of the views, and of
+ * second differences of heights. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_LEAST_SQUARES_H
 #define SDM_LEAST_SQUARES_H
@@ -11,11 +12,13 @@
 
 enum {
     SDM_LS_BLOCK = 8,   /* px, of a block of statistics; blocks begin at multiples of it in the frame */
-    SDM_LS_LEAST = 144, /* valid px of the 24 x 24 of 3 x 3 blocks: with fewer neither views nor the plate move the middle one */
+    SDM_LS_LEAST = 144, /* valid px of the 24 x 24 of 3 x 3 blocks: with fewer neither views nor the plate
+                         * move the middle one */
     SDM_LS_CYCLES = 2,  /* of a correction at half the resolution and one at the full one */
     SDM_LS_HALF_STEPS = 4,
     SDM_LS_STEPS = 1,
-    /* Of a cycle: residual 2, sums of 2 x 2 px 1, steps at half the resolution 4 each but the first, doubling 3, steps 2 each. */
+    /* Of a cycle: residual 2, sums of 2 x 2 px 1, steps at half the resolution 4 each but the first, doubling
+     * 3, steps 2 each. */
     SDM_LS_CYCLE_REACH = 2 + 1 + 4 * (SDM_LS_HALF_STEPS - 1) + 3 + 2 * SDM_LS_STEPS,
     /* And of the statistics: two blocks and a half, the second differences 1, their blur 2. */
     SDM_LS_REACH = (SDM_LS_CYCLES * SDM_LS_CYCLE_REACH + 20 + 3 + 1) / 2 * 2
@@ -36,8 +39,8 @@ typedef struct SdmLsStep {
 /* The first `count` steps; the first one keeps nothing. */
 void sdm_ls_steps(int count, SdmLsStep *out);
 
-/* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px, for windows that begin at even columns and rows
- * of the frame: the half grid begins with the window.  SDM_ERR_MEMORY. */
+/* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px, for windows that
+ * begin at even columns and rows of the frame: the half grid begins with the window.  SDM_ERR_MEMORY. */
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in);
 
 #endif

@@ -23,7 +23,9 @@ static float px_per_metre(const SdmMatchInput *in, int level)
 {
     const SdmLattice *const lat = in->lattice;
     const float metres = sdm_metres_per_pixel(in, level);
-    return lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)].du_dh < 0.0f ? -1.0f / metres : 1.0f / metres;
+    return lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)].du_dh < 0.0f
+               ? -1.0f / metres
+               : 1.0f / metres;
 }
 
 /* A window of level 0 on another level. */
@@ -141,7 +143,8 @@ static void tell(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *ste
 }
 
 /* The part of the progress that is the step's, for a step that tells of its own. */
-static SdmProgressPart enter(SdmContext *ctx, const SdmMatchProgress *progress, const SdmStep *step, int level)
+static SdmProgressPart enter(SdmContext *ctx, const SdmMatchProgress *progress, const SdmStep *step,
+                             int level)
 {
     if (!progress)
         return sdm_progress_enter(ctx, 0.0, 0.0);

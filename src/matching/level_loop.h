@@ -20,7 +20,8 @@ typedef struct SdmMatchProgress {
     double done, all;
 } SdmMatchProgress;
 
-/* Run a sequence of steps on the surface of the window `win`.  progress: told after each step; NULL: not told. */
+/* Run a sequence of steps on the surface of the window `win`.  progress: told after each step; NULL: not
+ * told. */
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
                            const SdmWindow *win, SdmSequence sequence, SdmMatchProgress *progress);
 

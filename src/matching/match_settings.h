@@ -37,8 +37,8 @@ typedef struct SdmMatchSettings {
 #define SDM_DISCONTINUITY_M 25.0
 
 /* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census", "sad"; cpu_level: as the
- * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has no
- * limit, or that of --fill none.  Errors:
+ * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has
+ * no limit, or that of --fill none.  Errors:
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);

@@ -43,13 +43,14 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS}, CLEAN, FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
-static const SdmStep semi_global[] = {{SDM_STEP_SEMI_GLOBAL, 1, 0, SDM_ALWAYS}}; /* its reach: sdm_semi_global_reach() */
+/* its reach: sdm_semi_global_reach() */
+static const SdmStep semi_global[] = {{SDM_STEP_SEMI_GLOBAL, 1, 0, SDM_ALWAYS}};
 static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
-static const SdmStep finish[] = {{SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
-                                 {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0,
-                                  SDM_IF_PASSES},
-                                 {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_RUN + 1, 0, SDM_IF_SEMI_GLOBAL}};
+static const SdmStep finish[] = {
+    {SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
+    {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0, SDM_IF_PASSES},
+    {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_RUN + 1, 0, SDM_IF_SEMI_GLOBAL}};
 static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
 static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTER_MATCH};
 /* A window of 5 sees less of a cloud's edge. */
@@ -77,12 +78,13 @@ SdmSteps sdm_steps(SdmSequence sequence)
 
 int sdm_step_cost(SdmStepKind kind)
 {
-    static const int cost[] = {[SDM_STEP_REFINE] = 9,    [SDM_STEP_MATCH] = 24,     [SDM_STEP_RETRY] = 18,
-                               [SDM_STEP_REPEAT] = 14,   [SDM_STEP_REMATCH] = 14,   [SDM_STEP_REJECT] = 2,
-                               [SDM_STEP_MEDIAN] = 2,    [SDM_STEP_FILL] = 4,       [SDM_STEP_SMOOTH] = 1,
-                               [SDM_STEP_WIENER] = 9,    [SDM_STEP_RAY_ERROR] = 9,  [SDM_STEP_VALIDATE] = 2,
-                               [SDM_STEP_SATURATED] = 1, [SDM_STEP_FILL_HOLES] = 17, [SDM_STEP_FILL_HIDDEN] = 1,
-                               [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20};
+    static const int cost[] = {
+        [SDM_STEP_REFINE] = 9,        [SDM_STEP_MATCH] = 24,        [SDM_STEP_RETRY] = 18,
+        [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
+        [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
+        [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 9,     [SDM_STEP_VALIDATE] = 2,
+        [SDM_STEP_SATURATED] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
+        [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20};
     return cost[kind];
 }
 

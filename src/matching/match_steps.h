@@ -28,7 +28,14 @@ typedef enum SdmStepKind {
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
-typedef enum SdmStepWhen { SDM_ALWAYS, SDM_IF_RETRIED, SDM_ABOVE_LEVEL_0, SDM_IF_WIENER, SDM_IF_PASSES, SDM_IF_SEMI_GLOBAL } SdmStepWhen;
+typedef enum SdmStepWhen {
+    SDM_ALWAYS,
+    SDM_IF_RETRIED,
+    SDM_ABOVE_LEVEL_0,
+    SDM_IF_WIENER,
+    SDM_IF_PASSES,
+    SDM_IF_SEMI_GLOBAL
+} SdmStepWhen;
 
 typedef struct SdmStep {
     SdmStepKind kind;
@@ -60,11 +67,13 @@ enum {
     SDM_REPEATS = 2,        /* how often the pixels of level 0 are matched again */
     SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
     SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
-    SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled, px */
+    SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled,
+                             * px */
 };
 
 SdmSteps sdm_steps(SdmSequence sequence);
-/* Processor time of a step a pixel of its level, about, in units of a hundredth of a match and its filters: for progress. */
+/* Processor time of a step a pixel of its level, about, in units of a hundredth of a match and its filters:
+ * for progress. */
 int sdm_step_cost(SdmStepKind kind);
 /* Does the step run at that level? */
 bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level);

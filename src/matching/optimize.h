@@ -58,8 +58,9 @@ typedef struct SdmVolume {
 typedef struct SdmLabels {
     uint16_t *left;  /* label of each left pixel */
     uint16_t *right; /* of each right pixel, SDM_LABEL_NONE without any; NULL = not asked for */
-    uint32_t *near;  /* height x 2 x width, costs about label l of each left pixel, a byte each: l - 2 .. l + 1, then
-                        l - 1 .. l + 2; anything for labels that there are not; NULL = not asked for */
+    uint32_t *near;  /* height x 2 x width, costs about label l of each left pixel, a byte each: l - 2 .. l +
+                      * 1, then l - 1 .. l + 2; anything for labels that there are not; NULL = not asked for
+                      * */
 } SdmLabels;
 
 static inline int sdm_volume_pitch(int labels)
@@ -103,8 +104,9 @@ void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left,
 
 /* The costs about the labels of row y, labels->left -> labels->near. */
 void sdm_label_costs(const SdmVolume *v, int y, const SdmLabels *labels);
-/* Sub-pixel places of the pixels of row y about their labels, -0.5..0.5 labels, by SdmSgmOffsets; 0 at the ends of the
- * labels.  labels: left and near of all rows of the volume, read from y - 2 to y + 2.  offset: width. */
+/* Sub-pixel places of the pixels of row y about their labels, -0.5..0.5 labels, by SdmSgmOffsets; 0 at the
+ * ends of the labels.  labels: left and near of all rows of the volume, read from y - 2 to y + 2.  offset:
+ * width. */
 enum { SDM_OFFSET_REACH = 2 };
 void sdm_label_offsets(const SdmVolume *v, const SdmSgmKernels *kernels, const SdmLabels *labels, int y,
                        float *offset);

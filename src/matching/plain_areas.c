@@ -21,8 +21,9 @@ enum {
 #define MISS_MOST 0.10f  /* share of an area's pixels that may differ at its place */
 #define MISS_APART 0.03f /* so many more must differ at other places */
 #define MISS_LEAST 16.0f /* px: likewise */
-#define NOISE_LEAST 0.4  /* mean squared difference of neighbours / twice the variance: 1 for noise, 0.4 or more once it is
-                            warped to the frame; 0.1 to 0.3 for weak texture, whose census words tell its place */
+#define NOISE_LEAST 0.4  /* mean squared difference of neighbours / twice the variance: 1 for noise, 0.4 or
+                          * more once it is warped to the frame; 0.1 to 0.3 for weak texture, whose census
+                          * words tell its place */
 #define SIGMAS 3.0       /* of the noise: values that are one grey value */
 
 typedef struct Area {
@@ -34,7 +35,8 @@ typedef struct Area {
 } Area;
 
 /* 1 for the pixels whose window has little texture. */
-static SdmStatus find_plain(SdmContext *ctx, const SdmPlainViews *views, const SdmEdgeBlock *b, uint8_t *plain)
+static SdmStatus find_plain(SdmContext *ctx, const SdmPlainViews *views, const SdmEdgeBlock *b,
+                            uint8_t *plain)
 {
     SdmStatus st = SDM_OK;
     const int w = b->width, h = b->height, n = (2 * HALF + 1) * (2 * HALF + 1);
@@ -46,7 +48,8 @@ static SdmStatus find_plain(SdmContext *ctx, const SdmPlainViews *views, const S
         for (int j = -HALF; j <= HALF; j++) {
             const int16_t *const row = views->left + (y + j) * views->stride;
             for (int x = 0; x < w; x++) {
-                const int32_t value = row[x] == SDM_PIXEL_NODATA ? 20000 * (1 - 2 * (x & 1)) : row[x]; /* texture */
+                /* texture */
+                const int32_t value = row[x] == SDM_PIXEL_NODATA ? 20000 * (1 - 2 * (x & 1)) : row[x];
                 column[x] += value;
                 column[w + x] += value * value;
             }
@@ -71,8 +74,10 @@ static int left_at(const SdmPlainViews *views, const SdmEdgeBlock *b, int i)
     return views->left[i / b->width * views->stride + i % b->width];
 }
 
-/* Append the neighbours of pixels from, from + 1, ...: plain ones, or (rim) those that have the area's grey value. */
-static void grow(const SdmPlainViews *views, const SdmEdgeBlock *b, uint8_t *plain, int from, bool rim, Area *a)
+/* Append the neighbours of pixels from, from + 1, ...: plain ones, or (rim) those that have the area's grey
+ * value. */
+static void grow(const SdmPlainViews *views, const SdmEdgeBlock *b, uint8_t *plain, int from, bool rim,
+                 Area *a)
 {
     const int w = b->width, end = a->count;
     for (int k = from; k < end; k++) {
@@ -81,7 +86,8 @@ static void grow(const SdmPlainViews *views, const SdmEdgeBlock *b, uint8_t *pla
                              y + 1 < b->height ? i + w : -1};
         for (int d = 0; d < 4; d++) {
             const int j = next[d];
-            if (j < 0 || plain[j] == TAKEN || (rim ? abs(left_at(views, b, j) - a->grey) > a->spread : !plain[j]))
+            if (j < 0 || plain[j] == TAKEN ||
+                (rim ? abs(left_at(views, b, j) - a->grey) > a->spread : !plain[j]))
                 continue;
             plain[j] = TAKEN;
             a->pixel[a->count++] = j;
@@ -158,8 +164,8 @@ static int misses(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area 
 }
 
 /* The one place at which the area is seen, px; false: there is none, or more. */
-static bool find_place(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area *a, int32_t *missed, float *place,
-                       int *best_missed)
+static bool find_place(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area *a, int32_t *missed,
+                       float *place, int *best_missed)
 {
     int best = 0;
     for (int l = 0; l < views->labels; l++) {
@@ -173,8 +179,8 @@ static bool find_place(const SdmPlainViews *views, const SdmEdgeBlock *b, const 
     for (int l = 0; l < views->labels; l++)
         if (abs(l - best) > APART_PX && (float)(missed[l] - missed[best]) < apart)
             return false;
-    const float before = (float)(missed[best - 1] - missed[best]), after = (float)(missed[best + 1] - missed[best]),
-                steep = fmaxf(before, after);
+    const float before = (float)(missed[best - 1] - missed[best]),
+                after = (float)(missed[best + 1] - missed[best]), steep = fmaxf(before, after);
     *place = (float)(views->first + best) + (steep > 0.0f ? 0.5f * (before - after) / steep : 0.0f);
     return true;
 }

@@ -7,7 +7,8 @@
 
 /* The views beside a block of matches, and the places to look at. */
 typedef struct SdmPlainViews {
-    const int16_t *left, *right; /* first sample of the block's first row; the warped right view at the same pixel */
+    const int16_t *left, *right; /* first sample of the block's first row; the warped right view at the same
+                                  * pixel */
     ptrdiff_t stride;            /* samples from row to row */
     int before, after;           /* columns that the views have before and after the block's */
     const float *base_m;         /* height from which places count, at the same pixel, */
@@ -15,11 +16,12 @@ typedef struct SdmPlainViews {
     int first, labels;           /* places first .. first + labels - 1, px */
 } SdmPlainViews;
 
-/* A flat roof without texture has no census words that tell its place, but its outline does.  For each connected area
- * whose windows of 5 x 5 pixels have little texture, the height, or the height above the base, is looked for at which most
- * of its pixels have one grey value in the right view, too.  Where there is just one, pixels of the area without a match, or with one
- * elsewhere, get it: they become SDM_QA_VALID | SDM_QA_FILLED, with 250 x the share of those pixels as score.
- * Source: after the intensity consistent selection of Hirschmueller 2008, with constant heights. */
+/* A flat roof without texture has no census words that tell its place, but its outline does.  For each
+ * connected area whose windows of 5 x 5 pixels have little texture, the height, or the height above the base,
+ * is looked for at which most of its pixels have one grey value in the right view, too.  Where there is just
+ * one, pixels of the area without a match, or with one elsewhere, get it: they become SDM_QA_VALID |
+ * SDM_QA_FILLED, with 250 x the share of those pixels as score.  Source: after the intensity consistent
+ * selection of Hirschmueller 2008, with constant heights. */
 SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmPlainViews *views, SdmEdgeBlock *b);
 
 #endif

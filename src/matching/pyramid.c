@@ -72,8 +72,8 @@ static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t b
 }
 
 /* Rows [begin, end) of level lmin, through a strip of the full image with its margins. */
-static SdmStatus build_strip(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4], int lmin,
-                             int64_t begin, int64_t end, SdmLevelImage *out)
+static SdmStatus build_strip(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4],
+                             int lmin, int64_t begin, int64_t end, SdmLevelImage *out)
 {
     SdmStatus st = SDM_OK;
     const SdmKernels *const k = source->kernels;
@@ -112,8 +112,8 @@ int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin)
     return width * rows * 7 / 2; /* pixels, those of the next level, a mask */
 }
 
-SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4], int lmin,
-                            int lmax, SdmPyramid *out)
+SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4],
+                            int lmin, int lmax, SdmPyramid *out)
 {
     SdmStatus st = SDM_OK;
     *out = (SdmPyramid){.lmin = lmin, .lmax = lmax};

@@ -37,8 +37,8 @@ typedef struct SdmPyramidSource {
 /* Levels lmin..lmax of the window [bounds[0], bounds[2]) x [bounds[1], bounds[3]) (full-resolution px); read
  * by strips, so that levels below lmin never lie in memory whole.  A level's pixel does not depend on the
  * window, except within 2 px of its edges. */
-SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4], int lmin,
-                            int lmax, SdmPyramid *out);
+SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4],
+                            int lmin, int lmax, SdmPyramid *out);
 /* Place and size of a level of that window. */
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out);
 /* Bytes that building takes at a time besides the levels, where lmin > 0, for an image of that width. */

@@ -3,7 +3,6 @@
 #include "core/vector_loops.h"
 #include "matching/semi_global_surface.h"
 
-#include "core/arena.h"
 #include "core/math.h"
 #include "instruction_set.h"
 #include "matching/plain_areas.h"
@@ -34,7 +33,8 @@ typedef struct Base {
     float *h_m;
 } Base;
 
-/* Means over windows of (2 half + 1)^2 in place, of heights in whole 1/64 m; what lies outside does not count. */
+/* Means over windows of (2 half + 1)^2 in place, of heights in whole 1/64 m; what lies outside does not
+ * count. */
 static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, float *h_m)
 {
     SdmStatus st = SDM_OK;
@@ -76,7 +76,8 @@ static int base_half(double gsd_m, int level)
 }
 
 /* The base over a part of the coarse surface; other parts give the same heights. */
-static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd_m, const SdmWindow *part, Base *out)
+static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd_m, const SdmWindow *part,
+                           Base *out)
 {
     SdmStatus st = SDM_OK;
     const SdmWindow *const all = &coarse->win;
@@ -87,7 +88,8 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
                   eu = all->u0 + all->w, ev = all->v0 + all->h;
     out->win = (SdmWindow){.level = all->level, .u0 = u0, .v0 = v0, .w = (int)((u1 < eu ? u1 : eu) - u0),
                            .h = (int)((v1 < ev ? v1 : ev) - v0)};
-    TRY(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m, "the base surface"));
+    TRY(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m,
+                      "the base surface"));
     for (int y = 0; y < out->win.h; y++)
         memcpy(out->h_m + (size_t)y * (size_t)out->win.w,
                coarse->h_m + (size_t)(v0 - all->v0 + y) * (size_t)all->w + (size_t)(u0 - all->u0),
@@ -109,12 +111,15 @@ static void refine_base(SdmContext *ctx, const Base *base, const SdmWindow *win,
     for (int y = 0; y < win->h; y++) {
         const int64_t v = win->v0 + y - (1 << l) / 2, v0 = v >> l;
         const float fv = ((float)(v - v0 * (1 << l)) + 0.5f) * step;
-        const int j0 = sdm_clamp((int)(v0 - base->win.v0), 0, h - 1), j1 = sdm_clamp((int)(v0 - base->win.v0) + 1, 0, h - 1);
+        const int j0 = sdm_clamp((int)(v0 - base->win.v0), 0, h - 1),
+                  j1 = sdm_clamp((int)(v0 - base->win.v0) + 1, 0, h - 1);
         for (int x = 0; x < win->w; x++) {
             const int64_t u = win->u0 + x - (1 << l) / 2, u0 = u >> l;
             const float fu = ((float)(u - u0 * (1 << l)) + 0.5f) * step;
-            const int i0 = sdm_clamp((int)(u0 - base->win.u0), 0, w - 1), i1 = sdm_clamp((int)(u0 - base->win.u0) + 1, 0, w - 1);
-            const float *const a = base->h_m + (size_t)j0 * (size_t)w, *const b = base->h_m + (size_t)j1 * (size_t)w;
+            const int i0 = sdm_clamp((int)(u0 - base->win.u0), 0, w - 1),
+                      i1 = sdm_clamp((int)(u0 - base->win.u0) + 1, 0, w - 1);
+            const float *const a = base->h_m + (size_t)j0 * (size_t)w,
+                        *const b = base->h_m + (size_t)j1 * (size_t)w;
             const float top = a[i0] + fu * (a[i1] - a[i0]), low = b[i0] + fu * (b[i1] - b[i0]);
             out[(size_t)y * (size_t)win->w + (size_t)x] = top + fv * (low - top);
         }
@@ -137,7 +142,8 @@ static void widen_range(const SdmSurface *coarse, const Base *base, const int bo
         for (int i = box[0] > 0 ? box[0] : 0; i <= box[2] && i < base->win.w; i++) {
             const size_t at = (size_t)(base->win.v0 - coarse->win.v0 + j) * (size_t)coarse->win.w +
                               (size_t)(base->win.u0 - coarse->win.u0 + i);
-            const float d = (coarse->h_m[at] - base->h_m[(size_t)j * (size_t)base->win.w + (size_t)i]) * px_per_m;
+            const float d =
+                (coarse->h_m[at] - base->h_m[(size_t)j * (size_t)base->win.w + (size_t)i]) * px_per_m;
             range[0] = d < range[0] ? d : range[0];
             range[1] = d > range[1] ? d : range[1];
         }
@@ -165,9 +171,10 @@ SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMa
     set->coarse_offset_px = most < 1e6f ? (int)most : 1000000;
     set->label_range_px = range_of(most + unseen_px(set));
     if (set->coarse_offset_px > set->label_range_px)
-        sdm_log(ctx, SDM_LOG_VERBOSE, 5,
-                "heights lie up to %d px from their surroundings; the search reaches %d px, higher ones are lost",
-                set->coarse_offset_px, set->label_range_px);
+        sdm_log(
+            ctx, SDM_LOG_VERBOSE, 5,
+            "heights lie up to %d px from their surroundings; the search reaches %d px, higher ones are lost",
+            set->coarse_offset_px, set->label_range_px);
 done:
     sdm_free(&base.h_m);
     return st;
@@ -207,7 +214,8 @@ static void take_row(const int16_t *view, const SdmWindow *win, int y, int x, in
 }
 
 /* Labels that cannot be looked at cost as unrelated words do.  none: room for a row of the right view. */
-SDM_VECTOR_LOOPS static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right, uint8_t *none, uint8_t *out)
+SDM_VECTOR_LOOPS static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right,
+                                        uint8_t *none, uint8_t *out)
 {
     const int width = v->width, labels = v->labels;
     bool holes = false;
@@ -230,7 +238,8 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
     SdmStatus st = SDM_OK;
     const SdmWindow *const win = &w->s->win;
     const SdmVolume *const v = &b->v;
-    const int most[2] = {v->width + SLACK, v->width + v->pitch + 2 * SLACK}, view_x[2] = {b->ex, b->ex + v->first};
+    const int most[2] = {v->width + SLACK, v->width + v->pitch + 2 * SLACK},
+              view_x[2] = {b->ex, b->ex + v->first};
     const int16_t *const view[2] = {w->task->left, w->task->right}, *row[2][WORD];
     uint8_t *words = NULL, *none = NULL;
     int16_t *samples = NULL;
@@ -243,14 +252,23 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
         for (int side = 0; side < 2; side++) {
             for (int j = 0; j < WORD; j++) {
                 int16_t *const to = samples + (size_t)j * pitch + (side ? (size_t)(most[0] + SLACK) : 0);
-                take_row(view[side], win, b->ey + y + j - WORD / 2, view_x[side] - WORD / 2, most[side] + WORD, to);
+                take_row(view[side], win, b->ey + y + j - WORD / 2, view_x[side] - WORD / 2,
+                         most[side] + WORD, to);
                 row[side][j] = to;
             }
-            w->kernels->words(row[side], v->width + (side ? v->pitch : 0), WORD, WORD, word[side], most[side]);
+            w->kernels->words(row[side], v->width + (side ? v->pitch : 0), WORD, WORD, word[side],
+                              most[side]);
         }
-        const SdmSgmCosts c = {.width = v->width, .labels = v->labels, .pitch = v->pitch, .planes = PLANES,
-                               .left = word[0], .right = word[1], .left_plane = most[0], .right_plane = most[1],
-                               .left_value = word[0], .right_value = word[1],
+        const SdmSgmCosts c = {.width = v->width,
+                               .labels = v->labels,
+                               .pitch = v->pitch,
+                               .planes = PLANES,
+                               .left = word[0],
+                               .right = word[1],
+                               .left_plane = most[0],
+                               .right_plane = most[1],
+                               .left_value = word[0],
+                               .right_value = word[1],
                                .out = v->cost + (size_t)y * (size_t)v->width * (size_t)v->pitch};
         w->kernels->costs(&c);
         set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, none, c.out);
@@ -281,11 +299,13 @@ static void take_places(const Work *w, const Block *b)
             const int l = b->labels.left[at + (size_t)x], xr = x + v->first + l, wx = b->ex + xr;
             const bool seen = wx >= 0 && wx < w->s->win.w && view[0][b->ex + x] != SDM_PIXEL_NODATA &&
                               view[1][wx] != SDM_PIXEL_NODATA;
-            const int other = seen && xr >= 0 && xr < v->width ? b->labels.right[at + (size_t)xr] : SDM_LABEL_NONE;
+            const int other =
+                seen && xr >= 0 && xr < v->width ? b->labels.right[at + (size_t)xr] : SDM_LABEL_NONE;
             e->place_px[out + (size_t)x] += (float)(v->first + l);
-            e->flags[out + (size_t)x] = (uint16_t)(!seen                                           ? SDM_QA_OUTSIDE
-                                                   : other != SDM_LABEL_NONE && abs(other - l) <= 1 ? SDM_QA_VALID
-                                                                                                   : SDM_QA_LEFT_RIGHT);
+            e->flags[out + (size_t)x] =
+                (uint16_t)(!seen                                            ? SDM_QA_OUTSIDE
+                           : other != SDM_LABEL_NONE && abs(other - l) <= 1 ? SDM_QA_VALID
+                                                                            : SDM_QA_LEFT_RIGHT);
             const int cost = v->cost[(at + (size_t)x) * (size_t)v->pitch + (size_t)l];
             e->score[out + (size_t)x] = (uint8_t)(cost < MOST / 2 ? 250 - cost * 500 / MOST : 0);
         }
@@ -297,15 +317,25 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
     const size_t at = (size_t)(b->ey + b->v.begin) * (size_t)w->s->win.w + (size_t)b->ex;
     const int last = b->v.first + b->v.labels - 1, most = -b->v.first > last ? -b->v.first : last,
               after = w->s->win.w - b->ex - b->v.width; /* what lies further depends on the window */
-    return (SdmEdgeViews){.left = w->task->left + at, .right = w->task->right + at, .stride = w->s->win.w,
-                          .width = b->v.width, .before = b->ex < most ? b->ex : most, .after = after < most ? after : most};
+    return (SdmEdgeViews){.left = w->task->left + at,
+                          .right = w->task->right + at,
+                          .stride = w->s->win.w,
+                          .width = b->v.width,
+                          .before = b->ex < most ? b->ex : most,
+                          .after = after < most ? after : most};
 }
 
 static SdmStatus place_plain_areas(const Work *w, const Block *b, const SdmEdgeViews *of, SdmEdgeBlock *edge)
 {
-    const SdmPlainViews views = {.left = of->left, .right = of->right, .stride = of->stride, .before = of->before,
-                                 .after = of->after, .base_m = w->base_m + (of->left - w->task->left),
-                                 .px_per_m = w->in->settings->px_per_m, .first = b->v.first, .labels = b->v.labels};
+    const SdmPlainViews views = {.left = of->left,
+                                 .right = of->right,
+                                 .stride = of->stride,
+                                 .before = of->before,
+                                 .after = of->after,
+                                 .base_m = w->base_m + (of->left - w->task->left),
+                                 .px_per_m = w->in->settings->px_per_m,
+                                 .first = b->v.first,
+                                 .labels = b->v.labels};
     return sdm_plain_areas(w->ctx, &views, edge);
 }
 
@@ -328,7 +358,8 @@ static SdmStatus set_heights(const Work *w, const Block *b)
         for (int x = 0; x < part.w; x++) {
             const float d = e->place_px[from + (size_t)x];
             w->s->h_m[to + (size_t)x] =
-                sdm_height_at(w->base_m + (size_t)y * (size_t)width, width, b->x0 + x, d) + d / cells.du_dh[x];
+                sdm_height_at(w->base_m + (size_t)y * (size_t)width, width, b->x0 + x, d) +
+                d / cells.du_dh[x];
             w->s->flags[to + (size_t)x] = e->flags[from + (size_t)x];
             w->s->score[to + (size_t)x] = e->score[from + (size_t)x];
         }
@@ -359,8 +390,11 @@ static void place_block(const Work *w, int64_t u0, int64_t v0, Block *b)
     int range[2];
     block_range(w, u, v, range);
     const int wide = OVERLAP + (range[1] > -range[0] ? range[1] : -range[0]);
-    *b = (Block){.x0 = sdm_clamp(x, 0, win->w), .y0 = sdm_clamp(y, 0, win->h), .x1 = sdm_clamp(x + BLOCK, 0, win->w),
-                 .y1 = sdm_clamp(y + BLOCK, 0, win->h), .ex = sdm_clamp(x - wide, 0, win->w),
+    *b = (Block){.x0 = sdm_clamp(x, 0, win->w),
+                 .y0 = sdm_clamp(y, 0, win->h),
+                 .x1 = sdm_clamp(x + BLOCK, 0, win->w),
+                 .y1 = sdm_clamp(y + BLOCK, 0, win->h),
+                 .ex = sdm_clamp(x - wide, 0, win->w),
                  .ey = sdm_clamp(y - OVERLAP, 0, win->h)};
     const int right = sdm_clamp(x + BLOCK + wide, 0, win->w), low = sdm_clamp(y + BLOCK + OVERLAP, 0, win->h);
     b->v = (SdmVolume){.width = right - b->ex, .height = low - b->ey, .labels = range[1] - range[0] + 1,
@@ -430,8 +464,9 @@ static bool is_needed(const SdmMatchInput *in, int64_t u0, int64_t v0)
     const int64_t halo = sdm_match_halo(in->settings, 0) - sdm_semi_global_reach(in->settings);
     if (!foot)
         return true;
-    const int64_t first = ((v0 - halo) >> foot->level) - foot->v0, last = ((v0 + BLOCK + halo) >> foot->level) - foot->v0,
-                  from = (u0 - halo) >> foot->level, to = ((u0 + BLOCK + halo) >> foot->level) + 1;
+    const int64_t first = ((v0 - halo) >> foot->level) - foot->v0,
+                  last = ((v0 + BLOCK + halo) >> foot->level) - foot->v0, from = (u0 - halo) >> foot->level,
+                  to = ((u0 + BLOCK + halo) >> foot->level) + 1;
     for (int64_t i = first > 0 ? first : 0; i <= last && i < foot->rows; i++)
         if (foot->from[i] < foot->to[i] && foot->from[i] < to && foot->to[i] > from)
             return true;
@@ -463,8 +498,14 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
     TRY(find_base(ctx, coarse, in->settings->pixel_m, &part, &base));
     refine_base(ctx, &base, win, base_m);
     TRY(sdm_level_warp(ctx, task, base_m));
-    const Work w = {.ctx = ctx, .in = in, .task = task, .kernels = sdm_cpu_level(in->settings->sgm.cpu_level)->sgm,
-                    .coarse = coarse, .base = &base, .base_m = base_m, .s = s};
+    const Work w = {.ctx = ctx,
+                    .in = in,
+                    .task = task,
+                    .kernels = sdm_cpu_level(in->settings->sgm.cpu_level)->sgm,
+                    .coarse = coarse,
+                    .base = &base,
+                    .base_m = base_m,
+                    .s = s};
     leave_out(&w);
     const int around = sdm_thread_limit_begin(ctx, 1); /* inside a block */
     const int64_t first[2] = {win->u0 / BLOCK, win->v0 / BLOCK};

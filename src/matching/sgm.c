@@ -4,7 +4,6 @@
 #include "matching/optimize.h"
 #include "instruction_set.h"
 
-#include <string.h>
 
 enum { BAND = SDM_SGM_BAND };
 
@@ -55,8 +54,8 @@ int64_t sdm_sgm_bytes(int width, int height, int labels)
     return (int64_t)room * bands_of(height);
 }
 
-/* Penalties of a larger step between the pixels of row y and those before them on a path: p2 without a step of the left
- * image, halfway to p1 at guide_scale. */
+/* Penalties of a larger step between the pixels of row y and those before them on a path: p2 without a step
+ * of the left image, halfway to p1 at guide_scale. */
 static void penalties(const Sgm *s, int y, int dx, int dy, uint16_t *p2)
 {
     const SdmVolume *const v = s->volume;
@@ -153,7 +152,7 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", how->cpu_level,
                         sdm_kernels_name("auto"));
-    TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in flight of semi-global matching"));
+    TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in work of semi-global matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int y0 = v->begin; y0 < v->end; y0 += BAND) {
         Room room;

@@ -1,5 +1,5 @@
-/* The pair: band-limited texture on the ground, seen through the lattice's own formula, so that truth is
- * exact. */
+/* Terrain -> a pair: band-limited texture on the ground, seen through the lattice's own formula, so that
+ * truth is exact. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/synthetic.h"
 
@@ -161,7 +161,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out)
+SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                       int16_t *out)
 {
     (void)ctx;
     const SdmLevelImage *const im = user;

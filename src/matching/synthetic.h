@@ -36,6 +36,7 @@ SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *w
                       SdmSurface *out);
 
 /* sdm_read_fn over an SdmLevelImage (user); nodata outside. */
-SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h, int16_t *out);
+SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                       int16_t *out);
 
 #endif

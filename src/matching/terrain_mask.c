@@ -5,7 +5,6 @@
 #include "core/disjoint_sets.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { FAR = 65535, BAND = 64 /* rows */ };
 
@@ -53,12 +52,14 @@ static void connect_pieces(const SdmSurface *s, float limit, int threads, int32_
             join_above(s, limit, parent, b * BAND * w + x);
 }
 
-/* Parents -> numbers 0.. of the pieces, in the order of their first pixels, which are their roots; -1 for invalid pixels. */
+/* Parents -> numbers 0.. of the pieces, in the order of their first pixels, which are their roots; -1 for
+ * invalid pixels. */
 static int32_t number_pieces(const SdmSurface *s, int32_t *parent)
 {
     const int32_t n = s->win.w * s->win.h;
     int32_t count = 0;
-    for (int32_t i = 0; i < n; i++) /* a parent comes before its children, so that it has its number already */
+    for (int32_t i = 0; i < n; i++) /* a parent comes before its children, so that it has its number
+                                     * already */
         parent[i] = !(s->flags[i] & SDM_QA_VALID) ? -1 : parent[i] == i ? count++ : parent[parent[i]];
     return count;
 }
@@ -72,9 +73,10 @@ static inline void take_nearer(int way, float height, uint16_t *distance, float 
     }
 }
 
-/* One row of a sweep from x = first on: the least distance by way of the pixel before and of the three in the row before
- * (w entries; none: NULL). */
-static void sweep_row(int w, int step, uint16_t *distance, float *near, const uint16_t *row_distance, const float *row_near)
+/* One row of a sweep from x = first on: the least distance by way of the pixel before and of the three in the
+ * row before (w entries; none: NULL). */
+static void sweep_row(int w, int step, uint16_t *distance, float *near, const uint16_t *row_distance,
+                      const float *row_near)
 {
     const int first = step > 0 ? 0 : w - 1, last = w - 1 - first;
     for (int x = first; x != last + step; x += step) {
@@ -95,12 +97,14 @@ static void spread_nearest(int w, int h, uint16_t *distance, float *near)
 {
     for (int y = 0; y < h; y++) {
         const size_t at = (size_t)y * (size_t)w, above = at - (size_t)w;
-        sweep_row(w, 1, distance + at, near + at, y > 0 ? distance + above : NULL, y > 0 ? near + above : NULL);
+        sweep_row(w, 1, distance + at, near + at, y > 0 ? distance + above : NULL,
+                  y > 0 ? near + above : NULL);
     }
     for (int y = h - 1; y >= 0; y--) {
         const size_t at = (size_t)y * (size_t)w, below = at + (size_t)w;
         const bool last = y == h - 1;
-        sweep_row(w, -1, distance + at, near + at, last ? NULL : distance + below, last ? NULL : near + below);
+        sweep_row(w, -1, distance + at, near + at, last ? NULL : distance + below,
+                  last ? NULL : near + below);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Stage 6 on the coarse surface of the scene: heights -> which pixels are terrain, and the nearest terrain of
- * every pixel. */
+/* Stage 6 on the coarse surface of the scene: heights -> which pixels are terrain, not clouds or false
+ * matches, and the nearest terrain of every pixel. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_TERRAIN_MASK_H
 #define SDM_TERRAIN_MASK_H

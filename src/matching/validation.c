@@ -1,5 +1,5 @@
-/* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error; which filled
- * pixels become heights of the DEM (--fill); the reasons of pixels without data. */
+/* Validation of a window at full resolution: terrain, score over a larger window, ray intersection error;
+ * which filled pixels become heights of the DEM (--fill); the reasons of pixels without data. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vector_loops.h"
 #include "matching/validation.h"
@@ -53,7 +53,8 @@ SDM_VECTOR_LOOPS static void move_rows(const Validation *j, int y, const Sums *s
 
 /* Of each pixel of a row, to sums->window: 1 where the mean error around it is above the limit (1/1024 px), 2
  * where it has an error itself. */
-SDM_VECTOR_LOOPS static void find_large_errors(const Sums *sums, const float *restrict error, int w, float limit)
+SDM_VECTOR_LOOPS static void find_large_errors(const Sums *sums, const float *restrict error, int w,
+                                               float limit)
 {
     const int32_t *restrict const in = sums->column;
     int32_t *restrict const out = sums->window;
@@ -210,8 +211,8 @@ static bool can_fill(const Filling *f, size_t i)
            on_terrain(f->in, &f->s->win, i);
 }
 
-/* Is the ground at (x, y) within the limit?  The gradient g of the plane, metres a pixel of the frame, is that of the
- * left view; a pixel's ground moves by `slant` times its height, so the ground's own gradient is
+/* Is the ground at (x, y) within the limit?  The gradient g of the plane, metres a pixel of the frame, is
+ * that of the left view; a pixel's ground moves by `slant` times its height, so the ground's own gradient is
  * g / (1 + slant g).  Both sides are multiplied by the plane's determinant. */
 static bool is_gentle(const Filling *f, int x, int y)
 {
@@ -246,10 +247,12 @@ static bool is_gentle(const Filling *f, int x, int y)
 
 enum { NOT_FILLABLE, GENTLE, STEEP };
 
-/* Is a pixel around (x, y) steep that could be filled?  What is left of a steep hole is no better than the rest. */
+/* Is a pixel around (x, y) steep that could be filled?  What is left of a steep hole is no better than the
+ * rest. */
 static bool is_steep_near(const uint16_t *kind, const SdmWindow *win, int x, int y)
 {
-    const int x0 = x > SDM_STEEP_HALF ? x - SDM_STEEP_HALF : 0, y0 = y > SDM_STEEP_HALF ? y - SDM_STEEP_HALF : 0;
+    const int x0 = x > SDM_STEEP_HALF ? x - SDM_STEEP_HALF : 0,
+              y0 = y > SDM_STEEP_HALF ? y - SDM_STEEP_HALF : 0;
     for (int j = y0; j <= y + SDM_STEEP_HALF && j < win->h; j++)
         for (int i = x0; i <= x + SDM_STEEP_HALF && i < win->w; i++)
             if (kind[(size_t)j * (size_t)win->w + (size_t)i] == STEEP)

@@ -67,7 +67,8 @@ static void measure(const Work *w, Tile *t)
     const SdmWindow *const win = &w->s->win;
     for (int y = 0; y < t->h; y++) {
         const size_t at = (size_t)(t->y0 + y) * (size_t)win->w + (size_t)t->x0, i = (size_t)y * MOST_W;
-        SdmNoiseRow row = {.valid = w->s->flags + at, .score = w->s->score + at, .ratio = w->ratio, .width = t->w};
+        SdmNoiseRow row = {
+            .valid = w->s->flags + at, .score = w->s->score + at, .ratio = w->ratio, .width = t->w};
         const int first = t->y0 + y - 2;
         for (int j = 0; j < 5; j++)
             row.left[j] = w->left + (size_t)inside(first + j, win->h) * (size_t)win->w + (size_t)t->x0;
@@ -94,9 +95,11 @@ SDM_VECTOR_LOOPS static void sum_across(const int32_t *restrict row, int width, 
     }
 }
 
-/* The row of the sums of 2 HALF + 1 rows: one enters, one leaves; masks: -1, or 0 for a row that there is not. */
-SDM_VECTOR_LOOPS static void sum_down(const int32_t *restrict enters, int32_t in, const int32_t *restrict leaves, int32_t gone,
-                                      int width, int32_t *restrict column)
+/* The row of the sums of 2 HALF + 1 rows: one enters, one leaves; masks: -1, or 0 for a row that there is
+ * not. */
+SDM_VECTOR_LOOPS static void sum_down(const int32_t *restrict enters, int32_t in,
+                                      const int32_t *restrict leaves, int32_t gone, int width,
+                                      int32_t *restrict column)
 {
     for (int x = 0; x < width; x++)
         column[x] += (enters[x] & in) - (leaves[x] & gone);

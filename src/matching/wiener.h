@@ -1,7 +1,7 @@
-/* A surface after the last repeat -> the same with less noise on plains and more detail on ridges: a local Wiener
- * filter of two bands of detail, by the predicted variance of its matches.
- * Source: Lee 1980 (digital image enhancement and noise filtering by use of local statistics), on the bands of an
- * a-trous wavelet transform. */
+/* A surface after the last repeat -> the same with less noise on plains and more detail on ridges: a local
+ * Wiener filter of two bands of detail, by the predicted variance of its matches.
+ * Source: Lee 1980 (digital image enhancement and noise filtering by use of local statistics), on the bands
+ * of an a-trous wavelet transform. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_WIENER_H
 #define SDM_WIENER_H
@@ -9,14 +9,16 @@
 #include "geometry/surface.h"
 #include "matching/match_settings.h"
 
-/* Blurs (1 4 6 4 1)/16 of the heights with taps 1, 2 and 4 px apart; what lies between two of them is a band. */
+/* Blurs (1 4 6 4 1)/16 of the heights with taps 1, 2 and 4 px apart; what lies between two of them is a
+ * band. */
 enum {
     SDM_WIENER_BLURS = 3,
     SDM_WIENER_HALF = 5, /* of the window of noise and energy, px */
     SDM_WIENER_REACH = 2 * (1 + 2 + 4) + SDM_WIENER_HALF
 };
 #define SDM_WIENER_NOISE 0.1f /* mean square of a band by noise alone, of the variance of a match */
-#define SDM_WIENER_DETAIL 1.7f /* gain of the finer band without noise: what windows of 5 x 5 px have taken off */
+#define SDM_WIENER_DETAIL 1.7f /* gain of the finer band without noise: what windows of 5 x 5 px have taken
+                                * off */
 #define SDM_WIENER_UNIT 1024.0f /* of a pixel of residual: unit of the bands whose squares are summed */
 
 /* The ratio (1 - rho) / rho of noise and texture for each score, 1/4096. */

@@ -1,5 +1,5 @@
-/* Stage 2: jitter and low-order errors along the track from a reference DEM: robust fit of a polynomial and of sums of a few
- * waves, chosen by cross-validation. */
+/* Stage 2: jitter and low-order errors along the track from a reference DEM: robust fit of a polynomial and
+ * of sums of a few waves, chosen by cross-validation. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pointing/along_strips.h"
 #include "core/dense.h"
@@ -26,7 +26,8 @@ static const double STRIPS_A_WAVE = 3.0; /* at least */
 /* Means of residuals by row. */
 typedef struct Series {
     double *row, *value, *weight; /* room each, one after the other */
-    double *turn[4];              /* room each: cosine and sine of a wave's phase, and of what a step of its frequency adds */
+    double *turn[4];              /* room each: cosine and sine of a wave's phase, and of what a step of its
+                                   * frequency adds */
     int count;
     size_t room;
 } Series;
@@ -49,7 +50,8 @@ static inline void add_to_sums(WaveSums *s, double weight, double value, double 
 /* What the wave takes off the squares of a series, and off its mean. */
 static double power_of(WaveSums *s)
 {
-    const double start[3] = {s->b[0], s->b[1], s->b[2]}, before = s->a[0] > 0.0 ? s->b[0] * s->b[0] / s->a[0] : 0.0;
+    const double start[3] = {s->b[0], s->b[1], s->b[2]},
+                 before = s->a[0] > 0.0 ? s->b[0] * s->b[0] / s->a[0] : 0.0;
     for (int r = 0; r < 3; r++)
         s->a[r * 3 + r] = s->a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
     if (!sdm_solve_cholesky(3, s->a, s->b))
@@ -72,7 +74,8 @@ static double power_at(const Series *s, double row0, double per_row)
 static void begin_turns(const Series *s, double row0, double per_row, double step)
 {
     for (int i = 0; i < s->count; i++) {
-        const double phase = SDM_ALONG_TURN * per_row * (s->row[i] - row0), more = SDM_ALONG_TURN * step * (s->row[i] - row0);
+        const double phase = SDM_ALONG_TURN * per_row * (s->row[i] - row0),
+                     more = SDM_ALONG_TURN * step * (s->row[i] - row0);
         s->turn[0][i] = cos(phase);
         s->turn[1][i] = sin(phase);
         s->turn[2][i] = cos(more);
@@ -196,8 +199,9 @@ static void refine_frequencies(SdmAlongState *f, SdmAlongModel *m)
             memcpy(t, own, (size_t)n * sizeof *t);
             for (int k = 0, w = 0; k < 2; k++)
                 for (int q = 0; q < m->waves[k]; q++, w++) {
-                    const int c = sdm_along_terms(m->degree) + 2 * w;
-                    t[n + w] = SDM_ALONG_TURN * (s->row[k] - f->row0[k]) * (m->coef[c + 1] * own[c] - m->coef[c] * own[c + 1]);
+                    const int c = sdm_terms(m->degree) + 2 * w;
+                    t[n + w] = SDM_ALONG_TURN * (s->row[k] - f->row0[k]) *
+                               (m->coef[c + 1] * own[c] - m->coef[c] * own[c + 1]);
                 }
             const double r = s->value_px - sdm_along_model_value(m, own), weight = f->weight[i];
             for (int p = 0; p < size && weight > 0.0; p++) {
@@ -213,8 +217,8 @@ static void refine_frequencies(SdmAlongState *f, SdmAlongModel *m)
         const double most = 0.1 / f->rows;
         for (int k = 0, w = 0; k < 2; k++)
             for (int q = 0; q < m->waves[k]; q++, w++)
-                m->per_row[k][q] = fmin(fmax(m->per_row[k][q] + fmin(fmax(b[n + w], -most), most), 0.25 / f->rows),
-                                        highest(f));
+                m->per_row[k][q] = fmin(
+                    fmax(m->per_row[k][q] + fmin(fmax(b[n + w], -most), most), 0.25 / f->rows), highest(f));
     }
 }
 
@@ -228,8 +232,10 @@ static bool add_wave(SdmAlongModel *m, int view, double per_row, double rows)
     return true;
 }
 
-/* Append the model with a wave of that frequency for the views of the set (1: right, 2: left); @return how many. */
-static int add_candidate(const SdmAlongState *f, const SdmAlongModel *m, double per_row, int views, SdmAlongModel *out)
+/* Append the model with a wave of that frequency for the views of the set (1: right, 2: left); @return how
+ * many. */
+static int add_candidate(const SdmAlongState *f, const SdmAlongModel *m, double per_row, int views,
+                         SdmAlongModel *out)
 {
     *out = *m;
     for (int k = 0; k < 2; k++)
@@ -239,8 +245,8 @@ static int add_candidate(const SdmAlongState *f, const SdmAlongModel *m, double 
 }
 
 /* Models with one thing more: a wave of either view or of both, or a degree. */
-static int list_candidates(const SdmAlongState *f, Series *s, const double peak[PROFILE_PEAKS], const SdmAlongModel *m,
-                           SdmAlongModel out[MOST_CANDIDATES])
+static int list_candidates(const SdmAlongState *f, Series *s, const double peak[PROFILE_PEAKS],
+                           const SdmAlongModel *m, SdmAlongModel out[MOST_CANDIDATES])
 {
     int n = 0;
     for (int k = 0; k < 2 + PROFILE_PEAKS; k++) {
@@ -277,7 +283,8 @@ static bool is_long(const SdmAlongModel *less, const SdmAlongModel *more)
     bool found = more->degree > less->degree;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < more->waves[k]; i++)
-            found |= more->per_row[k][i] < 1.0 / LONG_ROWS && !is_taken(less, k, more->per_row[k][i], 0.5 * LONG_ROWS);
+            found |= more->per_row[k][i] < 1.0 / LONG_ROWS &&
+                     !is_taken(less, k, more->per_row[k][i], 0.5 * LONG_ROWS);
     return found;
 }
 
@@ -300,8 +307,8 @@ static bool differs(SdmAlongState *f, const SdmAlongModel *m)
     return square / f->strips - sum * sum > f->task->least_long_px * f->task->least_long_px;
 }
 
-/* Where a candidate must lower the errors of all schemes: in means by row of the views that it adds waves of; a degree, in
- * strips. */
+/* Where a candidate must lower the errors of all schemes: in means by row of the views that it adds waves of;
+ * a degree, in strips. */
 static unsigned asked_of(const SdmAlongModel *m, const SdmAlongModel *candidate)
 {
     return (unsigned)(candidate->waves[SDM_ALONG_RIGHT] > m->waves[SDM_ALONG_RIGHT]) << SDM_BY_RIGHT_ROW |
@@ -309,12 +316,13 @@ static unsigned asked_of(const SdmAlongModel *m, const SdmAlongModel *candidate)
            (unsigned)(candidate->degree > m->degree) << SDM_BY_STRIP;
 }
 
-/* The best candidate by cross-validation; -1: none is good enough.  Strips tell which of those that gain is the best, since
- * terrain sets the rows of the views apart there. */
+/* The best candidate by cross-validation; -1: none is good enough.  Strips tell which of those that gain is
+ * the best, since terrain sets the rows of the views apart there. */
 static int choose(SdmAlongState *f, const SdmAlongModel *m, const SdmAlongModel *candidate, int n)
 {
     const double clip = 3.0 * f->scale_px;
-    double before[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS], now[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS], best = 1.0;
+    double before[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS], now[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS],
+        best = 1.0;
     int chosen = -1, columns = 0;
     (void)sdm_along_cross_validate(f, m, clip, 0u, NULL, before);
     for (int i = 0; i < n; i++) {
@@ -333,7 +341,8 @@ static int choose(SdmAlongState *f, const SdmAlongModel *m, const SdmAlongModel 
     return chosen;
 }
 
-/* Take wave `number` away from a model, right view first; number -1: a degree.  @return false where it has none */
+/* Take wave `number` away from a model, right view first; number -1: a degree.  @return false where it has
+ * none */
 static bool take_away(SdmAlongModel *m, int number)
 {
     if (number < 0)
@@ -360,7 +369,8 @@ static bool settle_model(SdmAlongState *f, SdmAlongModel *m)
     return true;
 }
 
-/* Drop from a model that was found with other points what does not lower the errors of all schemes any more. */
+/* Drop from a model that was found with other points what does not lower the errors of all schemes any
+ * more. */
 static void prune_model(SdmAlongState *f, SdmAlongModel *m)
 {
     for (int k = -1; settle_model(f, m) && k < m->waves[0] + m->waves[1];) {
@@ -371,7 +381,8 @@ static void prune_model(SdmAlongState *f, SdmAlongModel *m)
             if (!take_away(&less, k))
                 continue;
             (void)sdm_along_cross_validate(f, &less, clip, 0u, NULL, without);
-            if (!sdm_along_cross_validate(f, m, clip, asked_of(&less, m), (const double(*)[SDM_ALONG_FOLDINGS])without, with) ||
+            if (!sdm_along_cross_validate(f, m, clip, asked_of(&less, m),
+                                          (const double(*)[SDM_ALONG_FOLDINGS])without, with) ||
                 (is_long(&less, m) && !differs(f, &less))) {
                 *m = less;
                 break;
@@ -401,7 +412,7 @@ static void grow_model(SdmAlongState *f, Series *s, SdmAlongModel *m)
 
 static void write_result(const SdmAlongState *f, const SdmAlongModel *m, SdmAlongCorrection *out)
 {
-    const int terms = sdm_along_terms(m->degree);
+    const int terms = sdm_terms(m->degree);
     const double *c = m->coef + terms;
     out->degree = m->degree;
     memset(out->coef, 0, sizeof out->coef);
@@ -418,8 +429,8 @@ static void write_result(const SdmAlongState *f, const SdmAlongModel *m, SdmAlon
     }
 }
 
-/* The constant becomes the median of all points that are used: a mean would follow forest and what else lies on one side of
- * the ground, and gentle slopes alone may lie where the reference is off. */
+/* The constant becomes the median of all points that are used: a mean would follow forest and what else lies
+ * on one side of the ground, and gentle slopes alone may lie where the reference is off. */
 static void centre_constant(const SdmAlongState *f, SdmAlongModel *m)
 {
     double *const residual = f->point_work + f->task->count;
@@ -439,7 +450,8 @@ static void measure_points(const SdmAlongState *f, const SdmAlongModel *m, SdmAl
 }
 
 /* Error of a model by cross-validation, of means by row: of the view where it is larger. */
-static void measure_rows(SdmAlongState *f, const SdmAlongModel *m, double clip, double error_px[SDM_ALONG_SCHEMES])
+static void measure_rows(SdmAlongState *f, const SdmAlongModel *m, double clip,
+                         double error_px[SDM_ALONG_SCHEMES])
 {
     double e[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS];
     (void)sdm_along_cross_validate(f, m, clip, 0u, NULL, e);
@@ -489,7 +501,7 @@ static void close_fit(SdmAlongState *f)
 static SdmAlongModel start_model(const SdmAlongState *f, const SdmAlongCorrection *from)
 {
     SdmAlongModel m = {.degree = from->degree};
-    const int terms = sdm_along_terms(m.degree);
+    const int terms = sdm_terms(m.degree);
     double *const residual = f->point_work + f->task->count, *c = m.coef + terms;
     memcpy(m.coef, from->coef, (size_t)terms * sizeof *m.coef);
     for (int k = 0; k < 2; k++) {
@@ -507,7 +519,8 @@ static SdmAlongModel start_model(const SdmAlongState *f, const SdmAlongCorrectio
     return m;
 }
 
-SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out, SdmAlongReport *report)
+SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out,
+                        SdmAlongReport *report)
 {
     SdmStatus st = SDM_OK;
     const SdmAlongPart all = {0, -1};

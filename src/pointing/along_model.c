@@ -13,7 +13,7 @@ static const double LEFT_SIGMA_PX = 0.02; /* ridge: waves of the left view are t
 
 int sdm_along_columns(const SdmAlongModel *m)
 {
-    return sdm_along_terms(m->degree) + 2 * (m->waves[0] + m->waves[1]);
+    return sdm_terms(m->degree) + 2 * (m->waves[0] + m->waves[1]);
 }
 
 /* Share of a wave's amplitude that an average over so many rows keeps: sin(x) / x, x at most pi / 3. */
@@ -34,7 +34,7 @@ void sdm_along_basis_at(const SdmAlongState *f, const SdmAlongModel *m, const do
                         double y, double rows, double *out)
 {
     sdm_along_basis(m->degree, x, y, out);
-    out += sdm_along_terms(m->degree);
+    out += sdm_terms(m->degree);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < m->waves[k]; i++) {
             const double phase = SDM_ALONG_TURN * m->per_row[k][i] * (row[k] - f->row0[k]),
@@ -66,7 +66,8 @@ double sdm_along_at_point(const SdmAlongState *f, const SdmAlongModel *m, const 
 {
     double basis[SDM_ALONG_COLUMNS];
     const double row[2] = {(double)p->row[0], (double)p->row[1]};
-    sdm_along_basis_at(f, m, row, sdm_along_point_x(f, p), sdm_along_point_y(f, p), f->task->average_rows, basis);
+    sdm_along_basis_at(f, m, row, sdm_along_point_x(f, p), sdm_along_point_y(f, p), f->task->average_rows,
+                       basis);
     return sdm_along_model_value(m, basis);
 }
 /* Columns of a wave, from the cache. */
@@ -90,7 +91,7 @@ static const double *wave_columns(SdmAlongState *f, int view, double per_row)
 
 void sdm_along_fill_basis(SdmAlongState *f, const SdmAlongModel *m)
 {
-    double *out = f->basis + sdm_along_terms(m->degree);
+    double *out = f->basis + sdm_terms(m->degree);
     for (int i = 0; i < f->strips; i++)
         sdm_along_basis(m->degree, f->strip[i].x, f->strip[i].y, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
     for (int view = 0; view < 2; view++)
@@ -143,7 +144,8 @@ bool sdm_along_fit_model(const SdmAlongState *f, const SdmAlongPart *part, SdmAl
         if (!solve(f, part, m))
             return false;
         for (int i = 0; i < f->strips; i++) {
-            f->weight[i] = f->strip[i].value_px - sdm_along_model_value(m, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
+            f->weight[i] =
+                f->strip[i].value_px - sdm_along_model_value(m, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
             if (is_in(part, &f->strip[i]))
                 f->work[n++] = fabs(f->weight[i]);
         }
@@ -159,7 +161,8 @@ void sdm_along_keep_model(SdmAlongState *f, const SdmAlongModel *m)
 {
     sdm_along_fill_basis(f, m);
     for (int i = 0; i < f->strips; i++)
-        f->residual[i] = f->strip[i].value_px - sdm_along_model_value(m, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
+        f->residual[i] =
+            f->strip[i].value_px - sdm_along_model_value(m, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
     memcpy(f->work, f->residual, (size_t)f->strips * sizeof *f->work);
     f->scale_px = fmax(sdm_nmad_f64(f->work, f->strips, NULL), SDM_ALONG_LEAST_SCALE_PX);
 }
@@ -191,8 +194,9 @@ static void add_squares(const SdmAlongState *f, const SdmAlongModel *m, const Sd
     }
 }
 
-/* Errors of a model by cross-validation, each measure and scheme.  least: a model that leaves not less than GAIN of these
- * in one of the measures of `asked` (bits) is of no use, the schemes after the first such one are left out; NULL: none is.
+/* Errors of a model by cross-validation, each measure and scheme.  least: a model that leaves not less than
+ * GAIN of these in one of the measures of `asked` (bits) is of no use, the schemes after the first such one
+ * are left out; NULL: none is.
  * @return false for such a model */
 bool sdm_along_cross_validate(SdmAlongState *f, const SdmAlongModel *model, double clip, unsigned asked,
                                const double (*least)[SDM_ALONG_FOLDINGS],

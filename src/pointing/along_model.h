@@ -40,7 +40,8 @@ typedef struct SdmAlongModel {
 typedef struct SdmAlongState {
     const SdmAlongTask *task;
     size_t *order, *begin; /* points by strip; cell c has order[begin[c]] .. order[begin[c + 1] - 1] */
-    int cells, bins[2];    /* rows of strips, of the right and of the left view; strips follow those of the left */
+    int cells, bins[2];    /* rows of strips, of the right and of the left view; strips follow those of the
+                            * left */
     double *bin_sum, *bin_weight; /* of the larger number of bins */
     double row0[2], span[2]; /* origin of the phases, in the middle of the rows; rows that points span */
     double rows;             /* of the right image */
@@ -60,8 +61,8 @@ typedef struct SdmAlongPart {
     int scheme, without; /* without -1: all */
 } SdmAlongPart;
 
-/* What cross-validation compares: means by row of the view whose waves are tried, since the terrain sets the rows of the
- * other one apart; or strips, since terms of a degree leave the means as they are. */
+/* What cross-validation compares: means by row of the view whose waves are tried, since the terrain sets the
+ * rows of the other one apart; or strips, since terms of a degree leave the means as they are. */
 typedef enum SdmAlongMeasure {
     SDM_BY_RIGHT_ROW = SDM_ALONG_RIGHT,
     SDM_BY_LEFT_ROW = SDM_ALONG_LEFT,
@@ -88,8 +89,9 @@ void sdm_along_fill_basis(SdmAlongState *f, const SdmAlongModel *m);
 bool sdm_along_fit_model(const SdmAlongState *f, const SdmAlongPart *part, SdmAlongModel *m);
 /* A model becomes the best one: residuals of the strips, and their NMAD. */
 void sdm_along_keep_model(SdmAlongState *f, const SdmAlongModel *m);
-/* Errors of a model by cross-validation, each measure and scheme.  least: a model that leaves not less than GAIN of these
- * in one of the measures of `asked` (bits) is of no use, the schemes after the first such one are left out; NULL: none is.
+/* Errors of a model by cross-validation, each measure and scheme.  least: a model that leaves not less than
+ * GAIN of these in one of the measures of `asked` (bits) is of no use, the schemes after the first such one
+ * are left out; NULL: none is.
  * @return false for such a model */
 bool sdm_along_cross_validate(SdmAlongState *f, const SdmAlongModel *model, double clip, unsigned asked,
                                const double (*least)[SDM_ALONG_FOLDINGS],

@@ -23,13 +23,15 @@ SdmStatus sdm_along_sort_points(SdmContext *ctx, SdmAlongState *f)
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     int *cell = NULL;
     for (size_t i = 0; i < t->count; i++) {
-        const double at[3] = {(double)t->point[i].row[0], (double)t->point[i].row[1], (double)t->point[i].col};
+        const double at[3] = {(double)t->point[i].row[0], (double)t->point[i].row[1],
+                              (double)t->point[i].col};
         for (int k = 0; k < 3; k++) {
             lo[k] = fmin(lo[k], at[k]);
             hi[k] = fmax(hi[k], at[k]);
         }
     }
-    f->step = STRIP_ROWS * ceil(fmax(fmax((hi[1] - lo[1]) / MOST_BINS, t->point_rows) / STRIP_ROWS - 1e-6, 0.5));
+    f->step =
+        STRIP_ROWS * ceil(fmax(fmax((hi[1] - lo[1]) / MOST_BINS, t->point_rows) / STRIP_ROWS - 1e-6, 0.5));
     f->strip_rows = hypot(t->average_rows, f->step);
     for (int k = 0; k < 2; k++) {
         f->bins[k] = (int)((hi[k] - lo[k]) / f->step) + 1;
@@ -69,7 +71,8 @@ void sdm_along_residuals(const SdmAlongState *f, const SdmAlongModel *m, double 
         residual[i] = (double)f->task->point[i].value_px - sdm_along_at_point(f, m, &f->task->point[i]);
 }
 
-/* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how many. */
+/* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how
+ * many. */
 int64_t sdm_along_gather(const SdmAlongState *f, const double *residual, int class_wanted)
 {
     const SdmAlongTask *const t = f->task;
@@ -80,7 +83,8 @@ int64_t sdm_along_gather(const SdmAlongState *f, const double *residual, int cla
     return n;
 }
 
-/* Points of a class of slope weigh by the inverse square of its residuals' NMAD.  all: the NMAD of all that are used. */
+/* Points of a class of slope weigh by the inverse square of its residuals' NMAD.  all: the NMAD of all that
+ * are used. */
 static void weigh_classes(const SdmAlongState *f, const double *residual, double all)
 {
     const SdmAlongTask *const t = f->task;

@@ -1,6 +1,7 @@
 /* Stage 2: robust fit of the pointing correction. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/dense.h"
+#include "core/math.h"
 #include "core/stats.h"
 #include "pointing/pointing_fit.h"
 
@@ -62,11 +63,6 @@ static void basis(const SdmPointing *p, int degree, const SdmTiePoint *t, double
             out[k++] = xp[d - j] * yp[j];
 }
 
-static int terms_of(int degree)
-{
-    return (degree + 1) * (degree + 2) / 2;
-}
-
 typedef struct NormalEquations {
     double a[TERMS * TERMS], b[TERMS];
 } NormalEquations;
@@ -91,7 +87,7 @@ static void add_points(const Fit *f, int n, int without, const double *weight, s
 static bool solve(const Fit *f, int degree, int without, const double *weight, double coef[TERMS])
 {
     NormalEquations part[PARTS] = {0};
-    const int n = terms_of(degree);
+    const int n = sdm_terms(degree);
     const size_t step = f->count / PARTS + 1;
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (int i = 0; i < PARTS; i++) {
@@ -118,7 +114,7 @@ static double residual_of(const Fit *f, int degree, const double coef[TERMS], si
 {
     const double *const t = f->basis + i * TERMS;
     double sum = 0.0;
-    for (int k = 0; k < terms_of(degree); k++)
+    for (int k = 0; k < sdm_terms(degree); k++)
         sum += coef[k] * t[k];
     return f->target[i] - sum;
 }
@@ -337,8 +333,8 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
     r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
     r->before_nmad_px = sdm_nmad_f64(f->work, (int64_t)n, NULL);
     for (size_t i = 0; i < n; i++) {
-        f->residual[i] = f->response *
-                         (f->point[i].correction_px - sdm_pointing_value(p, f->point[i].col, f->point[i].row));
+        f->residual[i] = f->response * (f->point[i].correction_px -
+                                        sdm_pointing_value(p, f->point[i].col, f->point[i].row));
         f->work[i] = f->residual[i];
         if (i % every == 0)
             r->samples[r->sample_count++] =
@@ -380,11 +376,30 @@ SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame)
                         .right = scene->view[1].name};
 }
 
+/* Choose the degree by some DEGREE_POINTS of the points; thin: room for all. */
+static SdmStatus choose_by_few(SdmContext *ctx, const Fit *f, SdmTiePoint *thin, int max_degree,
+                               SdmPointing *p, SdmPointRound *round)
+{
+    const size_t every = f->count / DEGREE_POINTS + 1;
+    Fit few = *f;
+    few.point = thin;
+    few.count = 0;
+    for (size_t i = 0; i < f->count; i += every)
+        thin[few.count++] = f->point[i];
+    deal_folds(&few);
+    prepare_fit(&few, max_degree);
+    return choose_degree(ctx, &few, max_degree, p, round);
+}
+
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round)
 {
     SdmStatus st = SDM_OK;
     const size_t count = task->count;
-    Fit f = {.point = task->point, .count = count, .model = p, .response = task->response, .threads = sdm_threads(ctx)};
+    Fit f = {.point = task->point,
+             .count = count,
+             .model = p,
+             .response = task->response,
+             .threads = sdm_threads(ctx)};
     SdmTiePoint *thin = NULL;
     if (count < LEAST_POINTS)
         return sdm_fail(ctx, SDM_ERR_DATA,
@@ -402,15 +417,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     TRY(sdm_alloc(ctx, &f.basis, count * TERMS, sizeof *f.basis, "fit terms"));
     TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
     TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
-    const size_t every = count / DEGREE_POINTS + 1;
-    Fit few = f;
-    few.point = thin;
-    few.count = 0;
-    for (size_t i = 0; i < count; i += every)
-        thin[few.count++] = task->point[i];
-    deal_folds(&few);
-    prepare_fit(&few, max_degree);
-    TRY(choose_degree(ctx, &few, max_degree, p, round));
+    TRY(choose_by_few(ctx, &f, thin, max_degree, p, round));
     deal_folds(&f);
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
@@ -421,7 +428,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
                           count, task->left, task->right);
             goto done;
         }
-        p->terms = terms_of(p->degree);
+        p->terms = sdm_terms(p->degree);
 #pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)
             f.residual[k] = residual_of(&f, p->degree, p->coef, k);

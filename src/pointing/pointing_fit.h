@@ -44,7 +44,8 @@ typedef struct SdmFitTask {
     size_t count;
     int max_degree;
     bool with_profile;
-    double response;            /* share of an error that the residuals of the points show; their corrections are whole */
+    double response;            /* share of an error that the residuals of the points show; their corrections
+                                 * are whole */
     int64_t rows;               /* of the right image */
     double overlap_px;          /* pixels of the frame, for messages */
     const char *left, *right;   /* names of the images, for messages */

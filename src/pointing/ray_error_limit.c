@@ -28,6 +28,7 @@ float sdm_ray_error_limit(const SdmRayErrorCounts *c, bool semi_global)
     for (sum = c->bin[median]; spread < BINS && sum * 2 < c->total; spread++)
         sum += (median - spread - 1 >= 0 ? c->bin[median - spread - 1] : 0) +
                (median + spread + 1 <= 2 * BINS ? c->bin[median + spread + 1] : 0);
-    const float limit = 3.0f * ((float)spread + 0.5f) / BINS, least = semi_global ? LEAST_TOWN_LIMIT_PX : LEAST_LIMIT_PX;
+    const float limit = 3.0f * ((float)spread + 0.5f) / BINS,
+                least = semi_global ? LEAST_TOWN_LIMIT_PX : LEAST_LIMIT_PX;
     return limit < least ? least : limit > LARGEST_LIMIT_PX ? LARGEST_LIMIT_PX : limit;
 }

@@ -15,8 +15,8 @@ typedef struct SdmRayErrorCounts {
 /* Count the pixels of a window that were accepted, or rejected for their ray error alone. */
 void sdm_ray_error_count(const SdmFineResult *fine, SdmRayErrorCounts *counts);
 
-/* Three times the median distance from the median, px: 0.25 at least, 0.6 at most.  With semi-global matching 0.5 at least, for
- * windows beside walls hold two heights. */
+/* Three times the median distance from the median, px: 0.25 at least, 0.6 at most.  With semi-global matching
+ * 0.5 at least, for windows beside walls hold two heights. */
 float sdm_ray_error_limit(const SdmRayErrorCounts *counts, bool semi_global);
 
 #endif

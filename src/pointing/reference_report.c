@@ -1,4 +1,4 @@
-/* Memory of the report on a reference. */
+/* Free the report on a reference. */
 // SPDX-License-Identifier: Apache-2.0
 #include "pointing/reference_report.h"
 

@@ -8,7 +8,7 @@
 
 typedef enum SdmReferenceState {
     SDM_REFERENCE_NONE,    /* no reference was given */
-    SDM_REFERENCE_REFUSED, /* it does not serve; the cameras are as without it */
+    SDM_REFERENCE_REFUSED, /* it is not used; the cameras are those of a run without it */
     SDM_REFERENCE_SHIFT,   /* the 3-D shift alone is corrected */
     SDM_REFERENCE_FITTED   /* and what is along the track */
 } SdmReferenceState;
@@ -53,7 +53,8 @@ static inline bool sdm_reference_applied(const SdmReferenceReport *r)
 {
     return r->state == SDM_REFERENCE_SHIFT || r->state == SDM_REFERENCE_FITTED;
 }
-/* Has the reference shown what a pair cannot, jitter along the track, and is no more than limit_px of it left? */
+/* Has the reference shown what a pair cannot, jitter along the track, and is no more than limit_px of it
+ * left? */
 static inline bool sdm_reference_validates(const SdmReferenceReport *r, double limit_px)
 {
     return sdm_reference_applied(r) && r->masked <= SDM_REFERENCE_MOST_MASKED &&

@@ -1,5 +1,5 @@
-/* Ray intersection errors of a matched surface -> tie points (means of blocks of pixels, no feature matching), to which
- * the pointing correction is fitted. */
+/* Ray intersection errors of a matched surface -> tie points (means of blocks of pixels, no feature
+ * matching), to which the pointing correction is fitted. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_TIE_POINTS_H
 #define SDM_TIE_POINTS_H

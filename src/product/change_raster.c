@@ -6,12 +6,12 @@
 #include "product/picture.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 static const double PREVIEW_STEP_M = 0.0625;
 
-SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid, SdmChangeRaster *out)
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid,
+                          SdmChangeRaster *out)
 {
     SdmStatus st = SDM_OK;
     const SdmHeightSource source = {"--reference", from->options->reference, "--reference-vertical",
@@ -23,11 +23,14 @@ SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const Sd
     out->rows = (int)((grid->rows + out->factor - 1) / out->factor);
     if (!from->dem)
         TRY(sdm_height_raster_open(ctx, &source, &out->opened));
-    TRY(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg, from->lat_deg, &out->on_grid));
+    TRY(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg, from->lat_deg,
+                                 &out->on_grid));
     TRY(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
     TRY(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
-    TRY(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum, "map of differences"));
-    TRY(sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count, "map of differences"));
+    TRY(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum,
+                  "map of differences"));
+    TRY(sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count,
+                  "map of differences"));
 done:
     return st;
 }
@@ -53,8 +56,10 @@ static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int
     TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the change mask"));
     TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the change mask"));
     for (size_t i = 0; i < n->nx * n->ny; i++) {
-        n->x[i] = c->grid->x0 + ((double)((n->i0 + (int64_t)(i % n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
-        n->y[i] = c->grid->y0 - ((double)((n->j0 + (int64_t)(i / n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
+        n->x[i] =
+            c->grid->x0 + ((double)((n->i0 + (int64_t)(i % n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
+        n->y[i] =
+            c->grid->y0 - ((double)((n->j0 + (int64_t)(i / n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
     }
     sdm_projector_inverse(c->on_grid.projector, n->nx * n->ny, n->x, n->y);
     sdm_projector_forward(c->plane, n->nx * n->ny, n->x, n->y);
@@ -67,8 +72,8 @@ done:
 }
 
 /* The cell of the mask, of cols x rows, that each place lies in; -1: none. */
-SDM_VECTOR_LOOPS static void find_mask_cells(const double *restrict x, const double *restrict y, int n, int cols, int rows,
-                                             int32_t *restrict cell)
+SDM_VECTOR_LOOPS static void find_mask_cells(const double *restrict x, const double *restrict y, int n,
+                                             int cols, int rows, int32_t *restrict cell)
 {
     for (int i = 0; i < n; i++) {
         const int in = (x[i] >= 0.0) & (y[i] >= 0.0) & (x[i] < cols) & (y[i] < rows);
@@ -79,11 +84,13 @@ SDM_VECTOR_LOOPS static void find_mask_cells(const double *restrict x, const dou
 }
 
 /* Differences in metres, multiples of a step; SDM_NODATA: none. */
-SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m, const float *restrict reference_m,
-                                              int n, double step_m, float *restrict out)
+SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m,
+                                              const float *restrict reference_m, int n, double step_m,
+                                              float *restrict out)
 {
     for (int i = 0; i < n; i++) {
-        const double d = (double)height_m[i] - (double)reference_m[i], rounded = floor(d / step_m + 0.5) * step_m;
+        const double d = (double)height_m[i] - (double)reference_m[i],
+                     rounded = floor(d / step_m + 0.5) * step_m;
         out[i] = isnan(d) ? SDM_NODATA : (float)rounded;
     }
 }
@@ -96,15 +103,13 @@ static bool has_difference(const float *difference_m, int n)
     return false;
 }
 
-/* n cells of a row from column `col` on, both bands. */
+/* n cells of a row from column `col` on, at most TOGETHER, both bands. */
 static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n,
-                       const float *height_m, const float *reference_m, double step_m, float *cell)
+                       const float *difference_m, float *cell)
 {
     const SdmGrid *const mask = &c->report->grid;
     double x[TOGETHER], y[TOGETHER];
-    float difference_m[TOGETHER];
     int32_t at[TOGETHER];
-    find_differences(height_m, reference_m, n, step_m, difference_m);
     if (!has_difference(difference_m, n)) {
         for (int i = 0; i < n * SDM_CHANGE_BANDS; i++)
             cell[i] = SDM_NODATA;
@@ -114,16 +119,21 @@ static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int
     find_mask_cells(x, y, n, (int)mask->cols, (int)mask->rows, at);
     for (int i = 0; i < n; i++, cell += SDM_CHANGE_BANDS) {
         cell[0] = difference_m[i];
-        cell[1] = difference_m[i] == SDM_NODATA ? SDM_NODATA : at[i] >= 0 && c->report->changed[at[i]] ? 1.0f : 0.0f;
+        cell[1] = difference_m[i] == SDM_NODATA             ? SDM_NODATA
+                  : at[i] >= 0 && c->report->changed[at[i]] ? 1.0f
+                                                            : 0.0f;
     }
 }
 
 /* Bins of the histogram of n cells' differences, -1 for none, and the differences in steps of the preview. */
-SDM_VECTOR_LOOPS static void find_bins(const float *restrict cell, int n, int32_t *restrict bin, int32_t *restrict steps)
+SDM_VECTOR_LOOPS static void find_bins(const float *restrict cell, int n, int32_t *restrict bin,
+                                       int32_t *restrict steps)
 {
     for (int i = 0; i < n; i++) {
-        const double d_m = (double)cell[SDM_CHANGE_BANDS * i], at = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
-        const double least = at >= 0.0 ? at : 0.0, held = least < SDM_CHANGE_BINS - 1 ? least : SDM_CHANGE_BINS - 1;
+        const double d_m = (double)cell[SDM_CHANGE_BANDS * i],
+                     at = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
+        const double least = at >= 0.0 ? at : 0.0,
+                     held = least < SDM_CHANGE_BINS - 1 ? least : SDM_CHANGE_BINS - 1;
         const double above_m = d_m < -1000.0 ? -1000.0 : d_m, held_m = above_m > 1000.0 ? 1000.0 : above_m;
         const int32_t in = (int32_t)held;
         bin[i] = cell[SDM_CHANGE_BANDS * i] == SDM_NODATA ? -1 : in;
@@ -171,9 +181,13 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     TRY(sdm_heights_on_grid(ctx, &c->on_grid, window, height_m, reference_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
-        for (int64_t i = 0; i < w; i += TOGETHER)
-            fill_cells(c, &n, window[0] + i, window[1] + r, w - i < TOGETHER ? (int)(w - i) : TOGETHER, height_m + r * w + i,
-                       reference_m + r * w + i, step_m, cell + (r * pitch + i) * SDM_CHANGE_BANDS);
+        for (int64_t i = 0; i < w; i += TOGETHER) {
+            const int count = w - i < TOGETHER ? (int)(w - i) : TOGETHER;
+            float difference_m[TOGETHER];
+            find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m, difference_m);
+            fill_cells(c, &n, window[0] + i, window[1] + r, count, difference_m,
+                       cell + (r * pitch + i) * SDM_CHANGE_BANDS);
+        }
     for (int64_t r = 0; r < h; r++)
         count_row(c, window[0], window[1] + r, w, cell + r * pitch * SDM_CHANGE_BANDS);
 done:

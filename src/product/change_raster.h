@@ -1,4 +1,5 @@
-/* Heights of a DEM -> what has changed since the reference: height minus reference, and the change mask, by cell. */
+/* Heights of a DEM -> what has changed since the reference: height minus reference, and the change mask, by
+ * cell. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CHANGE_RASTER_H
 #define SDM_CHANGE_RASTER_H
@@ -10,7 +11,8 @@
 enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14, SDM_CHANGE_PREVIEW = 600 };
 #define SDM_CHANGE_BIN_M 0.03125 /* of the histograms */
 
-/* The difference by cell, and what the report says of it; counted in integers, so that the order does not matter. */
+/* The difference by cell, and what the report says of it; counted in integers, so that the order does not
+ * matter. */
 typedef struct SdmChangeRaster {
     const SdmReferenceReport *report; /* borrowed; state SHIFT or FITTED */
     const SdmGrid *grid;              /* of the DEM; borrowed */
@@ -31,12 +33,13 @@ typedef struct SdmChangeSource {
 } SdmChangeSource;
 
 /* Differences of a DEM's cells.  Close *out also after a failure. */
-SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *source, const SdmGrid *grid, SdmChangeRaster *out);
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *source, const SdmGrid *grid,
+                          SdmChangeRaster *out);
 void sdm_change_close(SdmChangeRaster *c);
 
-/* h rows of w cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w.  cell: h rows of w x
- * SDM_CHANGE_BANDS, rows `pitch` cells apart: the difference in metres, rounded to step_m, and 1 for changed or 0;
- * SDM_NODATA where there is no height, or no reference. */
+/* h rows of w cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w.  cell: h rows
+ * of w x SDM_CHANGE_BANDS, rows `pitch` cells apart: the difference in metres, rounded to step_m, and 1 for
+ * changed or 0; SDM_NODATA where there is no height, or no reference. */
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
                           double step_m, int64_t pitch, float *cell);
 

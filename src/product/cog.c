@@ -146,7 +146,8 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     if (!request->co || !request->co[0]) /* the user's may ask for other overviews */
         st = sdm_overviews_build(ctx, from, request);
     if (st == SDM_OK)
-        cog = GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on, &watch);
+        cog = GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on,
+                             &watch);
     GDALClose(cog);
     sdm_gdal_errors_end(&errors);
     CSLDestroy(co);

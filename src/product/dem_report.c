@@ -18,14 +18,15 @@ void sdm_report_program(SdmReport *r, const SdmProduct *p)
 }
 
 /* What an option that was left alone stands for: the value that was found, else its default in words. */
-static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmOptions *opt, const SdmEffective *found,
-                             const char *value)
+static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmOptions *opt,
+                             const SdmEffective *found, const char *value)
 {
     const char *const name = spec->name;
     if (!strcmp(name, "--threads"))
         return sdm_report_printf(r, "%d", found->threads);
     if (!strcmp(name, "--tr"))
-        return sdm_report_printf(r, "%.6g %s", found->grid->spacing, found->grid->geographic ? "degrees" : "m");
+        return sdm_report_printf(r, "%.6g %s", found->grid->spacing,
+                                 found->grid->geographic ? "degrees" : "m");
     if (!strcmp(name, "--t_srs")) { /* the name stands first in the WKT, in quotes */
         const char *const quote = strchr(found->grid->wkt, '"');
         return quote ? sdm_report_printf(r, "%.*s", (int)strcspn(quote + 1, "\""), quote + 1) : value;
@@ -50,10 +51,13 @@ static bool is_usual(const SdmOptionSpec *spec, const char *value)
     return strcmp(text, value) == 0;
 }
 
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command, const SdmEffective *found)
+SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
+                                  const SdmEffective *found)
 {
-    SdmReportItem *const to = sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
-    SdmReportItem *const values = sdm_report_section(r, "effective_options", NULL, SDM_PAGE_NONE, SDM_STYLE_HALF);
+    SdmReportItem *const to =
+        sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
+    SdmReportItem *const values =
+        sdm_report_section(r, "effective_options", NULL, SDM_PAGE_NONE, SDM_STYLE_HALF);
     char key[64], value[4096];
     for (int folded = 0; folded < 2; folded++) { /* those that were given, then the others */
         SdmReportItem *const into = folded ? sdm_report_fold(to, "options that were not given") : to;
@@ -163,7 +167,8 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
     for (int b = 0; b < sdm_product_request(p)->qa->mask_bits; b++) {
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
-        sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b), 100.0 * n / (double)s->cells, " %", 2);
+        sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b),
+                          100.0 * n / (double)s->cells, " %", 2);
     }
 }
 
@@ -241,7 +246,8 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
     sdm_report_number(to, "frame_rows", (double)work->frame_rows);
     sdm_report_number(to, "lattice_error_px", work->lattice_error_px);
     sdm_report_note(
-        to, "%.1f s in all, %d threads, %.0f MiB of memory at most, %d blocks (%d taken up from an earlier run).",
+        to,
+        "%.1f s in all, %d threads, %.0f MiB of memory at most, %d blocks (%d taken up from an earlier run).",
         work->wall_s, sdm_threads(ctx), (double)sdm_memory_resident(ctx) / 1048576.0, work->blocks,
         work->blocks_resumed);
     if (work->device)
@@ -253,7 +259,8 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
 }
 
 SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
-                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r),
+                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what,
+                                           SdmReport *r),
                              const void *what, SdmReportWork *work, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;

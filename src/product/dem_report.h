@@ -11,7 +11,8 @@ typedef struct SdmReportWork {
     int blocks, blocks_resumed;
     int64_t frame_cols, frame_rows; /* of the epipolar frame; 0: none */
     double lattice_error_px;        /* 0: no lattice */
-    const char *device, *device_why; /* the back end as --device takes it, and why auto has left others; borrowed; NULL: not known */
+    const char *device, *device_why; /* the back end as --device takes it, and why auto has left others;
+                                      * borrowed; NULL: not known */
 } SdmReportWork;
 
 /* Each adds one section, in the order of the JSON report, and returns it where a caller adds items of its
@@ -25,7 +26,8 @@ typedef struct SdmEffective {
     int threads;
 } SdmEffective;
 /* command: SDM_CMD_*: who reads them.  The page has those that were given, the others folded away. */
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command, const SdmEffective *found);
+SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
+                                  const SdmEffective *found);
 SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p);
 /* Metres on the ground, from west to east, of a pixel of a map of the whole DEM that is `cols` wide. */
 double sdm_report_pixel_m(const SdmProduct *p, int cols);
@@ -37,10 +39,11 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
 /* Datum, spacing and size of the grid: "Heights in metres above ..., cells of ..., 100 x 200." */
 const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p);
 
-/* Complete the product, have its report built, and publish both.  work: part of `what`; wall_s, up to the last block,
- * grows by what the completion takes. */
+/* Complete the product, have its report built, and publish both.  work: part of `what`; wall_s, up to the
+ * last block, grows by what the completion takes. */
 SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
-                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r),
+                             void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what,
+                                           SdmReport *r),
                              const void *what, SdmReportWork *work, SdmLease *lease);
 
 #endif

@@ -1,8 +1,9 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
- * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the ground
- * (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of the error is
- * a polynomial of their logarithms, whose coefficients are fitted by tests/height_error_fit.py. */
+ * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
+ * ground (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of
+ * the error is a polynomial of their logarithms, whose coefficients are fitted by
+ * tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"
@@ -98,7 +99,8 @@ static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, 
         const GDALDataType type = GDALGetRasterDataType(band);
         const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
         sdm_gdal_errors_begin(&errors);
-        const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
+        const CPLErr e =
+            GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
         sdm_gdal_errors_end(&errors);
         st = e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(w->ctx, w->in->path, errors.text);
     }
@@ -366,7 +368,8 @@ static Node between(Node a, Node b, float share)
 /* Error of a cell: the block's, changed by the cell's own slope. */
 static float cell_error(Node at, float steep, bool filled)
 {
-    const float own = steep == steep ? within(sqrtf(steep), 0.0f, (float)STEEPEST) : at.slope, z = own - at.slope;
+    const float own = steep == steep ? within(sqrtf(steep), 0.0f, (float)STEEPEST) : at.slope,
+                z = own - at.slope;
     const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
                 e = within(more, -0.7f, 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
@@ -391,7 +394,8 @@ static void write_row(const Work *w, Strip *s, int row)
         const Node node = between(s->node[i], s->node[next], right);
         const bool filled = (s->mask[at] & SDM_QA_FILLED) != 0;
         const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
-        s->score[at] = s->mask[at] & SDM_QA_VALID ? (uint16_t)(within(steps, 0.0f, (float)(NODATA - 1)) + 0.5f) : NODATA;
+        s->score[at] =
+            s->mask[at] & SDM_QA_VALID ? (uint16_t)(within(steps, 0.0f, (float)(NODATA - 1)) + 0.5f) : NODATA;
     }
 }
 
@@ -431,7 +435,8 @@ static SdmStatus open_strips(Work *w)
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].ortho, wider, sizeof(float), "rows of the orthoimage"));
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].mask, strip, sizeof(uint16_t), "rows of the mask"));
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
-        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node), "errors of blocks of cells"));
+        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node),
+                          "errors of blocks of cells"));
     }
 done:
     return st;

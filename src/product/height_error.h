@@ -1,4 +1,5 @@
-/* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height, a band of the QA raster. */
+/* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height, a band of the
+ * QA raster. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_HEIGHT_ERROR_H
 #define SDM_HEIGHT_ERROR_H

@@ -1,14 +1,13 @@
 /* Name of the DEM -> the files of a product: their names, checks before any work, renames at the end. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/output_files.h"
-#include "core/file.h"
+#include "core/path.h"
 #include "geo/gdal_errors.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,17 +24,13 @@ static bool is_of_change(int i)
     return i == SDM_FILE_CHANGE || i == SDM_FILE_CHANGE_STYLE;
 }
 
-/* Length of the output's name without .tif or .tiff. */
-static size_t stem_length(const char *output)
+size_t sdm_output_stem(const char *output)
 {
     static const char *const known[] = {".tif", ".tiff", ".gtiff"};
-    const size_t n = strlen(output);
-    for (int i = 0; i < 3; i++) {
-        const size_t k = strlen(known[i]);
-        if (n > k && output[n - k - 1] != '/' && !strcasecmp(output + n - k, known[i]))
-            return n - k;
-    }
-    return n;
+    for (int i = 0; i < 3; i++)
+        if (sdm_path_ends_in(output, known[i]))
+            return strlen(output) - strlen(known[i]);
+    return strlen(output);
 }
 
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files)
@@ -49,9 +44,10 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s is a folder; give the name of a file in it, such as %s%sdem.tif", output,
                         output, *base ? "/" : "");
-    const int stem = (int)stem_length(output);
+    const int stem = (int)sdm_output_stem(output);
     if (!output[stem])
-        return sdm_fail(ctx, SDM_ERR_USAGE, "-o %s: a DEM is a GeoTIFF, in a file; give a name that ends in .tif, such as %s.tif",
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: a DEM is a GeoTIFF, in a file; give a name that ends in .tif, such as %s.tif",
                         output, strcmp(base, "-") ? output : "dem");
     snprintf(files->run, sizeof files->run, "%08x", (unsigned)(sdm_file_draw() >> 32 ^ sdm_file_draw()));
     files->is_lost = false;
@@ -73,15 +69,16 @@ done:
     return st;
 }
 
-/* A name that a run makes and removes: "DEM.tif.part-dem-1f3a90c2", "DEM.tif.part-raw-ortho-1f3a90c2-typed", also
- * with GDAL's endings (".ovr.tmp"); no other name that begins alike. */
+/* A name that a run makes and removes: "DEM.tif.part-dem-1f3a90c2", "DEM.tif.part-raw-ortho-1f3a90c2-typed",
+ * also with GDAL's endings (".ovr.tmp"); no other name that begins alike. */
 static bool is_temporary(const SdmOutputFiles *files, const char *base)
 {
     const size_t n = strlen(files->prefix);
     if (strncmp(base, files->prefix, n) != 0)
         return false;
     const char *rest = base + n;
-    if (sdm_file_is_named(rest, "naming") || !strncmp(rest, "owner.part-", 11)) /* "owner" itself is the lease's */
+    /* "owner" itself is the lease's */
+    if (sdm_file_is_named(rest, "naming") || !strncmp(rest, "owner.part-", 11))
         return true;
     if (!strncmp(rest, "raw-", 4))
         rest += 4;

@@ -28,13 +28,15 @@ typedef struct SdmOutputFiles {
     char part[SDM_FILES][SDM_PATH_SIZE]; /* OUTPUT.part-html-RUN, ...: until the product is complete */
     char raw[SDM_FILES][SDM_PATH_SIZE];  /* OUTPUT.part-raw-dem-RUN, ...: rasters that are being filled */
     bool made[SDM_FILES];       /* false: the product has no such file, and an earlier one is removed */
-    char marker[SDM_PATH_SIZE]; /* OUTPUT.part-naming: there from the first rename until all is tidied up; names the
-                                 * run that renames */
+    char marker[SDM_PATH_SIZE]; /* OUTPUT.part-naming: there from the first rename until all is tidied up;
+                                 * names the run that renames */
     bool is_lost;               /* another run took the output over while this one renamed */
     char folder[SDM_PATH_SIZE],
         prefix[SDM_PATH_SIZE]; /* temporary files are folder/prefix*: "DEM.tif.part-" */
 } SdmOutputFiles;
 
+/* Length of the name without .tif, .tiff or .gtiff. */
+size_t sdm_output_stem(const char *output);
 /* output: name of the DEM.  SDM_ERR_USAGE for a name that is missing, a folder's, too long, or of another
  * format. */
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files);
@@ -48,8 +50,8 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
 void sdm_output_files_sweep(const SdmOutputFiles *files);
 /* Remove the temporary files of this run, then the marker if it is this run's. */
 void sdm_output_files_leave(const SdmOutputFiles *files);
-/* Rename the complete files, the DEM last.  job: fingerprint of the run, kept in the marker.  lease: of the output,
- * checked before each rename; NULL: none. */
+/* Rename the complete files, the DEM last.  job: fingerprint of the run, kept in the marker.  lease: of the
+ * output, checked before each rename; NULL: none. */
 SdmStatus sdm_output_files_rename(SdmContext *ctx, SdmOutputFiles *files, uint64_t job, SdmLease *lease);
 /* After a run that was stopped while it renamed its files: remove those it had renamed. */
 void sdm_output_files_recover(const SdmOutputFiles *files);

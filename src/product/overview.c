@@ -42,7 +42,8 @@ static bool average(const Half *l, int r, int h, float *in, float *out)
 {
     const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
     const float *const rows = l->cells ? (const float *)l->cells + (size_t)r * (size_t)l->cols : in;
-    if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_Float32, 0, 0) != CE_None)
+    if (!l->cells &&
+        GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_Float32, 0, 0) != CE_None)
         return false;
     for (int i = 0; i < low; i++) {
         const float *const above = rows + (size_t)(2 * i) * (size_t)l->cols;
@@ -57,11 +58,13 @@ static bool first_cells(const Half *l, int r, int h, uint16_t *in)
     const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
     const size_t row = (size_t)l->cols * (size_t)l->pitch;
     const uint16_t *const rows = l->cells ? (const uint16_t *)l->cells + (size_t)r * row : in;
-    if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
+    if (!l->cells &&
+        GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
         return false;
     for (int i = 0; i < low; i++)
         for (int c = 0; c < half; c++)
-            in[(size_t)i * (size_t)half + (size_t)c] = rows[(size_t)(2 * i) * row + (size_t)(2 * c * l->pitch)];
+            in[(size_t)i * (size_t)half + (size_t)c] =
+                rows[(size_t)(2 * i) * row + (size_t)(2 * c * l->pitch)];
     return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, in, half, low, GDT_UInt16, 0, 0) == CE_None;
 }
 
@@ -71,7 +74,8 @@ static const void *cells_of(const SdmRaster *raster, int number, bool first_cell
     const GDALDataType type = GDALGetRasterDataType(GDALGetRasterBand(raster->dataset, number));
     if (raster->cells && first_cell && type == GDT_UInt16)
         return (const uint16_t *)raster->cells + (number - 1);
-    return !first_cell && type == GDT_Float32 && GDALGetRasterCount(raster->dataset) == 1 ? raster->cells : NULL;
+    return !first_cell && type == GDT_Float32 && GDALGetRasterCount(raster->dataset) == 1 ? raster->cells
+                                                                                          : NULL;
 }
 
 /* From level k, 0 being the raster, to the next one, of a band. */
@@ -82,14 +86,19 @@ static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int n
                           from = k > 0 ? GDALGetOverview(band, k - 1) : band;
     const double nodata = GDALGetRasterNoDataValue(band, &has);
     const void *const memory = k > 0 ? NULL : cells_of(raster, number, request->first_cell);
-    return (Half){.from = from, .to = GDALGetOverview(band, k), .cells = memory,
-                  .pitch = memory ? GDALGetRasterCount(raster->dataset) : 1, .cols = GDALGetRasterBandXSize(from),
-                  .rows = GDALGetRasterBandYSize(from), .nodata = has ? nodata : NAN, .step = request->step};
+    return (Half){.from = from,
+                  .to = GDALGetOverview(band, k),
+                  .cells = memory,
+                  .pitch = memory ? GDALGetRasterCount(raster->dataset) : 1,
+                  .cols = GDALGetRasterBandXSize(from),
+                  .rows = GDALGetRasterBandYSize(from),
+                  .nodata = has ? nodata : NAN,
+                  .step = request->step};
 }
 
 /* All bands of the same rows one after the other: a file holds them side by side. */
-static SdmStatus halve_level(SdmContext *ctx, const SdmCogRequest *request, const SdmRaster *raster, int k, float *in,
-                             float *out)
+static SdmStatus halve_level(SdmContext *ctx, const SdmCogRequest *request, const SdmRaster *raster, int k,
+                             float *in, float *out)
 {
     SdmStatus st = SDM_OK;
     for (int r = 0, rows = 1; r < rows; r += ROWS) {
@@ -98,7 +107,8 @@ static SdmStatus halve_level(SdmContext *ctx, const SdmCogRequest *request, cons
             const Half l = half_of(request, raster, b, k);
             const int h = l.rows - r < ROWS ? l.rows - r : ROWS;
             rows = l.rows;
-            if (request->first_cell ? !first_cells(&l, r, h, (uint16_t *)(void *)in) : !average(&l, r, h, in, out))
+            if (request->first_cell ? !first_cells(&l, r, h, (uint16_t *)(void *)in)
+                                    : !average(&l, r, h, in, out))
                 TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
         }
     }

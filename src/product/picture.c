@@ -1,4 +1,4 @@
-/* Preview of a DEM -> PNG pictures: shaded relief in colours, and a map of what the cells met. */
+/* Preview of a DEM -> PNG pictures: shaded relief in its colours, and a map of the reasons in the cells. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/picture.h"
 #include "product/qa_raster.h"
@@ -57,7 +57,8 @@ static double exaggeration(const float *h, int cols, int rows, double spacing_m)
     return n && sum > 0.0 ? fmin(fmax(0.15 * (double)n / sum, 1.0), 8.0) : 1.0;
 }
 
-/* Mean of the opaque pixels of f x f, in few colours: a page has to be small, and PNG takes a third for it. */
+/* Mean of the opaque pixels of f x f, in few colours: a page has to be small, and PNG takes a third for
+ * it. */
 static void reduce(const unsigned char *rgba, int cols, int rows, int f, unsigned char *out)
 {
     enum { STEP = 8 };
@@ -82,7 +83,8 @@ SdmStatus sdm_picture_page(SdmContext *ctx, const unsigned char *rgba, int cols,
 {
     SdmStatus st = SDM_OK;
     unsigned char *small = NULL;
-    const int longest = cols > rows ? cols : rows, f = (longest + SDM_PREVIEW_MAX / 2 - 1) / (SDM_PREVIEW_MAX / 2);
+    const int longest = cols > rows ? cols : rows,
+              f = (longest + SDM_PREVIEW_MAX / 2 - 1) / (SDM_PREVIEW_MAX / 2);
     const int across = (cols + f - 1) / f, down = (rows + f - 1) / f;
     TRY(sdm_alloc(ctx, &small, (size_t)across * (size_t)down, 4, "preview"));
     reduce(rgba, cols, rows, f, small);

@@ -52,7 +52,8 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
     SdmGeoid *geoid = NULL;
-    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right, opt->reference, opt->reference_mask};
+    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right, opt->reference,
+                                opt->reference_mask};
     TRY(name_files(ctx, opt->output, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
@@ -195,8 +196,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
     if (request->reference)
         TRY(sdm_change_open(ctx,
-                            &(SdmChangeSource){request->options, request->reference, request->reference_dem, request->lon_deg,
-                                               request->lat_deg},
+                            &(SdmChangeSource){request->options, request->reference, request->reference_dem,
+                                               request->lon_deg, request->lat_deg},
                             &p->grid, &p->change));
     for (int i = 0; i < 4; i++)
         if (p->files->made[rasters[i]]) {
@@ -245,19 +246,20 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     }
 }
 
-enum { CHUNK = 256 }; /* cells of a row whose bands are made one after the other before they are laid side by side */
+enum { CHUNK = 256 }; /* cells of a row whose bands are made one after the other before they are laid side by
+                       * side */
 
 /* value in steps; nodata where there is no height. */
-SDM_VECTOR_LOOPS static void convert_values(const float *restrict value, const float *restrict height_m, int n, float inverse,
-                                            uint16_t *restrict out)
+SDM_VECTOR_LOOPS static void convert_values(const float *restrict value, const float *restrict height_m,
+                                            int n, float inverse, uint16_t *restrict out)
 {
     for (int c = 0; c < n; c++)
         out[c] = height_m[c] == SDM_NODATA ? SDM_QA_NODATA : to_steps(value[c], inverse);
 }
 
 /* A QA band of n cells of a row, from cell `first` of the block on.  height_m: theirs, as written. */
-static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock *b, int64_t first, int n, const float *height_m,
-                         uint16_t *out)
+static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock *b, int64_t first, int n,
+                         const float *height_m, uint16_t *out)
 {
     switch (kind) {
     case SDM_BAND_MASK:
@@ -282,13 +284,14 @@ static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock
         return;
     case SDM_BAND_RAY_ERROR:
     case SDM_BAND_SPREAD:
-        convert_values((kind == SDM_BAND_SPREAD ? b->spread_m : b->ray_error_m) + first, height_m, n, (float)(1.0 / p->metres_step),
-                       out);
+        convert_values((kind == SDM_BAND_SPREAD ? b->spread_m : b->ray_error_m) + first, height_m, n,
+                       (float)(1.0 / p->metres_step), out);
     }
 }
 
 /* All QA bands of n cells of a row, at most CHUNK, side by side. */
-static void convert_qa(const SdmProduct *p, const SdmBlock *b, int64_t first, int n, const float *height_m, uint16_t *qa)
+static void convert_qa(const SdmProduct *p, const SdmBlock *b, int64_t first, int n, const float *height_m,
+                       uint16_t *qa)
 {
     const SdmQaLayout *const layout = p->request.qa;
     uint16_t band[SDM_QA_BANDS][CHUNK];
@@ -386,7 +389,8 @@ static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Stri
     s->pitch = p->grid.cols;
     s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
     s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
-    s->change = p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at * SDM_CHANGE_BANDS : NULL;
+    s->change =
+        p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at * SDM_CHANGE_BANDS : NULL;
     s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at * p->request.qa->bands;
 }
 
@@ -501,7 +505,8 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 {
     const SdmQaLayout *const qa = p->request.qa;
     const SdmGrid *const grid = &p->grid;
-    const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing, side_m = sdm_grid_spacing_m(grid),
+    const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing,
+                 side_m = sdm_grid_spacing_m(grid),
                  narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
     SdmHeightErrorInput in = {.model = p->request.error,
                               .side_m = {side_m * narrower, side_m},

@@ -28,9 +28,9 @@ typedef struct SdmProductRequest {
 } SdmProductRequest;
 
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
- * NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change mask), styles and the raster of
- * reasons (style_files.h), written under temporary names and renamed when all are complete: open, write (every block),
- * complete, publish, close. A full disk at any point is SDM_ERR_IO with a sentence. */
+ * NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change mask), styles and the
+ * raster of reasons (style_files.h), written under temporary names and renamed when all are complete: open,
+ * write (every block), complete, publish, close. A full disk at any point is SDM_ERR_IO with a sentence. */
 typedef struct SdmProduct SdmProduct;
 
 /* Can the product be written?  To be called before any work; makes no file.  inputs: paths that must not be
@@ -50,8 +50,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block);
 /* After the last block: statistics, overviews, compressed rasters, pictures. */
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p);
-/* After that: write the report and rename all files.  lease: of the output, as held so far; NULL: none.  When another
- * run has taken it over, nothing is renamed. */
+/* After that: write the report and rename all files.  lease: of the output, as held so far; NULL: none.  When
+ * another run has taken it over, nothing is renamed. */
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease);
 /* Remove what was not published, no file of another run. */
 void sdm_product_close(SdmProduct **p);

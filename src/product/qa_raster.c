@@ -1,4 +1,5 @@
-/* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a mask. */
+/* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a
+ * mask. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/qa_raster.h"
 
@@ -56,10 +57,13 @@ const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
 }
 
 /* The first bands of every DEM that was matched. */
-#define OF_A_MATCH                                                                                                      \
-    {SDM_BAND_SCORE, "score"}, {SDM_BAND_RAY_ERROR, "ray intersection error"},                                          \
-        {SDM_BAND_SPREAD, "spread of the heights in the cell"}, {SDM_BAND_COUNT, "points in the cell"},                 \
-        {SDM_BAND_MASK, "mask"}, {SDM_BAND_REASON, "reason"}
+#define OF_A_MATCH                                                                                      \
+    {SDM_BAND_SCORE, "score"}, {SDM_BAND_RAY_ERROR, "ray intersection error"},                          \
+        {SDM_BAND_SPREAD, "spread of the heights in the cell"}, {SDM_BAND_COUNT, "points in the cell"}, \
+        {SDM_BAND_MASK, "mask"},                                                                        \
+    {                                                                                                   \
+        SDM_BAND_REASON, "reason"                                                                       \
+    }
 
 const SdmQaLayout sdm_qa_scene = {
     6,

@@ -1,4 +1,5 @@
-/* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a mask. */
+/* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a
+ * mask. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_QA_RASTER_H
 #define SDM_QA_RASTER_H
@@ -8,8 +9,8 @@
 /* Of bit 1 << i: its key in files ("valid", "ray_gap", ...), which stays as it was first published. */
 extern const char *const sdm_qa_names[SDM_QA_BITS];
 
-/* The one reason of a cell, in the order in which they are looked for: the value of the band "reason" is the place in
- * this table, which stays as it was first published. */
+/* The one reason of a cell, in the order in which they are looked for: the value of the band "reason" is the
+ * place in this table, which stays as it was first published. */
 enum { SDM_QA_REASONS = 14 };
 typedef struct SdmQaReason {
     unsigned bit; /* SdmQaBit; 0: no height, and no bit that says why */

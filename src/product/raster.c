@@ -9,8 +9,9 @@
 #include <ogr_srs_api.h>
 #include <string.h>
 
-/* Horizontal CRS, compound with a vertical one where heights are above a geoid.  Heights above the ellipsoid: EPSG:4326 becomes
- * EPSG:4979; a map projection stays as it is, since GDAL cannot store one with ellipsoidal heights in a GeoTIFF (docs/qgis.md). */
+/* Horizontal CRS, compound with a vertical one where heights are above a geoid.  Heights above the ellipsoid:
+ * EPSG:4326 becomes EPSG:4979; a map projection stays as it is, since GDAL cannot store one with ellipsoidal
+ * heights in a GeoTIFF (docs/qgis.md). */
 static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, int vertical)
 {
     SdmStatus st = SDM_OK;

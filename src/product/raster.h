@@ -11,7 +11,8 @@
 /* What a raw raster is made of; borrowed for the call. */
 typedef struct SdmRasterSpec {
     const SdmGrid *grid;
-    int vertical;     /* SdmVertical of heights, told by the CRS where one can; SDM_VERTICAL_UNKNOWN: not told */
+    int vertical;     /* SdmVertical of heights, told by the CRS where one can; SDM_VERTICAL_UNKNOWN: not
+                       * told */
     char **metadata;  /* NAME=VALUE */
     const char *path; /* of its file, where it does not fit into memory */
     int bands;
@@ -40,7 +41,8 @@ typedef struct SdmCogRequest {
     const char *level;     /* of DEFLATE */
     const char *const *co; /* GDAL creation options of the user, NULL-terminated; NULL: none */
     int64_t memory_bytes;  /* budget of the process: bounds the threads */
-    double tell_from;      /* share of the products' time when this file, the last to be ready, begins; 0: no progress */
+    double tell_from;      /* share of the products' time when this file, the last to be ready, begins; 0: no
+                            * progress */
 } SdmCogRequest;
 
 /* Compress a raw raster, with overviews down to 512 cells; its bytes are on the disk when this returns. */

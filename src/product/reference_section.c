@@ -16,7 +16,7 @@ static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
     sdm_report_figure(to, "cell_m", "cells of the reference", s->cell_m, " m", 0);
     sdm_report_figure(to, NULL, "terrain with heights of the reference", 100.0 * s->covered, " %", 1);
     sdm_report_number(to, "share_covered", s->covered);
-    sdm_report_figure(to, NULL, "of it taken for changed and left out", 100.0 * s->masked, " %", 1);
+    sdm_report_figure(to, NULL, "of it was taken for changed and left out", 100.0 * s->masked, " %", 1);
     sdm_report_number(to, "share_masked", s->masked);
     sdm_report_number(to, "px_per_m", s->px_per_m);
 }
@@ -42,7 +42,7 @@ static void add_gain(SdmReportItem *to, const SdmReferenceReport *s)
 static void add_waves(SdmReportItem *to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
 {
     sdm_report_number(to, "degree", a->degree);
-    sdm_report_numbers(to, "coefficients_px", a->coef, sdm_along_terms(a->degree));
+    sdm_report_numbers(to, "coefficients_px", a->coef, sdm_terms(a->degree));
     SdmReportItem *const list = sdm_report_list(to, "waves");
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < a->waves[k]; i++) {
@@ -58,8 +58,8 @@ static void add_waves(SdmReportItem *to, const SdmReferenceReport *s, const SdmA
             sdm_report_number(one, "cos_px", w->cos_px);
             sdm_report_number(one, "sin_px", w->sin_px);
             sdm_report_cell(row, "wave of the %s view", VIEW[k]);
-            sdm_report_cell(row, "%.0f rows (%.1f km), %.3f px (%.1f m)", rows, rows * s->row_m * 1e-3, amplitude_px,
-                            amplitude_px / s->px_per_m);
+            sdm_report_cell(row, "%.0f rows (%.1f km), %.3f px (%.1f m)", rows, rows * s->row_m * 1e-3,
+                            amplitude_px, amplitude_px / s->px_per_m);
         }
 }
 
@@ -82,7 +82,8 @@ static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmRef
     static const char *const what[2][2] = {
         {"coarse surface minus reference before, unchanged ground", "before, changed ground"},
         {"coarse surface minus reference after, unchanged ground", "after, changed ground"}};
-    static const char *const dem[2] = {"DEM minus reference, unchanged ground", "DEM minus reference, changed ground"};
+    static const char *const dem[2] = {"DEM minus reference, unchanged ground",
+                                       "DEM minus reference, changed ground"};
     SdmReportItem *const all = sdm_report_group(to, "coarse_surface");
     for (int i = 0; i < 4; i++)
         add_spread(all, key[i / 2][i % 2], what[i / 2][i % 2], &s->spread[i / 2][i % 2]);
@@ -91,18 +92,21 @@ static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmRef
     for (int k = 0; change && k < 2; k++) {
         const SdmReferenceSpread spread = sdm_change_spread(change, k);
         add_spread(cells, k ? "changed" : "unchanged", dem[k], &spread);
-        sdm_report_number(cells, k ? "changed_cells" : "unchanged_cells", (double)sdm_change_count(change, k));
+        sdm_report_number(cells, k ? "changed_cells" : "unchanged_cells",
+                          (double)sdm_change_count(change, k));
     }
 }
 
 /* Means by row of what is left without the waves of a view, and these waves. */
-static void plot_view(SdmReport *r, SdmReportItem *to, const SdmReferenceReport *s, const SdmAlongCorrection *a, int view)
+static void plot_view(SdmReport *r, SdmReportItem *to, const SdmReferenceReport *s,
+                      const SdmAlongCorrection *a, int view)
 {
     const SdmReferenceBins *const b = &s->bins[view];
     double *const x = b->count > 1 ? sdm_report_room(r, 3 * b->count) : NULL;
     if (!x)
         return;
-    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px, largest = 0.05;
+    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px,
+                  largest = 0.05;
     double top = largest;
     int n = 0;
     for (int i = 0; i < b->count; i++) {
@@ -151,17 +155,21 @@ static void add_map(SdmReport *r, const SdmProduct *p)
     sdm_report_colour(legend, NULL, sdm_report_printf(r, "%+.0f m", SDM_CHANGE_MAP_M));
 }
 
-void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *s, const SdmAlongCorrection *a)
+void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *s,
+                          const SdmAlongCorrection *a)
 {
     static const char *const state[] = {"none", "refused", "shift", "fitted"};
-    static const unsigned char bins[3] = {0x3a, 0x84, 0xc4}, wave[3] = {0x8a, 0x5c, 0xc4}; /* as in report.html */
+    /* as in report.html */
+    static const unsigned char bins[3] = {0x3a, 0x84, 0xc4}, wave[3] = {0x8a, 0x5c, 0xc4};
     add_map(r, p);
-    SdmReportItem *const to = sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    SdmReportItem *const to =
+        sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     sdm_report_text(to, "state", state[s->state]);
     sdm_report_text(to, "reason", s->reason);
     sdm_report_text(to, "question", s->question);
     if (!sdm_reference_applied(s)) {
-        sdm_report_note(to, "The reference does not serve: %s. The cameras are as without it.", s->reason);
+        sdm_report_note(to, "The reference was not used: %s. The cameras are those of a run without it.",
+                        s->reason);
         return;
     }
     if (s->state == SDM_REFERENCE_SHIFT)
@@ -177,7 +185,9 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     SdmReportItem *const legend = sdm_report_legend(to);
     sdm_report_colour(legend, bins, "means by row");
     sdm_report_colour(legend, wave, "waves");
-    sdm_report_note(to, "The cameras were corrected, not the heights: a shift, %d numbers of low order and %d waves are "
-                        "all that the DEM has of the reference.",
-                    sdm_along_terms(a->degree), a->waves[0] + a->waves[1]);
+    sdm_report_note(
+        to,
+        "The cameras were corrected, not the heights: a shift, %d numbers of low order and %d waves are "
+        "all that the DEM has of the reference.",
+        sdm_terms(a->degree), a->waves[0] + a->waves[1]);
 }

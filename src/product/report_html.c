@@ -41,15 +41,19 @@ static void add_scale_bar(SdmText *t, double width_m)
 {
     double length_m = pow(10.0, floor(log10(width_m / 3.0)));
     length_m *= 5.0 * length_m <= width_m / 3.0 ? 5.0 : 2.0 * length_m <= width_m / 3.0 ? 2.0 : 1.0;
-    sdm_text_add(t, "<figcaption><span class='length' style='width:%.2f%%'>%.6g %s</span><span>N &#8593;</span></figcaption>",
-                 100.0 * length_m / width_m, length_m < 1000.0 ? length_m : length_m / 1000.0, length_m < 1000.0 ? "m" : "km");
+    sdm_text_add(t,
+                 "<figcaption><span class='length' style='width:%.2f%%'>%.6g %s</span><span>N "
+                 "&#8593;</span></figcaption>",
+                 100.0 * length_m / width_m, length_m < 1000.0 ? length_m : length_m / 1000.0,
+                 length_m < 1000.0 ? "m" : "km");
 }
 
 static void add_picture(SdmText *t, const SdmReportItem *item)
 {
     const SdmPng *const png = item->picture;
-    sdm_text_add(t, "<figure style='max-width:%dpx'><img width='%d' height='%d' alt='%s' src='data:image/png;base64,",
-                 item->pixel_m > 0.0 && png->width < 900 ? 900 : png->width, png->width, png->height, item->label);
+    sdm_text_add(
+        t, "<figure style='max-width:%dpx'><img width='%d' height='%d' alt='%s' src='data:image/png;base64,",
+        item->pixel_m > 0.0 && png->width < 900 ? 900 : png->width, png->width, png->height, item->label);
     sdm_text_base64(t, png->data, png->size);
     sdm_text_add(t, "'>");
     if (item->pixel_m > 0.0)
@@ -166,7 +170,8 @@ static void add_items(SdmText *t, const SdmReportItem *of, bool facts, Block *op
         else if (i->kind == SDM_REPORT_LEGEND)
             add_legend(t, i);
         else if (i->kind == SDM_REPORT_PLOT)
-            sdm_text_add(t, "<div class='plot'>"), sdm_plot_svg(t, i->plot, i->label), sdm_text_add(t, "</div>");
+            sdm_text_add(t, "<div class='plot'>"), sdm_plot_svg(t, i->plot, i->label),
+                sdm_text_add(t, "</div>");
         else {
             sdm_text_add(t, "<p class='soft'>");
             add_prose(t, i->text);

@@ -185,7 +185,9 @@ void sdm_report_judge(SdmReportItem *item, double good, double poor, const char 
         return;
     const double v = item->number;
     const bool rises = good > poor;
-    item->verdict = (rises ? v >= good : v <= good) ? SDM_GOOD : (rises ? v < poor : v > poor) ? SDM_POOR : SDM_FAIR;
+    item->verdict = (rises ? v >= good : v <= good) ? SDM_GOOD
+                    : (rises ? v < poor : v > poor) ? SDM_POOR
+                                                    : SDM_FAIR;
     item->scale = copy(item->report, scale);
 }
 

@@ -128,8 +128,8 @@ SdmReportItem *sdm_report_list(SdmReportItem *to, const char *key);
 /* ---- on the page; key NULL: there alone.  Each call returns the item, NULL on failure ---- */
 SdmReportItem *sdm_report_figure(SdmReportItem *to, const char *key, const char *label, double value,
                                  const char *unit, int digits); /* NaN: "none" */
-/* Judge a figure: good from `good` on, poor beyond `poor`, which lies on the other side; scale: the same in words.  item
- * may be NULL. */
+/* Judge a figure: good from `good` on, poor beyond `poor`, which lies on the other side; scale: the same in
+ * words.  item may be NULL. */
 void sdm_report_judge(SdmReportItem *item, double good, double poor, const char *scale);
 SdmReportItem *sdm_report_entry(SdmReportItem *to, const char *key, const char *label, const char *value);
 /* A list of texts, as bullets. */

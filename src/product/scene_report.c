@@ -5,12 +5,11 @@
 #include "product/reference_section.h"
 
 #include <math.h>
-#include <string.h>
 
 static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
 {
-    sdm_report_title(r, opt->output, "%s · %s · %s · matched by %s · stereodem %s", s->scene_id, s->scene_kind,
-                     s->time_utc[0] ? s->time_utc : "time unknown", s->cost, SDM_VERSION);
+    sdm_report_title(r, opt->output, "%s · %s · %s · matched by %s · stereodem %s", s->scene_id,
+                     s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown", s->cost, SDM_VERSION);
 }
 
 static void add_scene(SdmReport *r, const SdmSceneReport *s)
@@ -64,7 +63,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
     sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by both views have a height",
                                        fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
-                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water stay open");
+                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water remain without heights");
     if (s->quality)
         sdm_report_judge(sdm_report_figure(to, NULL, "of the cells with texture were matched",
                                            100.0 * s->quality->matched_share, " %", 1),
@@ -73,15 +72,18 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
                                        100.0 * filled / fmax(valid, 1.0), " %", 1),
                      2.0, 10.0, "good up to 2 %, poor above 10 %");
     if (s->error_known)
-        sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p), " m", 2);
+        sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p),
+                          " m", 2);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "heights from the 1 % quantile", sdm_dem_stats_quantile_m(stats, 0.01), " m",
                       0);
     sdm_report_figure(to, NULL, "to the 99 % quantile", sdm_dem_stats_quantile_m(stats, 0.99), " m", 0);
-    sdm_report_judge(sdm_report_figure(to, NULL, "ray intersection error that the pointing correction leaves (NMAD)",
+    sdm_report_judge(sdm_report_figure(to, NULL,
+                                       "ray intersection error that the pointing correction leaves (NMAD)",
                                        last ? last->after_nmad_px : NAN, " px", 3),
                      0.1, 0.25, "good up to 0.1 px, poor above 0.25 px");
-    sdm_report_judge(sdm_report_figure(to, NULL, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0),
+    sdm_report_judge(sdm_report_figure(to, NULL, "tie points behind it",
+                                       last ? (double)last->inliers : (double)NAN, "", 0),
                      1000.0, 200.0, "good from 1,000, poor below 200");
     sdm_report_judge(sdm_report_figure(to, NULL, "base to height ratio", s->base_height, "", 2), 0.3, 0.1,
                      "good from 0.3, poor below 0.1");
@@ -91,9 +93,10 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         "%s A residual of one pixel across the rays is %.1f m on the ground; along them it is %.1f m of "
         "height. Only a reference can tell the absolute error: `stereodem compare DEM REFERENCE`.%s",
         sdm_report_grid_phrase(r, p), s->gsd_m, s->gsd_m / fmax(s->base_height, 1e-3),
-        s->error_known ? " The predicted standard error is band 7 of the QA raster: 68 % of the heights lie within it "
-                         "after an alignment; errors of the cameras, such as jitter, are not in it."
-                       : "");
+        s->error_known
+            ? " The predicted standard error is band 7 of the QA raster: 68 % of the heights lie within it "
+              "after an alignment; errors of the cameras, such as jitter, are not in it."
+            : "");
 }
 
 /* Warnings stand above all else on the page. */
@@ -281,7 +284,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_work(r, ctx, p, &s->work);
 }
 
-SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report, SdmLease *lease)
+SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report,
+                                   SdmLease *lease)
 {
     SdmSceneReport complete = *report;
     return sdm_report_publish(ctx, p, build, &complete, &complete.work, lease);

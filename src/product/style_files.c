@@ -1,5 +1,6 @@
-/* Statistics of a DEM and the layout of its QA raster -> files that make a GIS show them with the report's colours and
- * words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories and attribute table. */
+/* Statistics of a DEM and the layout of its QA raster -> files that make a GIS show them with the report's
+ * colours and words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories
+ * and attribute table. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/style_files.h"
 #include "product/change_raster.h"
@@ -52,19 +53,21 @@ static void add_ramp(SdmText *t, double low, double high, ramp_fn *colour, int n
     const int digits = high - low < 20.0 ? 1 : 0;
     unsigned char c[3], last[3];
     begin_style(t, "singlebandpseudocolor", 1);
-    sdm_text_add(t,
-                 " classificationMin=\"%.6f\" classificationMax=\"%.6f\">\n   <rasterTransparency/>\n"
-                 "   <rastershader>\n    <colorrampshader colorRampType=\"INTERPOLATED\" classificationMode=\"1\" "
-                 "clip=\"0\" minimumValue=\"%.6f\" maximumValue=\"%.6f\" labelPrecision=\"%d\">\n",
-                 low, high, low, high, digits);
+    sdm_text_add(
+        t,
+        " classificationMin=\"%.6f\" classificationMax=\"%.6f\">\n   <rasterTransparency/>\n"
+        "   <rastershader>\n    <colorrampshader colorRampType=\"INTERPOLATED\" classificationMode=\"1\" "
+        "clip=\"0\" minimumValue=\"%.6f\" maximumValue=\"%.6f\" labelPrecision=\"%d\">\n",
+        low, high, low, high, digits);
     colour(0.0, c);
     colour(1.0, last);
-    sdm_text_add(t,
-                 "     <colorramp name=\"[source]\" type=\"gradient\">\n"
-                 "      <prop k=\"color1\" v=\"%d,%d,%d,255\"/>\n      <prop k=\"color2\" v=\"%d,%d,%d,255\"/>\n"
-                 "      <prop k=\"discrete\" v=\"0\"/>\n      <prop k=\"rampType\" v=\"gradient\"/>\n"
-                 "      <prop k=\"stops\" v=\"",
-                 c[0], c[1], c[2], last[0], last[1], last[2]);
+    sdm_text_add(
+        t,
+        "     <colorramp name=\"[source]\" type=\"gradient\">\n"
+        "      <prop k=\"color1\" v=\"%d,%d,%d,255\"/>\n      <prop k=\"color2\" v=\"%d,%d,%d,255\"/>\n"
+        "      <prop k=\"discrete\" v=\"0\"/>\n      <prop k=\"rampType\" v=\"gradient\"/>\n"
+        "      <prop k=\"stops\" v=\"",
+        c[0], c[1], c[2], last[0], last[1], last[2]);
     for (int i = 1; i < n - 1; i++) {
         colour(i / (n - 1.0), c);
         sdm_text_add(t, "%s%.6f;%d,%d,%d,255", i > 1 ? ":" : "", i / (n - 1.0), c[0], c[1], c[2]);
@@ -73,8 +76,9 @@ static void add_ramp(SdmText *t, double low, double high, ramp_fn *colour, int n
     for (int i = 0; i < n; i++) {
         const double value = low + (high - low) * i / (n - 1.0);
         colour(i / (n - 1.0), c);
-        sdm_text_add(t, "     <item value=\"%.6f\" label=\"%.*f m\" color=\"#%02x%02x%02x\" alpha=\"255\"/>\n", value,
-                     digits, value, c[0], c[1], c[2]);
+        sdm_text_add(t,
+                     "     <item value=\"%.6f\" label=\"%.*f m\" color=\"#%02x%02x%02x\" alpha=\"255\"/>\n",
+                     value, digits, value, c[0], c[1], c[2]);
     }
     sdm_text_add(t, "    </colorrampshader>\n   </rastershader>\n");
     end_style(t);
@@ -102,8 +106,8 @@ void sdm_style_qa(SdmText *out, const SdmQaLayout *layout)
         const SdmQaReason *const r = &sdm_qa_reasons[i];
         if (!(r->bit & layout->legend))
             continue;
-        sdm_text_add(out, "    <paletteEntry value=\"%d\" color=\"#%02x%02x%02x\" alpha=\"255\" label=\"", i, r->rgb[0],
-                     r->rgb[1], r->rgb[2]);
+        sdm_text_add(out, "    <paletteEntry value=\"%d\" color=\"#%02x%02x%02x\" alpha=\"255\" label=\"", i,
+                     r->rgb[0], r->rgb[1], r->rgb[2]);
         sdm_text_escape(out, sdm_qa_words(layout, r->bit));
         sdm_text_add(out, "\"/>\n");
     }
@@ -121,9 +125,9 @@ static void add_attributes(SdmText *t, const SdmQaLayout *layout)
     } field[] = {{"Value", 0, 5}, {"Reason", 2, 2}, {"Red", 0, 6}, {"Green", 0, 7}, {"Blue", 0, 8}};
     sdm_text_add(t, "    <GDALRasterAttributeTable tableType=\"thematic\">\n");
     for (int i = 0; i < 5; i++)
-        sdm_text_add(t,
-                     "      <FieldDefn index=\"%d\"><Name>%s</Name><Type>%d</Type><Usage>%d</Usage></FieldDefn>\n", i,
-                     field[i].name, field[i].type, field[i].usage);
+        sdm_text_add(
+            t, "      <FieldDefn index=\"%d\"><Name>%s</Name><Type>%d</Type><Usage>%d</Usage></FieldDefn>\n",
+            i, field[i].name, field[i].type, field[i].usage);
     for (int i = 0; i < SDM_QA_REASONS; i++) {
         const SdmQaReason *const r = &sdm_qa_reasons[i];
         sdm_text_add(t, "      <Row index=\"%d\"><F>%d</F><F>", i, i);

@@ -1,5 +1,6 @@
-/* Statistics of a DEM and the layout of its QA raster -> files that make a GIS show them with the report's colours and
- * words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories and attribute table. */
+/* Statistics of a DEM and the layout of its QA raster -> files that make a GIS show them with the report's
+ * colours and words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories
+ * and attribute table. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_STYLE_FILES_H
 #define SDM_STYLE_FILES_H

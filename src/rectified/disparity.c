@@ -22,7 +22,8 @@ typedef struct Slot {
 } Slot;
 
 typedef struct Run {
-    SdmContext *ctx, *io; /* io: context of the thread that reads and writes while matching goes on; else ctx */
+    SdmContext *ctx, *io; /* io: context of the thread that reads and writes while matching goes on; else
+                           * ctx */
     const SdmOptions *options;
     const SdmDisparityOptions *opt;
     SdmOptimizer optimizer;
@@ -102,8 +103,8 @@ static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
     TRY(name_pair(ctx, run, run->numbers[index], &slot->files));
-    TRY((run->device || run->opt->downscale > 1 ? sdm_image_pair_load : sdm_image_pair_load_bytes)(
-        ctx, slot->files.left, slot->files.right, run->opt->band, &slot->in));
+    TRY(sdm_image_pair_load(ctx, slot->files.left, slot->files.right, run->opt->band,
+                            !run->device && run->opt->downscale <= 1, &slot->in));
     run->result->read_s += sdm_now_s() - begin;
 done:
     return st;
@@ -228,7 +229,10 @@ typedef struct Written {
     int64_t valid;
 } Written;
 
-static SdmStatus open_written(SdmContext *ctx, void *user) { return sdm_output_open(ctx, &((Written *)user)->out); }
+static SdmStatus open_written(SdmContext *ctx, void *user)
+{
+    return sdm_output_open(ctx, &((Written *)user)->out);
+}
 
 static SdmStatus write_written(SdmContext *ctx, void *user, int y0, int y1, const float *rows)
 {
@@ -252,7 +256,8 @@ static SdmStatus match_and_write(Run *run, Slot *slot)
 {
     SdmStatus st = SDM_OK;
     const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
-    Written w = {.out = {.files = &slot->files, .opt = run->opt, .width = slot->width, .height = slot->height}};
+    Written w = {
+        .out = {.files = &slot->files, .opt = run->opt, .width = slot->width, .height = slot->height}};
     const SdmRowWriter writer = {open_written, write_written, close_written, &w};
     SdmRowQueue *queue = NULL;
     TRY(sdm_row_queue_open(run->ctx, slot->width, slot->height, &writer, &queue));

@@ -48,16 +48,17 @@ typedef struct SdmDisparityResult {
 
 /* Match LEFT and RIGHT, or the sequences that patterns such as left_%04d.png name.  Each output gets its
  * name when it is whole; after a failure the outputs of the pairs before it stay.  options: the common
- * ones (device, optimizer, cpu_level). Memory of a pair besides what sdm_pair_match_rows() takes: the images, 2 bytes
- * a pixel if sdm_image_pair_load_bytes() gives bytes, else 4; with a median, filling or a device 4 for the disparities,
- * which else are written band by band; median and nearest filling 4 more; for sequences, whose next pair is read and
- * last one written meanwhile, images and disparities twice. Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY,
- * _UNSUPPORTED, _STOPPED. */
+ * ones (device, optimizer, cpu_level). Memory of a pair besides what sdm_pair_match_rows() takes: the images,
+ * 2 bytes a pixel if sdm_image_pair_load() gives bytes, else 4; with a median, filling or a device 4
+ * for the disparities, which else are written band by band; median and nearest filling 4 more; for sequences,
+ * whose next pair is read and last one written meanwhile, images and disparities twice. Errors:
+ * SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
 SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result);
 
-/* Match two images in memory by the same options; output, preview, format, band, first and last are for files.
- * *disparity: result->height x result->width, px, NaN = none; the caller's (sdm_free).  Errors as above. */
+/* Match two images in memory by the same options; output, preview, format, band, first and last are for
+ * files.  *disparity: result->height x result->width, px, NaN = none; the caller's (sdm_free).  Errors as
+ * above. */
 SdmStatus sdm_disparity_arrays(SdmContext *ctx, const SdmImageArray array[2], const SdmOptions *options,
                                const SdmDisparityOptions *opt, SdmDisparityResult *result, float **disparity);
 

@@ -37,20 +37,22 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Pixels that the census transform compares with the middle one: columns x rows; of --cost census and "
      "ad-census."},
     {"--lr-threshold", "PX", SDM_OPT_REAL, FIELD(lr_threshold), -1.0, 1e6, NULL, "1", MATCH,
-     "Reject a match whose right pixel's own best match lies further off than this; below 0: no check."},
+     "Left-right check: reject a match if the best match of its right pixel lies further away than this; "
+     "below 0: no check."},
     {"--uniqueness", "SHARE", SDM_OPT_REAL, FIELD(uniqueness), 0.0, 1.0, NULL, "0, no check", MATCH,
-     "Reject a match that does not beat every other more than 1 px away by this share of the cost."},
+     "Uniqueness check: reject a match that is not better, by this share of the cost, than every other one "
+     "more than 1 px away."},
     {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, windows of one value",
      MATCH,
      "Reject pixels whose window (of sgm and bp 9 x 9 at least) has no larger standard deviation: 8-bit "
      "levels, or levels of 12 bits for wider images."},
     {"--subpixel", "ON", SDM_OPT_ENUM, FIELD(subpixel), 0.0, 0.0, "off|on", "on", MATCH,
-     "Refine disparities below a pixel."},
+     "Sub-pixel refinement of the disparities."},
     {"--median", "SIDE", SDM_OPT_ENUM, FIELD(median), 0.0, 0.0, "none|3|5", "none", MATCH,
-     "Median of the valid disparities in a square of this side, in pixels."},
+     "Median filter: side of its square window of valid disparities, in pixels."},
     {"--fill", "HOW", SDM_OPT_ENUM, FIELD(fill), 0.0, 0.0, "none|nearest|interpolate", "none", MATCH,
-     "Give pixels without a match a value: that of the nearest one with a match, or along the row, from "
-     "behind at steps."},
+     "Fill pixels without a match: nearest: with the disparity of the nearest matched pixel; interpolate: "
+     "between the neighbours in the row, at steps with the disparity of the background."},
     {"--downscale", "N", SDM_OPT_INT, FIELD(downscale), 1.0, 64.0, NULL, "1", MATCH,
      "Match images of 1/N of the size, means of N x N pixels; disparities asked for and written are in "
      "pixels of those."},

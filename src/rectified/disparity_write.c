@@ -3,6 +3,7 @@
 #include "rectified/disparity_write.h"
 
 #include "core/file.h"
+#include "core/path.h"
 #include "geo/gdal_errors.h"
 #include "geo/png.h"
 #include "input/source.h"
@@ -14,24 +15,18 @@
 #include <gdal.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool ends_in(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), k = strlen(ending);
-    return n > k && path[n - k - 1] != '/' && strcasecmp(path + n - k, ending) == 0;
-}
 
 /* SDM_FORMAT_TIF or _PFM; _AUTO where the name has no ending of either. */
 static int format_of(const char *path, const SdmDisparityOptions *opt)
 {
     if (opt->format != SDM_FORMAT_AUTO)
         return opt->format;
-    if (ends_in(path, ".pfm"))
+    if (sdm_path_ends_in(path, ".pfm"))
         return SDM_FORMAT_PFM;
-    return ends_in(path, ".tif") || ends_in(path, ".tiff") ? SDM_FORMAT_TIF : SDM_FORMAT_AUTO;
+    return sdm_path_ends_in(path, ".tif") || sdm_path_ends_in(path, ".tiff") ? SDM_FORMAT_TIF
+                                                                             : SDM_FORMAT_AUTO;
 }
 
 /* ---- checks before any work ---- */
@@ -94,7 +89,7 @@ SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const Sd
                         files->output);
     if (!*files->preview)
         return SDM_OK;
-    if (!ends_in(files->preview, ".png"))
+    if (!sdm_path_ends_in(files->preview, ".png"))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: expected a name that ends in .png",
                         files->preview);
     if (strcmp(files->preview, files->output) == 0 || same_file(files->preview, files->output))
@@ -173,7 +168,8 @@ static bool put_tif(const SdmOutput *o, int y0, int y1, const float *rows)
         const int n = high < y1 - y ? high : y1 - y;
         void *const from = (void *)(uintptr_t)(rows + (ptrdiff_t)(y - y0) * o->width);
         good = n == high ? GDALWriteBlock(band, 0, y / high, from) == CE_None
-                         : GDALRasterIO(band, GF_Write, 0, y, width, n, from, width, n, GDT_Float32, 0, 0) == CE_None;
+                         : GDALRasterIO(band, GF_Write, 0, y, width, n, from, width, n, GDT_Float32, 0, 0) ==
+                               CE_None;
     }
     return good;
 }
@@ -222,7 +218,8 @@ SdmStatus sdm_output_rows(SdmContext *ctx, SdmOutput *o, int y0, int y1, const f
     sdm_gdal_errors_end(&errors);
     for (size_t i = 0; o->grey && i < n; i++)
         o->grey[first + i] = shade(rows[i], o->opt->min_disparity, o->opt->max_disparity);
-    return good && !errors.failed ? SDM_OK : sdm_fail_write(ctx, o->temporary, o->pfm ? strerror(errno) : errors.text);
+    return good && !errors.failed ? SDM_OK
+                                  : sdm_fail_write(ctx, o->temporary, o->pfm ? strerror(errno) : errors.text);
 }
 
 /* Close the file of disparities; returns st, or why its end could not be written. */
@@ -251,7 +248,8 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
     if (st == SDM_OK && o->grey)
         st = write_preview(ctx, o);
     if (st == SDM_OK && rename(o->temporary, path) != 0)
-        st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path, strerror(errno));
+        st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path,
+                      strerror(errno));
     if (st != SDM_OK && *o->temporary)
         unlink(o->temporary);
     else if (snprintf(statistics, sizeof statistics, "%s.aux.xml", path) > 0)

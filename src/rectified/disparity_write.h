@@ -26,9 +26,9 @@ typedef struct SdmOutput {
     int header;                         /* bytes before the rows of a PFM */
     unsigned char *row, *grey;          /* of the PFM; the preview */
 } SdmOutput;
-/* Rows are written from the top in bands; y0, and all rows of a band but the last one's, are multiples of SDM_PAIR_ROWS.
- * close: always, once; st: of the work before it; the files get their names if it is SDM_OK, else nothing is left behind.
- * Errors: SDM_ERR_IO, SDM_ERR_MEMORY. */
+/* Rows are written from the top in bands; y0, and all rows of a band but the last one's, are multiples of
+ * SDM_PAIR_ROWS.  close: always, once; st: of the work before it; the files get their names if it is SDM_OK,
+ * else nothing is left behind.  Errors: SDM_ERR_IO, SDM_ERR_MEMORY. */
 SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o);
 SdmStatus sdm_output_rows(SdmContext *ctx, SdmOutput *o, int y0, int y1, const float *rows);
 SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st);

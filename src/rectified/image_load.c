@@ -218,8 +218,8 @@ static bool read_rows(const Raster *im, int y, int rows, uint8_t *out)
     int width, high;
     GDALGetBlockSize(im->band[0], &width, &high);
     if (width != im->width || y % high || rows % high)
-        return GDALRasterIO(im->band[0], GF_Read, 0, y, im->width, rows, out, im->width, rows, GDT_Byte, 0, 0) ==
-               CE_None;
+        return GDALRasterIO(im->band[0], GF_Read, 0, y, im->width, rows, out, im->width, rows, GDT_Byte, 0,
+                            0) == CE_None;
     for (int k = 0; k < rows; k += high)
         if (GDALReadBlock(im->band[0], 0, (y + k) / high, out + (ptrdiff_t)k * width) != CE_None)
             return false;
@@ -527,7 +527,8 @@ done:
 
 static SdmStatus read_eight_bit(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)
 {
-    return is_plain(&im[0]) && is_plain(&im[1]) ? read_bytes(ctx, im, as_bytes, out) : read_samples(ctx, im, out);
+    return is_plain(&im[0]) && is_plain(&im[1]) ? read_bytes(ctx, im, as_bytes, out)
+                                                : read_samples(ctx, im, out);
 }
 
 static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *samples)
@@ -566,18 +567,11 @@ done:
     return st;
 }
 
-SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band,
+SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *right, int band, bool as_bytes,
                               SdmImagePair *out)
 {
     Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
-    return load(ctx, im, band, false, out);
-}
-
-SdmStatus sdm_image_pair_load_bytes(SdmContext *ctx, const char *left, const char *right, int band,
-                                    SdmImagePair *out)
-{
-    Raster im[2] = {{.role = "LEFT", .path = left}, {.role = "RIGHT", .path = right}};
-    return load(ctx, im, band, true, out);
+    return load(ctx, im, band, as_bytes, out);
 }
 
 SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], SdmImagePair *out)

@@ -8,22 +8,23 @@
 
 typedef struct SdmPairSettings {
     SdmPairCost cost;
-    int window;     /* side, px: 3..21 odd; SAD 2..32, even ones reach from -window / 2 to window / 2 - 1; 1 with
-                       an optimizer */
+    int window;     /* side, px: 3..21 odd; SAD 2..32, even ones reach from -window / 2 to window / 2 - 1; 1
+                     * with an optimizer */
     int dmin, dmax; /* disparities, px, inclusive, any sign */
     int census_width, census_height; /* of the census word: 5x5, 7x7, 9x7, 9x9 */
-    float lr_threshold; /* px: matches whose right pixel's best disparity differs by more are rejected; < 0: no
-                           left-right check */
+    float lr_threshold; /* px: matches whose right pixel's best disparity differs by more are rejected; < 0:
+                         * no left-right check */
     float uniqueness;   /* share by which the best cost must beat those more than 1 px away; 0: no check */
     float min_sigma;    /* windows with at most this standard deviation have no match; 0: no check */
     bool subpixel;
     const char *cpu_level;         /* as --cpu-level */
     const SdmOptimizer *optimizer; /* NULL or local: the best of each pixel */
-    int64_t *energy; /* bp: data costs of the labels are added to [0], smoothness costs to [1]; NULL: not asked */
+    int64_t *energy; /* bp: data costs of the labels are added to [0], smoothness costs to [1]; NULL: not
+                      * asked */
 } SdmPairSettings;
 
-/* Can the settings be matched with, together?  SDM_ERR_USAGE with a sentence that names the option.  Ranges of
- * single ones are in the table of options, what the images allow in disparity.c. */
+/* Can the settings be matched with, together?  SDM_ERR_USAGE with a sentence that names the option.  Ranges
+ * of single ones are in the table of options, what the images allow in disparity.c. */
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless the options give them. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
@@ -33,8 +34,9 @@ static inline bool sdm_pair_is_local(const SdmPairSettings *set)
     return sdm_optimizer_is_local(set->optimizer);
 }
 
-/* Where the rows of a match go, a band of rows at a time.  All bands but the last have `rows` rows, a multiple of
- * SDM_PAIR_ROWS; they begin in order and end in any, several at once, each in a thread of its own. */
+/* Where the rows of a match go, a band of rows at a time.  All bands but the last have `rows` rows, a
+ * multiple of SDM_PAIR_ROWS; they begin in order and end in any, several at once, each in a thread of its
+ * own. */
 enum { SDM_PAIR_ROWS = 8 };
 typedef struct SdmPairSink {
     SdmStatus (*open)(void *user, int rows, int at_once); /* before the first band; at_once: bands, at most */
@@ -62,7 +64,8 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
 /* `count` samples of row y from column x on; off the image they are those of the nearest pixel.  They lie in
  * `row` unless the image holds them all. */
 const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count, int16_t *row);
-/* Is there a pixel without data in rows y0..y1, as far as they lie on the image, or in the row next to them? */
+/* Is there a pixel without data in rows y0..y1, as far as they lie on the image, or in the row next to
+ * them? */
 bool sdm_pair_has_holes(const SdmPairImage *im, int y0, int y1);
 
 #endif

@@ -32,6 +32,7 @@ typedef struct Match {
     const SdmPairSettings *set;
     int depth, samples, middle;
     SdmBuffer *sum[2], *texture[2], *word[2];
+    SdmBuffer *cost, *best; /* of a strip of rows */
 } Match;
 
 /* Bytes of costs that lie on the device at once. */
@@ -112,16 +113,16 @@ static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, i
 
 /* Rows y0..y1 - 1; their disparities begin at row `out_row` of out. */
 static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, int out_row,
-                            SdmBuffer *cost, SdmBuffer *best, SdmBuffer *out)
+                            SdmBuffer *out)
 {
     SdmStatus st = SDM_OK;
     const SdmPairSettings *const set = m->set;
     const int w = m->pair->width;
-    TRY(run_costs(ctx, g, m, y0, y1, cost));
+    TRY(run_costs(ctx, g, m, y0, y1, m->cost));
     if (set->lr_threshold >= 0.0f)
-        TRY(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(cost), SDM_I32(w),
-                        SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(best)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(cost), SDM_BUF(best), SDM_I32(w),
+        TRY(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(m->cost), SDM_I32(w),
+                        SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(m->best)));
+    TRY(SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(m->cost), SDM_BUF(m->best), SDM_I32(w),
                     SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
                     SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
                     SDM_I32(out_row), SDM_BUF(out)));
@@ -129,9 +130,10 @@ done:
     return st;
 }
 
-/* Disparities of rows y0..y1 - 1 into out (float, (y1 - y0) x width); rows beside them serve as surroundings. */
-static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair, const SdmPairSettings *set, int y0,
-                             int y1, SdmBuffer *out)
+/* Disparities of rows y0..y1 - 1 into out (float, (y1 - y0) x width); rows beside them serve as
+ * surroundings. */
+static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair, const SdmPairSettings *set,
+                             int y0, int y1, SdmBuffer *out)
 {
     SdmStatus st = SDM_OK;
     Match m = {.pair = pair,
@@ -142,13 +144,12 @@ static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair,
     const int64_t row_bytes = (int64_t)m.depth * pair->width * 2,
                   strip = sdm_gpu_tuning(g)->pair_rows, fit = cost_bytes(g) / row_bytes / strip * strip;
     const int rows = (int)(fit > y1 - y0 ? y1 - y0 : fit < strip ? (strip < y1 - y0 ? strip : y1 - y0) : fit);
-    SdmBuffer *cost, *best;
     for (int side = 0; side < 2; side++)
         TRY(prepare_view(ctx, g, &m, side));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, row_bytes * rows, &cost));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, (int64_t)pair->width * rows * 4, &best));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, row_bytes * rows, &m.cost));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, (int64_t)pair->width * rows * 4, &m.best));
     for (int y = y0; y < y1; y += rows)
-        TRY(match_rows(ctx, g, &m, y, y + rows < y1 ? y + rows : y1, y - y0, cost, best, out));
+        TRY(match_rows(ctx, g, &m, y, y + rows < y1 ? y + rows : y1, y - y0, out));
 done:
     return st;
 }
@@ -156,7 +157,8 @@ done:
 /* ---- labels by an optimizer ---- */
 
 /* Rows y0..y1 - 1 of an image, made dense; waits. */
-static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1, SdmBuffer *to)
+static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
+                             SdmBuffer *to)
 {
     SdmStatus st = SDM_OK;
     const int64_t bytes = 2 * (int64_t)im->width;
@@ -196,7 +198,8 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     static const char *const kernels[] = {"label_costs_0", "label_costs_1", "label_costs_2"};
     for (int side = 0; side < 2; side++) {
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * WORD_BYTES, &word[side]));
-        TRY(make_words(ctx, g, &c->pair, side, census ? c->set->census_width : 1, census ? c->set->census_height : 1, word[side]));
+        TRY(make_words(ctx, g, &c->pair, side, census ? c->set->census_width : 1,
+                       census ? c->set->census_height : 1, word[side]));
     }
     if (window > 1)
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
@@ -205,9 +208,13 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
                             SDM_I32(v->labels),   SDM_I32(v->first),
                             SDM_I32(chance),      SDM_F32((float)c->terms.difference_max),
                             SDM_I32(window == 1), SDM_BUF(pixel)};
-    TRY(sdm_gpu_run(ctx, g, kernels[!census ? 0 : c->set->census_height <= WORD_ROWS ? 1 : 2],
-                    (const int[3]){sdm_gpu_groups(w, LABEL_ITEMS * COLUMNS), sdm_gpu_groups(h, LABEL_ROWS), blocks},
-                    (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1}, (int)(sizeof costs / sizeof *costs), costs));
+    TRY(sdm_gpu_run(
+        ctx, g,
+        kernels[!census                              ? 0
+                : c->set->census_height <= WORD_ROWS ? 1
+                                                     : 2],
+        (const int[3]){sdm_gpu_groups(w, LABEL_ITEMS * COLUMNS), sdm_gpu_groups(h, LABEL_ROWS), blocks},
+        (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1}, (int)(sizeof costs / sizeof *costs), costs));
     if (window == 1)
         return SDM_OK;
     const SdmArg sums[] = {SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel),
@@ -249,18 +256,18 @@ static SdmStatus match_chunk(SdmContext *ctx, SdmGpu *g, Chunk *c, int y0, int y
 {
     SdmStatus st = SDM_OK;
     SdmGpuBand *bands = NULL;
+    const SdmGpuOwnRows own = {.y0 = y0, .y1 = y1, .rows = SDM_PAIR_BAND};
     int rows;
-    const int count =
-        sdm_gpu_bands(y0, y1, height, SDM_PAIR_BAND, SDM_OFFSET_REACH, origin, NULL, &rows);
+    const int count = sdm_gpu_bands(own, height, SDM_OFFSET_REACH, origin, NULL, &rows);
     TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a pair"));
-    sdm_gpu_bands(y0, y1, height, SDM_PAIR_BAND, SDM_OFFSET_REACH, origin, bands, &rows);
+    sdm_gpu_bands(own, height, SDM_OFFSET_REACH, origin, bands, &rows);
     c->volume.rows = c->pair.height;
     TRY(make_costs(ctx, g, c));
     TRY(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
     TRY(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
     if (sdm_pair_wants_energy(c->set))
-        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume, bands,
-                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND}, c->labels.left,
+        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume,
+                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND, bands}, c->labels.left,
                               c->set->energy));
 done:
     sdm_free(&bands);

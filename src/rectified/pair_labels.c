@@ -91,7 +91,8 @@ static void fill_words(const Costs *m, const CostRows *r, int side, int y)
         memcpy(value + first, im->bytes + y * im->stride, (size_t)width);
     for (int x = 0; x < width && !im->bytes; x++) {
         const int v = im->data[y * im->stride + x];
-        value[first + x] = (uint8_t)(im->eight_bit ? sdm_clamp(v, 0, 255) : sdm_clamp(v + 2048, 0, 4095) >> 4);
+        value[first + x] =
+            (uint8_t)(im->eight_bit ? sdm_clamp(v, 0, 255) : sdm_clamp(v + 2048, 0, 4095) >> 4);
     }
     extend(value, first, width, m->length);
     if (!m->planes)
@@ -238,7 +239,8 @@ typedef struct Texture {
     const SdmPairKernels *kernels;
     int window, before;
     double variance_max; /* of a window without texture */
-    float flat;          /* the same times n^2, rounded down, where windows have n samples and a kernel decides; else < 0 */
+    float flat;          /* the same times n^2, rounded down, where windows have n samples and a kernel
+                          * decides; else < 0 */
     int first;           /* row of the image that is row 0 of the disparities */
     float *disparity;
 } Texture;
@@ -269,7 +271,8 @@ static void move_columns(const Texture *t, const TextureRows *r, int side, int y
 {
     const SdmPairImage *const im = t->image[side];
     const int count = im->width + t->window - 1, enters = y - t->before + t->window - 1;
-    const SdmPairColumns *const all = &r->columns[side], columns = {all->sum, all->squares, r->holes[side] ? all->holes : NULL};
+    const SdmPairColumns *const all = &r->columns[side],
+                                columns = {all->sum, all->squares, r->holes[side] ? all->holes : NULL};
     t->kernels->columns(&columns, sdm_pair_samples(im, enters, -t->before, count, r->row[0]),
                         full ? sdm_pair_samples(im, enters - t->window, -t->before, count, r->row[1]) : NULL,
                         count, im->eight_bit ? 128 : 0);
@@ -418,7 +421,8 @@ static void disparities(const Labelled *b, int y, float *out)
     }
 }
 
-/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side.  disparity: of these rows. */
+/* Match rows y0..y1 - 1; the volume has room for them and SDM_OVERLAP rows on each side.  disparity: of these
+ * rows. */
 static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, int y1, float *disparity)
 {
     SdmStatus st = SDM_OK;

@@ -8,8 +8,8 @@
 
 enum {
     SDM_PAIR_BAND = 256,  /* rows whose labels are found together, with SDM_OVERLAP more on each side */
-    SDM_PAIR_EDGE_8 = 10, /* steps between neighbours of the left image, of 8 bits and of 12, that halve the way
-                             from penalty P2 to P1 */
+    SDM_PAIR_EDGE_8 = 10, /* steps between neighbours of the left image, of 8 bits and of 12, that halve the
+                           * way from penalty P2 to P1 */
     SDM_PAIR_EDGE_12 = 160
 };
 
@@ -39,9 +39,10 @@ static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
     return set->energy && set->optimizer->kind == SDM_OPTIMIZER_BP;
 }
 
-/* Remove (NaN) disparities of rows y0..y1 - 1, (y1 - y0) x width, where the window around the left pixel, or around the nearest right pixel of
- * the match, has a standard deviation of at most set->min_sigma: an optimizer gives a label to every
- * pixel.  Windows are set->window wide, at least 9; nodata does not count.  min_sigma 0 removes nothing. */
+/* Remove (NaN) disparities of rows y0..y1 - 1, (y1 - y0) x width, where the window around the left pixel, or
+ * around the nearest right pixel of the match, has a standard deviation of at most set->min_sigma: an
+ * optimizer gives a label to every pixel.  Windows are set->window wide, at least 9; nodata does not count.
+ * min_sigma 0 removes nothing. */
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, int y0, int y1, float *disparity);
 

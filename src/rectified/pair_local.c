@@ -28,7 +28,8 @@ typedef struct Match {
     bool wide_sums;                      /* column sums have 32 bits, else 16 */
     bool long_zncc;                      /* covariances do not fit 32 bits */
     int shift;                           /* halvings that bring sums of SAD to 16 bits */
-    int planes;                          /* bytes of a sample (SAD of 8 bits) or of a census word; 0: other cost */
+    int planes;                          /* bytes of a sample (SAD of 8 bits) or of a census word; 0: other
+                                          * cost */
     bool textured;                       /* windows without texture have no cost */
     ptrdiff_t right_first, right_length; /* of right rows: place of x_right = 0, number of entries */
 } Match;
@@ -55,7 +56,8 @@ typedef struct Scratch {
     int32_t *pairs[2], *row_pairs; /* right ones in halves, pairs_odd apart; a right row in order */
     ptrdiff_t pairs_odd;
     uint16_t *lane_bad, *lane_d;
-    uint16_t *all, *chunk;        /* winners of a strip: of all chunks so far, band_rows rows; of one, a row */
+    uint16_t *all, *chunk;        /* winners of a strip: of all chunks so far, band_rows rows; of one, a
+                                   * row */
 } Scratch;
 
 /* ---- how a pair is cut ---- */
@@ -101,7 +103,8 @@ static void lay_out(Match *m, int threads)
     m->strip_pixels = sdm_clamp(SUMS_BYTES / column_bytes - (m->window - 1), STRIP_LEAST, SDM_PAIR_STRIP - 2);
     const int strips = (m->width + m->strip_pixels - 1) / m->strip_pixels;
     m->strip_pixels = (m->width + strips - 1) / strips;
-    m->band_rows = sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST, BAND_MOST);
+    m->band_rows =
+        sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST, BAND_MOST);
 }
 
 static Chunk chunk_at(const Match *m, int index)
@@ -263,7 +266,8 @@ static void find_statistics(const Match *m, Scratch *s, int side, int y0, int y1
                     length = side == SDM_PAIR_LEFT ? m->width : m->right_length;
     s->bad_stride[side] = length;
     memset(s->bad[side], 1, (size_t)(length * (y1 - y0)));
-    const bool zncc = m->set->cost == SDM_PAIR_ZNCC, holes = sdm_pair_has_holes(im, y0 - m->before, y1 - 1 + m->after);
+    const bool zncc = m->set->cost == SDM_PAIR_ZNCC,
+               holes = sdm_pair_has_holes(im, y0 - m->before, y1 - 1 + m->after);
     const SdmPairColumns columns = {s->columns.sum, s->columns.squares, holes ? s->columns.holes : NULL};
     const float n_sigma = m->set->min_sigma * (float)m->samples;
     int32_t *const all[] = {s->columns.sum, s->columns.squares, s->columns.holes};
@@ -451,8 +455,8 @@ static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int count
     Scratch *const s = t->scratch;
     interleave(t->match, SDM_PAIR_LEFT, rows[SDM_PAIR_LEFT][0], rows[SDM_PAIR_LEFT][1], counts[SDM_PAIR_LEFT],
                         s->pairs[SDM_PAIR_LEFT]);
-    interleave(t->match, SDM_PAIR_RIGHT, rows[SDM_PAIR_RIGHT][0], rows[SDM_PAIR_RIGHT][1], counts[SDM_PAIR_RIGHT],
-                        s->row_pairs);
+    interleave(t->match, SDM_PAIR_RIGHT, rows[SDM_PAIR_RIGHT][0], rows[SDM_PAIR_RIGHT][1],
+               counts[SDM_PAIR_RIGHT], s->row_pairs);
     split(s->row_pairs, counts[SDM_PAIR_RIGHT], s->pairs[SDM_PAIR_RIGHT], s->pairs_odd);
     t->row.left_pairs = s->pairs[SDM_PAIR_LEFT];
     t->row.right_pairs = s->pairs[SDM_PAIR_RIGHT];
@@ -507,7 +511,8 @@ static void set_bad(Strip *t, ptrdiff_t row)
 {
     const Scratch *const s = t->scratch;
     const uint8_t *const left = s->bad[SDM_PAIR_LEFT] + row * s->bad_stride[SDM_PAIR_LEFT] + t->x0;
-    const uint8_t *const right = s->bad[SDM_PAIR_RIGHT] + row * s->bad_stride[SDM_PAIR_RIGHT] + right_place(t);
+    const uint8_t *const right =
+        s->bad[SDM_PAIR_RIGHT] + row * s->bad_stride[SDM_PAIR_RIGHT] + right_place(t);
     const int lanes = t->chunk.kernels->lanes;
     const bool any = t->chunk.count < lanes || memchr(left, 1, (size_t)t->row.pixels) ||
                      memchr(right, 1, (size_t)(t->row.pixels + lanes - 1));
@@ -576,7 +581,8 @@ static void check_left_right(const Match *m, const Scratch *s, int y0, int y1, i
 
 static void match_band(const Match *m, Scratch *s, int y0, int y1)
 {
-    const int reach = m->set->dmax - m->set->dmin; /* right pixels so far behind a strip have met all theirs */
+    const int reach = m->set->dmax - m->set->dmin; /* right pixels so far behind a strip have met all
+                                                    * theirs */
     int checked = m->set->lr_threshold < 0.0f ? m->width : 0;
     memset(s->right_best, 0xFF, (size_t)(m->right_length * (y1 - y0)) * sizeof(uint32_t));
     prepare_band(m, s, y0, y1);

@@ -19,7 +19,8 @@ const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count,
     const ptrdiff_t from = sdm_clamp(y, 0, im->height - 1) * im->stride;
     if (!im->bytes && x >= 0 && x + count <= im->width)
         return im->data + from + x;
-    const int first = sdm_clamp(-x, 0, count), end = sdm_clamp(im->width - x, first, count); /* on the image */
+    /* on the image */
+    const int first = sdm_clamp(-x, 0, count), end = sdm_clamp(im->width - x, first, count);
     if (end > first) {
         copy_samples(im, from + x + first, end - first, row + first);
     } else { /* all to the left of the image, or all to the right: one sample */
@@ -40,7 +41,8 @@ bool sdm_pair_has_holes(const SdmPairImage *im, int y0, int y1)
         return false;
     for (int y = sdm_clamp(y0, 0, im->height - 1); y <= sdm_clamp(y1, 0, im->height - 1) && !any; y++) {
         const int16_t *const row = im->data + y * im->stride;
-        for (int x = 0; x < im->width; x++) /* without an early return: the compiler makes vectors of the loop */
+        for (int x = 0; x < im->width; x++) /* without an early return: the compiler makes vectors of the
+                                             * loop */
             any = (uint16_t)(any | (row[x] == SDM_PIXEL_NODATA));
     }
     return any != 0;

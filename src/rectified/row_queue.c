@@ -1,5 +1,5 @@
-/* Bands of disparities from the threads that match -> the thread that writes them, in order.  A band begins only if it is
- * among the next `slots` to be written, so that the one that all wait for always has room. */
+/* Bands of disparities from the threads that match -> the thread that writes them, in order.  A band begins
+ * only if it is among the next `slots` to be written, so that the one that all wait for always has room. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/row_queue.h"
 
@@ -37,7 +37,8 @@ static void end_work(SdmRowQueue *q)
 /* Wait for the next band and write it; false: there is none any more. */
 static bool write_next(SdmRowQueue *q)
 {
-    const int y0 = q->written, y1 = q->height - y0 < q->rows ? q->height : y0 + q->rows; /* only this thread sets it */
+    /* only this thread sets it */
+    const int y0 = q->written, y1 = q->height - y0 < q->rows ? q->height : y0 + q->rows;
     bool *const whole = &q->whole[y0 / q->rows % q->slots];
     pthread_mutex_lock(&q->mutex);
     while (!q->over && !*whole)
@@ -117,7 +118,8 @@ SdmPairSink sdm_row_queue_sink(SdmRowQueue *queue)
     return (SdmPairSink){open_bands, begin_band, end_band, queue};
 }
 
-SdmStatus sdm_row_queue_open(SdmContext *ctx, int width, int height, const SdmRowWriter *writer, SdmRowQueue **out)
+SdmStatus sdm_row_queue_open(SdmContext *ctx, int width, int height, const SdmRowWriter *writer,
+                             SdmRowQueue **out)
 {
     SdmStatus st = SDM_OK;
     SdmRowQueue *q = NULL;

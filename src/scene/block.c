@@ -12,7 +12,8 @@
 
 enum {
     LEAST_CELLS = 64 * 64, /* a block this small is not cut further */
-    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even to be opened */
+    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even
+                            * to be opened */
 };
 
 /* The part of the frame that a block needs. */
@@ -61,7 +62,8 @@ static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *
                 widen(&out->shape, j, from[i] - 1, to[i] + 1);
 }
 
-/* Where the pixels of the coarse surface may lie on the grid, and the cells of a block with what gridding reaches around them. */
+/* Where the pixels of the coarse surface may lie on the grid, and the cells of a block with what gridding
+ * reaches around them. */
 typedef struct Reachable {
     const SdmLattice *lattice;
     const SdmGrid *grid;
@@ -73,13 +75,16 @@ typedef struct Reachable {
 static bool reaches(const Reachable *r, int i, int j)
 {
     const SdmSurface *const s = r->surface;
-    const double size = (double)((int64_t)1 << s->win.level), u = ((double)i + 0.5) * size - 0.5, v = ((double)j + 0.5) * size - 0.5,
+    const double size = (double)((int64_t)1 << s->win.level), u = ((double)i + 0.5) * size - 0.5,
+                 v = ((double)j + 0.5) * size - 0.5,
                  h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
     double lo[2], hi[2];
     sdm_lattice_ground(r->lattice, u, v, h - r->update_m, lo);
     sdm_lattice_ground(r->lattice, u, v, h + r->update_m, hi);
-    const double x0 = (fmin(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing, x1 = (fmax(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing;
-    const double y0 = (r->grid->y0 - fmax(lo[1], hi[1])) / r->grid->spacing, y1 = (r->grid->y0 - fmin(lo[1], hi[1])) / r->grid->spacing;
+    const double x0 = (fmin(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing,
+                 x1 = (fmax(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing;
+    const double y0 = (r->grid->y0 - fmax(lo[1], hi[1])) / r->grid->spacing,
+                 y1 = (r->grid->y0 - fmin(lo[1], hi[1])) / r->grid->spacing;
     return !(x1 < r->col0 || x0 > r->col1 || y1 < r->row0 || y0 > r->row1);
 }
 
@@ -92,18 +97,8 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
     const int l = s->win.level;
-    const int64_t size = (int64_t)1 << l;
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .along = sdm_along_given(&p->along) ? &p->along : NULL,
-                                 .surface = s,
-                                 .grid = grid,
-                                 .u1 = p->frame.width + size,
-                                 .v1 = p->frame.height + size,
-                                 .step = sdm_frame_lattice_step(&p->frame, l),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
+    const int size = 1 << l;
+    const SdmLatticeRequest q = sdm_coarse_request(scene, p, size);
     int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
     out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
@@ -112,11 +107,17 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
     TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
     TRY(sdm_lattice_build(ctx, &q, &lat));
-    const Reachable reach = {.lattice = &lat, .grid = grid, .surface = s, .update_m = p->max_update_m,
-                             .col0 = (double)(b->col0 - SDM_GRID_REACH), .col1 = (double)(b->col0 + b->w + SDM_GRID_REACH),
-                             .row0 = (double)(b->row0 - SDM_GRID_REACH), .row1 = (double)(b->row0 + b->h + SDM_GRID_REACH)};
+    const Reachable reach = {.lattice = &lat,
+                             .grid = grid,
+                             .surface = s,
+                             .update_m = p->max_update_m,
+                             .col0 = (double)(b->col0 - SDM_GRID_REACH),
+                             .col1 = (double)(b->col0 + b->w + SDM_GRID_REACH),
+                             .row0 = (double)(b->row0 - SDM_GRID_REACH),
+                             .row1 = (double)(b->row0 + b->h + SDM_GRID_REACH)};
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 16)
-    for (int j = 0; j < s->win.h; j++) { /* from both ends, so that the inside of a large block costs nothing */
+    for (int j = 0; j < s->win.h; j++) { /* from both ends, so that the inside of a large block costs
+                                          * nothing */
         int first = 0, end = s->win.w;
         while (first < end && !reaches(&reach, first, j))
             first++;
@@ -219,13 +220,14 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .ray_error_m_per_px = p->frame.gsd_m};
 }
 
-/* Shares of a block's time when its window is read, and when it is matched; then come gridding and the files. */
+/* Shares of a block's time when its window is read, and when it is matched; then come gridding and the
+ * files. */
 #define WINDOW_READ 0.12
 #define WINDOW_MATCHED 0.88
 
 /* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
-static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
-                              SdmFootprint *shape, SdmBlockWork *w)
+static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                              SdmMatchQueue *queue, SdmFootprint *shape, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchCall call = {.in = &w->input.in,
@@ -264,8 +266,8 @@ done:
     return st;
 }
 
-/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their memory was not
- * enough. */
+/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their
+ * memory was not enough. */
 static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
@@ -283,7 +285,9 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     const bool large = w->block.w * w->block.h > LEAST_CELLS;
     st = sdm_match_queue_end(ctx, queue, w->slot, large);
     w->slot = -1;
-    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) || (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue)); i++) {
+    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) ||
+                    (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue));
+         i++) {
         st = begin_again(ctx, queue, w);
         if (st != SDM_OK || w->slot < 0)
             return st;

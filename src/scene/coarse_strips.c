@@ -9,10 +9,7 @@ enum {
     STRIP_BYTES = 24, /* a pixel: surface, prior, two views, the output of a filter */
     STRIP_SHARE = 8,  /* of the budget */
     LEAST_ROWS = 64,
-    ROWS_UNIT = 8, /* tie points are means of blocks of that many rows at most */
-    WHOLE_PIXELS =
-        8 << 20, /* labels of an optimizer depend on all rows: strips by size alone, never by budget */
-    LABEL_ROWS = 1024
+    ROWS_UNIT = 8 /* tie points are means of blocks of that many rows at most */
 };
 
 /* Rows of the halo on either side of a strip. */
@@ -134,8 +131,8 @@ SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t m
     return run_pass(ctx, in, memory_bytes, sdm_sharpen_level, s);
 }
 
-SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *from,
-                           SdmSurface *to)
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
+                           const SdmSurface *from, SdmSurface *to)
 {
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0};
@@ -156,8 +153,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *s,
-                                int block, const SdmPointing *in_use, SdmTiePoints *out)
+SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
+                                const SdmSurface *s, int block, const SdmPointing *in_use, SdmTiePoints *out)
 {
     SdmStatus st = SDM_OK;
     float *errors = NULL;

@@ -10,8 +10,8 @@
 /* memory_bytes: the budget, which sets the rows of a strip.  Surfaces are of the whole frame. */
 
 /* Match the level of to->win, starting from the next coarser one; allocates the arrays of `to`. */
-SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *from,
-                           SdmSurface *to);
+SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
+                           const SdmSurface *from, SdmSurface *to);
 
 /* Match the invalid pixels of a level again, starting from their current heights, with a window of 5
  * pixels: see sdm_coarse_run_sequence(). */
@@ -22,8 +22,8 @@ SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t m
 
 /* The ray errors of a level's surface -> tie points, each of block x block pixels; block: a divisor of 8.
  * *out: to be freed by the caller, also after a failure. */
-SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, const SdmSurface *s,
-                                int block, const SdmPointing *in_use, SdmTiePoints *out);
+SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
+                                const SdmSurface *s, int block, const SdmPointing *in_use, SdmTiePoints *out);
 
 /* Bytes that a level of that window takes at a time, besides the surfaces and images of the whole frame. */
 int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win);

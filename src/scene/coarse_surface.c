@@ -97,7 +97,8 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         *s = finer;
         finer = (SdmSurface){0};
         TRY(fit_level(ctx, c, s));
-        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)), "coarse surface");
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)),
+                     "coarse surface");
     }
 done:
     sdm_surface_free(&finer);
@@ -214,7 +215,8 @@ SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const S
     TRY(sdm_surface_alloc(ctx, &s->win, out));
     memcpy(out->h_m, s->h_m, n * sizeof *s->h_m);
     memcpy(out->flags, s->flags, n * sizeof *s->flags);
-    memset(out->score, 0, n * sizeof *out->score); /* those of another pointing: what it matched must not win by them */
+    memset(out->score, 0, n * sizeof *out->score); /* those of another pointing: what it matched must not win
+                                                    * by them */
     const SdmMatchInput in = {
         .settings = &p->settings, .lattice = &lattice, .left = &images[0], .right = &images[1]};
     for (int round = 0; round < AGAIN_ROUNDS; round++)

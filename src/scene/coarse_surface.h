@@ -6,14 +6,14 @@
 #include "scene/prepare.h"
 
 /* Match the coarse levels.  p: frame, settings and the start of the pointing are set; its coarse surface,
- * pointing and points are the result.  images: get the coarse levels of both images, the caller's to free; NULL: not
- * kept. */
+ * pointing and points are the result.  images: get the coarse levels of both images, the caller's to free;
+ * NULL: not kept. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2]);
 
-/* The coarse surface once more with the final pointing: where rays miss each other, matches are shifted along the lines,
- * too (docs/chain.md, 2).  Each height is the best of these matches: what the pointing of the coarse levels found does not
- * count, and what no longer matches has score 0.  *out: a copy of p->coarse, matched; freed by the caller, also after a
- * failure. */
+/* The coarse surface once more with the final pointing: where rays miss each other, matches are shifted along
+ * the lines, too (docs/chain.md, 2).  Each height is the best of these matches: what the pointing of the
+ * coarse levels found does not count, and what no longer matches has score 0.  *out: a copy of p->coarse,
+ * matched; freed by the caller, also after a failure. */
 SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                                  const SdmPyramid images[2], SdmSurface *out);
 

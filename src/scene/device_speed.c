@@ -1,4 +1,4 @@
-/* A device against the processor on a small scene. */
+/* A small synthetic scene -> its time on a device and on the processor. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/device_speed.h"
 
@@ -13,14 +13,15 @@
 
 enum {
     WIDTH = 1024, HEIGHT = 768, /* px of the scene: work for a large card, too */
-    FIRST = 256,                /* px a side of a window before: it builds the kernels, and ends the measurement of a slow device */
+    FIRST = 256,                /* px a side of a window before: it builds the kernels, and ends the
+                                 * measurement of a slow device */
     COARSE = 3,                 /* level of the surface that is there */
     TIMES = 2,                  /* of which the faster one counts */
     KEY_SIZE = 1024
 };
 static const float NOISE_Q = 8.0f;
-static const double SLOW_S = 0.03; /* a device that takes so long for the first window, and longer than the processor, is not
-                                    * asked for the whole scene */
+static const double SLOW_S = 0.03; /* a device that takes so long for the first window, and longer than the
+                                    * processor, is not asked for the whole scene */
 
 typedef struct Trial {
     SynScene scene;
@@ -30,8 +31,9 @@ typedef struct Trial {
 
 static void make_key(SdmContext *ctx, const SdmDeviceInfo *info, char key[KEY_SIZE])
 {
-    snprintf(key, KEY_SIZE, "speed 1\n%s\n%s\n%s\n%s\nbuild %016" PRIx64 "\n%d threads with %s\n", sdm_api_name(info->api),
-             info->platform, info->name, info->driver, (uint64_t)SDM_BUILD_HASH, sdm_threads(ctx), sdm_kernels_name("auto"));
+    snprintf(key, KEY_SIZE, "speed 1\n%s\n%s\n%s\n%s\nbuild %016" PRIx64 "\n%d threads with %s\n",
+             sdm_api_name(info->api), info->platform, info->name, info->driver, (uint64_t)SDM_BUILD_HASH,
+             sdm_threads(ctx), sdm_kernels_name("auto"));
 }
 
 bool sdm_device_speed_known(SdmContext *ctx, const SdmDeviceInfo *info, SdmDeviceSpeed *out)
@@ -45,7 +47,8 @@ bool sdm_device_speed_known(SdmContext *ctx, const SdmDeviceInfo *info, SdmDevic
         memcpy(text, data, bytes);
     sdm_free(&data);
     *out = (SdmDeviceSpeed){.w = 0};
-    if (sscanf(text, "%d x %d: %lf %lf %d%n", &out->w, &out->h, &out->device_s, &out->processor_s, &same, &end) != 5 ||
+    if (sscanf(text, "%d x %d: %lf %lf %d%n", &out->w, &out->h, &out->device_s, &out->processor_s, &same,
+               &end) != 5 ||
         text[end] != '\n' || out->device_s <= 0.0 || out->processor_s <= 0.0)
         return false;
     out->same = same == 1;
@@ -56,18 +59,21 @@ static void keep(SdmContext *ctx, const SdmDeviceInfo *info, const SdmDeviceSpee
 {
     char key[KEY_SIZE], text[SDM_SPEED_TEXT];
     make_key(ctx, info, key);
-    const int n = snprintf(text, sizeof text, "%d x %d: %.6f %.6f %d\n", s->w, s->h, s->device_s, s->processor_s, (int)s->same);
+    const int n = snprintf(text, sizeof text, "%d x %d: %.6f %.6f %d\n", s->w, s->h, s->device_s,
+                           s->processor_s, (int)s->same);
     sdm_cache_write(ctx, key, text, (size_t)n);
 }
 
 void sdm_device_speed_text(const SdmDeviceSpeed *s, char out[SDM_SPEED_TEXT])
 {
-    snprintf(out, SDM_SPEED_TEXT, "%d x %d px take %.3f s, on the processor %.3f s", s->w, s->h, s->device_s, s->processor_s);
+    snprintf(out, SDM_SPEED_TEXT, "%d x %d px take %.3f s, on the processor %.3f s", s->w, s->h, s->device_s,
+             s->processor_s);
 }
 
-/* Match a window that begins where the scene does; device NULL: on the processor.  *seconds becomes the time where it is
- * less. */
-static SdmStatus match(SdmContext *ctx, const Trial *t, SdmDevice *device, const SdmWindow *win, double *seconds, SdmFineResult *out)
+/* Match a window that begins where the scene does; device NULL: on the processor.  *seconds becomes the time
+ * where it is less. */
+static SdmStatus match(SdmContext *ctx, const Trial *t, SdmDevice *device, const SdmWindow *win,
+                       double *seconds, SdmFineResult *out)
 {
     const SdmMatchInput in = {.settings = &t->settings,
                               .lattice = &t->scene.lattice,
@@ -76,7 +82,8 @@ static SdmStatus match(SdmContext *ctx, const Trial *t, SdmDevice *device, const
     const SdmMatchCall call = {.in = &in, .coarse = &t->coarse, .win = win, .need = win};
     const double since = sdm_now_s();
     sdm_fine_result_free(out);
-    const SdmStatus st = device ? sdm_device_match(ctx, device, &call, out) : sdm_match_window(ctx, &call, out);
+    const SdmStatus st =
+        device ? sdm_device_match(ctx, device, &call, out) : sdm_match_window(ctx, &call, out);
     const double took = sdm_now_s() - since;
     *seconds = *seconds > 0.0 && *seconds < took ? *seconds : took;
     return st;
@@ -86,7 +93,8 @@ static bool agree(const SdmFineResult *a, const SdmFineResult *b)
 {
     const SdmSurface *const p = &a->surface, *const q = &b->surface;
     const size_t n = (size_t)p->win.w * (size_t)p->win.h;
-    return memcmp(p->h_m, q->h_m, n * sizeof *p->h_m) == 0 && memcmp(p->flags, q->flags, n * sizeof *p->flags) == 0 &&
+    return memcmp(p->h_m, q->h_m, n * sizeof *p->h_m) == 0 &&
+           memcmp(p->flags, q->flags, n * sizeof *p->flags) == 0 &&
            memcmp(p->score, q->score, n * sizeof *p->score) == 0;
 }
 
@@ -121,7 +129,9 @@ static SdmStatus measure(SdmContext *ctx, SdmDevice *device, SdmDeviceSpeed *out
     TRY(sdm_match_settings(ctx, NULL, "zncc", "auto", NOISE_Q, &t.settings));
     t.settings.coarse_level = t.settings.coarsest_level = COARSE;
     TRY(sdm_syn_open(ctx, WIDTH, HEIGHT, 0.5, 300.0, 42, &t.scene));
-    TRY(sdm_syn_surface(ctx, &t.scene, &(SdmWindow){.level = COARSE, .w = WIDTH >> COARSE, .h = HEIGHT >> COARSE}, 0.4, &t.coarse));
+    TRY(sdm_syn_surface(ctx, &t.scene,
+                        &(SdmWindow){.level = COARSE, .w = WIDTH >> COARSE, .h = HEIGHT >> COARSE}, 0.4,
+                        &t.coarse));
     TRY(race(ctx, &t, device, 1, &first)); /* builds the kernels */
     first.device_s = first.processor_s = 0.0;
     TRY(race(ctx, &t, device, 1, &first));
@@ -151,7 +161,8 @@ SdmStatus sdm_device_speed_measure(SdmContext *ctx, SdmDevice *device, SdmDevice
     }
     (void)sdm_device_trim(device);
     sdm_device_speed_text(out, text);
-    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s was measured in %.1f s: %s", sdm_device_info(device)->name, sdm_now_s() - since, text);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s was measured in %.1f s: %s", sdm_device_info(device)->name,
+            sdm_now_s() - since, text);
     keep(ctx, sdm_device_info(device), out);
 done:
     sdm_close(&child);

@@ -1,5 +1,5 @@
-/* How fast a device is beside the processor: main processing of a small synthetic scene on both, measured once and kept in
- * the cache.  Internal; not installed. */
+/* How fast a device is beside the processor: main processing of a small synthetic scene on both, measured
+ * once and kept in the cache.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_DEVICE_SPEED_H
 #define SDM_DEVICE_SPEED_H
@@ -14,7 +14,8 @@ typedef struct SdmDeviceSpeed {
 
 /* What was measured before with that name of device, driver, build, instruction set and number of threads. */
 bool sdm_device_speed_known(SdmContext *ctx, const SdmDeviceInfo *info, SdmDeviceSpeed *out);
-/* Measure an open device now, in less than a second (and what its driver takes to build the kernels); keep the result. */
+/* Measure an open device now, in less than a second (and what its driver takes to build the kernels); keep
+ * the result. */
 SdmStatus sdm_device_speed_measure(SdmContext *ctx, SdmDevice *device, SdmDeviceSpeed *out);
 /* "1024 x 768 px take 0.031 s, on the processor 0.061 s" */
 enum { SDM_SPEED_TEXT = 96 };

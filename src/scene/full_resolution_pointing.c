@@ -9,7 +9,8 @@
 
 enum {
     STRIPS = 5,
-    ROUNDS = 2,           /* rays show some 0.6 of an error, so it is measured again with what the first one found */
+    ROUNDS = 2,           /* rays show some 0.6 of an error, so it is measured again with what the first one
+                           * found */
     STRIP_PX = 320000,    /* of a strip, which has 80 to 112 rows: tie points enough for any scene */
     PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
     BLOCK = 8,            /* pixels a side of a tie point */
@@ -93,7 +94,8 @@ done:
 }
 
 /* response: share of an error that the ray intersection errors show. */
-static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, double response, SdmPrepared *p)
+static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, double response,
+                     SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
     SdmPointRound round = {.level = 0};
@@ -106,7 +108,7 @@ static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints 
     TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
             "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
-            "jitter %.3f px rms; rays show %.0f %% of an error",
+            "jitter %.3f px rms; the rays show %.0f %% of a pointing error",
             points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
             round.profile_rms_px, 100.0 * response);
     p->points.round[p->points.rounds++] = round;
@@ -116,18 +118,21 @@ done:
     return st;
 }
 
-/* Share of an error that the ray intersection errors show: `in_use` was found by them, `before` was in use then, and what they
- * show now is the same share of what was missed. */
-static double measure_response(const SdmTiePoints *points, const SdmPointing *before, const SdmPointing *in_use)
+/* Share of an error that the ray intersection errors show: `in_use` was found by them, `before` was in use
+ * then, and what they show now is the same share of what was missed. */
+static double measure_response(const SdmTiePoints *points, const SdmPointing *before,
+                               const SdmPointing *in_use)
 {
     double both = 0.0, square = 0.0;
     for (size_t i = 0; i < points->count; i++) {
         const SdmTiePoint *const t = &points->point[i];
-        const double found = sdm_pointing_value(in_use, t->col, t->row) - sdm_pointing_value(before, t->col, t->row);
+        const double found =
+            sdm_pointing_value(in_use, t->col, t->row) - sdm_pointing_value(before, t->col, t->row);
         both += found * t->residual_px;
         square += found * found;
     }
-    const double share = square > LEAST_FOUND_PX * LEAST_FOUND_PX * (double)points->count ? 1.0 - both / square : 1.0;
+    const double share =
+        square > LEAST_FOUND_PX * LEAST_FOUND_PX * (double)points->count ? 1.0 - both / square : 1.0;
     return share < LEAST_RESPONSE ? LEAST_RESPONSE : share > 1.0 ? 1.0 : share;
 }
 
@@ -155,7 +160,8 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         TRY(match_strips(ctx, scene, p, i, &errors, &points));
         limit_px = sdm_ray_error_limit(&errors, p->settings.semi_global);
         if (points.count < LEAST_POINTS) {
-            sdm_log(ctx, SDM_LOG_WARNING, 2, "pointing: only %zu matches at full resolution; that of the coarse levels stays",
+            sdm_log(ctx, SDM_LOG_WARNING, 2,
+                    "pointing: only %zu matches at full resolution; that of the coarse levels stays",
                     points.count);
             break;
         }
@@ -164,7 +170,8 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         TRY(fit(ctx, scene, &points, response, p));
     }
     p->settings.ray_error_limit_px = limit_px;
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches", (double)limit_px);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches",
+            (double)limit_px);
 done:
     sdm_tie_points_free(&points);
     sdm_stage_leave(ctx, around);

@@ -1,4 +1,5 @@
-/* Processor or devices for the windows of a scene: which devices `auto` takes and leaves, and their tiles in work. */
+/* Processor or devices for the windows of a scene: which devices `auto` takes and leaves, and their tiles in
+ * work. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/match_queue.h"
 
@@ -43,9 +44,10 @@ struct SdmMatchQueue {
 };
 
 /* Log once what auto leaves, and keep it for the report. */
-static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, int stage, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
-static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, int stage, const char *fmt, ...)
+static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, int stage, const char *fmt,
+                         ...) __attribute__((format(printf, 5, 6)));
+static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, int stage, const char *fmt,
+                         ...)
 {
     char text[768];
     const size_t at = strlen(q->why);
@@ -67,8 +69,8 @@ static int slots_of(const SdmMatchQueue *q, int index)
     return n > 0 ? n : 1;
 }
 
-/* The slots of a device share its memory.  What others have taken of it is not there; a window that cannot be smaller
- * may ask for more. */
+/* The slots of a device share its memory.  What others have taken of it is not there; a window that cannot be
+ * smaller may ask for more. */
 static void share_memory(const SdmMatchQueue *q, const Slot *slot)
 {
     sdm_device_set_budget(slot->device, slot->memory / slots_of(q, slot->index));
@@ -98,15 +100,16 @@ static SdmStatus open_first(SdmContext *ctx, SdmMatchQueue *q)
     const SdmDeviceInfo *const info = sdm_device_info(q->slot[0].device);
     q->choice.exact = info->exact;
     if (q->automatic && !info->exact) {
-        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s does not round as the processor does (%s)", info->name, info->differs);
+        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s does not round as the processor does (%s)", info->name,
+                      info->differs);
         sdm_device_close(&q->slot[0].device);
     }
 done:
     return st;
 }
 
-/* Is it worth taking?  Of OpenCL's devices auto takes those alone that were measured to be faster than the processor.
- * SDM_ERR_DEVICE: it computes other heights. */
+/* Is it worth taking?  Of OpenCL's devices auto takes those alone that were measured to be faster than the
+ * processor.  SDM_ERR_DEVICE: it computes other heights. */
 static SdmStatus weigh(SdmContext *ctx, SdmMatchQueue *q, bool *slower)
 {
     SdmStatus st = SDM_OK;
@@ -120,7 +123,8 @@ static SdmStatus weigh(SdmContext *ctx, SdmMatchQueue *q, bool *slower)
     sdm_device_speed_text(&speed, q->choice.speed);
     *slower = speed.device_s >= speed.processor_s;
     if (!speed.same)
-        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s: its heights of a test scene are not the processor's: driver or device are faulty",
+        st = sdm_fail(ctx, SDM_ERR_DEVICE,
+                      "%s: its heights of a test scene are not the processor's: driver or device are faulty",
                       q->choice.name);
 done:
     return st;
@@ -147,7 +151,8 @@ SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueu
         if (!q->automatic || st == SDM_ERR_STOPPED)
             goto done;
         if (st == SDM_OK)
-            leave_device(ctx, q, SDM_LOG_INFO, 0, "%s (%s) is slower than the processor: %s", q->choice.name, q->choice.text, q->choice.speed);
+            leave_device(ctx, q, SDM_LOG_INFO, 0, "%s (%s) is slower than the processor: %s", q->choice.name,
+                         q->choice.text, q->choice.speed);
         else
             leave_device(ctx, q, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
         sdm_device_close(&q->slot[0].device);
@@ -234,7 +239,8 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
     if (!slot)
         return true;
     if (need_device(ctx, queue, slot) != SDM_OK) { /* beginning the window tries again */
-        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: another queue cannot be opened now: %s", queue->choice.text, sdm_error(ctx));
+        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: another queue cannot be opened now: %s", queue->choice.text,
+                sdm_error(ctx));
         return true;
     }
     slot->need = 0;
@@ -339,8 +345,8 @@ static void limit_windows(SdmContext *ctx, SdmMatchQueue *q, const Slot *slot, b
     const bool smaller = !fits && slot->need > 0;
     if (smaller) {
         q->most = slot->need / 2;
-        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: windows take at most %lld MiB of its memory for now", q->choice.text,
-                (long long)(q->most >> 20));
+        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%s: windows take at most %lld MiB of its memory for now",
+                q->choice.text, (long long)(q->most >> 20));
     } else if (q->most > 0) {
         q->most += q->most / 8;
     }
@@ -351,7 +357,8 @@ static void limit_windows(SdmContext *ctx, SdmMatchQueue *q, const Slot *slot, b
 
 static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, bool may_cut)
 {
-    enum { TRIES = 6, NEXT_TRIES = 2, LAST_TRIES = 9 }; /* of memory: 3.2 s; 0.2 s for the parts; 25 s where there are no smaller ones */
+    enum { TRIES = 6, NEXT_TRIES = 2, LAST_TRIES = 9 }; /* of memory: 3.2 s; 0.2 s for the parts; 25 s where
+                                                         * there are no smaller ones */
     join(ctx, slot);
     if (slot->st != SDM_ERR_DEVICE && slot->st != SDM_ERR_MEMORY) {
         limit_windows(ctx, queue, slot, true);
@@ -361,7 +368,10 @@ static SdmStatus end_slot(SdmContext *ctx, SdmMatchQueue *queue, Slot *slot, boo
     if (!queue->lost) {
         sdm_log(ctx, queue->automatic ? SDM_LOG_VERBOSE : SDM_LOG_WARNING, 5,
                 "%s; the device is opened anew and asked once more", slot->error);
-        ask_again(ctx, queue, slot, !may_cut && !queue->automatic ? LAST_TRIES : queue->most > 0 ? NEXT_TRIES : TRIES);
+        ask_again(ctx, queue, slot,
+                  !may_cut && !queue->automatic ? LAST_TRIES
+                  : queue->most > 0             ? NEXT_TRIES
+                                                : TRIES);
     }
     if (slot->st == SDM_OK || slot->st == SDM_ERR_STOPPED)
         return slot->st;

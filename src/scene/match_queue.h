@@ -11,9 +11,9 @@ typedef struct SdmMatchQueue SdmMatchQueue;
 
 enum { SDM_MAX_SLOTS = 64 };
 
-/* device: as the option --device; without a number, all devices of its kind.  A device that was named and cannot run
- * fails with SDM_ERR_UNSUPPORTED or SDM_ERR_DEVICE; "auto" goes on to the next, in the end to the processor, and logs
- * why. */
+/* device: as the option --device; without a number, all devices of its kind.  A device that was named and
+ * cannot run fails with SDM_ERR_UNSUPPORTED or SDM_ERR_DEVICE; "auto" goes on to the next, in the end to the
+ * processor, and logs why. */
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out);
 /* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda". */
 const char *sdm_match_queue_name(const SdmMatchQueue *queue);
@@ -38,17 +38,18 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
 /* Does the back end make the levels of a window's images from the finest one by itself? */
 bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set);
 
-/* Begin sdm_match_window(); a slot is free.  The processor does all of it here.  What the call points to must stay
- * where it is until the end.  call->block: its place is set; a device that grids, too, gives it its arrays at the
- * end.  *out: set at the end unless the block has its arrays; empty after a failure.  *slot: for the end. */
+/* Begin sdm_match_window(); a slot is free.  The processor does all of it here.  What the call points to must
+ * stay where it is until the end.  call->block: its place is set; a device that grids, too, gives it its
+ * arrays at the end.  *out: set at the end unless the block has its arrays; empty after a failure.  *slot:
+ * for the end. */
 SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
                                 SdmFineResult *out, int *slot);
-/* Wait for it.  After a failure the device is opened again and tries once more, where memory is missing for some
- * time; the sentence of a second failure says how to go on.
- * may_cut: where other programs have the memory for long, it is SDM_ERR_MEMORY without such a sentence: begin the window
- * again, sdm_match_queue_has_room() wants it in parts by then.
- * Of --device auto it is SDM_ERR_DEVICE, and sdm_match_queue_lost(): begin the window again, the processor matches it and
- * those that follow. */
+/* Wait for it.  After a failure the device is opened again and tries once more, where memory is missing for
+ * some time; the sentence of a second failure says how to go on.
+ * may_cut: where other programs have the memory for long, it is SDM_ERR_MEMORY without such a sentence: begin
+ * the window again, sdm_match_queue_has_room() wants it in parts by then.
+ * Of --device auto it is SDM_ERR_DEVICE, and sdm_match_queue_lost(): begin the window again, the processor
+ * matches it and those that follow. */
 SdmStatus sdm_match_queue_end(SdmContext *ctx, SdmMatchQueue *queue, int slot, bool may_cut);
 bool sdm_match_queue_lost(const SdmMatchQueue *queue);
 void sdm_match_queue_abandon(SdmMatchQueue *queue, int slot); /* instead of the end: wait, drop the result */

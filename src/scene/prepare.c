@@ -62,10 +62,11 @@ static float noise_q(const SdmRadiometry *left)
     return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }
 
-#define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show */
+#define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not
+                               * show */
 
-/* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside a hole is no sign
- * of a guess: there "gentle" fills as "all" does. */
+/* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside
+ * a hole is no sign of a guess: there "gentle" fills as "all" does. */
 static void limit_fill(const SdmOptions *o, const SdmFrame *f, bool semi_global, SdmFillLimit *out)
 {
     for (int k = 0; k < 2; k++)
@@ -74,7 +75,8 @@ static void limit_fill(const SdmOptions *o, const SdmFrame *f, bool semi_global,
         out->rise_m = (float)(STEEPEST_FILL * f->gsd_m);
 }
 
-/* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine levels. */
+/* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine
+ * levels. */
 static void choose_semi_global(const SdmOptions *o, const SdmFrame *f, SdmMatchSettings *out)
 {
     out->semi_global = strcmp(o->optimizer, "sgm") == 0 ||
@@ -92,7 +94,8 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     if (strcmp(o->optimizer, "bp") == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--optimizer bp: of match alone; a DEM is made with auto, local or sgm");
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--optimizer bp: of match alone; a DEM is made with auto, local or sgm");
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
@@ -151,17 +154,7 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const double size = (double)(1 << s->win.level);
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
     TRY(sdm_grid_choose(ctx, scene->options, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .along = sdm_along_given(&p->along) ? &p->along : NULL,
-                                 .surface = &p->coarse,
-                                 .grid = &p->grid,
-                                 .u1 = p->frame.width + 16,
-                                 .v1 = p->frame.height + 16,
-                                 .step = sdm_frame_lattice_step(&p->frame, s->win.level),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
+    const SdmLatticeRequest q = sdm_coarse_request(scene, p, 16);
     TRY(sdm_lattice_build(ctx, &q, &lat));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : x0, y0) reduction(max : x1, y1)
     for (int j = 0; j < s->win.h; j++)

@@ -17,7 +17,8 @@ typedef struct SdmPrepared {
     SdmPointing pointing;
     SdmAlongCorrection along;     /* by the reference, at the heights of the coarse surface */
     SdmReferenceReport reference;
-    SdmHeightRaster *reference_dem; /* still open, to be read again from GDAL's cache; owned; NULL: it is to be opened */
+    SdmHeightRaster *reference_dem; /* still open, to be read again from GDAL's cache; owned; NULL: it is to
+                                     * be opened */
     SdmPointReport points;
     SdmSurface coarse;       /* whole frame, level settings.coarse_level */
     SdmTerrainMask terrain;  /* of the coarse surface */

@@ -37,15 +37,16 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     if (known < 16) {
         st = sdm_fail(
             ctx, SDM_ERR_DATA,
-            "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none", o->dem,
-            known, n, absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
+            "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none",
+            o->dem, known, n, absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
             absurd_m != 0.0 ? "a whole" : "a larger");
         goto done;
     }
     if (absurd_m != 0.0)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "--dem %s: values such as %g m are no heights, but not declared as nodata; taken for it", o->dem,
-                absurd_m);
+                "--dem %s: values such as %g m are no heights, though the file does not declare them as "
+                "nodata; they are treated as nodata",
+                o->dem, absurd_m);
     for (size_t i = 0; i < n; i++)
         s->h_m[i] = isfinite(s->h_m[i]) ? s->h_m[i] : (float)(sum / (double)known);
 done:

@@ -30,38 +30,42 @@ void sdm_quality_warn(SdmQuality *q, const char *fmt, ...)
     va_end(args);
 }
 
-SdmStatus sdm_quality_check_count(SdmContext *ctx, const SdmOptions *options, const SdmPrepared *p, int64_t cells,
-                                  int64_t valid, const char *left, const char *right)
+/* Fails where fewer of the cells have a height than a DEM needs. */
+static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
+                             const SdmPrepared *p, const char *left, const char *right)
 {
-    const int64_t least = cells / CELLS_PER_VALID > LEAST_VALID ? cells / CELLS_PER_VALID : LEAST_VALID;
-    if (valid >= least)
+    const int64_t share = sums->cells / CELLS_PER_VALID, least = share > LEAST_VALID ? share : LEAST_VALID;
+    if (sums->valid >= least)
         return SDM_OK;
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of "
         "%s%s%s; %s",
-        (long long)valid, (long long)cells, (long long)least, left, *right ? " and " : "", right,
+        (long long)sums->valid, (long long)sums->cells, (long long)least, left, *right ? " and " : "", right,
         sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
 }
 
-void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, double px_per_m, double ray_error_limit_px,
-                     int threads)
+void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared *p, int threads)
 {
-    int64_t tried = 0, matched = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : tried, matched, errors)
+    const double px_per_m = 1.0 / p->frame.gsd_m, limit_px = (double)p->settings.ray_error_limit_px;
+    int64_t all = 0, tried = 0, matched = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : all, tried, matched, errors)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         const unsigned m = b->mask[i];
         const bool valid = m & SDM_QA_VALID;
+        all += valid;
         if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
             continue;
         tried++;
         if (!valid || (m & SDM_QA_FILLED))
             continue;
         matched++;
-        const double share = (double)b->ray_error_m[i] * px_per_m / ray_error_limit_px;
+        const double share = (double)b->ray_error_m[i] * px_per_m / limit_px;
         if (share >= 0.0)
             errors[share < 1.0 ? (int)(share * SDM_RAY_ERROR_SHARES) : SDM_RAY_ERROR_SHARES - 1]++;
     }
+    sums->cells += b->w * b->h;
+    sums->valid += all;
     sums->tried += tried;
     sums->matched += matched;
     for (int i = 0; i < SDM_RAY_ERROR_SHARES; i++)
@@ -118,10 +122,13 @@ static void warn_heights(const SdmOptions *o, const SdmPrepared *p, SdmQuality *
 SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
                              const SdmPrepared *p, const char *left, const char *right, SdmQuality *out)
 {
+    const SdmStatus counted = check_count(ctx, options, sums, p, left, right);
     const double share = (double)sums->matched / fmax((double)sums->tried, 1.0),
                  error = sdm_quality_ray_error_share(sums);
     *out = (SdmQuality){.matched_share = share,
                         .ray_error_median_px = error * (double)p->settings.ray_error_limit_px};
+    if (counted != SDM_OK)
+        return counted;
     if (share < LEAST_SHARE && error > CHANCE_RAY_ERROR)
         return sdm_fail(
             ctx, SDM_ERR_DATA,

@@ -23,27 +23,22 @@ enum { SDM_RAY_ERROR_SHARES = 256 };
 /* Counts over the cells of a DEM; zero to begin with.  Neither the order nor the cut of the blocks
  * matters. */
 typedef struct SdmQualitySums {
+    int64_t cells, valid; /* all; those with a height */
     int64_t tried;   /* cells seen by both views, with texture and not saturated */
     int64_t matched; /* of them: height from a match of their own, not filled */
     int64_t ray_error[SDM_RAY_ERROR_SHARES]; /* matched cells by ray error, bins of 1/256 of its limit */
 } SdmQualitySums;
 
-/* Add a block.  px_per_m: of the frame. */
-void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, double px_per_m, double ray_error_limit_px,
-                     int threads);
-
-/* SDM_ERR_DATA where fewer of the cells have a height than a DEM needs.  valid: cells with a height.  left, right: names
- * for the sentence, right may be "". */
-SdmStatus sdm_quality_check_count(SdmContext *ctx, const SdmOptions *options, const SdmPrepared *p, int64_t cells,
-                                  int64_t valid, const char *left, const char *right);
+/* Add a block. */
+void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared *p, int threads);
 
 /* Median ray error of the matched cells, as a share of the largest accepted; 0.5 for chance matches; NaN
  * without matches. */
 double sdm_quality_ray_error_share(const SdmQualitySums *sums);
 
 /* left, right: names for messages, right may be "".  options: those of the scene, or NULL.  *out gets the
- * figures and a warning for each that is not as expected; see docs/chain.md, 9.  SDM_ERR_DATA where
- * matches are few and their rays meet no better than by chance. */
+ * figures and a warning for each that is not as expected; see docs/chain.md, 9.  SDM_ERR_DATA where fewer
+ * cells have a height than a DEM needs, or matches are few and their rays meet no better than by chance. */
 SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
                              const SdmPrepared *p, const char *left, const char *right, SdmQuality *out);
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_fit.h"
 #include "core/stats.h"
-#include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
@@ -18,16 +17,20 @@ enum {
     LEAST_USED = 50,         /* points of unchanged ground */
     BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
     BIN_ROWS = 16,           /* of the plot */
-    MOVE_STEP = 4,           /* coarse pixels between places at which the correction is evaluated for the surface */
+    MOVE_STEP = 4,           /* coarse pixels between places at which the correction is evaluated for the
+                              * surface */
     WINDOW = 5               /* coarse pixels a side that a match averages */
 };
 static const double LEAST_COVERED = 0.2;     /* share of the surface */
 static const double FARTHEST_M = 100.0;      /* horizontal shift; one of the height */
-/* Distance of the two views' rays on the ground, along the lines, by an error of pointing: at most; without a question. */
+/* Distance of the two views' rays on the ground, along the lines, by an error of pointing: at most; without a
+ * question. */
 static const double POINTING_MOST_M = 40.0, POINTING_USUAL_M = 10.0;
-static const double ALIKE_SHARE = 0.25, ALIKE_M = 15.0; /* spread of the differences: of the relief's, or metres */
+static const double ALIKE_SHARE = 0.25, ALIKE_M = 15.0; /* spread of the differences: of the relief's, or
+                                                         * metres */
 static const double CHANGE_NMADS = 3.0, CHANGE_LEAST_M = 2.0;
-static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long distances: */
+static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long
+                                              * distances: */
 static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves that may be their own */
 /* An undulation of at least so many metres is looked for in the vertical shift, up to this share of it. */
 static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.35, DATUM_MOST_M = 15.0;
@@ -132,8 +135,9 @@ static SdmReferenceReport *report_of(const Work *w)
     return &w->p->reference;
 }
 
-/* Say why the reference does not serve. */
-static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Say why the reference is not used. */
+static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
 {
     SdmReferenceReport *const r = report_of(w);
@@ -143,7 +147,8 @@ static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
     va_end(args);
     r->state = state;
     sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s; %s", r->reason,
-            state == SDM_REFERENCE_REFUSED ? "the cameras stay as they are" : "the 3-D shift alone is corrected");
+            state == SDM_REFERENCE_REFUSED ? "the cameras stay as they are"
+                                           : "the 3-D shift alone is corrected");
 }
 
 /* ---- does it serve? ---- */
@@ -181,7 +186,8 @@ static const char *above(double up_m)
     return up_m > 0.0 ? "above" : "below";
 }
 
-/* Heights that an error of the cameras' pointing may be off by, for rays so far from each other on the ground. */
+/* Heights that an error of the cameras' pointing may be off by, for rays so far from each other on the
+ * ground. */
 static double height_by_pointing(const Work *w, double ground_m)
 {
     return fmin(ground_m / w->p->frame.base_height, FARTHEST_M);
@@ -199,8 +205,8 @@ static void ask_for_datum(SdmContext *ctx, Work *w)
                  fabs(up_m), above(up_m), w->undulation_m);
     else if (fabs(up_m) > usual_m)
         snprintf(r->question, sizeof r->question,
-                 "it lies %.1f m %s the scene, more than errors of pointing usually make (%.0f m): is its vertical "
-                 "datum right (--reference-vertical)?",
+                 "it lies %.1f m %s the scene, more than errors of pointing usually make (%.0f m): is its "
+                 "vertical datum right (--reference-vertical)?",
                  fabs(up_m), above(up_m), usual_m);
     if (r->question[0])
         sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s", r->question);
@@ -213,23 +219,24 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
     const SdmReferenceShift *const shift = &w->shift;
     r->covered = (double)known / fmax((double)w->s.valid, 1.0);
     if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED) {
-        refuse(ctx, w, SDM_REFERENCE_REFUSED, "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s",
-               100.0 * r->covered, 100.0 * LEAST_COVERED,
+        refuse(ctx, w, SDM_REFERENCE_REFUSED,
+               "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s", 100.0 * r->covered,
+               100.0 * LEAST_COVERED,
                sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m" : "");
         return false;
     }
     const double far_m = hypot(shift->shift_m[0], shift->shift_m[1]), relief = relief_m(w);
     if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M))) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, or not "
-               "heights in metres",
+               "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, "
+               "or not heights in metres",
                shift->nmad_m, relief);
         return false;
     }
     if (!shift->converged || !(far_m <= FARTHEST_M)) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m from the scene horizontally, at most %.0f m is taken for an error of the cameras; "
-               "check its coordinate system",
+               "it lies %.0f m from the scene horizontally, at most %.0f m is taken for an error of the "
+               "cameras; check its coordinate system",
                far_m, FARTHEST_M);
         return false;
     }
@@ -238,8 +245,8 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
     find_undulation(w);
     if (!(fabs(up_m) <= most_m) || (is_geoid(w, up_m) && fabs(up_m) > usual_m)) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m %s the scene; errors of pointing make %.0f m usually and %.0f m at most, and the geoid "
-               "is at %.0f m here; check --reference-vertical",
+               "it lies %.0f m %s the scene; errors of pointing make %.0f m usually and %.0f m at most, and "
+               "the geoid is at %.0f m here; check --reference-vertical",
                fabs(up_m), above(up_m), usual_m, most_m, w->undulation_m);
         return false;
     }
@@ -386,7 +393,12 @@ static size_t block_of(const Work *w, size_t i)
     const double cells = g->spacing / plane->spacing;
     const int64_t col = (int64_t)(((double)w->place[2 * i] + 0.5) / cells),
                   row = (int64_t)(((double)w->place[2 * i + 1] + 0.5) / cells);
-    const int64_t c = col < 0 ? 0 : col >= g->cols ? g->cols - 1 : col, r = row < 0 ? 0 : row >= g->rows ? g->rows - 1 : row;
+    const int64_t c = col < 0          ? 0
+                      : col >= g->cols ? g->cols - 1
+                                       : col,
+                  r = row < 0          ? 0
+                      : row >= g->rows ? g->rows - 1
+                                       : row;
     return (size_t)(r * g->cols + c);
 }
 
@@ -422,8 +434,8 @@ done:
     return st;
 }
 
-/* Mark the blocks that differ from the reference beyond the spread of the blocks that were unchanged so far, and those
- * beside them. */
+/* Mark the blocks that differ from the reference beyond the spread of the blocks that were unchanged so far,
+ * and those beside them. */
 static SdmStatus find_change(SdmContext *ctx, Work *w)
 {
     SdmStatus st = SDM_OK;
@@ -488,7 +500,8 @@ static void check_fit(SdmContext *ctx, Work *w)
         refuse(ctx, w, SDM_REFERENCE_SHIFT, "%.0f %% of the ground has changed, at most %.0f %% are expected",
                100.0 * r->masked, 100.0 * SDM_REFERENCE_MOST_MASKED);
     else if (r->fit.rows_seen < SDM_REFERENCE_LEAST_ROWS)
-        refuse(ctx, w, SDM_REFERENCE_SHIFT, "%.0f %% of the rows have unchanged ground, at least %.0f %% are needed",
+        refuse(ctx, w, SDM_REFERENCE_SHIFT,
+               "%.0f %% of the rows have unchanged ground, at least %.0f %% are needed",
                100.0 * r->fit.rows_seen, 100.0 * SDM_REFERENCE_LEAST_ROWS);
     else if (w->along.degree == 0 && w->along.waves[0] + w->along.waves[1] == 0) {
         r->state = SDM_REFERENCE_SHIFT;
@@ -534,8 +547,9 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
         fill_points(w);
         apply_change(w);
         if (used_points(w) < LEAST_USED) {
-            refuse(ctx, w, SDM_REFERENCE_REFUSED, "of %zu places with heights of both, less than %d are unchanged ground",
-                   w->points, (int)LEAST_USED);
+            refuse(ctx, w, SDM_REFERENCE_REFUSED,
+                   "of %zu places with heights of both, less than %d are unchanged ground", w->points,
+                   (int)LEAST_USED);
             goto done;
         }
         TRY(sdm_along_fit(ctx, &task, &w->along, &r->fit));
@@ -615,12 +629,13 @@ static SdmStatus report_fit(SdmContext *ctx, Work *w)
     ask_for_datum(ctx, w);
     for (int k = 0; k < 2; k++)
         TRY(fill_bins(ctx, w, k, &r->bins[k]));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
-            "reference: shift %.2f %.2f %.2f m, degree %d, %d + %d waves, %.0f %% masked, NMAD %.2f -> %.2f m, "
-            "cross-validation by rows %.3f -> %.3f px, by columns %.3f -> %.3f px",
-            r->shift_m[0], r->shift_m[1], r->shift_m[2], w->along.degree, w->along.waves[0], w->along.waves[1],
-            100.0 * r->masked, r->spread[0][0].nmad_m, r->spread[1][0].nmad_m, r->fit.constant_px[0],
-            r->fit.fitted_px[0], r->fit.constant_px[1], r->fit.fitted_px[1]);
+    sdm_log(
+        ctx, SDM_LOG_VERBOSE, 2,
+        "reference: shift %.2f %.2f %.2f m, degree %d, %d + %d waves, %.0f %% masked, NMAD %.2f -> %.2f m, "
+        "cross-validation by rows %.3f -> %.3f px, by columns %.3f -> %.3f px",
+        r->shift_m[0], r->shift_m[1], r->shift_m[2], w->along.degree, w->along.waves[0], w->along.waves[1],
+        100.0 * r->masked, r->spread[0][0].nmad_m, r->spread[1][0].nmad_m, r->fit.constant_px[0],
+        r->fit.fitted_px[0], r->fit.constant_px[1], r->fit.fitted_px[1]);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < w->along.waves[k]; i++)
             sdm_log(ctx, SDM_LOG_VERBOSE, 2, "reference: wave of %.1f rows of the %s view, %.3f px",
@@ -638,8 +653,8 @@ typedef struct HeightChange {
     int cols, rows, step;
 } HeightChange;
 
-static void fill_change(const SdmPrepared *p, const SdmAlongCorrection *along, const SdmLattice *lattice, int threads,
-                        HeightChange *c)
+static void fill_change(const SdmPrepared *p, const SdmAlongCorrection *along, const SdmLattice *lattice,
+                        int threads, HeightChange *c)
 {
     const SdmSurface *const s = &p->coarse;
     const double size = (double)(1 << s->win.level), reach_m = 50.0;
@@ -670,14 +685,16 @@ static float change_at(const HeightChange *c, int x, int y)
     return top + fy * (low - top);
 }
 
-/* Move the coarse surface and the terrain mask so that every pixel keeps its match: exactly every fourth pixel, since
- * jitter is longer. */
-static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPrepared *p, const SdmAlongCorrection *along)
+/* Move the coarse surface and the terrain mask so that every pixel keeps its match: exactly every fourth
+ * pixel, since jitter is longer. */
+static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPrepared *p,
+                              const SdmAlongCorrection *along)
 {
     SdmStatus st = SDM_OK;
     const SdmSurface *const s = &p->coarse;
     HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
-    TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m, "changes of height"));
+    TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m,
+                      "changes of height"));
     fill_change(p, along, lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
@@ -700,7 +717,8 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
     TRY(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
     TRY(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch, "samples of the surface"));
+    TRY(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch,
+                  "samples of the surface"));
     TRY(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
     TRY(sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference"));
 done:

@@ -1,4 +1,5 @@
-/* A reference DEM (--reference) -> the correction of the cameras that a pair cannot show, and a report on it. */
+/* A reference DEM (--reference) -> the correction of the cameras that a pair cannot show, and a report on
+ * it. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_REFERENCE_FIT_H
 #define SDM_REFERENCE_FIT_H
@@ -11,18 +12,21 @@ typedef struct SdmReferenceFiles SdmReferenceFiles;
 /* Open the reference and its mask.  SDM_ERR_INPUT where one cannot be used. */
 SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out);
 void sdm_reference_close(SdmReferenceFiles **files);
-/* Before any work: can the files of the options, if there are any, be opened and used?  SDM_ERR_INPUT as above. */
+/* Before any work: can the files of the options, if there are any, be opened and used?  SDM_ERR_INPUT as
+ * above. */
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options);
-/* Before any matching: read cells of the opened reference all over the frame (files may be NULL).  SDM_ERR_INPUT where
- * one cannot be read: the file is cut short. */
+/* Before any matching: read cells of the opened reference all over the frame (files may be NULL).
+ * SDM_ERR_INPUT where one cannot be read: the file is cut short. */
 SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files);
 
-/* Fit the correction to the coarse surface of p, which is prepared up to the pointing, put it into p->along, and move
- * the heights of the coarse surface and of the terrain mask with it, so that every pixel keeps its match.  p->reference
- * says what was found.  images: of sdm_coarse_find(); where the reference does not serve, why, and nothing is changed. */
+/* Fit the correction to the coarse surface of p, which is prepared up to the pointing, put it into p->along,
+ * and move the heights of the coarse surface and of the terrain mask with it, so that every pixel keeps its
+ * match.  p->reference says what was found.  images: of sdm_coarse_find(); where the reference does not
+ * serve, why, and nothing is changed. */
 SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,
                                 const SdmPyramid images[2], SdmPrepared *p);
-/* Leave the reference open for the raster of changes, as p->reference_dem, where it serves and GDAL's cache holds it. */
+/* Leave the reference open for the raster of changes, as p->reference_dem, where it serves and GDAL's cache
+ * holds it. */
 void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p);
 
 #endif

@@ -114,7 +114,8 @@ static void find_columns(const SdmReferenceSamples *s, Columns *of_row)
         of_row[j] = (Columns){(int)g->cols, -1};
     for (size_t i = 0; i < s->count; i++) {
         const SdmReferenceSample *const a = &s->sample[i];
-        const double x = (double)a->place[0], y = (double)a->place[1]; /* the plane reaches beyond all that are finite */
+        const double x = (double)a->place[0], y = (double)a->place[1]; /* the plane reaches beyond all that
+                                                                        * are finite */
         if (a->point < 0 || !(x >= 0.0 && y >= 0.0 && x < (double)g->cols && y < (double)g->rows))
             continue;
         const int row = (int)y, col = (int)x;
@@ -125,7 +126,8 @@ static void find_columns(const SdmReferenceSamples *s, Columns *of_row)
 }
 
 /* The cells of some rows that a sample may need: column, row, width, height.  more: cells on all sides. */
-static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, int64_t rows, int more, int64_t window[4])
+static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, int64_t rows, int more,
+                        int64_t window[4])
 {
     int64_t first = g->cols, last = -1;
     for (int64_t j = row - more < 0 ? 0 : row - more; j < row + rows + more && j < g->rows; j++) {
@@ -141,7 +143,8 @@ static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, in
 }
 
 /* Heights of the cells that samples may need, averaged. */
-static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference, SdmReferenceSamples *s)
+static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference,
+                            SdmReferenceSamples *s)
 {
     SdmStatus st = SDM_OK;
     SdmHeightsOnGrid on = {0};
@@ -151,7 +154,8 @@ static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRast
               more = (int)(MARGIN_M / g->spacing) + (r > 0 ? r : 0) + 4;
     Columns *of_row = NULL;
     float *strip = NULL;
-    TRY(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m, "the reference"));
+    TRY(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m,
+                      "the reference"));
     TRY(sdm_alloc_raw(ctx, &of_row, (size_t)g->rows, sizeof *of_row, "the reference"));
     TRY(sdm_alloc_raw(ctx, &strip, (size_t)(g->cols * STRIP_ROWS), sizeof *strip, "the reference"));
     find_columns(s, of_row);
@@ -184,7 +188,8 @@ typedef struct Layout {
     int step, wide, high, points_wide;
 } Layout;
 
-static Layout lay_out(const SdmPrepared *p, const SdmSurface *surface, const SdmLattice *lattice, double cell_m)
+static Layout lay_out(const SdmPrepared *p, const SdmSurface *surface, const SdmLattice *lattice,
+                      double cell_m)
 {
     const SdmWindow *const w = &p->coarse.win;
     Layout l = {.surface = surface, .lattice = lattice, .step = LEAST_STEP};
@@ -238,7 +243,8 @@ static void to_cells(const SdmGrid *g, SdmReferenceSample *s)
 }
 
 SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                                     const SdmSurface *surface, SdmHeightRaster *reference, SdmReferenceSamples *out)
+                                     const SdmSurface *surface, SdmHeightRaster *reference,
+                                     SdmReferenceSamples *out)
 {
     SdmStatus st = SDM_OK;
     const SdmWindow *const win = &p->coarse.win;
@@ -353,7 +359,11 @@ static bool serves(const SdmReferenceSample *a, const uint8_t *use)
 static ShiftSamples gather_samples(const SdmReferenceSamples *s, const uint8_t *use, float *work)
 {
     const size_t most = s->count / SHIFT_EVERY + 1;
-    ShiftSamples g = {0, work,           {work + most, work + 2 * most}, work + 3 * most, {work + 4 * most, work + 5 * most},
+    ShiftSamples g = {0,
+                      work,
+                      {work + most, work + 2 * most},
+                      work + 3 * most,
+                      {work + 4 * most, work + 5 * most},
                       work + 6 * most};
     for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
         const SdmReferenceSample *const a = &s->sample[i];
@@ -375,7 +385,8 @@ static void return_differences(const ShiftSamples *g, const SdmReferenceSamples 
             s->sample[i].d_m = g->d_m[n++];
 }
 
-static void compare_shifted(const ShiftSamples *s, const SdmReferencePlane *plane, const double shift_m[2], int threads)
+static void compare_shifted(const ShiftSamples *s, const SdmReferencePlane *plane, const double shift_m[2],
+                            int threads)
 {
     double shift[2];
     shift_in_cells(&plane->grid, shift_m, shift);
@@ -417,7 +428,8 @@ static int find_step(const ShiftSamples *s, double cell_m, SdmReferenceShift *sh
         const double d = (double)s->d_m[i], e = (double)s->slope[0][i], north = (double)s->slope[1][i];
         if (!counts(s, i) || !(fabs(d - median) < limit))
             continue;
-        const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * north, e, north * north, north, 1.0, e * d, north * d, d};
+        const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * north, e, north * north, north, 1.0,
+                                                  e * d, north * d, d};
         for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
             sums[k] += terms[k];
     }

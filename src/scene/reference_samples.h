@@ -1,4 +1,5 @@
-/* A coarse surface and a reference DEM -> samples of both at the same ground, and the 3-D shift between them. */
+/* A coarse surface and a reference DEM -> samples of both at the same ground, and the 3-D shift between
+ * them. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_REFERENCE_SAMPLES_H
 #define SDM_REFERENCE_SAMPLES_H
@@ -18,8 +19,8 @@ typedef struct SdmReferenceSample {
     int32_t point;        /* number of the small piece of ground it belongs to; -1: not to be used */
 } SdmReferenceSample;
 
-/* The reference over the scene, in metres east and north of its centre, averaged as the windows of the coarse level
- * average the ground. */
+/* The reference over the scene, in metres east and north of its centre, averaged as the windows of the coarse
+ * level average the ground. */
 typedef struct SdmReferencePlane {
     SdmGrid grid;    /* transverse Mercator about the scene's centre, metres */
     float *height_m; /* rows x cols, NaN: none; owned */
@@ -36,15 +37,16 @@ typedef struct SdmReferenceSamples {
     double pixel_m; /* of the images: the shift must be known to half of it */
 } SdmReferenceSamples;
 
-/* Read the reference over the scene and place the samples.  p: prepared up to the pointing.  surface: of the coarse
- * level, matched with that pointing.  Frees nothing on
+/* Read the reference over the scene and place the samples.  p: prepared up to the pointing.  surface: of the
+ * coarse level, matched with that pointing.  Frees nothing on
  * failure: call sdm_reference_samples_free() in any case. */
 SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                                     const SdmSurface *surface, SdmHeightRaster *reference, SdmReferenceSamples *out);
+                                     const SdmSurface *surface, SdmHeightRaster *reference,
+                                     SdmReferenceSamples *out);
 void sdm_reference_samples_free(SdmReferenceSamples *s);
 
-/* Compare every sample with the reference at its place moved by (east, north): d_m and slope.  @return how many have
- * a reference */
+/* Compare every sample with the reference at its place moved by (east, north): d_m and slope.  @return how
+ * many have a reference */
 size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads);
 
 typedef struct SdmReferenceShift {
@@ -56,9 +58,10 @@ typedef struct SdmReferenceShift {
 
 #define SDM_REFERENCE_SHIFT_FLOATS(count) (3 * (count) + 8) /* at least 7 (count / 3 + 1) */
 
-/* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is not 0
- * (NULL: all).  Starts at *out; differences are not of the result before sdm_reference_compare() is called for it.  work:
- * SDM_REFERENCE_SHIFT_FLOATS(count) floats.  Does not depend on the number of threads. */
+/* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is
+ * not 0 (NULL: all).  Starts at *out; differences are not of the result before sdm_reference_compare() is
+ * called for it.  work: SDM_REFERENCE_SHIFT_FLOATS(count) floats.  Does not depend on the number of
+ * threads. */
 void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
                          SdmReferenceShift *out);
 

@@ -1,4 +1,4 @@
-/* One block of the DEM, from begin to end. */
+/* A prepared scene and a rectangle of cells -> the block of the DEM. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/scene.h"
 

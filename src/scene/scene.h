@@ -1,5 +1,5 @@
-/* The pipeline in memory; start here to embed it: two images and two cameras in, blocks of a DEM out.  No call needs a
- * folder, a lock or a file of the program's own.
+/* The pipeline in memory; start here to embed it: two images and two cameras in, blocks of a DEM out.  No
+ * call needs a folder, a lock or a file of the program's own.
  *
  *   sdm_scene_open(), sdm_scene_open_arrays()     files, or arrays and cameras in memory -> SdmScene
  *   sdm_scene_prepare()                           -> SdmPrepared: frame, pointing, coarse surface, grid
@@ -23,8 +23,8 @@
 #include "scene/tiling.h"
 
 /* Compute a block of the DEM within the memory budget of the scene's options.  block: col0, row0, w, h are
- * set, cells of p->grid; its arrays become the caller's, to be freed with sdm_block_free() before ctx is closed.  queue: the
- * back end, or NULL for the processor. */
+ * set, cells of p->grid; its arrays become the caller's, to be freed with sdm_block_free() before ctx is
+ * closed.  queue: the back end, or NULL for the processor. */
 SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
                           SdmBlock *block);
 

@@ -26,10 +26,11 @@ enum {
     STRIP_BYTES = 100,    /* a pixel of such a strip */
     PLANNED_THREADS = 4   /* that a plan reckons with, wherever its tiles are computed */
 };
-/* Processor time (docs/scale.md), AVX-512: start of the program; a frame pixel of the coarse surface; a pixel of the strips of the
- * pointing, and a frame pixel of a block, each matched by passes or, in towns, by semi-global matching; a cell merged. */
-static const double START_S = 0.3, COARSE_S = 0.02e-6, STRIP_S[2] = {0.1e-6, 0.3e-6}, PIXEL_S[2] = {0.27e-6, 0.62e-6},
-                    CELL_S = 0.25e-6;
+/* Processor time (docs/scale.md), AVX-512: start of the program; a frame pixel of the coarse surface; a pixel
+ * of the strips of the pointing, and a frame pixel of a block, each matched by passes or, in towns, by
+ * semi-global matching; a cell merged. */
+static const double START_S = 0.3, COARSE_S = 0.02e-6, STRIP_S[2] = {0.1e-6, 0.3e-6},
+                    PIXEL_S[2] = {0.27e-6, 0.62e-6}, CELL_S = 0.25e-6;
 
 /* Bytes of the budget that no tile may count on. */
 static int64_t reserve(int64_t memory_bytes)
@@ -112,7 +113,8 @@ static void likely_window(const SdmTiling *t, double col, double row, double w, 
     for (int k = 0; k < 2; k++) {
         const double at = 0.5 * size[k] + m[2 * k] * x + m[2 * k + 1] * y;
         const double reach = 2.0 * SDM_GRID_REACH;
-        const double half = 0.5 * (fabs(m[2 * k]) * (w + reach) + fabs(m[2 * k + 1]) * (h + reach) + lean * relief_m + MORE_PX);
+        const double half = 0.5 * (fabs(m[2 * k]) * (w + reach) + fabs(m[2 * k + 1]) * (h + reach) +
+                                   lean * relief_m + MORE_PX);
         const double from = fmax(at - half, 0.0), to = fmin(at + half, size[k]);
         out[k] = to > from ? (int64_t)(to - from) : 0;
     }

@@ -160,6 +160,16 @@ SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p
                                .hmax_m = p->hmax_m};
 }
 
+SdmLatticeRequest sdm_coarse_request(const SdmScene *scene, const SdmPrepared *p, int margin)
+{
+    SdmLatticeRequest q = sdm_window_request(scene, p, &(SdmWindow){.level = 0});
+    q.u1 = p->frame.width + margin;
+    q.v1 = p->frame.height + margin;
+    q.grid = &p->grid;
+    q.step = sdm_frame_lattice_step(&p->frame, p->coarse.win.level);
+    return q;
+}
+
 SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
                           const SdmGrid *grid, int lmax, SdmWindowInput *out)
 {

@@ -1,5 +1,5 @@
-/* A window of the frame -> what is matched there: lattice and image pyramids (stages 1, 3 and 4).  How far a window
- * reaches beyond its tile: sdm_match_halo(), src/matching/match_steps.h. */
+/* A window of the frame -> what is matched there: lattice and image pyramids (stages 1, 3 and 4).  How far a
+ * window reaches beyond its tile: sdm_match_halo(), src/matching/match_steps.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_WINDOW_INPUT_H
 #define SDM_WINDOW_INPUT_H
@@ -26,6 +26,8 @@ SdmStatus sdm_pyramids_open(SdmContext *ctx, const SdmPyramidRequest *q, SdmPyra
 
 /* The lattice of a window over the heights of the scene; the caller sets q.grid where ground is needed. */
 SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win);
+/* The lattice of the whole frame and `margin` px beyond it, with ground, for pixels of the coarse surface. */
+SdmLatticeRequest sdm_coarse_request(const SdmScene *scene, const SdmPrepared *p, int margin);
 
 /* Input of the fine levels in a window.  Not to be moved while open, since `in` points into it. */
 typedef struct SdmWindowInput {

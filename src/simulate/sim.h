@@ -26,7 +26,8 @@ void sim_cross(const double a[3], const double b[3], double out[3]);
 void sim_unit(double v[3]);
 
 /* ---- sim_camera.c: circular orbit, line scanner ---- */
-typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the rows' sine is `lag` ahead, radians */
+typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the rows' sine is `lag` ahead,
+                          * radians */
     double amplitude_px, frequency, phase, lag;
 } SimWave;
 typedef struct SimCamera {
@@ -230,7 +231,8 @@ void sim_raster_drop(SimRaster **r);       /* after a failure */
 SdmStatus sim_render(SimScene *sc, int view);
 SdmStatus sim_truth(SimScene *sc);
 /* ---- sim_reference.c ---- */
-/* reference.tif and change.tif from truth.tif and class.tif (ny x nx cells), where --reference asks for them. */
+/* reference.tif and change.tif from truth.tif and class.tif (ny x nx cells), where --reference asks for
+ * them. */
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny);
 SdmStatus sim_tables(SimScene *sc, int view);
 SdmStatus sim_radiometry(SimScene *sc, int view);
@@ -245,8 +247,8 @@ void sim_files_abandon(SimScene *sc);
 /* ---- simulate_options.c ---- */
 /* Usable, or SDM_ERR_USAGE with one sentence that names the bad option. */
 SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt);
-/* "0.15:300,0.08:90" (amplitude in px : wavelength in rows) of --jitter-left (view 0) or --jitter-right -> sines after
- * the *count that wave[SIM_WAVES] has; list may be NULL. */
+/* "0.15:300,0.08:90" (amplitude in px : wavelength in rows) of --jitter-left (view 0) or --jitter-right ->
+ * sines after the *count that wave[SIM_WAVES] has; list may be NULL. */
 SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave *wave, int *count);
 /* ---- sim_place.c ---- */
 SdmStatus sim_place_open(SimScene *sc);   /* centre and map */

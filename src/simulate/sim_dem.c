@@ -79,8 +79,8 @@ static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, i
     return SDM_OK;
 }
 
-/* Voids take the nearest height of their row, whole empty rows that of the row above (or below).  *with_height:
- * cells that had one. */
+/* Voids take the nearest height of their row, whole empty rows that of the row above (or below).
+ * *with_height: cells that had one. */
 static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata, int64_t *with_height)
 {
     int64_t valid = 0, filled = -1;
@@ -109,7 +109,8 @@ static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata, int64_t *
                             "another place with --lon and --lat");
 }
 
-/* Is the DEM, sampled around column (or row) c, its own mirror image there?  twin 1: the axis lies after c, not on it. */
+/* Is the DEM, sampled around column (or row) c, its own mirror image there?  twin 1: the axis lies after c,
+ * not on it. */
 static bool is_mirror(const SimDem *d, bool rows, int c, int twin)
 {
     const int along = rows ? d->ny : d->nx, other = rows ? d->nx : d->ny;
@@ -140,21 +141,26 @@ static double mirrored_share(const SimDem *d)
     return most;
 }
 
-/* Tell what of the scene's terrain is not as nature made it: beyond the DEM, without a height in it, or mirrored. */
+/* Tell what of the scene's terrain is not as nature made it: beyond the DEM, without a height in it, or
+ * mirrored. */
 static void warn_unnatural(const SimScene *sc, int64_t asked, int64_t read, int64_t with_height)
 {
     const double outside = 1.0 - (double)read / (double)asked,
-                 voids = 1.0 - (double)with_height / ((double)sc->dem.nx * sc->dem.ny), mirrored = mirrored_share(&sc->dem);
+                 voids = 1.0 - (double)with_height / ((double)sc->dem.nx * sc->dem.ny),
+                 mirrored = mirrored_share(&sc->dem);
     if (outside > LEAST_TOLD)
-        sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
-                "%s: %.1f %% of the scene and its surroundings lie beyond the DEM, whose edge is repeated there",
-                sc->opt->terrain, 100.0 * outside);
+        sdm_log(
+            sc->ctx, SDM_LOG_WARNING, 0,
+            "%s: %.1f %% of the scene and its surroundings lie beyond the DEM, whose edge is repeated there",
+            sc->opt->terrain, 100.0 * outside);
     if (voids > LEAST_TOLD)
-        sdm_log(sc->ctx, SDM_LOG_WARNING, 0, "%s: %.1f %% of the terrain are voids, which take the nearest height",
-                sc->opt->terrain, 100.0 * voids);
+        sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
+                "%s: %.1f %% of the terrain are voids, which take the nearest height", sc->opt->terrain,
+                100.0 * voids);
     if (mirrored > LEAST_TOLD)
-        sdm_log(sc->ctx, SDM_LOG_WARNING, 0, "%s: %.1f %% of the terrain are a mirror image of what lies beside",
-                sc->opt->terrain, 100.0 * mirrored);
+        sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
+                "%s: %.1f %% of the terrain are a mirror image of what lies beside", sc->opt->terrain,
+                100.0 * mirrored);
 }
 
 static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], double px_m,
@@ -215,8 +221,8 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     const bool degrees = OSRIsGeographic(srs);
     d->lon_mid = degrees ? geo[0] + 0.5 * nx * geo[1] : NAN;
     TRY(array_window(sc, box, nx, ny, win, &asked));
-    TRY(read_window(sc, ds, win,
-                    hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL)), &with_height));
+    TRY(read_window(sc, ds, win, hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL)),
+                    &with_height));
     warn_unnatural(sc, asked, (int64_t)win[2] * win[3], with_height);
 done:
     OSRDestroySpatialReference(srs);

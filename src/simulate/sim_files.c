@@ -11,7 +11,8 @@
 /* Names of files that simulate writes, and of those that GIS programs derive from them. */
 static bool is_output(const char *name)
 {
-    static const char *const ours[] = {"truth.tif", "class.tif", "reference.tif", "change.tif", "left.tif", "right.tif", "AST_L1A_003"};
+    static const char *const ours[] = {"truth.tif", "class.tif", "reference.tif", "change.tif",
+                                       "left.tif",  "right.tif", "AST_L1A_003"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
         if (strncmp(name, ours[k], strlen(ours[k])) == 0)
             return true;

@@ -1,5 +1,6 @@
-/* truth.tif and class.tif -> reference.tif, a global DEM as users have it (coarser, with noise that grows with the slope,
- * a long-wave error, forest, voids and a shift), and change.tif, by how much the scene has really changed since. */
+/* truth.tif and class.tif -> reference.tif, a global DEM as users have it (coarser, with noise that grows
+ * with the slope, a long-wave error, forest, voids and a shift), and change.tif, by how much the scene has
+ * really changed since. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/disjoint_sets.h"
 #include "core/stats.h"
@@ -9,10 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRUTH_LEVEL = 2 /* octave whose nodes are as far apart as cells of the truth */, MOST_CELLS = 1 << 28 };
+enum {
+    TRUTH_LEVEL = 2 /* octave whose nodes are as far apart as cells of the truth */,
+    MOST_CELLS = 1 << 28
+};
 static const float VOID_M = -9999.0f;
-static const double FOREST_SHARE = 0.15, FOREST_M = 6.0, VOID_SHARE = 0.03, CHANGE_M = 20.0, BLOB_LOW_M = 10.0,
-                    BLOB_HIGH_M = 30.0, LONG_WAVE_M = 10e3, SHIFT_M[3] = {7.0, -5.0, 3.0};
+static const double FOREST_SHARE = 0.15, FOREST_M = 6.0, VOID_SHARE = 0.03, CHANGE_M = 20.0,
+                    BLOB_LOW_M = 10.0, BLOB_HIGH_M = 30.0, LONG_WAVE_M = 10e3, SHIFT_M[3] = {7.0, -5.0, 3.0};
 
 /* Error of a reference by its posting: sigma = least + by_slope tan(slope), and of the long wave, metres. */
 typedef struct Quality {
@@ -39,8 +43,8 @@ static SdmStatus read_raster(const Truth *t, const char *name, int type, void *o
     char path[SIM_PATH + 32];
     SdmStatus st = sdm_format(t->sc->ctx, path, sizeof path, "%s/%s", t->sc->folder, name);
     GDALDatasetH ds = st == SDM_OK ? GDALOpen(path, GA_ReadOnly) : NULL;
-    if (st == SDM_OK && (!ds || GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, t->nx, t->ny, out, t->nx, t->ny,
-                                             (GDALDataType)type, 0, 0) != CE_None))
+    if (st == SDM_OK && (!ds || GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, t->nx, t->ny, out,
+                                             t->nx, t->ny, (GDALDataType)type, 0, 0) != CE_None))
         st = sdm_fail(t->sc->ctx, SDM_ERR_IO, "cannot read %s again", path);
     if (ds)
         GDALClose(ds);
@@ -65,7 +69,8 @@ static SdmStatus make_field(const Truth *t, uint32_t seed, double length_m, floa
     SdmStatus st = SDM_OK;
     SimSpectrum spec;
     SimScene *const sc = t->sc;
-    const int found = sim_octave(1.22 * length_m, sc->unit_m), level = found > TRUTH_LEVEL ? found : TRUTH_LEVEL;
+    const int found = sim_octave(1.22 * length_m, sc->unit_m),
+              level = found > TRUTH_LEVEL ? found : TRUTH_LEVEL;
     const SimBox box = {x_of(t, 0.0), y_of(t, t->ny - 1.0), x_of(t, t->nx - 1.0), y_of(t, 0.0)};
     SimWindow win = sim_window(&box, ldexp(sc->unit_m, level), 3);
     sim_spectrum(&spec, (uint32_t)sc->opt->reference_seed * 8u + seed + 0x51ed27u, level, level, 0.0, 1.0);
@@ -152,8 +157,10 @@ static SdmStatus change_blobs(const Truth *t, float *change_m)
     }
     for (int32_t k = 0; k < (int32_t)cells_of(t); k++) {
         const int32_t root = sdm_sets_root(set, k);
-        const double size = sim_hash(seed, 201, root, 0) / 4294967296.0, sign = sim_hash(seed, 202, root, 0) & 1 ? 1.0 : -1.0;
-        change_m[k] = field[k] > edge ? (float)(sign * (BLOB_LOW_M + (BLOB_HIGH_M - BLOB_LOW_M) * size)) : 0.0f;
+        const double size = sim_hash(seed, 201, root, 0) / 4294967296.0,
+                     sign = sim_hash(seed, 202, root, 0) & 1 ? 1.0 : -1.0;
+        change_m[k] =
+            field[k] > edge ? (float)(sign * (BLOB_LOW_M + (BLOB_HIGH_M - BLOB_LOW_M) * size)) : 0.0f;
     }
 done:
     sdm_free(&field);
@@ -179,7 +186,8 @@ done:
     return st;
 }
 
-/* An ellipse twice as long as wide, or a band over 80 % of the swath across the track: 20 m lower than it was. */
+/* An ellipse twice as long as wide, or a band over 80 % of the swath across the track: 20 m lower than it
+ * was. */
 static void change_shape(const Truth *t, bool band, float *change_m)
 {
     const SimScene *const sc = t->sc;
@@ -187,7 +195,8 @@ static void change_shape(const Truth *t, bool band, float *change_m)
     double a[2], b[2];
     sim_lattice_xy(&sc->view[0].lattice, 0.0, 0.5 * cam->height, sc->h_mean, &a[0], &a[1]);
     sim_lattice_xy(&sc->view[0].lattice, cam->width - 1.0, 0.5 * cam->height, sc->h_mean, &b[0], &b[1]);
-    const double width = hypot(b[0] - a[0], b[1] - a[1]), across[2] = {(b[0] - a[0]) / width, (b[1] - a[1]) / width};
+    const double width = hypot(b[0] - a[0], b[1] - a[1]),
+                 across[2] = {(b[0] - a[0]) / width, (b[1] - a[1]) / width};
     const double area = (double)t->seen * t->geo[1] * t->geo[1] * sc->opt->change_share, half = 0.4 * width;
     const double minor = sqrt(area / (2.0 * SIM_PI)), off = band ? 0.0 : 0.1 * sc->extent_m;
     for (int j = 0; j < t->ny; j++)
@@ -231,11 +240,15 @@ static SdmStatus add_errors(const Truth *t, const Quality *q, double posting_m, 
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++) {
             const size_t k = (size_t)j * w + (size_t)i, row = (size_t)j * w, col = (size_t)i;
-            const int a = sim_hold(i - 1, t->nx), b = sim_hold(i + 1, t->nx), c = sim_hold(j - 1, t->ny), d = sim_hold(j + 1, t->ny);
-            const double gx = (double)(smooth[row + (size_t)b] - smooth[row + (size_t)a]) / ((b - a) * t->geo[1]),
-                         gy = (double)(smooth[(size_t)d * w + col] - smooth[(size_t)c * w + col]) / ((d - c) * t->geo[1]);
+            const int a = sim_hold(i - 1, t->nx), b = sim_hold(i + 1, t->nx), c = sim_hold(j - 1, t->ny),
+                      d = sim_hold(j + 1, t->ny);
+            const double gx = (double)(smooth[row + (size_t)b] - smooth[row + (size_t)a]) /
+                              ((b - a) * t->geo[1]),
+                         gy = (double)(smooth[(size_t)d * w + col] - smooth[(size_t)c * w + col]) /
+                              ((d - c) * t->geo[1]);
             const double n = (double)noise[k];
-            height_m[k] += (float)(n * (q->least_m + q->by_slope_m * hypot(gx, gy)) + q->long_wave_m * (double)wave[k]);
+            height_m[k] +=
+                (float)(n * (q->least_m + q->by_slope_m * hypot(gx, gy)) + q->long_wave_m * (double)wave[k]);
             if (forest[k] > edge)
                 height_m[k] += (float)(FOREST_M + 1.5 * n);
         }
@@ -248,7 +261,8 @@ done:
 }
 
 /* Cells of the posting from those of the truth, `step` to one, shifted; voids. */
-static void sample_shifted(const Truth *t, const float *height_m, const float *hole, float edge, int step, float *out)
+static void sample_shifted(const Truth *t, const float *height_m, const float *hole, float edge, int step,
+                           float *out)
 {
     const int nx = t->nx / step, ny = t->ny / step;
     const double dx = SHIFT_M[0] / t->geo[1], dy = -SHIFT_M[1] / t->geo[1];
@@ -268,7 +282,11 @@ static SdmStatus write_raster(const Truth *t, const char *name, const char *datu
     SdmStatus st = SDM_OK;
     SimRaster *out = NULL;
     const double geo[6] = {t->geo[0], step * t->geo[1], 0.0, t->geo[3], 0.0, step * t->geo[5]};
-    const SimRasterSpec spec = {.name = name, .nx = t->nx / step, .ny = t->ny / step, .type = GDT_Float32, .geo = geo,
+    const SimRasterSpec spec = {.name = name,
+                                .nx = t->nx / step,
+                                .ny = t->ny / step,
+                                .type = GDT_Float32,
+                                .geo = geo,
                                 .nodata = (double)VOID_M,
                                 .heights_above = datum};
     TRY(sim_raster_create(t->sc, &spec, &out));
@@ -289,7 +307,8 @@ static SdmStatus make_reference(const Truth *t, int step)
     TRY(make_change(t, change_m));
     TRY(write_raster(t, "change.tif", NULL, 1, change_m));
     /* a posting's cell is a mean of the truth's: a box of `step` has the variance (step^2 - 1) / 12 */
-    TRY(blur(t, t->height_m, sqrt(q->blur_cells * q->blur_cells * step * step + (step * step - 1) / 12.0), &height_m));
+    TRY(blur(t, t->height_m, sqrt(q->blur_cells * q->blur_cells * step * step + (step * step - 1) / 12.0),
+             &height_m));
     for (size_t k = 0; k < cells_of(t); k++)
         height_m[k] -= change_m[k];
     TRY(add_errors(t, q, posting_m, height_m));
@@ -335,14 +354,16 @@ SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny)
     if (!(posting_m > 0.0))
         return SDM_OK;
     if (fabs(step - round(step)) > 1e-6 || step < 1.0 || round(step) > 0.25 * (nx < ny ? nx : ny))
-        return sdm_fail(sc->ctx, SDM_ERR_USAGE,
-                        "--reference: found %g m, expected a multiple of the truth's cells of %g m that is at most a "
-                        "quarter of the scene",
-                        posting_m, geo[1]);
+        return sdm_fail(
+            sc->ctx, SDM_ERR_USAGE,
+            "--reference: found %g m, expected a multiple of the truth's cells of %g m that is at most a "
+            "quarter of the scene",
+            posting_m, geo[1]);
     if ((double)nx * ny > MOST_CELLS)
-        return sdm_fail(sc->ctx, SDM_ERR_USAGE,
-                        "--reference: the truth has %d x %d cells, expected at most %d in all; make a smaller scene", nx, ny,
-                        (int)MOST_CELLS);
+        return sdm_fail(
+            sc->ctx, SDM_ERR_USAGE,
+            "--reference: the truth has %d x %d cells, expected at most %d in all; make a smaller scene", nx,
+            ny, (int)MOST_CELLS);
     TRY(sdm_alloc(sc->ctx, &t.height_m, cells_of(&t), sizeof *t.height_m, "the reference"));
     TRY(sdm_alloc(sc->ctx, &t.class, cells_of(&t), 1, "the reference"));
     TRY(read_raster(&t, "truth.tif", GDT_Float32, t.height_m));

@@ -116,7 +116,8 @@ static double evaluate(const double *coef, const double t[TERMS])
 }
 
 /* Error at random points between the fitted ones. */
-static void measure_error(const SimScene *sc, const SimCamera *cam, const Fit *fit, double *rms_px, double *worst_px)
+static void measure_error(const SimScene *sc, const SimCamera *cam, const Fit *fit, double *rms_px,
+                          double *worst_px)
 {
     const int n = 4000;
     double sum = 0.0;

@@ -15,7 +15,8 @@ enum { ALWAYS = 7, FIELD = 301 };
 
 typedef struct SimSolid {
     double box[4]; /* footprint: lowest u, lowest v, highest u, highest v */
-    double top, rise; /* height of the eaves; a gable's ridge (along u) above them, a dome's centre to its top */
+    double top, rise; /* height of the eaves; a gable's ridge (along u) above them, a dome's centre to its
+                       * top */
     float dn, contrast;   /* radiance in the sun: dn + contrast x texture of the ground, */
     float wall;           /* and of walls */
     uint8_t class, views; /* a bit for each view that it stands in, 4 for the truth */

@@ -9,7 +9,8 @@
 enum { CELLS = 1024 };
 static const float CLEAR = 0.03f; /* cover of a cloud's haze that still counts as clear */
 
-typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell (i + 1) */
+typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell
+                       * (i + 1) */
     int64_t i0, j0;
     int nx, ny, per_cell;
     double step_m;

@@ -37,7 +37,8 @@ typedef struct SdmSimulateOptions {
     double lake;            /* share under a lake, 0..0.9 */
     double ocean;           /* share under an ocean at height 0, 0..0.9 */
     double reference_m;     /* posting of the reference to write, m; 0 = none */
-    const char *change;     /* "none", "blobs", "ellipse", "valley", "band": since the reference; NULL: blobs */
+    const char *change;     /* "none", "blobs", "ellipse", "valley", "band": since the reference; NULL:
+                             * blobs */
     double change_share;    /* of the scene */
     int reference_seed;
     int seed;

@@ -25,7 +25,7 @@
 
 const SdmOptionSpec sdm_simulate_options[] = {
     TEXT("--output", "DIR", output, "none, must be given",
-         "Folder to make; written aside and renamed when whole."),
+         "Folder to make; written under a temporary name and renamed when complete."),
     CHOICE("--layout", layout, "aster|aster-rpc|rpc", "aster",
            "aster: V003 folder; aster-rpc: the same scene as left.tif and right.tif with RPC; rpc: any pair "
            "with RPC."),
@@ -34,10 +34,11 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid."),
     CHOICE("--shape", shape, "fractal|plane|flat", "fractal", "Terrain when there is no --terrain."),
     FLAG("--town", town,
-         "A town on the terrain, with --layout rpc and --gsd of at most 2 (m): houses of 5 to 14 m with flat roofs and gables, "
-         "streets of 6 m, chimneys, trees, shadows, cars that moved between the views, roofs of one grey value or of glass. "
-         "truth.tif has the heights at the centres of cells of 1 x gsd, class.tif 1 streets and yards, 4 roofs, 5 roofs "
-         "without texture, 6 trees, 7 cars of either view; 0 what one view does not see."),
+         "A town on the terrain, with --layout rpc and --gsd of at most 2 (m): houses of 5 to 14 m with flat "
+         "roofs and gables, streets of 6 m, chimneys, trees, shadows, cars that moved between the views, "
+         "roofs of one grey value or of glass. truth.tif has the heights at the centres of cells of 1 x gsd, "
+         "class.tif 1 streets and yards, 4 roofs, 5 roofs without texture, 6 trees, 7 cars of either view; 0 "
+         "what one view does not see."),
     REAL("--town-azimuth", "DEG", town_azimuth_deg, -360, 360, "0",
          "With --town: direction of the streets, degrees clockwise from the map's north."),
     INTEGER("--width", "PX", width, 64, 100000, "820", "Columns of the left image, pixels."),
@@ -52,13 +53,14 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--base-height", "RATIO", base_height, 0.02, 1.5, "0.6",
          "With --layout rpc: base/height ratio, no unit."),
     FLAG("--symmetric", symmetric,
-         "With --layout rpc: both views are tilted, each by half of the base, instead of the right one alone."),
+         "With --layout rpc: both views are tilted, each by half of the base, instead of the right one "
+         "alone."),
     REAL("--relief", "METRES", relief_m, 0, 9000, "600",
          "With --shape fractal: highest minus lowest height, metres."),
     REAL("--base", "METRES", base_m, -500, 9000, "300", "Lowest height above the ellipsoid, metres."),
     REAL("--slope", "DEG", slope_deg, 0, 70, "0", "With --shape plane: tilt, degrees."),
     REAL("--slope-azimuth", "DEG", slope_azimuth_deg, -360, 360, "0",
-         "With --shape plane: where it goes down, degrees clockwise from the map's north."),
+         "With --shape plane: direction in which it falls, degrees clockwise from the map's north."),
     REAL("--texture", "DN", texture_dn, 0, 60, "16",
          "Sigma of the ground's texture, digital numbers of 8 bit."),
     REAL("--noise", "DN", noise_dn, 0, 50, "1", "Sigma of the sensor noise, digital numbers of 8 bit."),
@@ -72,10 +74,10 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--jitter-frequency", "CYCLES", jitter_frequency, 0, 0.5, "0.0033",
          "Frequency of the jitter, cycles a row."),
     TEXT("--jitter-left", "LIST", jitter_left, "none",
-         "Jitter of the left view as a sum of up to 8 sines, AMPLITUDE:WAVELENGTH in pixels and rows, separated "
-         "by commas, such as 0.15:300,0.08:90. --seed or --error-seed gives their phases on either axis."),
-    TEXT("--jitter-right", "LIST", jitter_right, "none",
-         "The same of the right view, added to --jitter."),
+         "Jitter of the left view as a sum of up to 8 sines, AMPLITUDE:WAVELENGTH in pixels and rows, "
+         "separated by commas, such as 0.15:300,0.08:90. --seed or --error-seed gives their phases on either "
+         "axis."),
+    TEXT("--jitter-right", "LIST", jitter_right, "none", "The same of the right view, added to --jitter."),
     REAL("--orbit-noise", "METRES", orbit_noise_m, 0, 100, "0", "Sigma of the metadata's positions, metres."),
     REAL("--velocity-noise", "M/S", velocity_noise_mps, 0, 10, "0",
          "Sigma of the metadata's velocities, metres a second."),
@@ -84,20 +86,24 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--ocean", "SHARE", ocean, 0, 0.9, "0",
          "Share of the scene under an ocean at height 0, in the west, 0..1."),
     REAL("--reference", "METRES", reference_m, 0, 10000, "0: none",
-         "Posting of a reference DEM to write, reference.tif, metres: as global DEMs of 30 or 90 m are, with noise "
-         "that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 and 3 m "
-         "(east, north, up). change.tif is the height of the scene minus that at the time of the reference."),
-    CHOICE("--change", change, "none|blobs|ellipse|valley|band", "blobs",
-           "With --reference: where the scene has changed since. blobs: patches of 10 to 30 m, up or down; the "
-           "others by -20 m: an ellipse, the lowest relief, or a band across 80 % of the swath."),
-    REAL("--change-share", "SHARE", change_share, 0, 0.5, "0.1", "Share of the scene that has changed, 0..0.5."),
-    INTEGER("--reference-seed", "N", reference_seed, 0, 1000000000, "1", "Seed of the reference and of the change."),
+         "Posting of a reference DEM to write, reference.tif, metres: as global DEMs of 30 or 90 m are, with "
+         "noise that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 "
+         "and 3 m (east, north, up). change.tif is the height of the scene minus that at the time of the "
+         "reference."),
+    CHOICE(
+        "--change", change, "none|blobs|ellipse|valley|band", "blobs",
+        "With --reference: where the scene has changed since. blobs: patches of 10 to 30 m, up or down; the "
+        "others by -20 m: an ellipse, the lowest relief, or a band across 80 % of the swath."),
+    REAL("--change-share", "SHARE", change_share, 0, 0.5, "0.1",
+         "Share of the scene that has changed, 0..0.5."),
+    INTEGER("--reference-seed", "N", reference_seed, 0, 1000000000, "1",
+            "Seed of the reference and of the change."),
     INTEGER("--seed", "N", seed, 0, 1000000000, "1",
             "Seed of terrain, texture and noise: another one, another scene."),
     INTEGER(
         "--error-seed", "N", error_seed, 0, 1000000000, "0",
-        "Another scene of the same ground: seed of noise, striping, metadata noise, clouds and waves, and "
-        "the phase of the jitter; 0 takes --seed."),
+        "Seed of noise, striping, metadata noise, clouds and waves, and of the phase of the jitter: "
+        "another value makes another scene of the same ground; 0 takes --seed."),
     FLAG("--overwrite", overwrite, "Replace an existing folder."),
     {.name = NULL},
 };
@@ -137,10 +143,11 @@ SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave 
         const bool good = end > at && last && last > end + 1 && (*last == ',' || *last == '\0') &&
                           amplitude >= 0.0 && amplitude <= 10.0 && length >= 2.0 && length <= 1e7;
         if (!good || *count - first == LISTED_WAVES)
-            return sdm_fail(ctx, SDM_ERR_USAGE,
-                            "%s: found '%s', expected up to %d sines AMPLITUDE:WAVELENGTH with amplitudes of 0 to 10 "
-                            "pixels and wavelengths of 2 to 1e7 rows, separated by commas, such as 0.15:300,0.08:90",
-                            name, list, (int)LISTED_WAVES);
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "%s: found '%s', expected up to %d sines AMPLITUDE:WAVELENGTH with amplitudes of 0 to 10 "
+                "pixels and wavelengths of 2 to 1e7 rows, separated by commas, such as 0.15:300,0.08:90",
+                name, list, (int)LISTED_WAVES);
         wave[(*count)++] = (SimWave){.amplitude_px = amplitude, .frequency = 1.0 / length};
         at = *last ? last + 1 : NULL;
     }
@@ -156,7 +163,8 @@ static SdmStatus check_town(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (strcmp(opt->layout, "rpc") != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--town: needs --layout rpc, found %s", opt->layout);
     if (opt->gsd_m > 2.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: needs --gsd of at most 2 (m), found %g: houses are 10 m wide", opt->gsd_m);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--town: needs --gsd of at most 2 (m), found %g: houses are 10 m wide", opt->gsd_m);
     if (opt->lake > 0.0 || opt->ocean > 0.0 || opt->reference_m > 0.0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--town: has neither water nor a reference; leave out %s",
                         opt->lake > 0.0 ? "--lake" : opt->ocean > 0.0 ? "--ocean" : "--reference");
@@ -185,7 +193,8 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
                         "--with-rpc belongs to --layout aster; the layout %s has RPC anyway", opt->layout);
     TRY(check_town(ctx, opt));
     if (opt->symmetric && strcmp(opt->layout, "rpc") != 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--symmetric belongs to --layout rpc; the views of ASTER look down and back");
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--symmetric belongs to --layout rpc; the views of ASTER look down and back");
     if (opt->lake + opt->ocean > 0.95)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--lake %g and --ocean %g leave no land; give at most 0.95 together", opt->lake,

@@ -1,9 +1,7 @@
-/* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report.  Cells are
- * fused by src/coreg/stack_fuse.c. */
+/* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report.
+ * Cells are fused by src/coreg/stack_fuse.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stats.h"
 #include "coreg/stack_layer.h"
-#include "input/source.h"
 #include "job/json_fields.h"
 #include "product/dem_report.h"
 #include "views/views.h"
@@ -222,7 +220,8 @@ static void add_pointing(SdmReport *r, const Fusing *f)
     for (int k = 0; k < f->count; k++) {
         const cJSON *const one = last_round(f->pair[k]);
         if (!isnan(sdm_json_number_at(one, "after_nmad_px", NULL)) &&
-            (!worst || sdm_json_number_at(one, "after_nmad_px", NULL) > sdm_json_number_at(worst, "after_nmad_px", NULL)))
+            (!worst || sdm_json_number_at(one, "after_nmad_px", NULL) >
+                           sdm_json_number_at(worst, "after_nmad_px", NULL)))
             worst = one;
     }
     SdmReportItem *const to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
@@ -239,8 +238,9 @@ static void add_doubts(SdmReport *r, const Fusing *f)
     const SdmViews *const v = f->views;
     int count = 0;
     for (int k = 0; k < v->chosen_count; k++)
-        count +=
-            v->chosen[k]->has_dem ? cJSON_GetArraySize(sdm_json_member(v->chosen[k]->report, "trust", "warnings")) : 1;
+        count += v->chosen[k]->has_dem
+                     ? cJSON_GetArraySize(sdm_json_member(v->chosen[k]->report, "trust", "warnings"))
+                     : 1;
     SdmReportItem *const to = sdm_report_section(r, "trust", "This DEM is doubtful",
                                                  count ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
     sdm_report_flag(to, "doubtful", count > 0);
@@ -270,7 +270,7 @@ static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
     sdm_report_figure(to, NULL, "pairs", f->count, "", 0);
     sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by two views have a height",
                                        fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
-                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water stay open");
+                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water remain without heights");
     sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled in every pair",
                                        100.0 * filled / fmax(valid, 1.0), " %", 1),
                      2.0, 10.0, "good up to 2 %, poor above 10 %");

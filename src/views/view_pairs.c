@@ -1,7 +1,6 @@
 /* Views -> their pairs: base, overlap and time of each from the cameras, and the choice of those to match. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/epipolar_frame.h"
-#include "input/source.h"
 #include "scene/scene.h"
 #include "views/views.h"
 
@@ -162,7 +161,7 @@ static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh)
     SdmViewPair *best = NULL;
     for (int k = 0; k < v->pairs; k++) {
         SdmViewPair *const p = &v->pair[k];
-        if (p->merit > 0.0 && !p->number && (!fresh || !seen[p->left] || !seen[p->right]) &&
+        if (p->merit > 0.0 && !p->number && !*p->why && (!fresh || !seen[p->left] || !seen[p->right]) &&
             (!best || p->merit > best->merit))
             best = p;
     }
@@ -238,7 +237,8 @@ SdmStatus sdm_views_check_left(SdmViews *v, bool made)
             v->count, v->path[good->left], v->path[good->right], sdm_view_name(v, bad->left),
             sdm_view_name(v, bad->right), bad->why);
     if (usable == 0 && made && *v->failure)
-        return sdm_fail(v->ctx, SDM_ERR_DATA, "no pair of the %d views could be matched; the first: %s", v->count, v->failure);
+        return sdm_fail(v->ctx, SDM_ERR_DATA, "no pair of the %d views could be matched; the first: %s",
+                        v->count, v->failure);
     if (usable == 0 && bad)
         return sdm_fail(v->ctx, SDM_ERR_DATA,
                         "no two of the %d views make a pair (%s and %s: %s); give views of one place",
@@ -256,19 +256,15 @@ static SdmStatus check_place(const SdmViews *v)
                 joined[v->pair[k].left] = joined[v->pair[k].right] = true;
     for (int i = 1; i < v->count; i++)
         if (!joined[i])
-            return sdm_fail(v->ctx, SDM_ERR_DATA, "%s sees another place than %s: no pairs join them; give views of one place",
+            return sdm_fail(v->ctx, SDM_ERR_DATA,
+                            "%s sees another place than %s: no pairs join them; give views of one place",
                             v->path[i], v->path[0]);
     return SDM_OK;
 }
 
 SdmViewPair *sdm_views_spare(SdmViews *v)
 {
-    SdmViewPair *best = NULL;
-    for (int k = 0; k < v->pairs; k++) {
-        SdmViewPair *const p = &v->pair[k];
-        if (p->merit > 0.0 && !p->number && !*p->why && (!best || p->merit > best->merit))
-            best = p;
-    }
+    SdmViewPair *const best = best_left(v, NULL, false);
     if (best) {
         v->chosen[v->chosen_count++] = best;
         best->number = v->chosen_count;

@@ -69,7 +69,8 @@ void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence);
 /* ---- pair_dems.c ---- */
 
 /* Make the DEMs of the chosen pairs, in the folder.  Those that are finished are taken up; a pair that makes
- * no DEM is left out with a warning, and another one takes its place.  SDM_ERR_DATA where fewer than two have one. */
+ * no DEM is left out with a warning, and another one takes its place.  SDM_ERR_DATA where fewer than two have
+ * one. */
 SdmStatus sdm_views_make_dems(SdmViews *v);
 /* Remove all files of ours, and the folder when it is empty then. */
 void sdm_views_remove(const SdmViews *v);

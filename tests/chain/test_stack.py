@@ -209,7 +209,7 @@ def part_datums():
     t.expect(abs(level - (448 + n)) < 1.5, "datums: EGM96 448 m is %.2f m, by cs2cs %.2f" % (level, 448 + n))
     unknown = write("unknown.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})
     done = t.call([t.PROGRAM, "stack", dems[0], unknown, "-o", path("u.tif")], True)
-    t.expect(done.returncode == 1 and "does not say what its heights are above" in done.stderr,
+    t.expect(done.returncode == 1 and "declares no vertical datum" in done.stderr,
              "an unknown datum is refused")
     t.expect(stack([dems[0], unknown], "u.tif", "--dem-vertical", "ellipsoid") is not None, "and accepted with --dem-vertical")
     other = write("unknown2.tif", np.full(x.shape, 500.0), X0, Y0, metadata={"NOTHING": "0"})

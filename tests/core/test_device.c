@@ -108,7 +108,7 @@ static void run_self_test(SdmDevice *device)
         SDM_BUF(bx), SDM_BUF(by), SDM_BUF(bs), SDM_I32(N), SDM_F32(a), SDM_F32(b), SDM_I64(INT64_C(5) << 32)};
     for (int again = 0; again < 2; again++)
         assert_int_equal(
-            sdm_launch(ctx, device, 0, "sdm_self_test", (int[]){GROUPS, 1, 1}, (int[]){64, 1, 1}, 7, args),
+            sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {GROUPS, 1, 1}, {64, 1, 1}, 7, args}),
             SDM_OK);
     assert_int_equal(sdm_download(ctx, by, 0, y, sizeof y, 0, false), SDM_OK);
     assert_int_equal(sdm_download(ctx, bs, 0, sums, sizeof sums, 0, false), SDM_OK);
@@ -135,15 +135,15 @@ static void run_self_test(SdmDevice *device)
     memcpy(none, args, sizeof none);
     none[2] = SDM_BUF(NULL); /* a null pointer */
     assert_int_equal(
-        sdm_launch(ctx, device, 1, "sdm_self_test", (int[]){GROUPS, 1, 1}, (int[]){64, 1, 1}, 7, none),
+        sdm_launch(ctx, device, 1, &(SdmLaunch){"sdm_self_test", {GROUPS, 1, 1}, {64, 1, 1}, 7, none}),
         SDM_OK);
     assert_int_equal(sdm_finish(ctx, device, 1), SDM_OK);
-    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_no_such", (int[]){1, 1, 1}, (int[]){64, 1, 1}, 7, args),
+    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_no_such", {1, 1, 1}, {64, 1, 1}, 7, args}),
                      SDM_ERR_DEVICE);
-    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_self_test", (int[]){1, 65536, 1}, (int[]){64, 1, 1}, 7, args),
+    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {1, 65536, 1}, {64, 1, 1}, 7, args}),
                      SDM_ERR_DEVICE);
     assert_non_null(strstr(sdm_error(ctx), "at most 65535"));
-    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_no_such", (int[]){0, 1, 1}, (int[]){64, 1, 1}, 7, args),
+    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_no_such", {0, 1, 1}, {64, 1, 1}, 7, args}),
                      SDM_OK);
     sdm_buffer_free(&bx);
     sdm_buffer_free(&by);
@@ -307,9 +307,9 @@ static void pause_clock(SdmDevice *device)
     assert_int_equal(sdm_device_pause(ctx, device, 0), SDM_OK); /* before any launch */
     const double begin = sdm_now_s();
     for (int i = 0; i < SDM_STRETCHES + 3; i++) {
-        assert_int_equal(sdm_launch(ctx, device, 0, "copy_words", (int[]){(int)(n / 256), 1, 1},
-                                    (int[]){256, 1, 1}, 3, (SdmArg[]){SDM_BUF(b), SDM_BUF(b), SDM_I64(n)}),
-                         SDM_OK);
+        const SdmLaunch copy = {"copy_words", {(int)(n / 256), 1, 1}, {256, 1, 1}, 3,
+                                (SdmArg[]){SDM_BUF(b), SDM_BUF(b), SDM_I64(n)}};
+        assert_int_equal(sdm_launch(ctx, device, 0, &copy), SDM_OK);
         for (int k = 0; k <= i % 2; k++)
             assert_int_equal(sdm_device_pause(ctx, device, 0), SDM_OK);
     }

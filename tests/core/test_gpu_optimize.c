@@ -125,7 +125,8 @@ static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int
     Costs v;
     SdmGpuBand bands[MOST_BANDS];
     int rows;
-    const int count = sdm_gpu_bands(0, c->h, c->h, c->band ? c->band : 256, REACH, 0, bands, &rows);
+    const SdmGpuOwnRows own = {.y1 = c->h, .rows = c->band ? c->band : 256};
+    const int count = sdm_gpu_bands(own, c->h, REACH, 0, bands, &rows);
     const size_t n = (size_t)c->w * (size_t)rows;
     uint16_t *const want = malloc(2 * n);
     uint32_t *const right = malloc(4 * n), *const have = malloc(4 * n);
@@ -242,10 +243,10 @@ static void energy_is_the_definition(void **state)
         SdmBuffer *on_device = put(label, 2 * n);
         const SdmOptimizer how = {.weight = f.weight, .truncation = f.truncation};
         const SdmGpuBand band = {0, 0, f.height, f.height, 0};
-        const SdmGpuOwnRows own = {0, f.height, f.height};
+        const SdmGpuOwnRows own = {0, f.height, f.height, &band};
         sdm_bp_energy(&f, label, want);
         have[0] = have[1] = 0;
-        OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &how, &v.device, &band, own, on_device, have));
+        OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &how, &v.device, own, on_device, have));
         assert_true(have[0] == want[0] && have[1] == want[1]);
         sdm_buffer_free(&on_device);
         volume_close(&v);

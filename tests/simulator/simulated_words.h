@@ -62,8 +62,6 @@ typedef struct uint4 {
 #define BYTES_ODD(v) ((v) >> 8 & 0xff00ffu)
 #define LOW_HALVES(a, b) (((a) & 0xffffu) | (b) << 16)
 #define HIGH_HALVES(a, b) ((a) >> 16 | ((b) & 0xffff0000u))
-#define HALVES_TO_BYTES(a, b) \
-    (((a) & 0xffu) | ((a) >> 8 & 0xff00u) | ((b) & 0xffu) << 16 | ((b) << 8 & 0xff000000u))
 #define FLOOR(v) floorf(v)
 #define SQRT(v) sqrtf(v)
 #define FABS(v) fabsf(v)

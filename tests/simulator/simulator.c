@@ -338,21 +338,21 @@ static void run_groups(void)
     }
 }
 
-static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const char *name, const int groups[3],
-                        const int group[3], int arg_count, const SdmArg *args)
+static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunch *l)
 {
     int i = 0;
     const double since = sdm_now_s();
     (void)queue;
-    while (sim.kernels[i].name && strcmp(sim.kernels[i].name, name) != 0)
+    while (sim.kernels[i].name && strcmp(sim.kernels[i].name, l->name) != 0)
         i++;
-    if (!sim.kernels[i].name || sim.kernels[i].count != arg_count)
-        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: there is no kernel %s of %d arguments", d->info.name, name, arg_count);
+    if (!sim.kernels[i].name || sim.kernels[i].count != l->arg_count)
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: there is no kernel %s of %d arguments", d->info.name, l->name,
+                        l->arg_count);
     sim.launched[i] = true;
     sim.kernel = &sim.kernels[i];
-    sim.args = args;
-    memcpy(sim.groups, groups, sizeof sim.groups);
-    memcpy(sim.items, group, sizeof sim.items);
+    sim.args = l->args;
+    memcpy(sim.groups, l->groups, sizeof sim.groups);
+    memcpy(sim.items, l->group, sizeof sim.items);
     sdm_sim.finding[0] = '\0';
     run_groups();
     sim.seconds += sdm_now_s() - since;

@@ -31,7 +31,7 @@ static SdmStatus run_faulty(int wrong)
     SdmBuffer *b = NULL;
     assert_int_equal(sdm_buffer_new(ctx, device, sizeof out, "numbers", &b), SDM_OK);
     const SdmArg args[] = {SDM_BUF(b), SDM_I32(N), SDM_I32(wrong)};
-    const SdmStatus st = sdm_launch(ctx, device, 0, "faulty", (int[]){2, 1, 1}, (int[]){64, 1, 1}, 3, args);
+    const SdmStatus st = sdm_launch(ctx, device, 0, &(SdmLaunch){"faulty", {2, 1, 1}, {64, 1, 1}, 3, args});
     if (st == SDM_OK)
         assert_int_equal(sdm_download(ctx, b, 0, out, sizeof out, 0, true), SDM_OK);
     for (int i = 0; i < N && st == SDM_OK && wrong == 0; i++)
@@ -118,13 +118,13 @@ static void words_are_copied(void **state)
     assert_int_equal(sdm_buffer_new(ctx, device, sizeof out, "out", &to), SDM_OK);
     assert_int_equal(sdm_upload(ctx, from, 0, in, sizeof in, 0, true), SDM_OK);
     const SdmArg copy[] = {SDM_BUF(from), SDM_BUF(to), SDM_I64(4)};
-    assert_int_equal(sdm_launch(ctx, device, 0, "copy_words", (int[]){1, 1, 1}, (int[]){64, 1, 1}, 3, copy),
+    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"copy_words", {1, 1, 1}, {64, 1, 1}, 3, copy}),
                      SDM_OK);
     assert_int_equal(sdm_download(ctx, to, 0, out, sizeof out, 0, true), SDM_OK);
     assert_memory_equal(in, out, sizeof in);
     const SdmArg test[] = {SDM_BUF(from), SDM_BUF(to), SDM_BUF(NULL), SDM_I32(16),
                            SDM_F32(1.0f), SDM_F32(1.0f), SDM_I64(0)};
-    assert_int_equal(sdm_launch(ctx, device, 0, "sdm_self_test", (int[]){1, 1, 1}, (int[]){64, 1, 1}, 7, test),
+    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {1, 1, 1}, {64, 1, 1}, 7, test}),
                      SDM_OK);
     sdm_buffer_free(&from);
     sdm_buffer_free(&to);

@@ -214,7 +214,7 @@ static void datums_are_reconciled(void **state)
     write_flat(DEM, hundred, NULL); /* one side declares none: assumed as the other's, with a note */
     assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
     assert_near(r.raw.bias_m, 0.0, 1e-6);
-    assert_non_null(strstr(r.note, "DEM does not say"));
+    assert_non_null(strstr(r.note, "DEM declares no"));
     geoid.vertical_epsg = 5703; /* NAVD88 */
     write_raster(REF, &geoid);
     write_flat(DEM, hundred, "EGM96");

@@ -24,10 +24,13 @@ static void cells_are_counted(void **state)
                         SDM_QA_VALID | SDM_QA_TEXTURELESS};
     float ray_error_m[8] = {1.5f, 3.0f, 9.0f, NAN, NAN, NAN, NAN, 3.0f};
     const SdmBlock b = {.w = 4, .h = 2, .mask = mask, .ray_error_m = ray_error_m};
+    const SdmPrepared p = {.frame = {.gsd_m = 15.0}, .settings = {.ray_error_limit_px = 0.6f}};
     SdmQualitySums t = {0};
     (void)state;
     assert_true(isnan(sdm_quality_ray_error_share(&t)));
-    sdm_quality_add(&t, &b, 1.0 / 15.0, 0.6, 2);
+    sdm_quality_add(&t, &b, &p, 2);
+    assert_int_equal(t.cells, 8);
+    assert_int_equal(t.valid, 4);
     assert_int_equal(t.tried, 5);
     assert_int_equal(t.matched, 3);
     /* 0.1, 0.2 and 0.2 px of 0.6: the median is a third */
@@ -46,7 +49,7 @@ static SdmPrepared a_run(int level, double nmad_px, double profile_px)
 /* `share` of 1000 cells matched, all gaps in one place. */
 static SdmQualitySums counts(double share, double gap)
 {
-    SdmQualitySums t = {.tried = 1000, .matched = (int64_t)(1000 * share)};
+    SdmQualitySums t = {.cells = 1000, .valid = 1000, .tried = 1000, .matched = (int64_t)(1000 * share)};
     t.ray_error[(int)(gap * SDM_RAY_ERROR_SHARES)] = t.matched;
     return t;
 }

@@ -310,7 +310,7 @@ static void a_block_is_a_part(void **state)
                             (size_t)part.w * sizeof(float));
     SdmQualitySums sums = {0};
     SdmQuality quality;
-    sdm_quality_add(&sums, &all, 1.0 / p.frame.gsd_m, (double)p.settings.ray_error_limit_px, 2);
+    sdm_quality_add(&sums, &all, &p, 2);
     assert_int_equal(sdm_quality_assess(ctx, &o, &sums, &p, "left", "right", &quality), SDM_OK);
     assert_true(quality.matched_share > 0.8 && quality.count == 0);
     sdm_block_free(&part);

@@ -32,8 +32,8 @@ static int setup(void **state)
     Scene *const s = &scene;
     GDALAllRegister();
     if (sdm_open(&s->ctx, NULL) != SDM_OK ||
-        sdm_image_pair_load(s->ctx, FOLDER "im_left.png", FOLDER "im_right.png", 0, &s->views) != SDM_OK ||
-        sdm_image_pair_load(s->ctx, FOLDER "disp_left.png", FOLDER "disp_left.png", 0, &s->truth) != SDM_OK)
+        sdm_image_pair_load(s->ctx, FOLDER "im_left.png", FOLDER "im_right.png", 0, false, &s->views) != SDM_OK ||
+        sdm_image_pair_load(s->ctx, FOLDER "disp_left.png", FOLDER "disp_left.png", 0, false, &s->truth) != SDM_OK)
         return 1;
     const size_t n = (size_t)s->views.width * (size_t)s->views.height;
     s->label = malloc(n);
