@@ -5,7 +5,12 @@
 #include <libdeflate.h>
 #include <string.h>
 
-enum { LEVEL = 1, SUB = 1, CHUNK = 12 /* bytes of a chunk beside its data: length, type, check sum */ };
+enum {
+    LEVEL = 1,
+    SUB = 1,
+    FRAME = 12,       /* bytes of a chunk beside its data: length, type, check sum */
+    CHUNK = 1 << 30   /* bytes of data at most */
+};
 
 static unsigned char *put_number(unsigned char *at, uint32_t value)
 {
@@ -14,13 +19,12 @@ static unsigned char *put_number(unsigned char *at, uint32_t value)
     return at + 4;
 }
 
-/* Length, type and check sum around the data, which is there already unless `data` is given; the byte after
- * the chunk. */
+/* Length, type and check sum around the data; the byte after the chunk. */
 static unsigned char *put_chunk(unsigned char *at, const char *type, const void *data, size_t size)
 {
     (void)put_number(at, (uint32_t)size);
     memcpy(at + 4, type, 4);
-    if (data)
+    if (size > 0)
         memcpy(at + 8, data, size);
     return put_number(at + 8 + size, libdeflate_crc32(0, at + 4, size + 4));
 }
@@ -44,26 +48,32 @@ SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width
     SdmStatus st = SDM_OK;
     const size_t row = (size_t)width * (size_t)bands, raw = (row + 1) * (size_t)height,
                  most = libdeflate_zlib_compress_bound(NULL, raw);
-    unsigned char *filtered = NULL, header[13] = {0};
+    unsigned char *filtered = NULL, *packed = NULL, header[13] = {0};
     struct libdeflate_compressor *const c = libdeflate_alloc_compressor(LEVEL);
     *out = (SdmPng){.width = width, .height = height};
-    TRY(sdm_alloc_raw(ctx, &filtered, raw, 1, "rows of a picture"));
-    TRY(sdm_alloc_raw(ctx, &out->data, sizeof signature + 3 * CHUNK + sizeof header + most, 1, "a picture"));
     if (!c)
         TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "no memory to compress a picture of %d x %d pixels", width,
                      height));
+    TRY(sdm_alloc_raw(ctx, &filtered, raw, 1, "rows of a picture"));
+    TRY(sdm_alloc_raw(ctx, &packed, most, 1, "rows of a picture"));
     for (int y = 0; y < height; y++)
         filter_row(pixels + (size_t)y * row, (size_t)width, (size_t)bands, filtered + (size_t)y * (row + 1));
+    const size_t size = libdeflate_zlib_compress(c, filtered, raw, packed, most), chunks = size / CHUNK + 3;
+    sdm_free(&filtered);
+    TRY(sdm_alloc_raw(ctx, &out->data, sizeof signature + sizeof header + size + chunks * FRAME, 1,
+                      "a picture"));
     (void)put_number(put_number(header, (uint32_t)width), (uint32_t)height);
     header[8] = 8; /* bits a sample */
     header[9] = colours[bands];
     memcpy(out->data, signature, sizeof signature);
     unsigned char *at = put_chunk(out->data + sizeof signature, "IHDR", header, sizeof header);
-    at = put_chunk(at, "IDAT", NULL, libdeflate_zlib_compress(c, filtered, raw, at + 8, most));
+    for (size_t done = 0; done < size; done += CHUNK)
+        at = put_chunk(at, "IDAT", packed + done, size - done < CHUNK ? size - done : CHUNK);
     at = put_chunk(at, "IEND", NULL, 0);
     out->size = (size_t)(at - out->data);
 done:
     libdeflate_free_compressor(c);
+    sdm_free(&packed);
     sdm_free(&filtered);
     return st;
 }
