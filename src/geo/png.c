@@ -44,7 +44,7 @@ SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width
                          SdmPng *out)
 {
     static const unsigned char signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'},
-                               colours[] = {0, 0, 0, 2, 6};
+                               colours[] = {0, 0, 4, 2, 6}; /* by bands */
     SdmStatus st = SDM_OK;
     const size_t row = (size_t)width * (size_t)bands, raw = (row + 1) * (size_t)height,
                  most = libdeflate_zlib_compress_bound(NULL, raw);

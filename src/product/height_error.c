@@ -394,8 +394,8 @@ static void write_row(const Work *w, Strip *s, int row)
         const Node node = between(s->node[i], s->node[next], right);
         const bool filled = (s->mask[at] & SDM_QA_FILLED) != 0;
         const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
-        s->score[at] =
-            s->mask[at] & SDM_QA_VALID ? (uint16_t)(within(steps, 0.0f, (float)(NODATA - 1)) + 0.5f) : NODATA;
+        const float most = steps < (float)(NODATA - 1) ? steps : (float)(NODATA - 1);
+        s->score[at] = s->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
     }
 }
 
@@ -423,6 +423,16 @@ static double median_of(const Work *w)
     for (; i < NODATA && 2 * below < all; i++)
         below += w->histogram[i];
     return all ? (i - 1) * w->in->step_m : (double)NAN;
+}
+
+/* Strips at once: one for each thread, as far as a 32nd of the budget holds them. */
+static int strips_at_once(const Work *w)
+{
+    const int64_t row = (int64_t)w->cols * 2 * (int64_t)sizeof(uint16_t) * STRIP,
+                  wider = (int64_t)w->pitch * 2 * (int64_t)sizeof(float) * (STRIP + 2 * FAR_LAG),
+                  fit = w->in->memory_bytes / 32 / (row + wider);
+    const int most = sdm_threads(w->ctx) < AT_ONCE ? sdm_threads(w->ctx) : AT_ONCE;
+    return fit < 1 ? 1 : fit < most ? (int)fit : most;
 }
 
 static SdmStatus open_strips(Work *w)
@@ -458,13 +468,13 @@ SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in,
 {
     SdmStatus st = SDM_OK;
     Work w = {.ctx = ctx, .in = in};
-    w.threads = sdm_threads(ctx) < AT_ONCE ? sdm_threads(ctx) : AT_ONCE;
     w.cols = GDALGetRasterBandXSize(in->height);
     w.rows = GDALGetRasterBandYSize(in->height);
     w.wide = (w.cols + SIDE - 1) / SIDE;
     w.high = (w.rows + SIDE - 1) / SIDE;
     w.pitch = w.cols + 2 * FAR_LAG;
     w.strips = (w.rows + STRIP - 1) / STRIP;
+    w.threads = strips_at_once(&w);
     const size_t blocks = (size_t)w.wide * (size_t)w.high;
     TRY(sdm_alloc(ctx, &w.sums, blocks, sizeof *w.sums, "sums of blocks of cells"));
     TRY(sdm_alloc(ctx, &w.node, blocks, sizeof *w.node, "errors of blocks of cells"));

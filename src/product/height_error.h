@@ -25,6 +25,7 @@ typedef struct SdmHeightErrorInput {
     GDALRasterBandH mask, error;     /* UInt16; error: scores, replaced by the errors */
     double step_m;                   /* unit of the errors */
     const char *path;                /* of the QA raster, for sentences */
+    int64_t memory_bytes;            /* budget of the process; strips in work take a 32nd of it */
 } SdmHeightErrorInput;
 
 /* median_m: of the cells with a height; NaN without any.  Scores are those of --cost zncc, heights those of

@@ -133,7 +133,7 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
         TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
     TRY(sdm_alloc_raw(ctx, &in, (size_t)w * ROWS, sizeof *in, "rows of an overview"));
     TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, 1)); k++)
         TRY(halve_level(ctx, request, raster, k, in, out));
 done:
     sdm_free(&in);

@@ -513,7 +513,8 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
                               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
                               .ortho = GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1),
                               .step_m = sdm_product_error_step(p),
-                              .path = p->files->path[SDM_FILE_QA]};
+                              .path = p->files->path[SDM_FILE_QA],
+                              .memory_bytes = p->request.options->memory_bytes};
     for (int k = 0; k < qa->bands; k++) {
         const GDALRasterBandH band = GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
         if (qa->band[k].kind == SDM_BAND_MASK)
