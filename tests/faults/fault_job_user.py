@@ -208,6 +208,7 @@ def suspended_task(bench, run, done):
     """A task that was suspended while it held its unit."""
     for _ in range(20):
         base.remove(done)
+        base.remove(run)
         task = start(bench, "tile", "-q", "o", "1")
         while not os.path.exists(run) and task.poll() is None:
             time.sleep(0.001)
