@@ -172,8 +172,8 @@ static inline int few_cells(const SdmSpread *s, int32_t at, int count, int *firs
     return 2 + more;
 }
 
-/* Of the third value: its square / 256 has 32 bits up to here, 4 km from the middle height. */
-enum { NARROW = (1 << 20) - 1 };
+/* Of the third value: its square / 256 has 31 bits up to here, 2.9 km from the middle height. */
+enum { NARROW = 741454 };
 
 static inline bool is_narrow(const SdmSpreadPoint *p)
 {
@@ -193,8 +193,7 @@ static inline Values load_values(const int32_t value[8])
 /* A cell += weight x values. */
 static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
 {
-    const __m512i w = _mm512_set1_epi32(weight),
-                  product = _mm512_mask_mul_epu32(_mm512_mul_epi32(w, v), 1 << 2, w, v);
+    const __m512i product = _mm512_mul_epi32(_mm512_set1_epi32(weight), v);
     _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), product));
 }
 
@@ -222,10 +221,8 @@ static inline Values load_values(const int32_t value[8])
 static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
 {
     const __m256i w = _mm256_set1_epi32(weight);
-    const __m256i product =
-        _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_mul_epu32(v.low[0], w), 0x30);
-    vi_store(cell, _mm256_add_epi64(vi_load(cell), product));
-    vi_store(cell + 4, _mm256_add_epi64(vi_load(cell + 4), _mm256_mul_epi32(v.low[1], w)));
+    for (int i = 0; i < 2; i++)
+        vi_store(cell + 4 * i, _mm256_add_epi64(vi_load(cell + 4 * i), _mm256_mul_epi32(v.low[i], w)));
 }
 
 static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)

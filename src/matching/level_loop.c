@@ -197,7 +197,7 @@ static int list_parts(const SdmMatchSettings *set, Part *part)
     int n = 0;
     for (int l = set->coarse_level - 1; l >= 0 && !set->semi_global; l--)
         part[n++] = (Part){SDM_SEQUENCE_FINE_LEVEL, l};
-    for (int i = 0; i < SDM_REPEATS && !set->semi_global; i++)
+    for (int i = 0; i < set->repeats && !set->semi_global; i++)
         part[n++] = (Part){SDM_SEQUENCE_REPEAT, 0};
     part[n++] = (Part){set->semi_global ? SDM_SEQUENCE_SEMI_GLOBAL : SDM_SEQUENCE_RESTORE, 0};
     part[n++] = (Part){SDM_SEQUENCE_VALIDATE, 0};

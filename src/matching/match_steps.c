@@ -144,7 +144,7 @@ int sdm_match_halo(const SdmMatchSettings *set, int level)
     if (set->semi_global)
         sum += sdm_semi_global_reach(set);
     else
-        sum += SDM_REPEATS * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
+        sum += set->repeats * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
                (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0);
     for (int l = 0; l <= level && l < set->coarse_level && !set->semi_global; l++)
         sum += reach_of(SDM_SEQUENCE_FINE_LEVEL, set, l) << l;

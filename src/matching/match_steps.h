@@ -51,7 +51,7 @@ typedef struct SdmSteps {
 
 typedef enum SdmSequence {
     SDM_SEQUENCE_FINE_LEVEL,    /* a level of a window, from the surface of the next coarser one */
-    SDM_SEQUENCE_REPEAT,        /* SDM_REPEATS times at level 0 */
+    SDM_SEQUENCE_REPEAT,        /* as often as the settings say, at level 0 */
     SDM_SEQUENCE_RESTORE,       /* then once */
     SDM_SEQUENCE_SEMI_GLOBAL,   /* instead of these three, where pixels show roofs and walls */
     SDM_SEQUENCE_VALIDATE,      /* then once */
@@ -64,7 +64,6 @@ typedef enum SdmSequence {
 } SdmSequence;
 
 enum {
-    SDM_REPEATS = 2,        /* how often the pixels of level 0 are matched again */
     SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
     SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
     SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled,

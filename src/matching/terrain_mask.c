@@ -5,6 +5,7 @@
 #include "core/disjoint_sets.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { FAR = 65535, BAND = 64 /* rows */ };
 
@@ -73,41 +74,6 @@ static inline void take_nearer(int way, float height, uint16_t *distance, float 
     }
 }
 
-/* One row of a sweep from x = first on: the least distance by way of the pixel before and of the three in the
- * row before (w entries; none: NULL). */
-static void sweep_row(int w, int step, uint16_t *distance, float *near, const uint16_t *row_distance,
-                      const float *row_near)
-{
-    const int first = step > 0 ? 0 : w - 1, last = w - 1 - first;
-    for (int x = first; x != last + step; x += step) {
-        if (distance[x] == 0) /* most pixels are terrain */
-            continue;
-        const int before = x == first ? x : x - step, after = x == last ? x : x + step;
-        take_nearer(distance[before] + 2, near[before], &distance[x], &near[x]);
-        if (!row_distance)
-            continue;
-        take_nearer(row_distance[x] + 2, row_near[x], &distance[x], &near[x]);
-        take_nearer(row_distance[before] + 3, row_near[before], &distance[x], &near[x]);
-        take_nearer(row_distance[after] + 3, row_near[after], &distance[x], &near[x]);
-    }
-}
-
-/* Two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels) from the pixels whose distance is 0. */
-static void spread_nearest(int w, int h, uint16_t *distance, float *near)
-{
-    for (int y = 0; y < h; y++) {
-        const size_t at = (size_t)y * (size_t)w, above = at - (size_t)w;
-        sweep_row(w, 1, distance + at, near + at, y > 0 ? distance + above : NULL,
-                  y > 0 ? near + above : NULL);
-    }
-    for (int y = h - 1; y >= 0; y--) {
-        const size_t at = (size_t)y * (size_t)w, below = at + (size_t)w;
-        const bool last = y == h - 1;
-        sweep_row(w, -1, distance + at, near + at, last ? NULL : distance + below,
-                  last ? NULL : near + below);
-    }
-}
-
 /* Sums over the pieces. */
 typedef struct Piece {
     int32_t size, edge, off; /* pixels; those near terrain; of them, beyond a discontinuity */
@@ -117,13 +83,34 @@ typedef struct Piece {
 /* The surface in pieces. */
 typedef struct Pieces {
     int32_t *of; /* of each pixel: its piece */
-    int32_t *other, others; /* valid pixels of other pieces than the largest */
+    int32_t *other, others; /* pixels outside the largest piece, in raster order */
     int32_t count, main_size; /* pieces; size from which one is main terrain */
     Piece *piece;
     uint8_t *terrain; /* of each piece: its class */
 } Pieces;
 
-/* Sizes of the pieces of n pixels; the largest piece, and the pixels of the others. */
+/* One sweep, over the pixels outside the largest piece: the least distance by way of the pixel before and of
+ * the three in the row before. */
+static void sweep(const SdmWindow *win, const Pieces *p, int step, uint16_t *distance, float *near)
+{
+    const int32_t w = win->w, first = step > 0 ? 0 : w - 1;
+    for (int32_t k = 0; k < p->others; k++) {
+        const int32_t i = p->other[step > 0 ? k : p->others - 1 - k], x = i % w, row = i - step * w;
+        if (distance[i] == 0)
+            continue;
+        if (x != first)
+            take_nearer(distance[i - step] + 2, near[i - step], &distance[i], &near[i]);
+        if (row < 0 || row >= w * win->h)
+            continue;
+        take_nearer(distance[row] + 2, near[row], &distance[i], &near[i]);
+        if (x != first)
+            take_nearer(distance[row - step] + 3, near[row - step], &distance[i], &near[i]);
+        if (x != w - 1 - first)
+            take_nearer(distance[row + step] + 3, near[row + step], &distance[i], &near[i]);
+    }
+}
+
+/* Sizes of the pieces of n pixels; the largest piece, and the pixels outside it. */
 static int32_t measure_pieces(int32_t n, Pieces *p)
 {
     int32_t largest = 0;
@@ -137,7 +124,7 @@ static int32_t measure_pieces(int32_t n, Pieces *p)
         largest = p->piece[i].size > p->piece[largest].size ? i : largest;
     for (int32_t i = 0; i < n; i++) {
         p->other[p->others] = i;
-        p->others += p->of[i] >= 0 && p->of[i] != largest;
+        p->others += p->of[i] != largest;
     }
     return largest;
 }
@@ -145,16 +132,17 @@ static int32_t measure_pieces(int32_t n, Pieces *p)
 /* Class of a piece; only pieces of main terrain make their neighbours terrain. */
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
 
-/* Nearest terrain of every pixel, of pieces of class `least` or above. */
-static void seed(const SdmSurface *s, const Pieces *p, int least, int threads, SdmTerrainMask *g)
+/* Nearest terrain of every pixel, of pieces of class `least` or above, from the distances 0 and the heights of
+ * the largest piece: two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels). */
+static void spread_nearest(const SdmSurface *s, const Pieces *p, int least, SdmTerrainMask *g)
 {
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int32_t i = 0; i < s->win.w * s->win.h; i++) {
-        const bool is = (s->flags[i] & SDM_QA_VALID) && p->terrain[p->of[i]] >= least;
-        g->distance_px[i] = is ? 0 : FAR;
+    for (int32_t k = 0; k < p->others; k++) {
+        const int32_t i = p->other[k];
+        g->distance_px[i] = p->of[i] >= 0 && p->terrain[p->of[i]] >= least ? 0 : FAR;
         g->h_m[i] = s->h_m[i];
     }
-    spread_nearest(s->win.w, s->win.h, g->distance_px, g->h_m);
+    sweep(&s->win, p, 1, g->distance_px, g->h_m);
+    sweep(&s->win, p, -1, g->distance_px, g->h_m);
 }
 
 /* Pieces without a discontinuity to the main terrain become terrain; true when a large one did.  Small ones
@@ -172,12 +160,12 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
     }
     for (int32_t k = 0; k < all->others; k++) {
         const int32_t i = all->other[k];
-        if (!terrain[of[i]] && g->distance_px[i] < piece[of[i]].nearest)
+        if (of[i] >= 0 && !terrain[of[i]] && g->distance_px[i] < piece[of[i]].nearest)
             piece[of[i]].nearest = g->distance_px[i];
     }
     for (int32_t k = 0; k < all->others; k++) { /* pixels that face the terrain */
         const int32_t i = all->other[k];
-        if (terrain[of[i]])
+        if (of[i] < 0 || terrain[of[i]])
             continue;
         Piece *const p = &piece[of[i]];
         if (g->distance_px[i] > 2 * p->nearest + 8)
@@ -210,14 +198,15 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, S
     TRY(sdm_alloc(ctx, &p.piece, (size_t)p.count + 1, sizeof *p.piece, "pieces of the surface"));
     TRY(sdm_alloc(ctx, &p.terrain, (size_t)p.count + 1, 1, "pieces of the surface"));
     largest = measure_pieces(n, &p);
+    memcpy(out->h_m, s->h_m, (size_t)n * sizeof *out->h_m); /* the distances are 0 */
     p.terrain[largest] = MAIN_TERRAIN;
     p.main_size = p.piece[largest].size / MAIN_SHARE;
     for (int round = 0; round < 4; round++) { /* accepted pieces may connect others */
-        seed(s, &p, MAIN_TERRAIN, threads, out);
+        spread_nearest(s, &p, MAIN_TERRAIN, out);
         if (!accept_pieces(s, pixel_m, out, &p))
             break;
     }
-    seed(s, &p, TERRAIN, threads, out);
+    spread_nearest(s, &p, TERRAIN, out);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int32_t i = 0; i < n; i++) {
         if ((s->flags[i] & SDM_QA_VALID) && !p.terrain[p.of[i]])

@@ -13,12 +13,15 @@
 #include <string.h>
 
 enum {
-    CLOUD_ROUNDS = 3,  /* of cloud removal and rematching */
+    CLOUD_ROUNDS = 3,  /* of cloud removal and rematching, at most */
     SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3
 };
+
+/* Share of the pixels that a round of rematching finds if another one is to follow. */
+#define LEAST_FOUND 0.005
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -127,6 +130,15 @@ static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
     return st;
 }
 
+static double share_valid(const SdmSurface *s)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    size_t valid = 0;
+    for (size_t i = 0; i < n; i++)
+        valid += s->flags[i] & SDM_QA_VALID;
+    return (double)valid / (double)n;
+}
+
 /* Beside clouds, the levels started from heights between those of the cloud and of the terrain, too far
  * from the terrain to be matched.  Once the clouds are known, these pixels are matched again from the
  * terrain around them; each round reaches a few pixels further.
@@ -140,9 +152,12 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     const int64_t memory = c->scene->options->memory_bytes;
     const int around = sdm_stage_enter(ctx, 5);
-    for (int round = 0; round < CLOUD_ROUNDS; round++) {
+    double found = 1.0;
+    for (int round = 0; round < CLOUD_ROUNDS && found >= LEAST_FOUND; round++) {
         TRY(remove_clouds(ctx, c, s));
+        const double before = share_valid(s);
         TRY(sdm_coarse_rematch(ctx, &c->in, memory, s));
+        found = share_valid(s) - before;
     }
     TRY(remove_clouds(ctx, c, s));
     for (int round = 0; round < SHARPEN_ROUNDS; round++)

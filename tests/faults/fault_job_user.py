@@ -204,13 +204,11 @@ def merge_markers(bench):
     is_runs(bench, "marker taken over: bytes", "o/dem")
 
 
-def unit_taken_over(bench):
-    """A task that was suspended, and whose unit another task has by now, stops and leaves the unit to that one."""
-    plan(bench)
-    run, done, other = base.unit("o", 1, "run"), base.unit("o", 1, "sdm"), b"elsewhere/pid:[1]/b 1 77 0\n"
-    bench.make("tile", "-q", "o", "0")
+def suspended_task(bench, run, done):
+    """A task that was suspended while it held its unit."""
     for _ in range(20):
         base.remove(done)
+        base.remove(run)
         task = start(bench, "tile", "-q", "o", "1")
         while not os.path.exists(run) and task.poll() is None:
             time.sleep(0.001)
@@ -220,9 +218,21 @@ def unit_taken_over(bench):
             break
         task.send_signal(signal.SIGCONT)
         task.communicate(timeout=base.SECONDS)
-    base.put(run, other)
-    task.send_signal(signal.SIGCONT)
-    said = task.communicate(timeout=base.SECONDS)[1]
+    return task
+
+
+def unit_taken_over(bench):
+    """A task that was suspended, and whose unit another task has by now, stops and leaves the unit to that one."""
+    plan(bench)
+    run, done, other = base.unit("o", 1, "run"), base.unit("o", 1, "sdm"), b"elsewhere/pid:[1]/b 1 77 0\n"
+    bench.make("tile", "-q", "o", "0")
+    for _ in range(3):  # on a busy machine the task may have looked at its lease for the last time
+        task = suspended_task(bench, run, done)
+        base.put(run, other)
+        task.send_signal(signal.SIGCONT)
+        said = task.communicate(timeout=base.SECONDS)[1]
+        if task.returncode != 0:
+            break
     left = sorted(name for name in os.listdir("o") if "_000001." in name and ".try-" not in name)
     bench.check("unit taken over", task.returncode == 1 and "held by another run now, process 1 on elsewhere" in said and
                 left == [os.path.basename(run)] and base.content(run) == other, f"{task.returncode}, {left}: {said}")
