@@ -117,6 +117,14 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 /* ---- filters ---- */
 
+SdmStatus sdm_gpu_border(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuBorder *q,
+                         SdmBuffer *new_flags)
+{
+    return SDM_GPU_PIXELS(ctx, g, "border_heights", s->win.w, s->win.h, SDM_BUF(q->left), SDM_BUF(q->right),
+                          SDM_BUF(s->prior_m), SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_I32(q->half),
+                          SDM_BUF(s->h_m), SDM_BUF(s->flags), SDM_BUF(s->score), SDM_BUF(new_flags));
+}
+
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m)
 {
     return SDM_GPU_PIXELS(ctx, g, "median3", s->win.w, sdm_gpu_groups(s->win.h, MEDIAN_ROWS), SDM_BUF(s->h_m),

@@ -99,6 +99,13 @@ typedef struct SdmGpuSurface {
 } SdmGpuSurface;
 
 SdmStatus sdm_gpu_median(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *out_m);
+/* As sdm_match_border(): heights and scores in place; left, right: int16; new_flags: uint16. */
+typedef struct SdmGpuBorder {
+    SdmBuffer *left, *right;
+    int half;
+} SdmGpuBorder;
+SdmStatus sdm_gpu_border(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuBorder *q,
+                         SdmBuffer *new_flags);
 SdmStatus sdm_gpu_reject(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmRejection *r,
                          SdmBuffer *new_flags);
 /* sdm_surface_fill() with `fill` and then, unless it is NULL, with `again` (its else_prior must be false), in

@@ -302,6 +302,16 @@ static SdmStatus match(void *state, const SdmPass *pass, bool retry)
     return sdm_gpu_match(d->ctx, &d->gpu, &m);
 }
 
+static SdmStatus match_border(void *state, int half)
+{
+    Device *const d = state;
+    const SdmGpuSurface s = surface_of(d);
+    const SdmGpuBorder q = {.left = d->a.left, .right = d->a.right, .half = half};
+    const SdmStatus st = sdm_gpu_border(d->ctx, &d->gpu, &s, &q, d->a.spare_flags);
+    swap(&d->a.flags, &d->a.spare_flags);
+    return st;
+}
+
 /* ---- filters ---- */
 
 static SdmStatus reject(void *state, const SdmRejection *r)
@@ -543,6 +553,7 @@ done:
 static const SdmMatchOps device_ops = {.open_level = open_level,
                                        .begin_pass = begin_pass,
                                        .match = match,
+                                       .match_border = match_border,
                                        .reject = reject,
                                        .median = median,
                                        .fill = fill,

@@ -117,16 +117,18 @@ KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float
 
 /* ---- the equations ---- */
 
-/* Is there data in a pixel and in its two neighbours `apart` away? */
-FUNCTION bool three_there(GLOBAL const short *view, long apart)
+/* Slope of the texture, times 12, from the two pixels on either side (wide: those beyond the next ones have
+ * data).  Where one of the next ones has none, from the other one. */
+FUNCTION int slope12(GLOBAL const short *view, bool before, bool after, bool wide)
 {
-    return view[0] != PIXEL_NODATA && view[-apart] != PIXEL_NODATA && view[apart] != PIXEL_NODATA;
+    const int here = view[0], low = before ? view[-1] : 2 * here - view[1],
+              high = after ? view[1] : 2 * here - view[-1];
+    return 8 * (high - low) - (wide ? view[2] - view[-2] : 2 * (high - low));
 }
 
-/* Slope of the texture, times 12, from the two pixels on either side. */
-FUNCTION int slope12(GLOBAL const short *view)
+FUNCTION bool both_there(GLOBAL const short *left, GLOBAL const short *right, long at)
 {
-    return 8 * (view[1] - view[-1]) - (view[2] - view[-2]);
+    return left[at] != PIXEL_NODATA && right[at] != PIXEL_NODATA;
 }
 
 /* Weight and right-hand side of each pixel, and the lambda of its second differences. */
@@ -140,11 +142,13 @@ KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, G
     float weighs = 0.0f, misses = 0.0f, bends = 0.0f;
     if (x >= w || y >= h)
         return;
-    if (x >= 2 && x + 2 < w && y > 0 && y + 1 < h && three_there(left + at, 1) &&
-        three_there(right + at, 1)) {
+    if (x >= 2 && x + 2 < w && y > 0 && y + 1 < h && both_there(left, right, at)) {
+        const bool has_before = both_there(left, right, at - 1), has_after = both_there(left, right, at + 1);
         const float4 own = fit[(long)((y + skip_y) / LS_BLOCK) * wide + (x + skip_x) / LS_BLOCK];
-        bends = three_there(left + at, w) && three_there(right + at, w) ? own.w : 0.0f;
-        if ((flags[at] & QA_VALID) && three_there(left + at, 2) && three_there(right + at, 2)) {
+        if (has_before && has_after && both_there(left, right, at - w) && both_there(left, right, at + w))
+            bends = own.w;
+        if ((flags[at] & QA_VALID) && (has_before || has_after)) {
+            const bool has_wide = both_there(left, right, at - 2) && both_there(left, right, at + 2);
             const int u = x + skip_x + LS_BLOCK / 2, v = y + skip_y + LS_BLOCK / 2;
             const int before = clamp_index(u / LS_BLOCK - 1, wide), after = clamp_index(u / LS_BLOCK, wide);
             const float across = ((float)(u % LS_BLOCK) + 0.5f) * 0.125f,
@@ -158,8 +162,9 @@ KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, G
                         offset = offset0 + across * (offset1 - offset0);
             const float ramp =
                 between(1.0f + 0.5f * (px_per_metre * (h_m[at + 1] - h_m[at - 1])), 0.3f, 3.0f);
-            const float slope =
-                ((float)slope12(left + at) + gain * (float)slope12(right + at) / ramp) * (1.0f / 24.0f);
+            const float slope = ((float)slope12(left + at, has_before, has_after, has_wide) +
+                                 gain * (float)slope12(right + at, has_before, has_after, has_wide) / ramp) *
+                                (1.0f / 24.0f);
             const float miss = ((float)left[at] - gain * (float)right[at]) - offset;
             weighs = slope * slope * own.z;
             misses = slope * miss * own.z;

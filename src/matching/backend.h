@@ -63,6 +63,8 @@ typedef struct SdmMatchOps {
     SdmStatus (*begin_pass)(void *state, bool keep);
     /* Match about the prior: see sdm_level_match() and, with `retry`, sdm_level_retry(). */
     SdmStatus (*match)(void *state, const SdmPass *pass, bool retry);
+    /* Pixels whose windows reach beyond the data: sdm_match_border(). */
+    SdmStatus (*match_border)(void *state, int half);
     SdmStatus (*reject)(void *state, const SdmRejection *r);
     SdmStatus (*median)(void *state);
     /* Heights of invalid pixels: prior and changes around, with `far` and then with `near`. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/cpu_backend.h"
 
+#include "matching/border_windows.h"
 #include "matching/fill_hidden.h"
 #include "matching/semi_global_surface.h"
 #include "matching/validation.h"
@@ -168,6 +169,15 @@ static SdmStatus match(void *state, const SdmPass *pass, bool retry)
 {
     SdmProcessor *const p = state;
     return (retry ? sdm_level_retry : sdm_level_match)(p->ctx, &p->task, pass, p->prior, &p->surface);
+}
+
+static SdmStatus match_border(void *state, int half)
+{
+    SdmProcessor *const p = state;
+    const SdmBorderWindows in = {
+        .left = p->task.left, .right = p->task.right, .prior_m = p->prior, .half = half};
+    sdm_match_border(p->ctx, &in, &p->surface);
+    return SDM_OK;
 }
 
 /* ---- filters ---- */
@@ -363,6 +373,7 @@ static SdmStatus surface(void *state, SdmFineResult *out)
 const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .begin_pass = begin_pass,
                                        .match = match,
+                                       .match_border = match_border,
                                        .reject = reject,
                                        .median = median,
                                        .fill = fill,

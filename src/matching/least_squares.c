@@ -285,28 +285,56 @@ typedef struct Views {
     int width;
 } Views;
 
-/* Weight and right-hand side. */
+/* Slope of a view's texture, times 12, from the two pixels on either side.  Where they have no data, from
+ * the next ones alone, and where one of these has none, from the other one. */
+typedef struct Taps {
+    bool before, after, wide; /* both views have data in the next pixels, in those beyond */
+} Taps;
+
+static inline int32_t slope12(const int16_t *v, Taps has)
+{
+    const int32_t before = has.before ? v[-1] : 2 * v[0] - v[1], after = has.after ? v[1] : 2 * v[0] - v[-1];
+    const int32_t wide = has.wide ? v[2] - v[-2] : 2 * (after - before);
+    return 8 * (after - before) - wide;
+}
+
+static inline bool both_known(const Views *v, int x)
+{
+    return (v->left[x] != SDM_PIXEL_NODATA) & (v->right[x] != SDM_PIXEL_NODATA);
+}
+
+/* Weight and right-hand side of a pixel; all: both views have data around it. */
+static inline void weigh_pixel(const Views *v, int x, bool all, float *restrict weight, float *restrict rhs)
+{
+    const Taps has = all ? (Taps){true, true, true}
+                         : (Taps){both_known(v, x - 1), both_known(v, x + 1),
+                                  both_known(v, x - 2) & both_known(v, x + 2)};
+    const int32_t l = slope12(v->left + x, has), r = slope12(v->right + x, has);
+    const float stretch = 1.0f + 0.5f * (v->px_per_metre * (v->h_m[x + 1] - v->h_m[x - 1])),
+                ramp = stretch < 0.3f ? 0.3f : stretch > 3.0f ? 3.0f : stretch;
+    const float slope = ((float)l + v->gain[x] * (float)r / ramp) * (1.0f / 24.0f),
+                miss = ((float)v->left[x] - v->gain[x] * (float)v->right[x]) - v->offset[x];
+    const int known = v->flags[x] & SDM_QA_VALID & (all | (both_known(v, x) & (has.before | has.after)));
+    const float use = (float)known;
+    weight[x] = use * slope * slope * v->inverse[x];
+    rhs[x] = use * slope * miss * v->inverse[x];
+}
+
 SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, float *restrict rhs)
 {
-    const int16_t *const restrict left = v->left, *const restrict right = v->right;
-    const uint16_t *const restrict flags = v->flags;
-    const float *const restrict h_m = v->h_m, *const restrict gain = v->gain,
-                                *const restrict offset = v->offset, *const restrict inverse = v->inverse;
-    const float scale = v->px_per_metre;
-    for (int x = 0; x < v->width; x++) {
-        const int32_t l = 8 * (left[x + 1] - left[x - 1]) - (left[x + 2] - left[x - 2]),
-                      r = 8 * (right[x + 1] - right[x - 1]) - (right[x + 2] - right[x - 2]);
-        const float stretch = 1.0f + 0.5f * (scale * (h_m[x + 1] - h_m[x - 1])),
-                    ramp = stretch < 0.3f ? 0.3f : stretch > 3.0f ? 3.0f : stretch;
-        const float slope = ((float)l + gain[x] * (float)r / ramp) * (1.0f / 24.0f),
-                    miss = ((float)left[x] - gain[x] * (float)right[x]) - offset[x];
-        int known = flags[x] & SDM_QA_VALID;
-        for (int i = -2; i <= 2; i++)
-            known &= (left[x + i] != SDM_PIXEL_NODATA) & (right[x + i] != SDM_PIXEL_NODATA);
-        const float use = (float)known;
-        weight[x] = use * slope * slope * inverse[x];
-        rhs[x] = use * slope * miss * inverse[x];
+    const Views row = *v;
+    bool all = true;
+    for (int x = -2; x < row.width + 2; x++)
+        all &= both_known(&row, x);
+    if (all) {
+#pragma omp simd
+        for (int x = 0; x < row.width; x++)
+            weigh_pixel(&row, x, true, weight, rhs);
+        return;
     }
+#pragma omp simd
+    for (int x = 0; x < row.width; x++)
+        weigh_pixel(&row, x, false, weight, rhs);
 }
 
 /* lambda where the second differences of a pixel are of pixels with data, else 0. */

@@ -100,6 +100,8 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return match_pass(l, &repeat, false);
     case SDM_STEP_REMATCH:
         return match_pass(l, &search, true);
+    case SDM_STEP_BORDER:
+        return ops->match_border(l->state, step->window / 2);
     case SDM_STEP_REJECT:
         return ops->reject(l->state, &rejection);
     case SDM_STEP_MEDIAN:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/match_steps.h"
 
+#include "matching/border_windows.h"
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
 #include "matching/semi_global_surface.h"
@@ -38,9 +39,11 @@ enum {
 
 static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      {SDM_STEP_MATCH, 9, 3, SDM_ALWAYS},
+                                     {SDM_STEP_BORDER, 9, 0, SDM_ALWAYS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
-static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS}, CLEAN, FILL};
+static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
+                                 {SDM_STEP_BORDER, 5, 0, SDM_ALWAYS}, CLEAN, FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 /* its reach: sdm_semi_global_reach() */
@@ -84,7 +87,8 @@ int sdm_step_cost(SdmStepKind kind)
         [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
         [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 9,     [SDM_STEP_VALIDATE] = 2,
         [SDM_STEP_SATURATED] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
-        [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20};
+        [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
+        [SDM_STEP_BORDER] = 1};
     return cost[kind];
 }
 
@@ -121,6 +125,8 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
         return step->window / 2 + 2 * step->range + 1;
     case SDM_STEP_RETRY:
         return step->window / 2 + 2 * retry_range(set, level) + 1;
+    case SDM_STEP_BORDER:
+        return sdm_border_reach(step->window / 2);
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
         return step->window;
     default:
@@ -133,7 +139,7 @@ static int reach_of(SdmSequence sequence, const SdmMatchSettings *set, int level
     const SdmSteps steps = sdm_steps(sequence);
     int sum = 0;
     for (int i = 0; i < steps.count; i++)
-        if (steps.step[i].when < SDM_IF_PASSES || sdm_step_applies(&steps.step[i], set, level))
+        if (sdm_step_applies(&steps.step[i], set, level))
             sum += sdm_step_reach(&steps.step[i], set, level);
     return sum;
 }

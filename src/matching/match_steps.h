@@ -13,6 +13,7 @@ typedef enum SdmStepKind {
     SDM_STEP_RETRY,      /* match invalid pixels again about the same prior: sdm_retry_pass() */
     SDM_STEP_REPEAT,     /* match again, about the current heights, pixels that score well */
     SDM_STEP_REMATCH,    /* match invalid pixels again, about the current heights */
+    SDM_STEP_BORDER,     /* match pixels whose windows reach beyond the data, by those that contain them */
     SDM_STEP_REJECT,     /* invalidate pixels whose change few neighbours share */
     SDM_STEP_MEDIAN,     /* median of the valid heights */
     SDM_STEP_FILL,       /* heights of invalid pixels from the changes of valid ones: far, then near */

@@ -54,6 +54,9 @@ static const float OWN_SLOPE[3] = {0.1522f, 0.2968f, 0.2231f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
+/* Factor for a matched cell beside one without a height: its points lie on one side of its middle, and their
+ * windows reach into the hole, or are those of the pixels beside them. */
+static const float BESIDE = 2.3f;
 
 /* What a block adds up. */
 typedef struct Sums {
@@ -365,15 +368,16 @@ static Node between(Node a, Node b, float share)
                   a.fill_m + share * (b.fill_m - a.fill_m)};
 }
 
-/* Error of a cell: the block's, changed by the cell's own slope. */
+/* Error of a cell: the block's, changed by the cell's own slope, which those beside none do not have. */
 static float cell_error(Node at, float steep, bool filled)
 {
-    const float own = steep == steep ? within(sqrtf(steep), 0.0f, (float)STEEPEST) : at.slope,
+    const bool inside = steep == steep;
+    const float own = inside ? within(sqrtf(steep), 0.0f, (float)STEEPEST) : at.slope,
                 z = own - at.slope;
     const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
                 e = within(more, -0.7f, 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
-    return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : matched;
+    return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : inside ? matched : BESIDE * matched;
 }
 
 /* A row of a strip, into the scores' place. */

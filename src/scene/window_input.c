@@ -75,6 +75,31 @@ done:
     return st;
 }
 
+/* A column or row beside the image, and the image's own next to it, counted from the window's first. */
+typedef struct Border {
+    int64_t outside, inside;
+} Border;
+
+/* The outermost pixels of the image once more beyond its border: taps for what the warp samples between the
+ * image's last two columns or rows.  Beyond the image there is still no data, as more taps are missing. */
+static void repeat_border(const SdmImage *image, SdmImageWindow at, int16_t *out)
+{
+    const Border column[2] = {{-1 - at.x, -at.x},
+                              {sdm_image_width(image) - at.x, sdm_image_width(image) - 1 - at.x}};
+    const Border row[2] = {{-1 - at.y, -at.y},
+                           {sdm_image_height(image) - at.y, sdm_image_height(image) - 1 - at.y}};
+    for (int k = 0; k < 2; k++) {
+        const int64_t to = column[k].outside, from = column[k].inside;
+        for (int64_t y = 0; y < at.h && to >= 0 && from >= 0 && to < at.w && from < at.w; y++)
+            out[y * at.w + to] = out[y * at.w + from];
+    }
+    for (int k = 0; k < 2; k++) {
+        const int64_t to = row[k].outside, from = row[k].inside;
+        if (to >= 0 && from >= 0 && to < at.h && from < at.h)
+            memcpy(out + to * at.w, out + from * at.w, (size_t)at.w * sizeof *out);
+    }
+}
+
 /* An sdm_read_fn; user: a ViewReader.  A pixel does not depend on the window. */
 static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                            int16_t *out)
@@ -87,6 +112,7 @@ static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, 
     bool any = false;
     sdm_free(&r->core);
     TRY(read_strips(ctx, r, at, out, &any));
+    repeat_border(r->image, at, out);
     if (!any)
         goto done;
     TRY(sdm_alloc(ctx, &mask, n, 1, "the mask of saturated pixels"));

@@ -2,6 +2,7 @@
  * bit for bit. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
+#include "matching/border_windows.h"
 #include "matching/filters.h"
 #include "matching/least_squares.h"
 #include "matching/wiener.h"
@@ -216,6 +217,47 @@ static void check_median_and_reject(Filters *f)
     free(flags);
 }
 
+/* Some pixels without a match are seen by both views. */
+static void check_border(Filters *f)
+{
+    uint64_t seed = (uint64_t)f->turn + 31;
+    int16_t *const view[2] = {malloc(2 * f->n), malloc(2 * f->n)};
+    assert_true(view[0] && view[1]);
+    for (size_t i = 0; i < f->n; i++) {
+        const bool outside = !(f->surface.flags[i] & SDM_QA_VALID) && next_random(&seed) % 4 > 0;
+        f->surface.flags[i] = outside ? SDM_QA_OUTSIDE : f->surface.flags[i];
+        f->surface.score[i] = outside ? 0 : (uint8_t)(next_random(&seed) % 251);
+        for (int side = 0; side < 2; side++)
+            view[side][i] = (int16_t)(next_random(&seed) % 8 ? 9 : SDM_PIXEL_NODATA);
+    }
+    SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n), *const kept = put(NULL, 2 * f->n);
+    SdmBuffer *const h_m = put(f->surface.h_m, 4 * f->n), *flags = put(f->surface.flags, 2 * f->n),
+              *const score = put(f->surface.score, f->n);
+    const SdmGpuSurface there = {.win = f->surface.win, .h_m = h_m, .prior_m = f->prior_m, .flags = flags, .score = score};
+    const int half = f->turn % 5;
+    OK(sdm_gpu_border(test.ctx, &test.gpu, &there, &(SdmGpuBorder){left, right, half}, kept));
+    sdm_match_border(test.ctx, &(SdmBorderWindows){view[0], view[1], f->prior, half}, &f->surface);
+    expect(h_m, f->surface.h_m, 4 * f->n, name_of("border, heights", f->s, f->turn));
+    expect(score, f->surface.score, f->n, name_of("border, scores", f->s, f->turn));
+    expect(kept, f->surface.flags, 2 * f->n, name_of("border, flags", f->s, f->turn));
+    sdm_buffer_free(&flags);
+    sdm_buffer_free(&left);
+    sdm_buffer_free(&right);
+    free(view[0]);
+    free(view[1]);
+}
+
+static void borders_are_the_references(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 9 * N_SHAPES; turn++) {
+        Filters f;
+        filters_open(&f, turn);
+        check_border(&f);
+        filters_close(&f);
+    }
+}
+
 static void check_refine(Filters *f)
 {
     const SdmWindow *const c = &f->surface.win;
@@ -380,6 +422,7 @@ static int all(void)
         cmocka_unit_test(warps_are_the_references),
         cmocka_unit_test(pyramids_are_the_references),
         cmocka_unit_test(filters_are_the_references),
+        cmocka_unit_test(borders_are_the_references),
         cmocka_unit_test(wieners_are_the_references),
         cmocka_unit_test(least_squares_are_the_references),
     };

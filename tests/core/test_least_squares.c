@@ -152,6 +152,31 @@ static void what_is_not_known_stays(void **state)
     scene_free(&c);
 }
 
+/* Pixels at the end of the data along the rows, whose slopes take what taps there are, move with the others. */
+static void ends_of_rows_move(void **state)
+{
+    (void)state;
+    enum { W = 300, H = 200, FIRST = 60, END = 240 };
+    Scene c = scene_of(0, 0, W, H, 0.04f);
+    double before = 0.0, after = 0.0;
+    for (int i = 0; i < W * H; i++)
+        if (i % W < FIRST || i % W >= END) {
+            c.left[i] = SDM_PIXEL_NODATA;
+            c.s.flags[i] = SDM_QA_OUTSIDE;
+        }
+    for (int pass = 0; pass < 2; pass++) {
+        for (int y = 20; y < H - 20; y++)
+            for (int k = 0; k < 4; k++) {
+                const double miss = miss_px(&c, 0.04f, k < 2 ? FIRST + k : END - 1 - (k - 2), y);
+                *(pass ? &after : &before) += miss * miss;
+            }
+        if (pass == 0)
+            move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
+    }
+    assert_true(after < 0.5 * before);
+    scene_free(&c);
+}
+
 /* A cloud in the left view alone, which nothing matches, changes little beside it. */
 static void what_is_not_matched_tells_nothing_of_the_views(void **state)
 {
@@ -215,6 +240,7 @@ int main(void)
         cmocka_unit_test(heights_go_where_views_agree),
         cmocka_unit_test(cuts_do_not_matter),
         cmocka_unit_test(what_is_not_known_stays),
+        cmocka_unit_test(ends_of_rows_move),
         cmocka_unit_test(what_is_not_matched_tells_nothing_of_the_views),
         cmocka_unit_test(few_pixels_stay),
         cmocka_unit_test(small_windows_pass),

@@ -1,0 +1,166 @@
+/* Pixels whose windows reach beyond the data: the nearest match is continued to them, and nothing else changes. */
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_cases.h"
+#include "two_contexts.h"
+
+#include "matching/border_windows.h"
+
+enum { W = 90, H = 70, HALF = 4, RIM = 3 };
+
+typedef struct Scene {
+    SdmSurface s;
+    int16_t *view[2];
+    float *prior;
+} Scene;
+
+/* Columns u0.., rows v0.. of a scene whose matches have changed the prior by a plane. */
+static Scene scene_of(int64_t u0, int64_t v0, int w, int h)
+{
+    Scene c;
+    const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
+    assert_int_equal(sdm_surface_alloc(ctx, &win, &c.s), SDM_OK);
+    c.view[0] = malloc((size_t)(w * h) * sizeof *c.view[0]);
+    c.view[1] = malloc((size_t)(w * h) * sizeof *c.view[1]);
+    c.prior = malloc((size_t)(w * h) * sizeof *c.prior);
+    assert_true(c.view[0] && c.view[1] && c.prior);
+    for (int i = 0; i < w * h; i++) {
+        const int64_t u = u0 + i % w, v = v0 + i / w;
+        c.prior[i] = 500.0f + (float)(u * u % 37) - (float)(v % 5);
+        c.s.h_m[i] = c.prior[i] + 0.25f * (float)u - 0.5f * (float)v;
+        c.s.flags[i] = SDM_QA_VALID;
+        c.s.score[i] = (uint8_t)(100 + (7 * u + 3 * v) % 50);
+        c.view[0][i] = c.view[1][i] = 100;
+    }
+    return c;
+}
+
+static void scene_free(Scene *c)
+{
+    sdm_surface_free(&c->s);
+    free(c->view[0]);
+    free(c->view[1]);
+    free(c->prior);
+}
+
+static void unmatch(Scene *c, int x, int y)
+{
+    const int i = y * c->s.win.w + x;
+    c->s.flags[i] = SDM_QA_OUTSIDE;
+    c->s.score[i] = 0;
+    c->s.h_m[i] = c->prior[i];
+}
+
+static void match(SdmContext *with, Scene *c)
+{
+    sdm_match_border(with, &(SdmBorderWindows){c->view[0], c->view[1], c->prior, HALF}, &c->s);
+}
+
+/* All four borders; a plane is continued as it is, with the score of the nearest match. */
+static void changes_go_on_as_planes(void **state)
+{
+    (void)state;
+    Scene c = scene_of(0, 0, W, H), want = scene_of(0, 0, W, H);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            if (x < RIM || y < RIM || x >= W - RIM || y >= H - RIM)
+                unmatch(&c, x, y);
+    match(ctx, &c);
+    for (int i = 0; i < W * H; i++) {
+        assert_true(fabsf(c.s.h_m[i] - want.s.h_m[i]) < 0.001f);
+        assert_int_equal(c.s.flags[i], SDM_QA_VALID);
+    }
+    assert_int_equal(c.s.score[30 * W], want.s.score[30 * W + RIM]);
+    assert_int_equal(c.s.score[40], want.s.score[RIM * W + 40]);
+    scene_free(&c);
+    scene_free(&want);
+}
+
+/* Without data in a view, too far from a match, or unmatched for another reason: as it was. */
+static void others_stay(void **state)
+{
+    (void)state;
+    enum { FAR = HALF + 2 };
+    for (int side = 0; side < 2; side++) {
+        Scene c = scene_of(0, 0, W, H);
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x < FAR; x++) {
+                unmatch(&c, x, y);
+                if (x >= 4)
+                    c.view[side][y * W + x] = SDM_PIXEL_NODATA;
+            }
+        c.s.flags[50 * W + 50] = SDM_QA_LOW_SCORE;
+        match(ctx, &c);
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x < FAR; x++) {
+                assert_int_equal(c.s.flags[y * W + x], x < FAR - HALF || x >= 4 ? SDM_QA_OUTSIDE : SDM_QA_VALID);
+                assert_true(x >= FAR - HALF && x < 4 ? c.s.score[y * W + x] > 0 : c.s.h_m[y * W + x] == c.prior[y * W + x]);
+            }
+        assert_int_equal(c.s.flags[50 * W + 50], SDM_QA_LOW_SCORE);
+        scene_free(&c);
+    }
+}
+
+/* A match that has none on its other side gives its change as it is. */
+static void lonely_matches_give_their_change(void **state)
+{
+    (void)state;
+    Scene c = scene_of(0, 0, W, H);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            if (x != 20 || y != 30)
+                unmatch(&c, x, y);
+    const float change = c.s.h_m[30 * W + 20] - c.prior[30 * W + 20];
+    match(ctx, &c);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            const bool within = abs(x - 20) <= HALF && abs(y - 30) <= HALF;
+            assert_int_equal(c.s.flags[y * W + x], within ? SDM_QA_VALID : SDM_QA_OUTSIDE);
+            assert_true(!within || fabsf(c.s.h_m[y * W + x] - c.prior[y * W + x] - change) < 0.001f);
+        }
+    scene_free(&c);
+}
+
+/* Holes of data anywhere, seen by a part of the window with the reach around it, with other threads. */
+static void cuts_do_not_matter(void **state)
+{
+    (void)state;
+    enum { X = 9, Y = 11, CUT_W = 60, CUT_H = 50 };
+    const int r = sdm_border_reach(HALF);
+    Scene whole = scene_of(5, -8, W, H), cut = scene_of(5 + X, -8 + Y, CUT_W, CUT_H);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++) {
+            uint64_t seed = (uint64_t)(y * W + x + 1);
+            const unsigned kind = (unsigned)(next_random(&seed) >> 20) % 8;
+            const bool inside = x >= X && x < X + CUT_W && y >= Y && y < Y + CUT_H;
+            if (kind < 4)
+                continue;
+            unmatch(&whole, x, y);
+            whole.view[kind % 2][y * W + x] = kind < 7 ? 5 : SDM_PIXEL_NODATA;
+            if (!inside)
+                continue;
+            unmatch(&cut, x - X, y - Y);
+            cut.view[kind % 2][(y - Y) * CUT_W + x - X] = kind < 7 ? 5 : SDM_PIXEL_NODATA;
+        }
+    match(ctx, &whole);
+    match(ctx3, &cut);
+    for (int y = r; y < CUT_H - r; y++)
+        for (int x = r; x < CUT_W - r; x++) {
+            const int a = y * CUT_W + x, b = (y + Y) * W + x + X;
+            assert_true(cut.s.h_m[a] == whole.s.h_m[b]);
+            assert_int_equal(cut.s.flags[a], whole.s.flags[b]);
+            assert_int_equal(cut.s.score[a], whole.s.score[b]);
+        }
+    scene_free(&whole);
+    scene_free(&cut);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_go_on_as_planes),
+        cmocka_unit_test(others_stay),
+        cmocka_unit_test(lonely_matches_give_their_change),
+        cmocka_unit_test(cuts_do_not_matter),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
