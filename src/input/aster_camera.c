@@ -9,8 +9,10 @@
 #include "input/orbit.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { SIGHT_DEGREE = 5 };
+enum { SIGHT_DEGREE = 7 }; /* at most */
+static const double SIGHT_EXACT = 1e-10; /* residuals below tell nothing: 0.1 mm on the ground */
 static const double SIGHT_T = 3.0; /* columns are believed to three half-widths from the middle */
 static const double HMIN_M = -500.0, HMAX_M = 9000.0;
 
@@ -113,6 +115,27 @@ static void project(const SdmCamera *base, size_t n, const double *ground, doubl
         project_point(cam, ground + 3 * k, image + 2 * k);
 }
 
+/* The polynomial of the degree that Akaike's criterion chooses, corrected for few points (Hurvich and Tsai
+ * 1989): of sight vectors that are rounded to 1e-6 higher ones fit the rounding.  Coefficients of higher
+ * powers are 0.  Returns the residuals' root mean square. */
+static double fit_tangent(int n, const double *col, const double *tangent,
+                          double coef[SDM_POLYFIT_DEGREE + 1])
+{
+    double least = INFINITY, best_rms = INFINITY;
+    for (int degree = 1; degree <= SIGHT_DEGREE && degree + 3 < n; ++degree) {
+        double fitted[SDM_POLYFIT_DEGREE + 1] = {0.0};
+        const double rms = sdm_polyfit(n, col, tangent, degree, fitted), terms = degree + 1.0;
+        const double criterion =
+            n * log(rms * rms + SIGHT_EXACT * SIGHT_EXACT) + 2.0 * terms * n / (n - terms - 1.0);
+        if (!(criterion < least))
+            continue;
+        least = criterion;
+        best_rms = rms;
+        memcpy(coef, fitted, sizeof fitted);
+    }
+    return best_rms;
+}
+
 /* Average the lattice rows into one curve and put polynomials through it. */
 static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArrays *in, Aster *cam)
 {
@@ -145,12 +168,8 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: lattice columns do not increase; the file is damaged, fetch it again", name);
     }
-    double rms = 1.0;
-    for (cam->degree = SIGHT_DEGREE; rms > 6e-7 && cam->degree < 8 && cam->degree + 2 < in->ncol;
-         ++cam->degree)
-        rms = fmax(sdm_polyfit(in->ncol, col, a, cam->degree, cam->along),
-                   sdm_polyfit(in->ncol, col, b, cam->degree, cam->across));
-    cam->degree--;
+    cam->degree = SIGHT_DEGREE;
+    double rms = fmax(fit_tangent(in->ncol, col, a, cam->along), fit_tangent(in->ncol, col, b, cam->across));
     for (int j = 0; j <= 200; ++j) /* the search for the column needs a curve that never turns back */
         if (!(sdm_poly_slope(cam->degree, cam->across, j / 100.0 - 1) * (b[in->ncol - 1] - b[0]) > 0.0))
             rms = 1.0;

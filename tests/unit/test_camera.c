@@ -117,6 +117,40 @@ static void made_orbit(void **state)
     sdm_close(&ctx);
 }
 
+/* Sight vectors of text deliveries are rounded to 1e-6, 0.7 m on the ground.  The camera keeps less of that than a curve
+ * of fixed degree, and exact ones stay exact. */
+static void rounded_sights(void **state)
+{
+    (void)state;
+    enum { SCENES = 12 };
+    SdmContext *ctx = open_context(NULL);
+    double squares = 0.0;
+    int n = 0;
+    for (int c = 0; c < SCENES; ++c) {
+        Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.0137 * c, .lon_deg = 5, .phase_deg = 135};
+        SdmAsterArrays in = make(&m);
+        SdmCamera *exact = NULL, *rounded = NULL;
+        assert_int_equal(sdm_camera_open_aster(ctx, "exact", &in, &exact), SDM_OK);
+        for (int i = 0; i < NROW * NCOL * 3; ++i)
+            m.sight[i] = round(m.sight[i] * 1e6) / 1e6;
+        assert_int_equal(sdm_camera_open_aster(ctx, "rounded", &in, &rounded), SDM_OK);
+        for (double col = 0; col <= 4100; col += 100, ++n) {
+            const double image[3] = {col, 2000, 0};
+            double want[3], a[3], b[3];
+            made_locate(&m, image, want);
+            sdm_camera_locate(exact, 1, image, a);
+            sdm_camera_locate(rounded, 1, image, b);
+            assert_true(distance_m(want, a) < 0.5);
+            squares += distance_m(a, b) * distance_m(a, b);
+        }
+        sdm_camera_close(&exact);
+        sdm_camera_close(&rounded);
+    }
+    print_message("rounded sight vectors: %.3f m\n", sqrt(squares / n));
+    assert_true(sqrt(squares / n) < 0.17); /* 0.19 m with degree 5 */
+    sdm_close(&ctx);
+}
+
 /* Inertial and Earth-fixed velocities must give one camera, and so must none at all. */
 static void velocity_kinds(void **state)
 {
@@ -309,7 +343,8 @@ static void rainier(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(made_orbit), cmocka_unit_test(velocity_kinds), cmocka_unit_test(noise_is_averaged),
+        cmocka_unit_test(made_orbit),
+        cmocka_unit_test(rounded_sights), cmocka_unit_test(velocity_kinds), cmocka_unit_test(noise_is_averaged),
         cmocka_unit_test(nowhere),    cmocka_unit_test(damaged_tables), cmocka_unit_test(rainier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
