@@ -56,7 +56,7 @@ static const float OWN_SLOPE[3] = {0.1522f, 0.2968f, 0.2231f};
 static const double FILLED = 1.7;
 /* Factor for a matched cell beside one without a height: its points lie on one side of its middle, and their
  * windows reach into the hole, or are those of the pixels beside them. */
-static const float BESIDE = 2.3f;
+static const float BESIDE = 1.7f;
 
 /* What a block adds up. */
 typedef struct Sums {
