@@ -18,18 +18,20 @@ from scipy import ndimage
 
 gdal.UseExceptions()
 FULL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "data", "aster_full")
-SIDE, NEAR, FAR, LAGS, ADDED = 8, 1, 4, (1, 4, 8), (0.02, 0.05, 0.002, 0.008, 0.016)
-QUANTILE, SAMPLES, SLOPES = 0.68, 3000, (5, 10, 20, 30, 40, 50)
+SIDE, NEAR, FAR, LAGS, ADDED = 8, 1, 4, (1, 4, 8), (0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0)
+QUANTILE, SAMPLES, SLOPES = 0.68, 1500, (5, 10, 20, 30, 40, 50)
+TIMES = 3  # that scenes with detail down to a pixel count, as ground and sensors have it: SHARP, of all others one
+SHARP = "sharp.tif"
 
 
 def scene_list(folder):
-    """Name: options of simulate, and --tr."""
+    """Name: folder, options of simulate, --tr, and the blur of both images."""
     out = {}
 
-    def add(name, tr=0, like=None, **options):
+    def add(name, blur=None, **options):
         words = dict(width=1000, height=1000, roll=5)
         words.update(options)
-        out[name] = (like or name, [str(w) for k, v in words.items() for w in ("--" + k.replace("_", "-"), v)], tr)
+        out[name] = (name, [str(w) for k, v in words.items() for w in ("--" + k.replace("_", "-"), v)], 0, blur)
 
     ground = dict(terrain=os.path.join(FULL, "truth.tif"))
     for i, (lon, lat, noise, texture) in enumerate([
@@ -60,11 +62,39 @@ def scene_list(folder):
             (4.05, 44.85, 1, 16), (4.25, 44.6, 2, 12), (4.0, 44.65, 1, 8), (4.3, 44.8, 0.5, 24), (4.15, 44.7, 1, 16)]):
         add("w%d" % (i + 1), seed=401 + i, lon=lon, lat=lat, noise=noise, texture=texture, **fine)
     for like in ("n1", "n4", "n5", "f1", "f3", "f11", "t07", "t28"):
-        out[like + "_60"] = (like, out[like][1], 60)
+        out[like + "_60"] = (like, out[like][1], 60, None)
     for like in ("n2", "t13"):
         for tr in (20, 45, 90):
-            out["%s_%d" % (like, tr)] = (like, out[like][1], tr)
+            out["%s_%d" % (like, tr)] = (like, out[like][1], tr, None)
+    rough_scenes(folder, ground, add)
     return out
+
+
+def rough_scenes(folder, ground, add):
+    """Scenes with detail of the ground down to a pixel, without (s) and with (e) a sensor's blur, fractals of several exponents
+    (g), and blurred images of all kinds of ground (b)."""
+    sharp = dict(terrain=os.path.join(folder, SHARP))
+    rng = random.Random(9)
+    place = lambda: dict(lon=round(rng.uniform(3.95, 4.42), 3), lat=round(rng.uniform(44.52, 44.85), 3))
+    roll = lambda: round(rng.uniform(-8, 8), 1)
+    for i in range(14):
+        add("s%02d" % i, **place(), seed=500 + i, noise=rng.choice([.5, 1, 1, 1, 1.5, 2]),
+            texture=rng.choice([8, 12, 16, 16, 20, 24]), roll=roll(), **sharp)
+    for i in range(16):
+        beta, slope = (3.2, 3.6, 4.0, 4.4)[i // 4], (3, 8, 16, 24)[i % 4]
+        add("g%02d" % i, seed=600 + i, lon=4.18, lat=44.69, noise=rng.choice([.5, 1, 1, 1.5, 2]),
+            texture=rng.choice([8, 12, 16, 20, 24]), roll=roll(), terrain=make_power(folder, beta, slope, 700 + i))
+    for i in range(16):
+        blur = [(.4, .4), (.6, .6), (.7, .2), (.2, .7), (.8, .5), (.5, .8), (.8, .8), (.3, .3)][i % 8]
+        noise = rng.choice([.5, 1, 1, 1.5])
+        what = dict(sharp if i % 2 == 0 else ground, **place()) if i % 4 < 2 else dict(relief=round(100 * 30 ** rng.random()))
+        add("b%02d" % i, blur + (noise, i), seed=800 + i, noise=0, texture=rng.choice([12, 16, 20, 30]), roll=roll(), **what)
+    rng.seed(77)
+    for i in range(14):
+        blur = [.5, .6, .7, .55, .65, .45][i % 6]
+        what = dict(**place(), roll=roll(), **sharp)
+        add("e%02d" % i, (blur * rng.choice([1, 1, 1.2]), blur, [.7, 1, 1, 1, 1.3][i % 5], 50 + i), seed=900 + i, noise=0,
+            texture=[8, 12, 16, 10][i % 4], width=900, height=900, **what)
 
 
 def make_fine(path):
@@ -81,11 +111,74 @@ def make_fine(path):
     data.GetRasterBand(1).WriteArray((h + detail / detail.std() * (0.2 + 3.0 * steep)).astype(np.float32))
 
 
-def make(program, folder, name, scene, options, tr):
+def smoothing(k):
+    """What simulate's surface (nodes of 15 m) takes off a wave of k cycles a metre."""
+    return np.maximum(np.sinc(15 * k), 0.35) ** 3.4
+
+
+def noise_of(shape, metres, spectrum, seed):
+    """Gaussian noise with that amplitude spectrum, cycles a metre, as simulate shows it."""
+    k = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None, :]) / metres
+    return np.fft.irfft2(np.fft.rfft2(np.random.default_rng(seed).standard_normal(shape)) * spectrum(k) / smoothing(k), s=shape)
+
+
+def write_terrain(path, h, left, top, metres):
+    out = gdal.GetDriverByName("GTiff").Create(path, h.shape[1], h.shape[0], 1, gdal.GDT_Float32, ["COMPRESS=DEFLATE", "TILED=YES"])
+    out.SetGeoTransform((left, metres, 0, top, 0, -metres))
+    out.SetProjection(gdal.Open(os.path.join(FULL, "truth.tif")).GetProjection())
+    out.GetRasterBand(1).WriteArray(h.astype(np.float32))
+
+
+def make_sharp(path):
+    """The terrain of aster_full with cells of 10 m, such that means over 30 m are its truth in what simulate renders, and with
+    shorter waves whose spectrum goes on as that of the truth ends."""
+    data, edge = gdal.Open(os.path.join(FULL, "truth.tif")), 64
+    h, g = data.ReadAsArray().astype(float), data.GetGeoTransform()
+    z = np.pad(h, edge, mode="reflect")
+    ramp = lambda n: 0.5 - 0.5 * np.cos(np.pi * np.clip(np.minimum(np.arange(n), np.arange(n)[::-1]) / edge, 0, 1))
+    z = z.mean() + (z - z.mean()) * np.outer(ramp(z.shape[0]), ramp(z.shape[1]))
+    f = [np.fft.fftfreq(n) for n in z.shape]
+    cell = [np.sinc(v) * smoothing(np.abs(v) / 30) for v in f]
+    rows, cols = z.shape
+    fine = np.zeros((3 * rows, 3 * cols), complex)
+    at = [np.r_[0:n // 2, 3 * n - (n - n // 2):3 * n] for n in z.shape]
+    fine[np.ix_(*at)] = np.fft.fft2(z) / np.outer(*cell) * np.exp(-2j / 3 * np.pi * (f[0][:, None] + f[1][None, :]))
+    out = 9 * np.fft.ifft2(fine).real[3 * edge:-3 * edge, 3 * edge:-3 * edge]
+    gy, gx = np.gradient(h, 30)
+    steep = ndimage.zoom(ndimage.gaussian_filter(np.minimum(np.hypot(gx, gy), 1.5), 2), 3, order=1, grid_mode=True, mode="nearest")
+    detail = noise_of(out.shape, 10, lambda k: np.where(k > 1 / 60, np.maximum(k, 1e-4) ** -1.55, 0), 3)
+    write_terrain(path, out + detail / detail.std() * (0.5 + 2.2 * steep), g[0], g[3], 10)
+
+
+def make_power(folder, beta, slope_deg, seed):
+    """A fractal whose power falls with the wave number to the beta; slopes over 90 m have that root mean square."""
+    path, n = os.path.join(folder, "power_%g_%d.tif" % (beta, slope_deg)), 3072
+    if not os.path.exists(path):
+        h = noise_of((n, n), 15, lambda k: np.where(k > 1 / 12000, np.maximum(k, 1e-6) ** (-beta / 2), 0), seed)
+        gy, gx = np.gradient(ndimage.uniform_filter(h, 6), 15)
+        h *= np.tan(np.radians(slope_deg)) / np.sqrt((gx ** 2 + gy ** 2).mean())
+        write_terrain(path, h - h.min() + 100, 593000 - 7.5 * n, 4949000 + 7.5 * n, 15)
+    return path
+
+
+def blur_images(source, down, across, noise, seed):
+    """A sensor's blur (sigmas in pixels) of both images, then its noise."""
+    rng = np.random.default_rng(seed)
+    for name in sorted(os.listdir(source)):
+        if name.endswith(".ImageData.tif"):
+            data = gdal.Open(os.path.join(source, name), gdal.GA_Update)
+            image = data.ReadAsArray()
+            grey = ndimage.gaussian_filter(image.astype(float), (down, across)) + rng.normal(0, noise, image.shape)
+            data.GetRasterBand(1).WriteArray(np.where(image > 0, np.clip(np.round(grey), 1, 254), 0).astype(np.uint8))
+
+
+def make(program, folder, name, scene, options, tr, blur):
     """The scene and its DEM."""
     source, dem = os.path.join(folder, scene), os.path.join(folder, name + ".tif")
     if not os.path.isdir(source):
         subprocess.run([program, "simulate", "-o", source, "--quiet"] + options, check=True)
+        if blur:
+            blur_images(source, *blur)
     if not os.path.exists(dem):
         pair = [os.path.join(source, v) for v in ("left.tif", "right.tif")] if "rpc" in options else [source]
         subprocess.run([program, "run"] + pair + ["-o", dem, "--quiet"] + (["--tr", str(tr)] if tr else []), check=True)
@@ -133,6 +226,19 @@ def on(like, path, how):
     return np.where(out == -99999.0, np.nan, out)
 
 
+def second(a, axis, lag):
+    """Second differences along an axis; NaN at the ends."""
+    a, out = np.moveaxis(a, axis, 0), np.full_like(np.moveaxis(a, axis, 0), np.nan)
+    out[lag:-lag] = a[2 * lag:] - 2 * a[lag:-lag] + a[:-2 * lag]
+    return np.moveaxis(out, 0, axis)
+
+
+def both(differences):
+    """Sums of squares of both axes together."""
+    parts = [blocks(d ** 2, np.isfinite(d)) for d in differences]
+    return [parts[0][k] + parts[1][k] for k in range(2)]
+
+
 def measure(source, dem):
     """What src/product/height_error.c measures, and the true errors."""
     like, base = gdal.Open(dem), os.path.splitext(dem)[0]
@@ -159,16 +265,16 @@ def measure(source, dem):
             "rise": blocks(rise, np.isfinite(rise)), "grey": blocks(ortho, np.isfinite(ortho)),
             "square": blocks(ortho * ortho, np.isfinite(ortho))}
     for lag in LAGS:
-        bend = np.full((2,) + h.shape, np.nan)
-        bend[0, :, lag:-lag] = h[:, 2 * lag:] - 2 * h[:, lag:-lag] + h[:, :-2 * lag]
-        bend[1, lag:-lag] = h[2 * lag:] - 2 * h[lag:-lag] + h[:-2 * lag]
-        parts = [blocks((b / per_px) ** 2, np.isfinite(b)) for b in bend]
-        sums[lag] = [parts[0][k] + parts[1][k] for k in range(2)]
+        sums[lag] = both([second(h, axis, lag) / per_px for axis in range(2)])
+    sums["fourth"] = both([second(second(h, axis, 1), axis, 1) / per_px for axis in range(2)])
+    sums["turn"] = both([second(ortho, axis, 1) for axis in range(2)])
     logs, slope = {}, {}
     for half in (NEAR, FAR):
         variance = np.maximum(mean(sums["square"], half) - mean(sums["grey"], half) ** 2, 0)
         means = [mean(sums["noise"], half), (variance + 0.01) / (mean(sums["rise"], half) + 0.01)]
-        logs[half] = np.stack([0.5 * np.log(m + a * a) for m, a in zip(means + [mean(sums[k], half) for k in LAGS], ADDED)], -1)
+        means += [mean(sums[k], half) for k in LAGS + ("fourth",)]
+        means += [(mean(sums["turn"], half) + 0.02) / (mean(sums["rise"], half) + 0.01)]
+        logs[half] = np.stack([0.5 * np.log(m + a * a) for m, a in zip(means, ADDED)], -1)
         slope[half] = np.sqrt(np.minimum(mean(sums["steep"], half), 3))
     truth = on(like, os.path.join(source, "truth.tif"), "average" if cell > 45 else "bilinear")
     land = (on(like, os.path.join(source, "class.tif"), "near") == 1) & np.isfinite(h - truth) & ~filled & np.isfinite(steep)
@@ -254,13 +360,15 @@ def judge(name, d, model):
 def show(model):
     limits, c, q = model
     line = lambda name, values: print("%s = {%s};" % (name, ", ".join("%.4g" % v for v in values)))
+    n = len(limits[0])
+    ends = np.cumsum([0, 1, n, n * (n + 1) // 2, 3, 3])
     for name, values in zip(("LOWEST", "HIGHEST", "TYPICAL"), limits):
         line(name, values)
-    for name, a, b in (("CONSTANT", 0, 1), ("LINEAR", 1, 6), ("SQUARE", 6, 21), ("NEAR", 21, 24), ("NEAR_SQUARE", 24, 27)):
+    for name, a, b in zip(("CONSTANT", "LINEAR", "SQUARE", "NEAR", "NEAR_SQUARE"), ends[:-1], ends[1:]):
         line(name, c[a:b])
-    line("MORE", list(c[27:32]) + list(q[:2]))
+    line("MORE", list(c[ends[-1]:ends[-1] + 5]) + list(q[:2]))
     line("BY_CELL", q[2:])
-    line("OWN_SLOPE", c[32:])
+    line("OWN_SLOPE", c[ends[-1] + 5:])
 
 
 def main():
@@ -272,11 +380,14 @@ def main():
     os.makedirs(a.folder, exist_ok=True)
     if not os.path.exists(os.path.join(a.folder, "fine.tif")):
         make_fine(os.path.join(a.folder, "fine.tif"))
-    scenes = {}
-    for name, (scene, options, tr) in scene_list(a.folder).items():
-        scenes[name] = measure(*make(os.path.abspath(a.program), a.folder, name, scene, options, tr))
+    if not os.path.exists(os.path.join(a.folder, SHARP)):
+        make_sharp(os.path.join(a.folder, SHARP))
+    scenes, times = {}, {}
+    for name, (scene, options, tr, blur) in scene_list(a.folder).items():
+        scenes[name] = measure(*make(os.path.abspath(a.program), a.folder, name, scene, options, tr, blur))
+        times[name] = TIMES if os.path.join(a.folder, SHARP) in options else 1
     names = list(scenes)
-    model = learn([scenes[n] for n in (names[::2] if a.test else names)])
+    model = learn([scenes[n] for n in (names[::2] if a.test else names) for _ in range(times[n])])
     for n in (names[1::2] if a.test else names):
         judge(n, scenes[n], model)
     show(model)

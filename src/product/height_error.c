@@ -1,8 +1,8 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
  * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
- * ground (second differences of heights) near a block (24 cells) and around it (72 cells).  The logarithm of
- * the error is a polynomial of their logarithms, whose coefficients are fitted by
+ * ground (second and fourth differences of heights) near a block (24 cells) and around it (72 cells).  The
+ * logarithm of the error is a polynomial of their logarithms, whose coefficients are fitted by
  * tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
@@ -22,7 +22,7 @@ enum {
     NEAR_HALF = 1, /* blocks */
     FAR_HALF = 4,
     LEAST_CELLS = 5, /* of a mean */
-    BASE = 5,        /* logarithms around a block */
+    BASE = 7,        /* logarithms around a block */
     LOCAL = 3,       /* of them near it, too */
     SQUARES = BASE * (BASE + 1) / 2,
     NEAR_CELLS = (2 * NEAR_HALF + 1) * (2 * NEAR_HALF + 1) * SIDE * SIDE,
@@ -33,24 +33,27 @@ static const double STEEPEST = 1.7; /* tangent of slopes */
 static const double LEAST_RHO = 0.3, MOST_RHO = 0.998;
 
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
- * differences of heights at each lag, px of parallax.  What is added to each before, its range. */
-static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016};
-static const double LOWEST[BASE] = {-2.51, 0.86, -5.62, -3.38, -2.57};
-static const double HIGHEST[BASE] = {-0.66, 1.8, -1.07, 1, 1.78};
-static const double TYPICAL[BASE] = {-1.72, 1.3, -2.36, -0.16, 0.66}; /* subtracted */
+ * differences of heights at each lag, px of parallax; fourth differences of heights at a cell; second
+ * differences of the texture by its gradient.  What is added to each before, its range. */
+static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0};
+static const double LOWEST[BASE] = {-2.65, 0.86, -5.54, -3.31, -2.51, -5.28, -0.15};
+static const double HIGHEST[BASE] = {-0.68, 1.84, -1.12, 0.94, 1.69, -0.91, 0.42};
+static const double TYPICAL[BASE] = {-1.83, 1.33, -2.22, -0.01, 0.84, -2.14, 0.15}; /* subtracted */
 /* Coefficients: of those around the block, of their products, of near minus around, of slopes and of the
  * size of a cell, of the size times those around. */
-static const double CONSTANT = -2.367;
-static const double LINEAR[BASE] = {0.6852, -0.01791, 0.6896, -0.5577, 0.06113};
-static const double SQUARE[SQUARES] = {0.03789, 0.03246, -0.5156, 0.4444, 0.0848,
-                                       -0.06441, 0.438, -0.937, 0.5113, 0.05412,
-                                       0.04146, 0.07029, -0.1213, -0.07426, -0.03518};
-static const double NEAR[LOCAL] = {0.3293, -0.04949, 0.2629};
-static const double NEAR_SQUARE[LOCAL] = {-0.3209, -0.04644, -0.07025};
-static const double MORE[] = {0.1784, -0.3257, -0.01978, 0.5733, -0.1794, -0.6721, 0.3017};
-static const double BY_CELL[BASE] = {-0.1258, -0.3506, -0.6051, 0.171, 0.6008};
+static const double CONSTANT = -2.291;
+static const double LINEAR[BASE] = {0.6177, -0.02612, 0.03087, -0.2857, 0.07901, 0.5613, -0.1083};
+static const double SQUARE[SQUARES] = {0.007235, 0.02627, 0.13, 0.09447, 0.0333, -0.2764, 0.9471,
+                                       -0.1494, 0.2734, -0.4203, 0.2737, -0.1691, 0.01337,
+                                       -0.07072, -0.09378, -0.1557, 0.235, 2.179, -0.1274,
+                                       -0.05491, 0.2959, 0.7032, 0.08285, 0.02685, -1.028,
+                                       -0.1445, -2.059, -0.1251};
+static const double NEAR[LOCAL] = {0.3934, -0.06764, 0.2998};
+static const double NEAR_SQUARE[LOCAL] = {-0.06201, -0.01334, 0.0479};
+static const double MORE[] = {0.5476, -0.2445, -0.4921, 0.2719, -0.3369, -0.6993, 0.3907};
+static const double BY_CELL[BASE] = {0.01024, -0.03163, -0.1692, 0.1925, 0.7352, -0.6785, 1.483};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.1522f, 0.2968f, 0.2231f};
+static const float OWN_SLOPE[3] = {0.4552f, 0.2795f, -0.01736f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
@@ -60,8 +63,8 @@ static const float BESIDE = 1.7f;
 
 /* What a block adds up. */
 typedef struct Sums {
-    float noise, noises, slope, slopes, texture, square, textures, rise, rises;
-    float bend[LAGS], bends[LAGS];
+    float noise, noises, slope, slopes, texture, square, textures, rise, rises, turn, turns;
+    float bend[LAGS], bends[LAGS], fourth, fourths;
 } Sums;
 enum { SUMS = sizeof(Sums) / sizeof(float) };
 
@@ -172,6 +175,13 @@ static inline float steepness(const float *h, ptrdiff_t pitch, const float per_c
     return x * x + y * y;
 }
 
+/* Square of the fourth difference, in units of 1 / per_px. */
+static inline float fourth(const float *h, ptrdiff_t step, float per_px)
+{
+    const float d = ((h[2 * step] + h[-2 * step]) - 4.0f * (h[step] + h[-step]) + 6.0f * h[0]) * per_px;
+    return d * d;
+}
+
 /* Noise and texture of n cells of a row, from the strip's x0. */
 static void add_match_row(const Work *w, const Strip *strip, int row, int x0, int n, Sums *s)
 {
@@ -187,6 +197,9 @@ static void add_match_row(const Work *w, const Strip *strip, int row, int x0, in
         s->square += o[i] == o[i] ? o[i] * o[i] : 0.0f;
         add(o[i], &s->texture, &s->textures);
         add(0.125f * (across * across + down * down), &s->rise, &s->rises);
+        const float x = bend(o + i, 1), y = bend(o + i, w->pitch);
+        add(x * x, &s->turn, &s->turns);
+        add(y * y, &s->turn, &s->turns);
     }
 }
 
@@ -204,6 +217,8 @@ static void add_height_row(const Work *w, const Strip *strip, int row, int x0, i
             add(across * across, &s->bend[k], &s->bends[k]);
             add(down * down, &s->bend[k], &s->bends[k]);
         }
+        add(fourth(h + i, 1, per_px), &s->fourth, &s->fourths);
+        add(fourth(h + i, pitch, per_px), &s->fourth, &s->fourths);
     }
 }
 
@@ -264,12 +279,12 @@ static double log_of(double mean, double added)
     return 0.5 * log(mean + added * added);
 }
 
-/* The five logarithms of a window; false where too few cells are known. */
+/* The logarithms of a window; false where too few cells are known. */
 static bool take_logs(const Sums *s, double out[BASE])
 {
     const float least = LEAST_CELLS;
     if (s->noises < least || s->textures < least || s->rises < least || s->bends[0] < least ||
-        s->bends[1] < least || s->bends[2] < least)
+        s->bends[1] < least || s->bends[2] < least || s->fourths < least || s->turns < least)
         return false;
     const double mean = (double)s->texture / (double)s->textures,
                  square = (double)s->square / (double)s->textures - mean * mean,
@@ -278,6 +293,8 @@ static bool take_logs(const Sums *s, double out[BASE])
     out[1] = log_of((fmax(square, 0.0) + 0.01) / (rise + 0.01), ADDED[1]);
     for (int k = 0; k < LAGS; k++)
         out[2 + k] = log_of((double)s->bend[k] / (double)s->bends[k], ADDED[2 + k]);
+    out[5] = log_of((double)s->fourth / (double)s->fourths, ADDED[5]);
+    out[6] = log_of(((double)s->turn / (double)s->turns + 0.02) / (rise + 0.01), ADDED[6]);
     return true;
 }
 
