@@ -6,7 +6,7 @@
 
 sdm_cost_strip_fn SDM_NAME(census);
 enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
-#ifdef __AVX512VBMI2__
+#if defined(__AVX512VBMI2__) || VEC_SHIFTS_IN
 enum { FIRST_IS_HIGH = 1 }; /* bits are shifted in from below */
 #else
 enum { FIRST_IS_HIGH = 0 };
@@ -134,22 +134,16 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
             if (i == 0 && j == HALF_Y)
                 continue;
             const __m256i darker = _mm256_cmpgt_epi16(centre, vi_load(row[j] + x + i));
+#if VEC_SHIFTS_IN
+            word[bit / 16] = i8_shift_in(word[bit / 16], darker);
+#else
             const __m256i one = _mm256_set1_epi16((int16_t)(uint16_t)(1u << bit % 16));
             word[bit / 16] = _mm256_or_si256(word[bit / 16], _mm256_and_si256(darker, one));
+#endif
             bit++;
         }
     for (int k = 0; k < 4; k++)
         vi_store(plane[k] + x, word[k]);
-}
-
-/* Bits of each byte: two tables of half bytes. */
-static inline __m256i bits_of_bytes(__m256i a)
-{
-    const __m256i table =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-    const __m256i low = _mm256_set1_epi8(15);
-    return _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(a, low)),
-                           _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(a, 4), low)));
 }
 
 /* Differing bits of 16 words, in two bytes each; wide: from plane to plane. */
@@ -158,7 +152,7 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
     __m256i n = vi_zero(); /* a byte counts at most 4 x 8 */
     for (int k = 0; k < 4; k++)
         n = _mm256_add_epi8(
-            n, bits_of_bytes(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
+            n, i8_bits(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
     return n;
 }
 
@@ -167,7 +161,7 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
 static inline void add_counts(int16_t *col, __m256i bytes, uint8_t *kept, bool leaves)
 {
     const __m256i old = leaves ? vi_load(kept) : vi_zero();
-    const __m256i n = _mm256_maddubs_epi16(_mm256_set1_epi8(1), _mm256_sub_epi8(bytes, old));
+    const __m256i n = i8_pair_sums(_mm256_sub_epi8(bytes, old));
     vi_store(col, _mm256_add_epi16(vi_load(col), n));
     vi_store(kept, bytes);
 }

@@ -202,6 +202,31 @@ static inline int cost_enter_vector(const CostRows *rows, const CostColumns *c, 
     return x;
 }
 
+/* The same where no pixel of them is nodata. */
+static inline int cost_enter_whole(const CostRows *rows, const CostColumns *columns, int32_t *pair)
+{
+    const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
+    int32_t *const sums = columns->sum, *const squares = columns->squares;
+    const int count = rows->count;
+    const bool positive = rows->sign > 0;
+    int x = 0;
+    for (; x + SDM_VEC <= count; x += SDM_VEC) {
+        const vi both = vi_pairs(enters + x, leaves + x), negative = vi_minus_high(both);
+        vi_store(sums + x, vi_add_halves(vi_load(sums + x), negative));
+        vi_store(squares + x, vi_dot(vi_load(squares + x), both, negative));
+        vi_store(pair + x, positive ? both : negative);
+    }
+    return x;
+}
+
+static inline bool cost_has_nodata(const int16_t *row, int count)
+{
+    int16_t least = INT16_MAX; /* SDM_PIXEL_NODATA is the least number */
+    for (int x = 0; x < count; x++)
+        least = row[x] < least ? row[x] : least;
+    return least == SDM_PIXEL_NODATA;
+}
+
 /* Complete the windows of a view that are centred on row y: their last row enters, and the row above them
  * leaves unless they are the first ones.  sign: factor of the leaving pixels in the pairs. */
 static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
@@ -215,16 +240,11 @@ static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int sid
     CostColumns *const c = &s->columns[side];
     int32_t *const pair = side ? s->right[cost_slot(job, y)].pair : s->left.pair;
     bool any[2] = {false, false};
-    cost_enter_plain(&rows, cost_enter_vector(&rows, c, pair, any), c, pair, any);
+    const bool whole = rows.leaves && !cost_has_nodata(rows.enters, job->width) &&
+                       !cost_has_nodata(rows.leaves, job->width);
+    const int done = whole ? cost_enter_whole(&rows, c, pair) : cost_enter_vector(&rows, c, pair, any);
+    cost_enter_plain(&rows, done, c, pair, any);
     c->rows_bad += any[0] - any[1];
-}
-
-static inline bool cost_has_nodata(const int16_t *row, int count)
-{
-    int any = 0;
-    for (int x = 0; x < count; x++)
-        any |= row[x] == SDM_PIXEL_NODATA;
-    return any;
 }
 
 /* The same for the right view where only its nodata counts. */
@@ -276,7 +296,7 @@ static inline void cost_means_row(const CostMeans *m, const int32_t *squares, in
     const vi count = vi_set(n);
     for (int x = 0; x < width; x += SDM_VEC) {
         const vi sum = vi_load(m->sum + x);
-        const vi mean = vi_trunc(vf_floor(vf_add(vf_mul(vf_from(sum), vf_set(inverse)), vf_set(0.5f))));
+        const vi mean = vi_down(vf_add(vf_mul(vf_from(sum), vf_set(inverse)), vf_set(0.5f)));
         const vi rest_sum = vi_sub(sum, vi_mul(count, mean));
         const vf rest = vf_mul(vf_from(rest_sum), vf_set(inverse));
         const vi c = vi_sub(vi_sub(vi_load(squares + x), vi_mul(mean, sum)), vi_mul(mean, rest_sum));

@@ -21,8 +21,9 @@ static inline vi enter_block(const Products *p, int x)
     return sum;
 }
 
-static void add_products(const Products *p, int count)
+static void add_products(const Products *products, int count)
 {
+    const Products own = *products, *const p = &own;
     for (int x = 0; x < count; x += SDM_VEC)
         enter_block(p, x);
 }
@@ -31,9 +32,10 @@ static void add_products(const Products *p, int count)
  * read once.  Columns ahead of the block are entered, too; beyond the row the left pairs are 0. */
 #if SDM_VEC > 4
 enum { CHUNK = 512 / SDM_VEC }; /* blocks whose means stay in the first cache for all d */
-static inline __attribute__((always_inline)) void enter_and_sum(const Products *p, int from, int end,
+static inline __attribute__((always_inline)) void enter_and_sum(const Products *products, int from, int end,
                                                                 int32_t *out, int window)
 {
+    const Products own = *products, *const p = &own; /* else read again after each store */
     WindowSums s;
     const int x = from * SDM_VEC;
     if (from == 0)
@@ -41,6 +43,7 @@ static inline __attribute__((always_inline)) void enter_and_sum(const Products *
     else
         window_begin(&s, vi_load(p->column + x), vi_load(p->column + x + SDM_VEC),
                      vi_load(p->column + x + 2 * SDM_VEC));
+#pragma GCC unroll 4 /* the sums move on by names, not by copies */
     for (int b = from; b < end; b++) {
         window_next(&s, enter_block(p, (b + WINDOW_SUM_AHEAD) * SDM_VEC));
         vi_store(out + window / 2 + b * SDM_VEC, window_of(&s, window));

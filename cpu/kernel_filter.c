@@ -1,6 +1,7 @@
 /* Filters of the surface, a row at a time: 3 x 3 median, height changes and their sums, upsampling. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
+#include "vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -96,14 +97,65 @@ static inline uint16_t any_valid(const uint16_t *restrict valid, int x)
     return any & 1;
 }
 
-/* STEP pixels without a hole around: nine values each, in one go. */
+typedef struct Column {
+    vf low, middle, high;
+} Column;
+
+static inline Column in_order(vf a, vf b, vf c)
+{
+    const vf low = vf_min(a, b), high = vf_max(a, b);
+    return (Column){vf_min(low, c), vf_max(low, vf_min(high, c)), vf_max(high, c)};
+}
+
+typedef struct Nine {
+    vf at[3][3]; /* row, column */
+} Nine;
+
+/* Of the columns in order the highest low, the middle one of the middle and the lowest high; of these the
+ * middle one. */
+static inline vf median_of(const Nine *v)
+{
+    Column at[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = in_order(v->at[0][i], v->at[1][i], v->at[2][i]);
+    const vf low = vf_max(vf_max(at[0].low, at[1].low), at[2].low),
+             high = vf_min(vf_min(at[0].high, at[1].high), at[2].high);
+    const Column middle = in_order(at[0].middle, at[1].middle, at[2].middle);
+    return in_order(low, middle.middle, high).middle;
+}
+
+/* STEP pixels without a hole around. */
 static void median_whole(const float *const row[3], int x0, float *restrict out)
 {
-    const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
-    for (int x = x0; x < x0 + STEP; x++) {
-        float v[9] = {a[x - 1], a[x], a[x + 1], b[x - 1], b[x], b[x + 1], c[x - 1], c[x], c[x + 1]};
-        out[x] = median9(v);
+    for (int x = x0; x < x0 + STEP; x += SDM_VEC) {
+        Nine v;
+        for (int j = 0; j < 3; j++)
+            for (int i = 0; i < 3; i++)
+                v.at[j][i] = vf_load(row[j] + x + i - 1);
+        vf_store(out + x, median_of(&v));
     }
+}
+
+/* Pixels x..x + SDM_VEC - 1 as median_pixels(). */
+static void median_holes(const float *const row[3], const uint16_t *const valid[3], int x,
+                         float *restrict out)
+{
+    const vi one = vi_set(1);
+    const vf low = vf_set(-1e30f), high = vf_set(1e30f);
+    Nine v, lower;
+    vi holes = vi_zero();
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++) {
+            const vi ok = vi_and(vi_load_u16(valid[j] + x + i - 1), one);
+            const vm whole = vi_eq(ok, one), odd = vi_eq(vi_and(holes, one), one);
+            const vf value = vf_load(row[j] + x + i - 1);
+            v.at[j][i] = vf_sel(whole, value, vf_sel(odd, low, high));
+            lower.at[j][i] = vf_sel(whole, value, vf_sel(odd, high, low));
+            holes = vi_add(holes, vi_sub(one, ok));
+        }
+    const vf found = vf_mul(vf_set(0.5f), vf_add(median_of(&v), median_of(&lower)));
+    const vm kept = vm_and(vi_eq(vi_and(vi_load_u16(valid[1] + x), one), one), vi_gt(vi_set(5), holes));
+    vf_store(out + x, vf_sel(kept, found, vf_load(row[1] + x)));
 }
 
 void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid[3], int width,
@@ -116,9 +168,12 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
         if (all_valid(valid[0], x) & all_valid(valid[1], x) & all_valid(valid[2], x))
             median_whole(row, x, out);
         else if (any_valid(valid[1], x))
-            median_pixels(row, valid, x, x + STEP, out);
+            for (int i = x; i < x + STEP; i += SDM_VEC)
+                median_holes(row, valid, i, out);
         else /* in clouds and off the images */
             memcpy(out + x, row[1] + x, STEP * sizeof *out);
+    for (; x + SDM_VEC < width; x += SDM_VEC)
+        median_holes(row, valid, x, out);
     median_pixels(row, valid, x, width - 1, out);
 }
 
@@ -126,7 +181,15 @@ void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior
                           const uint16_t *restrict valid, int width, float unit_m, int16_t *restrict out)
 {
     const float scale = 256.0f / unit_m;
-    for (int x = 0; x < width; x++) {
+    int x = 0;
+    for (; x + SDM_VEC <= width; x += SDM_VEC) {
+        const vf move = vf_sub(vf_load(h_m + x), vf_load(prior_m + x)),
+                 c = vf_add(vf_mul(move, vf_set(scale)), vf_set(0.5f));
+        const vi q = vi_down(vf_min(vf_max(c, vf_set(-16000.0f)), vf_set(16000.0f)));
+        const vm ok = vi_eq(vi_and(vi_load_u16(valid + x), vi_set(1)), vi_set(1));
+        vi_store_u16((uint16_t *)out + x, vi_and(vi_sel(ok, q, vi_set(SDM_CHANGE_NONE)), vi_set(0xffff)));
+    }
+    for (; x < width; x++) {
         float c = (h_m[x] - prior_m[x]) * scale + 0.5f;
         c = c > -16000.0f ? c : -16000.0f;
         c = c < 16000.0f ? c : 16000.0f;
@@ -139,7 +202,17 @@ void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prio
                            const uint16_t *restrict valid, int width, int sign, int32_t *restrict sum,
                            int32_t *restrict count)
 {
-    for (int x = 0; x < width; x++) {
+    int x = 0;
+    for (; x + SDM_VEC <= width; x += SDM_VEC) {
+        const vf move = vf_sub(vf_load(h_m + x), vf_load(prior_m + x)),
+                 c = vf_add(vf_mul(move, vf_set(64.0f)), vf_set(0.5f));
+        const vi q = vi_down(vf_min(vf_max(c, vf_set(-960000.0f)), vf_set(960000.0f)));
+        const vm ok = vi_eq(vi_and(vi_load_u16(valid + x), vi_set(1)), vi_set(1));
+        const vi by = vi_sel(ok, vi_set(sign), vi_zero()), add = sign > 0 ? q : vi_sub(vi_zero(), q);
+        vi_store(sum + x, vi_add(vi_load(sum + x), vi_sel(ok, add, vi_zero())));
+        vi_store(count + x, vi_add(vi_load(count + x), by));
+    }
+    for (; x < width; x++) {
         float c = (h_m[x] - prior_m[x]) * 64.0f + 0.5f;
         c = c > -960000.0f ? c : -960000.0f;
         c = c < 960000.0f ? c : 960000.0f;

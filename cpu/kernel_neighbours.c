@@ -102,15 +102,18 @@ static inline void agree_block(const int16_t *const *row, int half, int x, uint8
 
 void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t *restrict count)
 {
+    const int end = width - half, last = end - AGREE; /* where the windows do, the last block of pixels */
     int x = 0;
     for (; x < half && x < width; x++)
         agree_pixel(row, half, width, x, count);
-    for (; x + AGREE + half <= width; x += AGREE)
-        if (half == 3) /* the chain's: unrolled */
-            agree_block(row, 3, x, count);
+    for (; x < end && last >= half; x += AGREE) {
+        const int at = x < last ? x : last; /* the last one once more, what the one before has */
+        if (half == 3)                      /* the chain's: unrolled */
+            agree_block(row, 3, at, count);
         else
-            agree_block(row, half, x, count);
-    for (; x < width; x++)
+            agree_block(row, half, at, count);
+    }
+    for (x = last >= half ? end : x; x < width; x++)
         agree_pixel(row, half, width, x, count);
 }
 

@@ -96,7 +96,7 @@ static inline vf bend_vertices(vf before, vf at, vf after)
 {
     const vf bend = vf_add(vf_sub(before, vf_mul(vf_set(2.0f), at)), after);
     vf v = vf_div(vf_mul(vf_set(0.5f), vf_sub(before, after)), bend);
-    v = vf_sel(vf_gt(vf_set(-0.5f), v), vf_set(-0.5f), vf_sel(vf_gt(v, vf_set(0.5f)), vf_set(0.5f), v));
+    v = vf_min(vf_max(v, vf_set(-0.5f)), vf_set(0.5f)); /* no number where there is no bend */
     return vf_sel(vf_gt(vf_set(0.0f), bend), v, vf_set(0.0f));
 }
 
@@ -107,9 +107,8 @@ typedef struct Winner {
     vm inner; /* has both neighbours in the range; else after and after2 may be those of an earlier winner */
 } Winner;
 
-static inline Winner winner_of(const SdmCostRow *r, int x, int slope)
+static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *r, int x, int slope, int nd)
 {
-    const int nd = r->dmax - r->dmin + 1;
     const ptrdiff_t step = r->pitch + slope;
     const float *at = r->score + x + slope * r->dmin;
     const vf none = vf_set(SDM_SCORE_NONE), one = vf_set(1.0f);
@@ -159,10 +158,11 @@ static inline vf runner_up(const SdmCostRow *r, int x, vf winner)
     return second;
 }
 
-static inline void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x)
+static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x,
+                                                              int nd)
 {
     const vf none = vf_set(SDM_SCORE_NONE), zero = vf_set(0.0f);
-    const Winner w = winner_of(r, x, 0);
+    const Winner w = winner_of(r, x, 0, nd);
     const vm any = vf_gt(w.score, none);
     const vm whole = vm_and(w.inner, vm_and(vf_gt(w.before, none), vf_gt(w.after, none)));
     const vm both = vm_and(vf_gt(w.before2, none), vf_gt(w.after2, none));
@@ -179,29 +179,58 @@ static inline void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x)
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
     vi_store_u8(o->edge + x,
-                vi_sel(vm_and(any, vm_not(w.inner)), vi_set(r->dmax > r->dmin ? 1 : 0), vi_zero()));
+                vi_sel(w.inner, vi_zero(), vi_sel(any, vi_set(r->dmax > r->dmin ? 1 : 0), vi_zero())));
 }
+
+/* Pixels begin..end - 1 in vectors; nd: labels, which are unrolled where it is a constant. */
+static inline __attribute__((always_inline)) void pick_right(const SdmCostRow *r, const SdmPickRow *o,
+                                                             int begin, int end, int nd)
+{
+    const SdmCostRow row = *r; /* else read again after each store */
+    float *const best = o->right_best;
+    for (int x = begin; x < end; x += SDM_VEC) {
+        const Winner right = winner_of(&row, x, -1, nd);
+        vf_store(best + x, sub_pixels(&right));
+    }
+}
+
+static inline __attribute__((always_inline)) void pick_left(const SdmCostRow *r, const SdmPickRow *o,
+                                                            int begin, int end, int nd)
+{
+    const SdmCostRow row = *r;
+    const SdmPickRow out = *o;
+    for (int x = begin; x < end; x += SDM_VEC)
+        left_pixels(&row, &out, x, nd);
+}
+
+#define BY_LABELS(pick)                                                                                      \
+    do {                                                                                                     \
+        if (nd == 3)                                                                                         \
+            pick(r, o, begin, end, 3);                                                                       \
+        else if (nd == 7)                                                                                    \
+            pick(r, o, begin, end, 7);                                                                       \
+        else if (nd == 11)                                                                                   \
+            pick(r, o, begin, end, 11);                                                                      \
+        else                                                                                                 \
+            pick(r, o, begin, end, nd);                                                                      \
+    } while (0)
 
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
-    const int w = r->width;
+    const int w = r->width, nd = r->dmax - r->dmin + 1;
     const int reach = (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
     const int begin = reach < w ? reach : w; /* begin..end - 1: in vectors */
     const int end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
     if (o->mismatch) {
         for (int x = 0; x < begin; x++)
             right_pixel(r, x, &o->right_best[x]);
-        for (int x = begin; x < end; x += SDM_VEC) {
-            const Winner right = winner_of(r, x, -1);
-            vf_store(o->right_best + x, sub_pixels(&right));
-        }
+        BY_LABELS(pick_right);
         for (int x = end; x < w; x++)
             right_pixel(r, x, &o->right_best[x]);
     }
     for (int x = 0; x < begin; x++)
         left_pixel(r, o, x);
-    for (int x = begin; x < end; x += SDM_VEC)
-        left_pixels(r, o, x);
+    BY_LABELS(pick_left);
     for (int x = end; x < w; x++)
         left_pixel(r, o, x);
 }

@@ -94,7 +94,7 @@ static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
 {
     const vi last = vi_set(u->width - 1);
     const vf whole = vf_floor(d);
-    const vi i = vi_add(vi_trunc(whole), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
+    const vi i = vi_add(vi_down(d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
     const vi at = vi_min(vi_max(i, vi_zero()), vi_set(u->width - 2));
     const Neighbours h = neighbours_at(u->prior, at);
     const vf between = vf_add(h.first, vf_mul(vf_sub(d, whole), vf_sub(h.second, h.first)));
@@ -110,7 +110,7 @@ static inline void update_many(const SdmUpdateRow *u, int x)
     vi f = judge_many(u, x);
     f = vi_sel(vm_and(folds, vi_eq(f, vi_set(SDM_QA_VALID))), vi_set(SDM_QA_FOLD), f);
     vf h = vf_sel(vi_eq(f, vi_set(SDM_QA_VALID)), vf_add(heights_at(u, x, d), vf_div(d, k)), prior);
-    vi q = vi_trunc(vf_add(vf_mul(vf_sel(vf_gt(score, zero), score, zero), vf_set(250.0f)), vf_set(0.5f)));
+    vi q = vi_trunc(vf_add(vf_mul(vf_max(score, zero), vf_set(250.0f)), vf_set(0.5f)));
     if (u->keep_valid || u->min_quality) {
         const vi old = vi_load_u16(u->flags + x), quality = vi_load_u8(u->quality + x);
         const vi most = vi_set(u->keep_valid ? UINT8_MAX + 1 : u->min_quality);
@@ -124,8 +124,9 @@ static inline void update_many(const SdmUpdateRow *u, int x)
     vi_store_u8(u->quality + x, q);
 }
 
-void SDM_NAME(update_row)(const SdmUpdateRow *u)
+void SDM_NAME(update_row)(const SdmUpdateRow *row)
 {
+    const SdmUpdateRow own = *row, *const u = &own; /* else read again after each store */
     int x = 0;
     if (u->width > SDM_VEC + 1)
         for (update_pixel(u, x++); x + SDM_VEC < u->width; x += SDM_VEC)

@@ -33,9 +33,7 @@ static inline vi positions(const float c[6], vf f, vf t)
              b = vf_add(vf_set(c[2]), vf_mul(f, vf_set(c[3])));
     const vf q = vf_add(vf_set(c[4]), vf_mul(f, vf_set(c[5])));
     vf p = vf_add(vf_mul(vf_add(a, vf_mul(t, vf_add(b, vf_mul(t, q)))), vf_set(256.0f)), vf_set(0.5f));
-    p = vf_sel(vf_gt(p, vf_set(-8e6f)), p, vf_set(-8e6f));
-    p = vf_sel(vf_gt(vf_set(8e6f), p), p, vf_set(8e6f));
-    return vi_trunc(vf_floor(p));
+    return vi_down(vf_min(vf_max(p, vf_set(-8e6f)), vf_set(8e6f)));
 }
 
 /* Origin of a cell in 1/256 px of the source; far off when it does not fit. */
@@ -43,6 +41,24 @@ static inline int32_t from_source(int32_t origin, int32_t first)
 {
     const int64_t at = (int64_t)origin - first;
     return (int32_t)(at > FARTHEST ? FARTHEST : at < -FARTHEST ? -FARTHEST : at) * 256;
+}
+
+typedef struct Positions { /* of pixels x0.. */
+    int32_t *col, *row;
+    int x0;
+} Positions;
+
+/* Pixels at the end of the row; apart, so that the loop over cells keeps nothing for them. */
+static __attribute__((noinline)) void place_rest(const SdmWarpRow *in, const SdmWarpCell *cell, Positions out,
+                                                 int x, int end)
+{
+    const int32_t col0 = from_source(cell->origin_col, in->source_col0),
+                  row0 = from_source(cell->origin_row, in->source_row0);
+    for (; x < end; x++) {
+        const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
+        out.col[x - out.x0] = col0 + position(cell->col, f, t);
+        out.row[x - out.x0] = row0 + position(cell->row, f, t);
+    }
 }
 
 /* Positions of the row's pixels x0..x1 - 1, in 1/256 px of the source. */
@@ -64,11 +80,8 @@ static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int
             vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell->col, f, t)));
             vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell->row, f, t)));
         }
-        for (; x < end; x++) {
-            const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
-            col[x - x0] = col0 + position(cell->col, f, t);
-            row[x - x0] = row0 + position(cell->row, f, t);
-        }
+        if (x < end)
+            place_rest(in, cell, (Positions){col, row, x0}, x, end);
         x = end;
     }
     *cell_at = c;
@@ -139,15 +152,10 @@ static inline __m256i weigh8(const __m256i first[4], const __m256i last[4], cons
 {
     __m256i h[4];
     for (int j = 0; j < 4; j++)
-        h[j] = _mm256_srai_epi32(_mm256_add_epi32(_mm256_add_epi32(_mm256_madd_epi16(first[j], wx[0]),
-                                                                   _mm256_madd_epi16(last[j], wx[1])),
-                                                  _mm256_set1_epi32(1024)),
-                                 11);
+        h[j] = i8_round_shift(i8_madd_two(first[j], wx[0], last[j], wx[1]), 11);
     /* of 16 bits: rows 0 and 1, 2 and 3 in one word */
-    const __m256i upper = _mm256_blend_epi16(h[0], _mm256_slli_epi32(h[1], 16), 0xAA);
-    const __m256i lower = _mm256_blend_epi16(h[2], _mm256_slli_epi32(h[3], 16), 0xAA);
-    const __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(upper, wy[0]), _mm256_madd_epi16(lower, wy[1]));
-    const __m256i v = _mm256_srai_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(1 << 16)), 17);
+    const __m256i upper = i8_halves(h[0], h[1]), lower = i8_halves(h[2], h[3]);
+    const __m256i v = i8_round_shift(i8_madd_two(upper, wy[0], lower, wy[1]), 17);
     return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_set1_epi32(-2047)), _mm256_set1_epi32(2047));
 }
 
@@ -166,11 +174,11 @@ static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, co
         return false;
     const __m256i col = _mm256_srai_epi32(load8(col256), 8), row = _mm256_srai_epi32(load8(row256), 8);
     const __m256i apart = _mm256_sub_epi32(col, _mm256_shuffle_epi32(col, 0)); /* from the four's first */
-    const __m256i close =
-        _mm256_cmpeq_epi32(_mm256_max_epu32(apart, _mm256_set1_epi32(4)), _mm256_set1_epi32(4));
-    const __m256i same = _mm256_cmpeq_epi32(row, _mm256_broadcastd_epi32(_mm256_castsi256_si128(row)));
+    const __m256i four = _mm256_set1_epi32(4), far = _mm256_sub_epi32(_mm256_max_epu32(apart, four), four);
+    const __m256i other = _mm256_xor_si256(row, _mm256_broadcastd_epi32(_mm256_castsi256_si128(row))),
+                  away = _mm256_or_si256(far, other);
     const int32_t a = col256[0] >> 8, b = col256[4] >> 8;
-    if (_mm256_movemask_epi8(_mm256_and_si256(close, same)) != -1 || a + 7 > in->source_width ||
+    if (!_mm256_testz_si256(away, away) || a + 7 > in->source_width ||
         b + 7 > in->source_width)
         return false;
     const int16_t *const p = in->source + (ptrdiff_t)((row256[0] >> 8) - 1) * in->source_stride - 1;
@@ -220,32 +228,45 @@ static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const in
     store8(out, _mm256_blendv_epi8(_mm256_set1_epi32(SDM_PIXEL_NODATA), v, whole));
 }
 
-/* Sample pixels from 0 on by vectors; return how many of the `count` were done. */
-static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
+/* Offsets of `count` pixels from the first one of the source. */
+static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count,
+                         int32_t *offset)
 {
-    int32_t offset[CHUNK + 8];
-    if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
-        return 0;
-    const __m256i low = _mm256_set1_epi32(255), stride = _mm256_set1_epi32((int32_t)in->source_stride);
-    const __m256i right =
-        _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256);
-    const __m256i bottom =
-        _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256);
+    const __m256i stride = _mm256_set1_epi32((int32_t)in->source_stride);
     for (int k = 0; k + 8 <= count; k += 8) {
         const __m256i line = _mm256_mullo_epi32(_mm256_srai_epi32(load8(row + k), 8), stride);
         _mm256_storeu_si256((__m256i *)(void *)(offset + k),
                             _mm256_add_epi32(line, _mm256_srai_epi32(load8(col + k), 8)));
     }
+}
+
+/* Sample pixels from 0 on by vectors; return how many of the `count` were done. */
+static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
+{
+    int32_t offset[CHUNK + 8];
+    bool found = false; /* offsets, of all at once: reading one just written would wait for it */
+    if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
+        return 0;
+    const __m256i first = _mm256_set1_epi32(256);
+    const __m256i right =
+        _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256 - 1);
+    const __m256i bottom =
+        _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256 - 1);
     int i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m256i c = load8(col + i), r = load8(row + i);
-        const __m256i in_cols = _mm256_and_si256(_mm256_cmpgt_epi32(c, low), _mm256_cmpgt_epi32(right, c));
-        const __m256i in_rows = _mm256_and_si256(_mm256_cmpgt_epi32(r, low), _mm256_cmpgt_epi32(bottom, r));
-        if (_mm256_movemask_epi8(_mm256_and_si256(in_cols, in_rows)) != -1)
+        const __m256i off = _mm256_or_si256(
+            _mm256_or_si256(_mm256_cmpgt_epi32(first, c), _mm256_cmpgt_epi32(c, right)),
+            _mm256_or_si256(_mm256_cmpgt_epi32(first, r), _mm256_cmpgt_epi32(r, bottom)));
+        if (!_mm256_testz_si256(off, off)) {
             for (int k = i; k < i + 8; k++)
                 out[k] = sample(in, col[k], row[k]);
-        else if (!sample8_along(in, col + i, row + i, out + i))
+        } else if (!sample8_along(in, col + i, row + i, out + i)) {
+            if (!found)
+                find_offsets(in, col, row, count, offset);
+            found = true;
             sample8(in, col + i, row + i, offset + i, out + i);
+        }
     }
     return i;
 }
@@ -257,8 +278,9 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
 }
 #endif
 
-void SDM_NAME(warp_row)(const SdmWarpRow *in, int16_t *out)
+void SDM_NAME(warp_row)(const SdmWarpRow *row_of, int16_t *out)
 {
+    const SdmWarpRow own = *row_of, *const in = &own; /* else read again after each store */
     int32_t col[CHUNK + SDM_VEC], row[CHUNK + SDM_VEC];
     for (int x = 0, cell = 0; x < in->width; x += CHUNK) {
         const int end = x + CHUNK < in->width ? x + CHUNK : in->width;

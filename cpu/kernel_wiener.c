@@ -68,9 +68,26 @@ static inline int32_t sum_of(const int32_t *v, int i)
     return v[i] + v[i + 1] + v[i + 2] + v[i + 3] + v[i + 4];
 }
 
+/* Without branches and tables, so that the compiler makes vectors of it. */
+static void noise_of_block(const NoiseColumns *restrict s, const float *restrict ratio,
+                           const uint16_t *restrict valid, int n, int32_t *restrict out)
+{
+    for (int i = 0; i < n; i++) {
+        const int32_t sum = sum_of(s->sum, i), rise = sum_of(s->rise, i);
+        const float all = (float)sum, v = (float)sum_of(s->square, i) - all * all * 0.04f;
+        const float g = (float)(rise > 1 ? rise : 1);
+        const float noise = ratio[i] * v / (3.0f * g) * 1048576.0f;
+        const float least = noise > 0.0f ? noise : 0.0f;
+        const float most = least < 1048576.0f ? least : 1048576.0f;
+        const int32_t whole = sum_of(s->bad, i) == 0 ? (int32_t)most : 0;
+        out[i] = valid[i] & 1 ? whole : 0;
+    }
+}
+
 void SDM_NAME(noise_row)(const SdmNoiseRow *in, int32_t *restrict out)
 {
     NoiseColumns s;
+    float ratio[BLOCK];
     for (int x0 = 0; x0 < in->width; x0 += BLOCK) {
         const int n = in->width - x0 < BLOCK ? in->width - x0 : BLOCK, first = x0 - HALF, end = x0 + n + HALF;
         const int from = first > 1 ? first : 1, to = end < in->width - 1 ? end : in->width - 1;
@@ -79,17 +96,9 @@ void SDM_NAME(noise_row)(const SdmNoiseRow *in, int32_t *restrict out)
             s.bad[i] = 1;
         }
         noise_columns(in, from, to, first, &s);
-        for (int i = 0; i < n; i++) {
-            const int x = x0 + i;
-            const int32_t sum = sum_of(s.sum, i), rise = sum_of(s.rise, i);
-            const float all = (float)sum, v = (float)sum_of(s.square, i) - all * all * 0.04f;
-            const float g = (float)(rise > 1 ? rise : 1);
-            const float noise = in->ratio[in->score[x]] * v / (3.0f * g) * 1048576.0f;
-            const float least = noise > 0.0f ? noise : 0.0f;
-            const float most = least < 1048576.0f ? least : 1048576.0f;
-            const bool known = (in->valid[x] & 1) && sum_of(s.bad, i) == 0;
-            out[x] = known ? (int32_t)most : 0;
-        }
+        for (int i = 0; i < n; i++)
+            ratio[i] = in->ratio[in->score[x0 + i]];
+        noise_of_block(&s, ratio, in->valid + x0, n, out + x0);
     }
 }
 

@@ -144,8 +144,20 @@ void SDM_NAME(pair_columns)(const SdmPairColumns *columns, const int16_t *add, c
 
 enum { BLOCK = 256, WINDOW_MOST = 32 };
 
-/* Sums of `window` columns each from those of 1, 2, 4, .. columns; modulo 2^32. */
-static void window_sums(const int32_t *columns, int count, int window, uint32_t *out)
+/* Sums of `window` columns each, modulo 2^32; a constant: each is added up by itself. */
+static inline __attribute__((always_inline)) void short_sums(const int32_t *restrict columns, int count,
+                                                             int window, uint32_t *restrict out)
+{
+    for (int i = 0; i < count; i++) {
+        uint32_t sum = (uint32_t)columns[i];
+        for (int k = 1; k < window; k++)
+            sum += (uint32_t)columns[i + k];
+        out[i] = sum;
+    }
+}
+
+/* The same from those of 1, 2, 4, .. columns. */
+static void long_sums(const int32_t *columns, int count, int window, uint32_t *out)
 {
     uint32_t part[BLOCK + WINDOW_MOST]; /* of `length` columns from each on */
     int done = 0;
@@ -158,6 +170,23 @@ static void window_sums(const int32_t *columns, int count, int window, uint32_t 
 #pragma omp simd
         for (int i = 0; i < count + window - 2 * length; i++)
             part[i] += part[i + length];
+    }
+}
+
+static void window_sums(const int32_t *columns, int count, int window, uint32_t *out)
+{
+    switch (window) {
+    case 5:
+        short_sums(columns, count, 5, out);
+        return;
+    case 7:
+        short_sums(columns, count, 7, out);
+        return;
+    case 9:
+        short_sums(columns, count, 9, out);
+        return;
+    default:
+        long_sums(columns, count, window, out);
     }
 }
 

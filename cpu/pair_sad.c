@@ -26,7 +26,7 @@ VEC void enter_samples(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 }
 
 /* Quarters hold the lanes in order. */
-VEC void cost_of_samples(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
+VEC void cost_of_samples(const SdmPairRow *r, ptrdiff_t i, Sums *s, v16 *even, v16 *odd)
 {
     (void)i;
     v16 sum[4];

@@ -16,13 +16,21 @@
 
 #include <string.h>
 
-typedef union Sums { /* of the window, a chunk */
-    v16 half[2];
-    vi quarter[4];
+/* Where the first half of the lanes and the second one begin in an array whose entries of even place stand
+ * apart from those of odd place, `odd` behind them. */
+typedef struct Places {
+    ptrdiff_t first, second;
+} Places;
+typedef struct Sums { /* of the window, a chunk */
+    union {
+        v16 half[2];
+        vi quarter[4];
+    };
+    Places column, pixel; /* ZNCC: of the next column to enter, of the next pixel's costs */
 } Sums;
 typedef struct SweepCost {
     void (*enter)(const SdmPairRow *r, ptrdiff_t k, Sums *s);
-    void (*cost)(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd);
+    void (*cost)(const SdmPairRow *r, ptrdiff_t i, Sums *s, v16 *even, v16 *odd);
     void (*leave)(const SdmPairRow *r, ptrdiff_t k, Sums *s);
 } SweepCost;
 
@@ -170,7 +178,7 @@ VEC void leave16(const SdmPairRow *r, ptrdiff_t k, Sums *s)
     s->half[1] = v16_sub(s->half[1], v16_load(column16(r, k) + VL));
 }
 
-VEC void cost16(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
+VEC void cost16(const SdmPairRow *r, ptrdiff_t i, Sums *s, v16 *even, v16 *odd)
 {
     (void)r, (void)i;
     *even = s->half[0];
@@ -198,10 +206,20 @@ VEC void leave32(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 
 /* ---- the sweep ---- */
 
-VEC Sums sweep_no_sums(void)
+/* Lane 0 stands at place `at`. */
+VEC Places places_at(ptrdiff_t at, ptrdiff_t odd)
+{
+    return (Places){(at & 1) * odd + (at >> 1), ((at + 1) & 1) * odd + ((at + 1) >> 1)};
+}
+
+VEC void next_place(Places *p) { *p = (Places){p->second, p->first + 1}; }
+
+VEC Sums sweep_no_sums(const SdmPairRow *r)
 {
     Sums s;
     s.quarter[0] = s.quarter[1] = s.quarter[2] = s.quarter[3] = vi_set(0);
+    s.column = places_at(0, r->pairs_odd);
+    s.pixel = places_at(r->right_at, r->right_odd);
     return s;
 }
 
@@ -219,7 +237,7 @@ VEC void sweep(const SdmPairRow *row, const SweepCost f, const bool masked, cons
         const unsigned above = (lane + 1) / 2 + (lane + 1) % 2 * VL;
         costs.places[lane] = VEC_HAS_AROUND ? (above - 1) | above << 16 : above - 1;
     }
-    Sums s = sweep_no_sums();
+    Sums s = sweep_no_sums(&r);
     for (ptrdiff_t k = 0; k < r.window - 1; k++)
         f.enter(&r, k, &s);
     for (ptrdiff_t i = 0; i < r.pixels; i++) {
@@ -251,7 +269,7 @@ VEC void sweep_row(const SdmPairRow *row, const SweepCost f)
 {
     SweepAside aside = {{0}, {0}};
     if (!row->give) { /* the first rows of a band */
-        Sums s = sweep_no_sums();
+        Sums s = sweep_no_sums(row);
         for (ptrdiff_t k = 0; k < row->columns; k++)
             f.enter(row, k, &s);
         return;

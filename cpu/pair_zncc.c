@@ -6,20 +6,20 @@
 
 extern sdm_pair_row_fn SDM_NAME(pair_zncc);
 
-/* Where the lanes of a quarter begin in a right array whose lane 0 stands at place `at`. */
-VEC ptrdiff_t lanes_at(ptrdiff_t at, int quarter, ptrdiff_t odd)
+/* Where the lanes of a quarter begin. */
+VEC ptrdiff_t quarter_at(const Places *p, int quarter)
 {
-    const ptrdiff_t first = at + quarter / 2;
-    return (first & 1) * odd + (first >> 1) + quarter % 2 * QL;
+    return (quarter / 2 ? p->second : p->first) + quarter % 2 * QL;
 }
 
 VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
     const vi left = vi_set(r->left_pairs[k]);
     for (int i = 0; i < 4; i++) {
-        const vi right = vi_load(r->right_pairs + lanes_at(k, i, r->pairs_odd));
+        const vi right = vi_load(r->right_pairs + quarter_at(&s->column, i));
         enter32(r, k, i, vi_dot(vi_load(column32(r, k, i)), left, right), s);
     }
+    next_place(&s->column);
 }
 
 /* Covariance where 32 bits hold all of it. */
@@ -36,26 +36,27 @@ VEC vf long_covariance(const SdmPairRow *r, ptrdiff_t i, vi sum, ptrdiff_t at)
 }
 
 /* 32000 (1 - score). */
-VEC void finished(const SdmPairRow *r, ptrdiff_t i, const Sums *s, const bool is_long, v16 *even, v16 *odd)
+VEC void finished(const SdmPairRow *r, ptrdiff_t i, Sums *s, const bool is_long, v16 *even, v16 *odd)
 {
     const vf left = vf_set(r->left_texture[i]);
     vi score[4];
     for (int q = 0; q < 4; q++) {
-        const ptrdiff_t at = lanes_at(r->right_at + i, q, r->right_odd);
+        const ptrdiff_t at = quarter_at(&s->pixel, q);
         const vf covariance =
             is_long ? long_covariance(r, i, s->quarter[q], at) : short_covariance(r, i, s->quarter[q], at);
         score[q] = vi_round(vf_mul(vf_mul(covariance, vf_load(r->right_texture + at)), left));
     }
+    next_place(&s->pixel);
     *even = v16_sub(v16_set(SDM_PAIR_ZNCC_ONE), v16_evens(vi_bits(score[0]), vi_bits(score[1])));
     *odd = v16_sub(v16_set(SDM_PAIR_ZNCC_ONE), v16_evens(vi_bits(score[2]), vi_bits(score[3])));
 }
 
-VEC void short_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
+VEC void short_cost(const SdmPairRow *r, ptrdiff_t i, Sums *s, v16 *even, v16 *odd)
 {
     finished(r, i, s, false, even, odd);
 }
 
-VEC void long_cost(const SdmPairRow *r, ptrdiff_t i, const Sums *s, v16 *even, v16 *odd)
+VEC void long_cost(const SdmPairRow *r, ptrdiff_t i, Sums *s, v16 *even, v16 *odd)
 {
     finished(r, i, s, true, even, odd);
 }

@@ -72,6 +72,12 @@ VEC void v16_join(v16 even, v16 odd, v16 *first, v16 *second)
 VEC vi vi_from_low(v16 a) { return _mm_cvtepu16_epi32(a); }
 VEC vi vi_from_high(v16 a) { return _mm_unpackhi_epi16(a, _mm_setzero_si128()); }
 
+#ifdef __aarch64__
+VEC v8 v8_hamming(v8 a, v8 b)
+{
+    return simde__m128i_from_neon_u8(vcntq_u8(simde__m128i_to_neon_u8(_mm_xor_si128(a, b))));
+}
+#else
 VEC v8 v8_hamming(v8 a, v8 b)
 {
     const __m128i ones = _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
@@ -79,6 +85,7 @@ VEC v8 v8_hamming(v8 a, v8 b)
     return _mm_add_epi8(_mm_shuffle_epi8(ones, _mm_and_si128(x, nibble)),
                         _mm_shuffle_epi8(ones, _mm_and_si128(_mm_srli_epi16(x, 4), nibble)));
 }
+#endif
 VEC v16 v16_darker(v16 a, v16 b, v16 bit) { return _mm_and_si128(_mm_cmpgt_epi16(b, a), bit); }
 VEC v8 v8_from_lows(v16 a, v16 b) { return _mm_packus_epi16(a, b); }
 

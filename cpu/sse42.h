@@ -23,6 +23,11 @@
 #define _mm_blendv_ps(a, b, mask)                                                                            \
     simde__m128_from_neon_f32(vbslq_f32(simde__m128_to_neon_u32(mask), simde__m128_to_neon_f32(b),          \
                                         simde__m128_to_neon_f32(a)))
+#undef _mm_shuffle_epi8 /* by numbers below 16 */
+#define _mm_shuffle_epi8(a, at)                                                                              \
+    simde__m128i_from_neon_u8(vqtbl1q_u8(simde__m128i_to_neon_u8(a), simde__m128i_to_neon_u8(at)))
+#undef _mm_minpos_epu16 /* the least number alone, not its place */
+#define _mm_minpos_epu16(a) simde__m128i_from_neon_u16(vdupq_n_u16(vminvq_u16(simde__m128i_to_neon_u16(a))))
 #endif
 #endif
 

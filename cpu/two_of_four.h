@@ -74,6 +74,8 @@ FLOATS_2(add_ps)
 FLOATS_2(sub_ps)
 FLOATS_2(mul_ps)
 FLOATS_2(div_ps)
+FLOATS_2(min_ps)
+FLOATS_2(max_ps)
 FLOATS_2(or_ps)
 FLOATS_2(xor_ps)
 FLOATS_2(and_ps)
@@ -240,5 +242,75 @@ TWO TwoFloats _mm256_permute2f128_ps(TwoFloats a, TwoFloats b, int which)
                _mm_blend_epi16((a).high, (b).high, FOUR_PAIRS((n) >> 4))})
 #define _mm256_shuffle_ps(a, b, n)                                                                           \
     ((TwoFloats){_mm_shuffle_ps((a).low, (b).low, n), _mm_shuffle_ps((a).high, (b).high, n)})
+
+#ifdef __aarch64__ /* what NEON does by fewer operations than SSE4.2 */
+#define NEON_S16(a) simde__m128i_to_neon_i16(a)
+TWO TwoInts vi_down(TwoFloats a)
+{
+    return (TwoInts){simde__m128i_from_neon_i32(vcvtmq_s32_f32(simde__m128_to_neon_f32(a.low))),
+                     simde__m128i_from_neon_i32(vcvtmq_s32_f32(simde__m128_to_neon_f32(a.high)))};
+}
+#define vi_down vi_down
+TWO __m128i neon_madd_two(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+    const int32x4_t low = vmlal_s16(vmull_s16(vget_low_s16(NEON_S16(a)), vget_low_s16(NEON_S16(b))),
+                                    vget_low_s16(NEON_S16(c)), vget_low_s16(NEON_S16(d))),
+                    high = vmlal_high_s16(vmull_high_s16(NEON_S16(a), NEON_S16(b)), NEON_S16(c), NEON_S16(d));
+    return simde__m128i_from_neon_i32(vpaddq_s32(low, high));
+}
+TWO TwoInts i8_madd_two(TwoInts a, TwoInts b, TwoInts c, TwoInts d)
+{
+    return (TwoInts){neon_madd_two(a.low, b.low, c.low, d.low),
+                     neon_madd_two(a.high, b.high, c.high, d.high)};
+}
+#define i8_madd_two i8_madd_two
+#define NEON_ROUND(a, n) simde__m128i_from_neon_i32(vrshrq_n_s32(simde__m128i_to_neon_i32(a), n))
+#define i8_round_shift(a, n) ((TwoInts){NEON_ROUND((a).low, n), NEON_ROUND((a).high, n)})
+TWO __m128i neon_halves(__m128i low, __m128i high)
+{
+    return simde__m128i_from_neon_i32(
+        vsliq_n_s32(simde__m128i_to_neon_i32(low), simde__m128i_to_neon_i32(high), 16));
+}
+TWO TwoInts i8_bits(TwoInts a)
+{
+    return (TwoInts){simde__m128i_from_neon_u8(vcntq_u8(simde__m128i_to_neon_u8(a.low))),
+                     simde__m128i_from_neon_u8(vcntq_u8(simde__m128i_to_neon_u8(a.high)))};
+}
+TWO TwoInts i8_pair_sums(TwoInts a)
+{
+    return (TwoInts){simde__m128i_from_neon_i16(vpaddlq_s8(simde__m128i_to_neon_i8(a.low))),
+                     simde__m128i_from_neon_i16(vpaddlq_s8(simde__m128i_to_neon_i8(a.high)))};
+}
+#define NEON_IN(word, mask)                                                                                  \
+    simde__m128i_from_neon_i16(vsliq_n_s16(simde__m128i_to_neon_i16(mask), NEON_S16(word), 1))
+TWO TwoInts i8_shift_in(TwoInts word, TwoInts mask)
+{
+    return (TwoInts){NEON_IN(word.low, mask.low), NEON_IN(word.high, mask.high)};
+}
+#define VEC_SHIFTS_IN 1
+TWO TwoInts neon_pairs(int16x8_t low, int16x8_t high)
+{
+    return (TwoInts){simde__m128i_from_neon_i16(vzip1q_s16(low, high)),
+                     simde__m128i_from_neon_i16(vzip2q_s16(low, high))};
+}
+TWO TwoInts vi_pairs(const int16_t *low, const int16_t *high)
+{
+    return neon_pairs(vld1q_s16(low), vld1q_s16(high));
+}
+#define vi_pairs vi_pairs
+TWO TwoInts vi_minus_high(TwoInts a)
+{
+    const int16x8_t signs = vreinterpretq_s16_s32(vdupq_n_s32((int32_t)0xffff0001));
+    return (TwoInts){simde__m128i_from_neon_i16(vmulq_s16(NEON_S16(a.low), signs)),
+                     simde__m128i_from_neon_i16(vmulq_s16(NEON_S16(a.high), signs))};
+}
+TWO TwoInts vi_add_halves(TwoInts sum, TwoInts a)
+{
+    return (TwoInts){
+        simde__m128i_from_neon_i32(vpadalq_s16(simde__m128i_to_neon_i32(sum.low), NEON_S16(a.low))),
+        simde__m128i_from_neon_i32(vpadalq_s16(simde__m128i_to_neon_i32(sum.high), NEON_S16(a.high)))};
+}
+#define i8_halves(a, b) ((TwoInts){neon_halves((a).low, (b).low), neon_halves((a).high, (b).high)})
+#endif
 
 #endif

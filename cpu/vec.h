@@ -11,7 +11,10 @@
  * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of
  *   16-bit halves
  *
- * - trunc, round: to an integer, towards 0 and to the nearest, even ones of two; from: to a float
+ * - trunc, round, down: to an integer, towards 0, to the nearest, even ones of two, and to the next below;
+ *   from: to a float
+ *
+ * - vf_min, vf_max: a where it is the smaller, the larger one, else b (without NaN)
  *
  * - load_u8, load_u16, load_i16: SDM_VEC numbers of memory, widened; store_u8, store_u16: their low bits */
 // SPDX-License-Identifier: Apache-2.0
@@ -134,6 +137,8 @@ VEC_ACCESS(vf)
 #define vf_sub(a, b) ((a) - (b))
 #define vf_mul(a, b) ((a) * (b))
 #define vf_div(a, b) ((a) / (b))
+#define vf_min(a, b) vf_sel(vf_gt(b, a), a, b)
+#define vf_max(a, b) vf_sel(vf_gt(a, b), a, b)
 #define vf_from(a) __builtin_convertvector(a, vf)
 #define vi_round(a) ((vi)((a) + vf_set(12582912.0f)) - vi_set(0x4B400000)) /* by the adder: |a| < 2^22 */
 #define vi_trunc(a) __builtin_convertvector(a, vi)
@@ -226,11 +231,44 @@ VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vf_sub(a, b) V_(sub_ps)(a, b)
 #define vf_mul(a, b) V_(mul_ps)(a, b)
 #define vf_div(a, b) V_(div_ps)(a, b)
+#define vf_min(a, b) V_(min_ps)(a, b)
+#define vf_max(a, b) V_(max_ps)(a, b)
 #define vf_sqrt(a) V_(sqrt_ps)(a)
 #define vf_from(a) V_(cvtepi32_ps)(a)
 #define vi_trunc(a) V_(cvttps_epi32)(a)
 #define vi_shl16(a) V_(slli_epi32)(a, 16)
 #define vi_differ16(a, b) V_(abs_epi16)(V_(sub_epi16)(a, b))
+#endif
+#if defined(SDM_VEC) && SDM_VEC >= 8 && !defined(i8_madd_two)
+/* of eight lanes: sum of two madd(); a / 2^n, rounded half up; low 16 bits of two as halves */
+#define i8_madd_two(a, b, c, d) _mm256_add_epi32(_mm256_madd_epi16(a, b), _mm256_madd_epi16(c, d))
+#define i8_round_shift(a, n) _mm256_srai_epi32(_mm256_add_epi32(a, _mm256_set1_epi32(1 << ((n)-1))), n)
+#define i8_halves(low, high) _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xAA)
+/* of 32 bytes: bits of each, by tables of half bytes; sums of two neighbours as 16 bits, signed */
+VEC __m256i i8_bits(__m256i a)
+{
+    const __m256i table =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    return _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(a, low)),
+                           _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(a, 4), low)));
+}
+#define i8_pair_sums(a) _mm256_maddubs_epi16(_mm256_set1_epi8(1), a)
+#endif
+#ifndef VEC_SHIFTS_IN /* i8_shift_in(word, mask): 16-bit words move up by a bit, the mask's lowest enters */
+#define VEC_SHIFTS_IN 0
+#endif
+/* Pairs of 16 bits from two rows of memory, the second one's in the high halves; with these negated; sum +
+ * both halves. */
+#ifndef vi_pairs
+#define vi_pairs(low, high)                                                                                  \
+    vi_or(vi_and(vi_load_i16(low), vi_set(0xffff)), vi_shl16(vi_load_i16(high)))
+#define vi_minus_high(a)                                                                                     \
+    vi_or(vi_and(a, vi_set(0xffff)), vi_sub(vi_zero(), vi_and(a, vi_set((int32_t)0xffff0000))))
+#define vi_add_halves(sum, a) vi_dot(sum, a, vi_set(0x00010001))
+#endif
+#ifndef vi_down
+#define vi_down(a) vi_trunc(vf_floor(a))
 #endif
 static const int32_t sdm_lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 

@@ -165,6 +165,8 @@ _stereodem() {
     'match --config') words='' ;;
     'match --log') words='text json' ;;
     'bench --repeats') words='' ;;
+    'bench --only') words='' ;;
+    'bench --shrink') words='' ;;
     'bench --device') words='auto cpu opencl cuda' ;;
     'bench --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
     'bench --threads') words='' ;;
@@ -184,7 +186,7 @@ _stereodem() {
         merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;
         status) words='--help --failed --accounting --threads --overwrite --quiet --verbose --log' ;;
         match) words='--help --output --format --preview --min-disparity --max-disparity --cost --window --census --lr-threshold --uniqueness --min-sigma --subpixel --median --fill --downscale --band --first --last --overwrite --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --config --quiet --verbose --log' ;;
-        bench) words='--help --repeats --csv --markdown --quick --tune --tsukuba --device --cpu-level --threads --quiet --verbose --log' ;;
+        bench) words='--help --repeats --csv --markdown --quick --only --shrink --tune --tsukuba --device --cpu-level --threads --quiet --verbose --log' ;;
         devices) words='--help --threads --quiet --verbose --log' ;;
         esac
     fi

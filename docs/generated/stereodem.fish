@@ -238,6 +238,8 @@ complete -c stereodem -n '__fish_seen_subcommand_from bench' -l repeats -x -d 'T
 complete -c stereodem -n '__fish_seen_subcommand_from bench' -l csv -r -F -d 'Write the figures as CSV, too'
 complete -c stereodem -n '__fish_seen_subcommand_from bench' -l markdown -r -F -d 'Write the tables as Markdown, too'
 complete -c stereodem -n '__fish_seen_subcommand_from bench' -l quick -d 'Small images shows that everything works; the figures mean nothing'
+complete -c stereodem -n '__fish_seen_subcommand_from bench' -l only -x -d 'Time the rows whose name holds TEXT alone'
+complete -c stereodem -n '__fish_seen_subcommand_from bench' -l shrink -x -d 'Divide the sides of images of 3962 x 4200 px by N, for an emulator; rows keep their names'
 complete -c stereodem -n '__fish_seen_subcommand_from bench' -l tune -d 'Instead measure sizes of launches on the device of --device and print the row for gpu/tuning.c'
 complete -c stereodem -n '__fish_seen_subcommand_from bench' -l tsukuba -r -F -d 'Middleburys im_left.png, im_right.png and disp_left.png adds mismatches and energy of belief propagation against its iterations'
 complete -c stereodem -n '__fish_seen_subcommand_from bench' -l device -x -a 'auto cpu opencl cuda' -d 'Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)'

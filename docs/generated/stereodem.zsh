@@ -310,6 +310,8 @@ _stereodem() {
             '--csv[Write the figures as CSV, too]:FILE:_files' \
             '--markdown[Write the tables as Markdown, too]:FILE:_files' \
             '--quick[Small images shows that everything works; the figures mean nothing]' \
+            '--only[Time the rows whose name holds TEXT alone]:TEXT:' \
+            '--shrink[Divide the sides of images of 3962 x 4200 px by N, for an emulator; rows keep their names]:N:' \
             '--tune[Instead measure sizes of launches on the device of --device and print the row for gpu/tuning.c]' \
             '--tsukuba[Middleburys im_left.png, im_right.png and disp_left.png adds mismatches and energy of belief propagation against its iterations]:FOLDER:_files' \
             '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \

@@ -21,6 +21,10 @@ const SdmOptionSpec sdm_bench_options[] = {
      "Write the tables as Markdown, too."},
     {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_BENCH,
      "Small images: shows that everything works; the figures mean nothing."},
+    {"--only", "TEXT", SDM_OPT_TEXT, FIELD(only), NO_RANGE, "all", SDM_CMD_BENCH,
+     "Time the rows whose name holds TEXT alone."},
+    {"--shrink", "N", SDM_OPT_INT, FIELD(shrink), 1.0, 4.0, NULL, "1", SDM_CMD_BENCH,
+     "Divide the sides of images of 3962 x 4200 px by N, for an emulator; rows keep their names."},
     {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), NO_RANGE, "off", SDM_CMD_BENCH,
      "Instead: measure sizes of launches on the device of --device and print the row for gpu/tuning.c."},
     {"--tsukuba", "FOLDER", SDM_OPT_TEXT, FIELD(tsukuba), NO_RANGE, "none", SDM_CMD_BENCH,
@@ -33,7 +37,7 @@ enum { TRIAD = 1 << 23 };
 
 void sdm_bench_default(SdmBenchOptions *opt)
 {
-    *opt = (SdmBenchOptions){.repeats = 7};
+    *opt = (SdmBenchOptions){.repeats = 7, .shrink = 1};
 }
 
 /* ---- the machine ---- */
@@ -150,6 +154,9 @@ SdmStatus sdm_bench_add_named(SdmBench *b, const char *what)
     }
     if (all || papers)
         TRY(sdm_bench_add_papers(b));
+    if (b->count == 0)
+        st = sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
+                      b->opt->only ? b->opt->only : "", what);
 done:
     return st;
 }

@@ -9,6 +9,8 @@ typedef struct SdmBenchOptions {
     const char *csv, *markdown; /* files to write as well; NULL = none */
     int repeats;                /* timings of each case; their median counts */
     bool quick;                 /* small images: a test, the times mean nothing */
+    int shrink;                 /* sides of images of 3962 x 4200 px are divided by it */
+    const char *only;           /* time the cases whose name holds it alone; NULL = all */
     bool tune;              /* measure sizes of launches on the device instead, see sdm_bench_tune() */
     const char *tsukuba; /* folder of Middlebury's images for the curve of belief propagation; NULL = none */
 } SdmBenchOptions;
@@ -100,7 +102,11 @@ SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out);
 
 /* Memory that lives as long as *b. */
 SdmStatus sdm_bench_alloc(SdmBench *b, void *out /* T ** */, size_t count, size_t size);
-/* Append a case; SDM_ERR_MEMORY when there are too many. */
+/* A side of a large image, px: by --quick, or divided by --shrink. */
+int sdm_bench_side(const SdmBench *b, int quick, int full);
+/* Is a case of this name asked for by --only? */
+bool sdm_bench_wants(const SdmBench *b, const char *name);
+/* Append a case unless --only leaves it out; SDM_ERR_MEMORY when there are too many. */
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c);
 /* Seconds that the bound takes for a call: *of gets "cycles" or "bytes". */
 double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of);

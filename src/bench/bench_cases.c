@@ -24,8 +24,20 @@ SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
     return st;
 }
 
+int sdm_bench_side(const SdmBench *b, int quick, int full)
+{
+    return b->opt->quick ? quick : full / b->opt->shrink;
+}
+
+bool sdm_bench_wants(const SdmBench *b, const char *name)
+{
+    return !b->opt->only || strstr(name, b->opt->only);
+}
+
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
 {
+    if (!sdm_bench_wants(b, c->name))
+        return SDM_OK;
     if (b->count == SDM_BENCH_CASES)
         return sdm_fail(b->ctx, SDM_ERR_MEMORY, "more cases than a bench has places for (%d)",
                         (int)SDM_BENCH_CASES);

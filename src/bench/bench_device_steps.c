@@ -296,7 +296,7 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
     SdmDevice *const device = sdm_bench_gpu(b)->device;
     const SdmDeviceInfo *const info = sdm_device_info(device);
     TRY(sdm_bench_alloc(b, &on_device, 1, sizeof *on_device));
-    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
+    TRY(sdm_bench_scene_open(b, sdm_bench_side(b, 160, 3962), sdm_bench_side(b, 128, 4200)));
     on_device->scene = sdm_bench_scene(b, false);
     on_device->turned = sdm_bench_scene(b, true);
     on_device->win = (SdmWindow){.w = on_device->scene->width, .h = on_device->scene->height};

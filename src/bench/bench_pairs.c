@@ -85,6 +85,8 @@ static SdmStatus add_pair(SdmBench *b, const Pair *p)
     SdmGpu *const gpu = sdm_bench_gpu(b);
     PairCall call;
     SdmBenchCase made = p->base;
+    if (!sdm_bench_wants(b, made.name))
+        return SDM_OK;
     TRY(make_call(b, p, &call));
     made.output = "score";
     made.outputs = (double)p->width * p->height * depth * p->frames;
@@ -176,16 +178,21 @@ static SdmStatus add_dem_stereo(SdmBench *b)
                       census[] = "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050",
                       none[] = "none: the paper stops at the heights";
     static const SdmBenchSceneCase list[] = {
-        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false, false},
-        {"DEM main processing census 3962 x 4200", census, "census", false, false},
-        {"DEM main processing zncc along track 3962 x 4200", zncc, "zncc", true, false},
-        {"DEM main processing census along track 3962 x 4200", census, "census", true, false},
-        {"DEM main processing zncc, its levels and cells", none, "zncc", true, true},
+        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false, false, false},
+        {"DEM main processing census 3962 x 4200", census, "census", false, false, false},
+        {"DEM main processing zncc along track 3962 x 4200", zncc, "zncc", true, false, false},
+        {"DEM main processing census along track 3962 x 4200", census, "census", true, false, false},
+        {"DEM main processing zncc unfiltered 3962 x 4200", zncc, "zncc", false, true, false},
+        {"DEM main processing zncc unfiltered along track 3962 x 4200", zncc, "zncc", true, true, false},
+        {"DEM main processing zncc, its levels and cells", none, "zncc", true, false, true},
     };
     SdmStatus st = SDM_OK;
-    TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (!sdm_bench_wants(b, list[i].name))
+            continue;
+        TRY(sdm_bench_scene_open(b, sdm_bench_side(b, 160, 3962), sdm_bench_side(b, 128, 4200)));
         TRY(sdm_bench_scene_add(b, &list[i]));
+    }
 done:
     return st;
 }
@@ -197,8 +204,8 @@ static SdmStatus add_sgm(SdmBench *b)
         .kind = SDM_OPTIMIZER_SGM, .p1 = 25, .p2 = 120, .paths = 8, .cpu_level = "auto"};
     Pair p = {.base = {.name = "SGM 8 paths 3962 x 4200 64 disparities", .published =
                                "libSGM: 1.5 ms for 1024 x 440 x 128, 4 paths, RTX 3080"},
-                      .width = b->opt->quick ? 120 : 3962,
-                      .height = b->opt->quick ? 64 : 4200,
+                      .width = sdm_bench_side(b, 120, 3962),
+                      .height = sdm_bench_side(b, 64, 4200),
                       .frames = 1,
                       .eight_bit = true,
                       .set = settings(SDM_PAIR_AD_CENSUS, 1, b->opt->quick ? 16 : 64, 1.0f)};

@@ -109,6 +109,7 @@ static SdmStatus add_scene(SdmBench *b, const SdmBenchSceneCase *what, const cha
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     TRY(make_call(b, scene, device, level, what->cost, c));
     c->turned = what->turned;
+    c->settings.wiener = c->settings.wiener && !what->unfiltered;
     c->cells = what->cells;
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
                                          .level = level,

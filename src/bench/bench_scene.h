@@ -15,6 +15,7 @@ typedef struct SdmBenchSceneCase {
     const char *name, *published; /* of SdmBenchCase; borrowed */
     const char *cost;             /* "zncc" or "census" */
     bool turned;                  /* the scene whose frame rows run down the images */
+    bool unfiltered;              /* as by --surface-filter none */
     bool cells; /* on the device alone, and all that a run does there: images of full resolution are uploaded,
                    their levels made there, cells of two pixels a side downloaded */
 } SdmBenchSceneCase;

@@ -78,31 +78,42 @@ typedef struct Columns {
     int32_t count[B], left[B], right[B], left2[B], right2[B], product[B], rough[B], rough_count[B];
 } Columns;
 
-SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *restrict s)
+/* n: pixels of the row. */
+static inline __attribute__((always_inline)) void sum_pixels(const BlockRow *row, int n, float scale,
+                                                             Columns *restrict s)
 {
     const int16_t *const left = row->left, *const right = row->right;
     const float *const up = row->up, *const mid = row->mid, *const low = row->low;
     const uint16_t *const flags = row->flags;
     int32_t inner[B];
-    for (int i = 0; i < row->n; i++) {
-        const int32_t use = (flags[i] & SDM_QA_VALID) & (left[i] != SDM_PIXEL_NODATA) &
-                            (right[i] != SDM_PIXEL_NODATA),
-                      l = use ? left[i] : 0, r = use ? right[i] : 0;
+    for (int i = 0; i < n; i++) { /* selections, of which compilers make vectors */
+        const int32_t valid = flags[i] & SDM_QA_VALID, seen = left[i] == SDM_PIXEL_NODATA ? 0 : valid,
+                      use = right[i] == SDM_PIXEL_NODATA ? 0 : seen, l = use ? left[i] : 0,
+                      r = use ? right[i] : 0;
         s->count[i] += use;
         s->left[i] += l;
         s->right[i] += r;
         s->left2[i] += l * l;
         s->right2[i] += r * r;
         s->product[i] += l * r;
-        inner[i] = use & (i >= row->inner_from) & (i < row->inner_to);
+        const int32_t begun = i >= row->inner_from ? use : 0;
+        inner[i] = i < row->inner_to ? begun : 0;
     }
-    for (int i = 0; i < row->n; i++) {
+    for (int i = 0; i < n; i++) {
         const float q = (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]) * scale;
         const int32_t v =
             (int32_t)(q > -MOST_DIFFERENCE ? q < MOST_DIFFERENCE ? q : MOST_DIFFERENCE : -MOST_DIFFERENCE);
         s->rough[i] += inner[i] ? v * v : 0;
         s->rough_count[i] += inner[i];
     }
+}
+
+SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *restrict s)
+{
+    if (row->n == B)
+        sum_pixels(row, B, scale, s);
+    else
+        sum_pixels(row, row->n, scale, s);
 }
 
 static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float *blurred, Sums *s)

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/arena.h"
 #include "core/math.h"
+#include "core/vector_loops.h"
 #include "instruction_set.h"
 #include "rectified/pair.h"
 
@@ -62,7 +63,9 @@ typedef struct Scratch {
 
 /* ---- how a pair is cut ---- */
 
-enum { SUMS_BYTES = 40 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 128 };
+enum { SUMS_BYTES = 40 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 128,
+       BAND_ZNCC = 64 /* of which each pixel has 16 bytes of terms and textures, which shall stay in cache */
+};
 
 static void plan_cost(Match *m)
 {
@@ -104,7 +107,8 @@ static void lay_out(Match *m, int threads)
     const int strips = (m->width + m->strip_pixels - 1) / m->strip_pixels;
     m->strip_pixels = (m->width + strips - 1) / strips;
     m->band_rows =
-        sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST, BAND_MOST);
+        sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST,
+                  set->cost == SDM_PAIR_ZNCC ? BAND_ZNCC : BAND_MOST);
 }
 
 static Chunk chunk_at(const Match *m, int index)
@@ -199,15 +203,18 @@ static int32_t halves(int32_t low, int32_t high)
 
 /* Factors of the products that take the means out of a window's sum of products, where the covariance fits 32
  * bits: see SdmPairRow and zncc_at() of cpu/pair_reference.c. */
-static void short_terms(const Match *m, Scratch *s, int side)
+SDM_VECTOR_LOOPS static void short_terms(const Match *m, Scratch *s, int side)
 {
+    const int32_t *restrict const sum = s->sum;
+    int32_t *restrict const terms = s->row_terms[0];
+    const int sign = side == SDM_PAIR_LEFT ? -1 : 1;
     for (int x = 0; x < m->width; x++)
-        s->row_terms[0][x] = (side == SDM_PAIR_LEFT ? -s->sum[x] : s->sum[x]) & 0xFFFF;
+        terms[x] = sign * sum[x] & 0xFFFF;
 }
 
 /* The same where it does not: n ma mb + ma rb + mb ra in 16-bit factors.  With n = 16 (u + v) + w, u and v at
  * most 16, it is 16 ma u mb + 16 ma v mb + ma (w mb + rb) + ra mb. */
-static void long_terms(const Match *m, Scratch *s, int side)
+SDM_VECTOR_LOOPS static void long_terms(const Match *m, Scratch *s, int side)
 {
     const int n = m->samples, u = n / 16 < 16 ? n / 16 : 16, v = n / 16 - u, w = n % 16;
     const float scale = side == SDM_PAIR_LEFT ? 1.0f / (float)n : 1.0f;
@@ -222,6 +229,13 @@ static void long_terms(const Match *m, Scratch *s, int side)
     }
 }
 
+/* Every second one of the numbers. */
+SDM_VECTOR_LOOPS static void take_seconds(const int32_t *restrict in, int count, int32_t *restrict out)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = in[2 * i];
+}
+
 /* Copy a row of windows into row `row` of the band.  Right rows hold the entries of even place first. */
 static void store_row(const Match *m, int side, const void *from, ptrdiff_t row, void *into)
 {
@@ -234,9 +248,14 @@ static void store_row(const Match *m, int side, const void *from, ptrdiff_t row,
         const int first = (int)((m->right_first + parity) & 1); /* x_right of that parity of place */
         int32_t *const out = (int32_t *)into + row * m->right_length + parity * (m->right_length / 2) +
                              (m->right_first + first) / 2;
-        for (int i = 0; first + 2 * i < m->width; i++)
-            out[i] = in[first + 2 * i];
+        take_seconds(in + first, (m->width - first + 1) / 2, out);
     }
+}
+
+SDM_VECTOR_LOOPS static void scale_row(float by, int count, float *row)
+{
+    for (int x = 0; x < count; x++)
+        row[x] *= by;
 }
 
 static void zncc_terms(const Match *m, Scratch *s, int side, ptrdiff_t row)
@@ -245,10 +264,10 @@ static void zncc_terms(const Match *m, Scratch *s, int side, ptrdiff_t row)
         long_terms(m, s, side);
     else
         short_terms(m, s, side);
-    for (int x = 0; x < m->width && side == SDM_PAIR_LEFT; x++)
-        s->row_texture[x] *= (float)SDM_PAIR_ZNCC_ONE;
-    for (int x = 0; x < m->width && side == SDM_PAIR_LEFT && m->long_zncc; x++)
-        s->row_texture[x] *= (float)m->samples;
+    if (side == SDM_PAIR_LEFT)
+        scale_row((float)SDM_PAIR_ZNCC_ONE, m->width, s->row_texture);
+    if (side == SDM_PAIR_LEFT && m->long_zncc)
+        scale_row((float)m->samples, m->width, s->row_texture);
     store_row(m, side, s->row_texture, row, s->texture[side]);
     store_row(m, side, s->row_terms[0], row, s->terms[side][0]);
     if (m->long_zncc) {
@@ -349,18 +368,27 @@ static void prepare_band(const Match *m, Scratch *s, int y0, int y1)
     }
 }
 
-/* Entering samples in the low halves, leaving ones in the high halves, as ZNCC takes them. */
+/* Samples about the centre times their factors: entering ones in the low halves, leaving ones in the high
+ * halves. */
+SDM_VECTOR_LOOPS static void make_pairs(const int16_t *restrict enters, const int16_t *restrict leaves,
+                                        int centre, const int by[2], int count, int32_t *restrict out)
+{
+    const int low = by[0], high = by[1];
+    for (int k = 0; k < count; k++) {
+        const int a = enters[k] == SDM_PIXEL_NODATA ? 0 : enters[k] - centre;
+        const int b = leaves[k] == SDM_PIXEL_NODATA ? 0 : leaves[k] - centre;
+        out[k] = halves(a * low, b * high);
+    }
+}
+
+/* The same as ZNCC takes them; leaves NULL: none do. */
 static void interleave(const Match *m, int side, const int16_t *enters, const int16_t *leaves, int count,
                        int32_t *out)
 {
     const int centre = m->image[side]->eight_bit ? 128 : 0,
               by = side == SDM_PAIR_LEFT || m->long_zncc ? 1 : m->samples;
-    const int taken = side == SDM_PAIR_LEFT ? by : -by;
-    for (int k = 0; k < count; k++) {
-        const int a = enters[k] == SDM_PIXEL_NODATA ? 0 : enters[k] - centre;
-        const int b = !leaves || leaves[k] == SDM_PIXEL_NODATA ? 0 : leaves[k] - centre;
-        out[k] = halves(a * by, b * taken);
-    }
+    const int factors[2] = {by, !leaves ? 0 : side == SDM_PAIR_LEFT ? by : -by};
+    make_pairs(enters, leaves ? leaves : enters, centre, factors, count, out);
 }
 
 /* ---- strips, chunks, rows ---- */
@@ -444,10 +472,8 @@ static void set_bytes(Strip *t, int step)
 /* Entries of even place, then those of odd place. */
 static void split(const int32_t *in, int count, int32_t *out, ptrdiff_t odd)
 {
-    for (int k = 0; k < (count + 1) / 2; k++)
-        out[k] = in[2 * k];
-    for (int k = 0; k < count / 2; k++)
-        out[odd + k] = in[2 * k + 1];
+    take_seconds(in, (count + 1) / 2, out);
+    take_seconds(in + 1, count / 2, out + odd);
 }
 
 static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int counts[2])
