@@ -15,12 +15,14 @@
 #define TWO_SIDES_PX 3.0f  /* where nine tenths of the surface belong to its sides, it is no slope */
 #define CLEAR_GREY 6.25    /* (difference of two sides' mean grey values)^2 over the sum of their variances */
 #define CLEAR_COST 2.0     /* of both sides differ by so much at least */
+#define HIDDEN_COST 2.0    /* of a side whose ground the right view may not see */
+#define AGREES 1.0         /* the right view agrees with a side where right_cost() is at most this */
 #define MOST_COST 9.0      /* of one of its terms */
 #define GREY 126.0         /* of 12 bits: what grey values of one side may differ by */
 #define UNKNOWN 1e9f       /* difference to the right view where that has no value */
 #define MOST_GREY 4096.0
-enum { MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5 };
-_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF <=
+enum { MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5, EXTEND_PX = 8 };
+_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF + 1 + SIDE_HALF <=
                    SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
 
@@ -222,16 +224,37 @@ static bool find_sides(const Steps *s, int x, int y, Sides *out)
     return side[0].count >= SIDE_LEAST && side[1].count >= SIDE_LEAST;
 }
 
-/* What speaks against a pixel's being on a side: that its grey value is not the side's, nor the right view's
- * where it would lie then. */
-static double cost_of(const Steps *s, const Side *side, int x, int y, double grey, double mean,
-                      double variance)
+/* A side's mean grey value and the variance of its grey values. */
+static double mean_grey(const Side *side)
+{
+    return side->grey / side->count;
+}
+
+static double variance_grey(const Side *side)
+{
+    return side->square / side->count - mean_grey(side) * mean_grey(side);
+}
+
+static bool clearly_differ(const Side side[2])
+{
+    const double apart = mean_grey(&side[1]) - mean_grey(&side[0]);
+    return apart * apart >= CLEAR_GREY * (variance_grey(&side[0]) + variance_grey(&side[1]) + 1.0);
+}
+
+/* What speaks against a pixel's being on a side: that its grey value is not the side's, */
+static double grey_cost(const Steps *s, const Side *side, int x, int y)
+{
+    const double apart = s->views->left[y * s->views->stride + x] - mean_grey(side);
+    return fmin(apart * apart / (variance_grey(side) + GREY * GREY), MOST_COST);
+}
+
+/* nor the right view's where it would lie then. */
+static double right_cost(const Steps *s, const Side *side, int x, int y)
 {
     const float d = difference(s->views, x, y, side->place_px / (float)side->count);
     const double apart =
         side->known >= SIDE_LEAST && d != UNKNOWN ? (double)d - side->differ / side->known : MOST_GREY;
-    return fmin((grey - mean) * (grey - mean) / (variance + GREY * GREY), MOST_COST) +
-           2.0 * fmin(apart * apart / (GREY * GREY), MOST_COST);
+    return fmin(apart * apart / (GREY * GREY), MOST_COST);
 }
 
 /* The place of the side that pixel x, y looks like; its own where that is not clear. */
@@ -240,16 +263,11 @@ static float place_by_grey(const Steps *s, const Sides *sides, int x, int y)
     const Side *const side = sides->side;
     const float own_px = s->b->place_px[(size_t)y * (size_t)s->b->width + (size_t)x];
     const double grey = s->views->left[y * s->views->stride + x];
-    double mean[2], variance[2];
-    for (int k = 0; k < 2; k++) {
-        mean[k] = side[k].grey / side[k].count;
-        variance[k] = side[k].square / side[k].count - mean[k] * mean[k];
-    }
-    const double apart = mean[1] - mean[0];
-    int nearest = fabs(grey - mean[1]) < fabs(grey - mean[0]);
-    if (apart * apart < CLEAR_GREY * (variance[0] + variance[1] + 1.0)) {
-        const double cost[2] = {cost_of(s, &side[0], x, y, grey, mean[0], variance[0]),
-                                cost_of(s, &side[1], x, y, grey, mean[1], variance[1])};
+    int nearest = fabs(grey - mean_grey(&side[1])) < fabs(grey - mean_grey(&side[0]));
+    if (!clearly_differ(side)) {
+        double cost[2];
+        for (int k = 0; k < 2; k++)
+            cost[k] = grey_cost(s, &side[k], x, y) + 2.0 * right_cost(s, &side[k], x, y);
         if (!sides->two || fabs(cost[1] - cost[0]) < CLEAR_COST)
             return own_px;
         nearest = cost[1] < cost[0];
@@ -309,6 +327,121 @@ done:
     return st;
 }
 
+/* ---- pixels beside a step that lost their match ---- */
+
+/* Pixels first..end - 1 of a row have no match, those before and after them have one. */
+typedef struct Gap {
+    int y, first, end;
+    Side side[2]; /* of the pixel before and of the one after */
+    bool clear;   /* their grey values differ clearly */
+    int hides;    /* the side that hides ground of the other one from the right view; -1: neither */
+} Gap;
+
+/* The inner pixels around x, y that lie within STEP_PX of its place: false if they are few. */
+static bool find_side(const Steps *s, int x, int y, Side *out)
+{
+    const int w = s->b->width, h = s->b->height;
+    const float own_px = s->b->place_px[y * w + x];
+    *out = (Side){.count = 0};
+    for (int v = y > SIDE_HALF ? y - SIDE_HALF : 0; v <= y + SIDE_HALF && v < h; v++)
+        for (int u = x > SIDE_HALF ? x - SIDE_HALF : 0; u <= x + SIDE_HALF && u < w; u++) {
+            const float p = s->b->place_px[v * w + u];
+            if (!s->inner[v * w + u] || fabsf(p - own_px) > STEP_PX)
+                continue;
+            const double grey = s->views->left[v * s->views->stride + u];
+            const float differ = difference(s->views, u, v, p);
+            out->count++;
+            out->place_px += p;
+            out->grey += grey;
+            out->square += grey * grey;
+            out->known += differ != UNKNOWN;
+            out->differ += differ != UNKNOWN ? (double)differ : 0.0;
+        }
+    return out->count >= SIDE_LEAST;
+}
+
+/* Does the gap lie at a step, both of whose sides are known?  Then fill its sides in. */
+static bool is_at_step(const Steps *s, Gap *g)
+{
+    const int row = g->y * s->b->width;
+    const float step_px = s->b->place_px[row + g->first - 1] - s->b->place_px[row + g->end];
+    if (!(fabsf(step_px) >= TWO_SIDES_PX))
+        return false;
+    for (int x = g->first; x < g->end; x++)
+        if (s->b->flags[row + x] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED))
+            return false;
+    if (!find_side(s, g->first - 1, g->y, &g->side[0]) || !find_side(s, g->end, g->y, &g->side[1]))
+        return false;
+    g->clear = clearly_differ(g->side);
+    /* the right view sees left pixel u at u + place, so that n pixels vanish where places fall by n */
+    g->hides = step_px > 0.0f && (float)(g->end - g->first) <= step_px + TWO_SIDES_PX ? s->views->nearer : -1;
+    return true;
+}
+
+/* Does a pixel of the gap look like side k, and does the right view agree? */
+static bool is_of_side(const Steps *s, const Gap *g, int x, int k)
+{
+    const Side *const own = &g->side[k], *const other = &g->side[!k];
+    const double grey = s->views->left[g->y * s->views->stride + x], right = right_cost(s, own, x, g->y);
+    if (right > AGREES)
+        return false;
+    if (g->clear)
+        return fabs(grey - mean_grey(own)) < fabs(grey - mean_grey(other));
+    return grey_cost(s, own, x, g->y) + 2.0 * right <
+           grey_cost(s, other, x, g->y) + (g->hides == k ? HIDDEN_COST : 2.0 * right_cost(s, other, x, g->y));
+}
+
+/* The pixels of a gap that look like side k get its place, one after the other. */
+static void extend_side(const Steps *s, const Gap *g, int k)
+{
+    const int by = k ? -1 : 1, from = k ? g->end : g->first - 1, row = g->y * s->b->width;
+    for (int n = 1; n <= EXTEND_PX; n++) {
+        const int x = from + n * by;
+        if (x < g->first || x >= g->end || (s->b->flags[row + x] & SDM_QA_VALID) || !is_of_side(s, g, x, k))
+            return;
+        s->b->place_px[row + x] = s->b->place_px[row + from];
+        s->b->flags[row + x] = SDM_QA_VALID;
+    }
+}
+
+/* Find the next gap of a row whose pixels before *x are done; false: there is none. */
+static bool next_gap(const SdmEdgeBlock *b, int y, int *x, Gap *g)
+{
+    const uint16_t *const flags = b->flags + (size_t)y * (size_t)b->width;
+    int i = *x;
+    while (i < b->width && !(flags[i] & SDM_QA_VALID))
+        i++;
+    while (i < b->width && (flags[i] & SDM_QA_VALID))
+        i++;
+    *g = (Gap){.y = y, .first = i};
+    while (i < b->width && !(flags[i] & SDM_QA_VALID))
+        i++;
+    g->end = *x = i;
+    return i < b->width;
+}
+
+/* Windows lose matches beside steps, where the views differ; the pixels that look like the surface beside
+ * them are a part of it. */
+static SdmStatus extend_sides(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    Steps s = {.views = views, .b = b};
+    TRY(sdm_alloc_raw(ctx, &s.inner, (size_t)b->width * (size_t)b->height, 1, "steps of places"));
+    mark_inner(b, s.inner);
+    for (int y = 0; y < b->height; y++) {
+        Gap g;
+        for (int x = 0; next_gap(b, y, &x, &g);) {
+            const bool step = is_at_step(&s, &g);
+            for (int k = 0; step && k < 2; k++)
+                if (g.hides < 0 || g.hides == k)
+                    extend_side(&s, &g, k);
+        }
+    }
+done:
+    sdm_free(&s.inner);
+    return st;
+}
+
 /* Add the places of a row, moved by one column after the other, that are within STEP_PX of `own`. */
 SDM_VECTOR_LOOPS static void add_row(const float *restrict row, const float *restrict own, int width,
                                      float *restrict sum, float *restrict count)
@@ -359,6 +492,7 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
     TRY(drop_pieces(ctx, b));
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, b));
+    TRY(extend_sides(ctx, views, b));
 done:
     return st;
 }

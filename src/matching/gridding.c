@@ -17,7 +17,6 @@ enum {
     ONE_SIDE = INT32_MAX
 };
 
-#define SIDES_APART 2.0 /* (difference of two sides' mean grey values)^2 over the sum of their variances */
 #define SIDE_NOISE 10.0 /* added to the variances: levels of 12 bits */
 
 typedef SdmGriddingPatch Patch;
@@ -271,23 +270,24 @@ static void add_points(const Work *w, const SdmSpread *spread, const SdmSpreadPo
             add_sides(w, spread, &p[i], s);
 }
 
-/* Does the cell belong to its upper side?  To that whose grey value the left view has there, where both sides
- * have values of their own: so edges lie within a part of a pixel; else to that of most of the points
- * around. */
+/* Does the cell belong to its upper side?  The points around say so, and the grey value that the left view
+ * has there by its place between the sides' means, the more these differ beyond the sides' variances.  So
+ * edges lie within a part of a pixel. */
 static bool is_upper(const Cell *all, const Side side[2])
 {
     double mean[2], variance = SIDE_NOISE * SIDE_NOISE;
+    double upper = (double)side[1].weight / (double)(side[0].weight + side[1].weight) - 0.5;
     for (int k = 0; k < 2 && side[k].seen > 0; k++) {
         const double seen = (double)side[k].seen;
         mean[k] = (double)side[k].grey / seen;
         variance += (double)side[k].square / seen - mean[k] * mean[k];
     }
-    if (side[0].seen > 0 && side[1].seen > 0 && all->image_weight > 0 &&
-        (mean[1] - mean[0]) * (mean[1] - mean[0]) > SIDES_APART * variance) {
-        const double grey = (double)all->image / (double)all->image_weight;
-        return fabs(grey - mean[1]) < fabs(grey - mean[0]);
+    if (side[0].seen > 0 && side[1].seen > 0 && all->image_weight > 0) {
+        const double grey = (double)all->image / (double)all->image_weight, apart = mean[1] - mean[0],
+                     share = (grey - 0.5 * (mean[0] + mean[1])) / (apart == 0.0 ? 1.0 : apart);
+        upper += fmax(fmin(share, 1.0), -1.0) * apart * apart / variance;
     }
-    return side[1].weight >= side[0].weight;
+    return upper >= 0.0;
 }
 
 /* The points of a cell that are on its own side. */

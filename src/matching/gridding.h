@@ -21,10 +21,9 @@ typedef struct SdmGridding {
     int hidden_px;          /* ground up to so many pixels wide that a step hides from the left view gets the
                              * lower side's height; at most SDM_HIDDEN_ALL; 0: none */
     double step_m;          /* a cell whose heights have half of this as standard deviation or more lies at a
-                             * step and gets the mean of the points of one side: of that whose grey value the
-                             * left view has there, where the sides within 2.5 px differ by 1.4 times their
-                             * standard deviations, else of that of most of the points around, by a Gaussian
-                             * of 1 px; 0: the mean of all */
+                             * step and gets the mean of the points of one side: of that of most of the points
+                             * around, by a Gaussian of 1.3 px, and whose grey value the left view has there;
+                             * 0: the mean of all */
     int32_t middle;            /* a height near those of the scene, 1/256 m: squares are of what heights
                                 * differ from it */
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define SIDE_SIGMA_PX 1.3 /* of the points that tell which side of a step a cell is on, pixels of the frame */
+
 /* Weight that a cell with a height has at least, of the full weight. */
 static double least_share(const SdmGridding *g)
 {
@@ -27,7 +29,8 @@ void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingS
     w->win = *win;
     const double most = SDM_GRIDDING_MAX_REACH / 2.5;
     const double sigma = fmin(fmax(g->sharpest, 0.5 * g->gsd_m / g->spacing_m), most); /* cells */
-    const double side_sigma = g->step_m > 0.0 ? fmin(fmax(sigma, g->gsd_m / g->spacing_m), most) : sigma;
+    const double wider = fmin(fmax(sigma, SIDE_SIGMA_PX * g->gsd_m / g->spacing_m), most),
+                 side_sigma = g->step_m > 0.0 ? wider : sigma;
     w->radius = fill_table(sigma, w->table);
     w->side_radius = fill_table(side_sigma, w->side_table);
     w->reach = (w->side_radius + SDM_GRIDDING_UNIT / 2) / SDM_GRIDDING_UNIT + 1;

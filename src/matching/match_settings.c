@@ -19,7 +19,7 @@
 enum { REPEATS = 2 };
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
 /* Penalties of semi-global matching, in bits of a census word. */
-enum { P1 = 10, P2 = 50 };
+enum { P1 = 13, P2 = 90 };
 static const double PI = 3.14159265358979323846;
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,

@@ -15,12 +15,14 @@ enum {
     BLOCK = SDM_SEMI_GLOBAL_BLOCK,
     OVERLAP = SDM_SEMI_GLOBAL_OVERLAP,
     WORD = SDM_SEMI_GLOBAL_WORD,
-    PLANES = 3,   /* bytes of a word */
-    PATHS = 30,   /* pixels of the overlap for them to settle */
-    MOST = 24,    /* its bits: the largest cost */
+    PLANES = 4,   /* bytes of the words of a pixel */
+    NEAR = 3,     /* px: side of the smaller word */
+    NEAR_PLANE = 3, /* its byte: the nearest pixels count twice, so that windows carry edges less far */
+    PATHS = 25,   /* pixels of the overlap for them to settle */
+    MOST = 32,    /* their bits: the largest cost */
     MEMORY_SHARE = 3, /* of the budget, for blocks in work */
     SLACK = 128,  /* samples and bytes that kernels read and write beyond a row */
-    EDGE_12 = 160 /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
+    EDGE_12 = 60  /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
 };
 _Static_assert(OVERLAP - PATHS >= SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH, "room for paths and filters");
 
@@ -258,6 +260,9 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
             }
             w->kernels->words(row[side], v->width + (side ? v->pitch : 0), WORD, WORD, word[side],
                               most[side]);
+            const int16_t *const near[NEAR] = {row[side][1] + 1, row[side][2] + 1, row[side][3] + 1};
+            w->kernels->words(near, v->width + (side ? v->pitch : 0), NEAR, NEAR,
+                              word[side] + (size_t)NEAR_PLANE * (size_t)most[side], most[side]);
         }
         const SdmSgmCosts c = {.width = v->width,
                                .labels = v->labels,
@@ -322,7 +327,8 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
                           .stride = w->s->win.w,
                           .width = b->v.width,
                           .before = b->ex < most ? b->ex : most,
-                          .after = after < most ? after : most};
+                          .after = after < most ? after : most,
+                          .nearer = w->in->settings->px_per_m < 0.0f};
 }
 
 static SdmStatus place_plain_areas(const Work *w, const Block *b, const SdmEdgeViews *of, SdmEdgeBlock *edge)
