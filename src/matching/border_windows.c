@@ -57,7 +57,7 @@ SDM_VECTOR_LOOPS static bool any_seen(const uint16_t *flags, const int16_t *left
 SDM_VECTOR_LOOPS static void accept(const uint8_t *restrict score, uint16_t *restrict flags, int n)
 {
     for (int x = 0; x < n; x++)
-        flags[x] = ((flags[x] & SDM_QA_OUTSIDE) != 0) & (score[x] > 0) ? SDM_QA_VALID : flags[x];
+        flags[x] = (((flags[x] & SDM_QA_OUTSIDE) != 0) & (score[x] > 0)) ? SDM_QA_VALID : flags[x];
 }
 
 void sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s)
