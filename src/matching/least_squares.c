@@ -78,6 +78,9 @@ typedef struct Columns {
     int32_t count[B], left[B], right[B], left2[B], right2[B], product[B], rough[B], rough_count[B];
 } Columns;
 
+/* All bits where a number is negative, else none. */
+static inline int32_t all_bits(int32_t a) { return a >> 31; }
+
 /* n: pixels of the row. */
 static inline __attribute__((always_inline)) void sum_pixels(const BlockRow *row, int n, float scale,
                                                              Columns *restrict s)
@@ -86,18 +89,17 @@ static inline __attribute__((always_inline)) void sum_pixels(const BlockRow *row
     const float *const up = row->up, *const mid = row->mid, *const low = row->low;
     const uint16_t *const flags = row->flags;
     int32_t inner[B];
-    for (int i = 0; i < n; i++) { /* selections, of which compilers make vectors */
-        const int32_t valid = flags[i] & SDM_QA_VALID, seen = left[i] == SDM_PIXEL_NODATA ? 0 : valid,
-                      use = right[i] == SDM_PIXEL_NODATA ? 0 : seen, l = use ? left[i] : 0,
-                      r = use ? right[i] : 0;
+    for (int i = 0; i < n; i++) { /* by masks: of conditions compilers would make branches */
+        const int32_t mask = -(flags[i] & SDM_QA_VALID) & all_bits(SDM_PIXEL_NODATA - left[i]) &
+                             all_bits(SDM_PIXEL_NODATA - right[i]),
+                      use = mask & 1, l = left[i] & mask, r = right[i] & mask;
         s->count[i] += use;
         s->left[i] += l;
         s->right[i] += r;
         s->left2[i] += l * l;
         s->right2[i] += r * r;
         s->product[i] += l * r;
-        const int32_t begun = i >= row->inner_from ? use : 0;
-        inner[i] = i < row->inner_to ? begun : 0;
+        inner[i] = use & all_bits(row->inner_from - 1 - i) & all_bits(i - row->inner_to);
     }
     for (int i = 0; i < n; i++) {
         const float q = (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]) * scale;
@@ -319,7 +321,7 @@ static inline void weigh_pixel(const Views *v, int x, bool all, float *restrict 
 {
     const Taps has = all ? (Taps){true, true, true}
                          : (Taps){both_known(v, x - 1), both_known(v, x + 1),
-                                  both_known(v, x - 2) & both_known(v, x + 2)};
+                                  (int)both_known(v, x - 2) & (int)both_known(v, x + 2)};
     const int32_t l = slope12(v->left + x, has), r = slope12(v->right + x, has);
     const float stretch = 1.0f + 0.5f * (v->px_per_metre * (v->h_m[x + 1] - v->h_m[x - 1])),
                 ramp = stretch < 0.3f ? 0.3f : stretch > 3.0f ? 3.0f : stretch;
