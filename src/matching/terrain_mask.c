@@ -132,8 +132,8 @@ static int32_t measure_pieces(int32_t n, Pieces *p)
 /* Class of a piece; only pieces of main terrain make their neighbours terrain. */
 enum { NOT_TERRAIN, TERRAIN, MAIN_TERRAIN, MAIN_SHARE = 100 /* of the largest piece's size */ };
 
-/* Nearest terrain of every pixel, of pieces of class `least` or above, from the distances 0 and the heights of
- * the largest piece: two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels). */
+/* Nearest terrain of every pixel, of pieces of class `least` or above, from the distances 0 and the heights
+ * of the largest piece: two sweeps of chamfer distances (1 and 1.5 px, kept in half pixels). */
 static void spread_nearest(const SdmSurface *s, const Pieces *p, int least, SdmTerrainMask *g)
 {
     for (int32_t k = 0; k < p->others; k++) {
