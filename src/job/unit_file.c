@@ -201,6 +201,9 @@ static void move_settings(Body *b, SdmMatchSettings *s)
     move_text(b, s->cost_name, sizeof s->cost_name);
     move_floats(b, &s->ray_error_limit_px, 1);
     move_floats(b, &s->discontinuity_px, 1);
+    int borders = s->borders;
+    move_int(b, &borders, 0, 1);
+    s->borders = borders == 1;
     move_int(b, &s->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
     move_int(b, &s->coarse_offset_px, 0, INT32_MAX);
     move_int(b, &s->coarse_level, 0, 30);

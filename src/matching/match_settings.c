@@ -32,6 +32,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
                         sdm_kernels_name("auto"));
     snprintf(out->cost_name, sizeof out->cost_name, "%s", cost);
     out->min_sigma = MIN_SIGMA_NOISES * noise_q;
+    out->borders = true;
     out->repeats = REPEATS;
     out->ray_error_limit_px = RAY_ERROR_LIMIT_PX;
     out->fill_limit.rise_m = options && strcmp(options->fill, "none") == 0 ? 0.0f : INFINITY;

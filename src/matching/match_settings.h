@@ -22,6 +22,7 @@ typedef struct SdmMatchSettings {
     float discontinuity_px;   /* parallax of the height discontinuities to expect (buildings, trees:
                                  SDM_DISCONTINUITY_M), px of level 0 */
     bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
+    bool borders;             /* heights reach the border of what both views see: border_windows.h */
     int repeats;              /* how often the pixels of level 0 are matched again */
     int coarse_level;         /* finest level of the scene-wide surface */
     int coarsest_level;       /* coarsest level */

@@ -39,11 +39,11 @@ enum {
 
 static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      {SDM_STEP_MATCH, 9, 3, SDM_ALWAYS},
-                                     {SDM_STEP_BORDER, 9, 0, SDM_ALWAYS},
+                                     {SDM_STEP_BORDER, 9, 0, SDM_IF_BORDERS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
-                                 {SDM_STEP_BORDER, 5, 0, SDM_ALWAYS}, CLEAN, FILL};
+                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS}, CLEAN, FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 /* its reach: sdm_semi_global_reach() */
@@ -111,6 +111,8 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return level > 0;
     if (step->when == SDM_IF_WIENER)
         return set->wiener;
+    if (step->when == SDM_IF_BORDERS)
+        return set->borders;
     if (step->when == SDM_IF_PASSES || step->when == SDM_IF_SEMI_GLOBAL)
         return set->semi_global == (step->when == SDM_IF_SEMI_GLOBAL);
     return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;

@@ -34,6 +34,7 @@ typedef enum SdmStepWhen {
     SDM_IF_RETRIED,
     SDM_ABOVE_LEVEL_0,
     SDM_IF_WIENER,
+    SDM_IF_BORDERS,
     SDM_IF_PASSES,
     SDM_IF_SEMI_GLOBAL
 } SdmStepWhen;

@@ -62,6 +62,22 @@ static float noise_q(const SdmRadiometry *left)
     return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }
 
+/* Share of saturated samples from which borders stay as the windows leave them: a saturated area lacks data,
+ * too, and pixels beside it are of one grey value, of which windows that contain them tell nothing. */
+#define SATURATED_SHARE 0.001
+
+static bool is_hardly_saturated(const SdmScene *scene)
+{
+    double worst = 0.0;
+    for (int k = 0; k < 2; k++) {
+        char mask[8];
+        double unusable, saturated;
+        sdm_image_describe(scene->view[k].image, mask, sizeof mask, &unusable, &saturated);
+        worst = fmax(worst, saturated);
+    }
+    return worst < SATURATED_SHARE;
+}
+
 #define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not
                                * show */
 
@@ -99,6 +115,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
+    out->borders = is_hardly_saturated(scene);
     choose_semi_global(o, f, out);
     out->label_range_px = sdm_semi_global_likely_range(out);
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
@@ -183,6 +200,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
     const SdmStatus st =
         sdm_match_settings(ctx, o, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
     p->settings.discontinuity_px = kept.discontinuity_px;
+    p->settings.borders = kept.borders;
     p->settings.coarse_level = kept.coarse_level;
     p->settings.coarsest_level = kept.coarsest_level;
     choose_semi_global(o, &p->frame, &p->settings);

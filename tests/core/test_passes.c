@@ -29,7 +29,9 @@ static void halos_are_the_known_ones(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        const SdmMatchSettings set = {.discontinuity_px = figures[i].discontinuity_px, .repeats = 2,
+        const SdmMatchSettings set = {.discontinuity_px = figures[i].discontinuity_px,
+                                      .repeats = 2,
+                                      .borders = true,
                                       .coarse_level = figures[i].coarse_level};
         for (int l = 0; l < 5; l++)
             assert_int_equal(sdm_match_halo(&set, l), figures[i].halo[l]);
@@ -44,8 +46,8 @@ static void halos_are_the_known_ones(void **state)
 static void filter_widens_the_halo(void **state)
 {
     (void)state;
-    const SdmMatchSettings without = {.coarse_level = 3, .repeats = 2},
-                           with = {.coarse_level = 3, .repeats = 2, .wiener = true};
+    const SdmMatchSettings without = {.coarse_level = 3, .repeats = 2, .borders = true},
+                           with = {.coarse_level = 3, .repeats = 2, .borders = true, .wiener = true};
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_RESTORE);
     int filter = 0;
     for (int i = 0; i < steps.count; i++) {
@@ -66,7 +68,8 @@ static void reaches_follow_from_windows(void **state)
 {
     (void)state;
     for (float discontinuity = 0.0f; discontinuity < 40.0f; discontinuity += 3.0f) {
-        const SdmMatchSettings set = {.discontinuity_px = discontinuity, .coarse_level = 3, .repeats = 2};
+        const SdmMatchSettings set = {
+            .discontinuity_px = discontinuity, .coarse_level = 3, .repeats = 2, .borders = true};
         for (int q = 0; q < SDM_SEQUENCE_COUNT; q++) {
             const SdmSteps steps = sdm_steps((SdmSequence)q);
             assert_true(steps.count > 0);
@@ -100,7 +103,7 @@ static void steps_run_where_the_table_says(void **state)
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_FINE_LEVEL);
     for (int jump = 0; jump < 2; jump++)
         for (int level = 0; level < 3; level++) {
-            const SdmMatchSettings set = {.discontinuity_px = jump ? 12.0f : 0.0f};
+            const SdmMatchSettings set = {.discontinuity_px = jump ? 12.0f : 0.0f, .borders = true};
             int run = 0;
             for (int i = 0; i < steps.count; i++)
                 run += sdm_step_applies(&steps.step[i], &set, level);
