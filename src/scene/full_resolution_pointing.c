@@ -29,8 +29,9 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     SdmWindowInput input = {.in = {0}};
     SdmFineResult fine = {0};
     SdmMatchSettings settings = p->settings;
-    settings.wiener = false; /* what filters and repeats do to heights moves nothing across the lines */
-    settings.repeats = 0;
+    if (settings.wiener) /* walls, which are matched without it, need the repeats: else rays miss there */
+        settings.repeats = 0;
+    settings.wiener = false; /* what filters do to heights moves nothing across the lines */
     TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
     input.in.settings = &settings;
     const SdmMatchCall call = {.in = &input.in, .coarse = &p->coarse, .win = win, .need = win};
