@@ -103,10 +103,15 @@ static void steps_run_where_the_table_says(void **state)
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_FINE_LEVEL);
     for (int jump = 0; jump < 2; jump++)
         for (int level = 0; level < 3; level++) {
-            const SdmMatchSettings set = {.discontinuity_px = jump ? 12.0f : 0.0f, .borders = true};
+            const SdmMatchSettings set = {.discontinuity_px = jump ? 12.0f : 0.0f, .borders = true},
+                                   saturated = {.discontinuity_px = set.discontinuity_px};
             int run = 0;
-            for (int i = 0; i < steps.count; i++)
-                run += sdm_step_applies(&steps.step[i], &set, level);
+            for (int i = 0; i < steps.count; i++) {
+                const bool border = steps.step[i].kind == SDM_STEP_BORDER,
+                           runs = sdm_step_applies(&steps.step[i], &set, level);
+                assert_int_equal(sdm_step_applies(&steps.step[i], &saturated, level), runs && !border);
+                run += runs;
+            }
             assert_int_equal(run, steps.count - (level == 0) - (level == 0 && !jump ? 3 : 0));
         }
 }
