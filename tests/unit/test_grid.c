@@ -178,6 +178,30 @@ static void projector_round_trip(void **state)
     assert_null(p);
 }
 
+/* The last transformation is kept: handles of it, and of others in between, know nothing of each other. */
+static void projectors_in_turn(void **state)
+{
+    (void)state;
+    static const int codes[] = {32631, 32632, 32631, 2154, 32631};
+    SdmProjector *p[5];
+    for (int i = 0; i < 5; i++) {
+        char name[16], why[1024];
+        SdmGrid g;
+        snprintf(name, sizeof name, "EPSG:%d", codes[i]);
+        assert_int_equal(choose(name, 0, 3, 45, 15, &g, why), SDM_OK);
+        assert_int_equal(sdm_projector_open(NULL, g.wkt, &p[i]), SDM_OK);
+        if (i == 1) /* what is not found is not kept */
+            assert_int_not_equal(sdm_projector_open(NULL, "rubbish", &p[2]), SDM_OK);
+    }
+    const double east[] = {500000.0, 9000.0, 500000.0, 700000.0, 500000.0};
+    for (int i = 0; i < 5; i++) {
+        double x = 3.0, y = 46.5;
+        sdm_projector_forward(p[i], 1, &x, &y);
+        assert_true(fabs(x - east[i]) < (i == 1 ? 40000.0 : 1e-6));
+        sdm_projector_close(&p[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(zones),
@@ -186,6 +210,7 @@ int main(void)
                                        cmocka_unit_test(other_units),
                                        cmocka_unit_test(covers_on_multiples),
                                        cmocka_unit_test(cells_on_the_ground),
-                                       cmocka_unit_test(projector_round_trip)};
+                                       cmocka_unit_test(projector_round_trip),
+                                       cmocka_unit_test(projectors_in_turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
