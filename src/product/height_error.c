@@ -7,15 +7,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"
+#include "core/vector_loops.h"
 #include "geo/gdal_errors.h"
 #include "geo/grid.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 enum {
     SIDE = 8,   /* cells of a block */
     STRIP = 64, /* rows that are read together */
+    CHUNK = 256, /* columns whose sums are in the cache together */
     AT_ONCE = 4, /* strips: reading, one at a time, takes a quarter of the time */
     LAGS = 3,
     FAR_LAG = 8,
@@ -30,7 +33,7 @@ enum {
 };
 static const int LAG[LAGS] = {1, 4, FAR_LAG};
 static const double STEEPEST = 1.7; /* tangent of slopes */
-static const double LEAST_RHO = 0.3, MOST_RHO = 0.998;
+static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f;
 
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
  * differences of heights at each lag, px of parallax; fourth differences of heights at a cell; second
@@ -68,6 +71,14 @@ typedef struct Sums {
 } Sums;
 enum { SUMS = sizeof(Sums) / sizeof(float) };
 
+/* The same of single columns of a row of blocks; the fields in the same order. */
+typedef struct Columns {
+    float noise[CHUNK], noises[CHUNK], slope[CHUNK], slopes[CHUNK], texture[CHUNK], square[CHUNK],
+        textures[CHUNK], rise[CHUNK], rises[CHUNK], turn[CHUNK], turns[CHUNK];
+    float bend[LAGS][CHUNK], bends[LAGS][CHUNK], fourth[CHUNK], fourths[CHUNK];
+} Columns;
+static_assert(sizeof(Columns) == sizeof(Sums) * CHUNK, "a column of Columns is a Sums");
+
 /* Of a block's middle. */
 typedef struct Node {
     float error_m, slope, fill_m; /* error of a height on ground of this slope; more of a filled one */
@@ -91,6 +102,8 @@ typedef struct Strip {
     float *height, *ortho; /* NaN for none, with FAR_LAG more on all four sides */
     uint16_t *mask, *score;
     Node *node; /* of the blocks' middles, at a row's height between them */
+    float *cells; /* what node holds of blocks, of the cells of a row: */
+    float *error, *slope, *fill;
 } Strip;
 
 /* ---- rows ---- */
@@ -156,6 +169,12 @@ static SdmStatus each_strip(const Work *w, SdmStatus (*work)(const Work *w, Stri
 
 /* ---- sums over blocks ---- */
 
+/* v within low..high, low for NaN.  (The C library's fminf and fmaxf are calls.) */
+static inline float within(float v, float low, float high)
+{
+    return v > low ? (v < high ? v : high) : low;
+}
+
 static inline void add(float value, float *sum, float *count)
 {
     const bool known = value == value;
@@ -182,44 +201,47 @@ static inline float fourth(const float *h, ptrdiff_t step, float per_px)
     return d * d;
 }
 
-/* Noise and texture of n cells of a row, from the strip's x0. */
-static void add_match_row(const Work *w, const Strip *strip, int row, int x0, int n, Sums *s)
+/* Noise and texture of n cells of a row, from x0 on. */
+SDM_VECTOR_LOOPS static void add_match_row(const Work *w, const Strip *strip, int row, int x0, int n,
+                                           Columns *restrict c)
 {
-    const size_t at = (size_t)row * (size_t)w->cols + (size_t)x0;
-    const float *const o = strip->ortho + (size_t)(row + FAR_LAG) * (size_t)w->pitch + (size_t)(FAR_LAG + x0);
+    const ptrdiff_t at = (ptrdiff_t)row * w->cols + x0, pitch = w->pitch;
+    const float *const o = strip->ortho + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
+    const uint16_t *const scores = strip->score + at, *const mask = strip->mask + at;
     for (int i = 0; i < n; i++) {
-        const double score = (double)strip->score[at + (size_t)i] / SDM_ERROR_SCORES,
-                     rho = score < LEAST_RHO ? LEAST_RHO : score > MOST_RHO ? MOST_RHO : score;
-        const bool matched = (strip->mask[at + (size_t)i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID;
-        const float across = o[i + 1] - o[i - 1], down = o[i + w->pitch] - o[i - w->pitch];
-        s->noise += matched ? (float)((1.0 - rho) / rho) : 0.0f;
-        s->noises += matched ? 1.0f : 0.0f;
-        s->square += o[i] == o[i] ? o[i] * o[i] : 0.0f;
-        add(o[i], &s->texture, &s->textures);
-        add(0.125f * (across * across + down * down), &s->rise, &s->rises);
-        const float x = bend(o + i, 1), y = bend(o + i, w->pitch);
-        add(x * x, &s->turn, &s->turns);
-        add(y * y, &s->turn, &s->turns);
+        const float score = (float)scores[i] / SDM_ERROR_SCORES, rho = within(score, LEAST_RHO, MOST_RHO);
+        const bool matched = (mask[i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID;
+        const float across = o[i + 1] - o[i - 1], down = o[i + pitch] - o[i - pitch];
+        c->noise[i] += matched ? (1.0f - rho) / rho : 0.0f;
+        c->noises[i] += matched ? 1.0f : 0.0f;
+        c->square[i] += o[i] == o[i] ? o[i] * o[i] : 0.0f;
+        add(o[i], &c->texture[i], &c->textures[i]);
+        add(0.125f * (across * across + down * down), &c->rise[i], &c->rises[i]);
+        const float x = bend(o + i, 1), y = bend(o + i, pitch);
+        add(x * x, &c->turn[i], &c->turns[i]);
+        add(y * y, &c->turn[i], &c->turns[i]);
     }
 }
 
 /* Slopes and second differences of the same. */
-static void add_height_row(const Work *w, const Strip *strip, int row, int x0, int n, Sums *s)
+SDM_VECTOR_LOOPS static void add_height_row(const Work *w, const Strip *strip, int row, int x0, int n,
+                                            Columns *restrict c)
 {
     const ptrdiff_t pitch = w->pitch;
     const float *const h = strip->height + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
     const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])},
                 per_px = (float)(1.0 / w->in->model.metres_per_px);
     for (int i = 0; i < n; i++) {
-        add(steepness(h + i, pitch, per_cell), &s->slope, &s->slopes);
-        for (int k = 0; k < LAGS; k++) {
-            const float across = bend(h + i, LAG[k]) * per_px, down = bend(h + i, LAG[k] * pitch) * per_px;
-            add(across * across, &s->bend[k], &s->bends[k]);
-            add(down * down, &s->bend[k], &s->bends[k]);
-        }
-        add(fourth(h + i, 1, per_px), &s->fourth, &s->fourths);
-        add(fourth(h + i, pitch, per_px), &s->fourth, &s->fourths);
+        add(steepness(h + i, pitch, per_cell), &c->slope[i], &c->slopes[i]);
+        add(fourth(h + i, 1, per_px), &c->fourth[i], &c->fourths[i]);
+        add(fourth(h + i, pitch, per_px), &c->fourth[i], &c->fourths[i]);
     }
+    for (int k = 0; k < LAGS; k++)
+        for (int i = 0; i < n; i++) {
+            const float across = bend(h + i, LAG[k]) * per_px, down = bend(h + i, LAG[k] * pitch) * per_px;
+            add(across * across, &c->bend[k][i], &c->bends[k][i]);
+            add(down * down, &c->bend[k][i], &c->bends[k][i]);
+        }
 }
 
 /* Texture counts where there are heights. */
@@ -227,6 +249,26 @@ static void leave_out(const Work *w, Strip *s)
 {
     for (size_t i = 0; i < (size_t)w->pitch * (STRIP + 2 * FAR_LAG); i++)
         s->ortho[i] = s->height[i] == s->height[i] ? s->ortho[i] : NAN;
+}
+
+/* The blocks of a chunk of columns, from that row of the strip on. */
+static void sum_chunk(const Work *w, const Strip *s, int row, int x0)
+{
+    Columns columns = {0};
+    const float *const column = (const float *)&columns;
+    const int n = w->cols - x0 < CHUNK ? w->cols - x0 : CHUNK;
+    Sums *const sums = &w->sums[(size_t)((s->y0 + row) / SIDE) * (size_t)w->wide + (size_t)(x0 / SIDE)];
+    for (int j = row; j < row + SIDE && j < s->n; j++) {
+        add_match_row(w, s, j, x0, n, &columns);
+        add_height_row(w, s, j, x0, n, &columns);
+    }
+    for (int b = 0; b * SIDE < n; b++)
+        for (int k = 0; k < SUMS; k++) {
+            float sum = 0.0f;
+            for (int i = 0; i < SIDE; i++)
+                sum += column[k * CHUNK + b * SIDE + i];
+            ((float *)&sums[b])[k] = sum;
+        }
 }
 
 static SdmStatus sum_blocks(const Work *w, Strip *s)
@@ -237,13 +279,9 @@ static SdmStatus sum_blocks(const Work *w, Strip *s)
     leave_out(w, s);
     TRY(move_rows(w, w->in->mask, GF_Read, s->y0, s->n, s->mask));
     TRY(move_rows(w, w->in->error, GF_Read, s->y0, s->n, s->score));
-    for (int row = 0; row < s->n; row++)
-        for (int b = 0; b < w->wide; b++) {
-            const int x0 = b * SIDE, cols = w->cols - x0 < SIDE ? w->cols - x0 : SIDE;
-            Sums *const sums = &w->sums[(size_t)((s->y0 + row) / SIDE) * (size_t)w->wide + (size_t)b];
-            add_match_row(w, s, row, x0, cols, sums);
-            add_height_row(w, s, row, x0, cols, sums);
-        }
+    for (int row = 0; row < s->n; row += SIDE)
+        for (int x0 = 0; x0 < w->cols; x0 += CHUNK)
+            sum_chunk(w, s, row, x0);
 done:
     return st;
 }
@@ -364,21 +402,6 @@ done:
     return st;
 }
 
-/* v within low..high, low for NaN.  (The C library's fminf and fmaxf are calls.) */
-static inline float within(float v, float low, float high)
-{
-    return v > low ? (v < high ? v : high) : low;
-}
-
-/* Block before a cell, and the cell's share of the way to the next one's middle. */
-static int block_before(int cell, int count, float *share)
-{
-    const float at = within(((float)cell + 0.5f) / (float)SIDE - 0.5f, 0.0f, (float)(count - 1));
-    const int first = (int)at < count - 1 ? (int)at : count > 1 ? count - 2 : 0;
-    *share = at - (float)first;
-    return first;
-}
-
 static Node between(Node a, Node b, float share)
 {
     return (Node){a.error_m + share * (b.error_m - a.error_m), a.slope + share * (b.slope - a.slope),
@@ -397,27 +420,61 @@ static float cell_error(Node at, float steep, bool filled)
     return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : inside ? matched : BESIDE * matched;
 }
 
+/* Block before a row of cells, and the row's share of the way to the next one's middle. */
+static int block_before(int row, int count, float *share)
+{
+    const float at = within(((float)row + 0.5f) / (float)SIDE - 0.5f, 0.0f, (float)(count - 1));
+    const int first = (int)at < count - 1 ? (int)at : count > 1 ? count - 2 : 0;
+    *share = at - (float)first;
+    return first;
+}
+
+/* What the blocks' middles hold -> the cells from each to the next.  (Half a block lies before the first.) */
+static void spread_nodes(const Work *w, Strip *s)
+{
+    for (int b = -1; b < w->wide; b++) {
+        const Node *const at = &s->node[b < 0 ? 0 : b], *const next = &s->node[b + 1 < w->wide ? b + 1 : b];
+        const float error = next->error_m - at->error_m, slope = next->slope - at->slope,
+                    fill = next->fill_m - at->fill_m;
+        const ptrdiff_t first = (ptrdiff_t)b * SIDE + SIDE / 2; /* from -SIDE / 2 on: there is room before */
+        for (int i = 0; i < SIDE; i++) {
+            const float share = ((float)i + 0.5f) / (float)SIDE;
+            s->error[first + i] = at->error_m + share * error;
+            s->slope[first + i] = at->slope + share * slope;
+            s->fill[first + i] = at->fill_m + share * fill;
+        }
+    }
+}
+
 /* A row of a strip, into the scores' place. */
+SDM_VECTOR_LOOPS static void write_cells(const Work *w, const Strip *s, int row)
+{
+    const ptrdiff_t pitch = w->pitch, at = (ptrdiff_t)row * w->cols;
+    const float *const h = s->height + (row + FAR_LAG) * pitch + FAR_LAG;
+    const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
+    const float per_step = (float)(1.0 / w->in->step_m), most = (float)(NODATA - 1);
+    const float *const error = s->error, *const slope = s->slope, *const fill = s->fill;
+    const uint16_t *const mask = s->mask + at;
+    uint16_t *const out = s->score + at;
+    for (int x = 0; x < w->cols; x++) {
+        const Node node = {error[x], slope[x], fill[x]};
+        const bool filled = (mask[x] & SDM_QA_FILLED) != 0;
+        const float steps = cell_error(node, steepness(h + x, pitch, per_cell), filled) * per_step;
+        const int rounded = (int)((steps < most ? steps : most) + 0.5f);
+        out[x] = (uint16_t)(mask[x] & SDM_QA_VALID ? rounded : NODATA);
+    }
+}
+
 static void write_row(const Work *w, Strip *s, int row)
 {
-    float down, right;
+    float down;
     const int j = block_before(s->y0 + row, w->high, &down);
     const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
                *const lower = w->high > 1 ? upper + w->wide : upper;
     for (int i = 0; i < w->wide; i++)
         s->node[i] = between(upper[i], lower[i], down);
-    const float *const h = s->height + (ptrdiff_t)(row + FAR_LAG) * w->pitch + FAR_LAG;
-    const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
-    const float per_step = (float)(1.0 / w->in->step_m);
-    for (int x = 0; x < w->cols; x++) {
-        const size_t at = (size_t)row * (size_t)w->cols + (size_t)x;
-        const int i = block_before(x, w->wide, &right), next = w->wide > 1 ? i + 1 : i;
-        const Node node = between(s->node[i], s->node[next], right);
-        const bool filled = (s->mask[at] & SDM_QA_FILLED) != 0;
-        const float steps = cell_error(node, steepness(h + x, w->pitch, per_cell), filled) * per_step;
-        const float most = steps < (float)(NODATA - 1) ? steps : (float)(NODATA - 1);
-        s->score[at] = s->mask[at] & SDM_QA_VALID ? (uint16_t)(most + 0.5f) : NODATA;
-    }
+    spread_nodes(w, s);
+    write_cells(w, s, row);
 }
 
 static SdmStatus write_errors(const Work *w, Strip *s)
@@ -456,6 +513,18 @@ static int strips_at_once(const Work *w)
     return fit < 1 ? 1 : fit < most ? (int)fit : most;
 }
 
+static SdmStatus open_cells(const Work *w, Strip *s)
+{
+    SdmStatus st = SDM_OK;
+    const size_t room = (size_t)(w->wide + 1) * SIDE;
+    TRY(sdm_alloc_raw(w->ctx, &s->cells, 3 * room, sizeof(float), "errors of a row of cells"));
+    s->error = s->cells + SIDE / 2;
+    s->slope = s->error + room;
+    s->fill = s->slope + room;
+done:
+    return st;
+}
+
 static SdmStatus open_strips(Work *w)
 {
     SdmStatus st = SDM_OK;
@@ -468,6 +537,7 @@ static SdmStatus open_strips(Work *w)
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
         TRY(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node),
                           "errors of blocks of cells"));
+        TRY(open_cells(w, &w->strip[i]));
     }
 done:
     return st;
@@ -481,6 +551,7 @@ static void free_strips(Work *w)
         sdm_free(&w->strip[i].mask);
         sdm_free(&w->strip[i].score);
         sdm_free(&w->strip[i].node);
+        sdm_free(&w->strip[i].cells);
     }
     sdm_free(&w->strip);
 }
