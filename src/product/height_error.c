@@ -78,6 +78,7 @@ typedef struct Columns {
     float bend[LAGS][CHUNK], bends[LAGS][CHUNK], fourth[CHUNK], fourths[CHUNK];
 } Columns;
 static_assert(sizeof(Columns) == sizeof(Sums) * CHUNK, "a column of Columns is a Sums");
+static_assert(CHUNK % SIDE == 0 && STRIP % SIDE == 0, "chunks and strips consist of whole blocks");
 
 /* Of a block's middle. */
 typedef struct Node {
@@ -568,7 +569,7 @@ SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in,
     w.strips = (w.rows + STRIP - 1) / STRIP;
     w.threads = strips_at_once(&w);
     const size_t blocks = (size_t)w.wide * (size_t)w.high;
-    TRY(sdm_alloc(ctx, &w.sums, blocks, sizeof *w.sums, "sums of blocks of cells"));
+    TRY(sdm_alloc_raw(ctx, &w.sums, blocks, sizeof *w.sums, "sums of blocks of cells"));
     TRY(sdm_alloc(ctx, &w.node, blocks, sizeof *w.node, "errors of blocks of cells"));
     TRY(open_strips(&w));
     TRY(sdm_alloc(ctx, &w.histogram, (size_t)NODATA + 1, sizeof *w.histogram, "errors by size"));

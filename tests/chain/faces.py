@@ -1,5 +1,8 @@
 # The four faces of a pyramid in a DEM: cells of each quadrant triangle about the apex, a plane by RANSAC and Huber.
+# faces.py DEM ...    prints how low the ridges beside the south face are, by distance (docs/optimizers.md)
 # SPDX-License-Identifier: Apache-2.0
+import sys
+
 import numpy as np
 from osgeo import gdal
 
@@ -71,3 +74,26 @@ def fit(dem):
 def words(found):
     return "; ".join("%s %.1f deg NMAD %.2f m (%d cells; %.0f %% of the face)" % (
         n, f["slope_deg"], f["nmad_m"], f["cells"], 100 * f["filled"]) for n, f in found.items())
+
+
+def ridge(dem, side):
+    """How far a DEM lies above the ridge where the south face meets the east or west one, 25 to 145 m from the apex: medians (m)
+    of cells 0-1, 1-2, 2-3 and 3-4 m beside it, against the lower one of both planes and the level of the cells 8 to 16 m beside it."""
+    h, x, y = heights(dem)
+    cx, cy = apex(h, x, y)
+    x, y, planes = x - cx, y - cy, []
+    for dx, dy in (NAMES["south"], NAMES[side]):
+        along, beside = x * dx + y * dy, np.abs(x * dy - y * dx)
+        on = (along > 2 * EDGE_M) & (along < HALF_M) & (beside < along - EDGE_M) & np.isfinite(h)
+        planes.append(plane(x[on], y[on], h[on]))
+    both = [a * x + b * y + c for a, b, c in planes]
+    a, b, _ = planes[0] - planes[1]
+    beside, out = np.abs(both[0] - both[1]) / np.hypot(a, b), np.hypot(x, y)
+    on = (out > 25) & (out < 145) & (x * NAMES[side][0] > 0) & (y < 0) & np.isfinite(h)
+    level = lambda low, high: np.median((h - np.minimum(*both))[on & (beside >= low) & (beside < high)])
+    return [level(k, k + 1) - level(8, 16) for k in range(4)]
+
+
+if __name__ == "__main__":
+    for dem in sys.argv[1:]:
+        print(dem, *("%s %s m;" % (side, " ".join("%.2f" % v for v in ridge(dem, side))) for side in ("east", "west")))
