@@ -14,24 +14,30 @@ import sys
 
 import numpy as np
 from osgeo import gdal
-from scipy import ndimage
+from scipy import ndimage, optimize, sparse
 
 gdal.UseExceptions()
 FULL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "data", "aster_full")
-SIDE, NEAR, FAR, LAGS, ADDED = 8, 1, 4, (1, 4, 8), (0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0)
-QUANTILE, SAMPLES, SLOPES = 0.68, 1500, (5, 10, 20, 30, 40, 50)
-TIMES = 3  # that scenes with detail down to a pixel count, as ground and sensors have it: SHARP, of all others one
+SIDE, NEAR, FAR, LAGS, ADDED = 8, 1, 12, (1, 4, 8), (0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0)
+SLOPES = (5, 10, 20, 30, 40, 50)  # limits of classes, degrees
+QUANTILE = 0.694  # 0.68, and what a correction by a reference leaves of camera errors: no scene of the fit has any
+SAMPLES, STEEP = 12000, 500  # cells of a scene; at least so many of each class above 40 degrees
+MOST = 0.7  # change by a cell's own slope
+PRODUCTS = [(0, 0), (0, 1), (0, 2), (0, 5), (0, 6), (1, 1), (1, 2), (2, 2), (2, 3), (2, 5), (3, 3), (5, 5), (6, 6)]
+SQUARED, WITH_SLOPE = 3, (0, 1, 2, 5, 6)  # near terms that are squared, too; terms times the slope
+# what scenes of a kind count: natural terrain and a sensor's blur more, relief at random and cells of other sizes (_) less
+WEIGHTS = dict(n=2, u=2, w=2, s=1, e=1.8, b=1.2, k=1.5, t=0.6, g=1, h=1, f=1.2, r=1, _=0.3)
 SHARP = "sharp.tif"
 
 
 def scene_list(folder):
-    """Name: folder, options of simulate, --tr, and the blur of both images."""
+    """Name: folder, options of simulate, --tr, and what is done to both images (see change_images)."""
     out = {}
 
-    def add(name, blur=None, **options):
+    def add(name, image=None, **options):
         words = dict(width=1000, height=1000, roll=5)
         words.update(options)
-        out[name] = (name, [str(w) for k, v in words.items() for w in ("--" + k.replace("_", "-"), v)], 0, blur)
+        out[name] = (name, [str(w) for k, v in words.items() for w in ("--" + k.replace("_", "-"), v)], 0, image)
 
     ground = dict(terrain=os.path.join(FULL, "truth.tif"))
     for i, (lon, lat, noise, texture) in enumerate([
@@ -67,6 +73,7 @@ def scene_list(folder):
         for tr in (20, 45, 90):
             out["%s_%d" % (like, tr)] = (like, out[like][1], tr, None)
     rough_scenes(folder, ground, add)
+    short_textures(folder, ground, add)
     return out
 
 
@@ -88,13 +95,38 @@ def rough_scenes(folder, ground, add):
         blur = [(.4, .4), (.6, .6), (.7, .2), (.2, .7), (.8, .5), (.5, .8), (.8, .8), (.3, .3)][i % 8]
         noise = rng.choice([.5, 1, 1, 1.5])
         what = dict(sharp if i % 2 == 0 else ground, **place()) if i % 4 < 2 else dict(relief=round(100 * 30 ** rng.random()))
-        add("b%02d" % i, blur + (noise, i), seed=800 + i, noise=0, texture=rng.choice([12, 16, 20, 30]), roll=roll(), **what)
+        add("b%02d" % i, dict(blur=blur, noise=noise, seed=i), seed=800 + i, noise=0, texture=rng.choice([12, 16, 20, 30]),
+            roll=roll(), **what)
     rng.seed(77)
     for i in range(14):
         blur = [.5, .6, .7, .55, .65, .45][i % 6]
         what = dict(**place(), roll=roll(), **sharp)
-        add("e%02d" % i, (blur * rng.choice([1, 1, 1.2]), blur, [.7, 1, 1, 1, 1.3][i % 5], 50 + i), seed=900 + i, noise=0,
-            texture=[8, 12, 16, 10][i % 4], width=900, height=900, **what)
+        image = dict(blur=(blur * rng.choice([1, 1, 1.2]), blur), noise=[.7, 1, 1, 1, 1.3][i % 5], seed=50 + i)
+        add("e%02d" % i, image, seed=900 + i, noise=0, texture=[8, 12, 16, 10][i % 4], width=900, height=900, **what)
+
+
+def short_textures(folder, ground, add):
+    """Rough fractals with a strong texture (h), and textures without long waves, as a sensor blurs them (k)."""
+    rng = random.Random(31)
+    middle = dict(lon=4.18, lat=44.69)
+    for i in range(12):
+        terrain = make_power(folder, (2.9, 3.2, 3.6)[i % 3], (6, 10, 16, 24)[i // 3], 1000 + i)
+        add("h%02d" % i, seed=1000 + i, texture=rng.choice([20, 26, 32]), noise=rng.choice([.4, .7, 1]), width=900, height=900,
+            terrain=terrain, **middle)
+    for i in range(48):
+        blur = rng.choice([.4, .5, .6, .7, .8, .9, 1])
+        image = dict(blur=(blur, blur), longest=rng.choice([3.5, 4.5, 6, 10, 20]), deviation=rng.choice([9, 12, 16, 20]),
+                     noise=rng.choice([.5, .7, 1, 1, 1.3]), seed=3000 + i)
+        what = dict(lon=round(rng.uniform(3.95, 4.42), 3), lat=round(rng.uniform(44.52, 44.85), 3))
+        if i % 6 in (0, 3):
+            what = dict(middle, terrain=make_power(folder, rng.choice([2.9, 3.2, 3.5, 3.9]), rng.choice([4, 7, 10, 14, 18, 22]),
+                                                   2000 + i, rng.choice([0, 0, 50])))
+        elif i % 6 == 5:
+            what = dict(relief=rng.choice([150, 400, 800, 1500, 2500]))
+        else:
+            what.update(ground if i % 6 == 2 else dict(terrain=os.path.join(folder, SHARP)))
+        add("k%02d" % i, image, seed=3000 + i, texture=30, noise=0, width=900, height=900, roll=round(rng.uniform(-8, 8), 1),
+            **what)
 
 
 def make_fine(path):
@@ -150,35 +182,43 @@ def make_sharp(path):
     write_terrain(path, out + detail / detail.std() * (0.5 + 2.2 * steep), g[0], g[3], 10)
 
 
-def make_power(folder, beta, slope_deg, seed):
-    """A fractal whose power falls with the wave number to the beta; slopes over 90 m have that root mean square."""
-    path, n = os.path.join(folder, "power_%g_%d.tif" % (beta, slope_deg)), 3072
+def make_power(folder, beta, slope_deg, seed, shortest=0):
+    """A fractal whose power falls with the wave number to the beta, down to waves of so many metres; slopes over 90 m have that
+    root mean square."""
+    path, n = os.path.join(folder, "power_%g_%d_%d.tif" % (beta, slope_deg, seed)), 3072
     if not os.path.exists(path):
-        h = noise_of((n, n), 15, lambda k: np.where(k > 1 / 12000, np.maximum(k, 1e-6) ** (-beta / 2), 0), seed)
+        power = lambda k: np.maximum(k, 1e-6) ** (-beta / 2) * np.exp(-(k * shortest / 2.2) ** 4)
+        h = noise_of((n, n), 15, lambda k: np.where(k > 1 / 12000, power(k), 0), seed)
         gy, gx = np.gradient(ndimage.uniform_filter(h, 6), 15)
         h *= np.tan(np.radians(slope_deg)) / np.sqrt((gx ** 2 + gy ** 2).mean())
         write_terrain(path, h - h.min() + 100, 593000 - 7.5 * n, 4949000 + 7.5 * n, 15)
     return path
 
 
-def blur_images(source, down, across, noise, seed):
-    """A sensor's blur (sigmas in pixels) of both images, then its noise."""
+def change_images(source, blur, noise, seed, longest=0, deviation=0):
+    """A sensor's blur (sigmas in pixels) of both images, then its noise. longest, deviation: of the texture, waves that a
+    Gaussian of that sigma keeps are left out, and the standard deviation is set."""
     rng = np.random.default_rng(seed)
     for name in sorted(os.listdir(source)):
         if name.endswith(".ImageData.tif"):
             data = gdal.Open(os.path.join(source, name), gdal.GA_Update)
             image = data.ReadAsArray()
-            grey = ndimage.gaussian_filter(image.astype(float), (down, across)) + rng.normal(0, noise, image.shape)
-            data.GetRasterBand(1).WriteArray(np.where(image > 0, np.clip(np.round(grey), 1, 254), 0).astype(np.uint8))
+            seen = image > 0
+            grey = np.where(seen, image, image[seen].mean()) if longest else image.astype(float)
+            grey, long_waves = ndimage.gaussian_filter(grey, blur), ndimage.gaussian_filter(grey, longest) if longest else None
+            if longest:
+                grey = 110 + (grey - long_waves) * deviation / (grey - long_waves)[seen].std()
+            grey += rng.normal(0, noise, image.shape)
+            data.GetRasterBand(1).WriteArray(np.where(seen, np.clip(np.round(grey), 1, 254), 0).astype(np.uint8))
 
 
-def make(program, folder, name, scene, options, tr, blur):
+def make(program, folder, name, scene, options, tr, image):
     """The scene and its DEM."""
     source, dem = os.path.join(folder, scene), os.path.join(folder, name + ".tif")
     if not os.path.isdir(source):
         subprocess.run([program, "simulate", "-o", source, "--quiet"] + options, check=True)
-        if blur:
-            blur_images(source, *blur)
+        if image:
+            change_images(source, **image)
     if not os.path.exists(dem):
         pair = [os.path.join(source, v) for v in ("left.tif", "right.tif")] if "rpc" in options else [source]
         subprocess.run([program, "run"] + pair + ["-o", dem, "--quiet"] + (["--tr", str(tr)] if tr else []), check=True)
@@ -206,16 +246,18 @@ def mean(sums, half):
     return np.where(n > 4, a / np.maximum(n, 1), b / np.maximum(m, 1))
 
 
-def shifted(error, truth, land, cell):
-    """The errors after a 3-D shift, and the tangent of the true slope."""
-    filled = np.where(np.isfinite(truth), truth, np.nanmedian(truth))
-    gx, gy = ndimage.sobel(filled, 1) / 8 / cell, ndimage.sobel(filled, 0) / 8 / cell
-    use = land.copy()
+def shifted(height, truth, land, cell):
+    """The errors after a 3-D shift (Nuth and Kaab, the truth moved by cubic splines), and the tangent of the true slope."""
+    filled, east, north = np.where(np.isfinite(truth), truth, np.nanmedian(truth)), 0.0, 0.0
     for _ in range(6):
+        moved = ndimage.shift(filled, (-north / cell, east / cell), order=3, mode="nearest") if east or north else filled
+        gy, gx = np.gradient(moved, cell)
+        error = height - moved
+        off = np.abs(error - np.median(error[land]))
+        use = land & (off < 3 * 1.4826 * np.median(off[land]))
         x = np.linalg.lstsq(np.c_[gx[use], gy[use], np.ones(use.sum())], error[use], rcond=None)[0]
-        left = error - (x[0] * gx + x[1] * gy + x[2])
-        use = land & (np.abs(left) < 3 * 1.4826 * np.median(np.abs(left[land])))
-    return left, np.hypot(gx, gy)
+        east, north = east - x[0], north + x[1]
+    return error - x[2], np.hypot(gx, gy)
 
 
 def on(like, path, how):
@@ -275,81 +317,122 @@ def measure(source, dem):
         means += [mean(sums[k], half) for k in LAGS + ("fourth",)]
         means += [(mean(sums["turn"], half) + 0.02) / (mean(sums["rise"], half) + 0.01)]
         logs[half] = np.stack([0.5 * np.log(m + a * a) for m, a in zip(means, ADDED)], -1)
-        slope[half] = np.sqrt(np.minimum(mean(sums["steep"], half), 3))
+        slope[half] = np.sqrt(np.clip(mean(sums["steep"], half), 0, 3))
     truth = on(like, os.path.join(source, "truth.tif"), "average" if cell > 45 else "bilinear")
     land = (on(like, os.path.join(source, "class.tif"), "near") == 1) & np.isfinite(h - truth) & ~filled & np.isfinite(steep)
     land &= ndimage.binary_erosion(np.isfinite(truth), iterations=3)
-    error, true_slope = shifted(h - truth, truth, land, cell)
+    error, true_slope = shifted(h, truth, land, cell)
     return dict(logs=logs, slope=slope, place=np.nonzero(land), error=np.abs(error[land]) / per_px, per_px=per_px,
                 true=np.degrees(np.arctan(true_slope[land])), own=np.minimum(np.sqrt(steep[land]), 1.7),
                 q=np.log(np.clip(cell / scene["ground_sample_distance_m"], 1.2, 6) / 2),
                 dense=window(sums["noise"], FAR)[1] > 0.5 * (SIDE * (2 * FAR + 1)) ** 2)
 
 
-def terms(d, limits, pick):
-    """A row for each cell picked: those of the formula for cells of two ground sample distances, and the others."""
+def nodes(d, limits):
+    """The formula's terms at the blocks' middles."""
     low, high, middle = limits
     b = np.clip(d["logs"][FAR], low, high) - middle
-    near = np.clip(d["logs"][NEAR] - d["logs"][FAR], -1, 1)[..., :3]
+    near = np.clip(d["logs"][NEAR] - d["logs"][FAR], -1, 1)
     t, far_t = d["slope"][NEAR], d["slope"][FAR]
-    n = b.shape[-1]
-    f = [np.ones_like(t)] + [b[..., i] for i in range(n)] + [b[..., i] * b[..., j] for i in range(n) for j in range(i, n)]
-    f += [near[..., i] for i in range(3)] + [near[..., i] ** 2 for i in range(3)]
-    f += [t, t * t, far_t, t * b[..., 2], t * b[..., 0]]
-    at = [(d["place"][k][pick] + 0.5) / SIDE - 0.5 for k in range(2)]
-    x = np.stack([ndimage.map_coordinates(a, at, order=1, mode="nearest") for a in f + [t]], -1)
-    z = d["own"][pick] - x[:, -1]
-    x = np.concatenate([x[:, :-1], np.stack([z, z * z, z * x[:, -1]], -1)], -1)
-    return x, d["q"] * np.concatenate([np.ones((len(x), 1)), np.full((len(x), 1), d["q"]), x[:, 1:1 + n]], -1)
+    more, n = t - far_t, b.shape[-1]
+    f = [np.ones_like(t)] + [b[..., i] for i in range(n)] + [b[..., i] * b[..., j] for i, j in PRODUCTS]
+    f += [near[..., i] for i in range(n)] + [near[..., i] ** 2 for i in range(SQUARED)]
+    f += [far_t, far_t ** 2, far_t * b[..., 0], far_t * b[..., 2], more, more ** 2, more * far_t]
+    f += [more * b[..., i] for i in WITH_SLOPE] + [np.full_like(t, d["q"]), np.full_like(t, d["q"] ** 2)]
+    f += [d["q"] * b[..., i] for i in range(n)]
+    return np.stack(f, -1).reshape(-1, len(f))
 
 
-def fit(x, y, centred):
-    """Coefficients whose product with x is the QUANTILE of y (least absolute deviations, by reweighting)."""
-    mu, sd = x.mean(0) * centred, x.std(0)
-    constant = sd < 1e-12
-    z = (x - np.where(constant, 0, mu)) / np.where(constant, 1, sd)
-    ridge, b = 1e-4 * len(y) * np.diag(~constant).astype(float), np.zeros(x.shape[1])
-    for _ in range(60):
-        r = y - z @ b
-        w = np.where(r > 0, QUANTILE, 1 - QUANTILE) / np.maximum(np.abs(r), 0.03)
-        b = np.linalg.solve((z * w[:, None]).T @ z + ridge, (z * w[:, None]).T @ y)
-    b = b / np.where(constant, 1, sd)
-    b[0] -= (b * np.where(constant, 0, mu)).sum()
-    return b
+def between(d, pick):
+    """Of each cell picked, the four nodes around it and their shares."""
+    at, share = [], []
+    for k, n in enumerate(d["slope"][NEAR].shape):
+        x = np.clip((d["place"][k][pick] + 0.5) / SIDE - 0.5, 0, n - 1)
+        at.append(np.minimum(x.astype(int), max(n - 2, 0)))
+        share.append(x - at[-1])
+    high, wide = d["slope"][NEAR].shape
+    rows, cols = [(at[0], np.minimum(at[0] + 1, high - 1)), (at[1], np.minimum(at[1] + 1, wide - 1))]
+    by = [(1 - s, s) for s in share]
+    four = [(i, j) for i in range(2) for j in range(2)]
+    return np.stack([rows[i] * wide + cols[j] for i, j in four], -1), np.stack([by[0][i] * by[1][j] for i, j in four], -1)
+
+
+def own_terms(d, pick, around):
+    t = (d["slope"][NEAR].ravel()[around[0]] * around[1]).sum(-1)
+    z = d["own"][pick] - t
+    return np.stack([z, z * z, z * t], -1)
+
+
+def cell_errors(at_nodes, own, around):
+    """Errors of cells as the program computes them: those of the nodes interpolated, changed by the cell's own slope."""
+    e = np.clip(own, -MOST, MOST)
+    return (np.exp(at_nodes)[around[0]] * around[1]).sum(-1), 1 + e + e * e / 2
 
 
 def choose(d, rng):
-    """Cells, some from each class of slope."""
+    """Cells, some more of the classes of steep slopes."""
     out, kind = [rng.choice(len(d["error"]), min(SAMPLES, len(d["error"])), False)], np.digitize(d["true"], SLOPES)
-    for k in range(len(SLOPES) + 1):
-        cells = np.nonzero(kind == k)[0]
-        if len(cells) > 300:
-            out.append(rng.choice(cells, min(700, len(cells)), False))
+    for k in (len(SLOPES) - 1, len(SLOPES)):
+        cells, have = np.nonzero(kind == k)[0], (kind[out[0]] == k).sum()
+        if len(cells) > max(300, have):
+            out.append(rng.choice(cells, max(min(STEEP, len(cells)) - have, 0), False))
     return np.concatenate(out)
 
 
-def learn(scenes):
+def gather(scenes, limits):
+    """All scenes in one: nodes' terms, the cells' shares of the nodes, own terms, logarithms of errors, weights."""
     rng = np.random.default_rng(1)
-    usual = [d for d in scenes if abs(d["q"]) < 0.05]
-    every = np.concatenate([d["logs"][FAR][d["dense"]][::7] for d in usual])
+    terms, own, errors, weight, places, shares, total = [], [], [], [], [], [], 0
+    for name, d in scenes.items():
+        pick = choose(d, rng)
+        around = between(d, pick)
+        used, at = np.unique(around[0], return_inverse=True)
+        terms.append(nodes(d, limits)[used])
+        places.append(at.reshape(around[0].shape) + total)
+        shares.append(around[1])
+        own.append(own_terms(d, pick, around))
+        errors.append(np.log(np.maximum(d["error"][pick], 1e-4)))
+        weight.append(np.full(len(pick), WEIGHTS["_" if "_" in name else name[0]] / len(pick)))
+        total += len(used)
+    places, shares = np.concatenate(places), np.concatenate(shares)
+    spread = sparse.csr_matrix((shares.ravel(), places.ravel(), np.arange(0, places.size + 1, 4)), shape=(len(places), total))
+    weight = np.concatenate(weight)
+    return np.concatenate(terms), spread, np.concatenate(own), np.concatenate(errors), weight / weight.sum()
+
+
+def learn(scenes):
+    """The coefficients for which QUANTILE of the errors lie within the prediction: least absolute deviations of their logarithms,
+    with that share of positive ones."""
+    every = np.concatenate([d["logs"][FAR][d["dense"]][::7] for d in scenes.values() if abs(d["q"]) < 0.05])
     limits = [np.round(v, 2) for v in (np.quantile(every, 0.002, 0), np.quantile(every, 0.998, 0), np.median(every, 0))]
-    picked = [(d, choose(d, rng)) for d in usual]
-    log_error = lambda d, i: np.log(np.maximum(d["error"][i], 1e-3))
-    first = fit(np.concatenate([terms(d, limits, i)[0] for d, i in picked]),
-                np.concatenate([log_error(d, i) for d, i in picked]), 1)
-    rows, left = [], []
-    for d, i in [(d, choose(d, rng)) for d in scenes if abs(d["q"]) >= 0.05] + picked[::3]:
-        x, more = terms(d, limits, i)
-        rows.append(more)
-        left.append(log_error(d, i) - x @ first)
-    x, y = np.concatenate(rows), np.concatenate(left)
-    return limits, first, fit(x, y, 0)
+    x, spread, own, y, weight = gather(scenes, limits)
+    size = np.sqrt((x * x).mean(0))
+    size[size < 1e-12] = 1
+    like = (x.T @ x) / len(x) / np.outer(size, size) + 1e-4 * np.eye(len(size))
+    plain = np.linalg.inv(np.linalg.cholesky(like)).T / size[:, None]  # coefficients of terms that are not alike
+    n = len(size)
+
+    def cost(v):
+        at_nodes, e = np.exp(np.minimum(x @ (plain @ v[:n]), 8)), own @ v[n:]
+        sums, e = spread @ at_nodes, np.clip(e, -MOST, MOST)
+        factor = 1 + e + e * e / 2
+        left = y - np.log(sums * factor)
+        slope = -weight * np.where(left > 0, QUANTILE, QUANTILE - 1)
+        down = plain.T @ (x.T @ ((spread.T @ (slope / sums)) * at_nodes))
+        down_own = own.T @ (slope * np.where(np.abs(e) < MOST, (1 + e) / factor, 0))
+        return -(slope * left).sum() + 1e-5 * v @ v, np.concatenate([down, down_own]) + 2e-5 * v
+
+    start = np.zeros(n + own.shape[1])
+    start[:n] = np.linalg.solve(plain, np.eye(n)[0] * -2.3)
+    best = optimize.minimize(cost, start, jac=True, method="L-BFGS-B", options=dict(maxiter=500, maxcor=20)).x
+    return limits, plain @ best[:n], best[n:]
 
 
 def judge(name, d, model):
-    limits, first, second = model
-    x, more = terms(d, limits, slice(None))
-    s = np.exp(x @ first + more @ second)
+    limits, at_nodes, own = model
+    around = between(d, slice(None))
+    middle, factor = cell_errors(nodes(d, limits) @ at_nodes, own_terms(d, slice(None), around) @ own, around)
+    s = middle * factor
     inside, kind = d["error"] <= s, np.digitize(d["true"], SLOPES)
     by = ["%.0f" % (100 * inside[i].mean()) for i in np.array_split(np.argsort(s, kind="stable"), 8)]
     slopes = ["%.0f" % (100 * inside[kind == k].mean()) if (kind == k).sum() > 300 else "-" for k in range(len(SLOPES) + 1)]
@@ -358,17 +441,18 @@ def judge(name, d, model):
 
 
 def show(model):
-    limits, c, q = model
+    limits, c, own = model
     line = lambda name, values: print("%s = {%s};" % (name, ", ".join("%.4g" % v for v in values)))
     n = len(limits[0])
-    ends = np.cumsum([0, 1, n, n * (n + 1) // 2, 3, 3])
     for name, values in zip(("LOWEST", "HIGHEST", "TYPICAL"), limits):
         line(name, values)
-    for name, a, b in zip(("CONSTANT", "LINEAR", "SQUARE", "NEAR", "NEAR_SQUARE"), ends[:-1], ends[1:]):
-        line(name, c[a:b])
-    line("MORE", list(c[ends[-1]:ends[-1] + 5]) + list(q[:2]))
-    line("BY_CELL", q[2:])
-    line("OWN_SLOPE", c[ends[-1] + 5:])
+    sizes = (("CONSTANT", 1), ("LINEAR", n), ("PRODUCT", len(PRODUCTS)), ("NEAR", n), ("NEAR_SQUARE", SQUARED), ("SLOPE", 7),
+             ("MORE_SLOPE", len(WITH_SLOPE)), ("SIZE", 2), ("BY_SIZE", n))
+    at = 0
+    for name, size in sizes:
+        line(name, c[at:at + size])
+        at += size
+    line("OWN_SLOPE", own)
 
 
 def main():
@@ -382,15 +466,15 @@ def main():
         make_fine(os.path.join(a.folder, "fine.tif"))
     if not os.path.exists(os.path.join(a.folder, SHARP)):
         make_sharp(os.path.join(a.folder, SHARP))
-    scenes, times = {}, {}
-    for name, (scene, options, tr, blur) in scene_list(a.folder).items():
-        scenes[name] = measure(*make(os.path.abspath(a.program), a.folder, name, scene, options, tr, blur))
-        times[name] = TIMES if os.path.join(a.folder, SHARP) in options else 1
+    scenes = {}
+    for name, (scene, options, tr, image) in scene_list(a.folder).items():
+        scenes[name] = measure(*make(os.path.abspath(a.program), a.folder, name, scene, options, tr, image))
     names = list(scenes)
-    model = learn([scenes[n] for n in (names[::2] if a.test else names) for _ in range(times[n])])
+    model = learn({n: scenes[n] for n in (names[::2] if a.test else names)})
     for n in (names[1::2] if a.test else names):
         judge(n, scenes[n], model)
     show(model)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
  * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
- * ground (second and fourth differences of heights) near a block (24 cells) and around it (72 cells).  The
+ * ground (second and fourth differences of heights) near a block (24 cells) and around it (200 cells).  The
  * logarithm of the error is a polynomial of their logarithms, whose coefficients are fitted by
  * tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
@@ -23,11 +23,12 @@ enum {
     LAGS = 3,
     FAR_LAG = 8,
     NEAR_HALF = 1, /* blocks */
-    FAR_HALF = 4,
+    FAR_HALF = 12,
     LEAST_CELLS = 5, /* of a mean */
     BASE = 7,        /* logarithms around a block */
-    LOCAL = 3,       /* of them near it, too */
-    SQUARES = BASE * (BASE + 1) / 2,
+    SQUARED = 3,     /* of those near it, squared, too */
+    PRODUCTS = 13,
+    WITH_SLOPE = 5, /* logarithms that are multiplied by the slope */
     NEAR_CELLS = (2 * NEAR_HALF + 1) * (2 * NEAR_HALF + 1) * SIDE * SIDE,
     NODATA = 65535
 };
@@ -39,30 +40,34 @@ static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f;
  * differences of heights at each lag, px of parallax; fourth differences of heights at a cell; second
  * differences of the texture by its gradient.  What is added to each before, its range. */
 static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0};
-static const double LOWEST[BASE] = {-2.65, 0.86, -5.54, -3.31, -2.51, -5.28, -0.15};
-static const double HIGHEST[BASE] = {-0.68, 1.84, -1.12, 0.94, 1.69, -0.91, 0.42};
-static const double TYPICAL[BASE] = {-1.83, 1.33, -2.22, -0.01, 0.84, -2.14, 0.15}; /* subtracted */
-/* Coefficients: of those around the block, of their products, of near minus around, of slopes and of the
- * size of a cell, of the size times those around. */
-static const double CONSTANT = -2.291;
-static const double LINEAR[BASE] = {0.6177, -0.02612, 0.03087, -0.2857, 0.07901, 0.5613, -0.1083};
-static const double SQUARE[SQUARES] = {0.007235, 0.02627, 0.13, 0.09447, 0.0333, -0.2764, 0.9471,
-                                       -0.1494, 0.2734, -0.4203, 0.2737, -0.1691, 0.01337,
-                                       -0.07072, -0.09378, -0.1557, 0.235, 2.179, -0.1274,
-                                       -0.05491, 0.2959, 0.7032, 0.08285, 0.02685, -1.028,
-                                       -0.1445, -2.059, -0.1251};
-static const double NEAR[LOCAL] = {0.3934, -0.06764, 0.2998};
-static const double NEAR_SQUARE[LOCAL] = {-0.06201, -0.01334, 0.0479};
-static const double MORE[] = {0.5476, -0.2445, -0.4921, 0.2719, -0.3369, -0.6993, 0.3907};
-static const double BY_CELL[BASE] = {0.01024, -0.03163, -0.1692, 0.1925, 0.7352, -0.6785, 1.483};
+static const double LOWEST[BASE] = {-2.62, 0.42, -5.18, -3.25, -2.47, -4.68, -0.1};
+static const double HIGHEST[BASE] = {-0.68, 1.9, -1.12, 0.95, 1.7, -0.91, 0.48};
+static const double TYPICAL[BASE] = {-1.9, 1.39, -2.24, -0.05, 0.76, -2.16, 0.19}; /* subtracted */
+/* Coefficients: of those around the block, of products of two of them, of near minus around and its squares;
+ * of the slope around and of how much steeper the block is; of the size of a cell, alone and times those
+ * around. */
+static const double CONSTANT = -2.031;
+static const double LINEAR[BASE] = {0.5704, -0.0595, -0.01417, 0.09925, -0.2006, 0.8328, -0.4649};
+static const int PAIR[PRODUCTS][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 5}, {0, 6}, {1, 1}, {1, 2},
+                                      {2, 2}, {2, 3}, {2, 5}, {3, 3}, {5, 5}, {6, 6}};
+static const double PRODUCT[PRODUCTS] = {0.09201, 0.06943, 0.3515, -0.4406, 0.8005, 0.1289, -0.05709, -2.186,
+                                         1.09, 2.493, -0.4524, -0.8011, -0.7548};
+static const double NEAR[BASE] = {0.3617, -0.01229, 0.03078, 0.1527, -0.1058, 0.1153, -0.003722};
+static const double NEAR_SQUARE[SQUARED] = {0.05282, -0.01025, -0.00571};
+static const double SLOPE[] = {-1.126, 0.7541, -0.138, -0.353, 0.5842, -0.3966, -0.5329};
+static const int SLOPE_TIMES[WITH_SLOPE] = {0, 1, 2, 5, 6};
+static const double MORE_SLOPE[WITH_SLOPE] = {-0.3349, -0.894, 0.2258, -0.1828, -1.786};
+static const double SIZE[] = {-0.7801, 0.5339};
+static const double BY_SIZE[BASE] = {-0.001069, -0.2174, 1.124, -3.27, 3.739, -1.698, 2.298};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.4552f, 0.2795f, -0.01736f};
+static const float OWN_SLOPE[3] = {0.3721f, 0.3658f, 0.2098f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
-/* Factor for a matched cell beside one without a height: its points lie on one side of its middle, and their
- * windows reach into the hole, or are those of the pixels beside them. */
-static const float BESIDE = 1.7f;
+/* Factor for a matched cell beside one without a height, on level ground and what the block's slope adds: its
+ * points lie on one side of its middle, and their windows reach into the hole, or are those of the pixels
+ * beside them. */
+static const float BESIDE = 1.8f, BESIDE_SLOPE = 1.1f;
 
 /* What a block adds up. */
 typedef struct Sums {
@@ -347,30 +352,40 @@ static double cut(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
-/* Logarithm of the error, px of parallax, of a block with slope t. */
-static double log_error(const double base[BASE], const double local[LOCAL], double t, double far_t, double q)
+static double times(const double *a, const double *b, int n)
 {
-    const double more[] = {t, t * t, far_t, t * base[2], t * base[0], q, q * q};
-    double sum = CONSTANT;
-    for (int i = 0, k = 0; i < BASE; i++) {
-        sum += (LINEAR[i] + q * BY_CELL[i]) * base[i];
-        for (int j = i; j < BASE; j++)
-            sum += SQUARE[k++] * base[i] * base[j];
-    }
-    for (int i = 0; i < LOCAL; i++)
-        sum += local[i] * (NEAR[i] + NEAR_SQUARE[i] * local[i]);
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
-        sum += MORE[i] * more[i];
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Logarithm of the error, px of parallax, of a block with slope t; around: the slope around it; q: logarithm
+ * of the size of a cell by two ground sample distances. */
+static double log_error(const double base[BASE], const double near[BASE], double t, double around, double q)
+{
+    const double more = t - around;
+    const double slope[] = {around, around * around, around * base[0], around * base[2],
+                            more,  more * more,   more * around};
+    double sum = CONSTANT + times(LINEAR, base, BASE) + times(NEAR, near, BASE) +
+                 times(SLOPE, slope, sizeof slope / sizeof *slope) +
+                 q * (SIZE[0] + SIZE[1] * q + times(BY_SIZE, base, BASE));
+    for (int i = 0; i < PRODUCTS; i++)
+        sum += PRODUCT[i] * base[PAIR[i][0]] * base[PAIR[i][1]];
+    for (int i = 0; i < SQUARED; i++)
+        sum += NEAR_SQUARE[i] * near[i] * near[i];
+    for (int i = 0; i < WITH_SLOPE; i++)
+        sum += MORE_SLOPE[i] * more * base[SLOPE_TIMES[i]];
     return sum;
 }
 
 static void find_node(const Work *w, const Sums *near, const Sums *far, Node *out)
 {
-    double around[BASE], close[BASE], base[BASE] = {0.0}, local[LOCAL] = {0.0};
+    double around[BASE], close[BASE], base[BASE] = {0.0}, local[BASE] = {0.0};
     const bool known = take_logs(far, around), clear = known && take_logs(near, close);
     for (int i = 0; i < BASE && known; i++)
         base[i] = cut(around[i], LOWEST[i], HIGHEST[i]) - TYPICAL[i];
-    for (int i = 0; i < LOCAL && clear; i++)
+    for (int i = 0; i < BASE && clear; i++)
         local[i] = cut(close[i] - around[i], -1.0, 1.0);
     const double side_m = sqrt(w->in->side_m[0] * w->in->side_m[1]);
     const double t = slope_of(near), q = log(0.5 * cut(side_m / w->in->model.gsd_m, 1.2, 6.0));
@@ -418,7 +433,8 @@ static float cell_error(Node at, float steep, bool filled)
     const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
                 e = within(more, -0.7f, 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
-    return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : inside ? matched : BESIDE * matched;
+    const float beside = matched * (BESIDE + BESIDE_SLOPE * at.slope);
+    return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : inside ? matched : beside;
 }
 
 /* Block before a row of cells, and the row's share of the way to the next one's middle. */
