@@ -12,17 +12,30 @@
 #define STEP_PX 1.0f /* larger ones are discontinuities */
 #define FAR_PX 1e6f  /* place of a pixel without a match: differs from all others */
 #define CLEAR_STEP_PX 2.0f /* between roofs and streets */
-#define TWO_SIDES_PX 3.0f  /* where nine tenths of the surface belong to its sides, it is no slope */
+#define NO_SLOPE_PX 2.5f   /* where nine tenths of the surface belong to a step's sides, it is no slope */
+#define TWO_SIDES_PX 3.0f  /* between the sides of a gap */
 #define CLEAR_GREY 6.25    /* (difference of two sides' mean grey values)^2 over the sum of their variances */
-#define CLEAR_COST 2.0     /* of both sides differ by so much at least */
 #define HIDDEN_COST 2.0    /* of a side whose ground the right view may not see */
 #define AGREES 1.0         /* the right view agrees with a side where right_cost() is at most this */
 #define MOST_COST 9.0      /* of one of its terms */
 #define GREY 126.0         /* of 12 bits: what grey values of one side may differ by */
 #define UNKNOWN 1e9f       /* difference to the right view where that has no value */
 #define MOST_GREY 4096.0
-enum { MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5, EXTEND_PX = 8 };
-_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF + 1 + SIDE_HALF <=
+#define MOST_DIFFER 4.0f   /* x GREY: of the right view's differences in small windows */
+#define DIFFER_NOISE 0.1   /* x GREY: smaller ones tell nothing */
+#define GREY_NOISE 10.0    /* added to the variances of grey values: levels of 12 bits */
+#define GREY_MOST 20.0     /* of (difference of two sides' means)^2 over their variances, that counts */
+/* what a pixel's side is told by: logarithms of odds, of a regression over simulated towns */
+#define ODDS_DIFFER 6.0    /* x the difference of both sides' costs over their sum */
+#define ODDS_GREY 1.4      /* x where its grey value lies between the sides' means, -1..1, x their contrast */
+#define ODDS_OWN 0.65      /* of the side that it is on */
+#define ODDS_LOW 0.28      /* of the lower side */
+enum { MOVES = 2, MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5, EXTEND_PX = 8,
+       SMALL = 3,                         /* px: side of the windows that are moved about a pixel, */
+       AROUND = SHARED + 2 * (SMALL - 1), /* and of all of them about SHARED x SHARED pixels */
+       PLACES = AROUND - SMALL + 1 };
+_Static_assert(1 + MOVES * (SHARED / 2 + SIDE_HALF + 1) + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF + 1 +
+                       SIDE_HALF <=
                    SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
 
@@ -115,7 +128,7 @@ typedef struct Side {
     double grey, square, differ;
 } Side;
 
-/* Both sides of a step, the lower place first; two: nothing lies between them. */
+/* Both sides of a step, the lower place first; two: little lies between them. */
 typedef struct Sides {
     Side side[2];
     bool two;
@@ -220,7 +233,7 @@ static bool find_sides(const Steps *s, int x, int y, Sides *out)
             to->known += s->differ[i] != UNKNOWN;
             to->differ += s->differ[i] != UNKNOWN ? (double)s->differ[i] : 0.0;
         }
-    out->two = high - low >= TWO_SIDES_PX && 10 * (side[0].count + side[1].count) >= 9 * all;
+    out->two = high - low >= NO_SLOPE_PX && 10 * (side[0].count + side[1].count) >= 9 * all;
     return side[0].count >= SIDE_LEAST && side[1].count >= SIDE_LEAST;
 }
 
@@ -257,23 +270,79 @@ static double right_cost(const Steps *s, const Side *side, int x, int y)
     return fmin(apart * apart / (GREY * GREY), MOST_COST);
 }
 
-/* The place of the side that pixel x, y looks like; its own where that is not clear. */
-static float place_by_grey(const Steps *s, const Sides *sides, int x, int y)
+/* How well the right view agrees with either side at SHARED x SHARED pixels. */
+typedef struct Agreement {
+    bool known;
+    float cost[2][SHARED * SHARED]; /* 0..MOST_DIFFER */
+} Agreement;
+
+/* The means over SMALL x SMALL of the differences to the right view around pixel cx, cy if all lie on a
+ * side; what the side's own pixels differ by is no difference. */
+static void small_means(const Steps *s, const Side *side, int cx, int cy, float out[PLACES][PLACES])
+{
+    const float place_px = side->place_px / (float)side->count, own = (float)(side->differ / side->known);
+    float differ[AROUND][AROUND];
+    for (int j = 0; j < AROUND; j++)
+        for (int i = 0; i < AROUND; i++) {
+            const float d = difference(s->views, cx + i - AROUND / 2, cy + j - AROUND / 2, place_px);
+            differ[j][i] = d == UNKNOWN ? MOST_DIFFER : fminf(fabsf(d - own) / (float)GREY, MOST_DIFFER);
+        }
+    for (int j = 0; j < PLACES; j++)
+        for (int i = 0; i < PLACES; i++) {
+            float sum = 0.0f;
+            for (int k = 0; k < SMALL * SMALL; k++)
+                sum += differ[j + k / SMALL][i + k % SMALL];
+            out[j][i] = sum / (float)(SMALL * SMALL);
+        }
+}
+
+/* The least mean of the windows that hold a pixel: some of them hold nothing of the other side (shiftable
+ * windows, Bobick and Intille 1999). */
+static void find_agreement(const Steps *s, const Sides *sides, int cx, int cy, Agreement *out)
 {
     const Side *const side = sides->side;
-    const float own_px = s->b->place_px[(size_t)y * (size_t)s->b->width + (size_t)x];
-    const double grey = s->views->left[y * s->views->stride + x];
-    int nearest = fabs(grey - mean_grey(&side[1])) < fabs(grey - mean_grey(&side[0]));
-    if (!clearly_differ(side)) {
-        double cost[2];
-        for (int k = 0; k < 2; k++)
-            cost[k] = grey_cost(s, &side[k], x, y) + 2.0 * right_cost(s, &side[k], x, y);
-        if (!sides->two || fabs(cost[1] - cost[0]) < CLEAR_COST)
-            return own_px;
-        nearest = cost[1] < cost[0];
+    out->known = side[0].known >= SIDE_LEAST && side[1].known >= SIDE_LEAST;
+    for (int k = 0; k < 2 && out->known; k++) {
+        float mean[PLACES][PLACES];
+        small_means(s, &side[k], cx, cy, mean);
+        for (int n = 0; n < SHARED * SHARED; n++) {
+            float least = MOST_DIFFER;
+            for (int m = 0; m < SMALL * SMALL; m++)
+                least = fminf(least, mean[n / SHARED + m / SMALL][n % SHARED + m % SMALL]);
+            out->cost[k][n] = least;
+        }
     }
-    const float place = side[nearest].place_px / (float)side[nearest].count;
-    return fabsf(place - own_px) > STEP_PX ? place : own_px;
+}
+
+/* What a pixel's grey value in the left view says for the upper side, -GREY_MOST..GREY_MOST. */
+static double odds_of_grey(const Steps *s, const Side side[2], int x, int y)
+{
+    const double mean[2] = {mean_grey(&side[0]), mean_grey(&side[1])}, apart = mean[1] - mean[0],
+                 grey = s->views->left[y * s->views->stride + x],
+                 share = (grey - 0.5 * (mean[0] + mean[1])) / (apart == 0.0 ? 1.0 : apart),
+                 contrast = apart * apart /
+                            (variance_grey(&side[0]) + variance_grey(&side[1]) + GREY_NOISE * GREY_NOISE);
+    return fmax(fmin(share, 1.0), -1.0) * contrast / (1.0 + contrast / GREY_MOST);
+}
+
+/* The place of the side that pixel x, y looks like; its own where that may be between them.  n: its number
+ * in the agreement. */
+static float place_by_looks(const Steps *s, const Sides *sides, const Agreement *right, int x, int y, int n)
+{
+    const Side *const side = sides->side;
+    const float own_px = s->b->place_px[(size_t)y * (size_t)s->b->width + (size_t)x],
+                place_px[2] = {side[0].place_px / (float)side[0].count,
+                               side[1].place_px / (float)side[1].count};
+    const bool is_upper = own_px > 0.5f * (place_px[0] + place_px[1]);
+    if (!sides->two && !clearly_differ(side))
+        return own_px;
+    double odds = ODDS_GREY * odds_of_grey(s, side, x, y) + (is_upper ? ODDS_OWN : -ODDS_OWN) - ODDS_LOW;
+    if (right->known) {
+        const double low = (double)right->cost[0][n], high = (double)right->cost[1][n];
+        odds += ODDS_DIFFER * (low - high) / (low + high + DIFFER_NOISE);
+    }
+    const float place = place_px[odds > 0.0];
+    return (odds > 0.0) != is_upper && fabsf(place - own_px) > STEP_PX ? place : own_px;
 }
 
 static void find_differences(const Steps *s)
@@ -307,12 +376,14 @@ static SdmStatus move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeB
             const int cx = x + SHARED / 2, cy = y + SHARED / 2;
             const size_t first = (size_t)y * (size_t)b->width + (size_t)x;
             Sides sides;
+            Agreement right;
             if (!is_near(&s, (size_t)cy * (size_t)b->width + (size_t)cx) || !find_sides(&s, cx, cy, &sides))
                 continue;
+            find_agreement(&s, &sides, cx, cy, &right);
             for (int k = 0; k < SHARED * SHARED; k++) {
                 const size_t i = first + (size_t)(k / SHARED) * (size_t)b->width + (size_t)(k % SHARED);
                 if (b->flags[i] & SDM_QA_VALID)
-                    s.out[i] = place_by_grey(&s, &sides, x + k % SHARED, y + k / SHARED);
+                    s.out[i] = place_by_looks(&s, &sides, &right, x + k % SHARED, y + k / SHARED, k);
             }
         }
     sdm_free(&b->place_px);
@@ -488,7 +559,8 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
 {
     SdmStatus st = SDM_OK;
     TRY(median(ctx, k, b));
-    TRY(move_steps(ctx, views, b));
+    for (int i = 0; i < MOVES; i++)
+        TRY(move_steps(ctx, views, b));
     TRY(drop_pieces(ctx, b));
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, b));

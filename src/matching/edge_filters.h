@@ -15,8 +15,8 @@ typedef struct SdmEdgeBlock {
 
 enum {
     SDM_PIECE_PX = 20,         /* smaller pieces of surface are taken off */
-    SDM_EDGE_FILTERS_REACH = 37, /* pixels around a pixel on which it depends: a median, a step's sides, a
-                                  * piece, two means, a gap's sides */
+    SDM_EDGE_FILTERS_REACH = 43, /* pixels around a pixel on which it depends: a median, a step's sides twice,
+                                  * a piece, two means, a gap's sides */
     SDM_EDGE_BLOCK_BYTES = 31  /* a pixel, with the filters' own arrays */
 };
 
@@ -33,16 +33,18 @@ typedef struct SdmEdgeViews {
     int nearer;        /* where places fall along a row, the higher side of the step: 0 left, 1 right */
 } SdmEdgeViews;
 
-/* 3 x 3 median of the valid places.  Then pixels near a step of 2 px or more go to the side of the step that
- * they look like, of the two sides within 9 x 9 pixels (of 3 x 3 pixels the middle one's): to that whose mean
- * grey value in the left view is nearer, if the means differ by 2.5 times their standard deviations; else, at
- * steps of 3 px between whose sides nothing lies, to that from whose grey values, and from the right view's
- * at its place, the pixel's differs less.  Then pieces of fewer than SDM_PIECE_PX valid pixels, connected by
- * steps of at most 1 px, become SDM_QA_ISOLATED.  Then, twice, the mean of the valid places of 7 x 7 pixels
- * that differ by at most 1 px from the pixel's own (Lee 1983): noise goes, steps and roof edges stay.  Then
- * pixels of a row without a match, between the sides of a step of 3 px or more and up to 8 px from a side,
- * become a part of that side if they look like it in both views; where ground may be hidden, of the higher
- * side alone.  Reach along columns SDM_EDGE_FILTERS_REACH. */
+/* 3 x 3 median of the valid places.  Then, twice, pixels near a step of 2 px or more go to the side of the
+ * step that they look like, of the two sides within 9 x 9 pixels (of 3 x 3 pixels the middle one's), where
+ * the step is one of 2.5 px and nine tenths of these pixels are on a side, or the sides' grey values in the
+ * left view differ clearly (2.5 times their standard deviations).  Three things tell the side.  The right
+ * view: its differences from the left one at either side's place, less what that side's own pixels differ by,
+ * averaged over 3 x 3 pixels; of the nine such windows that hold the pixel the best one counts.  Where the
+ * pixel's grey value lies between the sides' means.  And the side that it is on.  Then pieces of fewer than
+ * SDM_PIECE_PX valid pixels, connected by steps of at most 1 px, become SDM_QA_ISOLATED.  Then, twice, the
+ * mean of the valid places of 7 x 7 pixels that differ by at most 1 px from the pixel's own (Lee 1983): noise
+ * goes, steps and roof edges stay.  Then pixels of a row without a match, between the sides of a step of 3 px
+ * or more and up to 8 px from a side, become a part of that side if they look like it in both views; where
+ * ground may be hidden, of the higher side alone.  Reach along columns SDM_EDGE_FILTERS_REACH. */
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b);
 
 #endif

@@ -18,8 +18,11 @@ enum {
     PLANES = 4,   /* bytes of the words of a pixel */
     NEAR = 3,     /* px: side of the smaller word */
     NEAR_PLANE = 3, /* its byte: the nearest pixels count twice, so that windows carry edges less far */
-    PATHS = 25,   /* pixels of the overlap for them to settle */
-    MOST = 32,    /* their bits: the largest cost */
+    PATHS = 19,   /* pixels of the overlap for them to settle */
+    SLOPE_PLANE = PLANES + 1, /* of bytes of a pixel: after the words and what is written beyond them */
+    SLOPE_12 = 32,   /* levels of 12 bits that a step along the row differs by for a cost of 1, */
+    SLOPE_MOST = 12, /* at most */
+    MOST = 32 + SLOPE_MOST, /* bits of the words and that: the largest cost */
     MEMORY_SHARE = 3, /* of the budget, for blocks in work */
     SLACK = 128,  /* samples and bytes that kernels read and write beyond a row */
     EDGE_12 = 60  /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
@@ -235,6 +238,18 @@ SDM_VECTOR_LOOPS static void set_chance(const SdmVolume *v, const int16_t *left,
     }
 }
 
+/* Steps of a view along its row, from each pixel's neighbour before it; one pixel wide, so that walls stay
+ * where they are, and the same where one view is brighter.  in: samples from pixel -1 on. */
+SDM_VECTOR_LOOPS static void find_slopes(const int16_t *restrict in, int count, uint8_t *restrict out)
+{
+    for (int x = 0; x < count; x++) { /* in vectors: without branches */
+        const int step = (in[x + 1] - in[x] + SLOPE_12 / 2) >> 5,
+                  known = in[x] != SDM_PIXEL_NODATA && in[x + 1] != SDM_PIXEL_NODATA ? step : 0;
+        out[x] = (uint8_t)(128 + (known < -128 ? -128 : known > 127 ? 127 : known));
+    }
+}
+_Static_assert(SLOPE_12 == 1 << 5, "a shift in place of a division, which would round towards 0");
+
 static SdmStatus fill_volume(const Work *w, const Block *b)
 {
     SdmStatus st = SDM_OK;
@@ -246,10 +261,12 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
     uint8_t *words = NULL, *none = NULL;
     int16_t *samples = NULL;
     const size_t pitch = (size_t)(most[0] + most[1] + 2 * SLACK);
-    TRY(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (PLANES + 1), 1, "census words"));
+    TRY(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (SLOPE_PLANE + 1), 1, "census words"));
     TRY(sdm_alloc(w->ctx, &samples, pitch * WORD, sizeof *samples, "rows of the views"));
     TRY(sdm_alloc_raw(w->ctx, &none, (size_t)most[1], 1, "rows of the views"));
-    uint8_t *const word[2] = {words, words + (size_t)most[0] * (PLANES + 1)};
+    uint8_t *const word[2] = {words, words + (size_t)most[0] * (SLOPE_PLANE + 1)},
+                   *const slope[2] = {word[0] + (size_t)SLOPE_PLANE * (size_t)most[0],
+                                      word[1] + (size_t)SLOPE_PLANE * (size_t)most[1]};
     for (int y = 0; y < v->height; y++) {
         for (int side = 0; side < 2; side++) {
             for (int j = 0; j < WORD; j++) {
@@ -263,6 +280,7 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
             const int16_t *const near[NEAR] = {row[side][1] + 1, row[side][2] + 1, row[side][3] + 1};
             w->kernels->words(near, v->width + (side ? v->pitch : 0), NEAR, NEAR,
                               word[side] + (size_t)NEAR_PLANE * (size_t)most[side], most[side]);
+            find_slopes(row[side][WORD / 2] + WORD / 2 - 1, most[side], slope[side]);
         }
         const SdmSgmCosts c = {.width = v->width,
                                .labels = v->labels,
@@ -272,8 +290,9 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
                                .right = word[1],
                                .left_plane = most[0],
                                .right_plane = most[1],
-                               .left_value = word[0],
-                               .right_value = word[1],
+                               .left_value = slope[0],
+                               .right_value = slope[1],
+                               .difference_max = SLOPE_MOST,
                                .out = v->cost + (size_t)y * (size_t)v->width * (size_t)v->pitch};
         w->kernels->costs(&c);
         set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, none, c.out);

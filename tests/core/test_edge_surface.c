@@ -66,25 +66,37 @@ static void steps_go_to_edges_of_the_image(void **state)
     }
 }
 
-/* Both sides look alike, but the right view shows where each of them ends: a step 1 px beside that goes there. */
-static void steps_go_where_the_right_view_agrees(void **state)
+/* Both sides look alike, but the right view, which may be brighter, shows where each of them ends: a step up to 2 px beside that
+ * goes there, and the pixels before it stay. */
+static void check_step_moves(int by, int brighter)
 {
-    (void)state;
-    enum { STEP = 5, EDGE = W / 2 - 1 };
-    static int16_t wide[(W + 2 * STEP) * H], right[(W + 2 * STEP) * H]; /* rows as long as both need */
+    enum { STEP = 5 };
+    const int edge = W / 2 - by;
+    int16_t wide[(W + 2 * STEP) * H] = {0}, right[(W + 2 * STEP) * H] = {0}; /* rows as long as both need */
     SdmEdgeBlock b = stepped();
     for (int i = 0; i < W * H; i++) {
         b.place_px[i] = i % W < W / 2 ? 0.0f : (float)STEP;
         const int at = i / W * (W + 2 * STEP) + STEP + i % W;
-        wide[at] = right[at + (i % W < EDGE ? 0 : STEP)] = (int16_t)(mixed((uint32_t)i) % 1200);
+        wide[at] = (int16_t)(mixed((uint32_t)i) % 1200);
+        right[at + (i % W < edge ? 0 : STEP)] = (int16_t)(wide[at] + brighter);
     }
     const SdmEdgeViews views = {.left = wide + STEP, .right = right + STEP, .stride = W + 2 * STEP, .width = W, .before = STEP, .after = STEP};
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
-    int moved = 0;
-    for (int y = 8; y < H - 8; y++)
-        moved += b.place_px[y * W + EDGE] > 4.5f;
-    assert_true(moved > 9 * (H - 16) / 10);
+    int moved = 0, stayed = 0;
+    for (int y = 8; y < H - 8; y++) {
+        moved += b.place_px[y * W + edge] > 4.5f;
+        stayed += b.place_px[y * W + edge - 1] < 0.5f;
+    }
+    assert_true(moved > 9 * (H - 16) / 10 && stayed > 9 * (H - 16) / 10);
     sdm_edge_block_close(&b);
+}
+
+static void steps_go_where_the_right_view_agrees(void **state)
+{
+    (void)state;
+    for (int by = 0; by <= 2; by++)
+        for (int brighter = 0; brighter <= 300; brighter += 300)
+            check_step_moves(by, brighter);
 }
 
 /* 16 pixels are too few to be a piece of surface, 36 are enough. */
