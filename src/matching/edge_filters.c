@@ -5,6 +5,7 @@
 #include "matching/edge_filters.h"
 
 #include "matching/filters.h"
+#include "matching/ridges.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +23,8 @@
 #define UNKNOWN 1e9f       /* difference to the right view where that has no value */
 #define MOST_GREY 4096.0
 enum { MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5, EXTEND_PX = 8 };
-_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF + 1 + SIDE_HALF <=
+_Static_assert((int)SDM_RIDGE_REACH + 1 >= (int)SDM_PIECE_PX, "thin pieces at a line's end do not count");
+_Static_assert(1 + SHARED / 2 + SIDE_HALF + 1 + MEANS * MEAN_HALF + SDM_RIDGE_REACH + 1 + SIDE_HALF <=
                    SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
 
@@ -487,12 +489,18 @@ done:
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
+    const size_t n = (size_t)b->width * (size_t)b->height;
+    float *before_px = NULL;
     TRY(median(ctx, k, b));
     TRY(move_steps(ctx, views, b));
     TRY(drop_pieces(ctx, b));
+    TRY(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
+    memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, b));
+    TRY(sdm_sharpen_ridges(ctx, before_px, views->nearer ? -1.0f : 1.0f, b));
     TRY(extend_sides(ctx, views, b));
 done:
+    sdm_free(&before_px);
     return st;
 }
