@@ -5,6 +5,7 @@
 #include "matching/edge_filters.h"
 
 #include "matching/filters.h"
+#include "matching/ridges.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,7 +35,8 @@ enum { MOVES = 2, MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAS
        SMALL = 3,                         /* px: side of the windows that are moved about a pixel, */
        AROUND = SHARED + 2 * (SMALL - 1), /* and of all of them about SHARED x SHARED pixels */
        PLACES = AROUND - SMALL + 1 };
-_Static_assert(1 + MOVES * (SHARED / 2 + SIDE_HALF + 1) + SDM_PIECE_PX - 1 + MEANS * MEAN_HALF + 1 +
+_Static_assert((int)SDM_RIDGE_REACH + 1 >= (int)SDM_PIECE_PX, "thin pieces at a line's end do not count");
+_Static_assert(1 + MOVES * (SHARED / 2 + SIDE_HALF + 1) + MEANS * MEAN_HALF + SDM_RIDGE_REACH + 1 +
                        SIDE_HALF <=
                    SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
@@ -558,13 +560,19 @@ done:
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
+    const size_t n = (size_t)b->width * (size_t)b->height;
+    float *before_px = NULL;
     TRY(median(ctx, k, b));
     for (int i = 0; i < MOVES; i++)
         TRY(move_steps(ctx, views, b));
     TRY(drop_pieces(ctx, b));
+    TRY(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
+    memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, b));
+    TRY(sdm_sharpen_ridges(ctx, before_px, views->nearer ? -1.0f : 1.0f, b));
     TRY(extend_sides(ctx, views, b));
 done:
+    sdm_free(&before_px);
     return st;
 }

@@ -16,7 +16,7 @@ typedef struct SdmEdgeBlock {
 enum {
     SDM_PIECE_PX = 20,         /* smaller pieces of surface are taken off */
     SDM_EDGE_FILTERS_REACH = 43, /* pixels around a pixel on which it depends: a median, a step's sides twice,
-                                  * a piece, two means, a gap's sides */
+                                  * a piece or two means and a ridge's line, a gap's sides */
     SDM_EDGE_BLOCK_BYTES = 31  /* a pixel, with the filters' own arrays */
 };
 
@@ -42,9 +42,10 @@ typedef struct SdmEdgeViews {
  * pixel's grey value lies between the sides' means.  And the side that it is on.  Then pieces of fewer than
  * SDM_PIECE_PX valid pixels, connected by steps of at most 1 px, become SDM_QA_ISOLATED.  Then, twice, the
  * mean of the valid places of 7 x 7 pixels that differ by at most 1 px from the pixel's own (Lee 1983): noise
- * goes, steps and roof edges stay.  Then pixels of a row without a match, between the sides of a step of 3 px
- * or more and up to 8 px from a side, become a part of that side if they look like it in both views; where
- * ground may be hidden, of the higher side alone.  Reach along columns SDM_EDGE_FILTERS_REACH. */
+ * goes, steps and roof edges stay, and ridges are made sharp again (matching/ridges.h).  Then pixels of a row
+ * without a match, between the sides of a step of 3 px or more and up to 8 px from a side, become a part of
+ * that side if they look like it in both views; where ground may be hidden, of the higher side alone.  Reach
+ * along columns SDM_EDGE_FILTERS_REACH. */
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b);
 
 #endif

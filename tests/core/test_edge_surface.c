@@ -4,8 +4,10 @@
 #include "matching/edge_filters.h"
 #include "matching/fill_hidden.h"
 #include "matching/plain_areas.h"
+#include "matching/ridges.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { W = 64, H = 48 };
 
@@ -247,12 +249,94 @@ static int close_context(void **state)
     return 0;
 }
 
+enum { SIDE = 96 };
+
+/* A valid block of places as a profile over the distance from the line through its middle at an angle, and noise of
+ * +-noise px. */
+static SdmEdgeBlock profile(float (*shape)(float px), double turn, float noise)
+{
+    SdmEdgeBlock b;
+    assert_int_equal(sdm_edge_block_open(ctx, SIDE, SIDE, &b), SDM_OK);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const double x = i % SIDE - 47.5, y = i / SIDE - 47.5;
+        const float level = (float)(mixed((uint32_t)i) % 1001u) / 500.0f - 1.0f;
+        b.place_px[i] = shape((float)(x * cos(turn) + y * sin(turn))) + noise * level;
+        b.flags[i] = SDM_QA_VALID;
+    }
+    return b;
+}
+
+static float roof(float px) { return 2.0f - 0.1f * sqrtf(px * px + 9.0f); }
+static float valley(float px) { return -roof(px); }
+static float level(float px) { return 0.0f * px; }
+static float hedge(float px) { return 0.8f * expf(-px * px / 18.0f); }
+static float low_step(float px) { return px < 0.0f ? 0.9f : 0.0f; }
+static float wall(float px) { return px < 0.0f ? 4.0f : 0.0f; }
+
+/* The change of the place that changes most, and of the mean of 9 x 9 in the middle. */
+static void sharpened(float (*shape)(float px), double turn, float up, float change[2])
+{
+    SdmEdgeBlock b = profile(shape, turn, 0.1f), old = profile(shape, turn, 0.1f);
+    assert_int_equal(sdm_sharpen_ridges(ctx, old.place_px, up, &b), SDM_OK);
+    change[0] = change[1] = 0.0f;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const float d = b.place_px[i] - old.place_px[i];
+        change[0] = fabsf(d) > fabsf(change[0]) ? d : change[0];
+        if (abs(i % SIDE - SIDE / 2) <= 4 && abs(i / SIDE - SIDE / 2) <= 4)
+            change[1] += d / 81.0f;
+    }
+    sdm_edge_block_close(&b);
+    sdm_edge_block_close(&old);
+}
+
+/* A roof of 0.1 px a pixel that windows rounded rises along its ridge in any direction; valleys, level ground, hedges
+ * and walls stay as they are, bit for bit, and low steps in the mean. */
+static void ridges_are_sharpened(void **state)
+{
+    (void)state;
+    float change[2];
+    for (int turn = 0; turn < 16; turn++) {
+        const double angle = turn * 0.19635;
+        sharpened(roof, angle, 1.0f, change);
+        assert_true(change[1] > 0.04f && change[0] > 0.0f && change[0] < 0.3f);
+        sharpened(valley, angle, -1.0f, change);
+        assert_true(change[1] < -0.04f && change[0] < 0.0f && change[0] > -0.3f);
+    }
+    float (*const others[])(float px) = {valley, level, hedge, wall, low_step};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        for (int turn = 0; turn < 4; turn++) {
+            sharpened(others[k], turn * 0.45, 1.0f, change);
+            assert_true(others[k] == low_step ? fabsf(change[1]) < 0.01f : change[0] == 0.0f);
+        }
+}
+
+/* Through all filters the ridge of a roof that windows rounded stays nearer to the sharp one, 0.3 px above it, than the rounded
+ * one, which the means alone put 0.1 px lower; the slopes stay where they are. */
+static void ridges_outlast_the_means(void **state)
+{
+    (void)state;
+    static const int16_t view[SIDE * SIDE];
+    const SdmEdgeViews views = {.left = view, .right = view, .stride = SIDE, .width = SIDE};
+    SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
+    float sum = 0.0f;
+    for (int y = SIDE / 2 - 8; y < SIDE / 2 + 8; y++)
+        for (int x = SIDE / 2 - 20; x < SIDE / 2 + 20; x++) {
+            const float px = (float)x - 47.5f, above = b.place_px[y * SIDE + x] - roof(px);
+            sum += fabsf(px) < 1.0f ? above / 32.0f : 0.0f;
+            assert_true(fabsf(px) < 14.0f || fabsf(above) < 0.05f);
+        }
+    assert_true(sum > 0.05f && sum < 0.2f);
+    sdm_edge_block_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(steps_go_to_edges_of_the_image),
         cmocka_unit_test(steps_go_where_the_right_view_agrees), cmocka_unit_test(small_pieces_are_taken_off),
-        cmocka_unit_test(plain_roofs_have_a_place),
+        cmocka_unit_test(plain_roofs_have_a_place), cmocka_unit_test(ridges_are_sharpened),
+        cmocka_unit_test(ridges_outlast_the_means),
         cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
