@@ -273,9 +273,9 @@ static SdmStatus fill_hidden(void *state)
 {
     SdmProcessor *const p = state;
     const int around = sdm_stage_enter(p->ctx, 7);
-    sdm_fill_hidden(p->ctx, p->in, &p->surface);
+    const SdmStatus st = sdm_fill_hidden(p->ctx, p->in, &p->surface);
     sdm_stage_leave(p->ctx, around);
-    return SDM_OK;
+    return st;
 }
 
 /* ---- validation ---- */

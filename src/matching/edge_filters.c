@@ -5,6 +5,7 @@
 #include "matching/edge_filters.h"
 
 #include "matching/filters.h"
+#include "matching/pieces.h"
 #include "matching/ridges.h"
 
 #include <math.h>
@@ -64,60 +65,6 @@ static SdmStatus median(SdmContext *ctx, const SdmKernels *k, SdmEdgeBlock *b)
 {
     SdmSurface s = {.win = {.w = b->width, .h = b->height}, .flags = b->flags, .h_m = b->place_px};
     return sdm_surface_median(ctx, k, &s);
-}
-
-/* A pixel: its place in the block, and in an array with a rim of one pixel. */
-typedef struct Member {
-    int32_t at, rimmed;
-} Member;
-
-/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number.  seen: with a
- * rim; 1: not valid or found before. */
-static int find_piece(const SdmEdgeBlock *b, Member first, uint8_t *seen, Member *piece)
-{
-    const Member step[4] = {{-1, -1}, {1, 1}, {-b->width, -b->width - 2}, {b->width, b->width + 2}};
-    int count = 1;
-    piece[0] = first;
-    seen[first.rimmed] = 1;
-    for (int n = 0; n < count; n++) {
-        const Member from = piece[n];
-        for (int k = 0; k < 4; k++) {
-            const Member to = {from.at + step[k].at, from.rimmed + step[k].rimmed};
-            if (seen[to.rimmed] || fabsf(b->place_px[to.at] - b->place_px[from.at]) > STEP_PX)
-                continue;
-            seen[to.rimmed] = 1;
-            piece[count++] = to;
-        }
-    }
-    return count;
-}
-
-static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
-{
-    SdmStatus st = SDM_OK;
-    const int w = b->width, h = b->height;
-    const size_t rimmed = (size_t)(w + 2) * (size_t)(h + 2);
-    uint8_t *seen = NULL;
-    Member *piece = NULL;
-    TRY(sdm_alloc_raw(ctx, &seen, rimmed, 1, "pieces of surface"));
-    TRY(sdm_alloc_raw(ctx, &piece, (size_t)w * (size_t)h, sizeof *piece, "pieces of surface"));
-    memset(seen, 1, rimmed);
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++)
-            seen[(y + 1) * (w + 2) + x + 1] = !(b->flags[y * w + x] & SDM_QA_VALID);
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
-            const Member first = {y * w + x, (y + 1) * (w + 2) + x + 1};
-            if (seen[first.rimmed])
-                continue;
-            const int count = find_piece(b, first, seen, piece);
-            for (int k = 0; k < count && count < SDM_PIECE_PX; k++)
-                b->flags[piece[k].at] = SDM_QA_ISOLATED;
-        }
-done:
-    sdm_free(&seen);
-    sdm_free(&piece);
-    return st;
 }
 
 /* ---- steps of the places lie where the views step ---- */
@@ -555,6 +502,12 @@ done:
     sdm_free(&padded);
     sdm_free(&sums);
     return st;
+}
+
+static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
+{
+    const SdmPieces pieces = {b->width, b->height, b->place_px, b->score, b->flags, STEP_PX};
+    return sdm_drop_pieces(ctx, &pieces, SDM_PIECE_PX, 0, 0);
 }
 
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b)

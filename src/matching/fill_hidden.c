@@ -2,12 +2,15 @@
  * sides. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/fill_hidden.h"
+#include "matching/pieces.h"
+#include "matching/validation.h"
 
 #include <math.h>
 
 enum {
     SLACK_PX = 3, /* a gap may be so much wider than the step hides: windows lose matches beside it */
-    NARROW_PX = 8 /* widest gap without a step that is interpolated */
+    NARROW_PX = 8, /* widest gap without a step that is interpolated */
+    STEP_PX = 1    /* between neighbours of a piece, at most */
 };
 
 /* Pixels x0..x1 - 1 of a row without a match, and the heights of their neighbours. */
@@ -105,8 +108,12 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
             fill_gap(set, &inner, &rest);
 }
 
-void sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
+    SdmStatus st = SDM_OK;
+    const SdmPieces pieces = {s->win.w,  s->win.h, s->h_m,
+                              s->score,  s->flags, STEP_PX / fabsf(in->settings->px_per_m)};
+    TRY(sdm_drop_pieces(ctx, &pieces, 0, SDM_WEAK_PX, sdm_validation_min_score(in->settings)));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++) {
         const size_t at = (size_t)y * (size_t)s->win.w;
@@ -116,4 +123,6 @@ void sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
             if (g.x1 - g.x0 <= SDM_FILL_RUN && !has_no_data(&row, &g))
                 fill_gap(in->settings, &row, &g);
     }
+done:
+    return st;
 }

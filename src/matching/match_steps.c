@@ -53,7 +53,7 @@ static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
 static const SdmStep finish[] = {
     {SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
     {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0, SDM_IF_PASSES},
-    {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_RUN + 1, 0, SDM_IF_SEMI_GLOBAL}};
+    {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_HIDDEN_REACH + 1, 0, SDM_IF_SEMI_GLOBAL}};
 static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
 static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTER_MATCH};
 /* A window of 5 sees less of a cloud's edge. */

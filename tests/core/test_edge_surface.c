@@ -182,13 +182,43 @@ static void plain_roofs_have_a_place(void **state)
 static void fill_row(const SdmMatchSettings *set, float roof, int gap, bool mirrored, uint16_t *flags, float *h)
 {
     const SdmMatchInput in = {.settings = set};
-    SdmSurface s = {.win = {.w = W, .h = 1}, .h_m = h, .flags = flags};
+    uint8_t score[W];
+    SdmSurface s = {.win = {.w = W, .h = 1}, .h_m = h, .flags = flags, .score = score};
+    memset(score, 200, sizeof score);
     for (int x = 0; x < W; x++) {
         const int i = mirrored ? W - 1 - x : x;
         h[i] = x < 30 ? 10.0f : x < 30 + gap ? 99.0f : roof;
         flags[i] = x >= 30 && x < 30 + gap ? SDM_QA_LEFT_RIGHT : SDM_QA_VALID;
     }
-    sdm_fill_hidden(ctx, &in, &s);
+    assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
+}
+
+/* Ground with a hole of 30 x 10 pixels in which a piece of 6 x 6 stands 20 m high: with scores that hardly pass it goes,
+ * with good ones or a filled pixel it stays. */
+static void weak_pieces_go(void **state)
+{
+    (void)state;
+    enum { SIDE = 60, LEAST = 100 };
+    const SdmMatchSettings set = {.px_per_m = 0.2f, .final_score = 0.4f};
+    const SdmMatchInput in = {.settings = &set};
+    static float h[SIDE * SIDE];
+    static uint16_t flags[SIDE * SIDE];
+    static uint8_t score[SIDE * SIDE];
+    const int middle = 28 * SIDE + 28;
+    for (int kind = 0; kind < 3; kind++) { /* weak, filled, good */
+        SdmSurface s = {.win = {.w = SIDE, .h = SIDE}, .h_m = h, .flags = flags, .score = score};
+        for (int i = 0; i < SIDE * SIDE; i++) {
+            const int x = i % SIDE, y = i / SIDE;
+            const bool hole = x >= 10 && x < 50 && y >= 15 && y < 45, piece = x >= 25 && x < 31 && y >= 25 && y < 31;
+            h[i] = piece ? 30.0f : 10.0f;
+            flags[i] = hole && !piece ? SDM_QA_LOW_SCORE : SDM_QA_VALID;
+            score[i] = (uint8_t)(piece ? LEAST + (kind == 2 ? 20 : 13) : 200);
+        }
+        if (kind == 1)
+            flags[middle] |= SDM_QA_FILLED;
+        assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
+        assert_int_equal((flags[middle] & SDM_QA_VALID) != 0, kind > 0);
+    }
 }
 
 /* With parallax towards +u, ground to the right of a roof is hidden, not to its left; a left view from the side shows
@@ -337,6 +367,6 @@ int main(void)
         cmocka_unit_test(steps_go_where_the_right_view_agrees), cmocka_unit_test(small_pieces_are_taken_off),
         cmocka_unit_test(plain_roofs_have_a_place), cmocka_unit_test(ridges_are_sharpened),
         cmocka_unit_test(ridges_outlast_the_means),
-        cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
+        cmocka_unit_test(weak_pieces_go), cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(narrow_gaps_are_interpolated)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

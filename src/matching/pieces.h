@@ -1,0 +1,22 @@
+/* Valid pixels of a raster -> pieces that hang together; the small and the weak ones are taken off. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_PIECES_H
+#define SDM_PIECES_H
+
+#include "core/context.h"
+
+/* A raster width x height. */
+typedef struct SdmPieces {
+    int width, height;
+    const float *value;
+    const uint8_t *score; /* 250 x score of the match */
+    uint16_t *flags;      /* SDM_QA_VALID or the reason */
+    float step;           /* of the values of neighbours in a piece, at most */
+} SdmPieces;
+
+/* Pieces of fewer pixels than `small` become SDM_QA_ISOLATED, and those of fewer than `weak` without a filled
+ * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all.  Neighbours have a common
+ * side. */
+SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least);
+
+#endif
