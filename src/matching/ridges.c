@@ -99,10 +99,9 @@ SDM_VECTOR_LOOPS static void measure_row(const float *restrict place, ptrdiff_t 
     for (int x = 0; x < width; x++) {
         const float z = place[x], a = place[x - half], b = place[x + half], c = place[x - far],
                     d = place[x + far];
-        const float in = (z < FAR_PX) & (fabsf(a - z) <= STEP_PX) & (fabsf(b - z) <= STEP_PX) &
-                                 (fabsf(c - a) <= STEP_PX) & (fabsf(d - b) <= STEP_PX)
-                             ? 1.0f
-                             : 0.0f;
+        const int smooth = (z < FAR_PX) & (fabsf(a - z) <= STEP_PX) & (fabsf(b - z) <= STEP_PX) &
+                           (fabsf(c - a) <= STEP_PX) & (fabsf(d - b) <= STEP_PX);
+        const float in = smooth ? 1.0f : 0.0f;
         bend[x] = in * (c + d - 2.0f * z);
         near[x] = in * (a + b - 2.0f * z);
         lean[x] = in * ((c - 2.0f * a) - (d - 2.0f * b));
