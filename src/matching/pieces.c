@@ -1,43 +1,58 @@
-/* Pieces are gone through pixel by pixel, from the first one of each row by row. */
+/* A piece is followed from its first pixel until it ends or is large enough; pixels that reach a large one
+ * belong to it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/pieces.h"
 #include "core/qa_reasons.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { EVIDENCE = 500 };
+enum { EVIDENCE = 500, MOST = 64 };
+
+/* Of a pixel, in an array with a rim of one. */
+enum { NEW, OUT, SMALL, LARGE }; /* OUT: not valid, or beyond the raster */
 
 /* A pixel: its place in the raster, and in an array with a rim of one pixel. */
 typedef struct Member {
     int32_t at, rimmed;
 } Member;
 
-/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number.  seen: with a
- * rim; 1: not valid or found before. */
-static int find_piece(const SdmPieces *p, Member first, uint8_t *seen, Member *piece)
+/* The valid pixels that are connected with pixel `first`, into piece[]; returns their number, `large` for a
+ * piece of so many or more, of which some pixels are marked only. */
+static int find_piece(const SdmPieces *p, Member first, int large, uint8_t *state, Member piece[MOST])
 {
     const Member step[4] = {{-1, -1}, {1, 1}, {-p->width, -p->width - 2}, {p->width, p->width + 2}};
     int count = 1;
+    bool joins = false;
     piece[0] = first;
-    seen[first.rimmed] = 1;
-    for (int n = 0; n < count; n++) {
+    state[first.rimmed] = SMALL;
+    for (int n = 0; n < count && count < large && !joins; n++) {
         const Member from = piece[n];
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4 && count < large; k++) {
             const Member to = {from.at + step[k].at, from.rimmed + step[k].rimmed};
-            if (seen[to.rimmed] || fabsf(p->value[to.at] - p->value[from.at]) > p->step)
+            if (state[to.rimmed] == OUT || state[to.rimmed] == SMALL ||
+                fabsf(p->value[to.at] - p->value[from.at]) > p->step)
                 continue;
-            seen[to.rimmed] = 1;
+            if (state[to.rimmed] == LARGE) {
+                joins = true;
+                break;
+            }
+            state[to.rimmed] = SMALL;
             piece[count++] = to;
         }
     }
-    return count;
+    if (!joins && count < large)
+        return count;
+    for (int k = 0; k < count; k++)
+        state[piece[k].rimmed] = LARGE;
+    return large;
 }
 
 static bool is_weak(const SdmPieces *p, const Member *piece, int count, int least)
 {
     int evidence = 0;
-    for (int k = 0; k < count && evidence < EVIDENCE; k++) {
+    for (int k = 0; k < count; k++) {
         if (p->flags[piece[k].at] & SDM_QA_FILLED)
             return false;
         evidence += p->score[piece[k].at] > least ? p->score[piece[k].at] - least : 0;
@@ -48,28 +63,27 @@ static bool is_weak(const SdmPieces *p, const Member *piece, int count, int leas
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least)
 {
     SdmStatus st = SDM_OK;
-    const int w = p->width, h = p->height;
+    const int w = p->width, h = p->height, large = small > weak ? small : weak;
     const size_t rimmed = (size_t)(w + 2) * (size_t)(h + 2);
-    uint8_t *seen = NULL;
-    Member *piece = NULL;
-    TRY(sdm_alloc_raw(ctx, &seen, rimmed, 1, "pieces of surface"));
-    TRY(sdm_alloc_raw(ctx, &piece, (size_t)w * (size_t)h, sizeof *piece, "pieces of surface"));
-    memset(seen, 1, rimmed);
+    uint8_t *state = NULL;
+    Member piece[MOST];
+    assert(large > 0 && large <= MOST);
+    TRY(sdm_alloc_raw(ctx, &state, rimmed, 1, "pieces of surface"));
+    memset(state, OUT, rimmed);
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++)
-            seen[(y + 1) * (w + 2) + x + 1] = !(p->flags[y * w + x] & SDM_QA_VALID);
+            state[(y + 1) * (w + 2) + x + 1] = p->flags[y * w + x] & SDM_QA_VALID ? NEW : OUT;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const Member first = {y * w + x, (y + 1) * (w + 2) + x + 1};
-            if (seen[first.rimmed])
+            if (state[first.rimmed] != NEW)
                 continue;
-            const int count = find_piece(p, first, seen, piece);
+            const int count = find_piece(p, first, large, state, piece);
             if (count < small || (count < weak && is_weak(p, piece, count, least)))
                 for (int k = 0; k < count; k++)
                     p->flags[piece[k].at] = SDM_QA_ISOLATED;
         }
 done:
-    sdm_free(&seen);
-    sdm_free(&piece);
+    sdm_free(&state);
     return st;
 }

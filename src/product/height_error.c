@@ -352,7 +352,7 @@ static double cut(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
-static double times(const double *a, const double *b, int n)
+static double dot(const double *a, const double *b, int n)
 {
     double sum = 0.0;
     for (int i = 0; i < n; i++)
@@ -367,9 +367,9 @@ static double log_error(const double base[BASE], const double near[BASE], double
     const double more = t - around;
     const double slope[] = {around, around * around, around * base[0], around * base[2],
                             more,  more * more,   more * around};
-    double sum = CONSTANT + times(LINEAR, base, BASE) + times(NEAR, near, BASE) +
-                 times(SLOPE, slope, sizeof slope / sizeof *slope) +
-                 q * (SIZE[0] + SIZE[1] * q + times(BY_SIZE, base, BASE));
+    double sum = CONSTANT + dot(LINEAR, base, BASE) + dot(NEAR, near, BASE) +
+                 dot(SLOPE, slope, sizeof slope / sizeof *slope) +
+                 q * (SIZE[0] + SIZE[1] * q + dot(BY_SIZE, base, BASE));
     for (int i = 0; i < PRODUCTS; i++)
         sum += PRODUCT[i] * base[PAIR[i][0]] * base[PAIR[i][1]];
     for (int i = 0; i < SQUARED; i++)

@@ -193,7 +193,7 @@ static void fill_row(const SdmMatchSettings *set, float roof, int gap, bool mirr
     assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
 }
 
-/* Ground with a hole of 30 x 10 pixels in which a piece of 6 x 6 stands 20 m high: with scores that hardly pass it goes,
+/* Ground with a hole of 40 x 30 pixels in which a piece of 6 x 6 stands 20 m high: with scores that hardly pass it goes,
  * with good ones or a filled pixel it stays. */
 static void weak_pieces_go(void **state)
 {
