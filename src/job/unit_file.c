@@ -345,7 +345,7 @@ static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
     SdmStatus st = SDM_OK;
     double *const reals[] = {&r->cell_m,  &r->px_per_m,      &r->row_m,         &r->covered,
                              &r->masked,  &r->fit.point_px,  &r->fit.rows_seen, &r->shift_m[0],
-                             &r->shift_m[1], &r->shift_m[2]};
+                             &r->shift_m[1], &r->shift_m[2], &r->fit.correction_px};
     move_int(b, &r->state, SDM_REFERENCE_NONE, SDM_REFERENCE_FITTED);
     move_text(b, r->reason, sizeof r->reason);
     move_text(b, r->question, sizeof r->question);

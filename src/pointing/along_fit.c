@@ -460,6 +460,14 @@ static void measure_rows(SdmAlongState *f, const SdmAlongModel *m, double clip,
                                           fmax(e[SDM_BY_LEFT_ROW][1], e[SDM_BY_LEFT_ROW][2]));
 }
 
+/* Standard error of a model in the mean of all rows: of least squares with its columns but the constant, and
+ * its frequencies, from means by row that average strip_rows each and err by row_px. */
+static double standard_error(const SdmAlongState *f, const SdmAlongModel *m, double row_px)
+{
+    const int found = sdm_along_columns(m) - 1 + m->waves[0] + m->waves[1];
+    return row_px * sqrt(found * f->strip_rows / f->rows);
+}
+
 static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongState *f)
 {
     SdmStatus st = SDM_OK;
@@ -556,6 +564,7 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     sdm_along_keep_model(&f, &m);
     const double clip = 3.0 * f.scale_px + 1.0;
     measure_rows(&f, &m, clip, report->fitted_px);
+    report->correction_px = standard_error(&f, &m, report->fitted_px[SDM_ALONG_BY_ROWS]);
     centre_constant(&f, &m);
     measure_points(&f, &m, report);
     write_result(&f, &m, out);

@@ -32,6 +32,8 @@ typedef struct SdmAlongReport {
     double constant_px[SDM_ALONG_SCHEMES]; /* error by cross-validation with a constant alone, RMS of means by
                                             * row */
     double fitted_px[SDM_ALONG_SCHEMES];   /* the same with the correction */
+    double correction_px; /* standard error of the correction by the scatter of the means by row, without its
+                           * constant */
     double point_px;    /* NMAD of the points that are used, with the correction */
     double rows_seen;   /* share of the rows with enough points */
 } SdmAlongReport;

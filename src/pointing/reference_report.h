@@ -6,6 +6,8 @@
 #include "geo/grid.h"
 #include "pointing/along_fit.h"
 
+#include <math.h>
+
 typedef enum SdmReferenceState {
     SDM_REFERENCE_NONE,    /* no reference was given */
     SDM_REFERENCE_REFUSED, /* it is not used; the cameras are those of a run without it */
@@ -52,6 +54,12 @@ void sdm_reference_report_free(SdmReferenceReport *r);
 static inline bool sdm_reference_applied(const SdmReferenceReport *r)
 {
     return r->state == SDM_REFERENCE_SHIFT || r->state == SDM_REFERENCE_FITTED;
+}
+/* Standard error of heights by that of the correction along the track, m; 0: there is none. */
+static inline double sdm_reference_error_m(const SdmReferenceReport *r)
+{
+    const double error_m = r->fit.correction_px / fabs(r->px_per_m);
+    return r->state == SDM_REFERENCE_FITTED && isfinite(error_m) ? error_m : 0.0;
 }
 /* Has the reference shown what a pair cannot, jitter along the track, and is no more than limit_px of it
  * left? */

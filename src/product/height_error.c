@@ -46,21 +46,21 @@ static const double TYPICAL[BASE] = {-1.9, 1.39, -2.24, -0.05, 0.76, -2.16, 0.19
 /* Coefficients: of those around the block, of products of two of them, of near minus around and its squares;
  * of the slope around and of how much steeper the block is; of the size of a cell, alone and times those
  * around. */
-static const double CONSTANT = -2.031;
-static const double LINEAR[BASE] = {0.5704, -0.0595, -0.01417, 0.09925, -0.2006, 0.8328, -0.4649};
+static const double CONSTANT = -2.036;
+static const double LINEAR[BASE] = {0.5692, -0.05903, -0.006101, 0.09332, -0.1977, 0.8286, -0.4661};
 static const int PAIR[PRODUCTS][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 5}, {0, 6}, {1, 1}, {1, 2},
                                       {2, 2}, {2, 3}, {2, 5}, {3, 3}, {5, 5}, {6, 6}};
-static const double PRODUCT[PRODUCTS] = {0.09201, 0.06943, 0.3515, -0.4406, 0.8005, 0.1289, -0.05709, -2.186,
-                                         1.09, 2.493, -0.4524, -0.8011, -0.7548};
-static const double NEAR[BASE] = {0.3617, -0.01229, 0.03078, 0.1527, -0.1058, 0.1153, -0.003722};
-static const double NEAR_SQUARE[SQUARED] = {0.05282, -0.01025, -0.00571};
-static const double SLOPE[] = {-1.126, 0.7541, -0.138, -0.353, 0.5842, -0.3966, -0.5329};
+static const double PRODUCT[PRODUCTS] = {0.09066, 0.06883, 0.3488, -0.4391, 0.8021, 0.129, -0.05667,
+                                         -2.179, 1.082, 2.493, -0.4498, -0.802, -0.749};
+static const double NEAR[BASE] = {0.3613, -0.01061, 0.03203, 0.1534, -0.1066, 0.1125, -0.003232};
+static const double NEAR_SQUARE[SQUARED] = {0.0593, -0.009765, -0.006457};
+static const double SLOPE[] = {-1.136, 0.7621, -0.1329, -0.3531, 0.5833, -0.3912, -0.5246};
 static const int SLOPE_TIMES[WITH_SLOPE] = {0, 1, 2, 5, 6};
-static const double MORE_SLOPE[WITH_SLOPE] = {-0.3349, -0.894, 0.2258, -0.1828, -1.786};
-static const double SIZE[] = {-0.7801, 0.5339};
-static const double BY_SIZE[BASE] = {-0.001069, -0.2174, 1.124, -3.27, 3.739, -1.698, 2.298};
+static const double MORE_SLOPE[WITH_SLOPE] = {-0.3422, -0.895, 0.2373, -0.1968, -1.8};
+static const double SIZE[] = {-0.7753, 0.5344};
+static const double BY_SIZE[BASE] = {0.003323, -0.2086, 1.137, -3.241, 3.715, -1.718, 2.312};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.3721f, 0.3658f, 0.2098f};
+static const float OWN_SLOPE[3] = {0.3713f, 0.3638f, 0.209f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
@@ -393,7 +393,8 @@ static void find_node(const Work *w, const Sums *near, const Sums *far, Node *ou
     const double rough = sqrt((double)near->bend[1] / fmax((double)near->bends[1], 1.0)),
                  open = 1.0 - (double)near->noises / NEAR_CELLS;
     out->fill_m = (float)(FILLED * w->in->model.metres_per_px * rough * open);
-    out->error_m = (float)(w->in->model.metres_per_px * exp(log_error(base, local, t, slope_of(far), q)));
+    const double error_px = exp(log_error(base, local, t, slope_of(far), q));
+    out->error_m = (float)hypot(w->in->model.metres_per_px * error_px, w->in->model.correction_m);
 }
 
 static SdmStatus find_nodes(const Work *w)

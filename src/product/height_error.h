@@ -15,6 +15,7 @@ enum { SDM_ERROR_SCORES = 60000 };
 typedef struct SdmHeightErrorModel {
     double gsd_m;        /* ground sample distance; 0: no prediction */
     double metres_per_px; /* height for a pixel of parallax */
+    double correction_m; /* standard error of heights by that of the correction along the track */
 } SdmHeightErrorModel;
 
 /* Raw rasters of one grid. */

@@ -235,19 +235,19 @@ static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmSceneReport *report, SdmProduct **out)
 {
+    const SdmReferenceReport *const fit = report->reference;
     const SdmProductRequest request = {.options = opt,
                                        .grid = grid,
                                        .qa = report->error_known ? &sdm_qa_scene_error : &sdm_qa_scene,
                                        .ortho = true,
                                        .error = {.gsd_m = report->error_known ? report->gsd_m : 0.0,
-                                                 .metres_per_px = report->gsd_m / report->base_height},
+                                                 .metres_per_px = report->gsd_m / report->base_height,
+                                                 .correction_m = fit ? sdm_reference_error_m(fit) : 0.0},
                                        .id = report->scene_id,
                                        .kind = report->scene_kind,
                                        .time_utc = report->time_utc,
                                        .reference =
-                                           report->reference && sdm_reference_applied(report->reference)
-                                               ? report->reference
-                                               : NULL,
+                                           fit && sdm_reference_applied(fit) ? fit : NULL,
                                        .reference_dem = report->reference_dem,
                                        .lon_deg = report->centre_lon_deg,
                                        .lat_deg = report->centre_lat_deg,

@@ -82,6 +82,7 @@ t.expect(any(abs(v["wavelength_rows"] - 303.0) < 15.0 and abs(v["amplitude_px"] 
 for key in ("rows", "columns"):
     cv = found["cross_validation"][key]
     t.expect(cv["after_px"] < 0.8 * cv["before_px"], "cross-validation by %s: %.3f -> %.3f px" % (key, cv["before_px"], cv["after_px"]))
+t.expect(0.05 < found["correction_error_m"] < 0.6, "the correction's standard error is %.2f m" % found["correction_error_m"])
 
 # what has changed
 difference, dw, dh, dx, dy, dcell = read(t.companion(dem, "_change.tif"))

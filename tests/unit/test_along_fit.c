@@ -108,6 +108,7 @@ static void noise_is_no_wave(void **state)
         assert_int_equal(a.waves[0] + a.waves[1], 0);
         assert_true(fabs(a.coef[0]) < 0.01);
         assert_true(r.rows_seen > 0.99);
+        assert_true(r.correction_px == 0.0);
         assert_true(fabs(r.point_px - NOISE_PX) < 0.01);
     }
 }
@@ -121,12 +122,13 @@ static void one_wave_is_found(void **state)
         make_points(4);
         add_wave(view, &THREE[view][0]);
         fit(0.06, &a, &r);
-        print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1],
-                      error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0));
+        print_message("%d + %d waves, error %.4f px, predicted %.4f\n", a.waves[0], a.waves[1],
+                      error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0), r.correction_px);
         assert_int_equal(a.waves[view], 1);
         assert_int_equal(a.waves[1 - view], 0);
         assert_true(fabs(1.0 / a.wave[view][0].per_row - 1.0 / THREE[view][0].per_row) < 1.0);
         assert_true(error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0) < 0.01);
+        assert_true(r.correction_px > 0.001 && r.correction_px < 0.004);
         for (int k = 0; k < SDM_ALONG_SCHEMES; k++)
             assert_true(r.fitted_px[k] < 0.6 * r.constant_px[k]);
     }
@@ -141,8 +143,11 @@ static void three_waves_of_each_view_are_found(void **state)
     for (int k = 0; k < 6; k++)
         add_wave(k / 3, &THREE[k / 3][k % 3]);
     fit(0.06, &a, &r);
-    print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1], error_px(&a, THREE[0], 3, THREE[1], 3, 0.0));
+    print_message("%d + %d waves, error %.4f px, predicted %.4f\n", a.waves[0], a.waves[1],
+                  error_px(&a, THREE[0], 3, THREE[1], 3, 0.0), r.correction_px);
     assert_true(error_px(&a, THREE[0], 3, THREE[1], 3, 0.0) < 0.025);
+    assert_true(r.correction_px > 0.5 * error_px(&a, THREE[0], 3, THREE[1], 3, 0.0));
+    assert_true(r.correction_px < 2.0 * error_px(&a, THREE[0], 3, THREE[1], 3, 0.0));
 }
 
 /* The same frequency in both views, as a platform shakes both telescopes. */
