@@ -131,45 +131,41 @@ void SDM_NAME(ground_points)(const SdmGroundRow *row, int count, SdmSpreadPoint 
 
 /* ---- points -> cells ---- */
 
-enum { MOST = 40 }; /* cells that a point reaches on an axis */
-
-/* First and last of the cells whose centres lie within the radius of `at`. */
-static inline int first_near(const SdmSpread *s, int32_t at)
+/* Any number of cells, any value. */
+static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
 {
-    return (at - s->radius + 127) >> 8;
+    const int32_t at[2] = {p->x, p->y}, most[2] = {s->cols - 1, s->rows - 1};
+    const int64_t square = ((int64_t)p->value[2] * p->value[2] + 128) >> 8;
+    int first[2], last[2]; /* of the cells whose centres lie within the radius */
+    for (int k = 0; k < 2; k++) {
+        const int lo = (at[k] - s->radius + 127) >> 8, hi = (at[k] + s->radius - 128) >> 8;
+        first[k] = lo > 0 ? lo : 0;
+        last[k] = hi < most[k] ? hi : most[k];
+    }
+    for (int y = first[1]; y <= last[1]; y++)
+        for (int x = first[0]; x <= last[0]; x++) {
+            const int64_t weight =
+                s->table[abs(x * 256 + 128 - at[0])] * s->table[abs(y * 256 + 128 - at[1])] >> 10;
+            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y * s->pitch + x);
+            for (int k = 0; k < 8; k++)
+                cell[k] += weight * (k == 2 ? square : p->value[k]);
+        }
 }
 
-static inline int last_near(const SdmSpread *s, int32_t at)
+/* The radii in use, 1.125 and 1.5 cells, reach two or three centres (four for one point in 256).  Three cells
+ * of 0..count - 1 that hold all that are reached, with their weights, 0 beyond the radius: no branch depends
+ * on the place.  false where more are reached, or none. */
+static inline bool three_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[3])
 {
-    return (at + s->radius - 128) >> 8;
-}
-
-/* The first and the number of these cells within 0..count - 1, and their weights. */
-static inline int near_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[MOST])
-{
-    const int lo = first_near(s, at), hi = last_near(s, at);
-    const int begin = lo < 0 ? 0 : lo, end = hi >= count ? count - 1 : hi;
-    *first = begin;
-    for (int i = begin; i <= end; i++)
-        weight[i - begin] = s->table[abs(i * 256 + 128 - at)];
-    return end - begin + 1;
-}
-
-#if SDM_VEC >= 8
-
-/* The radii in use, 1.125 and 1.5 cells, reach two or three centres (four for one point in 256).  If these
- * lie inside 0..count - 1: how many, and their weights; else 0. */
-static inline int few_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[3])
-{
-    const int lo = first_near(s, at), hi = last_near(s, at), more = hi - lo == 2;
-    const int32_t way = at - lo * 256 - 128; /* from the first centre */
-    if (hi - lo < 1 || hi - lo > 2 || lo < 0 || hi >= count)
-        return 0;
-    *first = lo;
+    const int reached = (at - s->radius + 127) >> 8, last = reached < count - 3 ? reached : count - 3;
+    if (count < 3 || reached < -2 || reached >= count)
+        return false;
+    *first = last > 0 ? last : 0;
+    const int32_t way = at - *first * 256 - 128;
     weight[0] = s->table[abs(way)];
     weight[1] = s->table[abs(way - 256)];
-    weight[2] = s->table[more ? 512 - way : 0];
-    return 2 + more;
+    weight[2] = s->table[abs(way - 512)];
+    return (reached + 3) * 256 + 128 - at > s->radius;
 }
 
 /* Of the third value: its square / 256 has 31 bits up to here, 2.9 km from the middle height. */
@@ -180,6 +176,7 @@ static inline bool is_narrow(const SdmSpreadPoint *p)
     return p->value[2] >= -NARROW && p->value[2] <= NARROW;
 }
 
+/* The values of a narrow point as they are added; a cell += weight x values. */
 #if SDM_VEC == 16
 typedef __m512i Values;
 
@@ -190,81 +187,63 @@ static inline Values load_values(const int32_t value[8])
     return _mm512_mask_srli_epi64(v, 1 << 2, square, 8);
 }
 
-/* A cell += weight x values. */
-static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
+static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
 {
     const __m512i product = _mm512_mul_epi32(_mm512_set1_epi32(weight), v);
     _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), product));
 }
-
-static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
-{
-    const __m512i product = _mm512_mullo_epi64(_mm512_set1_epi64(weight), v);
-    _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), product));
-}
-#else
+#elif SDM_VEC == 8
 typedef struct Values {
-    __m256i low[2], high; /* high: upper halves of the first four; the others are below 2^31 */
+    __m256i half[2];
 } Values;
 
 static inline Values load_values(const int32_t value[8])
 {
     Values v;
     for (int i = 0; i < 2; i++)
-        v.low[i] = _mm256_cvtepi32_epi64(_mm_loadu_si128((const __m128i *)(const void *)(value + 4 * i)));
-    const __m256i square = _mm256_add_epi64(_mm256_mul_epi32(v.low[0], v.low[0]), _mm256_set1_epi64x(128));
-    v.low[0] = _mm256_blend_epi32(v.low[0], _mm256_srli_epi64(square, 8), 0x30);
-    v.high = _mm256_and_si256(_mm256_srli_epi64(v.low[0], 32), _mm256_setr_epi64x(0, 0, -1, 0));
+        v.half[i] = _mm256_cvtepi32_epi64(_mm_loadu_si128((const __m128i *)(const void *)(value + 4 * i)));
+    const __m256i square = _mm256_add_epi64(_mm256_mul_epi32(v.half[0], v.half[0]), _mm256_set1_epi64x(128));
+    v.half[0] = _mm256_blend_epi32(v.half[0], _mm256_srli_epi64(square, 8), 0x30);
     return v;
-}
-
-static inline void add_narrow(int64_t *cell, int32_t weight, Values v)
-{
-    const __m256i w = _mm256_set1_epi32(weight);
-    for (int i = 0; i < 2; i++)
-        vi_store(cell + 4 * i, _mm256_add_epi64(vi_load(cell + 4 * i), _mm256_mul_epi32(v.low[i], w)));
 }
 
 static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
 {
     const __m256i w = _mm256_set1_epi32(weight);
-    /* signed products, except of lane 2: the square exceeds 32 bits and is multiplied as two halves */
-    const __m256i square = _mm256_mul_epu32(v.low[0], w),
-                  high = _mm256_slli_epi64(_mm256_mul_epu32(v.high, w), 32);
-    const __m256i product =
-        _mm256_blend_epi32(_mm256_mul_epi32(v.low[0], w), _mm256_add_epi64(square, high), 0x30);
-    vi_store(cell, _mm256_add_epi64(vi_load(cell), product));
-    vi_store(cell + 4, _mm256_add_epi64(vi_load(cell + 4), _mm256_mul_epi32(v.low[1], w)));
+    for (int i = 0; i < 2; i++)
+        vi_store(cell + 4 * i, _mm256_add_epi64(vi_load(cell + 4 * i), _mm256_mul_epi32(v.half[i], w)));
+}
+#else
+typedef struct Values {
+    int32_t value[8];
+} Values;
+
+static inline Values load_values(const int32_t value[8])
+{
+    Values v;
+    memcpy(v.value, value, sizeof v.value);
+    v.value[2] = (int32_t)(((int64_t)value[2] * value[2] + 128) >> 8);
+    return v;
+}
+
+static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
+{
+    for (int k = 0; k < 8; k++)
+        cell[k] += (int64_t)weight * v.value[k];
 }
 #endif
 
-/* Any number of cells, any value. */
-static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
+/* Add to 3 x 3 cells. */
+static inline void add_three(int64_t *cell, ptrdiff_t pitch, const int32_t wx[3], const int32_t wy[3],
+                             Values v)
 {
-    int x0, y0;
-    int32_t wx[MOST], wy[MOST];
-    const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
-    const Values v = load_values(p->value);
-    for (int y = 0; y < ny; y++)
-        for (int x = 0; x < nx; x++)
-            add_to_cell(s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x), wx[x] * wy[y] >> 10, v);
-}
-
-typedef struct FewCells { /* two or three columns and rows of them, with their weights */
-    int nx, ny;
-    int32_t wx[3], wy[3];
-} FewCells;
-
-static inline __attribute__((always_inline)) void add_few(int64_t *cell, ptrdiff_t pitch, const FewCells *f,
-                                                          const int32_t *value,
-                                                          void add(int64_t *, int32_t, Values))
-{
-    const Values v = load_values(value);
-    for (int y = 0; y < f->ny; y++, cell += 8 * pitch) {
-        add(cell, f->wx[0] * f->wy[y] >> 10, v);
-        add(cell + 8, f->wx[1] * f->wy[y] >> 10, v);
-        if (f->nx == 3)
-            add(cell + 16, f->wx[2] * f->wy[y] >> 10, v);
+    int32_t weight[9];
+    for (int k = 0; k < 9; k++)
+        weight[k] = wx[k % 3] * wy[k / 3] >> 10;
+    for (int y = 0; y < 3; y++, cell += 8 * pitch) {
+        add_to_cell(cell, weight[3 * y], v);
+        add_to_cell(cell + 8, weight[3 * y + 1], v);
+        add_to_cell(cell + 16, weight[3 * y + 2], v);
     }
 }
 
@@ -272,45 +251,11 @@ void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, i
 {
     for (int n = 0; n < count; n++) {
         const SdmSpreadPoint *const p = &points[n];
-        int x0 = 0, y0 = 0;
-        FewCells f;
-        f.nx = few_cells(s, p->x, s->cols, &x0, f.wx);
-        f.ny = few_cells(s, p->y, s->rows, &y0, f.wy);
-        int64_t *const cell = s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0);
-        if (f.nx == 0 || f.ny == 0)
-            spread_point(s, p);
-        else if (is_narrow(p))
-            add_few(cell, s->pitch, &f, p->value, add_narrow);
+        int x0, y0;
+        int32_t wx[3], wy[3];
+        if (three_cells(s, p->x, s->cols, &x0, wx) && three_cells(s, p->y, s->rows, &y0, wy) && is_narrow(p))
+            add_three(s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0), s->pitch, wx, wy, load_values(p->value));
         else
-            add_few(cell, s->pitch, &f, p->value, add_to_cell);
+            spread_point(s, p);
     }
 }
-
-#else
-
-/* Any number of cells. */
-static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
-{
-    int x0, y0;
-    int32_t wx[MOST], wy[MOST];
-    const int nx = near_cells(s, p->x, s->cols, &x0, wx), ny = near_cells(s, p->y, s->rows, &y0, wy);
-    int64_t value[8];
-    for (int k = 0; k < 8; k++)
-        value[k] = p->value[k];
-    value[2] = (value[2] * value[2] + 128) >> 8;
-    for (int y = 0; y < ny; y++)
-        for (int x = 0; x < nx; x++) {
-            const int64_t weight = (int64_t)wx[x] * wy[y] >> 10;
-            int64_t *const cell = s->cell + 8 * ((ptrdiff_t)(y0 + y) * s->pitch + x0 + x);
-            for (int k = 0; k < 8; k++)
-                cell[k] += weight * value[k];
-        }
-}
-
-void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
-{
-    for (int n = 0; n < count; n++)
-        spread_point(s, &points[n]);
-}
-
-#endif

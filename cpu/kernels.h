@@ -173,7 +173,7 @@ typedef struct SdmSpread {
     int cols, rows;       /* cells */
     int pitch;            /* cells from row to row */
     int32_t radius;       /* 1/256 cell: cells whose centre lies further off on an axis get nothing */
-    const int32_t *table; /* radius + 1 weights, by distance */
+    const int32_t *table; /* radius + 513 weights by distance, at least 1280; 0 beyond the radius */
     int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square /
                            * 256, rounded */
 } SdmSpread;

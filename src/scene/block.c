@@ -214,7 +214,7 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .sharpest = p->settings.semi_global ? SDM_GRIDDING_SHARP : SDM_GRIDDING_SMOOTH,
                          .hidden_px = hidden_px(&p->settings),
                          .step_m = p->settings.semi_global ? STEP_PX / fabsf(p->settings.px_per_m) : 0.0,
-                         .middle = (int32_t)lrint(p->frame.h0_m * SDM_GRIDDING_HEIGHT_UNIT),
+                         .middle = (int32_t)lrint(0.5 * (p->hmin_m + p->hmax_m) * SDM_GRIDDING_HEIGHT_UNIT),
                          .scale = scale,
                          .offset = offset,
                          .ray_error_m_per_px = p->frame.gsd_m};

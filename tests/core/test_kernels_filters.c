@@ -251,7 +251,7 @@ static void ground_points_are_the_references(void **state)
 
 /* ---- points over cells ---- */
 
-enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200, SPREAD_TABLE = 1100 };
+enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200, SPREAD_TABLE = 1100 + 513 };
 
 static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table, const SdmSpreadPoint *point,
                       int count, int64_t *cell)
@@ -269,10 +269,10 @@ static void spreads_are_the_references(void **state)
     const size_t bytes = 8 * sizeof(int64_t) * SPREAD_PITCH * SPREAD_ROWS;
     int32_t table[SPREAD_TABLE];
     uint64_t seed = 5;
-    for (int i = 0; i < SPREAD_TABLE; i++)
-        table[i] = i < 1024 ? 4096 - 4 * i : 0;
     for (int turn = 0; turn < 60; turn++) {
         const int32_t radius = turn % 2 ? 384 : 100 + (int32_t)(next_random(&seed) % 1000);
+        for (int i = 0; i < SPREAD_TABLE; i++)
+            table[i] = i <= radius && i < 1024 ? 4096 - 4 * i : 0;
         SdmSpreadPoint point[SPREAD_POINTS];
         for (int i = 0; i < SPREAD_POINTS; i++) {
             const int32_t step = turn % 3 ? 1 : 128; /* centres and edges of cells */
@@ -305,7 +305,7 @@ static void spreads_are_the_references(void **state)
 static void spread_by_hand(void **state)
 {
     (void)state;
-    int32_t table[385] = {[0] = 2048, [256] = 1024};
+    int32_t table[1280] = {[0] = 2048, [256] = 1024};
     const SdmSpreadPoint point = {.x = 4 * 256 + 128, .y = 2 * 256 + 128,
                                   .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}};
     for (int l = -1; l < N_LEVELS; l++) {
