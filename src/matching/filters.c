@@ -33,7 +33,7 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     const int64_t last = end < c->u0 + c->w - 1 ? end : c->u0 + c->w - 1;
     const int pairs = last > first ? (int)(last - first) : 0;
     const int begin = pairs > 0 ? (int)(2 * first + 1 - f->u0) : f->w;
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 16)
     for (int j = 0; j < f->h; j++) {
         const int64_t v = f->v0 + j, jv = (v - 1) >> 1; /* centre at (v - 0.5) / 2 of the coarser level */
         const float fy = v & 1 ? 0.25f : 0.75f;
