@@ -180,7 +180,9 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, int6
     TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
-        TRY(sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid));
+#pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
+        st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid);
+        TRY(st);
         for (int64_t r = 0; r < h; ++r)
             row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
                           saturated ? saturated + (y + r) * pitch : NULL);

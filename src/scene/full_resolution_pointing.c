@@ -13,6 +13,8 @@ enum {
                            * found */
     STRIP_PX = 320000,    /* of a strip, which has 80 to 112 rows: tie points enough for any scene */
     PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
+    STRIP_BYTES = 64,     /* a pixel of a piece in work */
+    STRIP_SHARE = 16,     /* of the budget that all of them may take */
     BLOCK = 8,            /* pixels a side of a tie point */
     LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
 };
@@ -66,32 +68,108 @@ static int strip_rows(const SdmPrepared *p)
     return (least + unit - 1) / unit * unit;
 }
 
-static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
-                              SdmRayErrorCounts *errors, SdmTiePoints *points)
+/* Tie points of a strip, at most. */
+static size_t strip_room(const SdmPrepared *p)
+{
+    return ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(strip_rows(p) / BLOCK) + 64;
+}
+
+/* A strip in work, and what it has shown. */
+typedef struct Strip {
+    SdmContext *ctx; /* of its own where strips are matched side by side, else NULL */
+    SdmRayErrorCounts errors;
+    SdmTiePoints points;
+    SdmStatus st;
+} Strip;
+
+/* share: of the progress, from and to. */
+static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int i,
+                             const double share[2], Strip *strip)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &p->frame;
     const int unit = row_unit(p), rows = strip_rows(p);
-    for (int i = 0; i < STRIPS; i++) {
-        int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
-        v0 = v0 < 0 ? 0 : v0 / unit * unit;
-        const int64_t v1 = v0 + rows < f->height ? v0 + rows : f->height;
-        for (int64_t u0 = 0; u0 < f->width; u0 += PIECE_COLUMNS) {
-            const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
-            const SdmWindow win = {
-                .u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
-            const double before = round * STRIPS + i, all = ROUNDS * STRIPS;
-            const double from = COARSE + PIECES * (before + (double)u0 / (double)f->width) / all;
-            const double to = COARSE + PIECES * (before + (double)u1 / (double)f->width) / all;
-            const SdmProgressPart around = sdm_progress_enter(ctx, from, to);
-            sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
-            if (win.w >= unit && win.h >= unit)
-                st = match_piece(ctx, scene, p, &win, errors, points);
-            sdm_progress_leave(ctx, around);
-            TRY(st);
-        }
+    int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
+    v0 = v0 < 0 ? 0 : v0 / unit * unit;
+    const int64_t v1 = v0 + rows < f->height ? v0 + rows : f->height;
+    for (int64_t u0 = 0; u0 < f->width; u0 += PIECE_COLUMNS) {
+        const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
+        const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
+        const double all = share[1] - share[0], width = (double)f->width;
+        const SdmProgressPart around = sdm_progress_enter(ctx, share[0] + all * (double)u0 / width,
+                                                          share[0] + all * (double)u1 / width);
+        sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
+        if (win.w >= unit && win.h >= unit)
+            st = match_piece(ctx, scene, p, &win, &strip->errors, &strip->points);
+        sdm_progress_leave(ctx, around);
+        TRY(st);
     }
 done:
+    return st;
+}
+
+/* Strips that are matched side by side, a thread each: several threads in one wait for each other a third of the
+ * time.  Semi-global matching takes more memory, and has more to do. */
+static int strips_at_once(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
+{
+    const int64_t columns = p->frame.width < PIECE_COLUMNS ? p->frame.width : PIECE_COLUMNS,
+                  bytes = columns * strip_rows(p) * STRIP_BYTES + 1,
+                  fit = scene->options->memory_bytes / STRIP_SHARE / bytes;
+    const int threads = sdm_threads(ctx), most = threads < STRIPS ? threads : STRIPS;
+    return p->settings.semi_global || fit < 1 ? 1 : fit < most ? (int)fit : most;
+}
+
+static SdmStatus open_strips(SdmContext *ctx, const SdmPrepared *p, bool own, Strip *strip)
+{
+    SdmStatus st = SDM_OK;
+    for (int i = 0; i < STRIPS; i++) {
+        TRY(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
+        if (own)
+            TRY(sdm_open_child(ctx, &strip[i].ctx));
+    }
+done:
+    return st;
+}
+
+/* Add what the strips have shown, in their order. */
+static SdmStatus gather(SdmContext *ctx, Strip *strip, SdmRayErrorCounts *errors, SdmTiePoints *points)
+{
+    SdmStatus st = SDM_OK;
+    for (int i = 0; i < STRIPS; i++) {
+        if (strip[i].ctx)
+            sdm_forward_log(ctx, strip[i].ctx);
+        if (strip[i].st != SDM_OK)
+            TRY(strip[i].ctx ? sdm_fail(ctx, strip[i].st, "%s", sdm_error(strip[i].ctx)) : strip[i].st);
+        for (int k = 0; k <= 2 * SDM_RAY_ERROR_BINS; k++)
+            errors->bin[k] += strip[i].errors.bin[k];
+        errors->total += strip[i].errors.total;
+        for (size_t k = 0; k < strip[i].points.count && points->count < points->room; k++)
+            points->point[points->count++] = strip[i].points.point[k];
+    }
+done:
+    return st;
+}
+
+static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
+                              SdmRayErrorCounts *errors, SdmTiePoints *points)
+{
+    SdmStatus st = SDM_OK;
+    Strip strip[STRIPS] = {{.ctx = NULL}};
+    const int at_once = strips_at_once(ctx, scene, p);
+    TRY(open_strips(ctx, p, at_once > 1, strip));
+    sdm_progress(ctx, 2, COARSE + PIECES * round / ROUNDS, "pointing at full resolution");
+#pragma omp parallel for num_threads(at_once) schedule(dynamic, 1)
+    for (int i = 0; i < STRIPS; i++) {
+        const double first = round * STRIPS + i, all = ROUNDS * STRIPS;
+        const double share[2] = {COARSE + PIECES * first / all, COARSE + PIECES * (first + 1.0) / all};
+        strip[i].st = match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &strip[i]);
+    }
+    TRY(gather(ctx, strip, errors, points));
+done:
+    for (int i = 0; i < STRIPS; i++) {
+        sdm_tie_points_free(&strip[i].points);
+        sdm_close(&strip[i].ctx);
+    }
     return st;
 }
 
@@ -149,11 +227,9 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
 {
     SdmStatus st = SDM_OK;
     SdmTiePoints points = {0};
-    const int rows = strip_rows(p), around = sdm_stage_enter(ctx, 2);
+    const int around = sdm_stage_enter(ctx, 2);
     float limit_px = 0.0f;
-    TRY(sdm_tie_points_alloc(
-        ctx, (size_t)STRIPS * ((size_t)(p->frame.width / BLOCK) + 64) * (size_t)(rows / BLOCK) + 64,
-        &points));
+    TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
     for (int i = 0; i < ROUNDS; i++) {
