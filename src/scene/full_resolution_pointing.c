@@ -108,8 +108,8 @@ done:
     return st;
 }
 
-/* Strips that are matched side by side, a thread each: several threads in one wait for each other a third of the
- * time.  Semi-global matching takes more memory, and has more to do. */
+/* Strips that are matched side by side, a thread each: several threads in one wait for each other a third of
+ * the time.  Semi-global matching takes more memory, and has more to do. */
 static int strips_at_once(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
 {
     const int64_t columns = p->frame.width < PIECE_COLUMNS ? p->frame.width : PIECE_COLUMNS,
