@@ -110,6 +110,8 @@ static SdmStatus open_level(void *state, const SdmWindow *win)
     if (win->level > 0)
         enter_team(p);
     TRY(sdm_level_open(p->ctx, &p->task));
+    if (win->level == 0) /* the left view is warped */
+        sdm_pyramid_free_pixels(p->in->spent[SDM_LEFT]);
 done:
     return st;
 }
@@ -302,6 +304,7 @@ static SdmStatus validate(void *state)
     const SdmStatus st = sdm_validate_pixels(p->ctx, p->in, p->ray_error_px, p->score0, &p->surface);
     sdm_free(&p->score0);
     sdm_free(&p->task.right); /* no pass follows */
+    sdm_pyramid_free_pixels(p->in->spent[SDM_RIGHT]);
     return st;
 }
 

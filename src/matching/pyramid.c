@@ -7,10 +7,15 @@
 
 enum { STRIP_PIXELS = 32 << 20, LEAST_ROWS = 16 };
 
+void sdm_pyramid_free_pixels(SdmPyramid *p)
+{
+    for (int l = 0; p && l < SDM_MAX_LEVELS; l++)
+        sdm_free(&p->level[l].data);
+}
+
 void sdm_pyramid_free(SdmPyramid *p)
 {
-    for (int l = 0; l < SDM_MAX_LEVELS; l++)
-        sdm_free(&p->level[l].data);
+    sdm_pyramid_free_pixels(p);
     sdm_free(&p->saturated);
 }
 

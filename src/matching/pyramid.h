@@ -44,6 +44,8 @@ void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out);
 /* Bytes that building takes at a time besides the levels, where lmin > 0, for an image of that width. */
 int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin);
 void sdm_pyramid_free(SdmPyramid *p);
+/* Free the pixels alone; places and mask stay.  NULL is accepted. */
+void sdm_pyramid_free_pixels(SdmPyramid *p);
 
 #define SDM_NORM_SIGMA 512.0f /* of a normalised image */
 

@@ -207,6 +207,7 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
                .lattice = &out->lattice,
                .left = &out->left,
                .right = &out->right,
+               .spent = {&out->left, &out->right},
                .terrain = &p->terrain,
                .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
     TRY(sdm_lattice_build(ctx, &q, &out->lattice));
