@@ -25,7 +25,7 @@ typedef struct SdmMatchInput {
     const SdmMatchSettings *settings;
     const SdmLattice *lattice;
     const SdmPyramid *left, *right;
-    SdmPyramid *spent[2]; /* the same, whose pixels may be freed when no pass needs them; NULL: they are kept */
+    SdmPyramid *spent[2]; /* the same, whose pixels may be freed when no pass needs them; NULL: they stay */
     const SdmTerrainMask *terrain; /* fine levels: the terrain that heights are compared with; NULL = none */
     float terrain_pixel_m;         /* ground size of its pixels */
     const SdmFootprint *footprint; /* fine levels: pixels outside it need not be right; NULL = all must */
