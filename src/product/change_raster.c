@@ -103,61 +103,60 @@ static bool has_difference(const float *difference_m, int n)
     return false;
 }
 
-/* n cells of a row from column `col` on, at most TOGETHER, both bands. */
-static void fill_cells(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row, int n,
-                       const float *difference_m, float *cell)
+/* Whether n cells of a row from column `col` on, at most TOGETHER, have changed. */
+static void fill_changed(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row,
+                         int n, const float *difference_m, float *changed)
 {
     const SdmGrid *const mask = &c->report->grid;
     double x[TOGETHER], y[TOGETHER];
     int32_t at[TOGETHER];
     if (!has_difference(difference_m, n)) {
-        for (int i = 0; i < n * SDM_CHANGE_BANDS; i++)
-            cell[i] = SDM_NODATA;
+        for (int i = 0; i < n; i++)
+            changed[i] = SDM_NODATA;
         return;
     }
     sdm_cell_places(nodes, col, row, n, x, y);
     find_mask_cells(x, y, n, (int)mask->cols, (int)mask->rows, at);
-    for (int i = 0; i < n; i++, cell += SDM_CHANGE_BANDS) {
-        cell[0] = difference_m[i];
-        cell[1] = difference_m[i] == SDM_NODATA             ? SDM_NODATA
-                  : at[i] >= 0 && c->report->changed[at[i]] ? 1.0f
-                                                            : 0.0f;
-    }
+    for (int i = 0; i < n; i++)
+        changed[i] = difference_m[i] == SDM_NODATA             ? SDM_NODATA
+                     : at[i] >= 0 && c->report->changed[at[i]] ? 1.0f
+                                                               : 0.0f;
 }
 
 /* Bins of the histogram of n cells' differences, -1 for none, and the differences in steps of the preview. */
-SDM_VECTOR_LOOPS static void find_bins(const float *restrict cell, int n, int32_t *restrict bin,
+SDM_VECTOR_LOOPS static void find_bins(const float *restrict difference_m, int n, int32_t *restrict bin,
                                        int32_t *restrict steps)
 {
     for (int i = 0; i < n; i++) {
-        const double d_m = (double)cell[SDM_CHANGE_BANDS * i],
-                     at = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
+        const double d_m = (double)difference_m[i], at = d_m / SDM_CHANGE_BIN_M + SDM_CHANGE_BINS / 2;
         const double least = at >= 0.0 ? at : 0.0,
                      held = least < SDM_CHANGE_BINS - 1 ? least : SDM_CHANGE_BINS - 1;
         const double above_m = d_m < -1000.0 ? -1000.0 : d_m, held_m = above_m > 1000.0 ? 1000.0 : above_m;
         const int32_t in = (int32_t)held;
-        bin[i] = cell[SDM_CHANGE_BANDS * i] == SDM_NODATA ? -1 : in;
+        bin[i] = difference_m[i] == SDM_NODATA ? -1 : in;
         steps[i] = (int32_t)floor(held_m / PREVIEW_STEP_M + 0.5);
     }
 }
 
-/* Count the differences of a row for the report.  cell: w cells of both bands. */
-static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *cell)
+/* Count the differences of a row of w cells for the report. */
+static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *difference_m,
+                      const float *changed)
 {
-    for (; w > 0 && cell[0] == SDM_NODATA; w--, col0++)
-        cell += SDM_CHANGE_BANDS;
-    while (w > 0 && cell[(w - 1) * SDM_CHANGE_BANDS] == SDM_NODATA)
+    for (; w > 0 && difference_m[0] == SDM_NODATA; w--, col0++) {
+        difference_m++;
+        changed++;
+    }
+    while (w > 0 && difference_m[w - 1] == SDM_NODATA)
         w--;
     size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col0 / c->factor);
     int in_pixel = (int)(col0 % c->factor);
     int32_t bin[TOGETHER], steps[TOGETHER];
     for (int64_t done = 0; done < w; done += TOGETHER) {
         const int n = w - done < TOGETHER ? (int)(w - done) : TOGETHER;
-        const float *const first = cell + done * SDM_CHANGE_BANDS;
-        find_bins(first, n, bin, steps);
+        find_bins(difference_m + done, n, bin, steps);
         for (int i = 0; i < n; i++) {
             if (bin[i] >= 0) {
-                c->histogram[(first[SDM_CHANGE_BANDS * i + 1] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
+                c->histogram[(changed[done + i] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
                 c->sum[pixel] += steps[i];
                 c->count[pixel]++;
             }
@@ -170,7 +169,7 @@ static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, 
 }
 
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
-                          double step_m, int64_t pitch, float *cell)
+                          double step_m, const SdmChangeRows *out)
 {
     SdmStatus st = SDM_OK;
     const int64_t w = window[2], h = window[3];
@@ -183,13 +182,15 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     for (int64_t r = 0; r < h; r++)
         for (int64_t i = 0; i < w; i += TOGETHER) {
             const int count = w - i < TOGETHER ? (int)(w - i) : TOGETHER;
-            float difference_m[TOGETHER];
-            find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m, difference_m);
-            fill_cells(c, &n, window[0] + i, window[1] + r, count, difference_m,
-                       cell + (r * pitch + i) * SDM_CHANGE_BANDS);
+            const int64_t at = r * out->pitch + i;
+            find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m,
+                             out->difference_m + at);
+            fill_changed(c, &n, window[0] + i, window[1] + r, count, out->difference_m + at,
+                         out->changed + at);
         }
     for (int64_t r = 0; r < h; r++)
-        count_row(c, window[0], window[1] + r, w, cell + r * pitch * SDM_CHANGE_BANDS);
+        count_row(c, window[0], window[1] + r, w, out->difference_m + r * out->pitch,
+                  out->changed + r * out->pitch);
 done:
     sdm_free(&n.x);
     sdm_free(&n.y);

@@ -37,11 +37,16 @@ SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *source, const 
                           SdmChangeRaster *out);
 void sdm_change_close(SdmChangeRaster *c);
 
-/* h rows of w cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w.  cell: h rows
- * of w x SDM_CHANGE_BANDS, rows `pitch` cells apart: the difference in metres, rounded to step_m, and 1 for
- * changed or 0; SDM_NODATA where there is no height, or no reference. */
+/* Rows of both bands; SDM_NODATA where there is no height, or no reference. */
+typedef struct SdmChangeRows {
+    float *difference_m; /* rounded to step_m */
+    float *changed;      /* 1 or 0 */
+    int64_t pitch;       /* cells from row to row */
+} SdmChangeRows;
+
+/* window: w x h cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w. */
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
-                          double step_m, int64_t pitch, float *cell);
+                          double step_m, const SdmChangeRows *out);
 
 /* Median and NMAD of the differences of the DEM's cells, unchanged (0) or changed (1). */
 SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int changed);

@@ -11,7 +11,6 @@ enum { ROWS = 256, SMALLEST = 512, MAX_LEVELS = 30 }; /* rows at a time; side th
 typedef struct Half { /* one level to the next */
     GDALRasterBandH from, to;
     const void *cells;   /* of `from` where they lie in memory in the type that is asked for, else NULL */
-    int pitch;           /* from cell to cell */
     int cols, rows;      /* of `from` */
     double nodata, step; /* step > 0: means are rounded to multiples of it */
 } Half;
@@ -56,26 +55,28 @@ static bool average(const Half *l, int r, int h, float *in, float *out)
 static bool first_cells(const Half *l, int r, int h, uint16_t *in)
 {
     const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
-    const size_t row = (size_t)l->cols * (size_t)l->pitch;
-    const uint16_t *const rows = l->cells ? (const uint16_t *)l->cells + (size_t)r * row : in;
+    const uint16_t *const rows = l->cells ? (const uint16_t *)l->cells + (size_t)r * (size_t)l->cols : in;
     if (!l->cells &&
         GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
         return false;
-    for (int i = 0; i < low; i++)
+    for (int i = 0; i < low; i++) {
+        const uint16_t *const row = rows + (size_t)(2 * i) * (size_t)l->cols;
         for (int c = 0; c < half; c++)
-            in[(size_t)i * (size_t)half + (size_t)c] =
-                rows[(size_t)(2 * i) * row + (size_t)(2 * c * l->pitch)];
+            in[(size_t)i * (size_t)half + (size_t)c] = row[2 * c];
+    }
     return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, in, half, low, GDT_UInt16, 0, 0) == CE_None;
 }
 
 /* The cells of a band, if its raster lies in memory and a loop can take them as they are. */
 static const void *cells_of(const SdmRaster *raster, int number, bool first_cell)
 {
-    const GDALDataType type = GDALGetRasterDataType(GDALGetRasterBand(raster->dataset, number));
-    if (raster->cells && first_cell && type == GDT_UInt16)
-        return (const uint16_t *)raster->cells + (number - 1);
-    return !first_cell && type == GDT_Float32 && GDALGetRasterCount(raster->dataset) == 1 ? raster->cells
-                                                                                          : NULL;
+    const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number);
+    const GDALDataType type = GDALGetRasterDataType(band);
+    const size_t plane = (size_t)GDALGetRasterBandXSize(band) * (size_t)GDALGetRasterBandYSize(band) *
+                         (size_t)GDALGetDataTypeSizeBytes(type);
+    if (!raster->cells || type != (first_cell ? GDT_UInt16 : GDT_Float32))
+        return NULL;
+    return (const char *)raster->cells + (size_t)(number - 1) * plane;
 }
 
 /* From level k, 0 being the raster, to the next one, of a band. */
@@ -85,32 +86,24 @@ static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int n
     const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number),
                           from = k > 0 ? GDALGetOverview(band, k - 1) : band;
     const double nodata = GDALGetRasterNoDataValue(band, &has);
-    const void *const memory = k > 0 ? NULL : cells_of(raster, number, request->first_cell);
     return (Half){.from = from,
                   .to = GDALGetOverview(band, k),
-                  .cells = memory,
-                  .pitch = memory ? GDALGetRasterCount(raster->dataset) : 1,
+                  .cells = k > 0 ? NULL : cells_of(raster, number, request->first_cell),
                   .cols = GDALGetRasterBandXSize(from),
                   .rows = GDALGetRasterBandYSize(from),
                   .nodata = has ? nodata : NAN,
                   .step = request->step};
 }
 
-/* All bands of the same rows one after the other: a file holds them side by side. */
-static SdmStatus halve_level(SdmContext *ctx, const SdmCogRequest *request, const SdmRaster *raster, int k,
-                             float *in, float *out)
+static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const Half *l, float *in,
+                            float *out)
 {
     SdmStatus st = SDM_OK;
-    for (int r = 0, rows = 1; r < rows; r += ROWS) {
+    for (int r = 0; r < l->rows; r += ROWS) {
+        const int h = l->rows - r < ROWS ? l->rows - r : ROWS;
         TRY(sdm_check_stop(ctx));
-        for (int b = 1; b <= GDALGetRasterCount(raster->dataset); b++) {
-            const Half l = half_of(request, raster, b, k);
-            const int h = l.rows - r < ROWS ? l.rows - r : ROWS;
-            rows = l.rows;
-            if (request->first_cell ? !first_cells(&l, r, h, (uint16_t *)(void *)in)
-                                    : !average(&l, r, h, in, out))
-                TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
-        }
+        if (request->first_cell ? !first_cells(l, r, h, (uint16_t *)(void *)in) : !average(l, r, h, in, out))
+            TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
     }
 done:
     return st;
@@ -133,8 +126,11 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
         TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
     TRY(sdm_alloc_raw(ctx, &in, (size_t)w * ROWS, sizeof *in, "rows of an overview"));
     TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
-    for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, 1)); k++)
-        TRY(halve_level(ctx, request, raster, k, in, out));
+    for (int b = 1; b <= GDALGetRasterCount(ds); b++)
+        for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, b)); k++) {
+            const Half l = half_of(request, raster, b, k);
+            TRY(halve_band(ctx, request, &l, in, out));
+        }
 done:
     sdm_free(&in);
     sdm_free(&out);

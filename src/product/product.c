@@ -219,10 +219,11 @@ enum { STRIP_ROWS = 256, CHANGE_STEPS = 8 /* of the heights: in a difference fin
 
 typedef struct Strip { /* rows of a block as they are stored: in the rasters themselves, or in buffers */
     float *height_m, *ortho;
-    float *change;       /* cells x SDM_CHANGE_BANDS */
-    uint16_t *qa;        /* cells x bands of the QA raster */
+    float *change;       /* SDM_CHANGE_BANDS planes */
+    uint16_t *qa;        /* planes, the bands of the QA raster */
     float *undulation_m; /* rows of the block's width */
     int64_t pitch;       /* cells from row to row of the others */
+    int64_t plane;       /* cells from band to band */
 } Strip;
 
 /* Value in steps of 1 / inverse, as a band holds it.  (The C library's fminf, fmaxf and nearbyintf are
@@ -245,9 +246,6 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
         out[c] = isnan(h) ? SDM_NODATA : sdm_round_height(h, step, inverse);
     }
 }
-
-enum { CHUNK = 256 }; /* cells of a row whose bands are made one after the other before they are laid side by
-                       * side */
 
 /* value in steps; nodata where there is no height. */
 SDM_VECTOR_LOOPS static void convert_values(const float *restrict value, const float *restrict height_m,
@@ -289,19 +287,6 @@ static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock
     }
 }
 
-/* All QA bands of n cells of a row, at most CHUNK, side by side. */
-static void convert_qa(const SdmProduct *p, const SdmBlock *b, int64_t first, int n, const float *height_m,
-                       uint16_t *qa)
-{
-    const SdmQaLayout *const layout = p->request.qa;
-    uint16_t band[SDM_QA_BANDS][CHUNK];
-    for (int k = 0; k < layout->bands; k++)
-        convert_band(p, layout->band[k].kind, b, first, n, height_m, band[k]);
-    for (int c = 0; c < n; c++)
-        for (int k = 0; k < layout->bands; k++)
-            *qa++ = band[k][c];
-}
-
 /* Row `row` of the block into row r of the strip. */
 static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
@@ -309,9 +294,9 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
     convert_heights(p, b, row, r, s);
     for (int64_t c = 0; s->ortho && c < b->w; c++)
         s->ortho[at + c] = isnan(b->ortho[first + c]) ? SDM_NODATA : b->ortho[first + c];
-    for (int64_t c = 0; c < b->w; c += CHUNK)
-        convert_qa(p, b, first + c, (int)(b->w - c < CHUNK ? b->w - c : CHUNK), s->height_m + at + c,
-                   s->qa + (at + c) * p->request.qa->bands);
+    for (int k = 0; k < p->request.qa->bands; k++)
+        convert_band(p, p->request.qa->band[k].kind, b, first, (int)b->w, s->height_m + at,
+                     s->qa + k * s->plane + at);
 }
 
 static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
@@ -330,15 +315,15 @@ static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_
     }
     if (e == CE_None && !errors.failed && p->raster[SDM_FILE_CHANGE].dataset) {
         file = SDM_FILE_CHANGE;
-        const GSpacing pixel = SDM_CHANGE_BANDS * (GSpacing)sizeof(float);
+        const GSpacing cell = (GSpacing)sizeof(float);
         e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->change, w, n, GDT_Float32,
-                                  SDM_CHANGE_BANDS, NULL, pixel, pixel * w, sizeof(float), NULL);
+                                  SDM_CHANGE_BANDS, NULL, cell, cell * w, cell * s->plane, NULL);
     }
     if (e == CE_None && !errors.failed) {
         file = SDM_FILE_QA;
-        const GSpacing pixel = p->request.qa->bands * (GSpacing)sizeof(uint16_t);
+        const GSpacing cell = (GSpacing)sizeof(uint16_t);
         e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16,
-                                  p->request.qa->bands, NULL, pixel, pixel * w, sizeof(uint16_t), NULL);
+                                  p->request.qa->bands, NULL, cell, cell * w, cell * s->plane, NULL);
     }
     sdm_gdal_errors_end(&errors);
     return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
@@ -374,7 +359,8 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
         convert_row(p, b, row + r, r, s);
     if (p->request.reference)
         TRY(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
-                            b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->pitch, s->change));
+                            b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m,
+                            &(SdmChangeRows){s->change, s->change + s->plane, s->pitch}));
     if (!p->raster[SDM_FILE_DEM].cells)
         TRY(store(ctx, p, b, row, h, s));
     sdm_dem_stats_add(&p->stats, &cells);
@@ -387,11 +373,11 @@ static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Stri
 {
     const int64_t at = (b->row0 + row) * p->grid.cols + b->col0;
     s->pitch = p->grid.cols;
+    s->plane = p->grid.cols * p->grid.rows;
     s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
     s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
-    s->change =
-        p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at * SDM_CHANGE_BANDS : NULL;
-    s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at * p->request.qa->bands;
+    s->change = p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at : NULL;
+    s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at;
 }
 
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
@@ -402,6 +388,7 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
     const int around = sdm_stage_enter(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
+    own.plane = (int64_t)n;
     if (!in_memory) {
         TRY(sdm_alloc(ctx, &own.height_m, n, sizeof *own.height_m, "rows to write"));
         if (p->request.ortho)
@@ -447,7 +434,6 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
         request.tell_from = 0.3;
     } else if (file == SDM_FILE_CHANGE) {
         request.step = CHANGE_STEPS * p->stats.step_m;
-        request.plain = true;
     } else {
         request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
     }

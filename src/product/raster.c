@@ -46,27 +46,23 @@ done:
  * share. */
 enum { CELL_BYTES = 32, MEMORY_SHARE = 8 };
 
-/* A raster whose cells, bands interleaved, lie in memory of the program's account; GDAL's would be fresh from
- * the system, and slower to touch. */
+/* A raster whose cells lie in memory of the program's account; GDAL's would be fresh from the system, and
+ * slower to touch. */
 static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
     SdmStatus st = SDM_OK;
     const SdmGrid *const grid = spec->grid;
     const int bands = spec->bands;
     const GDALDataType type = spec->type;
-    const size_t size = (size_t)GDALGetDataTypeSizeBytes(type), pixel = size * (size_t)bands;
-    TRY(sdm_alloc_raw(ctx, &out->cells, (size_t)(grid->cols * grid->rows), pixel, "the raster to write"));
+    const size_t plane = (size_t)(grid->cols * grid->rows) * (size_t)GDALGetDataTypeSizeBytes(type);
+    TRY(sdm_alloc_raw(ctx, &out->cells, plane, (size_t)bands, "the raster to write"));
     out->dataset =
         GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, type, NULL);
-    if (out->dataset && bands > 1)
-        GDALSetMetadataItem(out->dataset, "INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
     for (int k = 0; out->dataset && k < bands; k++) {
-        char at[40] = "", text[3][80];
-        CPLPrintPointer(at, (char *)out->cells + (size_t)k * size, (int)sizeof at - 1);
-        snprintf(text[0], sizeof text[0], "DATAPOINTER=%s", at);
-        snprintf(text[1], sizeof text[1], "PIXELOFFSET=%zu", pixel);
-        snprintf(text[2], sizeof text[2], "LINEOFFSET=%zu", pixel * (size_t)grid->cols);
-        char *options[] = {text[0], text[1], text[2], NULL};
+        char at[40] = "", text[80];
+        CPLPrintPointer(at, (char *)out->cells + (size_t)k * plane, (int)sizeof at - 1);
+        snprintf(text, sizeof text, "DATAPOINTER=%s", at);
+        char *options[] = {text, NULL};
         if (GDALAddBand(out->dataset, type, options) != CE_None) {
             GDALClose(out->dataset);
             out->dataset = NULL;
@@ -79,7 +75,7 @@ done:
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
     static const char *const options[] = {
-        "INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
+        "INTERLEAVE=BAND", "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
         "BIGTIFF=IF_SAFER", NULL};
     SdmStatus st = SDM_OK;
     SdmGdalErrors errors;

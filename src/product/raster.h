@@ -23,7 +23,7 @@ typedef struct SdmRasterSpec {
 /* A raster while it is filled: in memory, or an uncompressed tiled GeoTIFF. */
 typedef struct SdmRaster {
     GDALDatasetH dataset; /* NULL: there is none */
-    void *cells;          /* rows x cols x bands where they lie in memory, undefined at first; else NULL */
+    void *cells;          /* bands x rows x cols where they lie in memory, undefined at first; else NULL */
 } SdmRaster;
 
 /* SDM_ERR_IO, _UNSUPPORTED (CRS), _MEMORY.  Close *out also after a failure. */
@@ -37,9 +37,8 @@ typedef struct SdmCogRequest {
     bool
         first_cell; /* overviews: the first of 2 x 2 cells stands for them (masks, scores), else their mean */
     double step;    /* means are rounded to multiples of it; 0: not rounded */
-    bool plain;            /* DEFLATE without a predictor: two bands beside each other do not gain by it */
     const char *level;     /* of DEFLATE */
-    const char *const *co; /* GDAL creation options of the user, NULL-terminated; NULL: none */
+    const char *const *co; /* of a DEM: GDAL creation options of the user, NULL-terminated; NULL: none */
     int64_t memory_bytes;  /* budget of the process: bounds the threads */
     double tell_from;      /* share of the products' time when this file, the last to be ready, begins; 0: no
                             * progress */
