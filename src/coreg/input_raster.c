@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define EMPTY (-99999.0f) /* nodata of the warped raster */
+#define PLACE_ERROR "0.001" /* of places that the warper interpolates, pixels of the source; default 0.125 */
 
 /* The first band alone, as a virtual raster; the file itself when it has one band. */
 static GDALDatasetH first_band(GDALDatasetH file)
@@ -223,7 +224,8 @@ static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmR
     int has_nodata = 0;
     const char *const fixed[] = {
         "-ovr",   "NONE",      "-wt", "Float64", "-dstnodata", "-99999",       "-wo", "INIT_DEST=NO_DATA",
-        "-s_srs", raster->wkt, "-r",  method,    "-t_srs",     grid->dem->wkt, NULL};
+        "-s_srs", raster->wkt, "-r",  method,    "-t_srs",     grid->dem->wkt, "-et",  PLACE_ERROR,
+        NULL};
     char **arguments = NULL;
     for (int i = 0; fixed[i]; i++)
         arguments = CSLAddString(arguments, fixed[i]);
