@@ -4,6 +4,7 @@
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
+#include "geo/first_band.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 
@@ -23,8 +24,8 @@ static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the 
 
 struct SdmHeightRaster {
     SdmHeightSource source;
-    GDALDatasetH ds;
-    GDALRasterBandH band;
+    GDALDatasetH ds, first; /* first: the first band of ds alone */
+    GDALRasterBandH band, mask; /* mask: NULL where every cell counts that is not nodata */
     int64_t cols, rows;
     int64_t read_cells;            /* over grids */
     double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
@@ -63,11 +64,16 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
 {
     const SdmHeightSource *const s = &r->source;
     int has = 0;
-    r->band = GDALGetRasterBand(r->ds, 1);
-    if (!r->band)
+    if (GDALGetRasterCount(r->ds) < 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s has no raster band; give one of its subdatasets (see gdalinfo)", s->option,
                         s->path);
+    r->first = sdm_first_band(r->ds);
+    if (!r->first)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read: %s", s->option, s->path,
+                        CPLGetLastErrorMsg());
+    r->band = GDALGetRasterBand(r->first, 1);
+    r->mask = sdm_band_mask(r->band);
     const char *const unit = GDALGetRasterUnitType(r->band);
     if (s->datum_option && (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet")))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", s->option, s->path,
@@ -81,6 +87,14 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
     r->offset = GDALGetRasterOffset(r->band, &has);
     r->offset = has ? r->offset : 0.0;
     return SDM_OK;
+}
+
+static void close_file(SdmHeightRaster *r)
+{
+    if (r->first && r->first != r->ds)
+        GDALClose(r->first);
+    if (r->ds)
+        GDALClose(r->ds);
 }
 
 /* The file, its georeference and its first band. */
@@ -151,8 +165,7 @@ SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source)
 {
     SdmHeightRaster r = {.ds = NULL};
     const SdmStatus st = open_file(ctx, source, &r);
-    if (r.ds)
-        GDALClose(r.ds);
+    close_file(&r);
     return st;
 }
 
@@ -161,8 +174,7 @@ void sdm_height_raster_close(SdmHeightRaster **out)
     SdmHeightRaster *const r = out ? *out : NULL;
     if (!r)
         return;
-    if (r->ds)
-        GDALClose(r->ds);
+    close_file(r);
     sdm_projector_close(&r->proj);
     sdm_geoid_close(&r->geoid);
     sdm_free(out);
@@ -226,14 +238,17 @@ double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg,
 {
     double x = lon_deg, y = lat_deg, n = 0.0;
     float v = 0.0f;
+    uint8_t masked = 255;
     to_cell(r, 1, &x, &y);
     if (!(x >= 0.0 && y >= 0.0 && x < (double)r->cols && y < (double)r->rows))
         return NAN;
-    if (GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None) {
+    if (GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
+        (r->mask &&
+         GDALRasterIO(r->mask, GF_Read, (int)x, (int)y, 1, 1, &masked, 1, 1, GDT_Byte, 0, 0) != CE_None)) {
         r->unread = true;
         return NAN;
     }
-    const double h = value_of(r, v);
+    const double h = masked ? value_of(r, v) : (double)NAN;
     if (!isnan(h) && r->geoid && sdm_geoid_undulation(ctx, r->geoid, 1, &lon_deg, &lat_deg, &n) != SDM_OK)
         return NAN;
     return h + n;
@@ -354,20 +369,30 @@ static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int
     SdmStatus st = SDM_OK;
     SdmHeightRaster *const r = g->raster;
     const int k = g->shrink, w = (int)part[2], h = (int)part[3];
+    const size_t cells = (size_t)w * (size_t)h;
+    uint8_t *valid = NULL;
     GDALRasterIOExtraArg how;
     INIT_RASTERIO_EXTRA_ARG(how);
     how.eResampleAlg = GRIORA_Average;
-    TRY(sdm_alloc_raw(ctx, out, (size_t)w * (size_t)h, sizeof **out, "the reference"));
+    TRY(sdm_alloc_raw(ctx, out, cells, sizeof **out, "the reference"));
+    if (r->mask)
+        TRY(sdm_alloc_raw(ctx, &valid, cells, 1, "the reference's mask"));
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    const CPLErr e = GDALRasterIOEx(r->band, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, *out,
-                                    w, h, GDT_Float32, 0, 0, &how);
+    CPLErr e = GDALRasterIOEx(r->band, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, *out, w, h,
+                              GDT_Float32, 0, 0, &how);
+    if (e == CE_None && r->mask)
+        e = GDALRasterIOEx(r->mask, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, valid, w, h,
+                           GDT_Byte, 0, 0, &how);
     CPLPopErrorHandler();
     r->unread |= e != CE_None;
     r->read_cells += (int64_t)w * h * k * k;
     TRY(sdm_height_raster_check(ctx, r));
-    for (size_t i = 0, n = (size_t)w * (size_t)h; i < n; i += TOGETHER)
-        convert_values(r, n - i < TOGETHER ? (int)(n - i) : TOGETHER, *out + i);
+    for (size_t i = 0; r->mask && i < cells; i++)
+        (*out)[i] = valid[i] ? (*out)[i] : NAN;
+    for (size_t i = 0; i < cells; i += TOGETHER)
+        convert_values(r, cells - i < TOGETHER ? (int)(cells - i) : TOGETHER, *out + i);
 done:
+    sdm_free(&valid);
     return st;
 }
 
