@@ -87,8 +87,11 @@ class RPC:
             key = name.upper() + ("_COEFF" if name.endswith(("_num", "_den")) else "")
             if key not in metadata:
                 raise Error("the RPC metadata have no %s" % key, "input")
-            numbers = [float(word) for word in metadata[key].split()[:20]]
-            values[name] = numbers if key.endswith("_COEFF") else numbers[0]
+            try:
+                numbers = [float(word) for word in metadata[key].split()[:20]]
+                values[name] = numbers if key.endswith("_COEFF") else numbers[0]
+            except (ValueError, IndexError):
+                raise Error("the RPC metadata's %s is %.80r, expected numbers" % (key, metadata[key]), "input") from None
         return cls(**values)
 
     def _struct(self) -> _library.Rpc:
@@ -394,6 +397,9 @@ class _Context:
             self.kept.append(mask)
             self.check(lib.sdm_set_image_mask(self.handle, side, mask.ctypes.data, 0))
         if image.rpc is not None:
+            if not isinstance(image.rpc, RPC):
+                raise Error("%s image: its rpc is %.80r, expected an RPC; RPC.from_metadata() makes one of GDAL's metadata" %
+                            (which, image.rpc), "usage")
             self.check(lib.sdm_set_rpc(self.handle, side, ctypes.byref(image.rpc._struct())))
 
 

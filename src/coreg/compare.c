@@ -186,6 +186,17 @@ static bool same_file(const char *a, const char *b)
             (stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino));
 }
 
+/* Do two names denote one file, though it may not exist yet? */
+static bool same_output(const char *a, const char *b)
+{
+    char folder_a[SDM_PATH_SIZE], folder_b[SDM_PATH_SIZE];
+    if (!a || !b || same_file(a, b))
+        return a && b;
+    sdm_file_folder(a, folder_a);
+    sdm_file_folder(b, folder_b);
+    return strcmp(sdm_path_base(a), sdm_path_base(b)) == 0 && same_file(folder_a, folder_b);
+}
+
 /* Can a file be made, before any work?  It has the ending, is none of the inputs, and its folder can be
  * written to. */
 static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const char *ending,
@@ -205,21 +216,19 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
 {
     SdmStatus st = SDM_OK;
     const char *const input[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
-    const char *const option[2] = {"--aligned", "--difference"}, *const path[2] = {opt->aligned,
-                                                                                   opt->difference};
-    if (opt->png)
-        TRY(check_output(ctx, "--png", opt->png, ".png", input));
-    for (int k = 0; k < 2; k++) {
+    const char *const option[3] = {"--png", "--aligned", "--difference"};
+    const char *const path[3] = {opt->png, opt->aligned, opt->difference};
+    for (int k = 0; k < 3; k++) {
         if (!path[k])
             continue;
-        TRY(check_output(ctx, option[k], path[k], ".tif", input));
+        TRY(check_output(ctx, option[k], path[k], k ? ".tif" : ".png", input));
         if (!opt->overwrite && access(path[k], F_OK) == 0) {
             st = sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
                           option[k], path[k]);
             goto done;
         }
     }
-    if (same_file(opt->aligned, opt->difference))
+    if (same_output(opt->aligned, opt->difference))
         st = sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
                       opt->aligned);
     if (!st && !isnan(opt->track_deg) && opt->model && strcmp(opt->model, "track") != 0)

@@ -1,6 +1,7 @@
 /* Raster files, opened and checked -> their values on a common grid, by GDAL's warper. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
+#include "geo/first_band.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -11,19 +12,7 @@
 #include <string.h>
 
 #define EMPTY (-99999.0f) /* nodata of the warped raster */
-
-/* The first band alone, as a virtual raster; the file itself when it has one band. */
-static GDALDatasetH first_band(GDALDatasetH file)
-{
-    if (GDALGetRasterCount(file) == 1)
-        return file;
-    char format[] = "-of", vrt[] = "VRT", band[] = "-b", one[] = "1";
-    char *arguments[] = {format, vrt, band, one, NULL};
-    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
-    GDALDatasetH const out = options ? GDALTranslate("", file, options, NULL) : NULL;
-    GDALTranslateOptionsFree(options);
-    return out;
-}
+#define PLACE_ERROR "0.001" /* of places that the warper interpolates, pixels of the source; default 0.125 */
 
 SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared)
 {
@@ -59,7 +48,7 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
     if (GDALGetRasterCount(out->file) < 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: has no raster band; give one of its subdatasets (see gdalinfo)", role, path);
-    out->band1 = first_band(out->file);
+    out->band1 = sdm_first_band(out->file);
     if (!out->band1)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read (GDAL: %s)", role, path,
                         CPLGetLastErrorMsg());
@@ -223,7 +212,8 @@ static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmR
     int has_nodata = 0;
     const char *const fixed[] = {
         "-ovr",   "NONE",      "-wt", "Float64", "-dstnodata", "-99999",       "-wo", "INIT_DEST=NO_DATA",
-        "-s_srs", raster->wkt, "-r",  method,    "-t_srs",     grid->dem->wkt, NULL};
+        "-s_srs", raster->wkt, "-r",  method,    "-t_srs",     grid->dem->wkt, "-et",  PLACE_ERROR,
+        NULL};
     char **arguments = NULL;
     for (int i = 0; fixed[i]; i++)
         arguments = CSLAddString(arguments, fixed[i]);

@@ -245,6 +245,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
     SdmStatus st = SDM_OK;
     BlockLayers p = {0};
     SdmBlock b = {0};
+    int64_t heights = 0;
     const int64_t edge = choose_edge(s), across = (s->grid.cols + edge - 1) / edge,
                   down = (s->grid.rows + edge - 1) / edge;
     TRY(layers_open(s, edge * edge, &p));
@@ -266,8 +267,14 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
                 fuse_cell(s, &p, i, &b);
             else
                 combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
+        for (int64_t i = 0; i < b.w * b.h; i++)
+            heights += !isnan(b.height_m[i]);
         TRY(to->write(s->ctx, to->data, &b));
     }
+    if (heights == 0)
+        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
+                     "none of the %d DEMs has a height%s, so there is nothing to combine", s->count,
+                     s->opt->no_filled ? " that is not filled" : ""));
     *blocks = (int)(across * down);
 done:
     sdm_free(&b.height_m);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/qa_reasons.h"
 #include "coreg/stack_layer.h"
+#include "geo/first_band.h"
 
 #include <cpl_error.h>
 #include <gdal.h>
@@ -18,9 +19,10 @@ typedef struct Reading { /* a chunk of rows of a window */
     const SdmStack *s;
     const SdmLayer *l;
     SdmCellWindow window;
-    GDALDatasetH file, qa;
+    GDALDatasetH file, first, qa; /* first: the first band of the file alone */
+    GDALRasterBandH band, mask;   /* mask: NULL where every pixel counts that is not nodata */
     double nodata, scale, offset;
-    bool has_nodata, masked;
+    bool has_nodata;
     double *node; /* node_rows x node_cols x 2: column and row of each node in the file, 0 = centre of the
                      first pixel */
     int64_t node_col0, node_row0, node_cols, node_rows; /* in nodes */
@@ -38,14 +40,18 @@ static SdmStatus open_files(Reading *r)
     if (!r->file || GDALGetRasterXSize(r->file) != r->l->width || GDALGetRasterYSize(r->file) != r->l->height)
         return sdm_fail(ctx, SDM_ERR_INPUT, "DEM %s: changed while it was stacked (%s)", r->l->path,
                         r->file ? "another size" : CPLGetLastErrorMsg());
-    GDALRasterBandH band = GDALGetRasterBand(r->file, 1);
+    r->first = sdm_first_band(r->file);
+    if (!r->first)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "DEM %s: its first band cannot be read (GDAL: %s)", r->l->path,
+                        CPLGetLastErrorMsg());
+    GDALRasterBandH const band = r->band = GDALGetRasterBand(r->first, 1);
     r->nodata = GDALGetRasterNoDataValue(band, &has);
     r->has_nodata = has != 0;
     r->scale = GDALGetRasterScale(band, &has);
     r->scale = has ? r->scale : 1.0;
     r->offset = GDALGetRasterOffset(band, &has);
     r->offset = has ? r->offset : 0.0;
-    r->masked = !(GDALGetMaskFlags(band) & (GMF_ALL_VALID | GMF_NODATA));
+    r->mask = sdm_band_mask(band);
     if (r->l->qa)
         r->qa = GDALOpenEx(r->l->qa, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (r->l->qa && !r->qa)
@@ -120,13 +126,13 @@ static SdmStatus read_pixels(Reading *r)
     const float nodata = (float)r->nodata;
     TRY(sdm_alloc(r->s->ctx, &r->pixel, n, sizeof *r->pixel, "pixels"));
     TRY(sdm_alloc(r->s->ctx, &r->filled, n, sizeof *r->filled, "pixels"));
-    TRY(read_band(r, GDALGetRasterBand(r->file, 1), r->l->path, GDT_Float32, r->pixel));
-    if (r->masked)
-        TRY(read_band(r, GDALGetMaskBand(GDALGetRasterBand(r->file, 1)), r->l->path, GDT_Byte, r->filled));
+    TRY(read_band(r, r->band, r->l->path, GDT_Float32, r->pixel));
+    if (r->mask)
+        TRY(read_band(r, r->mask, r->l->path, GDT_Byte, r->filled));
     for (size_t i = 0; i < n; i++) {
         const float v = r->pixel[i];
         const double h = (double)v * r->scale + r->offset;
-        const bool none = (r->has_nodata && v == nodata) || (r->masked && !r->filled[i]) || !(fabs(h) <= 1e5);
+        const bool none = (r->has_nodata && v == nodata) || (r->mask && !r->filled[i]) || !(fabs(h) <= 1e5);
         r->pixel[i] = none ? NAN : (float)h;
         r->filled[i] = 0;
     }
@@ -261,6 +267,8 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow win
 done:
     if (r.qa)
         GDALClose(r.qa);
+    if (r.first && r.first != r.file)
+        GDALClose(r.first);
     if (r.file)
         GDALClose(r.file);
     CPLPopErrorHandler();

@@ -4,6 +4,7 @@
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
+#include "geo/first_band.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 
@@ -23,8 +24,8 @@ static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the 
 
 struct SdmHeightRaster {
     SdmHeightSource source;
-    GDALDatasetH ds;
-    GDALRasterBandH band;
+    GDALDatasetH ds, first; /* first: the first band of ds alone */
+    GDALRasterBandH band, mask; /* mask: NULL where every cell counts that is not nodata */
     int64_t cols, rows;
     int64_t read_cells;            /* over grids */
     double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
@@ -63,11 +64,16 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
 {
     const SdmHeightSource *const s = &r->source;
     int has = 0;
-    r->band = GDALGetRasterBand(r->ds, 1);
-    if (!r->band)
+    if (GDALGetRasterCount(r->ds) < 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s has no raster band; give one of its subdatasets (see gdalinfo)", s->option,
                         s->path);
+    r->first = sdm_first_band(r->ds);
+    if (!r->first)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read: %s", s->option, s->path,
+                        CPLGetLastErrorMsg());
+    r->band = GDALGetRasterBand(r->first, 1);
+    r->mask = sdm_band_mask(r->band);
     const char *const unit = GDALGetRasterUnitType(r->band);
     if (s->datum_option && (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet")))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", s->option, s->path,
@@ -81,6 +87,14 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
     r->offset = GDALGetRasterOffset(r->band, &has);
     r->offset = has ? r->offset : 0.0;
     return SDM_OK;
+}
+
+static void close_file(SdmHeightRaster *r)
+{
+    if (r->first && r->first != r->ds)
+        GDALClose(r->first);
+    if (r->ds)
+        GDALClose(r->ds);
 }
 
 /* The file, its georeference and its first band. */
@@ -151,8 +165,7 @@ SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source)
 {
     SdmHeightRaster r = {.ds = NULL};
     const SdmStatus st = open_file(ctx, source, &r);
-    if (r.ds)
-        GDALClose(r.ds);
+    close_file(&r);
     return st;
 }
 
@@ -161,8 +174,7 @@ void sdm_height_raster_close(SdmHeightRaster **out)
     SdmHeightRaster *const r = out ? *out : NULL;
     if (!r)
         return;
-    if (r->ds)
-        GDALClose(r->ds);
+    close_file(r);
     sdm_projector_close(&r->proj);
     sdm_geoid_close(&r->geoid);
     sdm_free(out);
@@ -208,14 +220,26 @@ static double value_of(SdmHeightRaster *r, float v)
     return value;
 }
 
+/* Columns that are 360 degrees; 0: the raster is not in degrees, or rotated. */
+static double turn_of(const SdmHeightRaster *r)
+{
+    return r->geographic && r->forward[2] == 0.0 && r->forward[4] == 0.0 ? 360.0 / fabs(r->forward[1]) : 0.0;
+}
+
+/* Does the last column lie beside the first one? */
+static bool is_closed(const SdmHeightRaster *r)
+{
+    return fabs(turn_of(r) - (double)r->cols) < 0.01;
+}
+
 /* Longitude, latitude -> column, row counted from the corner of the first cell.  A raster of longitudes
- * 0..360 is met where it lies. */
+ * 0..360 is met where it lies: longitudes are those within 180 degrees of its middle. */
 static void to_cell(SdmHeightRaster *r, size_t n, double *x, double *y)
 {
     const double *const g = r->inverse;
     sdm_projector_forward(r->proj, n, x, y);
     for (size_t i = 0; i < n; i++) {
-        const double west = fmin(r->forward[0], r->forward[0] + (double)r->cols * r->forward[1]);
+        const double west = r->forward[0] + 0.5 * (double)r->cols * r->forward[1] - 180.0;
         const double lon = r->geographic ? x[i] - 360.0 * floor((x[i] - west) / 360.0) : x[i];
         x[i] = g[0] + lon * g[1] + y[i] * g[2];
         y[i] = g[3] + lon * g[4] + y[i] * g[5];
@@ -226,14 +250,17 @@ double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg,
 {
     double x = lon_deg, y = lat_deg, n = 0.0;
     float v = 0.0f;
+    uint8_t masked = 255;
     to_cell(r, 1, &x, &y);
     if (!(x >= 0.0 && y >= 0.0 && x < (double)r->cols && y < (double)r->rows))
         return NAN;
-    if (GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None) {
+    if (GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
+        (r->mask &&
+         GDALRasterIO(r->mask, GF_Read, (int)x, (int)y, 1, 1, &masked, 1, 1, GDT_Byte, 0, 0) != CE_None)) {
         r->unread = true;
         return NAN;
     }
-    const double h = value_of(r, v);
+    const double h = masked ? value_of(r, v) : (double)NAN;
     if (!isnan(h) && r->geoid && sdm_geoid_undulation(ctx, r->geoid, 1, &lon_deg, &lat_deg, &n) != SDM_OK)
         return NAN;
     return h + n;
@@ -244,7 +271,10 @@ double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_d
     const double step = 1e-3, east = step * SDM_METRES_PER_DEGREE * cos(lat_deg * SDM_DEG),
                  north = step * SDM_METRES_PER_DEGREE;
     double x[3] = {lon_deg, lon_deg + step, lon_deg}, y[3] = {lat_deg, lat_deg, lat_deg + step};
+    const double turn = turn_of(r);
     to_cell(r, 3, x, y);
+    for (int i = 1; i < 3 && turn > 0.0; i++)
+        x[i] -= turn * round((x[i] - x[0]) / turn);
     const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
     return sqrt(east * north / area);
 }
@@ -288,7 +318,10 @@ static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const i
         }
     sdm_projector_inverse(g->projector, n->nx * n->ny, n->x, n->y);
     to_cell(g->raster, n->nx * n->ny, n->x, n->y);
+    const double turn = turn_of(g->raster), first = n->x[0];
     for (size_t i = 0; i < n->nx * n->ny; i++) {
+        if (turn > 0.0) /* nodes lie side by side, also where the raster's ends meet between them */
+            n->x[i] -= turn * round((n->x[i] - first) / turn);
         n->x[i] = n->x[i] / g->shrink - 0.5;
         n->y[i] = n->y[i] / g->shrink - 0.5;
     }
@@ -296,8 +329,10 @@ done:
     return st;
 }
 
-/* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false: none. */
-static bool find_part(const SdmHeightsOnGrid *g, const SdmPlaceNodes *n, int64_t part[4])
+/* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false: none.
+ * Of a raster that goes round the Earth it may go on at the first column; the nodes are turned to where it
+ * begins. */
+static bool find_part(const SdmHeightsOnGrid *g, SdmPlaceNodes *n, int64_t part[4])
 {
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
     const double size[2] = {floor((double)g->raster->cols / g->shrink),
@@ -308,8 +343,16 @@ static bool find_part(const SdmHeightsOnGrid *g, const SdmPlaceNodes *n, int64_t
         hi[0] = fmax(hi[0], n->x[i]);
         hi[1] = fmax(hi[1], n->y[i]);
     }
+    const bool around = is_closed(g->raster) && g->raster->cols % g->shrink == 0 &&
+                        hi[0] - lo[0] < 0.5 * size[0];
+    const double turns = around ? floor((floor(lo[0]) - 2.0) / size[0]) * size[0] : 0.0;
+    for (size_t i = 0; i < n->nx * n->ny; i++)
+        n->x[i] -= turns;
+    lo[0] -= turns;
+    hi[0] -= turns;
     for (int k = 0; k < 2; k++) {
-        const double first = fmax(floor(lo[k]) - 2.0, 0.0), end = fmin(floor(hi[k]) + 4.0, size[k]);
+        const double first = fmax(floor(lo[k]) - 2.0, 0.0),
+                     end = fmin(floor(hi[k]) + 4.0, around && k == 0 ? 2.0 * size[0] : size[k]);
         if (!(end > first))
             return false;
         part[k] = (int64_t)first;
@@ -349,25 +392,50 @@ static void convert_values(SdmHeightRaster *r, int n, float *v)
         convert_usual(n, nodata, r->scale, r->offset, v);
 }
 
+/* Read means of k x k cells; columns beyond the last one are the first ones again. */
+static CPLErr read_means(GDALRasterBandH band, const int64_t part[4], int k, void *out, GDALDataType type)
+{
+    GDALRasterIOExtraArg how;
+    INIT_RASTERIO_EXTRA_ARG(how);
+    how.eResampleAlg = GRIORA_Average;
+    const int cols = GDALGetRasterBandXSize(band) / k, h = (int)part[3], y = (int)part[1] * k,
+              bytes = GDALGetDataTypeSizeBytes(type);
+    const GSpacing line = (GSpacing)part[2] * bytes;
+    CPLErr e = CE_None;
+    for (int64_t done = 0; done < part[2] && e == CE_None;) {
+        const int x = (int)((part[0] + done) % cols), left = (int)(part[2] - done),
+                  w = left < cols - x ? left : cols - x;
+        e = GDALRasterIOEx(band, GF_Read, x * k, y, w * k, h * k, (char *)out + done * bytes, w, h, type,
+                           bytes, line, &how);
+        done += w;
+    }
+    return e;
+}
+
 static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t part[4], float **out)
 {
     SdmStatus st = SDM_OK;
     SdmHeightRaster *const r = g->raster;
     const int k = g->shrink, w = (int)part[2], h = (int)part[3];
-    GDALRasterIOExtraArg how;
-    INIT_RASTERIO_EXTRA_ARG(how);
-    how.eResampleAlg = GRIORA_Average;
-    TRY(sdm_alloc_raw(ctx, out, (size_t)w * (size_t)h, sizeof **out, "the reference"));
+    const size_t cells = (size_t)w * (size_t)h;
+    uint8_t *valid = NULL;
+    TRY(sdm_alloc_raw(ctx, out, cells, sizeof **out, "the reference"));
+    if (r->mask)
+        TRY(sdm_alloc_raw(ctx, &valid, cells, 1, "the reference's mask"));
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    const CPLErr e = GDALRasterIOEx(r->band, GF_Read, (int)part[0] * k, (int)part[1] * k, w * k, h * k, *out,
-                                    w, h, GDT_Float32, 0, 0, &how);
+    CPLErr e = read_means(r->band, part, k, *out, GDT_Float32);
+    if (e == CE_None && r->mask)
+        e = read_means(r->mask, part, k, valid, GDT_Byte);
     CPLPopErrorHandler();
     r->unread |= e != CE_None;
     r->read_cells += (int64_t)w * h * k * k;
     TRY(sdm_height_raster_check(ctx, r));
-    for (size_t i = 0, n = (size_t)w * (size_t)h; i < n; i += TOGETHER)
-        convert_values(r, n - i < TOGETHER ? (int)(n - i) : TOGETHER, *out + i);
+    for (size_t i = 0; r->mask && i < cells; i++)
+        (*out)[i] = valid[i] ? (*out)[i] : NAN;
+    for (size_t i = 0; i < cells; i += TOGETHER)
+        convert_values(r, cells - i < TOGETHER ? (int)(cells - i) : TOGETHER, *out + i);
 done:
+    sdm_free(&valid);
     return st;
 }
 

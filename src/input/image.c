@@ -47,7 +47,7 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
     const double nodata = im->own_mask ? GDALGetRasterNoDataValue(im->band, &has_nodata) : 0.0;
     if (im->zero_is_fill)
         snprintf(own, sizeof own, "0 = no data");
-    else if (flags & GMF_ALPHA)
+    else if (flags & (GMF_ALPHA | GMF_ALL_VALID))
         snprintf(own, sizeof own, "alpha band");
     else if (flags & GMF_NODATA && has_nodata)
         snprintf(own, sizeof own, "nodata %.9g", nodata);

@@ -1,5 +1,6 @@
 /* Raster name, band, mask, radiometric table -> opened image. */
 // SPDX-License-Identifier: Apache-2.0
+#include "geo/first_band.h"
 #include "input/image.h"
 
 #include <cpl_conv.h>
@@ -54,6 +55,8 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
     if (!(flags & GMF_ALL_VALID))
         im->own_mask = GDALGetMaskBand(im->band);
     else
+        im->own_mask = sdm_alpha_band(im->dataset, im->band);
+    if (!im->own_mask)
         im->zero_is_fill = type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32;
     return SDM_OK;
 }

@@ -15,18 +15,16 @@ typedef struct Half { /* one level to the next */
     double nodata, step; /* step > 0: means are rounded to multiples of it */
 } Half;
 
-/* Mean of the cells of a 2 x 2 square that have a value (fewer at the rim), nodata without any. */
+/* Mean of the cells of a 2 x 2 square that have a value, nodata without any. */
 static void mean_row(const Half *l, const float *above, const float *below, float *out)
 {
     const float none = (float)l->nodata;
     const double inverse = l->step > 0.0 ? 1.0 / l->step : 0.0;
     for (int c = 0; c < l->cols; c += 2) {
-        const int next = c + 1 < l->cols ? c + 1 : c;
-        const float in[4] = {above[c], below[c], above[next], below[next]};
-        const int last = next == c ? 2 : 4;
+        const float in[4] = {above[c], below[c], above[c + 1], below[c + 1]};
         double sum = 0.0;
         int n = 0;
-        for (int k = 0; k < last; k++) {
+        for (int k = 0; k < 4; k++) {
             const bool seen = in[k] != none && !isnan(in[k]); /* nodata may be NaN */
             sum += seen ? (double)in[k] : 0.0;
             n += seen;
@@ -36,17 +34,58 @@ static void mean_row(const Half *l, const float *above, const float *below, floa
     }
 }
 
-/* The overview's rows of means from h rows of `from`, r and following. */
+/* The shares that cell k of a level has of the cells 2 k - 1, 2 k and 2 k + 1 of one with n: both span the
+ * same ground, so of an odd n each takes n / ((n + 1) / 2) cells. */
+static void find_shares(int n, int k, double share[3])
+{
+    const double half = (n + 1) / 2;
+    share[0] = n % 2 ? k / half : 0.0;
+    share[1] = 1.0;
+    share[2] = n % 2 ? 1.0 - (k + 1) / half : 1.0;
+}
+
+/* As mean_row(), of a level with an odd number of columns or rows.  row: the one above, it, and the one
+ * below; NULL where its share is 0. */
+static void mean_row_of_odd(const Half *l, const float *const row[3], const double row_share[3], float *out)
+{
+    const float none = (float)l->nodata;
+    for (int c = 0; c < (l->cols + 1) / 2; c++) {
+        double share[3], sum = 0.0, weight = 0.0;
+        find_shares(l->cols, c, share);
+        for (int k = 0; k < 9; k++) {
+            const double w = row_share[k / 3] * share[k % 3];
+            const float v = w > 0.0 ? row[k / 3][2 * c - 1 + k % 3] : none;
+            if (v != none && !isnan(v)) {
+                sum += w * (double)v;
+                weight += w;
+            }
+        }
+        const double mean = weight > 0.0 ? sum / weight : 0.0;
+        out[c] = !(weight > 0.0) ? none : (float)(l->step > 0.0 ? nearbyint(mean / l->step) * l->step : mean);
+    }
+}
+
+/* The overview's rows of means from h rows of `from`, r and following, and the one before. */
 static bool average(const Half *l, int r, int h, float *in, float *out)
 {
-    const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
-    const float *const rows = l->cells ? (const float *)l->cells + (size_t)r * (size_t)l->cols : in;
-    if (!l->cells &&
-        GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_Float32, 0, 0) != CE_None)
+    const int half = (l->cols + 1) / 2, low = (h + 1) / 2, before = r > 0;
+    const size_t w = (size_t)l->cols;
+    const bool odd = l->cols % 2 || l->rows % 2;
+    const int all = h + before;
+    if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r - before, l->cols, all, in, l->cols, all,
+                                  GDT_Float32, 0, 0) != CE_None)
         return false;
+    const float *const rows = l->cells ? (const float *)l->cells + (size_t)r * w : in + (before ? w : 0);
     for (int i = 0; i < low; i++) {
-        const float *const above = rows + (size_t)(2 * i) * (size_t)l->cols;
-        mean_row(l, above, 2 * i + 1 < h ? above + l->cols : above, out + (size_t)i * (size_t)half);
+        const float *const first = rows + (size_t)(2 * i) * w;
+        const bool above = r + 2 * i > 0, below = 2 * i + 1 < h;
+        const float *const row[3] = {above ? first - w : NULL, first, below ? first + w : NULL};
+        double share[3];
+        find_shares(l->rows, r / 2 + i, share);
+        if (odd)
+            mean_row_of_odd(l, row, share, out + (size_t)i * (size_t)half);
+        else
+            mean_row(l, first, first + w, out + (size_t)i * (size_t)half);
     }
     return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, out, half, low, GDT_Float32, 0, 0) == CE_None;
 }
@@ -124,7 +163,7 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
         return SDM_OK;
     if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* allocates them */
         TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
-    TRY(sdm_alloc_raw(ctx, &in, (size_t)w * ROWS, sizeof *in, "rows of an overview"));
+    TRY(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));
     TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
     for (int b = 1; b <= GDALGetRasterCount(ds); b++)
         for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, b)); k++) {

@@ -254,6 +254,7 @@ def part_pixels():
     m = None
     whole, transform = heights(plain)
     for name, files, options in (("nodata", gone, []), ("NaN", hole, []), ("alpha", pair_with("alpha", pair, alpha,
+                                 alpha=True), []), ("alpha of floats", pair_with("floats", pair, alpha, gdal.GDT_Float32,
                                  alpha=True), []), ("--mask-left", pair, ["--mask-left", mask])):
         dem = at("part.tif")
         if not t.expect(t.run(files, dem, *options), name + ": runs"):

@@ -197,6 +197,37 @@ t.expect(all(share < 0.05 for _, share in progress), "cut short: told after %s" 
 done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--quiet", "--reference-mask", reference], quiet=True)
 t.expect(done.returncode == 2 and "--reference-mask" in done.stderr, "a mask alone: " + done.stderr.strip())
 
+# voids of a reference as nodata, by the file's mask and by an alpha band: the same DEM and the same change; compare and
+# stack read the same heights
+def with_opacity(name, *options):
+    """The reference with a void of zeros, as two bands: heights and opacity."""
+    base, out = os.path.join(work, name + ".bin"), os.path.join(work, name + ".tif")
+    with open(base, "wb") as f:
+        f.write(struct.pack("<%df" % (w * h), *[0.0 if v == -9999 else v for v in voids]))
+        f.write(struct.pack("<%df" % (w * h), *[0.0 if v == -9999 else 255.0 for v in voids]))
+    with open(os.path.join(work, name + ".hdr"), "w") as f:
+        f.write("ENVI\nsamples = %d\nlines = %d\nbands = 2\ndata type = 4\ninterleave = bsq\nbyte order = 0\n" % (w, h))
+    t.call(["gdal_translate", "-q", "-a_srs", srs, "-a_ullr", place[2], place[3], place[2] + w * cell, place[3] - h * cell]
+           + list(options) + [base, out])
+    return out
+
+
+voids = [-9999 if i % w < 0.4 * w else v for i, v in enumerate(heights)]
+files = [write("voids", voids, *place),
+         with_opacity("masked", "-b", 1, "-mask", 2, "--config", "GDAL_TIFF_INTERNAL_MASK", "YES"),
+         with_opacity("opacity", "-colorinterp_2", "alpha")]
+made, seen, stacked = [], [], []
+for path in files:
+    t.expect(t.run([scene], other, "--reference", path), "runs with " + os.path.basename(path))
+    made.append(all_of(other))
+    seen.append(t.compare(plain, path)["raw"])
+    pile = os.path.join(work, "pile.tif")
+    t.call([t.PROGRAM, "stack", plain, path, "-o", pile, "--overwrite", "--quiet", "--dem-vertical", "ellipsoid"])
+    stacked.append(t.raw_pixels(pile))
+for what, answers in (("run --reference", made), ("compare", seen), ("stack", stacked)):
+    t.expect(answers[1] == answers[0], what + ": a mask leaves out what nodata does")
+    t.expect(answers[2] == answers[0], what + ": so does an alpha band")
+
 # the mask of the user
 stable = write("stable", [0.0 if changed(i) else 1.0 for i in range(w * h)], *place)
 t.expect(t.run([scene], other, "--reference", reference, "--reference-mask", stable), "with a mask of stable ground")

@@ -20,6 +20,8 @@ echo "this is text" >text.tif
 printf 'a.tif\n\n# more\n  b.tif  \r\n' >list.txt
 printf '\n\n# none\n' >empty.txt
 printf 'a.tif\nmissing.tif\n' >hole.txt
+gdal_translate -q -scale 0 1 -9999 -9999 -a_nodata -9999 a.tif none.tif
+gdal_translate -q -scale 0 1 -9999 -9999 -a_nodata -9999 b.tif none_either.tif
 mkdir folder
 
 try stack a.tif b.tif -o out.tif --quiet
@@ -55,6 +57,7 @@ expect 2 "found 0 DEMs" stack -o x.tif
 expect 2 "given twice" stack a.tif b.tif ./a.tif -o x.tif
 expect 2 "--overwrite" stack a.tif b.tif -o out.tif
 expect 2 "would overwrite the input a.tif" stack a.tif b.tif -o a.tif --overwrite
+expect 1 "none of the 2 DEMs has a height, so" stack --quiet none.tif none_either.tif --align none -o x.tif
 expect 1 "missing.tif: cannot be opened" stack a.tif missing.tif -o x.tif
 expect 1 "text.tif: cannot be opened" stack a.tif text.tif -o x.tif
 expect 1 "folder: cannot be opened" stack a.tif folder -o x.tif

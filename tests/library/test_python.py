@@ -205,6 +205,12 @@ class Python(unittest.TestCase):
         for wrong, said in ({"line_off": "x"}, "expected numbers"), ({"line_num": [1.0] * 19}, "expected 20"):
             with self.assertRaisesRegex(stereodem.Error, said):
                 stereodem.run(stereodem.Image(view, rpc=stereodem.RPC(**dict(fields, **wrong))), image(self.right))
+        metadata = gdal.Open(self.left).GetMetadata("RPC")
+        with self.assertRaisesRegex(stereodem.Error, "left image: its rpc is {.*RPC.from_metadata"):
+            stereodem.run(stereodem.Image(view, rpc=metadata), image(self.right))
+        for wrong in ("x", ""):
+            with self.assertRaisesRegex(stereodem.Error, "LINE_OFF is '%s', expected numbers" % wrong):
+                stereodem.RPC.from_metadata(dict(metadata, LINE_OFF=wrong))
         with self.assertRaisesRegex(stereodem.Error, "its mask is"):
             stereodem.run(stereodem.Image(view, rpc=rpc, mask=view[1:]), image(self.right))
         with self.assertRaisesRegex(stereodem.Error, "give two of a kind"):

@@ -355,6 +355,11 @@ static void wrong_input_is_named(void **state)
     refused(
         &(SdmCompareOptions){.aligned = aligned, .difference = aligned, .track_deg = NAN, .overwrite = true},
         SDM_ERR_USAGE, "both name");
+    char once[96], again[96]; /* one file, not there yet */
+    snprintf(once, sizeof once, "%s/new.tif", folder);
+    snprintf(again, sizeof again, "%s/./new.tif", folder);
+    refused(&(SdmCompareOptions){.aligned = once, .difference = again, .track_deg = NAN}, SDM_ERR_USAGE,
+            "both name");
     refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif", .track_deg = NAN}, SDM_ERR_IO,
             "make it first");
     refused(&(SdmCompareOptions){.model = "tilt", .track_deg = 9.0}, SDM_ERR_USAGE,

@@ -56,6 +56,7 @@ static void picture_is_grey(void **state)
     write_flat(REF, hundred, NULL);
     SdmCompareResult r;
     assert_int_equal(run(&(SdmCompareOptions){.png = png}, &r, NULL, 0), SDM_OK);
+    refused(&(SdmCompareOptions){.png = png}, SDM_ERR_USAGE, "is there already");
     GDALDatasetH const image = GDALOpen(png, GA_ReadOnly);
     assert_non_null(image);
     uint8_t grey[12];

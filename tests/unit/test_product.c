@@ -1,5 +1,6 @@
 /* Blocks of a known pattern -> the files of a run, read back with GDAL, OSR and cJSON. */
 // SPDX-License-Identifier: Apache-2.0
+#include "product/raster.h"
 #include "product_case.h"
 
 #include <cJSON.h>
@@ -265,6 +266,46 @@ static void same_bytes(void **state)
     }
 }
 
+/* A plane over an odd number of cells, at some level: readers take an overview for the raster's extent in fewer
+ * cells, so each of these holds the plane at its own middle.  In memory and read; a hole stays small. */
+static void overviews_lie_on_their_raster(void **state)
+{
+    (void)state;
+    enum { W = 2006, H = 1701 };
+    float *const v = malloc((size_t)W * H * sizeof *v);
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    for (int i = 0; i < W * H; i++)
+        v[i] = i % W > 900 && i % W < 920 && i / W > 40 && i / W < 60 ? SDM_NODATA : (float)(i % W + 2 * (i / W));
+    for (int in_memory = 0; in_memory < 2; in_memory++) {
+        GDALDatasetH const ds = GDALCreate(GDALGetDriverByName("MEM"), "", W, H, 1, GDT_Float32, NULL);
+        GDALRasterBandH const band = GDALGetRasterBand(ds, 1);
+        GDALSetRasterNoDataValue(band, SDM_NODATA);
+        assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, W, H, v, W, H, GDT_Float32, 0, 0), CE_None);
+        const SdmRaster raster = {.dataset = ds, .cells = in_memory ? v : NULL};
+        assert_int_equal(sdm_overviews_build(ctx, &raster, &(SdmCogRequest){.path = "plane.tif"}), SDM_OK);
+        assert_int_equal(GDALGetOverviewCount(band), 2);
+        for (int k = 0; k < 2; k++) {
+            GDALRasterBandH const level = GDALGetOverview(band, k);
+            const int w = GDALGetRasterBandXSize(level), h = GDALGetRasterBandYSize(level);
+            const double x = (double)W / w, y = (double)H / h;
+            float *const found = malloc((size_t)w * (size_t)h * sizeof *found);
+            assert_int_equal(GDALRasterIO(level, GF_Read, 0, 0, w, h, found, w, h, GDT_Float32, 0, 0), CE_None);
+            for (int i = 0; i < w * h; i++) {
+                const double col = (i % w + 0.5) * x, row = (i / w + 0.5) * y;
+                const bool beside = col > 896 && col < 924 && row > 36 && row < 64,
+                           inside = col > 905 && col < 916 && row > 45 && row < 56;
+                assert_true(!inside || found[i] == SDM_NODATA);
+                assert_true(beside || fabs(found[i] - (col - 0.5 + 2.0 * (row - 0.5))) < 0.6);
+            }
+            free(found);
+        }
+        GDALClose(ds);
+    }
+    sdm_close(&ctx);
+    free(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +316,7 @@ int main(void)
         cmocka_unit_test(geographic_grid),
         cmocka_unit_test(report_is_read_back),
         cmocka_unit_test(same_bytes),
+        cmocka_unit_test(overviews_lie_on_their_raster),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
