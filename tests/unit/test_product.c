@@ -105,7 +105,7 @@ static void qa_values(void **state)
     assert_true(GDALGetRasterScale(GDALGetRasterBand(ds, 1), NULL) == 0.01 && gap_scale == 0.1);
     assert_string_equal(GDALGetDescription(GDALGetRasterBand(ds, 5)), "mask");
     assert_string_equal(GDALGetMetadataItem(ds, "MASK_BIT_11", NULL), "sparse");
-    assert_string_equal(GDALGetMetadataItem(ds, "LAYOUT", "IMAGE_STRUCTURE"), "COG");
+    assert_string_equal(GDALGetMetadataItem(ds, "INTERLEAVE", "IMAGE_STRUCTURE"), "BAND");
     assert_true(GDALGetRasterNoDataValue(GDALGetRasterBand(ds, 2), NULL) == 65535.0);
     assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 77, 1033, 1, 1, v, 1, 1, GDT_UInt16, 6, NULL, 0, 0, 0),
                      CE_None);
