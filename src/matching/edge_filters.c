@@ -32,7 +32,15 @@
 #define ODDS_GREY 1.4      /* x where its grey value lies between the sides' means, -1..1, x their contrast */
 #define ODDS_OWN 0.65      /* of the side that it is on */
 #define ODDS_LOW 0.28      /* of the lower side */
+/* what tells the edge beside hidden ground: likewise */
+#define ENDING_DIFFER 3.5
+#define ENDING_COST 0.4    /* of the right view, that tells nothing */
+#define ENDING_GREY 2.5
+#define ENDING_MOST 5.0    /* as GREY_MOST */
+#define ENDING_NOISE 20.0  /* added to the standard deviations: levels of 12 bits */
+#define ENDING_NEAR 1.4    /* for the near side: 0.4 of the regression, 1 since it is seen */
 enum { MOVES = 2, MEANS = 2, MEAN_HALF = 3, SHARED = 3, SIDE_HALF = 4, SIDE_LEAST = 5, EXTEND_PX = 8,
+       INSIDE = 4, OUTSIDE = 5, BEYOND = 5, /* px about the edge of the near side, and of what lies beyond */
        SMALL = 3,                         /* px: side of the windows that are moved about a pixel, */
        AROUND = SHARED + 2 * (SMALL - 1), /* and of all of them about SHARED x SHARED pixels */
        PLACES = AROUND - SMALL + 1 };
@@ -424,6 +432,131 @@ static void extend_side(const Steps *s, const Gap *g, int k)
     }
 }
 
+/* ---- the edge of the near side beside ground that it hides ---- */
+
+/* Pixels of a row about the last one of the near side: INSIDE of it, OUTSIDE in the gap. */
+typedef struct Ending {
+    const Gap *gap;
+    Side side;
+    int last, by; /* column of the last pixel; 1 or -1: the way into the gap */
+    double odds[INSIDE + OUTSIDE]; /* that they are of the side, logarithms */
+} Ending;
+
+/* Column of pixel n of odds. */
+static int ending_column(const Ending *e, int n)
+{
+    return e->last + (n + 1 - INSIDE) * e->by;
+}
+
+/* How little the right view agrees with the side, 0..MOST_DIFFER: the best of the windows that hold a pixel,
+ * as in find_agreement(). */
+static void ending_costs(const Steps *s, const Ending *e, float out[INSIDE + OUTSIDE])
+{
+    enum { ROWS = 2 * SMALL - 1, COLS = INSIDE + OUTSIDE + ROWS - 1 };
+    const float place_px = e->side.place_px / (float)e->side.count,
+                own = (float)(e->side.differ / e->side.known);
+    float differ[ROWS][COLS];
+    for (int j = 0; j < ROWS; j++)
+        for (int i = 0; i < COLS; i++) {
+            const float d =
+                difference(s->views, ending_column(e, i - ROWS / 2), e->gap->y + j - ROWS / 2, place_px);
+            differ[j][i] = d == UNKNOWN ? MOST_DIFFER : fminf(fabsf(d - own) / (float)GREY, MOST_DIFFER);
+        }
+    for (int n = 0; n < INSIDE + OUTSIDE; n++) {
+        out[n] = MOST_DIFFER;
+        for (int m = 0; m < SMALL * SMALL; m++) {
+            float sum = 0.0f;
+            for (int k = 0; k < SMALL * SMALL; k++)
+                sum += differ[m / SMALL + k / SMALL][n + m % SMALL + k % SMALL];
+            out[n] = fminf(out[n], sum / (float)(SMALL * SMALL));
+        }
+    }
+}
+
+/* Mean grey value and standard deviation of what lies beyond the edge: the far end of the gap. */
+static void grey_beyond(const Steps *s, const Ending *e, double *mean, double *deviation)
+{
+    const SdmEdgeViews *const v = s->views;
+    const int width = e->gap->end - e->gap->first, near = SMALL,
+              from = width > near + BEYOND ? width - BEYOND : width > near ? near : width,
+              to = width > near ? width : width + 2;
+    double sum = 0.0, squares = 0.0;
+    int count = 0;
+    for (int j = -2; j <= 2; j++)
+        for (int i = from; i <= to; i++, count++) {
+            const double grey = v->left[(e->gap->y + j) * v->stride + e->last + i * e->by];
+            sum += grey;
+            squares += grey * grey;
+        }
+    *mean = sum / count;
+    *deviation = sqrt(fmax(squares / count - *mean * *mean, 0.0));
+}
+
+static void find_ending_odds(const Steps *s, Ending *e)
+{
+    float cost[INSIDE + OUTSIDE];
+    double beyond, deviation;
+    ending_costs(s, e, cost);
+    grey_beyond(s, e, &beyond, &deviation);
+    const double near = mean_grey(&e->side), apart = beyond - near,
+                 spread = sqrt(fmax(variance_grey(&e->side), 0.0)) + deviation + ENDING_NOISE,
+                 contrast = apart * apart / (spread * spread);
+    for (int n = 0; n < INSIDE + OUTSIDE; n++) {
+        const double grey = s->views->left[e->gap->y * s->views->stride + ending_column(e, n)],
+                     share = (grey - 0.5 * (near + beyond)) / (apart == 0.0 ? 1.0 : apart);
+        e->odds[n] = ENDING_DIFFER * (ENDING_COST - (double)cost[n]) / (ENDING_COST + DIFFER_NOISE +
+                                                                       (double)cost[n]) -
+                     ENDING_GREY * fmax(fmin(share, 1.0), -1.0) * contrast / (1.0 + contrast / ENDING_MOST) +
+                     ENDING_NEAR;
+    }
+}
+
+/* The near side, of the pixels SIDE_HALF before its end: false if they are few or not of one place, or of a
+ * plain area (matching/plain_areas.h), whose edge is known. */
+static bool find_ending(const Steps *s, const Gap *g, Ending *e)
+{
+    const SdmEdgeBlock *const b = s->b;
+    const int k = g->hides, row = g->y * b->width, margin = INSIDE + 2 * SIDE_HALF;
+    *e = (Ending){.gap = g, .last = k ? g->end : g->first - 1, .by = k ? -1 : 1};
+    const int from = e->last - SIDE_HALF * e->by;
+    return g->y >= SMALL && g->y + SMALL < b->height && e->last >= margin && e->last + margin < b->width &&
+           b->flags[row + from] == SDM_QA_VALID && b->flags[row + e->last] == SDM_QA_VALID &&
+           fabsf(b->place_px[row + from] - b->place_px[row + e->last]) <= STEP_PX &&
+           find_side(s, from, g->y, &e->side) && e->side.known >= SIDE_LEAST;
+}
+
+/* The likeliest edge: pixels before it are of the near side, those beyond it are hidden. */
+static void place_ending(const Steps *s, const Ending *e)
+{
+    const Gap *const g = e->gap;
+    const int row = g->y * s->b->width, inside = g->end - g->first;
+    const float place_px = s->b->place_px[row + e->last];
+    int first = INSIDE - 1, edge;
+    while (first > 0 && (s->b->flags[row + ending_column(e, first - 1)] & SDM_QA_VALID) &&
+           fabsf(s->b->place_px[row + ending_column(e, first - 1)] - place_px) <= STEP_PX)
+        first--;
+    const int end = INSIDE + (inside < OUTSIDE ? inside : OUTSIDE);
+    double sum = 0.0, most = 0.0;
+    edge = first;
+    for (int n = first; n < end; n++) {
+        sum += e->odds[n];
+        edge = sum > most ? n + 1 : edge;
+        most = fmax(most, sum);
+    }
+    for (int n = first; n < end; n++) {
+        const int i = row + ending_column(e, n);
+        if (n >= edge) {
+            s->b->flags[i] = SDM_QA_FOLD;
+        } else if (!(s->b->flags[i] & SDM_QA_VALID)) {
+            s->b->place_px[i] = place_px;
+            s->b->flags[i] = SDM_QA_VALID;
+        }
+    }
+    for (int x = g->first; x < g->end; x++)
+        if (!(s->b->flags[row + x] & SDM_QA_VALID))
+            s->b->flags[row + x] = SDM_QA_FOLD;
+}
+
 /* Find the next gap of a row whose pixels before *x are done; false: there is none. */
 static bool next_gap(const SdmEdgeBlock *b, int y, int *x, Gap *g)
 {
@@ -452,6 +585,12 @@ static SdmStatus extend_sides(SdmContext *ctx, const SdmEdgeViews *views, SdmEdg
         Gap g;
         for (int x = 0; next_gap(b, y, &x, &g);) {
             const bool step = is_at_step(&s, &g);
+            Ending e;
+            if (step && g.hides >= 0 && find_ending(&s, &g, &e)) {
+                find_ending_odds(&s, &e);
+                place_ending(&s, &e);
+                continue;
+            }
             for (int k = 0; step && k < 2; k++)
                 if (g.hides < 0 || g.hides == k)
                     extend_side(&s, &g, k);

@@ -44,8 +44,10 @@ typedef struct SdmEdgeViews {
  * mean of the valid places of 7 x 7 pixels that differ by at most 1 px from the pixel's own (Lee 1983): noise
  * goes, steps and roof edges stay, and ridges are made sharp again (matching/ridges.h).  Then pixels of a row
  * without a match, between the sides of a step of 3 px or more and up to 8 px from a side, become a part of
- * that side if they look like it in both views; where ground may be hidden, of the higher side alone.  Reach
- * along columns SDM_EDGE_FILTERS_REACH. */
+ * that side if they look like it in both views.  Where the step hides ground, the edge of the side that hides
+ * it is placed where it is likeliest, from 3 px before to 5 px behind its last match: by how well the right
+ * view agrees with the side, and by where the grey value lies between the side's and that of the far end of
+ * the gap; the pixels behind it become SDM_QA_FOLD.  Reach along columns SDM_EDGE_FILTERS_REACH. */
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b);
 
 #endif

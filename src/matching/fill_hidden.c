@@ -9,6 +9,7 @@
 
 enum {
     SLACK_PX = 3, /* a gap may be so much wider than the step hides: windows lose matches beside it */
+    PLACED_PX = 6, /* likewise where its edge was placed (matching/edge_filters.h) */
     NARROW_PX = 8, /* widest gap without a step that is interpolated */
     STEP_PX = 1    /* between neighbours of a piece, at most */
 };
@@ -44,10 +45,11 @@ static bool next_gap(const Row *row, int *x, Gap *g)
     return true;
 }
 
-static bool has_no_data(const Row *row, const Gap *g)
+/* Has a pixel of the gap one of these flags? */
+static bool has_any(const Row *row, const Gap *g, uint16_t flags)
 {
     for (int x = g->x0; x < g->x1; x++)
-        if (row->flags[x] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED))
+        if (row->flags[x] & flags)
             return true;
     return false;
 }
@@ -84,17 +86,20 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
                 step_px = fabsf(shrinks_px), low = g->left_m < g->right_m ? g->left_m : g->right_m,
                 high = low + step_px / metre_px;
     const int n = g->x1 - g->x0;
-    const bool hidden = shrinks_px > 1.0f && (float)n <= shrinks_px + (float)SLACK_PX,
+    const bool placed = has_any(row, g, SDM_QA_FOLD),
+               hidden =
+                   shrinks_px > 1.0f && (float)n <= shrinks_px + (float)(placed ? PLACED_PX : SLACK_PX),
                step = step_px > (float)SLACK_PX, all = isinf(set->fill_limit.rise_m),
                none = set->fill_limit.rise_m == 0.0f;
+    const int hidden_px = !hidden ? 0 : placed ? n : (int)lrintf(shrinks_px);
     for (int x = g->x0; x < g->x1; x++) {
-        const bool matched = !(row->flags[x] & (SDM_QA_LEFT_RIGHT | SDM_QA_ISOLATED)) &&
+        const bool matched = !(row->flags[x] & (SDM_QA_LEFT_RIGHT | SDM_QA_ISOLATED | SDM_QA_FOLD)) &&
                              row->h_m[x] >= low - 1.0f / metre_px && row->h_m[x] <= high + 1.0f / metre_px;
         if (hidden && (row->flags[x] & SDM_QA_LEFT_RIGHT))
             row->flags[x] = SDM_QA_FOLD;
         if (none || !(matched || hidden || all || n <= (step ? SLACK_PX : NARROW_PX)))
             continue;
-        float h = matched ? row->h_m[x] : height_in(g, x, hidden ? (int)lrintf(shrinks_px) : 0, step);
+        float h = matched ? row->h_m[x] : height_in(g, x, hidden_px, step);
         const float wall = step && !matched && h == low ? wall_share(set, g, x) : -1.0f;
         h += wall >= 0.0f ? wall * (high - low) : 0.0f;
         row->h_m[x] = h;
@@ -120,7 +125,7 @@ SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *
         const Row row = {s->h_m + at, s->flags + at, s->win.w};
         Gap g;
         for (int x = 0; next_gap(&row, &x, &g);)
-            if (g.x1 - g.x0 <= SDM_FILL_RUN && !has_no_data(&row, &g))
+            if (g.x1 - g.x0 <= SDM_FILL_RUN && !has_any(&row, &g, SDM_QA_OUTSIDE | SDM_QA_SATURATED))
                 fill_gap(in->settings, &row, &g);
     }
 done:

@@ -16,9 +16,10 @@ enum {
  * SDM_QA_ISOLATED: in shadows they are chance, and gaps would be filled from them.  Then gaps along the rows,
  * between two valid pixels.  A gap that is no wider than what the step between its sides hides from the right
  * view is SDM_QA_FOLD and gets the lower side's height; pixels that show the wall rise from it to the higher
- * side.  A pixel that has a match of its own, between the heights of the sides, keeps it.  Narrow gaps
- * without a step are interpolated.  Such pixels become VALID and FILLED, unless --fill none; --fill all fills
- * what is left, too.  Reach SDM_FILL_HIDDEN_REACH. */
+ * side.  Where the edge of the higher side was placed (SDM_QA_FOLD before), all of the gap gets it, which may
+ * be wider then.  A pixel that has a match of its own, between the heights of the sides, keeps it.  Narrow
+ * gaps without a step are interpolated.  Such pixels become VALID and FILLED, unless --fill none; --fill all
+ * fills what is left, too.  Reach SDM_FILL_HIDDEN_REACH. */
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
 
 #endif

@@ -89,6 +89,7 @@ def figures(dem_file, folder, ratio):
     truth = truth.astype(float)
     dem = on_grid_of(dem_file, os.path.join(folder, "truth.tif"))
     inside = inner(kind > 0, 50)
+    hidden = inside & (kind == HIDDEN)  # from a view: filled
     kind = np.where(inside, kind, HIDDEN)
     error, seen = dem - truth, (kind != HIDDEN) & (kind != CAR)
     wall = np.zeros(error.shape, bool)
@@ -103,6 +104,7 @@ def figures(dem_file, folder, ratio):
     known = np.isfinite(error)
     return {"completeness": within[seen].mean(), "roofs": within[(kind == ROOF) & ~wall].mean(), "plain roofs": within[kind == PLAIN_ROOF].mean(),
             "streets": within[kind == STREET].mean(), "beyond 3 m": (np.abs(error) > 3)[known & seen].mean(),
+            "hidden": (np.abs(dem - truth) > 5)[known & hidden].mean(), "all": (np.abs(dem - truth) > 5)[known & inside].mean(),
             "gross": (np.maximum(dem - high, low - dem) > 3)[known & seen].mean(),  # no neighbour of the cell is near the height, either
             "flat": nmad(error[flat]) * ratio / PIXEL, "edges": off, "rise": rise, "between": between[known & seen & (kind != TREE)].mean()}
 
@@ -127,6 +129,7 @@ def judge(ratio, seed):
     t.expect(best["streets"] >= 0.7, "B/H %g: streets at their level" % ratio)
     t.expect(best["plain roofs"] >= 0.65, "B/H %g: roofs without texture" % ratio)
     t.expect(best["gross"] <= 0.0045 and best["beyond 3 m"] <= 0.015 and best["completeness"] >= 0.95, "B/H %g: few gross errors" % ratio)
+    t.expect(best["hidden"] <= 0.28, "B/H %g: hidden ground is as high as the street" % ratio)
     t.expect(best["edges"] <= 0.6 and best["rise"] <= 1.5, "B/H %g: walls at their place, within 0.6 px, and steep" % ratio)
     t.expect(best["gross"] < plain["gross"] and best["beyond 3 m"] < plain["beyond 3 m"] and best["completeness"] > plain["completeness"], "B/H %g: better than local" % ratio)
     t.expect(best["between"] <= 0.01, "B/H %g: cells have the height of the roof or of the street" % ratio)
