@@ -589,11 +589,9 @@ static SdmStatus extend_sides(SdmContext *ctx, const SdmEdgeViews *views, SdmEdg
             if (step && g.hides >= 0 && find_ending(&s, &g, &e)) {
                 find_ending_odds(&s, &e);
                 place_ending(&s, &e);
-                continue;
             }
-            for (int k = 0; step && k < 2; k++)
-                if (g.hides < 0 || g.hides == k)
-                    extend_side(&s, &g, k);
+            for (int k = 0; step && g.hides < 0 && k < 2; k++)
+                extend_side(&s, &g, k);
         }
     }
 done:

@@ -14,6 +14,9 @@ enum {
     STEP_PX = 1    /* between neighbours of a piece, at most */
 };
 
+#define WALL_LEAST_PX 2.0f  /* narrower walls do not count */
+#define SLANT_LEAST_PX 0.02f /* for a metre; below it 100 m of wall are that wide */
+
 /* Pixels x0..x1 - 1 of a row without a match, and the heights of their neighbours. */
 typedef struct Gap {
     int x0, x1;
@@ -113,6 +116,64 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
             fill_gap(set, &inner, &rest);
 }
 
+/* ---- walls that the left view shows ---- */
+
+/* How far the ground of a pixel moves for a metre of height, px, and the pixels on the way there. */
+typedef struct Slant {
+    float px;
+    int u[SDM_WALL_PX + 1], v[SDM_WALL_PX + 1];
+} Slant;
+
+/* Mark the pixels whose ground would lie under that of pixel x, y.  least_m: no pixel is lower. */
+static void mark_covered(const SdmSurface *s, const Slant *slant, float least_m, int x, int y, uint8_t *wall)
+{
+    const int w = s->win.w, h = s->win.h;
+    const float own_m = s->h_m[(size_t)y * (size_t)w + (size_t)x];
+    const float most_px = slant->px * (own_m - least_m);
+    for (int t = 1; t <= SDM_WALL_PX && most_px >= WALL_LEAST_PX && most_px >= (float)t - 0.5f; t++) {
+        const int u = x + slant->u[t], v = y + slant->v[t];
+        if (u < 0 || v < 0 || u >= w || v >= h)
+            return;
+        const size_t at = (size_t)v * (size_t)w + (size_t)u;
+        const float over_px = slant->px * (own_m - s->h_m[at]);
+        if ((s->flags[at] & SDM_QA_VALID) && over_px >= WALL_LEAST_PX && over_px >= (float)t - 0.5f) {
+#pragma omp atomic write
+            wall[at] = 1;
+        }
+    }
+}
+
+/* Where a pixel's ground would lie under a roof that is seen beside it, the left view shows the roof's
+ * wall. */
+static SdmStatus drop_walls(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+{
+    SdmStatus st = SDM_OK;
+    const float *const slant_px = in->settings->fill_limit.slant_px;
+    const int w = s->win.w, h = s->win.h;
+    Slant slant = {.px = sqrtf(slant_px[0] * slant_px[0] + slant_px[1] * slant_px[1])};
+    uint8_t *wall = NULL;
+    if (!(slant.px >= SLANT_LEAST_PX))
+        return st;
+    for (int t = 0; t <= SDM_WALL_PX; t++) {
+        slant.u[t] = (int)lrintf(slant_px[0] / slant.px * (float)t);
+        slant.v[t] = (int)lrintf(slant_px[1] / slant.px * (float)t);
+    }
+    TRY(sdm_alloc(ctx, &wall, (size_t)w * (size_t)h, 1, "walls"));
+    float least_m = INFINITY;
+    for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
+        least_m = s->flags[i] & SDM_QA_VALID && s->h_m[i] < least_m ? s->h_m[i] : least_m;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            if (s->flags[(size_t)y * (size_t)w + (size_t)x] & SDM_QA_VALID)
+                mark_covered(s, &slant, least_m, x, y, wall);
+    for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
+        s->flags[i] = wall[i] ? SDM_QA_FOLD : s->flags[i];
+done:
+    sdm_free(&wall);
+    return st;
+}
+
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
@@ -128,6 +189,7 @@ SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *
             if (g.x1 - g.x0 <= SDM_FILL_RUN && !has_any(&row, &g, SDM_QA_OUTSIDE | SDM_QA_SATURATED))
                 fill_gap(in->settings, &row, &g);
     }
+    TRY(drop_walls(ctx, in, s));
 done:
     return st;
 }

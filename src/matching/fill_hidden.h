@@ -9,7 +9,8 @@
 enum {
     SDM_FILL_RUN = 64, /* px: wider gaps of a row are not filled */
     SDM_WEAK_PX = 48,  /* px: larger pieces of surface are not weak */
-    SDM_FILL_HIDDEN_REACH = SDM_FILL_RUN + SDM_WEAK_PX
+    SDM_WALL_PX = 32,  /* px: what lies further off is not asked whether it covers a pixel */
+    SDM_FILL_HIDDEN_REACH = SDM_FILL_RUN + SDM_WEAK_PX + SDM_WALL_PX
 };
 
 /* Small pieces of surface that the validation has left, with scores that hardly pass, become
@@ -19,7 +20,8 @@ enum {
  * side.  Where the edge of the higher side was placed (SDM_QA_FOLD before), all of the gap gets it, which may
  * be wider then.  A pixel that has a match of its own, between the heights of the sides, keeps it.  Narrow
  * gaps without a step are interpolated.  Such pixels become VALID and FILLED, unless --fill none; --fill all
- * fills what is left, too.  Reach SDM_FILL_HIDDEN_REACH. */
+ * fills what is left, too.  Last, pixels whose ground would lie under a roof beside them become SDM_QA_FOLD:
+ * the left view shows the roof's wall there.  Reach SDM_FILL_HIDDEN_REACH. */
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
 
 #endif

@@ -9,7 +9,7 @@
 /* Weight that a cell with a height has at least, of the full weight. */
 static double least_share(const SdmGridding *g)
 {
-    return g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.2 : 0.001;
+    return g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.16 : 0.001;
 }
 
 /* Weights of a Gaussian of sigma cells by distance; returns its radius, 1/256 cell. */
