@@ -130,12 +130,18 @@ done:
 typedef struct Watch {
     SdmContext *ctx;
     double tell_from; /* 0: no progress */
+    bool apart;       /* bands lie apart */
 } Watch;
+
+/* Tiles of bands that lie apart would fill GDAL's cache before any is packed. */
+enum { MOST_WAITING = 8 << 20 };
 
 static int CPL_STDCALL go_on(double done, const char *text, void *watch)
 {
     const Watch *const w = watch;
     (void)text;
+    while (w->apart && GDALGetCacheUsed64() > MOST_WAITING && GDALFlushCacheBlock())
+        continue;
     if (w->tell_from > 0.0)
         sdm_progress(w->ctx, 9, w->tell_from + (1.0 - w->tell_from) * 0.99 * done, "writing");
     return sdm_check_stop(w->ctx) == SDM_OK;
@@ -157,9 +163,9 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
     GDALDatasetH cog = NULL;
-    Watch watch = {ctx, request->tell_from};
-    (void)go_on(0.0, NULL, &watch);
     const bool one = GDALGetRasterCount(from->dataset) == 1;
+    Watch watch = {ctx, request->tell_from, !one};
+    (void)go_on(0.0, NULL, &watch);
     char **co = one ? cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)))
                     : bands_options(ctx, request);
     sdm_gdal_errors_begin(&errors);
