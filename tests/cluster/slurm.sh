@@ -152,7 +152,9 @@ do_harm() {
             task=$(of_process "$pid" SLURM_ARRAY_JOB_ID)_$(of_process "$pid" SLURM_ARRAY_TASK_ID)
             scancel --signal=TERM --batch "$task" && task_stopped=yes && echo "asked to stop: task $task"
         elif [ $task_stopped = yes ] && pid=$(busy_process "$job" SLURMD_NODENAME=); then
-            kill -KILL "$pid" 2>/dev/null && task_killed=yes && echo "killed: process $pid"
+            kill -KILL "$pid" 2>/dev/null || continue # it is over
+            task_killed=yes
+            echo "killed: process $pid"
             return
         fi
         sleep 0.05
