@@ -54,9 +54,9 @@ def in_place(dem, truth, inside, reach):
     return min((np.roll(truth, s, (0, 1)) for s in shifts), key=lambda moved: figures(dem, moved, inside, 1.0)[0])
 
 
-def hold(name, dem, truth_file, inside_of, gross_m, reach):
-    """Print the figures of a DEM of views and of its pairs; it is better than each in all four, but for gross errors: it
-    covers more, and at walls the best pair is another one from cell to cell."""
+def hold(name, dem, truth_file, inside_of, gross_m, reach, gross_times=1.0):
+    """Print the figures of a DEM of views and of its pairs; it is better than each in all four, in gross errors
+    than gross_times the best one: at walls that is another pair from cell to cell."""
     report = json.load(open(dem[:-4] + ".json"))
     truth = gdal.Open(truth_file).ReadAsArray().astype(float)
     truth[truth < -9000] = np.nan
@@ -71,7 +71,7 @@ def hold(name, dem, truth_file, inside_of, gross_m, reach):
         print("  %-8s %-24s NMAD %.3f  RMSE %.3f  beyond %g m %.2f %%  coverage %.2f %%" % (name, label, row[0], row[1], gross_m, row[2], row[3]), flush=True)
     best = [min(r[i] for r in rows[:-1]) for i in range(3)] + [max(r[3] for r in rows[:-1])]
     for i, what in enumerate(("NMAD", "RMSE", "gross errors")):
-        t.expect(rows[-1][i] < (1.1 if i == 2 else 1.0) * best[i], "%s: %s %.3f, of the best pair %.3f" % (name, what, rows[-1][i], best[i]))
+        t.expect(rows[-1][i] < (gross_times if i == 2 else 1.0) * best[i], "%s: %s %.3f, of the best pair %.3f" % (name, what, rows[-1][i], best[i]))
     t.expect(rows[-1][3] > best[3], "%s: coverage %.2f %%, of the best pair %.2f %%" % (name, rows[-1][3], best[3]))
     seconds = [p["wall_s"] for p in report["pairs"]]
     print("  %-8s %.1f s, %.1f times a pair" % (name, report["work"]["wall_s"], report["work"]["wall_s"] / (sum(seconds) / len(seconds))))
@@ -102,7 +102,7 @@ def margin(pairs, truth):
     return around
 
 
-report = hold("town", town_dem, truth_file, margin, 3.0, 3)
+report = hold("town", town_dem, truth_file, margin, 3.0, 3, 1.1)
 t.expect([p["reference"] for p in report["pairs"]] == [True, False, False] and abs(report["pairs"][0]["base_height"] - 0.6) < 0.01, "the widest pair is the reference")
 shifts = [p["shift_m"] for p in report["pairs"]]
 to_map = gdal.Transformer(gdal.Open(at("upright/left.tif")), None, ["METHOD=RPC", "RPC_HEIGHT=26", "DST_SRS=EPSG:32631"])
