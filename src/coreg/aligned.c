@@ -193,7 +193,7 @@ SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file)
     char part[SDM_PATH_SIZE] = "";
     TRY(sdm_file_temporary_name(ctx, file->path, part, sizeof part));
     TRY(describe(ctx, file, &raster));
-    const SdmCogRequest request = {.path = part, .level = "4", .memory_bytes = file->memory_bytes};
+    const SdmCogRequest request = {.path = part, .memory_bytes = file->memory_bytes};
     TRY(sdm_cog_write(ctx, &raster, &request));
     if (rename(part, file->path) != 0)
         st = sdm_fail_write(ctx, file->path, strerror(errno));

@@ -1,12 +1,13 @@
 /* Pixels of 8 bits -> a PNG image in memory: one filter for all rows, one deflated stream (ISO/IEC 15948). */
 // SPDX-License-Identifier: Apache-2.0
+#include "geo/deflate.h"
 #include "geo/png.h"
 
-#include <libdeflate.h>
+#include <assert.h>
+#include <isa-l/crc.h>
 #include <string.h>
 
 enum {
-    LEVEL = 1,
     SUB = 1,
     FRAME = 12,       /* bytes of a chunk beside its data: length, type, check sum */
     CHUNK = 1 << 30   /* bytes of data at most */
@@ -26,7 +27,7 @@ static unsigned char *put_chunk(unsigned char *at, const char *type, const void 
     memcpy(at + 4, type, 4);
     if (size > 0)
         memcpy(at + 8, data, size);
-    return put_number(at + 8 + size, libdeflate_crc32(0, at + 4, size + 4));
+    return put_number(at + 8 + size, crc32_gzip_refl(0, at + 4, size + 4));
 }
 
 /* Differences to the pixel on the left, which shaded relief and maps compress well by; each row begins with
@@ -47,18 +48,16 @@ SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width
                                colours[] = {0, 0, 4, 2, 6}; /* by bands */
     SdmStatus st = SDM_OK;
     const size_t row = (size_t)width * (size_t)bands, raw = (row + 1) * (size_t)height,
-                 most = libdeflate_zlib_compress_bound(NULL, raw);
-    unsigned char *filtered = NULL, *packed = NULL, header[13] = {0};
-    struct libdeflate_compressor *const c = libdeflate_alloc_compressor(LEVEL);
+                 most = sdm_deflate_bound(raw);
+    unsigned char *filtered = NULL, *packed = NULL, *work = NULL, header[13] = {0};
     *out = (SdmPng){.width = width, .height = height};
-    if (!c)
-        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "no memory to compress a picture of %d x %d pixels", width,
-                     height));
+    TRY(sdm_alloc_raw(ctx, &work, SDM_DEFLATE_WORK, 1, "compression of a picture"));
     TRY(sdm_alloc_raw(ctx, &filtered, raw, 1, "rows of a picture"));
     TRY(sdm_alloc_raw(ctx, &packed, most, 1, "rows of a picture"));
     for (int y = 0; y < height; y++)
         filter_row(pixels + (size_t)y * row, (size_t)width, (size_t)bands, filtered + (size_t)y * (row + 1));
-    const size_t size = libdeflate_zlib_compress(c, filtered, raw, packed, most), chunks = size / CHUNK + 3;
+    const size_t size = sdm_deflate(filtered, raw, work, packed), chunks = size / CHUNK + 3;
+    assert(size > 0); /* the bound holds any bytes */
     sdm_free(&filtered);
     TRY(sdm_alloc_raw(ctx, &out->data, sizeof signature + sizeof header + size + chunks * FRAME, 1,
                       "a picture"));
@@ -72,7 +71,7 @@ SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width
     at = put_chunk(at, "IEND", NULL, 0);
     out->size = (size_t)(at - out->data);
 done:
-    libdeflate_free_compressor(c);
+    sdm_free(&work);
     sdm_free(&packed);
     sdm_free(&filtered);
     return st;

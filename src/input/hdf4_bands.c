@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/hdf4_bands.h"
 
-#include <libdeflate.h>
+#include <isa-l/igzip_lib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,11 +202,15 @@ static bool read_stream(File *f, const Stream *s, uint8_t *out)
 
 static void unpack(const Stream *s, const uint8_t *packed, SdmUnpackedBand *out)
 {
-    struct libdeflate_decompressor *const d = libdeflate_alloc_decompressor();
-    if (!d ||
-        libdeflate_zlib_decompress(d, packed, s->length, out->sample, s->samples, NULL) != LIBDEFLATE_SUCCESS)
+    struct inflate_state z;
+    isal_inflate_init(&z);
+    z.crc_flag = ISAL_ZLIB;
+    z.next_in = (uint8_t *)(uintptr_t)packed;
+    z.avail_in = (uint32_t)s->length;
+    z.next_out = out->sample;
+    z.avail_out = (uint32_t)s->samples;
+    if (isal_inflate(&z) != ISAL_DECOMP_OK || z.block_state != ISAL_BLOCK_FINISH || z.avail_out > 0)
         sdm_free(&out->sample);
-    libdeflate_free_decompressor(d);
     out->bytes = out->sample ? s->samples : 0;
 }
 

@@ -1,7 +1,8 @@
-/* A raw raster -> a Cloud-Optimised GeoTIFF, by GDAL. */
+/* A raw raster -> a Cloud-Optimised GeoTIFF. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
 #include "geo/gdal_errors.h"
+#include "product/tiff_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -45,29 +46,12 @@ static char **cog_options(const SdmContext *ctx, const SdmCogRequest *request, G
     char threads[16], **co = NULL;
     snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "LEVEL", request->level);
+    co = CSLSetNameValue(co, "LEVEL", "4");
     co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
     co = CSLSetNameValue(co, "NUM_THREADS", threads);
     co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
     co = CSLSetNameValue(co, "OVERVIEW_RESAMPLING", request->first_cell ? "NEAREST" : "AVERAGE");
     return add_user_options(co, request->co);
-}
-
-/* Of the GTiff driver, for several bands: it writes the same layout, and can set bands apart, which the COG
- * driver does from GDAL 3.11 on.  Bands apart are a quarter smaller, and a predictor gains nothing then. */
-static char **bands_options(const SdmContext *ctx, const SdmCogRequest *request)
-{
-    char threads[16], **co = NULL;
-    snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
-    co = CSLSetNameValue(co, "COPY_SRC_OVERVIEWS", "YES");
-    co = CSLSetNameValue(co, "TILED", "YES");
-    co = CSLSetNameValue(co, "BLOCKXSIZE", "512");
-    co = CSLSetNameValue(co, "BLOCKYSIZE", "512");
-    co = CSLSetNameValue(co, "INTERLEAVE", "BAND");
-    co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "ZLEVEL", request->level);
-    co = CSLSetNameValue(co, "NUM_THREADS", threads);
-    return CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
 }
 
 /* Write a DEM of 64 x 64 cells in memory: what fails there would fail after hours. */
@@ -93,7 +77,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
                                         "EXTENT",        "ALIGNED_LEVELS", "ADD_ALPHA"};
     SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
-    const SdmCogRequest request = {.level = "4", .co = co};
+    const SdmCogRequest request = {.co = co};
     char **options = NULL;
     GDALAllRegister();
     GDALDriverH driver = GDALGetDriverByName("COG");
@@ -130,18 +114,12 @@ done:
 typedef struct Watch {
     SdmContext *ctx;
     double tell_from; /* 0: no progress */
-    bool apart;       /* bands lie apart */
 } Watch;
-
-/* Tiles of bands that lie apart would fill GDAL's cache before any is packed. */
-enum { MOST_WAITING = 8 << 20 };
 
 static int CPL_STDCALL go_on(double done, const char *text, void *watch)
 {
     const Watch *const w = watch;
     (void)text;
-    while (w->apart && GDALGetCacheUsed64() > MOST_WAITING && GDALFlushCacheBlock())
-        continue;
     if (w->tell_from > 0.0)
         sdm_progress(w->ctx, 9, w->tell_from + (1.0 - w->tell_from) * 0.99 * done, "writing");
     return sdm_check_stop(w->ctx) == SDM_OK;
@@ -158,31 +136,36 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
     return st;
 }
 
-SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request)
+/* By GDAL, with options of the user, who may ask for other overviews. */
+static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request,
+                               Watch *watch)
 {
-    SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
-    GDALDatasetH cog = NULL;
-    const bool one = GDALGetRasterCount(from->dataset) == 1;
-    Watch watch = {ctx, request->tell_from, !one};
-    (void)go_on(0.0, NULL, &watch);
-    char **co = one ? cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)))
-                    : bands_options(ctx, request);
+    char **const co = cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
     sdm_gdal_errors_begin(&errors);
-    if (!request->co || !request->co[0]) /* the user's may ask for other overviews */
-        st = sdm_overviews_build(ctx, from, request);
-    if (st == SDM_OK)
-        cog = GDALCreateCopy(GDALGetDriverByName(one ? "COG" : "GTiff"), request->path, from->dataset, FALSE,
-                             co, go_on, &watch);
+    const GDALDatasetH cog =
+        GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on, watch);
     GDALClose(cog);
     sdm_gdal_errors_end(&errors);
     CSLDestroy(co);
-    TRY(st);
-    TRY(sdm_check_stop(ctx));
-    if (!cog || errors.failed)
-        st = sdm_fail_write(ctx, request->path, errors.text);
-    else
-        TRY(sync_file(ctx, request->path));
+    return cog && !errors.failed ? SDM_OK : sdm_fail_write(ctx, request->path, errors.text);
+}
+
+SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request)
+{
+    SdmStatus st = SDM_OK, written = SDM_OK;
+    Watch watch = {ctx, request->tell_from};
+    (void)go_on(0.0, NULL, &watch);
+    if (request->co && request->co[0]) {
+        written = write_by_gdal(ctx, from, request, &watch);
+    } else {
+        TRY(sdm_overviews_build(ctx, from, request));
+        written = sdm_tiff_write(ctx, from->dataset, request->path, cog_threads(ctx, request->memory_bytes),
+                                 go_on, &watch);
+    }
+    TRY(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */
+    TRY(written);
+    TRY(sync_file(ctx, request->path));
 done:
     return st;
 }

@@ -422,11 +422,10 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
     SdmStatus st = SDM_OK;
     SdmRaster *const raw = &p->raster[file];
     const SdmOptions *const opt = p->request.options;
-    SdmCogRequest request = {.path = p->files->part[file], .level = "1", .memory_bytes = opt->memory_bytes};
+    SdmCogRequest request = {.path = p->files->part[file], .memory_bytes = opt->memory_bytes};
     if (!p->files->made[file])
         return SDM_OK;
     if (file == SDM_FILE_DEM) {
-        request.level = "4";
         request.step = p->stats.step_m;
         request.co = opt->co;
     } else if (file == SDM_FILE_QA) {
@@ -530,10 +529,11 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
-    /* GDAL takes some 100 MB for each file: with a small budget they are written one after the other */
+    /* with --co GDAL takes some 100 MB for each file: a small budget has them written one after the other */
     const int threads = p->request.options->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
-    /* the thread that fails first sets the error; the others still finish, as they share nothing */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads < JOBS ? threads : JOBS)
+    /* the thread that fails first sets the error; the others still finish, as they share nothing; threads
+     * without a job compress tiles of the others' files */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int job = 0; job < JOBS; job++)
         job_st[job] = file[job] < 0 ? draw_pictures(ctx, p) : compress(ctx, p, file[job]);
     for (int job = 0; job < JOBS; job++)

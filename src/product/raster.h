@@ -37,7 +37,6 @@ typedef struct SdmCogRequest {
     bool
         first_cell; /* overviews: the first of 2 x 2 cells stands for them (masks, scores), else their mean */
     double step;    /* means are rounded to multiples of it; 0: not rounded */
-    const char *level;     /* of DEFLATE */
     const char *const *co; /* of a DEM: GDAL creation options of the user, NULL-terminated; NULL: none */
     int64_t memory_bytes;  /* budget of the process: bounds the threads */
     double tell_from;      /* share of the products' time when this file, the last to be ready, begins; 0: no
