@@ -1,10 +1,12 @@
 /* A raw raster -> its overviews: each level halves the one before, independent of GDAL's chunks. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
+#include "core/vector_loops.h"
 #include "geo/gdal_errors.h"
 
 #include <cpl_error.h>
 #include <math.h>
+#include <string.h>
 
 enum { ROWS = 256, SMALLEST = 512, MAX_LEVELS = 30 }; /* rows at a time; side that needs no overview */
 
@@ -13,26 +15,8 @@ typedef struct Half { /* one level to the next */
     const void *cells;   /* of `from` where they lie in memory in the type that is asked for, else NULL */
     int cols, rows;      /* of `from` */
     double nodata, step; /* step > 0: means are rounded to multiples of it */
+    double *sums;        /* of a row: sums, their weights, shares of the three columns; half of cols each */
 } Half;
-
-/* Mean of the cells of a 2 x 2 square that have a value, nodata without any. */
-static void mean_row(const Half *l, const float *above, const float *below, float *out)
-{
-    const float none = (float)l->nodata;
-    const double inverse = l->step > 0.0 ? 1.0 / l->step : 0.0;
-    for (int c = 0; c < l->cols; c += 2) {
-        const float in[4] = {above[c], below[c], above[c + 1], below[c + 1]};
-        double sum = 0.0;
-        int n = 0;
-        for (int k = 0; k < 4; k++) {
-            const bool seen = in[k] != none && !isnan(in[k]); /* nodata may be NaN */
-            sum += seen ? (double)in[k] : 0.0;
-            n += seen;
-        }
-        const double mean = n ? sum / n : 0.0;
-        out[c / 2] = n == 0 ? none : (float)(l->step > 0.0 ? nearbyint(mean * inverse) * l->step : mean);
-    }
-}
 
 /* The shares that cell k of a level has of the cells 2 k - 1, 2 k and 2 k + 1 of one with n: both span the
  * same ground, so of an odd n each takes n / ((n + 1) / 2) cells. */
@@ -44,25 +28,50 @@ static void find_shares(int n, int k, double share[3])
     share[2] = n % 2 ? 1.0 - (k + 1) / half : 1.0;
 }
 
-/* As mean_row(), of a level with an odd number of columns or rows.  row: the one above, it, and the one
- * below; NULL where its share is 0. */
-static void mean_row_of_odd(const Half *l, const float *const row[3], const double row_share[3], float *out)
+/* Add every second cell of a row, times its share, to n sums; cells without a value do not count. */
+SDM_VECTOR_LOOPS static void add_cells(const float *restrict in, const double *restrict share,
+                                       double row_share, float none, int n, double *restrict sum,
+                                       double *restrict weight)
 {
-    const float none = (float)l->nodata;
-    for (int c = 0; c < (l->cols + 1) / 2; c++) {
-        double share[3], sum = 0.0, weight = 0.0;
-        find_shares(l->cols, c, share);
-        for (int k = 0; k < 9; k++) {
-            const double w = row_share[k / 3] * share[k % 3];
-            const float v = w > 0.0 ? row[k / 3][2 * c - 1 + k % 3] : none;
-            if (v != none && !isnan(v)) {
-                sum += w * (double)v;
-                weight += w;
-            }
-        }
-        const double mean = weight > 0.0 ? sum / weight : 0.0;
-        out[c] = !(weight > 0.0) ? none : (float)(l->step > 0.0 ? nearbyint(mean / l->step) * l->step : mean);
+    for (int c = 0; c < n; c++) {
+        const float v = in[2 * c];
+        const double w = row_share * share[c];
+        const bool seen = (w > 0.0) & (v != none) & (v == v); /* nodata may be NaN */
+        sum[c] += seen ? w * (double)v : 0.0;
+        weight[c] += seen ? w : 0.0;
     }
+}
+
+/* Means of n sums; step: as of Half. */
+SDM_VECTOR_LOOPS static void divide_sums(const double *restrict sum, const double *restrict weight,
+                                         double step, float none, int n, float *restrict out)
+{
+    const double inverse = step > 0.0 ? 1.0 / step : 0.0;
+    for (int c = 0; c < n; c++) {
+        const double mean = sum[c] / (weight[c] > 0.0 ? weight[c] : 1.0),
+                     rounded = step > 0.0 ? nearbyint(mean * inverse) * step : mean;
+        out[c] = weight[c] > 0.0 ? (float)rounded : none;
+    }
+}
+
+/* Means of the cells of 2 x 2 squares, or 3 x 3 by shares, that have a value; nodata without any.
+ * row: the one above the square's first, it, and the next; those with a share of 0 are not read. */
+static void mean_row(const Half *l, const float *const row[3], const double row_share[3], float *out)
+{
+    const int half = (l->cols + 1) / 2, odd = l->cols % 2;
+    const float none = (float)l->nodata;
+    double *const sum = l->sums, *const weight = sum + half;
+    const double *const share[3] = {weight + half, weight + 2 * half, weight + 3 * half};
+    memset(sum, 0, 2 * (size_t)half * sizeof *sum);
+    for (int k = 0; k < 3; k++) {
+        if (!(row_share[k] > 0.0))
+            continue;
+        if (odd)
+            add_cells(row[k] + 1, share[0] + 1, row_share[k], none, half - 1, sum + 1, weight + 1);
+        add_cells(row[k], share[1], row_share[k], none, half, sum, weight);
+        add_cells(row[k] + 1, share[2], row_share[k], none, half - odd, sum, weight);
+    }
+    divide_sums(sum, weight, l->step, none, half, out);
 }
 
 /* The overview's rows of means from h rows of `from`, r and following, and the one before. */
@@ -70,7 +79,6 @@ static bool average(const Half *l, int r, int h, float *in, float *out)
 {
     const int half = (l->cols + 1) / 2, low = (h + 1) / 2, before = r > 0;
     const size_t w = (size_t)l->cols;
-    const bool odd = l->cols % 2 || l->rows % 2;
     const int all = h + before;
     if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r - before, l->cols, all, in, l->cols, all,
                                   GDT_Float32, 0, 0) != CE_None)
@@ -82,10 +90,7 @@ static bool average(const Half *l, int r, int h, float *in, float *out)
         const float *const row[3] = {above ? first - w : NULL, first, below ? first + w : NULL};
         double share[3];
         find_shares(l->rows, r / 2 + i, share);
-        if (odd)
-            mean_row_of_odd(l, row, share, out + (size_t)i * (size_t)half);
-        else
-            mean_row(l, first, first + w, out + (size_t)i * (size_t)half);
+        mean_row(l, row, share, out + (size_t)i * (size_t)half);
     }
     return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, out, half, low, GDT_Float32, 0, 0) == CE_None;
 }
@@ -119,7 +124,7 @@ static const void *cells_of(const SdmRaster *raster, int number, bool first_cell
 }
 
 /* From level k, 0 being the raster, to the next one, of a band. */
-static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int number, int k)
+static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int number, int k, double *sums)
 {
     int has = 0;
     const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number),
@@ -131,13 +136,26 @@ static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int n
                   .cols = GDALGetRasterBandXSize(from),
                   .rows = GDALGetRasterBandYSize(from),
                   .nodata = has ? nodata : NAN,
-                  .step = request->step};
+                  .step = request->step,
+                  .sums = sums};
+}
+
+static void set_column_shares(const Half *l)
+{
+    const int half = (l->cols + 1) / 2;
+    for (int c = 0; c < half; c++) {
+        double share[3];
+        find_shares(l->cols, c, share);
+        for (int k = 0; k < 3; k++)
+            l->sums[(2 + k) * half + c] = share[k];
+    }
 }
 
 static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const Half *l, float *in,
                             float *out)
 {
     SdmStatus st = SDM_OK;
+    set_column_shares(l);
     for (int r = 0; r < l->rows; r += ROWS) {
         const int h = l->rows - r < ROWS ? l->rows - r : ROWS;
         TRY(sdm_check_stop(ctx));
@@ -153,6 +171,7 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
     SdmStatus st = SDM_OK;
     const GDALDatasetH ds = raster->dataset;
     float *in = NULL, *out = NULL;
+    double *sums = NULL;
     int level[MAX_LEVELS], n = 0;
     const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
     while (longest >> n > SMALLEST && n < MAX_LEVELS) {
@@ -165,13 +184,15 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
         TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
     TRY(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));
     TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
+    TRY(sdm_alloc_raw(ctx, &sums, ((size_t)w + 1) / 2 * 5, sizeof *sums, "a row of an overview"));
     for (int b = 1; b <= GDALGetRasterCount(ds); b++)
         for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, b)); k++) {
-            const Half l = half_of(request, raster, b, k);
+            const Half l = half_of(request, raster, b, k, sums);
             TRY(halve_band(ctx, request, &l, in, out));
         }
 done:
-    sdm_free(&in);
+    sdm_free(&sums);
     sdm_free(&out);
+    sdm_free(&in);
     return st;
 }
