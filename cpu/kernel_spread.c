@@ -132,7 +132,7 @@ void SDM_NAME(ground_points)(const SdmGroundRow *row, int count, SdmSpreadPoint 
 /* ---- points -> cells ---- */
 
 /* Any number of cells, any value. */
-static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
+static __attribute__((noinline)) void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
 {
     const int32_t at[2] = {p->x, p->y}, most[2] = {s->cols - 1, s->rows - 1};
     const int64_t square = ((int64_t)p->value[2] * p->value[2] + 128) >> 8;
@@ -152,22 +152,6 @@ static void spread_point(const SdmSpread *s, const SdmSpreadPoint *p)
         }
 }
 
-/* The radii in use, 1.125 and 1.5 cells, reach two or three centres (four for one point in 256).  Three cells
- * of 0..count - 1 that hold all that are reached, with their weights, 0 beyond the radius: no branch depends
- * on the place.  false where more are reached, or none. */
-static inline bool three_cells(const SdmSpread *s, int32_t at, int count, int *first, int32_t weight[3])
-{
-    const int reached = (at - s->radius + 127) >> 8, last = reached < count - 3 ? reached : count - 3;
-    if (count < 3 || reached < -2 || reached >= count)
-        return false;
-    *first = last > 0 ? last : 0;
-    const int32_t way = at - *first * 256 - 128;
-    weight[0] = s->table[abs(way)];
-    weight[1] = s->table[abs(way - 256)];
-    weight[2] = s->table[abs(way - 512)];
-    return (reached + 3) * 256 + 128 - at > s->radius;
-}
-
 /* Of the third value: its square / 256 has 31 bits up to here, 2.9 km from the middle height. */
 enum { NARROW = 741454 };
 
@@ -185,12 +169,6 @@ static inline Values load_values(const int32_t value[8])
     const __m512i v = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)value));
     const __m512i square = _mm512_add_epi64(_mm512_mul_epi32(v, v), _mm512_set1_epi64(128));
     return _mm512_mask_srli_epi64(v, 1 << 2, square, 8);
-}
-
-static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
-{
-    const __m512i product = _mm512_mul_epi32(_mm512_set1_epi32(weight), v);
-    _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), product));
 }
 #elif SDM_VEC == 8
 typedef struct Values {
@@ -233,29 +211,156 @@ static inline void add_to_cell(int64_t *cell, int32_t weight, Values v)
 }
 #endif
 
-/* Add to 3 x 3 cells. */
-static inline void add_three(int64_t *cell, ptrdiff_t pitch, const int32_t wx[3], const int32_t wy[3],
-                             Values v)
+/* Where a point is added: to 3 x 3 cells from `cell` on, by the weights of the columns and of the rows. */
+typedef struct Place {
+    ptrdiff_t cell;
+    uint64_t wx, wy;
+} Place;
+
+/* Three cells of 0..count - 1 that hold all that are reached on an axis, where those from `from` / 256 on do
+ * not all exist; weights of the others are 0.  false: none is reached. */
+static inline bool at_rim(const SdmSpread *s, int32_t from, int count, int *first, uint64_t *weights)
 {
-    int32_t weight[9];
+    const int reached = from >> 8, last = reached < count - 3 ? reached : count - 3;
+    if (count < 3 || reached < -2 || reached >= count)
+        return false;
+    *first = last > 0 ? last : 0;
+    const int moved = 16 * (*first - reached);
+    *weights = moved < 0 ? s->three[from & 255] << -moved : s->three[from & 255] >> moved;
+    return true;
+}
+
+static __attribute__((noinline)) bool find_at_rim(const SdmSpread *s, const int32_t from[2], Place *at)
+{
+    int x, y;
+    if (!at_rim(s, from[0], s->cols, &x, &at->wx) || !at_rim(s, from[1], s->rows, &y, &at->wy))
+        return false;
+    at->cell = (ptrdiff_t)y * s->pitch + x;
+    return true;
+}
+
+/* The radii in use, 1.125 and 1.5 cells, reach two or three centres on an axis (four for one point in 256).
+ * false: more than 3 x 3 cells are reached, or none, or the point is not narrow. */
+static inline bool find_place(const SdmSpread *s, const SdmSpreadPoint *p, Place *at)
+{
+    const int32_t from[2] = {p->x - s->radius + 127, p->y - s->radius + 127}, most = 1023 - 2 * s->radius;
+    const int x = from[0] >> 8, y = from[1] >> 8;
+    if ((from[0] & 255) >= most || (from[1] & 255) >= most || !is_narrow(p))
+        return false;
+    if (x < 0 || y < 0 || x >= s->cols - 2 || y >= s->rows - 2)
+        return find_at_rim(s, from, at);
+    *at = (Place){(ptrdiff_t)y * s->pitch + x, s->three[from[0] & 255], s->three[from[1] & 255]};
+    return true;
+}
+
+/* Points that reach 3 x 3 cells, each with its first cell and its weights: four a row, of which three
+ * count. */
+enum { TOGETHER = 64 };
+typedef struct Batch {
+    int32_t weight[TOGETHER][16];
+    ptrdiff_t cell[TOGETHER];
+    const int32_t *value[TOGETHER];
+    int count;
+} Batch;
+
+/* Weights of both axes are multiplied by 8: the upper half of their product counts. */
+static inline void set_weights(const Place *at, int32_t weight[16])
+{
+#ifdef __AVX2__
+    const __m256i row = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4,
+                                         5, 6, 7, 6, 7, 6, 7, 6, 7);
+    const __m256i all =
+        _mm256_mulhi_epu16(_mm256_set1_epi64x((int64_t)at->wx),
+                           _mm256_shuffle_epi8(_mm256_set1_epi64x((int64_t)at->wy), row));
+    _mm256_storeu_si256((__m256i *)(void *)weight, _mm256_cvtepu16_epi32(_mm256_castsi256_si128(all)));
+    _mm256_storeu_si256((__m256i *)(void *)(weight + 8),
+                        _mm256_cvtepu16_epi32(_mm256_extracti128_si256(all, 1)));
+#else
+    for (int k = 0; k < 12; k++) {
+        const uint32_t wx = at->wx >> 16 * (k % 4) & 65535, wy = at->wy >> 16 * (k / 4) & 65535;
+        weight[k] = (int32_t)(wx * wy >> 16);
+    }
+#endif
+}
+
+#if SDM_VEC == 16
+static inline void add_sum(int64_t *cell, Values *sum)
+{
+    _mm512_storeu_si512(cell, _mm512_add_epi64(_mm512_loadu_si512(cell), *sum));
+    *sum = _mm512_setzero_si512();
+}
+
+/* Add the sums of 3 x 3 cells to these. */
+static inline void add_sums(int64_t *cell, ptrdiff_t pitch, Values sum[9])
+{
     for (int k = 0; k < 9; k++)
-        weight[k] = wx[k % 3] * wy[k / 3] >> 10;
-    for (int y = 0; y < 3; y++, cell += 8 * pitch) {
-        add_to_cell(cell, weight[3 * y], v);
-        add_to_cell(cell + 8, weight[3 * y + 1], v);
-        add_to_cell(cell + 16, weight[3 * y + 2], v);
+        add_sum(cell + 8 * (k / 3 * pitch + k % 3), &sum[k]);
+}
+
+/* Add the sums of the first row to its cells; the others move up. */
+static inline void move_down(int64_t *cell, Values sum[9])
+{
+    for (int k = 0; k < 3; k++) {
+        add_sum(cell + 8 * k, &sum[k]);
+        sum[k] = sum[k + 3];
+        sum[k + 3] = sum[k + 6];
+        sum[k + 6] = _mm512_setzero_si512();
     }
 }
 
+/* Sums of 3 x 3 cells stay in registers while points reach them: neighbours mostly reach the same ones, or
+ * those a row further down, where rows of the frame run along the track.  A cell that was just stored would
+ * be waited for. */
+static void add_batch(const Batch *b, int64_t *cells, ptrdiff_t pitch)
+{
+    Values sum[9];
+    ptrdiff_t at = b->cell[0];
+    for (int k = 0; k < 9; k++)
+        sum[k] = _mm512_setzero_si512();
+    for (int n = 0; n < b->count; n++) {
+        if (b->cell[n] == at + pitch)
+            move_down(cells + 8 * at, sum);
+        else if (b->cell[n] != at)
+            add_sums(cells + 8 * at, pitch, sum);
+        at = b->cell[n];
+        const Values v = load_values(b->value[n]);
+        for (int k = 0; k < 9; k++)
+            sum[k] = _mm512_add_epi64(
+                sum[k], _mm512_mul_epi32(_mm512_set1_epi32(b->weight[n][k / 3 * 4 + k % 3]), v));
+    }
+    add_sums(cells + 8 * at, pitch, sum);
+}
+#else
+static void add_batch(const Batch *b, int64_t *cells, ptrdiff_t pitch)
+{
+    for (int n = 0; n < b->count; n++) {
+        const Values v = load_values(b->value[n]);
+        int64_t *cell = cells + 8 * b->cell[n];
+        for (int y = 0; y < 3; y++, cell += 8 * pitch)
+            for (int x = 0; x < 3; x++)
+                add_to_cell(cell + 8 * x, b->weight[n][4 * y + x], v);
+    }
+}
+#endif
+
 void SDM_NAME(spread_points)(const SdmSpread *s, const SdmSpreadPoint *points, int count)
 {
-    for (int n = 0; n < count; n++) {
-        const SdmSpreadPoint *const p = &points[n];
-        int x0, y0;
-        int32_t wx[3], wy[3];
-        if (three_cells(s, p->x, s->cols, &x0, wx) && three_cells(s, p->y, s->rows, &y0, wy) && is_narrow(p))
-            add_three(s->cell + 8 * ((ptrdiff_t)y0 * s->pitch + x0), s->pitch, wx, wy, load_values(p->value));
-        else
-            spread_point(s, p);
+    Batch b;
+    for (int first = 0; first < count; first += TOGETHER) {
+        const int end = first + TOGETHER < count ? first + TOGETHER : count;
+        int found = 0;
+        for (int n = first; n < end; n++) {
+            Place at;
+            if (find_place(s, &points[n], &at)) {
+                set_weights(&at, b.weight[found]);
+                b.cell[found] = at.cell;
+                b.value[found++] = points[n].value;
+            } else {
+                spread_point(s, &points[n]);
+            }
+        }
+        b.count = found;
+        if (found > 0)
+            add_batch(&b, s->cell, s->pitch);
     }
 }

@@ -210,13 +210,17 @@ static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, co
 static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
                            const int32_t *offset, int16_t *out)
 {
-    const int16_t *p = in->source - in->source_stride - 1;
+    const int16_t *const p = in->source - in->source_stride - 1;
+    const ptrdiff_t stride = in->source_stride;
     __m256i first[4], last[4], wx[2], wy[2], least = _mm256_set1_epi16(INT16_MAX);
-    for (int j = 0; j < 4; j++, p += in->source_stride) {
-        const __m256 a =
-            _mm256_castsi256_ps(words4(p + offset[0], p + offset[1], p + offset[4], p + offset[5]));
-        const __m256 b =
-            _mm256_castsi256_ps(words4(p + offset[2], p + offset[3], p + offset[6], p + offset[7]));
+    for (int k = 0; k < 4; k += 2) { /* all rows of four pixels: more pointers have no room in registers */
+        const int16_t *const a = p + offset[k], *const b = p + offset[k + 1], *const c = p + offset[k + 4],
+                             *const d = p + offset[k + 5];
+        for (int j = 0; j < 4; j++)
+            (k ? last : first)[j] = words4(a + j * stride, b + j * stride, c + j * stride, d + j * stride);
+    }
+    for (int j = 0; j < 4; j++) {
+        const __m256 a = _mm256_castsi256_ps(first[j]), b = _mm256_castsi256_ps(last[j]);
         first[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
         last[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
         least = _mm256_min_epi16(least, _mm256_min_epi16(first[j], last[j]));
@@ -228,7 +232,7 @@ static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const in
     store8(out, _mm256_blendv_epi8(_mm256_set1_epi32(SDM_PIXEL_NODATA), v, whole));
 }
 
-/* Offsets of `count` pixels from the first one of the source. */
+/* Offsets of `count` pixels from the first one of the source; what a later row will take is fetched. */
 static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count,
                          int32_t *offset)
 {
@@ -237,6 +241,11 @@ static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t
         const __m256i line = _mm256_mullo_epi32(_mm256_srai_epi32(load8(row + k), 8), stride);
         _mm256_storeu_si256((__m256i *)(void *)(offset + k),
                             _mm256_add_epi32(line, _mm256_srai_epi32(load8(col + k), 8)));
+    }
+    const uintptr_t first = (uintptr_t)in->source; /* a number: the place may lie off the source */
+    for (int k = 0; k < count / 8 * 8 && in->ahead != 0; k++) {
+        const uintptr_t further = (uintptr_t)((intptr_t)offset[k] + in->ahead);
+        __builtin_prefetch((const void *)(first + sizeof(int16_t) * further));
     }
 }
 

@@ -80,6 +80,8 @@ typedef struct SdmWarpRow {
     ptrdiff_t source_stride;
     int32_t source_col0, source_row0, source_width, source_height;
     int width;
+    int32_t ahead; /* pixels of the source from those that a pixel takes to those that one of a later row
+                    * will: they are fetched; 0: none */
 } SdmWarpRow;
 typedef void sdm_warp_row_fn(const SdmWarpRow *in, int16_t *out);
 
@@ -173,10 +175,14 @@ typedef struct SdmSpread {
     int cols, rows;       /* cells */
     int pitch;            /* cells from row to row */
     int32_t radius;       /* 1/256 cell: cells whose centre lies further off on an axis get nothing */
-    const int32_t *table; /* radius + 513 weights by distance, at least 1280; 0 beyond the radius */
+    const int32_t *table; /* radius + 513 weights by distance, at least 1280, 0..4096; 0 beyond the radius */
+    const uint64_t *three; /* the same, by sdm_spread_three() */
     int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square /
                            * 256, rounded */
 } SdmSpread;
+/* Eight times the weights of three cells in a row, 16 bits each, the first one's lowest: by (position -
+ * radius + 127) & 255, where the first cell is (position - radius + 127) >> 8. */
+void sdm_spread_three(const int32_t *table, int32_t radius, uint64_t three[256]);
 /* The weight of a cell is the product of the weights of both axes / 1024, rounded down. */
 typedef void sdm_spread_points_fn(const SdmSpread *s, const SdmSpreadPoint *p, int count);
 

@@ -45,6 +45,7 @@ typedef struct Work {
     SdmGriddingSetup s;
     const SdmFineResult *fine;
     SdmBlock *block;
+    uint64_t three[256]; /* weights, as SdmSpread */
     int32_t reach; /* 1/256 cell: no point counts for a cell that is further off on an axis */
     int subs_x, subs_y;
     int split, nu, nv; /* patches a side of a lattice cell; of the window */
@@ -399,6 +400,7 @@ static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int 
                               .pitch = SUB_COLS,
                               .radius = w->s.radius,
                               .table = w->s.table,
+                              .three = w->three,
                               .cell = &s->cell[0].weight};
     const int32_t reach = w->reach, right = cols * UNIT, bottom = rows * UNIT;
     SdmSpreadPoint point[SIDE * SIDE];
@@ -548,6 +550,7 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineR
     const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
     TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
     sdm_gridding_setup(g, &fine->surface.win, &w->s);
+    sdm_spread_three(w->s.table, w->s.radius, w->three);
     w->fine = fine;
     w->block = block;
     w->reach = (w->s.radius > w->s.side_radius ? w->s.radius : w->s.side_radius) - UNIT / 2;

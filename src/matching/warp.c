@@ -4,6 +4,12 @@
 
 #include <math.h>
 
+typedef struct Panel {
+    SdmRowExtent columns;
+    int ahead; /* columns of the source that rows further down will take; 0: not to be fetched */
+} Panel;
+enum { FETCH_ROWS = 16, FETCH_AHEAD = 48 }; /* so often, so many columns of the source: a line has 32 */
+
 /* The processor does not prefetch the next row of a panel: it lies in other pages. */
 static void fetch_row(const float *surface_m, const int16_t *out, int width)
 {
@@ -15,8 +21,9 @@ static void fetch_row(const float *surface_m, const int16_t *out, int width)
 
 /* Columns of a row of a view, those off its extent as no data. */
 static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *surface_m, int y,
-                     SdmRowExtent columns, SdmRowCells *r, int16_t *out)
+                     const Panel *panel, SdmRowCells *r, int16_t *out)
 {
+    const SdmRowExtent columns = panel->columns;
     const SdmLevelImage *const src = side == SDM_LEFT ? task->left_source : task->right_source;
     SdmRowExtent extent = sdm_row_extent(task->extent, task->win.w, y);
     extent.x0 = extent.x0 < columns.x0 ? columns.x0 : extent.x0 < columns.x1 ? extent.x0 : columns.x1;
@@ -38,24 +45,28 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
                            .height0_m = (float)task->lattice->height0_m, .source = src->data,
                            .source_stride = src->w, .source_col0 = (int32_t)src->x0,
                            .source_row0 = (int32_t)src->y0, .source_width = (int32_t)src->w,
-                           .source_height = (int32_t)src->h};
+                           .source_height = (int32_t)src->h,
+                           .ahead = y % FETCH_ROWS == 0 ? panel->ahead : 0};
     task->kernels->warp_row(&in, out + at);
 }
 
 /* Columns done together, so that the lines of the cache that they touch in the source are still there for the
  * next row: with along-track stereo a row of a view runs down the source, so each of its pixels is in another
- * line.  A row that runs along the source is done all at once. */
-static int panel_columns(const SdmLevelTask *task, enum SdmSide side)
+ * line, which the processor does not prefetch.  A row that runs along the source is done all at once. */
+static Panel first_panel(const SdmLevelTask *task, enum SdmSide side)
 {
     enum { SOURCE_ROWS = 112 }; /* that a panel's row crosses */
     const SdmLattice *const lat = task->lattice;
     const SdmWindow *const win = &task->win;
     const int64_t u = (win->u0 + win->w / 2) * ((int64_t)1 << win->level) - lat->u0;
     const int64_t v = (win->v0 + win->h / 2) * ((int64_t)1 << win->level) - lat->v0;
-    const SdmNode *const n = lat->node + v / lat->step * lat->nu + u / lat->step;
-    const int64_t rise = side == SDM_LEFT ? n[1].left[1] - n[0].left[1] : n[1].right[1] - n[0].right[1];
+    const SdmNode *const n = lat->node + v / lat->step * lat->nu + u / lat->step, *const below = n + lat->nu;
+    const int64_t rise = side == SDM_LEFT ? n[1].left[1] - n[0].left[1] : n[1].right[1] - n[0].right[1],
+                  along = side == SDM_LEFT ? below->left[0] - n->left[0] : below->right[0] - n->right[0];
     const double slope = fabs((double)rise) / (SDM_FIX * lat->step); /* rows of the source for a column */
-    return slope * win->w > SOURCE_ROWS ? (int)(SOURCE_ROWS / slope) / 16 * 16 + 16 : win->w;
+    if (slope * win->w <= SOURCE_ROWS)
+        return (Panel){{0, win->w}, 0};
+    return (Panel){{0, (int)(SOURCE_ROWS / slope) / 16 * 16 + 16}, along < 0 ? -FETCH_AHEAD : FETCH_AHEAD};
 }
 
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
@@ -63,7 +74,7 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const int panel = panel_columns(task, side);
+    const Panel first = first_panel(task, side);
     const size_t bytes = (sdm_row_cells_bytes(w) + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "lattice rows"));
@@ -73,10 +84,11 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         sdm_row_cells_cut(&r, scratch + bytes * (size_t)t, w);
         r.du_dh = NULL;
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
-        for (int x0 = 0; x0 < w; x0 += panel) {
-            const SdmRowExtent columns = {x0, x0 + panel < w ? x0 + panel : w};
+        for (int x0 = 0; x0 < w; x0 += first.columns.x1) {
+            const int x1 = x0 + first.columns.x1 < w ? x0 + first.columns.x1 : w;
+            const Panel panel = {{x0, x1}, first.ahead};
             for (int y = y0; y < y1; y++)
-                warp_row(task, side, surface_m, y, columns, &r, out);
+                warp_row(task, side, surface_m, y, &panel, &r, out);
         }
     }
 done:

@@ -256,8 +256,10 @@ enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200,
 static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table, const SdmSpreadPoint *point,
                       int count, int64_t *cell)
 {
+    uint64_t three[256];
+    sdm_spread_three(table, radius, three);
     const SdmSpread s = {.cols = SPREAD_COLS, .rows = SPREAD_ROWS, .pitch = SPREAD_PITCH, .radius = radius,
-                         .table = table, .cell = cell};
+                         .table = table, .three = three, .cell = cell};
     k->spread_points(&s, point, count);
 }
 
