@@ -191,8 +191,7 @@ static void find_ending_odds(const SdmSteps *s, Ending *e)
     }
 }
 
-/* The near side, of the pixels SIDE_HALF before its end: false if they are few or not of one place, or of a
- * plain area (matching/plain_areas.h), whose edge is known. */
+/* The near side, of the pixels SIDE_HALF before its end: false if they are few or not of one place. */
 static bool find_ending(const SdmSteps *s, const Gap *g, Ending *e)
 {
     const SdmEdgeBlock *const b = s->b;
@@ -200,7 +199,7 @@ static bool find_ending(const SdmSteps *s, const Gap *g, Ending *e)
     *e = (Ending){.gap = g, .last = k ? g->end : g->first - 1, .by = k ? -1 : 1};
     const int from = e->last - SIDE_HALF * e->by;
     return g->y >= SMALL && g->y + SMALL < b->height && e->last >= margin && e->last + margin < b->width &&
-           b->flags[row + from] == SDM_QA_VALID && b->flags[row + e->last] == SDM_QA_VALID &&
+           (b->flags[row + from] & SDM_QA_VALID) && (b->flags[row + e->last] & SDM_QA_VALID) &&
            fabsf(b->place_px[row + from] - b->place_px[row + e->last]) <= STEP_PX &&
            find_side(s, from, g->y, &e->side) && e->side.known >= SIDE_LEAST;
 }
