@@ -104,6 +104,19 @@ static bool write_one_cell(const Writer *w)
     return file != NULL;
 }
 
+/* Texts of the baseline, which GDAL takes from metadata of the names TIFFTAG_... */
+static const uint32_t text_tag[] = {TIFFTAG_DOCUMENTNAME, TIFFTAG_IMAGEDESCRIPTION, TIFFTAG_SOFTWARE,
+                                    TIFFTAG_DATETIME,     TIFFTAG_ARTIST,           TIFFTAG_HOSTCOMPUTER,
+                                    TIFFTAG_COPYRIGHT};
+
+static void copy_texts(TIFF *from, TIFF *to)
+{
+    const char *text = NULL;
+    for (size_t i = 0; i < sizeof text_tag / sizeof *text_tag; i++)
+        if (TIFFGetField(from, text_tag[i], &text))
+            TIFFSetField(to, text_tag[i], text);
+}
+
 static void copy_tag(TIFF *from, TIFF *to, const TIFFFieldInfo *tag)
 {
     uint16_t count = 0;
@@ -157,6 +170,8 @@ static bool write_directory(Writer *w, TIFF *ground, int level)
     TIFFMergeFieldInfo(t, ground_tag, GROUND_TAGS);
     for (int k = level > 0 ? NODATA_TAG : 0; k < GROUND_TAGS; k++)
         copy_tag(ground, t, &ground_tag[k]);
+    if (level == 0)
+        copy_texts(ground, t);
     return TIFFDeferStrileArrayWriting(t) && TIFFWriteCheck(t, 1, w->path) && TIFFWriteDirectory(t);
 }
 

@@ -36,6 +36,7 @@ static GDALDatasetH make_raster(int cols, int rows, int bands, GDALDataType type
     assert_non_null(ds);
     GDALSetGeoTransform(ds, transform);
     GDALSetMetadataItem(ds, "SCENE_ID", "<one> & \"two\"", NULL);
+    GDALSetMetadataItem(ds, "TIFFTAG_SOFTWARE", "a program", NULL); /* a tag of its own in the file */
     assert_true(!overviews || GDALBuildOverviews(ds, "NONE", 1, &level, 0, NULL, NULL, NULL) == CE_None);
     for (int k = 1; k <= bands; k++) {
         const GDALRasterBandH band = GDALGetRasterBand(ds, k), half = GDALGetOverview(band, 0);
@@ -104,6 +105,7 @@ static void read_back(void **state)
             assert_true(GDALGetGeoTransform(ds, a) == CE_None && GDALGetGeoTransform(back, b) == CE_None);
             assert_memory_equal(a, b, sizeof a);
             assert_string_equal(GDALGetMetadataItem(back, "SCENE_ID", NULL), "<one> & \"two\"");
+            assert_string_equal(GDALGetMetadataItem(back, "TIFFTAG_SOFTWARE", NULL), "a program");
             for (int k = 1; k <= c[i].bands; k++) {
                 const GDALRasterBandH from = GDALGetRasterBand(ds, k), to = GDALGetRasterBand(back, k);
                 assert_string_equal(GDALGetDescription(to), GDALGetDescription(from));
