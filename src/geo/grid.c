@@ -6,6 +6,8 @@
 #include "geo/projector.h"
 
 #include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <proj.h>
@@ -114,11 +116,43 @@ done:
     return st;
 }
 
+/* Has a GeoTIFF keys for the CRS?  Where it has none, GDAL writes a second file beside the GeoTIFF. */
+static bool can_store(const char *wkt)
+{
+    static const char *const alone[] = {"", NULL}; /* files beside it: none */
+    char name[64];
+    snprintf(name, sizeof name, "/vsimem/stereodem_crs_%p.tif", (const void *)wkt);
+    GDALAllRegister();
+    const GDALDatasetH out = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, 1, GDT_Byte, NULL);
+    const bool set = out && GDALSetProjection(out, wkt) == CE_None;
+    GDALClose(out);
+    const GDALDatasetH in = set ? GDALOpenEx(name, GDAL_OF_RASTER, NULL, NULL, alone) : NULL;
+    const bool kept = in && GDALGetSpatialRef(in);
+    GDALClose(in);
+    VSIUnlink(name);
+    memcpy(name + strlen(name), ".aux.xml", sizeof ".aux.xml");
+    VSIUnlink(name);
+    return kept;
+}
+
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs)
 {
+    SdmStatus st = SDM_OK;
+    SdmGdalErrors errors;
     SdmGrid grid;
     double unit_m;
-    return t_srs ? resolve(ctx, t_srs, &grid, &unit_m) : SDM_OK;
+    if (!t_srs)
+        return SDM_OK;
+    TRY(resolve(ctx, t_srs, &grid, &unit_m));
+    sdm_gdal_errors_begin(&errors);
+    if (!can_store(grid.wkt))
+        st = sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--t_srs %s cannot be stored in a GeoTIFF; give a CRS with an EPSG code, or a common projection",
+            t_srs);
+    sdm_gdal_errors_end(&errors);
+done:
+    return st;
 }
 
 static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,

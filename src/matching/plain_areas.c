@@ -365,7 +365,7 @@ static bool find_place(const SdmPlainViews *views, const SdmEdgeBlock *b, const 
         (float)apart < APART_LEAST * (float)a->ends || apart < misfit(found))
         return false;
     *place = refine_place(views, b, a, views->first + best, found, &votes);
-    return votes >= VOTES_LEAST || apart >= a->ends;
+    return votes >= VOTES_LEAST || (apart >= a->ends && apart < INT_MAX);
 }
 
 /* Its matches, if any, are of noise. */

@@ -200,7 +200,7 @@ static bool write_directories(Writer *w)
         good = TIFFSetDirectory(w->file, (uint16_t)level) && TIFFForceStrileArrayWriting(w->file);
     if (ground)
         TIFFClose(ground);
-    return good || fail(w, "");
+    return good || fail(w, CPLGetLastErrorMsg());
 }
 
 /* ---- tiles ---- */
@@ -284,9 +284,10 @@ static void write_tiles(Writer *w, int level, int first, int count)
         pack(w, p);
     }
 #pragma omp taskwait
+    errno = 0;
     for (int i = 0; i < count && !w->failed; i++)
         if (w->packer[i].size == 0 || !write_tile(w, first + i, &w->packer[i]))
-            fail(w, CPLGetLastErrorMsg());
+            fail(w, errno ? strerror(errno) : CPLGetLastErrorMsg()); /* libtiff tells no reason */
 }
 
 /* Number of tiles of a level, in all bands. */
@@ -363,6 +364,6 @@ done:
     sdm_free(&memory);
     sdm_free(&w.packer);
     if (st == SDM_OK && (w.failed || errors.failed))
-        st = sdm_fail_write(ctx, path, errors.failed ? errors.text : w.why);
+        st = sdm_fail_write(ctx, path, w.failed ? w.why : errors.text);
     return st;
 }

@@ -10,7 +10,7 @@ import fault_base as base
 
 BAD_VALUES = (
     ("--tr", ("-5", "0", "nan", "x", "inf", "1e300", "-nan", "5m", "")),
-    ("--t_srs", ("EPSG:0", "EPSG:999999", "nonsense", "", "EPSG:4978", "/nowhere.prj")),
+    ("--t_srs", ("EPSG:0", "EPSG:999999", "nonsense", "", "EPSG:4978", "/nowhere.prj", "+proj=eqearth +datum=WGS84")),
     ("--threads", ("0", "-1", "1000000", "x", "1.5", "nan")),
     ("--memory", ("0", "-2G", "1", "1000", "x", "2X", "nan", "9e99G", "2GG")),
     ("--tile", ("0", "-64", "1", "1e9", "x")),

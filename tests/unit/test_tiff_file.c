@@ -5,10 +5,13 @@
 #include <stereodem/stereodem.h>
 
 #include <cpl_conv.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -73,10 +76,17 @@ static void check_band(GDALRasterBandH one, GDALRasterBandH other)
     free(b);
 }
 
-static int CPL_STDCALL go_on(double done, const char *text, void *stop_at)
+typedef struct Stop {
+    double at;
+    int asked;
+} Stop;
+
+static int CPL_STDCALL go_on(double done, const char *text, void *stop)
 {
+    Stop *const s = stop;
     (void)text;
-    return done < *(const double *)stop_at;
+    s->asked++;
+    return done < s->at;
 }
 
 static void read_back(void **state)
@@ -90,14 +100,13 @@ static void read_back(void **state)
         {1, 1, 1, GDT_Float32, false},    {512, 512, 1, GDT_Byte, false},    {513, 3, 1, GDT_UInt16, false},
         {3, 513, 1, GDT_Float32, true},   {1025, 700, 1, GDT_Byte, true},    {700, 1025, 3, GDT_UInt16, true},
         {511, 1537, 1, GDT_UInt16, true}, {1300, 520, 2, GDT_Float32, true}, {1, 1, 4, GDT_Byte, true}};
-    const double never = 2.0;
+    Stop never = {2.0, 0};
     SdmContext *ctx = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++)
         for (int threads = 1; threads <= 3; threads += 2) {
             const GDALDatasetH ds = make_raster(c[i].cols, c[i].rows, c[i].bands, c[i].type, c[i].overviews);
-            assert_int_equal(sdm_tiff_write(ctx, ds, NAME, threads, go_on, (void *)(uintptr_t)&never),
-                             SDM_OK);
+            assert_int_equal(sdm_tiff_write(ctx, ds, NAME, threads, go_on, &never), SDM_OK);
             const GDALDatasetH back = GDALOpen(NAME, GA_ReadOnly);
             double a[6], b[6];
             assert_non_null(back);
@@ -124,14 +133,23 @@ static void read_back(void **state)
 static void stops_and_fails(void **state)
 {
     (void)state;
-    const double half = 0.5, never = 2.0;
+    Stop half = {0.5, 0}, never = {2.0, 0};
     SdmContext *ctx = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     const GDALDatasetH ds = make_raster(9000, 520, 1, GDT_Byte, false);
-    assert_int_equal(sdm_tiff_write(ctx, ds, NAME, 1, go_on, (void *)(uintptr_t)&half), SDM_OK);
-    assert_int_equal(sdm_tiff_write(ctx, ds, "no/folder.tif", 2, go_on, (void *)(uintptr_t)&never),
-                     SDM_ERR_IO);
+    assert_int_equal(sdm_tiff_write(ctx, ds, NAME, 1, go_on, &half), SDM_OK);
+    assert_int_equal(half.asked, 10); /* two of 36 tiles between */
+    assert_int_equal(sdm_tiff_write(ctx, ds, "no/folder.tif", 2, go_on, &never), SDM_ERR_IO);
     assert_non_null(strstr(sdm_error(ctx), "no/folder.tif"));
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 100000;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(sdm_tiff_write(ctx, ds, NAME, 2, go_on, &never), SDM_ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_non_null(strstr(sdm_error(ctx), strerror(EFBIG)));
     GDALClose(ds);
     unlink(NAME);
     sdm_close(&ctx);
