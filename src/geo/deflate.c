@@ -3,6 +3,7 @@
 #include "geo/deflate.h"
 
 #include <isa-l/igzip_lib.h>
+#include <string.h>
 
 _Static_assert(ISAL_DEF_LVL1_DEFAULT <= SDM_DEFLATE_WORK, "room for ISA-L's level 1");
 enum { PIECE = 1 << 30 }; /* ISA-L counts in 32 bits */
@@ -23,6 +24,8 @@ size_t sdm_deflate(const uint8_t *in, size_t n, uint8_t work[SDM_DEFLATE_WORK], 
     const uint8_t *const in_end = in + n;
     uint8_t *const begin = out, *const out_end = out + sdm_deflate_bound(n);
     struct isal_zstream z;
+    memset(&z, 0, sizeof z); /* the stream depends on nothing that lay there before */
+    memset(work, 0, ISAL_DEF_LVL1_DEFAULT);
     isal_deflate_init(&z);
     z.level = 1;
     z.level_buf = work;

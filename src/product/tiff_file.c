@@ -280,7 +280,7 @@ static void write_tiles(Writer *w, int level, int first, int count)
         Packer *const p = &w->packer[i];
         if (!read_tile(w, level, first + i, p->tile))
             fail(w, CPLGetLastErrorMsg());
-#pragma omp task
+#pragma omp task firstprivate(w, p)
         pack(w, p);
     }
 #pragma omp taskwait
