@@ -10,8 +10,7 @@ enum { PIECE = 1 << 30 }; /* ISA-L counts in 32 bits */
 
 size_t sdm_deflate_bound(size_t n)
 {
-    return n + n / 16 + 1024; /* what cannot be compressed is stored, in blocks
-                                 with a head each */
+    return n + n / 16 + 1024; /* what cannot be compressed is stored, in blocks with a head each */
 }
 
 static uint32_t piece(size_t left)
