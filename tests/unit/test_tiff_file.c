@@ -6,6 +6,7 @@
 
 #include <cpl_conv.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <signal.h>
@@ -176,6 +177,51 @@ static void bound_holds(void **state)
     }
 }
 
+/* A stream and where its compressor runs. */
+typedef struct Place {
+    const uint8_t *in;
+    size_t n, size;
+    uint8_t *out;
+} Place;
+
+static void *compress(void *place)
+{
+    static uint8_t work[SDM_DEFLATE_WORK];
+    Place *const p = place;
+    p->size = sdm_deflate(p->in, p->n, work, p->out);
+    return NULL;
+}
+
+/* Equal bytes become equal streams, at whatever address of the stack they are compressed. */
+static void depends_on_input_alone(void **state)
+{
+    (void)state;
+    enum { STACK = 1 << 18, STEP = 1 << 16, STEPS = 300, MOST = 4000 };
+    static const size_t size[] = {16, 17, 20, 40, MOST};
+    static uint8_t in[MOST], first[2 * MOST], out[2 * MOST];
+    uint8_t *const stacks = malloc((size_t)STEP * STEPS + STACK + STEP);
+    assert_non_null(stacks);
+    uint8_t *const begin = stacks + (STEP - (uintptr_t)stacks % STEP) % STEP;
+    for (size_t i = 0; i < MOST; i++)
+        in[i] = i % 2 ? 0 : 4;
+    for (size_t k = 0; k < sizeof size / sizeof size[0]; k++) {
+        Place reference = {in, size[k], 0, first}, p = {in, size[k], 0, out};
+        compress(&reference);
+        for (size_t i = 0; i < STEPS; i++) {
+            pthread_attr_t how;
+            pthread_t thread;
+            assert_int_equal(pthread_attr_init(&how), 0);
+            assert_int_equal(pthread_attr_setstack(&how, begin + i * STEP, STACK), 0);
+            assert_int_equal(pthread_create(&thread, &how, compress, &p), 0);
+            assert_int_equal(pthread_join(thread, NULL), 0);
+            pthread_attr_destroy(&how);
+            assert_int_equal(p.size, reference.size);
+            assert_memory_equal(out, first, p.size);
+        }
+    }
+    free(stacks);
+}
+
 int main(void)
 {
     GDALAllRegister();
@@ -183,6 +229,7 @@ int main(void)
         cmocka_unit_test(read_back),
         cmocka_unit_test(stops_and_fails),
         cmocka_unit_test(bound_holds),
+        cmocka_unit_test(depends_on_input_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
