@@ -30,7 +30,7 @@ static void update_pixel(const SdmUpdateRow *u, int x)
 {
     if (u->keep_valid && (u->flags[x] & SDM_QA_VALID))
         return;
-    if ((u->flags[x] & SDM_QA_VALID) && u->quality[x] < u->min_quality) {
+    if (u->min_quality && (u->flags[x] & SDM_QA_VALID) && u->quality[x] < u->min_quality) {
         u->h_m[x] = u->prior[x];
         return;
     }
