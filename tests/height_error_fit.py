@@ -18,16 +18,17 @@ from scipy import ndimage, optimize, sparse
 
 gdal.UseExceptions()
 FULL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "data", "aster_full")
-SIDE, NEAR, FAR, LAGS, ADDED = 8, 1, 12, (1, 4, 8), (0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0)
+SIDE, NEAR, FAR, LAGS, ADDED = 8, 1, 24, (1, 4, 8), (0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0)
 SLOPES = (5, 10, 20, 30, 40, 50)  # limits of classes, degrees
-QUANTILE = 0.69  # 0.68 and the shares that cameras without errors leave out: every real pair has some
+QUANTILE = 0.70  # 0.68 and the shares that cameras without errors leave out: every real pair has some
 SAMPLES, STEEP = 12000, 500  # cells of a scene; at least so many of each class above 40 degrees
 MOST = 0.7  # change by a cell's own slope
+SMALL = 1e-5  # cost of the squares of terms of the cells' size
 PRODUCTS = [(0, 0), (0, 1), (0, 2), (0, 5), (0, 6), (1, 1), (1, 2), (2, 2), (2, 3), (2, 5), (3, 3), (5, 5), (6, 6)]
 SQUARED, WITH_SLOPE = 3, (0, 1, 2, 5, 6)  # near terms that are squared, too; terms times the slope
-# what scenes of a kind count: natural terrain and a sensor's blur more, relief at random and cells of other sizes (_) less
-WEIGHTS = dict(n=2, u=2, w=2, s=1, e=1.8, b=1.2, k=1.5, t=0.6, g=1, h=1, f=1.2, r=1, _=0.3)
-SHARP = "sharp.tif"
+# what scenes of a kind count: natural terrain more, a sensor's blur of many textures, relief at random and cells of other sizes (_) less
+WEIGHTS = dict(n=4, u=4, w=3, s=1, e=1.8, b=1.2, k=0.7, t=0.6, g=1, h=1, f=2, r=1, _=0.3)
+SHARP = "terrain_sharp.tif"
 
 
 def scene_list(folder):
@@ -410,7 +411,7 @@ def learn(scenes):
     size[size < 1e-12] = 1
     like = (x.T @ x) / len(x) / np.outer(size, size) + 1e-4 * np.eye(len(size))
     plain = np.linalg.inv(np.linalg.cholesky(like)).T / size[:, None]  # coefficients of terms that are not alike
-    n = len(size)
+    n, few = len(size), slice(len(size) - len(limits[0]), len(size))  # few scenes have cells of another size: their terms stay small
 
     def cost(v):
         at_nodes, e = np.exp(np.minimum(x @ (plain @ v[:n]), 8)), own @ v[n:]
@@ -420,7 +421,9 @@ def learn(scenes):
         slope = -weight * np.where(left > 0, QUANTILE, QUANTILE - 1)
         down = plain.T @ (x.T @ ((spread.T @ (slope / sums)) * at_nodes))
         down_own = own.T @ (slope * np.where(np.abs(e) < MOST, (1 + e) / factor, 0))
-        return -(slope * left).sum() + 1e-5 * v @ v, np.concatenate([down, down_own]) + 2e-5 * v
+        small = SMALL * (plain @ v[:n])[few]
+        down += 2 * plain[few].T @ small
+        return -(slope * left).sum() + 1e-5 * v @ v + small @ small / SMALL, np.concatenate([down, down_own]) + 2e-5 * v
 
     start = np.zeros(n + own.shape[1])
     start[:n] = np.linalg.solve(plain, np.eye(n)[0] * -2.3)

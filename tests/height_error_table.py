@@ -28,7 +28,7 @@ def scenes(folder):
     return {
         "aster_full": "aster_full",
         "natural": TERRAIN + size(4100, 4200) + words("--noise 1 --seed 11"),
-        "natural_errors": TERRAIN + size(2400, 2600) + words("--noise 1 --seed 12 --lon 4.2 --lat 44.7 --texture 14") + ERRORS,
+        "natural_errors": TERRAIN + size(4100, 4200) + words("--noise 1 --seed 12 --texture 14") + ERRORS,
         "sharp": sharp + size(2000) + words("--noise 1 --seed 13 --lon 4.2 --lat 44.7"),
         "sharp_errors": sharp + size(2000) + words("--noise 1 --seed 14 --lon 4.25 --lat 44.65 --roll 6") + ERRORS,
         "relief_300": size(1000) + words("--relief 300 --texture 12 --noise 1.5 --seed 911"),

@@ -9,9 +9,9 @@ _Static_assert(ISAL_DEF_LVL1_DEFAULT <= SDM_DEFLATE_WORK, "room for ISA-L's leve
 enum { PIECE = 1 << 30 }; /* ISA-L counts in 32 bits */
 
 /* The first bytes are a block of their own.  ISA-L 2.30 on x86-64 (igzip_icf_body_h1_gr_bt.asm, label
- * write_first_byte) hashes the third byte of a stream that begins with more than 16 bytes from the register that
- * holds the address of the stream's state; so one stream of some thousand has another match there, and files of
- * equal cells differ.  A stream of at most 16 bytes begins in another routine, which hashes rightly. */
+ * write_first_byte) hashes the third byte of a stream that begins with more than 16 bytes from the register
+ * that holds the address of the stream's state; so one stream of some thousand has another match there, and
+ * files of equal cells differ.  A stream of at most 16 bytes begins in another routine, which is right. */
 enum { FIRST = 16 };
 
 size_t sdm_deflate_bound(size_t n)

@@ -1,7 +1,7 @@
 /* Heights, scores and orthoimage of a whole DEM -> the predicted standard error of each height.
  *
  * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
- * ground (second and fourth differences of heights) near a block (24 cells) and around it (200 cells).  The
+ * ground (second and fourth differences of heights) near a block (24 cells) and around it (400 cells).  The
  * logarithm of the error is a polynomial of their logarithms, whose coefficients are fitted by
  * tests/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
@@ -23,7 +23,8 @@ enum {
     LAGS = 3,
     FAR_LAG = 8,
     NEAR_HALF = 1, /* blocks */
-    FAR_HALF = 12,
+    FAR_HALF = 24,
+    PART = 32, /* blocks of a row whose surroundings are added up together */
     LEAST_CELLS = 5, /* of a mean */
     BASE = 7,        /* logarithms around a block */
     SQUARED = 3,     /* of those near it, squared, too */
@@ -40,34 +41,34 @@ static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f;
  * differences of heights at each lag, px of parallax; fourth differences of heights at a cell; second
  * differences of the texture by its gradient.  What is added to each before, its range. */
 static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0};
-static const double LOWEST[BASE] = {-2.62, 0.42, -5.18, -3.25, -2.47, -4.68, -0.1};
-static const double HIGHEST[BASE] = {-0.68, 1.9, -1.12, 0.95, 1.7, -0.91, 0.48};
-static const double TYPICAL[BASE] = {-1.9, 1.39, -2.24, -0.05, 0.76, -2.16, 0.19}; /* subtracted */
+static const double LOWEST[BASE] = {-2.61, 0.42, -4.88, -3.25, -2.46, -4.26, -0.08};
+static const double HIGHEST[BASE] = {-0.68, 1.84, -1.11, 0.95, 1.69, -0.91, 0.47};
+static const double TYPICAL[BASE] = {-1.89, 1.43, -2.23, -0.02, 0.83, -2.15, 0.18}; /* subtracted */
 /* Coefficients: of those around the block, of products of two of them, of near minus around and its squares;
  * of the slope around and of how much steeper the block is; of the size of a cell, alone and times those
  * around. */
-static const double CONSTANT = -2.036;
-static const double LINEAR[BASE] = {0.5692, -0.05903, -0.006101, 0.09332, -0.1977, 0.8286, -0.4661};
+static const double CONSTANT = -2.009;
+static const double LINEAR[BASE] = {0.5535, -0.0718, -0.4523, 0.4792, -0.3439, 1.014, -0.3868};
 static const int PAIR[PRODUCTS][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 5}, {0, 6}, {1, 1}, {1, 2},
                                       {2, 2}, {2, 3}, {2, 5}, {3, 3}, {5, 5}, {6, 6}};
-static const double PRODUCT[PRODUCTS] = {0.09066, 0.06883, 0.3488, -0.4391, 0.8021, 0.129, -0.05667,
-                                         -2.179, 1.082, 2.493, -0.4498, -0.802, -0.749};
-static const double NEAR[BASE] = {0.3613, -0.01061, 0.03203, 0.1534, -0.1066, 0.1125, -0.003232};
-static const double NEAR_SQUARE[SQUARED] = {0.0593, -0.009765, -0.006457};
-static const double SLOPE[] = {-1.136, 0.7621, -0.1329, -0.3531, 0.5833, -0.3912, -0.5246};
+static const double PRODUCT[PRODUCTS] = {0.08603, 0.06054, 0.3978, -0.4457, 0.8392, 0.1009, -0.07289,
+                                         -2.151, 1.124, 2.503, -0.4849, -0.8604, -0.894};
+static const double NEAR[BASE] = {0.3354, -0.04576, 0.06056, 0.1001, -0.08233, 0.1062, 0.02709};
+static const double NEAR_SQUARE[SQUARED] = {0.002947, -0.04411, 0.009336};
+static const double SLOPE[] = {-1.11, 0.6027, -0.09782, -0.2437, 0.8174, -0.2137, -1.044};
 static const int SLOPE_TIMES[WITH_SLOPE] = {0, 1, 2, 5, 6};
-static const double MORE_SLOPE[WITH_SLOPE] = {-0.3422, -0.895, 0.2373, -0.1968, -1.8};
-static const double SIZE[] = {-0.7753, 0.5344};
-static const double BY_SIZE[BASE] = {0.003323, -0.2086, 1.137, -3.241, 3.715, -1.718, 2.312};
+static const double MORE_SLOPE[WITH_SLOPE] = {-0.3558, -0.829, 0.2283, -0.07625, -1.501};
+static const double SIZE[] = {-1.016, 0.3282};
+static const double BY_SIZE[BASE] = {0.03138, -0.5665, -0.01942, 0.1148, 0.4181, -0.6494, 0.8461};
 /* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.3713f, 0.3638f, 0.209f};
+static const float OWN_SLOPE[3] = {0.3073f, 0.3764f, 0.2151f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
-/* Factor for a matched cell beside one without a height, on level ground and what the block's slope adds: its
- * points lie on one side of its middle, and their windows reach into the hole, or are those of the pixels
- * beside them. */
-static const float BESIDE = 1.8f, BESIDE_SLOPE = 1.1f;
+/* Factor for a matched cell beside one without a height, on level ground and what the square of the block's
+ * slope adds: its points lie on one side of its middle, and their windows reach into the hole, or are those
+ * of the pixels beside them. */
+static const float BESIDE = 1.6f, BESIDE_SLOPE = 4.5f;
 
 /* What a block adds up. */
 typedef struct Sums {
@@ -294,28 +295,34 @@ done:
 
 /* ---- from sums to errors ---- */
 
-/* Sums of each column over the rows y - half .. y + half of blocks. */
-static void sum_down(const Work *w, int y, int half, Sums *column)
-{
-    const size_t n = (size_t)w->wide * SUMS;
-    float *const sum = (float *)column;
-    memset(sum, 0, n * sizeof *sum);
-    for (int j = y - half < 0 ? 0 : y - half; j <= y + half && j < w->high; j++) {
-        const float *const row = (const float *)&w->sums[(size_t)j * (size_t)w->wide];
-        for (size_t i = 0; i < n; i++)
-            sum[i] += row[i];
-    }
-}
-
-static Sums sum_across(const Work *w, const Sums *column, int x, int half)
+/* Sums of a few blocks around one. */
+static Sums sum_near(const Work *w, int x, int y)
 {
     float sum[SUMS] = {0};
     Sums out;
-    for (int i = x - half < 0 ? 0 : x - half; i <= x + half && i < w->wide; i++)
-        for (int k = 0; k < (int)SUMS; k++)
-            sum[k] += ((const float *)&column[i])[k];
+    for (int j = y - NEAR_HALF < 0 ? 0 : y - NEAR_HALF; j <= y + NEAR_HALF && j < w->high; j++)
+        for (int i = x - NEAR_HALF < 0 ? 0 : x - NEAR_HALF; i <= x + NEAR_HALF && i < w->wide; i++)
+            for (int k = 0; k < (int)SUMS; k++)
+                sum[k] += ((const float *)&w->sums[(size_t)j * (size_t)w->wide + (size_t)i])[k];
     memcpy(&out, sum, sizeof out);
     return out;
+}
+
+/* Add the blocks i0..i1 - 1 of row y, `sign` times, to the sums of their columns. */
+static void add_blocks(const Work *w, int y, int i0, int i1, double sign, double (*column)[SUMS])
+{
+    if (y < 0 || y >= w->high)
+        return;
+    const float *const row = (const float *)&w->sums[(size_t)y * (size_t)w->wide + (size_t)i0];
+    double *const sum = column[0];
+    for (int i = 0; i < (i1 - i0) * (int)SUMS; i++)
+        sum[i] += sign * (double)row[i];
+}
+
+static void add_column(const double column[SUMS], double sign, double sum[SUMS])
+{
+    for (int k = 0; k < (int)SUMS; k++)
+        sum[k] += sign * column[k];
 }
 
 static double log_of(double mean, double added)
@@ -394,28 +401,52 @@ static void find_node(const Work *w, const Sums *near, const Sums *far, Node *ou
                  open = 1.0 - (double)near->noises / NEAR_CELLS;
     out->fill_m = (float)(FILLED * w->in->model.metres_per_px * rough * open);
     const double error_px = exp(log_error(base, local, t, slope_of(far), q));
-    out->error_m = (float)hypot(w->in->model.metres_per_px * error_px, w->in->model.correction_m);
+    const double correction_m = w->in->model.correction_m * sqrt(1.0 + t * t); /* along the ground, too */
+    out->error_m = (float)hypot(w->in->model.metres_per_px * error_px, correction_m);
+}
+
+/* The nodes x0..x1 - 1 of all rows.  The sums around them move down by a row of blocks, and along each row:
+ * what enters is added, what leaves is taken away, in double precision. */
+static void find_part(const Work *w, int x0, int x1, double (*column)[SUMS])
+{
+    const int i0 = x0 > FAR_HALF ? x0 - FAR_HALF : 0, i1 = x1 + FAR_HALF < w->wide ? x1 + FAR_HALF : w->wide;
+    for (int y = 0; y < FAR_HALF; y++)
+        add_blocks(w, y, i0, i1, 1.0, column);
+    for (int y = 0; y < w->high; y++) {
+        double sum[SUMS] = {0.0};
+        add_blocks(w, y + FAR_HALF, i0, i1, 1.0, column);
+        add_blocks(w, y - FAR_HALF - 1, i0, i1, -1.0, column);
+        for (int i = i0; i < x0 + FAR_HALF && i < i1; i++)
+            add_column(column[i - i0], 1.0, sum);
+        for (int x = x0; x < x1; x++) {
+            Sums far;
+            if (x + FAR_HALF < i1)
+                add_column(column[x + FAR_HALF - i0], 1.0, sum);
+            if (x - FAR_HALF - 1 >= i0)
+                add_column(column[x - FAR_HALF - 1 - i0], -1.0, sum);
+            for (int k = 0; k < (int)SUMS; k++)
+                ((float *)&far)[k] = (float)fmax(sum[k], 0.0);
+            const Sums near = sum_near(w, x, y);
+            find_node(w, &near, &far, &w->node[(size_t)y * (size_t)w->wide + (size_t)x]);
+        }
+    }
 }
 
 static SdmStatus find_nodes(const Work *w)
 {
     SdmStatus st = SDM_OK;
-    Sums *columns = NULL;
-    const size_t wide = (size_t)w->wide;
-    const size_t all = 2 * wide * (size_t)sdm_threads(w->ctx);
-    TRY(sdm_alloc_raw(w->ctx, &columns, all, sizeof *columns, "sums of blocks of cells"));
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
-    for (int y = 0; y < w->high; y++) {
-        Sums *const near = columns + 2 * wide * (size_t)sdm_thread(), *const far = near + wide;
-        sum_down(w, y, NEAR_HALF, near);
-        sum_down(w, y, FAR_HALF, far);
-        for (int x = 0; x < w->wide; x++) {
-            const Sums by = sum_across(w, near, x, NEAR_HALF), about = sum_across(w, far, x, FAR_HALF);
-            find_node(w, &by, &about, &w->node[(size_t)y * wide + (size_t)x]);
-        }
+    const int threads = sdm_threads(w->ctx);
+    const size_t columns = PART + 2 * FAR_HALF;
+    double(*column)[SUMS] = NULL;
+    TRY(sdm_alloc_raw(w->ctx, &column, columns * (size_t)threads, sizeof *column, "sums of blocks of cells"));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (int x = 0; x < w->wide; x += PART) {
+        double(*const own)[SUMS] = column + columns * (size_t)sdm_thread();
+        memset(own, 0, columns * sizeof *own);
+        find_part(w, x, x + PART < w->wide ? x + PART : w->wide, own);
     }
 done:
-    sdm_free(&columns);
+    sdm_free(&column);
     return st;
 }
 
@@ -434,7 +465,7 @@ static float cell_error(Node at, float steep, bool filled)
     const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
                 e = within(more, -0.7f, 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
-    const float beside = matched * (BESIDE + BESIDE_SLOPE * at.slope);
+    const float beside = matched * (BESIDE + BESIDE_SLOPE * at.slope * at.slope);
     return filled ? sqrtf(matched * matched + at.fill_m * at.fill_m) : inside ? matched : beside;
 }
 
