@@ -44,24 +44,27 @@ static const double ADDED[BASE] = {0.02, 0.05, 0.002, 0.008, 0.016, 0.004, 0.0};
 static const double LOWEST[BASE] = {-2.61, 0.42, -4.88, -3.25, -2.46, -4.26, -0.08};
 static const double HIGHEST[BASE] = {-0.68, 1.84, -1.11, 0.95, 1.69, -0.91, 0.47};
 static const double TYPICAL[BASE] = {-1.89, 1.43, -2.23, -0.02, 0.83, -2.15, 0.18}; /* subtracted */
+/* The growth of the roughness with the slope: its range, what is subtracted. */
+static const double LEAST_GROWTH = -0.2, MOST_GROWTH = 0.9, TYPICAL_GROWTH = 0.35;
 /* Coefficients: of those around the block, of products of two of them, of near minus around and its squares;
- * of the slope around and of how much steeper the block is; of the size of a cell, alone and times those
- * around. */
-static const double CONSTANT = -2.009;
-static const double LINEAR[BASE] = {0.5535, -0.0718, -0.4523, 0.4792, -0.3439, 1.014, -0.3868};
+ * of the slope around and of how much steeper the block is; of how roughness grows with the slope around,
+ * alone and times those two; of the size of a cell, alone and times those around. */
+static const double CONSTANT = -2.044;
+static const double LINEAR[BASE] = {0.5427, -0.06991, -0.6311, 0.6704, -0.4051, 1.073, -0.3763};
 static const int PAIR[PRODUCTS][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 5}, {0, 6}, {1, 1}, {1, 2},
                                       {2, 2}, {2, 3}, {2, 5}, {3, 3}, {5, 5}, {6, 6}};
-static const double PRODUCT[PRODUCTS] = {0.08603, 0.06054, 0.3978, -0.4457, 0.8392, 0.1009, -0.07289,
-                                         -2.151, 1.124, 2.503, -0.4849, -0.8604, -0.894};
-static const double NEAR[BASE] = {0.3354, -0.04576, 0.06056, 0.1001, -0.08233, 0.1062, 0.02709};
-static const double NEAR_SQUARE[SQUARED] = {0.002947, -0.04411, 0.009336};
-static const double SLOPE[] = {-1.11, 0.6027, -0.09782, -0.2437, 0.8174, -0.2137, -1.044};
+static const double PRODUCT[PRODUCTS] = {0.07998, 0.05946, 0.3806, -0.4481, 0.8504, 0.1023, -0.06178,
+                                         -2.078, 0.9677, 2.433, -0.3763, -0.8107, -0.9424};
+static const double NEAR[BASE] = {0.3466, -0.04828, 0.03614, 0.09702, -0.08528, 0.1095, -0.01116};
+static const double NEAR_SQUARE[SQUARED] = {0.007433, -0.05071, 0.0229};
+static const double SLOPE[] = {-1.037, 0.5767, -0.06662, -0.2413, 0.6031, -0.4104, -0.4335};
 static const int SLOPE_TIMES[WITH_SLOPE] = {0, 1, 2, 5, 6};
-static const double MORE_SLOPE[WITH_SLOPE] = {-0.3558, -0.829, 0.2283, -0.07625, -1.501};
-static const double SIZE[] = {-1.016, 0.3282};
-static const double BY_SIZE[BASE] = {0.03138, -0.5665, -0.01942, 0.1148, 0.4181, -0.6494, 0.8461};
-/* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope). */
-static const float OWN_SLOPE[3] = {0.3073f, 0.3764f, 0.2151f};
+static const double MORE_SLOPE[WITH_SLOPE] = {-0.4308, -0.663, -0.1509, 0.2668, -0.9834};
+static const double GROWTH[3] = {-0.1204, 0.2749, 0.7196};
+static const double SIZE[] = {-1.02, 0.3242};
+static const double BY_SIZE[BASE] = {0.04782, -0.5876, -0.01272, 0.1249, 0.4285, -0.6758, 0.8454};
+/* A cell steeper than its block by z: exp of OWN_SLOPE times (z, z z, z slope, z growth). */
+static const float OWN_SLOPE[4] = {0.3312f, 0.3403f, 0.2356f, 0.6135f};
 /* Of a filled cell, added in squares: times the share of cells near it without a match, times the root mean
  * square of second differences at 4 cells. */
 static const double FILLED = 1.7;
@@ -86,9 +89,13 @@ typedef struct Columns {
 static_assert(sizeof(Columns) == sizeof(Sums) * CHUNK, "a column of Columns is a Sums");
 static_assert(CHUNK % SIDE == 0 && STRIP % SIDE == 0, "chunks and strips consist of whole blocks");
 
-/* Of a block's middle. */
+/* What is added up around a block: Sums, and of blocks with enough cells their number, means of the squared
+ * slope and of squared second differences, the product of both. */
+enum { BLOCKS = SUMS, SLOPE_MEANS, BEND_MEANS, MEANS_PRODUCTS, AROUND };
+
+/* Of a block's middle: error on ground of this slope, more of a filled height, what steepness adds. */
 typedef struct Node {
-    float error_m, slope, fill_m; /* error of a height on ground of this slope; more of a filled one */
+    float error_m, slope, fill_m, own;
 } Node;
 
 typedef struct Work {
@@ -110,7 +117,7 @@ typedef struct Strip {
     uint16_t *mask, *score;
     Node *node; /* of the blocks' middles, at a row's height between them */
     float *cells; /* what node holds of blocks, of the cells of a row: */
-    float *error, *slope, *fill;
+    float *error, *slope, *fill, *own;
 } Strip;
 
 /* ---- rows ---- */
@@ -308,20 +315,31 @@ static Sums sum_near(const Work *w, int x, int y)
     return out;
 }
 
-/* Add the blocks i0..i1 - 1 of row y, `sign` times, to the sums of their columns. */
-static void add_blocks(const Work *w, int y, int i0, int i1, double sign, double (*column)[SUMS])
+static void add_block(const Sums *block, double sign, double sum[AROUND])
 {
-    if (y < 0 || y >= w->high)
+    const float *const of = (const float *)block;
+    for (int k = 0; k < (int)SUMS; k++)
+        sum[k] += sign * (double)of[k];
+    if (block->slopes < (float)LEAST_CELLS || block->bends[1] < 2.0f * (float)LEAST_CELLS)
         return;
-    const float *const row = (const float *)&w->sums[(size_t)y * (size_t)w->wide + (size_t)i0];
-    double *const sum = column[0];
-    for (int i = 0; i < (i1 - i0) * (int)SUMS; i++)
-        sum[i] += sign * (double)row[i];
+    const double slope = (double)block->slope / (double)block->slopes,
+                 bent = (double)block->bend[1] / (double)block->bends[1];
+    sum[BLOCKS] += sign;
+    sum[SLOPE_MEANS] += sign * slope;
+    sum[BEND_MEANS] += sign * bent;
+    sum[MEANS_PRODUCTS] += sign * (slope * bent);
 }
 
-static void add_column(const double column[SUMS], double sign, double sum[SUMS])
+/* Add the blocks i0..i1 - 1 of row y, `sign` times, to the sums of their columns. */
+static void add_blocks(const Work *w, int y, int i0, int i1, double sign, double (*column)[AROUND])
 {
-    for (int k = 0; k < (int)SUMS; k++)
+    for (int i = i0; i < i1 && y >= 0 && y < w->high; i++)
+        add_block(&w->sums[(size_t)y * (size_t)w->wide + (size_t)i], sign, column[i - i0]);
+}
+
+static void add_column(const double column[AROUND], double sign, double sum[AROUND])
+{
+    for (int k = 0; k < (int)AROUND; k++)
         sum[k] += sign * column[k];
 }
 
@@ -359,6 +377,15 @@ static double cut(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
+/* Whether steep blocks are rougher than others: logarithm of the mean of the product of squared slope and
+ * squared second differences by the product of their means, less a typical one. */
+static double growth_of(const double sum[AROUND])
+{
+    const double apart = sum[SLOPE_MEANS] * sum[BEND_MEANS];
+    const double alike = apart > 1e-12 ? sum[MEANS_PRODUCTS] * sum[BLOCKS] / apart : exp(TYPICAL_GROWTH);
+    return cut(log(fmax(alike, 1e-3)), LEAST_GROWTH, MOST_GROWTH) - TYPICAL_GROWTH;
+}
+
 static double dot(const double *a, const double *b, int n)
 {
     double sum = 0.0;
@@ -367,15 +394,17 @@ static double dot(const double *a, const double *b, int n)
     return sum;
 }
 
-/* Logarithm of the error, px of parallax, of a block with slope t; around: the slope around it; q: logarithm
- * of the size of a cell by two ground sample distances. */
-static double log_error(const double base[BASE], const double near[BASE], double t, double around, double q)
+/* Logarithm of the error, px of parallax, of a block with slope t; around, growth: the slope around it and
+ * how roughness grows with it; q: logarithm of the size of a cell by two ground sample distances. */
+static double log_error(const double base[BASE], const double near[BASE], double t, double around,
+                        double growth, double q)
 {
     const double more = t - around;
     const double slope[] = {around, around * around, around * base[0], around * base[2],
                             more,  more * more,   more * around};
     double sum = CONSTANT + dot(LINEAR, base, BASE) + dot(NEAR, near, BASE) +
                  dot(SLOPE, slope, sizeof slope / sizeof *slope) +
+                 growth * (GROWTH[0] + GROWTH[1] * around + GROWTH[2] * more) +
                  q * (SIZE[0] + SIZE[1] * q + dot(BY_SIZE, base, BASE));
     for (int i = 0; i < PRODUCTS; i++)
         sum += PRODUCT[i] * base[PAIR[i][0]] * base[PAIR[i][1]];
@@ -386,7 +415,7 @@ static double log_error(const double base[BASE], const double near[BASE], double
     return sum;
 }
 
-static void find_node(const Work *w, const Sums *near, const Sums *far, Node *out)
+static void find_node(const Work *w, const Sums *near, const Sums *far, double growth, Node *out)
 {
     double around[BASE], close[BASE], base[BASE] = {0.0}, local[BASE] = {0.0};
     const bool known = take_logs(far, around), clear = known && take_logs(near, close);
@@ -400,20 +429,21 @@ static void find_node(const Work *w, const Sums *near, const Sums *far, Node *ou
     const double rough = sqrt((double)near->bend[1] / fmax((double)near->bends[1], 1.0)),
                  open = 1.0 - (double)near->noises / NEAR_CELLS;
     out->fill_m = (float)(FILLED * w->in->model.metres_per_px * rough * open);
-    const double error_px = exp(log_error(base, local, t, slope_of(far), q));
+    out->own = OWN_SLOPE[0] + OWN_SLOPE[2] * (float)t + OWN_SLOPE[3] * (float)growth;
+    const double error_px = exp(log_error(base, local, t, slope_of(far), growth, q));
     const double correction_m = w->in->model.correction_m * sqrt(1.0 + t * t); /* along the ground, too */
     out->error_m = (float)hypot(w->in->model.metres_per_px * error_px, correction_m);
 }
 
 /* The nodes x0..x1 - 1 of all rows.  The sums around them move down by a row of blocks, and along each row:
  * what enters is added, what leaves is taken away, in double precision. */
-static void find_part(const Work *w, int x0, int x1, double (*column)[SUMS])
+static void find_part(const Work *w, int x0, int x1, double (*column)[AROUND])
 {
     const int i0 = x0 > FAR_HALF ? x0 - FAR_HALF : 0, i1 = x1 + FAR_HALF < w->wide ? x1 + FAR_HALF : w->wide;
     for (int y = 0; y < FAR_HALF; y++)
         add_blocks(w, y, i0, i1, 1.0, column);
     for (int y = 0; y < w->high; y++) {
-        double sum[SUMS] = {0.0};
+        double sum[AROUND] = {0.0};
         add_blocks(w, y + FAR_HALF, i0, i1, 1.0, column);
         add_blocks(w, y - FAR_HALF - 1, i0, i1, -1.0, column);
         for (int i = i0; i < x0 + FAR_HALF && i < i1; i++)
@@ -427,7 +457,7 @@ static void find_part(const Work *w, int x0, int x1, double (*column)[SUMS])
             for (int k = 0; k < (int)SUMS; k++)
                 ((float *)&far)[k] = (float)fmax(sum[k], 0.0);
             const Sums near = sum_near(w, x, y);
-            find_node(w, &near, &far, &w->node[(size_t)y * (size_t)w->wide + (size_t)x]);
+            find_node(w, &near, &far, growth_of(sum), &w->node[(size_t)y * (size_t)w->wide + (size_t)x]);
         }
     }
 }
@@ -437,11 +467,11 @@ static SdmStatus find_nodes(const Work *w)
     SdmStatus st = SDM_OK;
     const int threads = sdm_threads(w->ctx);
     const size_t columns = PART + 2 * FAR_HALF;
-    double(*column)[SUMS] = NULL;
+    double(*column)[AROUND] = NULL;
     TRY(sdm_alloc_raw(w->ctx, &column, columns * (size_t)threads, sizeof *column, "sums of blocks of cells"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int x = 0; x < w->wide; x += PART) {
-        double(*const own)[SUMS] = column + columns * (size_t)sdm_thread();
+        double(*const own)[AROUND] = column + columns * (size_t)sdm_thread();
         memset(own, 0, columns * sizeof *own);
         find_part(w, x, x + PART < w->wide ? x + PART : w->wide, own);
     }
@@ -453,7 +483,7 @@ done:
 static Node between(Node a, Node b, float share)
 {
     return (Node){a.error_m + share * (b.error_m - a.error_m), a.slope + share * (b.slope - a.slope),
-                  a.fill_m + share * (b.fill_m - a.fill_m)};
+                  a.fill_m + share * (b.fill_m - a.fill_m), a.own + share * (b.own - a.own)};
 }
 
 /* Error of a cell: the block's, changed by the cell's own slope, which those beside none do not have. */
@@ -462,7 +492,7 @@ static float cell_error(Node at, float steep, bool filled)
     const bool inside = steep == steep;
     const float own = inside ? within(sqrtf(steep), 0.0f, (float)STEEPEST) : at.slope,
                 z = own - at.slope;
-    const float more = z * (OWN_SLOPE[0] + OWN_SLOPE[1] * z + OWN_SLOPE[2] * at.slope),
+    const float more = z * (at.own + OWN_SLOPE[1] * z),
                 e = within(more, -0.7f, 0.7f);
     const float matched = at.error_m * (1.0f + e + 0.5f * e * e);
     const float beside = matched * (BESIDE + BESIDE_SLOPE * at.slope * at.slope);
@@ -484,13 +514,14 @@ static void spread_nodes(const Work *w, Strip *s)
     for (int b = -1; b < w->wide; b++) {
         const Node *const at = &s->node[b < 0 ? 0 : b], *const next = &s->node[b + 1 < w->wide ? b + 1 : b];
         const float error = next->error_m - at->error_m, slope = next->slope - at->slope,
-                    fill = next->fill_m - at->fill_m;
+                    fill = next->fill_m - at->fill_m, own = next->own - at->own;
         const ptrdiff_t first = (ptrdiff_t)b * SIDE + SIDE / 2; /* from -SIDE / 2 on: there is room before */
         for (int i = 0; i < SIDE; i++) {
             const float share = ((float)i + 0.5f) / (float)SIDE;
             s->error[first + i] = at->error_m + share * error;
             s->slope[first + i] = at->slope + share * slope;
             s->fill[first + i] = at->fill_m + share * fill;
+            s->own[first + i] = at->own + share * own;
         }
     }
 }
@@ -502,11 +533,11 @@ SDM_VECTOR_LOOPS static void write_cells(const Work *w, const Strip *s, int row)
     const float *const h = s->height + (row + FAR_LAG) * pitch + FAR_LAG;
     const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
     const float per_step = (float)(1.0 / w->in->step_m), most = (float)(NODATA - 1);
-    const float *const error = s->error, *const slope = s->slope, *const fill = s->fill;
+    const float *const error = s->error, *const slope = s->slope, *const fill = s->fill, *const own = s->own;
     const uint16_t *const mask = s->mask + at;
     uint16_t *const out = s->score + at;
     for (int x = 0; x < w->cols; x++) {
-        const Node node = {error[x], slope[x], fill[x]};
+        const Node node = {error[x], slope[x], fill[x], own[x]};
         const bool filled = (mask[x] & SDM_QA_FILLED) != 0;
         const float steps = cell_error(node, steepness(h + x, pitch, per_cell), filled) * per_step;
         const int rounded = (int)((steps < most ? steps : most) + 0.5f);
@@ -566,10 +597,11 @@ static SdmStatus open_cells(const Work *w, Strip *s)
 {
     SdmStatus st = SDM_OK;
     const size_t room = (size_t)(w->wide + 1) * SIDE;
-    TRY(sdm_alloc_raw(w->ctx, &s->cells, 3 * room, sizeof(float), "errors of a row of cells"));
+    TRY(sdm_alloc_raw(w->ctx, &s->cells, 4 * room, sizeof(float), "errors of a row of cells"));
     s->error = s->cells + SIDE / 2;
     s->slope = s->error + room;
     s->fill = s->slope + room;
+    s->own = s->fill + room;
 done:
     return st;
 }
