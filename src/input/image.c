@@ -213,6 +213,11 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16
                      saturated ? saturated + first : NULL);
 }
 
+void sdm_image_spend(SdmImage *im)
+{
+    sdm_free(&im->raw);
+}
+
 void sdm_image_close(SdmImage **im)
 {
     if (!im || !*im)

@@ -40,6 +40,8 @@ typedef struct SdmImageWindow {
  * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
  * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
 SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated);
+/* Free the samples that lie in memory: no window is read any more. */
+void sdm_image_spend(SdmImage *im);
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and
