@@ -109,6 +109,16 @@ done:
 
 /* ---- windows ---- */
 
+/* Are these the levels of the window b? */
+static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t b[4])
+{
+    SdmLevelImage place;
+    const SdmLevelImage *const first = &p->level[q->lmin];
+    sdm_level_place(b, q->lmin, &place);
+    return first->data && p->lmin == q->lmin && p->lmax == q->lmax && first->x0 == place.x0 &&
+           first->y0 == place.y0 && first->w == place.w && first->h == place.h;
+}
+
 /* b: columns and rows from, to; changed to what is read. */
 static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyramidRequest *q, int64_t b[4],
                               SdmPyramid *out)
@@ -126,6 +136,9 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyr
         b[k] &= ~(int64_t)63;
         b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
     }
+    if (is_of(out, q, b))
+        goto done;
+    sdm_pyramid_free(out);
     const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->saturated = reader.core;
@@ -183,7 +196,10 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     SdmStatus st = SDM_OK;
     SdmLatticeRequest q = sdm_window_request(scene, p, win);
     q.grid = grid;
+    const SdmPyramid left = out->left, right = out->right;
     *out = (SdmWindowInput){
+        .left = left,
+        .right = right,
         .in = {.settings = &p->settings,
                .lattice = &out->lattice,
                .left = &out->left,
