@@ -71,7 +71,6 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     sdm_tie_points_add(&from, points);
 done:
     sdm_fine_result_free(&fine);
-    sdm_lattice_free(&input->lattice);
     if (!stay)
         sdm_window_close(input);
     return st;

@@ -196,8 +196,11 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     SdmStatus st = SDM_OK;
     SdmLatticeRequest q = sdm_window_request(scene, p, win);
     q.grid = grid;
+    q.again = !grid;
+    const SdmLattice lattice = out->lattice;
     const SdmPyramid left = out->left, right = out->right;
     *out = (SdmWindowInput){
+        .lattice = lattice,
         .left = left,
         .right = right,
         .in = {.settings = &p->settings,
