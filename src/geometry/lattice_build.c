@@ -11,6 +11,7 @@ enum { HEIGHTS = 3 };
 
 /* Scratch of one row of nodes. */
 typedef struct NodeRow {
+    bool again;                 /* the cameras have been asked: the lattice has what they said */
     double *at0;                /* n x 3 ground at h0 */
     double *left;               /* n x 2 */
     double *ray;                /* n x 3 (col, row, h) */
@@ -119,22 +120,22 @@ static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j,
 }
 
 /* The same from what was kept, or into it.  Left and right positions lie one after the other. */
-static void keep_row(const SdmLattice *lat, int j, bool again, NodeRow *r)
+static void keep_row(const SdmLattice *lat, int j, NodeRow *r)
 {
     const size_t n = SDM_NODE_SAMPLES * (size_t)lat->nu;
     double *const kept = lat->sample + n * (size_t)j, *const left = r->left, *const right = r->right;
     const size_t first = 2 * (size_t)lat->nu;
-    memcpy(again ? left : kept, again ? kept : left, first * sizeof *kept);
-    memcpy(again ? right : kept + first, again ? kept + first : right, (n - first) * sizeof *kept);
+    memcpy(r->again ? left : kept, r->again ? kept : left, first * sizeof *kept);
+    memcpy(r->again ? right : kept + first, r->again ? kept + first : right, (n - first) * sizeof *kept);
 }
 
-/* Positions of a row of nodes, with the corrections.  again: the cameras have been asked. */
-static void place_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, bool again, NodeRow *r)
+/* Positions of a row of nodes, with the corrections. */
+static void place_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
 {
-    if (!again)
+    if (!r->again)
         sample_row(q, lat, j, r);
     if (lat->sample)
-        keep_row(lat, j, again, r);
+        keep_row(lat, j, r);
     if (q->pointing)
         sdm_pointing_apply(q->pointing, HEIGHTS * (size_t)lat->nu, r->right);
     if (q->along)
@@ -226,12 +227,12 @@ static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const Sd
 }
 
 /* One row of nodes: cameras, then the output CRS. */
-static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat, int j, bool again,
-                           NodeRow *r, SdmProjector *proj, double *xy)
+static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat, int j, NodeRow *r,
+                           SdmProjector *proj, double *xy)
 {
     const size_t n = (size_t)lat->nu;
     double *const x = xy, *const y = xy + HEIGHTS * n;
-    place_row(q, lat, j, again, r);
+    place_row(q, lat, j, r);
     for (size_t i = 0; proj && i < HEIGHTS * n; i++) {
         x[i] = r->ground[3 * i];
         y[i] = r->ground[3 * i + 1];
@@ -251,12 +252,33 @@ static bool is_same(const SdmLattice *a, const SdmLattice *b)
            a->hmin_m == b->hmin_m && a->hmax_m == b->hmax_m;
 }
 
+/* Room for the nodes; what the cameras said of the same ones before is taken over: *again.  `before` is
+ * freed. */
+static SdmStatus open_nodes(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *before, SdmLattice *lat,
+                            bool *again)
+{
+    SdmStatus st = SDM_OK;
+    const size_t nodes = (size_t)lat->nu * (size_t)lat->nv;
+    *again = before->sample && is_same(before, lat);
+    if (*again) {
+        lat->sample = before->sample;
+        before->sample = NULL;
+    }
+    sdm_lattice_free(before);
+    TRY(sdm_alloc(ctx, &lat->node, nodes, sizeof *lat->node, "the lattice"));
+    if (q->again && !*again)
+        TRY(sdm_alloc_raw(ctx, &lat->sample, nodes, SDM_NODE_SAMPLES * sizeof(double), "the lattice"));
+done:
+    return st;
+}
+
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
 {
     SdmStatus st = SDM_OK;
     SdmProjector *first = NULL;
     const int around = sdm_stage_enter(ctx, 3);
     SdmLattice before = {.node = NULL};
+    bool again = false;
     if (q->again)
         before = *lat;
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
@@ -267,23 +289,14 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     lat->v0 = floor_to(q->v0, q->step) - q->step;
     lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
     lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
-    const size_t nodes = (size_t)lat->nu * (size_t)lat->nv;
-    const bool again = before.sample && is_same(&before, lat);
-    if (again) {
-        lat->sample = before.sample;
-        before.sample = NULL;
-    }
-    sdm_lattice_free(&before);
-    TRY(sdm_alloc(ctx, &lat->node, nodes, sizeof *lat->node, "the lattice"));
-    if (q->again && !again)
-        TRY(sdm_alloc_raw(ctx, &lat->sample, nodes, SDM_NODE_SAMPLES * sizeof(double), "the lattice"));
+    TRY(open_nodes(ctx, q, &before, lat, &again));
     if (q->grid)
         TRY(sdm_projector_open(ctx, q->grid->wkt, &first));
     const int threads = sdm_threads(ctx);
     SdmStatus worst = SDM_OK;
 #pragma omp parallel num_threads(threads)
     {
-        NodeRow r = {0};
+        NodeRow r = {.again = again};
         double *block = NULL, *xy = NULL;
         SdmProjector *proj = NULL;
         SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);
@@ -296,7 +309,7 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
 #pragma omp for schedule(dynamic, 4)
         for (int j = 0; j < lat->nv; j++)
             if (mine == SDM_OK)
-                mine = build_row(ctx, q, lat, j, again, &r, proj, xy);
+                mine = build_row(ctx, q, lat, j, &r, proj, xy);
         if (mine != SDM_OK) {
 #pragma omp critical(sdm_lattice)
             worst = mine;
