@@ -50,7 +50,8 @@ void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, do
 /* Build the lattice over frame pixels [u0, u1] x [v0, v1] (grown to whole cells) for heights hmin..hmax.
  * pointing may be NULL.  along (NULL: none): evaluated at the heights of `surface` (NULL: at the middle
  * height), so that it does not depend on the height of a match.  grid: output CRS of the ground coordinates;
- * NULL leaves them 0. */
+ * NULL leaves them 0.  again: *out is zero or was built so before; it is freed, and the cameras are not asked
+ * again for the same nodes. */
 typedef struct SdmLatticeRequest {
     const SdmScene *scene;
     const SdmFrame *frame;
@@ -61,6 +62,7 @@ typedef struct SdmLatticeRequest {
     int64_t u0, v0, u1, v1;
     int step;
     double hmin_m, hmax_m;
+    bool again; /* it may be built again with another pointing; without a grid */
 } SdmLatticeRequest;
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *out);
 

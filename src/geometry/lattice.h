@@ -27,7 +27,10 @@ typedef struct SdmLattice {
     double height0_m;
     double hmin_m, hmax_m; /* range for which it was made */
     SdmNode *node;         /* nv x nu */
+    double *sample; /* nv x nu x SDM_NODE_SAMPLES, from the cameras without the pointing; NULL: not kept */
 } SdmLattice;
+
+enum { SDM_NODE_SAMPLES = 8 }; /* left, right at three heights; col and row each */
 
 void sdm_lattice_free(SdmLattice *lat);
 

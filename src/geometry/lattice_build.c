@@ -5,11 +5,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { HEIGHTS = 3 };
 
 /* Scratch of one row of nodes. */
 typedef struct NodeRow {
+    bool again;                 /* the cameras have been asked: the lattice has what they said */
     double *at0;                /* n x 3 ground at h0 */
     double *left;               /* n x 2 */
     double *ray;                /* n x 3 (col, row, h) */
@@ -94,6 +96,7 @@ static void correct_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j
     }
 }
 
+/* What the cameras say of a row of nodes. */
 static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
 {
     const size_t n = (size_t)lat->nu;
@@ -113,9 +116,28 @@ static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j,
         double *const g = r->ground + 3 * n * (size_t)k, *const at = r->right + 2 * n * (size_t)k;
         sdm_camera_locate(q->scene->view[0].camera, n, r->ray, g);
         sdm_camera_project(q->scene->view[1].camera, n, g, at);
-        if (q->pointing)
-            sdm_pointing_apply(q->pointing, n, at);
     }
+}
+
+/* The same from what was kept, or into it.  Left and right positions lie one after the other. */
+static void keep_row(const SdmLattice *lat, int j, NodeRow *r)
+{
+    const size_t n = SDM_NODE_SAMPLES * (size_t)lat->nu;
+    double *const kept = lat->sample + n * (size_t)j, *const left = r->left, *const right = r->right;
+    const size_t first = 2 * (size_t)lat->nu;
+    memcpy(r->again ? left : kept, r->again ? kept : left, first * sizeof *kept);
+    memcpy(r->again ? right : kept + first, r->again ? kept + first : right, (n - first) * sizeof *kept);
+}
+
+/* Positions of a row of nodes, with the corrections. */
+static void place_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
+{
+    if (!r->again)
+        sample_row(q, lat, j, r);
+    if (lat->sample)
+        keep_row(lat, j, r);
+    if (q->pointing)
+        sdm_pointing_apply(q->pointing, HEIGHTS * (size_t)lat->nu, r->right);
     if (q->along)
         correct_row(q, lat, j, r);
 }
@@ -180,7 +202,7 @@ static void describe_pixel(const char *name, const double at[2], char *out, size
 
 /* Node i of a row cannot be projected from the left image to the right one: say where, and at which
  * height. */
-static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat,
+static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat, int j,
                            const NodeRow *r, size_t i)
 {
     static const char *const ADVICE = "give heights near the terrain with --hmin and --hmax, or images whose "
@@ -188,7 +210,10 @@ static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const Sd
     const size_t n = (size_t)lat->nu;
     const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
     char left[640], right[640];
+    double lon_deg, lat_deg;
     int k = 0;
+    sdm_frame_ground(q->frame, (double)(lat->u0 + (int64_t)i * lat->step),
+                     (double)(lat->v0 + (int64_t)j * lat->step), &lon_deg, &lat_deg);
     while (k < HEIGHTS - 1 &&
            isfinite(r->right[2 * (n * (size_t)k + i)] + r->right[2 * (n * (size_t)k + i) + 1]))
         k++;
@@ -198,7 +223,7 @@ static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const Sd
         ctx, SDM_ERR_DATA,
         "the cameras cannot be followed over heights of %.0f to %.0f m: lon %.5f, lat %.5f at %.0f m "
         "is %s and %s; %s",
-        lat->hmin_m, lat->hmax_m, r->at0[3 * i], r->at0[3 * i + 1], h[k], left, right, ADVICE);
+        lat->hmin_m, lat->hmax_m, lon_deg, lat_deg, h[k], left, right, ADVICE);
 }
 
 /* One row of nodes: cameras, then the output CRS. */
@@ -207,7 +232,7 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
 {
     const size_t n = (size_t)lat->nu;
     double *const x = xy, *const y = xy + HEIGHTS * n;
-    sample_row(q, lat, j, r);
+    place_row(q, lat, j, r);
     for (size_t i = 0; proj && i < HEIGHTS * n; i++) {
         x[i] = r->ground[3 * i];
         y[i] = r->ground[3 * i + 1];
@@ -216,8 +241,35 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
         sdm_projector_forward(proj, HEIGHTS * n, x, y);
     for (size_t i = 0; i < n; i++)
         if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
-            return fail_node(ctx, q, lat, r, i);
+            return fail_node(ctx, q, lat, j, r, i);
     return SDM_OK;
+}
+
+/* The same nodes? */
+static bool is_same(const SdmLattice *a, const SdmLattice *b)
+{
+    return a->u0 == b->u0 && a->v0 == b->v0 && a->step == b->step && a->nu == b->nu && a->nv == b->nv &&
+           a->hmin_m == b->hmin_m && a->hmax_m == b->hmax_m;
+}
+
+/* Room for the nodes; what the cameras said of the same ones before is taken over: *again.  `before` is
+ * freed. */
+static SdmStatus open_nodes(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *before, SdmLattice *lat,
+                            bool *again)
+{
+    SdmStatus st = SDM_OK;
+    const size_t nodes = (size_t)lat->nu * (size_t)lat->nv;
+    *again = before->sample && is_same(before, lat);
+    if (*again) {
+        lat->sample = before->sample;
+        before->sample = NULL;
+    }
+    sdm_lattice_free(before);
+    TRY(sdm_alloc(ctx, &lat->node, nodes, sizeof *lat->node, "the lattice"));
+    if (q->again && !*again)
+        TRY(sdm_alloc_raw(ctx, &lat->sample, nodes, SDM_NODE_SAMPLES * sizeof(double), "the lattice"));
+done:
+    return st;
 }
 
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
@@ -225,6 +277,10 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     SdmStatus st = SDM_OK;
     SdmProjector *first = NULL;
     const int around = sdm_stage_enter(ctx, 3);
+    SdmLattice before = {.node = NULL};
+    bool again = false;
+    if (q->again)
+        before = *lat;
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
     /* one node more on every side: du/dh of a node comes from its neighbours and must not depend on the
@@ -233,14 +289,14 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     lat->v0 = floor_to(q->v0, q->step) - q->step;
     lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
     lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
-    TRY(sdm_alloc(ctx, &lat->node, (size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node, "the lattice"));
+    TRY(open_nodes(ctx, q, &before, lat, &again));
     if (q->grid)
         TRY(sdm_projector_open(ctx, q->grid->wkt, &first));
     const int threads = sdm_threads(ctx);
     SdmStatus worst = SDM_OK;
 #pragma omp parallel num_threads(threads)
     {
-        NodeRow r = {0};
+        NodeRow r = {.again = again};
         double *block = NULL, *xy = NULL;
         SdmProjector *proj = NULL;
         SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);

@@ -138,41 +138,53 @@ static inline int16_t quantise(float q)
     return (int16_t)(bits - origin);
 }
 
-/* A row of an ASTER band that lies in memory, no mask: the fast way. */
-SDM_VECTOR_LOOPS static void row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w,
+/* A row of an ASTER band that lies in memory, no mask: the fast way.  Returns whether a pixel is saturated.
+ */
+SDM_VECTOR_LOOPS static bool row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w,
                                           int16_t *out, uint8_t *saturated)
 {
     const float *const gain = im->gain + x0, *const bias = im->bias + x0;
+    uint8_t any = 0;
     for (int64_t c = 0; c < w; ++c)
         out[c] = in[c] ? quantise((float)in[c] * gain[c] + bias[c]) : SDM_Q_NODATA;
+    for (int64_t c = 0; c < w; ++c)
+        any |= in[c] == UINT8_MAX;
     for (int64_t c = 0; saturated && c < w; ++c)
         saturated[c] = in[c] == UINT8_MAX;
+    return any;
 }
 
-SDM_VECTOR_LOOPS static void row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid,
+SDM_VECTOR_LOOPS static bool row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid,
                                            int64_t x0, int64_t w, int16_t *out, uint8_t *saturated)
 {
     const float scale = (float)im->scale, offset = (float)im->offset;
+    uint8_t any = 0;
     for (int64_t c = 0; c < w; ++c) {
         const float gain = im->gain ? im->gain[x0 + c] : scale, bias = im->bias ? im->bias[x0 + c] : offset;
+        const uint8_t is = valid[c] && raw[c] >= im->saturated_at;
         out[c] = valid[c] ? quantise(raw[c] * gain + bias) : SDM_Q_NODATA;
+        any |= is;
         if (saturated)
-            saturated[c] = valid[c] && raw[c] >= im->saturated_at;
+            saturated[c] = is;
     }
+    return any;
 }
 
-/* p: the part of the window that lies in the image. */
+/* p: the part of the window that lies in the image.  *any becomes true where a pixel is saturated. */
 static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, int64_t pitch, int16_t *out,
-                           uint8_t *saturated)
+                           uint8_t *saturated, bool *any)
 {
     SdmStatus st = SDM_OK;
     float *raw = NULL;
     uint8_t *valid = NULL;
+    bool found = false;
     if (im->raw && !im->user_mask) {
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
         for (int64_t r = 0; r < p.h; ++r)
-            row_of_bytes(im, im->raw + (p.y + r) * im->width + p.x, p.x, p.w, out + r * pitch,
-                         saturated ? saturated + r * pitch : NULL);
+            found = row_of_bytes(im, im->raw + (p.y + r) * im->width + p.x, p.x, p.w, out + r * pitch,
+                                 saturated ? saturated + r * pitch : NULL) ||
+                    found;
+        *any = *any || found;
         return SDM_OK;
     }
     const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
@@ -184,33 +196,49 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, int6
         st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid);
         TRY(st);
         for (int64_t r = 0; r < h; ++r)
-            row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
-                          saturated ? saturated + (y + r) * pitch : NULL);
+            found = row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
+                                  saturated ? saturated + (y + r) * pitch : NULL) ||
+                    found;
     }
+    *any = *any || found;
 done:
     sdm_free(&raw);
     sdm_free(&valid);
     return st;
 }
 
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated)
+static void clear_pixels(int16_t *out, uint8_t *saturated, int64_t n)
+{
+    for (int64_t i = 0; i < n; ++i)
+        out[i] = SDM_Q_NODATA;
+    if (saturated)
+        memset(saturated, 0, (size_t)n);
+}
+
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated,
+                         bool *any)
 {
     const int64_t left = at.x > 0 ? at.x : 0, right = at.x + at.w < im->width ? at.x + at.w : im->width;
     const int64_t top = at.y > 0 ? at.y : 0, bottom = at.y + at.h < im->height ? at.y + at.h : im->height;
-    const bool whole = left == at.x && top == at.y && right == at.x + at.w && bottom == at.y + at.h;
+    bool found = false;
     if (at.w <= 0 || at.h <= 0)
         return SDM_OK;
-    if (!whole) {
-        for (int64_t i = 0; i < at.w * at.h; ++i)
-            out[i] = SDM_Q_NODATA;
-        if (saturated)
-            memset(saturated, 0, (size_t)(at.w * at.h));
+    for (int64_t y = 0; y < at.h; ++y) { /* outside of the image */
+        const bool inside = left < right && at.y + y >= top && at.y + y < bottom;
+        const int64_t from = inside ? left - at.x : at.w, to = inside ? right - at.x : at.w;
+        clear_pixels(out + y * at.w, saturated ? saturated + y * at.w : NULL, from);
+        clear_pixels(out + y * at.w + to, saturated ? saturated + y * at.w + to : NULL, at.w - to);
     }
     if (left >= right || top >= bottom)
         return SDM_OK;
     const int64_t first = (top - at.y) * at.w + left - at.x;
     return read_part(ctx, im, (SdmImageWindow){left, top, right - left, bottom - top}, at.w, out + first,
-                     saturated ? saturated + first : NULL);
+                     saturated ? saturated + first : NULL, any ? any : &found);
+}
+
+void sdm_image_spend(SdmImage *im)
+{
+    sdm_free(&im->raw);
 }
 
 void sdm_image_close(SdmImage **im)

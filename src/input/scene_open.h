@@ -38,8 +38,12 @@ typedef struct SdmImageWindow {
 /* Read a window, which may lie outside the image in part or whole.
  * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
  * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
+ * any: becomes true where a pixel was; or NULL.
  * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated);
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated,
+                         bool *any);
+/* Free the samples that lie in memory: no window is read any more. */
+void sdm_image_spend(SdmImage *im);
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and

@@ -269,6 +269,11 @@ int64_t sdm_units_cells(const SdmUnits *u, int64_t unit)
     return b.w > 0 && b.h > 0 ? b.w * b.h : 0;
 }
 
+static int64_t last_unit(const SdmPlanScene *s)
+{
+    return s->first_unit + s->unit_count - 1;
+}
+
 static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const SdmPlanTile *tile)
 {
     SdmStatus st = SDM_OK;
@@ -286,6 +291,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
+    w->work.is_last = u->q.keep_last && w->unit == last_unit(s->plan);
     const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
     const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
     st = sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work);
@@ -306,11 +312,6 @@ static SdmStatus store_block(SdmContext *ctx, SdmUnits *u, int64_t unit, const S
     TRY(sdm_unit_write(ctx, path, sdm_plan_unit_fingerprint(u->scene.plan, unit), b, took_s, &commit));
 done:
     return st;
-}
-
-static int64_t last_unit(const SdmPlanScene *s)
-{
-    return s->first_unit + s->unit_count - 1;
 }
 
 static SdmStatus end_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w)

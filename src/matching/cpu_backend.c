@@ -337,16 +337,12 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
     uint8_t *filled = NULL;
-    uint16_t *flags = NULL;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const int around = sdm_stage_enter(p->ctx, 7);
     TRY(sdm_alloc_raw(p->ctx, &filled, n, 1, "the fill mask"));
     TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
     sdm_surface_free(&p->refined);
-    TRY(sdm_alloc_raw(p->ctx, &flags, n, sizeof *flags, "flags"));
-    sdm_accept_filled(p->ctx, p->in, filled, s, flags);
-    sdm_free(&s->flags);
-    s->flags = flags;
+    TRY(sdm_accept_filled(p->ctx, p->in, filled, s));
 done:
     sdm_free(&filled);
     sdm_surface_free(&p->refined);

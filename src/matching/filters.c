@@ -203,7 +203,9 @@ static void add_columns(const Columns *c, int from, int to)
         add_row(c, j, 1, from, to);
 }
 
-enum { ROUND_HOLE = 24 }; /* columns beside those that a hole needs: the next row's may be further out */
+/* Columns beside those that a hole needs: the next row's may be further out.  With the nine of a near hole
+ * they are whole vectors. */
+enum { ROUND_HOLE = 7 };
 
 /* Move the sums to row y, for the columns first - half..end + half - 1 at least: by adding and removing rows,
  * or from scratch where that is less work. */

@@ -130,6 +130,17 @@ static SdmGroundRow window_row(const Work *w, const Patch *p, int u, int v, cons
     return r;
 }
 
+/* Move on to the pixels below. */
+static void next_row(SdmGroundRow *r, int pitch)
+{
+    r->v++;
+    r->h_m += pitch;
+    r->ray_error_px += pitch;
+    r->flags += pitch;
+    r->score += pitch;
+    r->left += pitch;
+}
+
 /* The position of a pixel at height h, 1/256 cell from the grid's corner. */
 static void place(const Work *w, const Patch *p, int u, int v, float h, int64_t out[2])
 {
@@ -385,12 +396,54 @@ static void add_hidden_row(const Hidden *g, const Patch *p, int v)
 /* Count the pixels of each cell. */
 static void count_pixel(const SdmSpreadPoint *p, uint16_t flags, Sums *s)
 {
-    const size_t c = (size_t)(p->y / UNIT * SUB_COLS + p->x / UNIT);
+    const uint16_t reasons = (uint16_t)(flags & ~(SDM_QA_VALID | SDM_QA_FILLED));
+    const size_t c = (size_t)p->y / UNIT * SUB_COLS + (size_t)p->x / UNIT;
     if (flags & SDM_QA_VALID)
         s->count[c]++;
     else if (flags & SDM_QA_FILLED)
         s->refused[c]++;
-    s->reasons[c] = (uint16_t)(s->reasons[c] | (flags & ~(SDM_QA_VALID | SDM_QA_FILLED)));
+    if (reasons)
+        s->reasons[c] |= reasons;
+}
+
+/* Do all points lie in cells of the sub-block? */
+static bool all_inside(const SdmSpreadPoint *p, int n, int cols, int rows)
+{
+    const uint32_t right = (uint32_t)(cols * UNIT - 1), bottom = (uint32_t)(rows * UNIT - 1);
+    uint32_t signs = 0; /* set: below 0 or beyond the last */
+    for (int k = 0; k < n; k++) {
+        const uint32_t x = (uint32_t)p[k].x, y = (uint32_t)p[k].y;
+        signs |= x | y | (right - x) | (bottom - y);
+    }
+    return !(signs >> 31);
+}
+
+/* Count the points, which all lie in cells of the sub-block. */
+static int take_all(const SdmSpreadPoint *point, const uint16_t *flags, int run, Sums *s)
+{
+    for (int k = 0; k < run && !s->second; k++)
+        count_pixel(&point[k], flags[k], s);
+    return run;
+}
+
+/* Leave out the points that reach none of the sub-block's cells, and count those in it; returns how many are
+ * left. */
+static int take_points(const Work *w, const uint16_t *flags, int run, int cols, int rows,
+                       SdmSpreadPoint *point, Sums *s)
+{
+    const int32_t reach = w->reach, right = cols * UNIT, bottom = rows * UNIT;
+    int count = 0;
+    for (int k = 0; k < run; k++) {
+        const int32_t x = point[k].x, y = point[k].y;
+        if (x < -reach || y < -reach || x > right + reach || y > bottom + reach)
+            continue;
+        if (!s->second && x >= 0 && y >= 0 && x < right && y < bottom)
+            count_pixel(&point[k], flags[k], s);
+        if (count < k)
+            point[count] = point[k];
+        count++;
+    }
+    return count;
 }
 
 static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int cols, int rows, Sums *s)
@@ -402,24 +455,19 @@ static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int 
                               .table = w->s.table,
                               .three = w->three,
                               .cell = &s->cell[0].weight};
-    const int32_t reach = w->reach, right = cols * UNIT, bottom = rows * UNIT;
     SdmSpreadPoint point[SIDE * SIDE];
-    const int run = p->u1 - p->u0;
+    const int run = p->u1 - p->u0, pitch = w->fine->surface.win.w;
+    SdmGroundRow row = window_row(w, p, p->u0, p->v0, from);
     int count = 0;
     for (int v = p->v0; v < p->v1; v++) {
-        const SdmGroundRow row = window_row(w, p, p->u0, v, from);
         SdmSpreadPoint *const at = point + count;
+        if (v > p->v0)
+            next_row(&row, pitch);
         w->s.g->kernels->ground_points(&row, run, at);
-        for (int k = 0; k < run; k++) {
-            const int32_t x = at[k].x, y = at[k].y;
-            if (x < -reach || y < -reach || x > right + reach || y > bottom + reach)
-                continue;
-            if (!s->second && x >= 0 && y >= 0 && x < right && y < bottom)
-                count_pixel(&at[k], row.flags[k], s);
-            if (&point[count] != &at[k])
-                point[count] = at[k];
-            count++;
-        }
+        if (all_inside(at, run, cols, rows))
+            count += take_all(at, row.flags, run, s);
+        else
+            count += take_points(w, row.flags, run, cols, rows, at, s);
     }
     const Hidden hidden = {
         w, &spread, s, {from[0], from[1]}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};

@@ -5,6 +5,7 @@
 #include "matching/validation.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     HALF = SDM_RAY_ERROR_HALF,
@@ -202,13 +203,26 @@ void sdm_mark_saturated(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 typedef struct Filling {
     const SdmMatchInput *in;
     const SdmSurface *s;
-    const uint8_t *filled;
+    const uint8_t *filled; /* 1: may be accepted */
 } Filling;
 
 static bool can_fill(const Filling *f, size_t i)
 {
-    return f->filled[i] && !(f->s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
+    return !(f->s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
            on_terrain(f->in, &f->s->win, i);
+}
+
+/* The first pixel from i on, before end, that is filled; end: none is.  Few are. */
+static size_t next_filled(const uint8_t *filled, size_t i, size_t end)
+{
+    for (uint64_t eight = 0; i + sizeof eight <= end; i += sizeof eight) {
+        memcpy(&eight, filled + i, sizeof eight);
+        if (eight)
+            break;
+    }
+    while (i < end && !filled[i])
+        i++;
+    return i;
 }
 
 /* Is the ground at (x, y) within the limit?  The gradient g of the plane, metres a pixel of the frame, is
@@ -224,7 +238,7 @@ static bool is_gentle(const Filling *f, int x, int y)
     for (int j = y > SDM_SLOPE_HALF ? -SDM_SLOPE_HALF : -y; j <= SDM_SLOPE_HALF && y + j < h; j++)
         for (int i = x > SDM_SLOPE_HALF ? -SDM_SLOPE_HALF : -x; i <= SDM_SLOPE_HALF && x + i < w; i++) {
             const size_t at = (size_t)(y + j) * (size_t)w + (size_t)(x + i);
-            if (!(f->s->flags[at] & SDM_QA_VALID) && !can_fill(f, at))
+            if (!(f->s->flags[at] & SDM_QA_VALID) && !f->filled[at])
                 continue;
             const float rise = f->s->h_m[at] - own;
             n++;
@@ -245,47 +259,49 @@ static bool is_gentle(const Filling *f, int x, int y)
     return det > 0 && most > 0.0f && du * du + dv * dv <= most * most;
 }
 
-enum { NOT_FILLABLE, GENTLE, STEEP };
-
 /* Is a pixel around (x, y) steep that could be filled?  What is left of a steep hole is no better than the
  * rest. */
-static bool is_steep_near(const uint16_t *kind, const SdmWindow *win, int x, int y)
+static bool is_steep_near(const Filling *f, const uint8_t *steep, int x, int y)
 {
+    const SdmWindow *const win = &f->s->win;
     const int x0 = x > SDM_STEEP_HALF ? x - SDM_STEEP_HALF : 0,
               y0 = y > SDM_STEEP_HALF ? y - SDM_STEEP_HALF : 0;
     for (int j = y0; j <= y + SDM_STEEP_HALF && j < win->h; j++)
-        for (int i = x0; i <= x + SDM_STEEP_HALF && i < win->w; i++)
-            if (kind[(size_t)j * (size_t)win->w + (size_t)i] == STEEP)
+        for (int i = x0; i <= x + SDM_STEEP_HALF && i < win->w; i++) {
+            const size_t at = (size_t)j * (size_t)win->w + (size_t)i;
+            if (f->filled[at] && steep[at])
                 return true;
+        }
     return false;
 }
 
-void sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, const SdmSurface *s,
-                       uint16_t *new_flags)
+SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, SdmSurface *s)
 {
+    SdmStatus st = SDM_OK;
     const Filling f = {in, s, filled};
-    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    const size_t w = (size_t)s->win.w, n = w * (size_t)s->win.h;
+    const int h = s->win.h, threads = sdm_threads(ctx);
     const bool any = isinf(in->settings->fill_limit.rise_m);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
-    for (int y = 0; y < h; y++) /* each pixel once: its kind is asked for by all around it */
-        for (int x = 0; x < w; x++) {
-            const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            new_flags[i] = !can_fill(&f, i) ? NOT_FILLABLE : any || is_gentle(&f, x, y) ? GENTLE : STEEP;
-        }
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
-            const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            filled[i] = new_flags[i] == NOT_FILLABLE                          ? NOT_FILLABLE
-                        : any || !is_steep_near(new_flags, &s->win, x, y) ? GENTLE
-                                                                              : STEEP;
-        }
+    uint8_t *steep = NULL; /* of filled pixels alone */
+    TRY(sdm_alloc_raw(ctx, &steep, n, 1, "steep pixels"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
-        for (size_t i = (size_t)y * (size_t)w; i < (size_t)(y + 1) * (size_t)w; i++) {
-            const uint16_t old = s->flags[i], refused = (uint16_t)(old | SDM_QA_FILLED);
-            new_flags[i] = filled[i] == NOT_FILLABLE ? old
-                           : filled[i] == GENTLE     ? SDM_QA_VALID | SDM_QA_FILLED
-                                                     : refused;
-        }
+        for (size_t end = (size_t)(y + 1) * w, i = next_filled(filled, end - w, end); i < end;
+             i = next_filled(filled, i + 1, end))
+            filled[i] = can_fill(&f, i);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+    for (int y = 0; y < h; y++) /* each pixel once: all around it ask for it */
+        for (size_t end = (size_t)(y + 1) * w, i = next_filled(filled, end - w, end); i < end;
+             i = next_filled(filled, i + 1, end))
+            steep[i] = !any && !is_gentle(&f, (int)(i % w), y);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+    for (int y = 0; y < h; y++)
+        for (size_t end = (size_t)(y + 1) * w, i = next_filled(filled, end - w, end); i < end;
+             i = next_filled(filled, i + 1, end))
+            s->flags[i] = any || !is_steep_near(&f, steep, (int)(i % w), y)
+                              ? SDM_QA_VALID | SDM_QA_FILLED
+                              : (uint16_t)(s->flags[i] | SDM_QA_FILLED);
+done:
+    sdm_free(&steep);
+    return st;
 }

@@ -238,6 +238,8 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
                                 .block = &w->block};
     const int lmax = sdm_match_queue_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
     TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
+    for (int k = 0; k < 2 && w->is_last && !sdm_match_queue_on_device(queue); k++)
+        sdm_image_spend(scene->view[k].image);
     w->gridding = gridding_of(scene, p, &w->input.lattice);
     TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
     w->shape = *shape;

@@ -33,12 +33,6 @@ typedef struct Coarse {
     SdmMatchInput in;
 } Coarse;
 
-static SdmStatus build_lattice(SdmContext *ctx, Coarse *c)
-{
-    sdm_lattice_free(&c->lattice);
-    return sdm_lattice_build(ctx, &c->request, &c->lattice);
-}
-
 /* The coarsest level: prior heights where a DEM gives them, then the search for the offset. */
 static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
 {
@@ -79,7 +73,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     TRY(sdm_coarse_tie_points(ctx, &c->in, c->scene->options->memory_bytes, s, sdm_pointing_block(last),
                               &p->pointing, &points));
     TRY(sdm_pointing_fit_level(ctx, &task, &points, &s->win, last, &p->pointing, &p->points));
-    TRY(build_lattice(ctx, c));
+    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
 done:
     sdm_tie_points_free(&points);
     sdm_stage_leave(ctx, around);
@@ -180,10 +174,11 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
                                     .v1 = p->frame.height + ((int64_t)1 << set->coarsest_level),
                                     .step = sdm_frame_lattice_step(&p->frame, 0),
                                     .hmin_m = p->frame.hmin_m,
-                                    .hmax_m = p->frame.hmax_m};
+                                    .hmax_m = p->frame.hmax_m,
+                                    .again = true};
     while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > LATTICE_NODES)
         c.request.step *= 2;
-    TRY(build_lattice(ctx, &c));
+    TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
     c.in = (SdmMatchInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
     const SdmWindow all = sdm_frame_level(&p->frame, 0);
     const SdmPyramidRequest request = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
@@ -191,7 +186,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
                                       .lmin = set->coarse_level, .lmax = set->coarsest_level};
     TRY(sdm_pyramids_open(ctx, &request, &c.left, &c.right));
     TRY(search_coarsest(ctx, &c, &s));
-    TRY(build_lattice(ctx, &c));
+    TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
     TRY(descend(ctx, &c, &s));
     TRY(refine_terrain(ctx, &c, &s));
     p->coarse = s;

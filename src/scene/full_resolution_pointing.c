@@ -23,38 +23,6 @@ enum {
 #define LEAST_FOUND_PX 0.02
 #define LEAST_RESPONSE 0.4
 
-/* Match a piece of a strip; count its ray errors and collect its tie points. */
-static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                             const SdmWindow *win, SdmRayErrorCounts *errors, SdmTiePoints *points)
-{
-    SdmStatus st = SDM_OK;
-    SdmWindowInput input = {.in = {0}};
-    SdmFineResult fine = {0};
-    SdmMatchSettings settings = p->settings;
-    if (settings.wiener) /* walls, which are matched without it, need the repeats: else rays miss there */
-        settings.repeats = 0;
-    settings.wiener = false; /* what filters do to heights moves nothing across the lines */
-    TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, &input));
-    input.in.settings = &settings;
-    const SdmMatchCall call = {.in = &input.in, .coarse = &p->coarse, .win = win, .need = win};
-    TRY(sdm_match_window(ctx, &call, &fine));
-    sdm_ray_error_count(&fine, errors);
-    const SdmTiePointSource from = {.lattice = &input.lattice,
-                                    .in_use = &p->pointing,
-                                    .surface = &fine.surface,
-                                    .ray_error_v = fine.ray_error_px,
-                                    .block = BLOCK};
-    sdm_tie_points_add(&from, points);
-done:
-    sdm_fine_result_free(&fine);
-    sdm_window_close(&input);
-    return st;
-}
-
-/* Shares of the preparation's time: the coarse surface, which comes before, and the strips. */
-#define COARSE 0.25
-#define PIECES 0.6
-
 /* Rows of a strip begin and end where pixels of the coarse surface do. */
 static int row_unit(const SdmPrepared *p)
 {
@@ -67,6 +35,50 @@ static int strip_rows(const SdmPrepared *p)
     const int unit = row_unit(p), least = rows < 80 ? 80 : rows > 112 ? 112 : (int)rows;
     return (least + unit - 1) / unit * unit;
 }
+
+/* Strips for which there is memory. */
+static int64_t strips_that_fit(const SdmScene *scene, const SdmPrepared *p)
+{
+    const int64_t columns = p->frame.width < PIECE_COLUMNS ? p->frame.width : PIECE_COLUMNS;
+    return scene->options->memory_bytes / STRIP_SHARE / (columns * strip_rows(p) * STRIP_BYTES + 1);
+}
+
+/* Match a piece of a strip; count its ray errors and collect its tie points.  input: as sdm_window_open()
+ * takes it; where all strips have one piece and fit, its images stay for the next round. */
+static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                             const SdmWindow *win, SdmWindowInput *input, SdmRayErrorCounts *errors,
+                             SdmTiePoints *points)
+{
+    SdmStatus st = SDM_OK;
+    const bool stay = win->w == p->frame.width && strips_that_fit(scene, p) >= STRIPS;
+    SdmFineResult fine = {0};
+    SdmMatchSettings settings = p->settings;
+    if (settings.wiener) /* walls, which are matched without it, need the repeats: else rays miss there */
+        settings.repeats = 0;
+    settings.wiener = false; /* what filters do to heights moves nothing across the lines */
+    TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, input));
+    input->in.settings = &settings;
+    for (int k = 0; k < 2 && stay; k++)
+        input->in.spent[k] = NULL;
+    const SdmMatchCall call = {.in = &input->in, .coarse = &p->coarse, .win = win, .need = win};
+    TRY(sdm_match_window(ctx, &call, &fine));
+    sdm_ray_error_count(&fine, errors);
+    const SdmTiePointSource from = {.lattice = &input->lattice,
+                                    .in_use = &p->pointing,
+                                    .surface = &fine.surface,
+                                    .ray_error_v = fine.ray_error_px,
+                                    .block = BLOCK};
+    sdm_tie_points_add(&from, points);
+done:
+    sdm_fine_result_free(&fine);
+    if (!stay)
+        sdm_window_close(input);
+    return st;
+}
+
+/* Shares of the preparation's time: the coarse surface, which comes before, and the strips. */
+#define COARSE 0.25
+#define PIECES 0.6
 
 /* Tie points of a strip, at most. */
 static size_t strip_room(const SdmPrepared *p)
@@ -84,7 +96,7 @@ typedef struct Strip {
 
 /* share: of the progress, from and to. */
 static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int i,
-                             const double share[2], Strip *strip)
+                             const double share[2], SdmWindowInput *input, Strip *strip)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &p->frame;
@@ -100,7 +112,7 @@ static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPr
                                                           share[0] + all * (double)u1 / width);
         sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
         if (win.w >= unit && win.h >= unit)
-            st = match_piece(ctx, scene, p, &win, &strip->errors, &strip->points);
+            st = match_piece(ctx, scene, p, &win, input, &strip->errors, &strip->points);
         sdm_progress_leave(ctx, around);
         TRY(st);
     }
@@ -112,9 +124,7 @@ done:
  * the time.  Semi-global matching takes more memory, and has more to do. */
 static int strips_at_once(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
 {
-    const int64_t columns = p->frame.width < PIECE_COLUMNS ? p->frame.width : PIECE_COLUMNS,
-                  bytes = columns * strip_rows(p) * STRIP_BYTES + 1,
-                  fit = scene->options->memory_bytes / STRIP_SHARE / bytes;
+    const int64_t fit = strips_that_fit(scene, p);
     const int threads = sdm_threads(ctx), most = threads < STRIPS ? threads : STRIPS;
     return p->settings.semi_global || fit < 1 ? 1 : fit < most ? (int)fit : most;
 }
@@ -151,7 +161,7 @@ done:
 }
 
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
-                              SdmRayErrorCounts *errors, SdmTiePoints *points)
+                              SdmWindowInput input[STRIPS], SdmRayErrorCounts *errors, SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
@@ -162,7 +172,8 @@ static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmP
     for (int i = 0; i < STRIPS; i++) {
         const double first = round * STRIPS + i, all = ROUNDS * STRIPS;
         const double share[2] = {COARSE + PIECES * first / all, COARSE + PIECES * (first + 1.0) / all};
-        strip[i].st = match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &strip[i]);
+        strip[i].st =
+            match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &input[i], &strip[i]);
     }
     TRY(gather(ctx, strip, errors, points));
 done:
@@ -227,6 +238,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
 {
     SdmStatus st = SDM_OK;
     SdmTiePoints points = {0};
+    SdmWindowInput input[STRIPS] = {{.in = {0}}}; /* of the strips */
     const int around = sdm_stage_enter(ctx, 2);
     float limit_px = 0.0f;
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
@@ -235,7 +247,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     for (int i = 0; i < ROUNDS; i++) {
         SdmRayErrorCounts errors = {.total = 0};
         points.count = 0;
-        TRY(match_strips(ctx, scene, p, i, &errors, &points));
+        TRY(match_strips(ctx, scene, p, i, input, &errors, &points));
         limit_px = sdm_ray_error_limit(&errors, p->settings.semi_global);
         if (points.count < LEAST_POINTS) {
             sdm_log(ctx, SDM_LOG_WARNING, 2,
@@ -251,6 +263,8 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches",
             (double)limit_px);
 done:
+    for (int i = 0; i < STRIPS; i++)
+        sdm_window_close(&input[i]);
     sdm_tie_points_free(&points);
     sdm_stage_leave(ctx, around);
     return st;

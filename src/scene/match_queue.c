@@ -218,8 +218,7 @@ int sdm_match_queue_slots(const SdmMatchQueue *queue)
 
 /* ---- a window ---- */
 
-/* Do devices match the windows that come? */
-static bool on_device(const SdmMatchQueue *q)
+bool sdm_match_queue_on_device(const SdmMatchQueue *q)
 {
     return q->slot && !q->lost;
 }
@@ -235,7 +234,8 @@ static int free_slot(const SdmMatchQueue *q)
 bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchSettings *set, int64_t w,
                          int64_t h, int64_t win_w, int64_t win_h)
 {
-    Slot *const slot = on_device(queue) && !set->semi_global ? &queue->slot[free_slot(queue)] : NULL;
+    Slot *const slot =
+        sdm_match_queue_on_device(queue) && !set->semi_global ? &queue->slot[free_slot(queue)] : NULL;
     if (!slot)
         return true;
     if (need_device(ctx, queue, slot) != SDM_OK) { /* beginning the window tries again */
@@ -270,13 +270,13 @@ static void *run_slot(void *data)
 
 bool sdm_match_queue_makes_levels(const SdmMatchQueue *queue, const SdmMatchSettings *set)
 {
-    return set->semi_global || (on_device(queue) && sdm_device_makes_levels(set));
+    return set->semi_global || (sdm_match_queue_on_device(queue) && sdm_device_makes_levels(set));
 }
 
 SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchCall *call,
                                 SdmFineResult *out, int *number)
 {
-    const bool here = !on_device(queue) || call->in->settings->semi_global;
+    const bool here = !sdm_match_queue_on_device(queue) || call->in->settings->semi_global;
     const int i = *number = here ? ON_PROCESSOR : free_slot(queue);
     *out = (SdmFineResult){.ray_error_px = NULL};
     if (i == ON_PROCESSOR)

@@ -30,6 +30,9 @@ int sdm_match_queue_slots(const SdmMatchQueue *queue);
 
 /* ---- for blocks ---- */
 
+/* Do devices match the windows that come?  Else none is begun again. */
+bool sdm_match_queue_on_device(const SdmMatchQueue *queue);
+
 /* Can the slot that comes next take a window whose level 0 computes w x h pixels of an image window of
  * win_w x win_h? */
 bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMatchSettings *set, int64_t w,

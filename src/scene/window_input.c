@@ -13,7 +13,7 @@ typedef struct ViewReader {
     uint8_t *core;  /* h x w of that window, 1 = inside a saturated area; NULL: none is; owned */
 } ViewReader;
 
-enum { RIM = 3, SIDE = 2 * RIM + 1, STRIP = 1024 };
+enum { RIM = 3, SIDE = 2 * RIM + 1 };
 
 /* core (h x w): 1 where all of the SIDE x SIDE pixels around are saturated.  wide: the mask of saturated
  * pixels, with a rim of RIM pixels; columns: w counters, 0. */
@@ -45,7 +45,7 @@ static SdmStatus clear_core(SdmContext *ctx, ViewReader *r, SdmImageWindow at, i
     TRY(sdm_alloc(ctx, &pixels, n, sizeof *pixels, "image window"));
     TRY(sdm_alloc(ctx, &wide, n, 1, "the mask of saturated pixels"));
     TRY(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "the mask of saturated pixels"));
-    TRY(sdm_image_read(ctx, r->image, around, pixels, wide));
+    TRY(sdm_image_read(ctx, r->image, around, pixels, wide, NULL));
     find_core(wide, at.w, at.h, columns, core);
     for (int64_t i = 0; i < at.w * at.h; i++)
         out[i] = core[i] ? (int16_t)SDM_Q_NODATA : out[i];
@@ -53,25 +53,6 @@ done:
     sdm_free(&pixels);
     sdm_free(&wide);
     sdm_free(&columns);
-    return st;
-}
-
-/* Read by strips, so that the mask is that of a strip.  *any: a pixel is saturated. */
-static SdmStatus read_strips(SdmContext *ctx, ViewReader *r, SdmImageWindow at, int16_t *out, bool *any)
-{
-    SdmStatus st = SDM_OK;
-    const int64_t rows = at.h < STRIP ? at.h : STRIP;
-    uint8_t *mask = NULL;
-    *any = false;
-    TRY(sdm_alloc(ctx, &mask, (size_t)(at.w * rows), 1, "the mask of saturated pixels"));
-    for (int64_t y = 0; y < at.h; y += rows) {
-        const int64_t count = y + rows < at.h ? rows : at.h - y;
-        const SdmImageWindow strip = {at.x, at.y + y, at.w, count};
-        TRY(sdm_image_read(ctx, r->image, strip, out + y * at.w, mask));
-        *any = *any || memchr(mask, 1, (size_t)(at.w * count));
-    }
-done:
-    sdm_free(&mask);
     return st;
 }
 
@@ -111,7 +92,7 @@ static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, 
     uint8_t *mask = NULL;
     bool any = false;
     sdm_free(&r->core);
-    TRY(read_strips(ctx, r, at, out, &any));
+    TRY(sdm_image_read(ctx, r->image, at, out, NULL, &any));
     repeat_border(r->image, at, out);
     if (!any)
         goto done;
@@ -127,6 +108,16 @@ done:
 }
 
 /* ---- windows ---- */
+
+/* Are these the levels of the window b? */
+static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t b[4])
+{
+    SdmLevelImage place;
+    const SdmLevelImage *const first = &p->level[q->lmin];
+    sdm_level_place(b, q->lmin, &place);
+    return first->data && p->lmin == q->lmin && p->lmax == q->lmax && first->x0 == place.x0 &&
+           first->y0 == place.y0 && first->w == place.w && first->h == place.h;
+}
 
 /* b: columns and rows from, to; changed to what is read. */
 static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyramidRequest *q, int64_t b[4],
@@ -145,6 +136,9 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyr
         b[k] &= ~(int64_t)63;
         b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
     }
+    if (is_of(out, q, b))
+        goto done;
+    sdm_pyramid_free(out);
     const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->saturated = reader.core;
@@ -202,7 +196,13 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     SdmStatus st = SDM_OK;
     SdmLatticeRequest q = sdm_window_request(scene, p, win);
     q.grid = grid;
+    q.again = !grid;
+    const SdmLattice lattice = out->lattice;
+    const SdmPyramid left = out->left, right = out->right;
     *out = (SdmWindowInput){
+        .lattice = lattice,
+        .left = left,
+        .right = right,
         .in = {.settings = &p->settings,
                .lattice = &out->lattice,
                .left = &out->left,

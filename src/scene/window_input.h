@@ -21,7 +21,8 @@ typedef struct SdmPyramidRequest {
 
 /* Read the images.  3 px inside a saturated area there is nothing to match, but detectors that were
  * brought to one level still differ by column, which would look like texture: such pixels become nodata,
- * and level 0 keeps their mask.  left, right: the caller's to free, also after a failure. */
+ * and level 0 keeps their mask.  left, right: zero, or with levels of the scene, which are kept where they
+ * are of the same place; the caller's to free, also after a failure. */
 SdmStatus sdm_pyramids_open(SdmContext *ctx, const SdmPyramidRequest *q, SdmPyramid *left, SdmPyramid *right);
 
 /* The lattice of a window over the heights of the scene; the caller sets q.grid where ground is needed. */
@@ -37,7 +38,8 @@ typedef struct SdmWindowInput {
 } SdmWindowInput;
 
 /* Open it: lattice with ground in the CRS of `grid` (NULL: without), pyramids of the levels 0..lmax.  To
- * be closed, also after a failure. */
+ * be closed, also after a failure.  *out: zero, or with pyramids of the scene, which are kept where they are
+ * of the same place. */
 SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
                           const SdmGrid *grid, int lmax, SdmWindowInput *out);
 void sdm_window_close(SdmWindowInput *w);

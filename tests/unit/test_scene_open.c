@@ -13,7 +13,7 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
 static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *saturated)
 {
     const SdmImageWindow all = {.w = sdm_image_width(im), .h = sdm_image_height(im)};
-    assert_int_equal(sdm_image_read(ctx, im, all, q, saturated), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, all, q, saturated, NULL), SDM_OK);
 }
 
 /* ---- ASTER ---- */
@@ -93,7 +93,8 @@ static void windows(SdmContext *ctx, SdmImage *im)
         const int64_t x0 = k * 61 % (w + 60) - 50, y0 = k * 97 % (h + 50) - 40;
         memset(part, 1, sizeof part);
         memset(sat_part, 9, sizeof sat_part);
-        assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){x0, y0, 40, 30}, part, sat_part), SDM_OK);
+        assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){x0, y0, 40, 30}, part, sat_part, NULL),
+                         SDM_OK);
         for (int64_t y = y0; y < y0 + 30; ++y)
             for (int64_t x = x0; x < x0 + 40; ++x) {
                 const bool in = x >= 0 && x < w && y >= 0 && y < h;
@@ -102,7 +103,8 @@ static void windows(SdmContext *ctx, SdmImage *im)
                 assert_int_equal(sat_part[at], in ? sat[y * w + x] : 0);
             }
     }
-    assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){-1000000, 5, 40, 30}, part, NULL), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){-1000000, 5, 40, 30}, part, NULL, NULL),
+                     SDM_OK);
     assert_int_equal(part[77], SDM_Q_NODATA);
     free(all);
     free(sat);
