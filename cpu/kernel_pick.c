@@ -104,7 +104,7 @@ static inline vf bend_vertices(vf before, vf at, vf after)
 typedef struct Winner {
     vf score, d, before, after;
     vf before2, after2; /* of left pixels: on the diagonal through the winner */
-    vm inner; /* has both neighbours in the range; else after and after2 may be those of an earlier winner */
+    vm inner; /* has both neighbours in the range; else they may be those of an earlier winner */
 } Winner;
 
 static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *r, int x, int slope, int nd)
@@ -119,15 +119,20 @@ static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *
     for (int k = 0; k < nd; k++, at += step) {
         const vf s = vf_load(at);
         const vm wins = vf_gt(s, w.score);
-        w.after = vf_sel(won, s, w.after);
-        w.before = vf_sel(wins, last, w.before);
-        if (slope == 0) {
-            w.after2 = vf_sel(won, vf_load(at - 1), w.after2);
-            w.before2 = vf_sel(wins, last2, w.before2);
-            last2 = vf_load(at + 1);
+        if (k > 1) { /* of the labels with both neighbours */
+            w.after = vf_sel(won, s, w.after);
+            if (slope == 0)
+                w.after2 = vf_sel(won, vf_load(at - 1), w.after2);
         }
+        if (k > 0 && k < nd - 1) {
+            w.before = vf_sel(wins, last, w.before);
+            if (slope == 0)
+                w.before2 = vf_sel(wins, last2, w.before2);
+        }
+        if (slope == 0)
+            last2 = vf_load(at + 1);
         w.d = vf_sel(wins, d, w.d);
-        w.score = vf_sel(wins, s, w.score);
+        w.score = vf_max(s, w.score);
         won = wins;
         last = s;
         d = vf_add(d, one); /* whole numbers: exact */
