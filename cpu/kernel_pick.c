@@ -5,6 +5,12 @@
 
 sdm_pick_row_fn SDM_NAME(pick_row);
 
+/* Columns on which vectors depend to both sides. */
+static inline int reach_of(const SdmCostRow *r)
+{
+    return (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
+}
+
 /* Vertex of the parabola through three scores, -0.5..0.5; 0 where it has none. */
 static inline float bend_vertex(float before, float at, float after)
 {
@@ -179,8 +185,11 @@ static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *
     if (o->runner_up)
         vf_store(o->runner_up + x, vf_sel(any, runner_up(r, x, w.d), none));
     if (o->mismatch) {
-        const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
-        const vf apart = vf_abs(vf_sub(sub_pixels(&w), vf_gather(o->right_best, met)));
+        const int reach = reach_of(r);
+        const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(reach), vi_load(sdm_lane_numbers)));
+        const float *const from = o->right_best + x - reach;
+        const vf right = 2 * reach == SDM_VEC ? vf_near(from, met) : vf_gather(from, met);
+        const vf apart = vf_abs(vf_sub(sub_pixels(&w), right));
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
     vi_store_u8(o->edge + x,
@@ -223,7 +232,7 @@ static inline __attribute__((always_inline)) void pick_left(const SdmCostRow *r,
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
     const int w = r->width, nd = r->dmax - r->dmin + 1;
-    const int reach = (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
+    const int reach = reach_of(r);
     const int begin = reach < w ? reach : w; /* begin..end - 1: in vectors */
     const int end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
     if (o->mismatch) {

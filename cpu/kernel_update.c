@@ -90,29 +90,18 @@ static inline Neighbours neighbours_at(const float *row, vi i)
 #endif
 }
 
-#if defined(__AVX2__) && SDM_VEC == 8
-enum { NEAR = 4 }; /* columns to the left of a pixel, and to the right with it */
+enum { NEAR = SDM_VEC / 2 }; /* columns to the left of a pixel, and to the right with it */
 /* The same of the pixels x.. where all lie near, from vectors of the row; false: elsewhere. */
 static inline bool neighbours_near(const SdmUpdateRow *u, int x, vi whole, Neighbours *out)
 {
     const float *const row = u->prior + x - NEAR;
-    const __m256i by = _mm256_add_epi32(whole, vi_set(NEAR)), at = _mm256_add_epi32(by, vi_load(sdm_lane_numbers));
-    if (x < NEAR || x + SDM_VEC + NEAR >= u->width || !_mm256_testz_si256(by, vi_set(-2 * NEAR)))
+    const vi by = vi_add(whole, vi_set(NEAR)), at = vi_add(by, vi_load(sdm_lane_numbers));
+    const vm far = vi_gt(vi_zero(), vi_or(by, vi_sub(vi_set(2 * NEAR - 1), by)));
+    if (x < NEAR || x + SDM_VEC + NEAR >= u->width || !vm_none(far))
         return false;
-    const __m256 above = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28)); /* in the second vector */
-    out->first = _mm256_blendv_ps(_mm256_permutevar8x32_ps(vf_load(row), at),
-                                  _mm256_permutevar8x32_ps(vf_load(row + SDM_VEC), at), above);
-    out->second = _mm256_blendv_ps(_mm256_permutevar8x32_ps(vf_load(row + 1), at),
-                                   _mm256_permutevar8x32_ps(vf_load(row + SDM_VEC + 1), at), above);
+    *out = (Neighbours){vf_near(row, at), vf_near(row + 1, at)};
     return true;
 }
-#else
-static inline bool neighbours_near(const SdmUpdateRow *u, int x, vi whole, Neighbours *out)
-{
-    (void)u, (void)x, (void)whole, (void)out;
-    return false;
-}
-#endif
 
 static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
 {
