@@ -245,8 +245,8 @@ static inline void cost_enter_part(const CostRows *rows, int from, int end, cons
     bool any[2] = {false, false};
     const bool whole = rows->leaves && !cost_has_nodata(rows->enters + from, end - from) &&
                        (*bad == 0 || !cost_has_nodata(rows->leaves + from, end - from));
-    const int done = whole ? cost_enter_whole(rows, from, end, c, pair)
-                           : cost_enter_vector(rows, from, end, c, pair, any);
+    const int done =
+        whole ? cost_enter_whole(rows, from, end, c, pair) : cost_enter_vector(rows, from, end, c, pair, any);
     cost_enter_plain(rows, done, end, c, pair, any);
     *bad += any[0] - any[1];
 }
@@ -319,13 +319,13 @@ static inline void cost_step(const SdmCostJob *job, const CostScratch *s, int y,
     }
 }
 
-/* Means and texture of SDM_VEC windows. */
-typedef struct MeansOf {
+typedef struct MeansOf { /* what windows are */
     int n;       /* pixels of a window */
     float least; /* sum of squares of a window of min_sigma */
     int side;
 } MeansOf;
 
+/* Means and texture of SDM_VEC windows, to x. */
 static inline __attribute__((always_inline)) void cost_means(const CostMeans *m, const MeansOf *of, int x,
                                                              vi sum, vi squares)
 {
@@ -348,8 +348,8 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
 
 /* Those of the windows that begin at the columns from..end - 1. */
 #if SDM_VEC > 4
-static inline __attribute__((always_inline)) void cost_means_along(const CostColumns *c, const CostMeans *means,
-                                                                   MeansOf of, int window, int from, int end)
+static inline __attribute__((always_inline)) void
+cost_means_along(const CostColumns *c, const CostMeans *means, MeansOf of, int window, int from, int end)
 {
     const int32_t *const sum = c->sum, *const squares = c->squares;
     const CostMeans own = *means, *const m = &own; /* else read again after each store */
@@ -366,8 +366,8 @@ static inline __attribute__((always_inline)) void cost_means_along(const CostCol
 }
 
 /* The windows of the chain; false: not one of them. */
-static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of, int window,
-                                        int from, int end)
+static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
+                                        int window, int from, int end)
 {
     if (window == 5)
         cost_means_along(c, m, *of, 5, from, end);
@@ -376,8 +376,8 @@ static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m
     return window == 5 || window == 9;
 }
 #else
-static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of, int window,
-                                        int from, int end)
+static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
+                                        int window, int from, int end)
 {
     (void)c, (void)m, (void)of, (void)window, (void)from, (void)end;
     return false;

@@ -110,7 +110,7 @@ static inline vf bend_vertices(vf before, vf at, vf after)
 typedef struct Winner {
     vf score, d, before, after;
     vf before2, after2; /* of left pixels: on the diagonal through the winner */
-    vm inner; /* has both neighbours in the range; else they may be those of an earlier winner */
+    vm inner;           /* has both neighbours in the range; else they may be those of an earlier winner */
 } Winner;
 
 static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *r, int x, int slope, int nd)

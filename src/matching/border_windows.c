@@ -9,8 +9,8 @@
 #include <assert.h>
 
 enum {
-    PART = 128,                                            /* columns that are looked at together */
-    MOST_HALF = 10,                                        /* of a window, px */
+    PART = 128,     /* columns that are looked at together */
+    MOST_HALF = 10, /* of a window, px */
     MOST_NEAR = (2 * MOST_HALF + 1) * (2 * MOST_HALF + 1)
 };
 
