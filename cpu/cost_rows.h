@@ -10,19 +10,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { COST_LANES = 16, COST_MARGIN = 6 * COST_LANES }; /* elements that vectors may access beyond a row */
+enum {
+    COST_LANES = 16,
+    COST_MARGIN = 6 * COST_LANES, /* elements that vectors may access beyond a row */
+    COST_PART = 512               /* columns done together, while they are in the first cache */
+};
 
 typedef struct CostColumns { /* of one image: sums down the columns of the window, nodata as 0 */
     int32_t *sum, *squares, *bad;
-    int rows_bad; /* rows of the window with nodata */
+    int32_t *rows_bad; /* by part of the columns: rows of the window with nodata; one part more */
 } CostColumns;
 
 typedef struct CostMeans { /* of one row of one image: of the window around each pixel */
     int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
-    int32_t *sum;       /* of the pixels */
+    int32_t *sum;       /* of the pixels; left */
     int32_t *mean;      /* sum / n, rounded */
-    int32_t *rest_sum;  /* sum - n mean */
-    float *rest;        /* rest_sum / n */
+    int32_t *rest_sum;  /* sum - n mean; right */
+    float *rest;        /* rest_sum / n; left */
     float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 =
                            nodata inside, or the window leaves the image */
 } CostMeans;
@@ -58,11 +62,17 @@ static inline size_t cost_reach(int dmin, int dmax)
     return cost_round((size_t)(a > b ? a : b)) + COST_LANES;
 }
 
+/* Parts of a row of columns, and one more. */
+static inline size_t cost_parts(int width)
+{
+    return cost_round((size_t)width / COST_PART + 2);
+}
+
 static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dmax)
 {
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
-    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 3 * n + 3 * nd * n) +
+    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 2 * cost_parts(width) + 3 * n + 3 * nd * n) +
            2 * 8 * wide * COST_WORD_ROWS + 2 * n * nd * (size_t)window;
 }
 
@@ -86,7 +96,7 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
         int32_t **const arrays[] = {&c->sum, &c->squares, &c->bad};
         for (int i = 0; i < 3; i++)
             *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
-        c->rows_bad = 0;
+        c->rows_bad = cost_take(&at, 4 * cost_parts(job->width));
         s->spare[side] = cost_take(&at, 4 * n);
     }
     for (int k = -1; k < COST_ROWS; k++) {
@@ -152,17 +162,17 @@ static inline int32_t cost_pair(int32_t enters, int32_t leaves)
 
 typedef struct CostRows { /* rows of pixels that enter and leave (NULL: none does) the windows */
     const int16_t *enters, *leaves;
-    int count, sign; /* pixels; factor of the leaving ones in the pairs */
+    int sign; /* factor of the leaving ones in the pairs */
 } CostRows;
 
-/* The pixels x..count of the rows that enter and leave: pairs and column sums; true when one of each has
+/* The pixels x..end - 1 of the rows that enter and leave: pairs and column sums; true when one of each has
  * nodata. */
-static inline void cost_enter_plain(const CostRows *rows, int x, const CostColumns *c, int32_t *pair,
+static inline void cost_enter_plain(const CostRows *rows, int x, int end, const CostColumns *c, int32_t *pair,
                                     bool any[2])
 {
     const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
-    const int count = rows->count, sign = rows->sign;
-    for (; x < count; x++) {
+    const int sign = rows->sign;
+    for (; x < end; x++) {
         const int32_t bad = enters[x] == SDM_PIXEL_NODATA, bad_old = leaves && leaves[x] == SDM_PIXEL_NODATA;
         const int32_t v = bad ? 0 : enters[x], old = !leaves || bad_old ? 0 : leaves[x];
         c->sum[x] += v - old;
@@ -174,14 +184,15 @@ static inline void cost_enter_plain(const CostRows *rows, int x, const CostColum
     }
 }
 
-static inline int cost_enter_vector(const CostRows *rows, const CostColumns *c, int32_t *pair, bool any[2])
+/* The same by vectors; the first pixel that is left. */
+static inline int cost_enter_vector(const CostRows *rows, int x, int end, const CostColumns *c, int32_t *pair,
+                                    bool any[2])
 {
     const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
-    const int count = rows->count, sign = rows->sign;
+    const int sign = rows->sign;
     const vi none = vi_set(SDM_PIXEL_NODATA), one = vi_set(1), low = vi_set(0xffff);
     vi bad_any = vi_zero(), old_any = vi_zero();
-    int x = 0;
-    for (; x + SDM_VEC <= count; x += SDM_VEC) {
+    for (; x + SDM_VEC <= end; x += SDM_VEC) {
         vi v = vi_load_i16(enters + x), old = leaves ? vi_load_i16(leaves + x) : vi_zero();
         const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()),
                  bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
@@ -203,14 +214,13 @@ static inline int cost_enter_vector(const CostRows *rows, const CostColumns *c, 
 }
 
 /* The same where no pixel of them is nodata. */
-static inline int cost_enter_whole(const CostRows *rows, const CostColumns *columns, int32_t *pair)
+static inline int cost_enter_whole(const CostRows *rows, int x, int end, const CostColumns *columns,
+                                   int32_t *pair)
 {
     const int16_t *const enters = rows->enters, *const leaves = rows->leaves;
     int32_t *const sums = columns->sum, *const squares = columns->squares;
-    const int count = rows->count;
     const bool positive = rows->sign > 0;
-    int x = 0;
-    for (; x + SDM_VEC <= count; x += SDM_VEC) {
+    for (; x + SDM_VEC <= end; x += SDM_VEC) {
         const vi both = vi_pairs(enters + x, leaves + x), negative = vi_minus_high(both);
         vi_store(sums + x, vi_add_halves(vi_load(sums + x), negative));
         vi_store(squares + x, vi_dot(vi_load(squares + x), both, negative));
@@ -227,59 +237,79 @@ static inline bool cost_has_nodata(const int16_t *row, int count)
     return least == SDM_PIXEL_NODATA;
 }
 
-/* Complete the windows of a view that are centred on row y: their last row enters, and the row above them
- * leaves unless they are the first ones.  sign: factor of the leaving pixels in the pairs. */
-static inline void cost_enter_row(const SdmCostJob *job, CostScratch *s, int side, int y, int first, int sign)
+/* Complete the columns from..end - 1, a part of them. */
+static inline void cost_enter_part(const CostRows *rows, int from, int end, const CostColumns *c,
+                                   int32_t *pair)
 {
-    const int half = job->window / 2;
+    int32_t *const bad = &c->rows_bad[from / COST_PART];
+    bool any[2] = {false, false};
+    const bool whole = rows->leaves && !cost_has_nodata(rows->enters + from, end - from) &&
+                       (*bad == 0 || !cost_has_nodata(rows->leaves + from, end - from));
+    const int done =
+        whole ? cost_enter_whole(rows, from, end, c, pair) : cost_enter_vector(rows, from, end, c, pair, any);
+    cost_enter_plain(rows, done, end, c, pair, any);
+    *bad += any[0] - any[1];
+}
+
+static inline void cost_means_part(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m,
+                                   int from, int end);
+static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side,
+                                    const CostMeans *m);
+
+/* Complete the windows of a view that are centred on row y: their last row enters, and the row above them
+ * leaves unless they are the first ones; with their means or without.  sign: factor of the leaving pixels in
+ * the pairs. */
+static inline void cost_enter_row(const SdmCostJob *job, const CostScratch *s, int side, int y, int first,
+                                  int sign, bool means)
+{
+    const int half = job->window / 2, w = job->width;
     const CostRows rows = {.enters = cost_image_row(job, s, side, y + half),
                            .leaves =
                                y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL,
-                           .count = job->width,
                            .sign = sign};
-    CostColumns *const c = &s->columns[side];
-    int32_t *const pair = side ? s->right[cost_slot(job, y)].pair : s->left.pair;
-    bool any[2] = {false, false};
-    const bool whole = rows.leaves && !cost_has_nodata(rows.enters, job->width) &&
-                       !cost_has_nodata(rows.leaves, job->width);
-    const int done = whole ? cost_enter_whole(&rows, c, pair) : cost_enter_vector(&rows, c, pair, any);
-    cost_enter_plain(&rows, done, c, pair, any);
-    c->rows_bad += any[0] - any[1];
+    const CostMeans *const m = side ? &s->right[cost_slot(job, y)] : &s->left;
+    for (int from = 0; from < w; from += COST_PART) {
+        const int end = from + COST_PART < w ? from + COST_PART : w;
+        cost_enter_part(&rows, from, end, &s->columns[side], m->pair);
+        if (means && from > 0) /* the windows need columns of the next part */
+            cost_means_part(job, s, side, m, from - COST_PART, from);
+    }
+    if (!means)
+        return;
+    cost_means_part(job, s, side, m, (w - 1) / COST_PART * COST_PART, w);
+    cost_mark_nodata(job, s, side, m);
 }
 
 /* The same for the right view where only its nodata counts. */
-static inline void cost_enter_nodata(const SdmCostJob *job, CostScratch *s, int y, int first)
+static inline void cost_enter_nodata(const SdmCostJob *job, const CostScratch *s, int y, int first)
 {
-    const int half = job->window / 2;
+    const int half = job->window / 2, w = job->width;
     const int16_t *const enters = cost_image_row(job, s, 1, y + half);
     const int16_t *const leaves = y > first + 2 * half ? cost_image_row(job, s, 1, y - half - 1) : s->zero;
-    CostColumns *const c = &s->columns[1];
-    const bool in = cost_has_nodata(enters, job->width), out = cost_has_nodata(leaves, job->width);
-    for (int x = 0; (in || out) && x < job->width; x++)
-        c->bad[x] += (enters[x] == SDM_PIXEL_NODATA) - (leaves[x] == SDM_PIXEL_NODATA);
-    c->rows_bad += in - out;
+    const CostColumns *const c = &s->columns[1];
+    for (int from = 0; from < w; from += COST_PART) {
+        const int end = from + COST_PART < w ? from + COST_PART : w;
+        int32_t *const bad = &c->rows_bad[from / COST_PART];
+        const bool in = cost_has_nodata(enters + from, end - from),
+                   out = *bad > 0 && cost_has_nodata(leaves + from, end - from);
+        for (int x = from; (in || out) && x < end; x++)
+            c->bad[x] += (enters[x] == SDM_PIXEL_NODATA) - (leaves[x] == SDM_PIXEL_NODATA);
+        *bad += in - out;
+    }
 }
-
-static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m);
-static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side,
-                                    const CostMeans *m);
 
 /* Go on to the scores of row y: rows enter and leave in both views, means are computed where rows are
  * asked for. */
 enum { COST_NO_MEANS = 0 }; /* as right_sign: the right view's texture only says where there is no cost */
-static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int right_sign)
+static inline void cost_step(const SdmCostJob *job, const CostScratch *s, int y, int right_sign)
 {
     const int first = job->row_begin - job->window + 1; /* the first window has its last row alone */
     const int low = job->along_v ? job->dmin : 0, high = job->along_v ? job->dmax : 0;
-    cost_enter_row(job, s, 0, y, first, 1);
-    if (y >= job->row_begin)
-        cost_find_means(job, s, 0, &s->left);
+    cost_enter_row(job, s, 0, y, first, 1, y >= job->row_begin);
     for (int c = y == first ? first + low : y + high; c <= y + high; c++) {
         const CostMeans *const m = &s->right[cost_slot(job, c)];
         if (right_sign != COST_NO_MEANS) {
-            cost_enter_row(job, s, 1, c, first + low, right_sign);
-            if (c >= job->row_begin + low)
-                cost_find_means(job, s, 1, m);
+            cost_enter_row(job, s, 1, c, first + low, right_sign, c >= job->row_begin + low);
         } else {
             cost_enter_nodata(job, s, c, first + low);
             memset(m->texture, 0, sizeof *m->texture * (size_t)job->width);
@@ -289,45 +319,98 @@ static inline void cost_step(const SdmCostJob *job, CostScratch *s, int y, int r
     }
 }
 
-/* Means and texture of a view from its window sums.  least: sum of squares of a window of min_sigma. */
-static inline void cost_means_row(const CostMeans *m, const int32_t *squares, int width, int n, float least)
+typedef struct MeansOf { /* what windows are */
+    int n;       /* pixels of a window */
+    float least; /* sum of squares of a window of min_sigma */
+    int side;
+} MeansOf;
+
+/* Means and texture of SDM_VEC windows, to x. */
+static inline __attribute__((always_inline)) void cost_means(const CostMeans *m, const MeansOf *of, int x,
+                                                             vi sum, vi squares)
 {
-    const float inverse = 1.0f / (float)n;
-    const vi count = vi_set(n);
-    for (int x = 0; x < width; x += SDM_VEC) {
-        const vi sum = vi_load(m->sum + x);
-        const vi mean = vi_down(vf_add(vf_mul(vf_from(sum), vf_set(inverse)), vf_set(0.5f)));
-        const vi rest_sum = vi_sub(sum, vi_mul(count, mean));
-        const vf rest = vf_mul(vf_from(rest_sum), vf_set(inverse));
-        const vi c = vi_sub(vi_sub(vi_load(squares + x), vi_mul(mean, sum)), vi_mul(mean, rest_sum));
-        const vf v = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_sum)));
-        vi_store(m->mean + x, mean);
+    const vf inverse = vf_set(1.0f / (float)of->n);
+    const vi mean = vi_down(vf_add(vf_mul(vf_from(sum), inverse), vf_set(0.5f)));
+    const vi rest_sum = vi_sub(sum, vi_mul(vi_set(of->n), mean));
+    const vf rest = vf_mul(vf_from(rest_sum), inverse);
+    const vi c = vi_sub(vi_sub(squares, vi_mul(mean, sum)), vi_mul(mean, rest_sum));
+    const vf v = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_sum)));
+    vi_store(m->mean + x, mean);
+    if (of->side) {
         vi_store(m->rest_sum + x, rest_sum);
+    } else {
+        vi_store(m->sum + x, sum);
         vf_store(m->rest + x, rest);
-        vf_store(m->texture + x,
-                 vf_sel(vf_gt(v, vf_set(least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
+    }
+    vf_store(m->texture + x,
+             vf_sel(vf_gt(v, vf_set(of->least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
+}
+
+/* Those of the windows that begin at the columns from..end - 1. */
+#if SDM_VEC > 4
+static inline __attribute__((always_inline)) void
+cost_means_along(const CostColumns *c, const CostMeans *means, MeansOf of, int window, int from, int end)
+{
+    const int32_t *const sum = c->sum, *const squares = c->squares;
+    const CostMeans own = *means, *const m = &own; /* else read again after each store */
+    WindowSums s, q;
+    window_begin(&s, vi_load(sum + from), vi_load(sum + from + SDM_VEC), vi_load(sum + from + 2 * SDM_VEC));
+    window_begin(&q, vi_load(squares + from), vi_load(squares + from + SDM_VEC),
+                 vi_load(squares + from + 2 * SDM_VEC));
+#pragma GCC unroll 4 /* the sums move on by names, not by copies */
+    for (int x = from; x < end; x += SDM_VEC) {
+        window_next(&s, vi_load(sum + x + WINDOW_SUM_AHEAD * SDM_VEC));
+        window_next(&q, vi_load(squares + x + WINDOW_SUM_AHEAD * SDM_VEC));
+        cost_means(m, &of, x + window / 2, window_of(&s, window), window_of(&q, window));
     }
 }
 
-static inline void cost_find_means(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
+/* The windows of the chain; false: not one of them. */
+static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
+                                        int window, int from, int end)
 {
-    const int w = job->width, n = job->window * job->window;
+    if (window == 5)
+        cost_means_along(c, m, *of, 5, from, end);
+    else if (window == 9)
+        cost_means_along(c, m, *of, 9, from, end);
+    return window == 5 || window == 9;
+}
+#else
+static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
+                                        int window, int from, int end)
+{
+    (void)c, (void)m, (void)of, (void)window, (void)from, (void)end;
+    return false;
+}
+#endif
+
+static inline void cost_means_part(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m,
+                                   int from, int end)
+{
+    const int window = job->window, half = window / 2, n = window * window;
+    const MeansOf of = {.n = n, .least = job->min_sigma * job->min_sigma * (float)n, .side = side};
     const CostColumns *const c = &s->columns[side];
-    window_sum(c->sum, m->sum, w, job->window);
-    window_sum(c->squares, s->spare[0], w, job->window);
-    cost_means_row(m, s->spare[0], w, n, job->min_sigma * job->min_sigma * (float)n);
-    cost_mark_nodata(job, s, side, m);
+    end = end < job->width - 2 * half ? end : job->width - 2 * half;
+    if (from >= end || cost_means_by_window(c, m, &of, window, from, end))
+        return;
+    window_sum(c->sum + from, s->spare[0] + from, end - from, window);
+    window_sum(c->squares + from, s->spare[1] + from, end - from, window);
+    for (int x = from + half; x < end + half; x += SDM_VEC)
+        cost_means(m, &of, x, vi_load(s->spare[0] + x), vi_load(s->spare[1] + x));
 }
 
 /* Texture -1 where the window has nodata or leaves the image. */
 static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
 {
-    const int w = job->width, half = job->window / 2;
+    const int w = job->width, half = job->window / 2, last = w - 2 * half;
     const CostColumns *const c = &s->columns[side];
-    if (c->rows_bad > 0) {
-        window_sum(c->bad, s->spare[1], w, job->window);
-        for (int x = 0; x < w; x++)
-            m->texture[x] = s->spare[1][x] != 0 ? -1.0f : m->texture[x];
+    for (int from = 0, i = 0; from < last; from += COST_PART, i++) {
+        const int end = from + COST_PART < last ? from + COST_PART : last;
+        if (c->rows_bad[i] + c->rows_bad[i + 1] == 0)
+            continue;
+        window_sum(c->bad + from, s->spare[0] + from, end - from, job->window);
+        for (int x = from + half; x < end + half; x++)
+            m->texture[x] = s->spare[0][x] != 0 ? -1.0f : m->texture[x];
     }
     for (int x = 0; x < half && x < w; x++)
         m->texture[x] = m->texture[w - 1 - x] = -1.0f;

@@ -87,23 +87,43 @@ static int chunk_of(int window, int blocks)
 }
 #endif
 
+/* Of SDM_VEC left windows. */
+typedef struct LeftMeans {
+    vi sum, mean;
+    vf rest, texture;
+} LeftMeans;
+
+static inline LeftMeans left_means(const CostMeans *l, int x)
+{
+    return (LeftMeans){vi_load(l->sum + x), vi_load(l->mean + x), vf_load(l->rest + x),
+                       vf_load(l->texture + x)};
+}
+
+/* Their scores from the sums of products, against the right windows from `at` on. */
+static inline vf normalised(const LeftMeans *l, const CostMeans *r, ptrdiff_t at, vi products)
+{
+    const vf other = vf_load(r->texture + at);
+    const vi rest_r = vi_load(r->rest_sum + at);
+    const vi c = vi_sub(products, vi_add(vi_mul(vi_load(r->mean + at), l->sum), vi_mul(rest_r, l->mean)));
+    const vf covariance = vf_sub(vf_from(c), vf_mul(l->rest, vf_from(rest_r)));
+    const vf v = vf_mul(vf_mul(covariance, l->texture), other);
+    return vf_sel(vf_negative(vf_or(l->texture, other)), vf_set(SDM_SCORE_NONE), v);
+}
+
 /* Scores of `count` successive d, the first of them the label's, against one row of the right view, of the
- * pixels x0..x1 - 1. */
+ * pixels x0..x1 - 1 and at most a vector more. */
 static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int x0, int x1)
 {
-    const CostMeans *const l = &s->left, *const r = label.right;
-    const vf none = vf_set(SDM_SCORE_NONE);
-    for (int x = x0; x < x1; x += SDM_VEC) {
-        const vi sum = vi_load(l->sum + x), mean = vi_load(l->mean + x);
-        const vf rest = vf_load(l->rest + x), texture = vf_load(l->texture + x);
-        for (int i = k; i < k + count; i++) {
-            const ptrdiff_t at = x + label.d + i - k;
-            const vf other = vf_load(r->texture + at);
-            const vi rest_r = vi_load(r->rest_sum + at), window = vi_load(s->window + i * s->pitch + x);
-            const vi c = vi_sub(vi_sub(window, vi_mul(vi_load(r->mean + at), sum)), vi_mul(rest_r, mean));
-            const vf covariance = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_r)));
-            const vf v = vf_mul(vf_mul(covariance, texture), other);
-            vf_store(s->score + i * s->pitch + x, vf_sel(vf_negative(vf_or(texture, other)), none, v));
+    const CostMeans right = *label.right, *const r = &right; /* else read again after each store */
+    for (int x = x0; x < x1; x += 2 * SDM_VEC) {
+        const LeftMeans l = left_means(&s->left, x), next = left_means(&s->left, x + SDM_VEC);
+        const int32_t *products = s->window + k * s->pitch + x;
+        float *score = s->score + k * s->pitch + x;
+        for (ptrdiff_t at = x + label.d, end = at + count; at < end; at++) {
+            vf_store(score, normalised(&l, r, at, vi_load(products)));
+            vf_store(score + SDM_VEC, normalised(&next, r, at + SDM_VEC, vi_load(products + SDM_VEC)));
+            products += s->pitch;
+            score += s->pitch;
         }
     }
 }

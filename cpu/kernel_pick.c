@@ -5,6 +5,12 @@
 
 sdm_pick_row_fn SDM_NAME(pick_row);
 
+/* Columns on which vectors depend to both sides. */
+static inline int reach_of(const SdmCostRow *r)
+{
+    return (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
+}
+
 /* Vertex of the parabola through three scores, -0.5..0.5; 0 where it has none. */
 static inline float bend_vertex(float before, float at, float after)
 {
@@ -104,7 +110,7 @@ static inline vf bend_vertices(vf before, vf at, vf after)
 typedef struct Winner {
     vf score, d, before, after;
     vf before2, after2; /* of left pixels: on the diagonal through the winner */
-    vm inner; /* has both neighbours in the range; else after and after2 may be those of an earlier winner */
+    vm inner;           /* has both neighbours in the range; else they may be those of an earlier winner */
 } Winner;
 
 static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *r, int x, int slope, int nd)
@@ -119,15 +125,20 @@ static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *
     for (int k = 0; k < nd; k++, at += step) {
         const vf s = vf_load(at);
         const vm wins = vf_gt(s, w.score);
-        w.after = vf_sel(won, s, w.after);
-        w.before = vf_sel(wins, last, w.before);
-        if (slope == 0) {
-            w.after2 = vf_sel(won, vf_load(at - 1), w.after2);
-            w.before2 = vf_sel(wins, last2, w.before2);
-            last2 = vf_load(at + 1);
+        if (k > 1) { /* of the labels with both neighbours */
+            w.after = vf_sel(won, s, w.after);
+            if (slope == 0)
+                w.after2 = vf_sel(won, vf_load(at - 1), w.after2);
         }
+        if (k > 0 && k < nd - 1) {
+            w.before = vf_sel(wins, last, w.before);
+            if (slope == 0)
+                w.before2 = vf_sel(wins, last2, w.before2);
+        }
+        if (slope == 0)
+            last2 = vf_load(at + 1);
         w.d = vf_sel(wins, d, w.d);
-        w.score = vf_sel(wins, s, w.score);
+        w.score = vf_max(s, w.score);
         won = wins;
         last = s;
         d = vf_add(d, one); /* whole numbers: exact */
@@ -174,8 +185,11 @@ static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *
     if (o->runner_up)
         vf_store(o->runner_up + x, vf_sel(any, runner_up(r, x, w.d), none));
     if (o->mismatch) {
-        const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
-        const vf apart = vf_abs(vf_sub(sub_pixels(&w), vf_gather(o->right_best, met)));
+        const int reach = reach_of(r);
+        const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(reach), vi_load(sdm_lane_numbers)));
+        const float *const from = o->right_best + x - reach;
+        const vf right = 2 * reach == SDM_VEC ? vf_near(from, met) : vf_gather(from, met);
+        const vf apart = vf_abs(vf_sub(sub_pixels(&w), right));
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
     vi_store_u8(o->edge + x,
@@ -218,7 +232,7 @@ static inline __attribute__((always_inline)) void pick_left(const SdmCostRow *r,
 void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
 {
     const int w = r->width, nd = r->dmax - r->dmin + 1;
-    const int reach = (r->dmax > -r->dmin ? r->dmax : -r->dmin) + 1;
+    const int reach = reach_of(r);
     const int begin = reach < w ? reach : w; /* begin..end - 1: in vectors */
     const int end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
     if (o->mismatch) {

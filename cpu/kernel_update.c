@@ -90,10 +90,26 @@ static inline Neighbours neighbours_at(const float *row, vi i)
 #endif
 }
 
+enum { NEAR = SDM_VEC / 2 }; /* columns to the left of a pixel, and to the right with it */
+/* The same of the pixels x.. where all lie near, from vectors of the row; false: elsewhere. */
+static inline bool neighbours_near(const SdmUpdateRow *u, int x, vi whole, Neighbours *out)
+{
+    const float *const row = u->prior + x - NEAR;
+    const vi by = vi_add(whole, vi_set(NEAR)), at = vi_add(by, vi_load(sdm_lane_numbers));
+    const vm far = vi_gt(vi_zero(), vi_or(by, vi_sub(vi_set(2 * NEAR - 1), by)));
+    if (x < NEAR || x + SDM_VEC + NEAR >= u->width || !vm_none(far))
+        return false;
+    *out = (Neighbours){vf_near(row, at), vf_near(row + 1, at)};
+    return true;
+}
+
 static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
 {
     const vi last = vi_set(u->width - 1);
     const vf whole = vf_floor(d);
+    Neighbours near;
+    if (neighbours_near(u, x, vi_trunc(whole), &near))
+        return vf_add(near.first, vf_mul(vf_sub(d, whole), vf_sub(near.second, near.first)));
     const vi i = vi_add(vi_down(d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
     const vi at = vi_min(vi_max(i, vi_zero()), vi_set(u->width - 2));
     const Neighbours h = neighbours_at(u->prior, at);

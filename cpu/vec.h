@@ -16,6 +16,8 @@
  *
  * - vf_min, vf_max: a where it is the smaller, the larger one, else b (without NaN)
  *
+ * - gather: of memory, those at `at`; near: the same for 0 <= at < 2 SDM_VEC
+ *
  * - load_u8, load_u16, load_i16: SDM_VEC numbers of memory, widened; store_u8, store_u16: their low bits */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_VEC_H
@@ -50,6 +52,7 @@ typedef __mmask16 vm;
 #define vf_abs(a) _mm512_abs_ps(a)
 #define vi_shift(cur, next, k) _mm512_alignr_epi32(next, cur, k)
 #define vf_gather(p, at) _mm512_i32gather_ps(at, p, 4)
+#define vf_near(p, at) _mm512_permutex2var_ps(vf_load(p), at, vf_load((p) + 16))
 #define vi_load_i16(p) _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define vi_load_u8(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define vi_load_u16(p) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
@@ -66,6 +69,9 @@ typedef __m128 vf;
 #ifdef __AVX2__
 #include <immintrin.h>
 #define vf_negative(a) (a) /* blends look at the sign bit alone */
+#define vf_near(p, at)                                                                                       \
+    vf_sel(_mm256_castsi256_ps(_mm256_slli_epi32(at, 28)), _mm256_permutevar8x32_ps(vf_load((p) + 8), at),   \
+           _mm256_permutevar8x32_ps(vf_load(p), at))
 #else
 #include "two_of_four.h"
 #define vf_negative(a) _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_castps_si256(a), 31))
@@ -266,6 +272,9 @@ VEC __m256i i8_bits(__m256i a)
 #define vi_minus_high(a)                                                                                     \
     vi_or(vi_and(a, vi_set(0xffff)), vi_sub(vi_zero(), vi_and(a, vi_set((int32_t)0xffff0000))))
 #define vi_add_halves(sum, a) vi_dot(sum, a, vi_set(0x00010001))
+#endif
+#ifndef vf_near
+#define vf_near(p, at) vf_gather(p, at)
 #endif
 #ifndef vi_down
 #define vi_down(a) vi_trunc(vf_floor(a))

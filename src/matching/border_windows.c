@@ -6,7 +6,13 @@
 #include "core/vector_loops.h"
 #include "kernels.h"
 
-enum { PART = 128 }; /* columns that are looked at together */
+#include <assert.h>
+
+enum {
+    PART = 128,     /* columns that are looked at together */
+    MOST_HALF = 10, /* of a window, px */
+    MOST_NEAR = (2 * MOST_HALF + 1) * (2 * MOST_HALF + 1)
+};
 
 /* Index of a pixel with a match; -1: it has none or lies off the window. */
 static ptrdiff_t match_at(const SdmSurface *s, int x, int y)
@@ -15,41 +21,78 @@ static ptrdiff_t match_at(const SdmSurface *s, int x, int y)
     return x >= 0 && y >= 0 && x < s->win.w && y < s->win.h && s->flags[at] & SDM_QA_VALID ? at : -1;
 }
 
-/* The nearest match, as columns and rows from (x, y); false: none within `half`. */
-static bool find_nearest(const SdmSurface *s, int x, int y, int half, int step[2])
+/* Columns and rows to the pixels around, the nearest first. */
+typedef struct Nearest {
+    int count, half;
+    int step[MOST_NEAR][2];
+    ptrdiff_t offset[MOST_NEAR]; /* in the surface */
+} Nearest;
+
+static void list_nearest(Nearest *n, int half, int width)
 {
+    assert(half <= MOST_HALF);
+    n->count = 0;
+    n->half = half;
     for (int r = 1; r <= half; r++)
         for (int k = 0; k <= r; k++)
             for (int i = 0; i < 8; i++) {
                 const int across = i & 1 ? k : -k, out = i & 2 ? r : -r;
+                if ((k == 0 && i & 1) || (k == r && i & 4)) /* listed before */
+                    continue;
+                int *const step = n->step[n->count];
                 step[0] = i & 4 ? out : across;
                 step[1] = i & 4 ? across : out;
-                if (match_at(s, x + step[0], y + step[1]) >= 0)
-                    return true;
+                n->offset[n->count++] = (ptrdiff_t)step[1] * width + step[0];
             }
-    return false;
 }
 
-static void take_nearest(const SdmBorderWindows *in, int x, int y, SdmSurface *s)
+/* The nearest match: its number in the list; -1: none of them. */
+static int find_nearest(const SdmSurface *s, const Nearest *n, int x, int y)
 {
-    int step[2];
-    if (!find_nearest(s, x, y, in->half, step))
-        return;
+    const int w = s->win.w, h = s->win.h, half = n->half;
+    const bool inside = x >= half && y >= half && x + half < w && y + half < h;
+    const uint16_t *const flags = s->flags + (ptrdiff_t)y * w + x;
+    for (int i = 0; i < n->count; i++)
+        if (inside ? flags[n->offset[i]] & SDM_QA_VALID
+                   : match_at(s, x + n->step[i][0], y + n->step[i][1]) >= 0)
+            return i;
+    return -1;
+}
+
+/* False: no match is near. */
+static bool take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, int y, SdmSurface *s)
+{
+    const int found = find_nearest(s, n, x, y);
+    if (found < 0)
+        return false;
+    const int *const step = n->step[found];
     const ptrdiff_t at = (ptrdiff_t)y * s->win.w + x, nearest = match_at(s, x + step[0], y + step[1]),
                     beyond = match_at(s, x + 2 * step[0], y + 2 * step[1]);
     const float change = s->h_m[nearest] - in->prior_m[nearest],
                 further = beyond < 0 ? change : s->h_m[beyond] - in->prior_m[beyond];
     s->h_m[at] = in->prior_m[at] + (change + (change - further));
     s->score[at] = s->score[nearest];
+    return true;
 }
 
-/* Pixels without a match that both views see. */
-SDM_VECTOR_LOOPS static bool any_seen(const uint16_t *flags, const int16_t *left, const int16_t *right, int n)
+SDM_VECTOR_LOOPS static bool any_outside(const uint16_t *flags, int n)
 {
     int any = 0;
     for (int x = 0; x < n; x++)
-        any |= ((flags[x] & SDM_QA_OUTSIDE) != 0) & (left[x] != SDM_PIXEL_NODATA) &
-               (right[x] != SDM_PIXEL_NODATA);
+        any |= flags[x];
+    return any & SDM_QA_OUTSIDE;
+}
+
+/* Pixels x0..x1 - 1 of row y without a match that both views see; true when one has taken another's. */
+static bool take_seen(const SdmBorderWindows *in, const Nearest *n, int x0, int x1, int y, SdmSurface *s)
+{
+    bool any = false;
+    const size_t row = (size_t)y * (size_t)s->win.w;
+    const int16_t *const left = in->left + row, *const right = in->right + row;
+    for (int x = x0; x < x1; x++)
+        if (s->flags[row + (size_t)x] & SDM_QA_OUTSIDE && left[x] != SDM_PIXEL_NODATA &&
+            right[x] != SDM_PIXEL_NODATA)
+            any |= take_nearest(in, n, x, y, s);
     return any;
 }
 
@@ -60,20 +103,26 @@ SDM_VECTOR_LOOPS static void accept(const uint8_t *restrict score, uint16_t *res
         flags[x] = (((flags[x] & SDM_QA_OUTSIDE) != 0) & (score[x] > 0)) ? SDM_QA_VALID : flags[x];
 }
 
-void sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s)
+SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s)
 {
+    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    bool *taken = NULL; /* rows in which a pixel has taken another's match */
+    Nearest nearest;
+    list_nearest(&nearest, in->half, w);
+    TRY(sdm_alloc(ctx, &taken, (size_t)h, sizeof *taken, "rows at borders"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
     for (int y = 0; y < h; y++)
         for (int x0 = 0; x0 < w; x0 += PART) {
-            const size_t at = (size_t)y * (size_t)w + (size_t)x0;
-            const int n = x0 + PART < w ? PART : w - x0;
-            if (any_seen(s->flags + at, in->left + at, in->right + at, n))
-                for (int x = 0; x < n; x++)
-                    if (any_seen(s->flags + at + x, in->left + at + x, in->right + at + x, 1))
-                        take_nearest(in, x0 + x, y, s);
+            const int x1 = x0 + PART < w ? x0 + PART : w;
+            if (any_outside(s->flags + (size_t)y * (size_t)w + (size_t)x0, x1 - x0))
+                taken[y] |= take_seen(in, &nearest, x0, x1, y, s);
         }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
-        accept(s->score + (size_t)y * (size_t)w, s->flags + (size_t)y * (size_t)w, w);
+        if (taken[y])
+            accept(s->score + (size_t)y * (size_t)w, s->flags + (size_t)y * (size_t)w, w);
+done:
+    sdm_free(&taken);
+    return st;
 }

@@ -25,6 +25,6 @@ static inline int sdm_border_reach(int half)
  * and there the one nearest to the middle of a side.  The change c since the prior is continued beyond it as
  * a plane: 2 c(nearest) - c(as far on its other side), or c(nearest) where that pixel has no match.  In
  * place; pixels without a match have the score 0. */
-void sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s);
+SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s);
 
 #endif

@@ -178,8 +178,7 @@ static SdmStatus match_border(void *state, int half)
     SdmProcessor *const p = state;
     const SdmBorderWindows in = {
         .left = p->task.left, .right = p->task.right, .prior_m = p->prior, .half = half};
-    sdm_match_border(p->ctx, &in, &p->surface);
-    return SDM_OK;
+    return sdm_match_border(p->ctx, &in, &p->surface);
 }
 
 /* ---- filters ---- */

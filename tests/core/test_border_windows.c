@@ -52,7 +52,8 @@ static void unmatch(Scene *c, int x, int y)
 
 static void match(SdmContext *with, Scene *c)
 {
-    sdm_match_border(with, &(SdmBorderWindows){c->view[0], c->view[1], c->prior, HALF}, &c->s);
+    const SdmBorderWindows in = {c->view[0], c->view[1], c->prior, HALF};
+    assert_int_equal(sdm_match_border(with, &in, &c->s), SDM_OK);
 }
 
 /* All four borders; a plane is continued as it is, with the score of the nearest match. */

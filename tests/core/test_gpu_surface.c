@@ -236,7 +236,8 @@ static void check_border(Filters *f)
     const SdmGpuSurface there = {.win = f->surface.win, .h_m = h_m, .prior_m = f->prior_m, .flags = flags, .score = score};
     const int half = f->turn % 5;
     OK(sdm_gpu_border(test.ctx, &test.gpu, &there, &(SdmGpuBorder){left, right, half}, kept));
-    sdm_match_border(test.ctx, &(SdmBorderWindows){view[0], view[1], f->prior, half}, &f->surface);
+    const SdmBorderWindows in = {view[0], view[1], f->prior, half};
+    assert_int_equal(sdm_match_border(test.ctx, &in, &f->surface), SDM_OK);
     expect(h_m, f->surface.h_m, 4 * f->n, name_of("border, heights", f->s, f->turn));
     expect(score, f->surface.score, f->n, name_of("border, scores", f->s, f->turn));
     expect(kept, f->surface.flags, 2 * f->n, name_of("border, flags", f->s, f->turn));
