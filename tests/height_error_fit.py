@@ -287,7 +287,7 @@ def slope_growth(steep, bend):
     """Whether steep blocks around a block are rougher than others: logarithm of the mean of the product of squared slope and
     squared second differences by the product of their means."""
     known = (steep[1] > 4) & (bend[1] > 8)
-    s, b = [np.where(known, a / np.maximum(n, 1), 0.0) for a, n in (steep, bend)]
+    s, b = [np.where(known, np.minimum(a / np.maximum(n, 1), most), 0.0) for (a, n), most in ((steep, 1.7 ** 2), (bend, 1e4))]
     n, s_sum, b_sum, product = [window([a], FAR)[0] for a in (known.astype(float), s, b, s * b)]
     alike = np.where(s_sum * b_sum > 1e-12, product * n / np.maximum(s_sum * b_sum, 1e-12), np.exp(GROWTH[2]))
     return np.clip(np.log(np.maximum(alike, 1e-3)), *GROWTH[:2]) - GROWTH[2]

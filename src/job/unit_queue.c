@@ -291,7 +291,8 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
-    w->work.is_last = u->q.keep_last && w->unit == last_unit(s->plan);
+    w->work.is_last = u->q.keep_last && w->unit == last_unit(s->plan) &&
+                      u->count == 0; /* a block in work may be begun again, if its device is lost */
     const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
     const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
     st = sdm_block_begin(ctx, s->images, p, u->queue, room > 1 ? room : 1, &w->work);

@@ -34,7 +34,8 @@ enum {
     NODATA = 65535
 };
 static const int LAG[LAGS] = {1, 4, FAR_LAG};
-static const double STEEPEST = 1.7; /* tangent of slopes */
+static const double STEEPEST = 1.7;   /* tangent of slopes */
+static const double MOST_BENT = 1e4; /* squared second differences of a block, px: what a spike may add */
 static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f;
 
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
@@ -322,8 +323,8 @@ static void add_block(const Sums *block, double sign, double sum[AROUND])
         sum[k] += sign * (double)of[k];
     if (block->slopes < (float)LEAST_CELLS || block->bends[1] < 2.0f * (float)LEAST_CELLS)
         return;
-    const double slope = (double)block->slope / (double)block->slopes,
-                 bent = (double)block->bend[1] / (double)block->bends[1];
+    const double slope = fmin((double)block->slope / (double)block->slopes, STEEPEST * STEEPEST),
+                 bent = fmin((double)block->bend[1] / (double)block->bends[1], MOST_BENT);
     sum[BLOCKS] += sign;
     sum[SLOPE_MEANS] += sign * slope;
     sum[BEND_MEANS] += sign * bent;

@@ -20,7 +20,7 @@ typedef struct SdmBlockWork {
     const SdmScene *scene; /* borrowed, as are the others: what the block was begun with */
     const SdmPrepared *prepared;
     int64_t room;
-    bool is_last; /* to be set: the scene's images are not needed for another one */
+    bool is_last; /* to be set: the scene's images are not needed for another one, nor for one in work */
 } SdmBlockWork;
 
 /* Begin a block.  work->block: col0, row0, w, h are set, cells of p->grid.  room: bytes for its window; a

@@ -8,7 +8,7 @@
 typedef struct Shape {
     int w, h;
 } Shape;
-static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {5, 23}, {33, 31}, {129, 67}};
+static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {5, 23}, {33, 31}, {129, 67}, {533, 23}, {1045, 11}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static sdm_cost_strip_fn *cost_of(const SdmKernels *k, int c)

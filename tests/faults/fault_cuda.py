@@ -101,6 +101,10 @@ def automatic(bench):
             bench.check(name + ": bytes", base.bytes_of("auto.tif") == want,
                         "other bytes than the processor's")
             bench.check(name + ": told once", len(told_in(done)) == 1, done.stderr[-500:])
+    for at in (1150, 1300, 1450):  # the last block is begun while one before it is in work, whose device is lost
+        done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", "--tile", "80", *MATCHING,
+                          env=over(bench, fail=f"*:{at}:0:{LOST}"))
+        bench.check(f"auto: calls from {at} of tiles fail", done.returncode == 0, done.stderr[-300:])
     for name, settings, words in (("nonsense", {"nonsense": 1}, ["Fake 0", "instead of", "faulty"]),):
         bench.refuse(f"--device cuda: {name}", 1, words, "scene", "-o", "dem.tif", "--device", "cuda", env=over(bench, **settings))
     done = bench.call("run", "scene", "-o", "fused.tif", "--device", "cuda", env=over(bench, fused=1))
