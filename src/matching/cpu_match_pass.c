@@ -182,6 +182,84 @@ static void leave_out(const Match *m, SdmRowExtent extent, int y0, int y1)
     }
 }
 
+/* Heights of the rows begin..end - 1 and the columns of the extent. */
+static void match_part(const Match *m, SdmRowExtent extent, int begin, int end, char *scratch)
+{
+    Consumer c = consumer_cut(m, extent, scratch + m->cost_bytes);
+    const SdmCostJob job = cost_job(m->task, m->pass, extent, begin, end, scratch);
+    if (job.width > 0)
+        m->task->cost(&job, update_heights, &c);
+}
+
+/* ---- a retry: parts that have pixels to match ---- */
+
+enum {
+    RETRY_ROWS = 16,
+    RETRY_COLUMNS = 32,
+    RETRY_LEAD = 4 /* rows that take as long as what a part does before its first row of scores */
+};
+
+/* Can a retry change a pixel of the rectangle?  Not a valid one, and not one without data in the left view. */
+static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
+{
+    for (int y = y0; y < y1; y++) {
+        const size_t row = (size_t)y * (size_t)m->task->win.w;
+        const uint16_t *const flags = m->out->flags + row;
+        const int16_t *const left = m->task->left + row;
+        bool open = false;
+        for (int x = x0; x < x1; x++) {
+            const bool off = flags[x] == SDM_QA_OUTSIDE && left[x] == SDM_PIXEL_NODATA;
+            open = open || !(off || (flags[x] & SDM_QA_VALID));
+        }
+        if (open)
+            return true;
+    }
+    return false;
+}
+
+/* The first columns from x on with such pixels in the rows y0..y1 - 1, and the columns around that their matches
+ * depend on; no columns: there are none.  Among those around no pixel changes. */
+static SdmRowExtent next_run(const Match *m, SdmRowExtent extent, int x, int y0, int y1)
+{
+    const int reach = m->pass->window / 2 + 2 * m->pass->range + 1; /* see sdm_step_reach() */
+    SdmRowExtent run = {extent.x1, extent.x1};
+    for (bool found = false; x < extent.x1 && (!found || x <= run.x1 + reach); x += RETRY_COLUMNS) {
+        const int end = x + RETRY_COLUMNS < extent.x1 ? x + RETRY_COLUMNS : extent.x1;
+        if (!has_open(m, x, end, y0, y1))
+            continue;
+        if (!found)
+            run.x0 = x - reach > extent.x0 ? x - reach : extent.x0;
+        run.x1 = end + reach < extent.x1 ? end + reach : extent.x1;
+        found = true;
+    }
+    return run;
+}
+
+/* What the parts of a strip take, in pixels; with `scratch` they are matched. */
+static int64_t match_open(const Match *m, SdmRowExtent extent, int begin, int end, char *scratch)
+{
+    int64_t pixels = 0;
+    for (int y0 = begin; y0 < end; y0 += RETRY_ROWS) {
+        const int y1 = y0 + RETRY_ROWS < end ? y0 + RETRY_ROWS : end;
+        SdmRowExtent run = next_run(m, extent, extent.x0, y0, y1);
+        for (; run.x0 < run.x1; run = next_run(m, extent, run.x1, y0, y1)) {
+            pixels += (int64_t)(run.x1 - run.x0) * (y1 - y0 + RETRY_LEAD);
+            if (scratch)
+                match_part(m, run, y0, y1, scratch);
+        }
+    }
+    return pixels;
+}
+
+static void retry_strip(const Match *m, SdmRowExtent extent, int begin, int end, char *scratch)
+{
+    const int64_t whole = (int64_t)(extent.x1 - extent.x0) * (end - begin + RETRY_LEAD);
+    if (match_open(m, extent, begin, end, NULL) < whole)
+        match_open(m, extent, begin, end, scratch);
+    else
+        match_part(m, extent, begin, end, scratch);
+}
+
 /* Heights of all rows. */
 static void match_rows(SdmContext *ctx, const Match *m)
 {
@@ -192,12 +270,13 @@ static void match_rows(SdmContext *ctx, const Match *m)
         char *const mine = m->scratch + m->bytes * (size_t)sdm_thread();
         const int begin = strip_begin(&strips, i), end = strip_begin(&strips, i + 1);
         const SdmRowExtent extent = sdm_row_extent(task->extent, task->win.w, begin);
-        Consumer c = consumer_cut(m, extent, mine + m->cost_bytes);
-        if (task->extent && !m->retry)
+        if (m->retry) {
+            retry_strip(m, extent, begin, end, mine);
+            continue;
+        }
+        if (task->extent)
             leave_out(m, extent, begin, end);
-        const SdmCostJob job = cost_job(task, m->pass, extent, begin, end, mine);
-        if (job.width > 0)
-            task->cost(&job, update_heights, &c);
+        match_part(m, extent, begin, end, mine);
     }
 }
 
