@@ -46,22 +46,41 @@ static void update_pixel(const SdmUpdateRow *u, int x)
 }
 
 
+/* What is the same for all pixels of a row.  Numbers are kept: the compiler would make them anew each time. */
+typedef struct Judge {
+    vi valid, ambiguous, left_right, low_score, outside, textureless, fold;
+    vf none, least_stretch, quality_unit;
+} Judge;
+
+static inline Judge judge_of(void)
+{
+    return (Judge){.valid = vi_kept(vi_set(SDM_QA_VALID)),
+                   .ambiguous = vi_kept(vi_set(SDM_QA_AMBIGUOUS)),
+                   .left_right = vi_kept(vi_set(SDM_QA_LEFT_RIGHT)),
+                   .low_score = vi_kept(vi_set(SDM_QA_LOW_SCORE)),
+                   .outside = vi_kept(vi_set(SDM_QA_OUTSIDE)),
+                   .textureless = vi_kept(vi_set(SDM_QA_TEXTURELESS)),
+                   .fold = vi_kept(vi_set(SDM_QA_FOLD)),
+                   .none = vf_kept(vf_set(SDM_SCORE_NONE)),
+                   .least_stretch = vf_kept(vf_set(0.1f)),
+                   .quality_unit = vf_kept(vf_set(250.0f))};
+}
+
 /* The reasons, the first that applies. */
-static inline vi judge_many(const SdmUpdateRow *u, int x)
+static inline vi judge_many(const SdmUpdateRow *u, const Judge *j, int x)
 {
     const vf texture = vf_load(u->texture + x), score = vf_load(u->score + x), zero = vf_set(0.0f);
-    vi f = vi_set(SDM_QA_VALID);
+    vi f = j->valid;
     if (u->runner_up)
-        f = vi_sel(vf_gt(vf_set(u->min_margin), vf_sub(score, vf_load(u->runner_up + x))),
-                   vi_set(SDM_QA_AMBIGUOUS), f);
+        f = vi_sel(vf_gt(vf_set(u->min_margin), vf_sub(score, vf_load(u->runner_up + x))), j->ambiguous, f);
     if (u->not_at_edge)
-        f = vi_sel(vi_gt(vi_load_u8(u->edge + x), vi_zero()), vi_set(SDM_QA_AMBIGUOUS), f);
+        f = vi_sel(vi_gt(vi_load_u8(u->edge + x), vi_zero()), j->ambiguous, f);
     if (u->mismatch)
-        f = vi_sel(vf_gt(vf_load(u->mismatch + x), vf_set(u->max_mismatch)), vi_set(SDM_QA_LEFT_RIGHT), f);
-    f = vi_sel(vf_gt(vf_set(u->min_score), score), vi_set(SDM_QA_LOW_SCORE), f);
-    f = vi_sel(vf_ge(vf_set(SDM_SCORE_NONE), score), vi_set(SDM_QA_OUTSIDE), f);
-    f = vi_sel(vf_gt(texture, zero), f, vi_set(SDM_QA_TEXTURELESS));
-    return vi_sel(vf_gt(zero, texture), vi_set(SDM_QA_OUTSIDE), f);
+        f = vi_sel(vf_gt(vf_load(u->mismatch + x), vf_set(u->max_mismatch)), j->left_right, f);
+    f = vi_sel(vf_gt(vf_set(u->min_score), score), j->low_score, f);
+    f = vi_sel(vf_ge(j->none, score), j->outside, f);
+    f = vi_sel(vf_gt(texture, zero), f, j->textureless);
+    return vi_sel(vf_gt(zero, texture), j->outside, f);
 }
 
 /* Pixels i and i + 1 of a row, side by side in memory; of SDM_VEC places. */
@@ -117,20 +136,22 @@ static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
     return vf_sel(vi_gt(vi_zero(), i), h.first, vf_sel(vi_gt(last, i), between, h.second));
 }
 
-static inline void update_many(const SdmUpdateRow *u, int x)
+/* keeps: some pixels keep what they have. */
+static inline __attribute__((always_inline)) void update_many(const SdmUpdateRow *u, const Judge *j, int x,
+                                                              bool keeps)
 {
     const vf d = vf_load(u->residual + x), k = vf_load(u->du_dh + x), prior = vf_load(u->prior + x);
     const vf score = vf_load(u->score + x), zero = vf_set(0.0f);
     const vf rise = vf_sub(vf_load(u->prior + x + 1), vf_load(u->prior + x - 1));
-    const vm folds = vf_gt(vf_set(0.1f), vf_add(vf_set(1.0f), vf_div(vf_mul(k, rise), vf_set(2.0f))));
-    vi f = judge_many(u, x);
-    f = vi_sel(vm_and(folds, vi_eq(f, vi_set(SDM_QA_VALID))), vi_set(SDM_QA_FOLD), f);
-    vf h = vf_sel(vi_eq(f, vi_set(SDM_QA_VALID)), vf_add(heights_at(u, x, d), vf_div(d, k)), prior);
-    vi q = vi_trunc(vf_add(vf_mul(vf_max(score, zero), vf_set(250.0f)), vf_set(0.5f)));
-    if (u->keep_valid || u->min_quality) {
+    const vm folds = vf_gt(j->least_stretch, vf_add(vf_set(1.0f), vf_mul(vf_mul(k, rise), vf_set(0.5f))));
+    vi f = judge_many(u, j, x);
+    f = vi_sel(vm_and(folds, vi_eq(f, j->valid)), j->fold, f);
+    vf h = vf_sel(vi_eq(f, j->valid), vf_add(heights_at(u, x, d), vf_div(d, k)), prior);
+    vi q = vi_trunc(vf_add(vf_mul(vf_max(score, zero), j->quality_unit), vf_set(0.5f)));
+    if (keeps) {
         const vi old = vi_load_u16(u->flags + x), quality = vi_load_u8(u->quality + x);
         const vi most = vi_set(u->keep_valid ? UINT8_MAX + 1 : u->min_quality);
-        const vm keep = vm_and(vi_gt(vi_and(old, vi_set(SDM_QA_VALID)), vi_zero()), vi_gt(most, quality));
+        const vm keep = vm_and(vi_gt(vi_and(old, j->valid), vi_zero()), vi_gt(most, quality));
         f = vi_sel(keep, old, f);
         h = vf_sel(keep, u->keep_valid ? vf_load(u->h_m + x) : prior, h);
         q = vi_sel(keep, quality, q);
@@ -143,10 +164,17 @@ static inline void update_many(const SdmUpdateRow *u, int x)
 void SDM_NAME(update_row)(const SdmUpdateRow *row)
 {
     const SdmUpdateRow own = *row, *const u = &own; /* else read again after each store */
+    const Judge j = judge_of();
     int x = 0;
-    if (u->width > SDM_VEC + 1)
-        for (update_pixel(u, x++); x + SDM_VEC < u->width; x += SDM_VEC)
-            update_many(u, x);
+    if (u->width > SDM_VEC + 1) {
+        update_pixel(u, x++);
+        if (u->keep_valid || u->min_quality)
+            for (; x + SDM_VEC < u->width; x += SDM_VEC)
+                update_many(u, &j, x, true);
+        else
+            for (; x + SDM_VEC < u->width; x += SDM_VEC)
+                update_many(u, &j, x, false);
+    }
     for (; x < u->width; x++)
         update_pixel(u, x);
 }

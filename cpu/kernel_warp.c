@@ -119,15 +119,19 @@ static inline __m256i load8(const int32_t *p)
 /* Two 64-bit words in each half. */
 static inline __m256i words4(const void *a, const void *b, const void *c, const void *d)
 {
-#ifdef __AVX512VL__ /* loads that leave the other words as they are: no shuffles, for which there is one
+#if defined(__AVX512VL__) /* loads that leave the other words as they are: no shuffles, for which there is one
                      * unit */
     __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64(a));
     v = _mm256_mask_broadcastq_epi64(v, 2, _mm_loadl_epi64(b));
     v = _mm256_mask_broadcastq_epi64(v, 4, _mm_loadl_epi64(c));
     return _mm256_mask_broadcastq_epi64(v, 8, _mm_loadl_epi64(d));
+#elif defined(__SSE4_2__) /* the second of two loads leaves the other word as it is */
+    const __m128d low = _mm_loadh_pd(_mm_castsi128_pd(_mm_loadl_epi64(a)), b),
+                  high = _mm_loadh_pd(_mm_castsi128_pd(_mm_loadl_epi64(c)), d);
+    return _mm256_set_m128i(_mm_castpd_si128(high), _mm_castpd_si128(low));
 #else
-    const __m128i low = _mm_unpacklo_epi64(_mm_loadl_epi64(a), _mm_loadl_epi64(b));
-    const __m128i high = _mm_unpacklo_epi64(_mm_loadl_epi64(c), _mm_loadl_epi64(d));
+    const __m128i low = _mm_unpacklo_epi64(_mm_loadl_epi64(a), _mm_loadl_epi64(b)),
+                  high = _mm_unpacklo_epi64(_mm_loadl_epi64(c), _mm_loadl_epi64(d));
     return _mm256_set_m128i(high, low);
 #endif
 }
@@ -146,17 +150,40 @@ static inline void weights8(const int32_t *position256, __m256i pair[2])
     pair[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
 }
 
+/* What all pixels of a row take.  Numbers are kept: the compiler would make them anew for each group. */
+typedef struct Sampler {
+    const int16_t *line[4]; /* of the source, about its first row, from the pixel before its first column */
+    ptrdiff_t stride;
+    int last_run; /* last column that a run of eight pixels may have on its left */
+    __m256i half_h, half_v, least, most, none;
+} Sampler;
+
+static inline Sampler sampler_of(const SdmWarpRow *in)
+{
+    Sampler s = {.stride = in->source_stride,
+                 .last_run = in->source_width - 7,
+                 .half_h = i8_kept(_mm256_set1_epi32(1 << 10)),
+                 .half_v = i8_kept(_mm256_set1_epi32(1 << 16)),
+                 .least = i8_kept(_mm256_set1_epi32(-2047)),
+                 .most = i8_kept(_mm256_set1_epi32(2047)),
+                 .none = i8_kept(_mm256_set1_epi16(SDM_PIXEL_NODATA))};
+    for (int j = 0; j < 4; j++)
+        s.line[j] = in->source + (j - 1) * in->source_stride - 1;
+    return s;
+}
+
 /* Values of eight pixels from the pairs of their taps, row after row. */
-static inline __m256i weigh8(const __m256i first[4], const __m256i last[4], const __m256i wx[2],
-                             const __m256i wy[2])
+static inline __m256i weigh8(const Sampler *s, const __m256i first[4], const __m256i last[4],
+                             const __m256i wx[2], const __m256i wy[2])
 {
     __m256i h[4];
     for (int j = 0; j < 4; j++)
-        h[j] = i8_round_shift(i8_madd_two(first[j], wx[0], last[j], wx[1]), 11);
-    /* of 16 bits: rows 0 and 1, 2 and 3 in one word */
-    const __m256i upper = i8_halves(h[0], h[1]), lower = i8_halves(h[2], h[3]);
-    const __m256i v = i8_round_shift(i8_madd_two(upper, wy[0], lower, wy[1]), 17);
-    return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_set1_epi32(-2047)), _mm256_set1_epi32(2047));
+        h[j] = i8_madd_two(first[j], wx[0], last[j], wx[1]);
+    /* rows 0 and 1, 2 and 3 in one word */
+    const __m256i upper = i8_rounded_halves(h[0], h[1], s->half_h, 11),
+                  lower = i8_rounded_halves(h[2], h[3], s->half_h, 11),
+                  v = i8_rounded(i8_madd_two(upper, wy[0], lower, wy[1]), s->half_v, 17);
+    return _mm256_min_epi32(_mm256_max_epi32(v, s->least), s->most);
 }
 
 static inline void store8(int16_t *out, __m256i v)
@@ -167,8 +194,7 @@ static inline void store8(int16_t *out, __m256i v)
 
 /* Eight pixels of one source row whose columns lie close together, four and four: eight pixels of the source
  * hold the taps of each four.  False, and nothing done, where it is otherwise or one of those has no data. */
-static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
-                                 int16_t *out)
+static inline bool sample8_along(const Sampler *s, const int32_t *col256, const int32_t *row256, int16_t *out)
 {
     if ((row256[0] ^ row256[7]) >> 8) /* as where rows of the view run down the source */
         return false;
@@ -178,11 +204,9 @@ static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, co
     const __m256i other = _mm256_xor_si256(row, _mm256_broadcastd_epi32(_mm256_castsi256_si128(row))),
                   away = _mm256_or_si256(far, other);
     const int32_t a = col256[0] >> 8, b = col256[4] >> 8;
-    if (!_mm256_testz_si256(away, away) || a + 7 > in->source_width ||
-        b + 7 > in->source_width)
+    if (!_mm256_testz_si256(away, away) || a > s->last_run || b > s->last_run)
         return false;
-    const int16_t *const p = in->source + (ptrdiff_t)((row256[0] >> 8) - 1) * in->source_stride - 1;
-    const __m256i none = _mm256_set1_epi16(SDM_PIXEL_NODATA);
+    const ptrdiff_t at = (ptrdiff_t)(row256[0] >> 8) * s->stride;
     __m256i first[4], last[4], wx[2], wy[2], bad = _mm256_setzero_si256();
     const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4,
                                             4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
@@ -190,11 +214,11 @@ static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, co
                                          _mm256_set1_epi32(0x03020100)),
                   take2 = _mm256_add_epi8(take, _mm256_set1_epi8(4));
     for (int j = 0; j < 4; j++) {
-        const int16_t *const line = p + j * in->source_stride;
+        const int16_t *const line = s->line[j];
         const __m256i taps = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(line + a))),
-            _mm_loadu_si128((const __m128i *)(const void *)(line + b)), 1);
-        bad = _mm256_or_si256(bad, _mm256_cmpeq_epi16(taps, none));
+            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(line + (at + a)))),
+            _mm_loadu_si128((const __m128i *)(const void *)(line + (at + b))), 1);
+        bad = _mm256_or_si256(bad, _mm256_cmpeq_epi16(taps, s->none));
         first[j] = _mm256_shuffle_epi8(taps, take);
         last[j] = _mm256_shuffle_epi8(taps, take2);
     }
@@ -202,34 +226,32 @@ static inline bool sample8_along(const SdmWarpRow *in, const int32_t *col256, co
         return false;
     weights8(col256, wx);
     weights8(row256, wy);
-    store8(out, weigh8(first, last, wx, wy));
+    store8(out, weigh8(s, first, last, wx, wy));
     return true;
 }
 
 /* Eight pixels anywhere in the source; offset: of each from its first pixel. */
-static inline void sample8(const SdmWarpRow *in, const int32_t *col256, const int32_t *row256,
+static inline void sample8(const Sampler *s, const int32_t *col256, const int32_t *row256,
                            const int32_t *offset, int16_t *out)
 {
-    const int16_t *const p = in->source - in->source_stride - 1;
-    const ptrdiff_t stride = in->source_stride;
-    __m256i first[4], last[4], wx[2], wy[2], least = _mm256_set1_epi16(INT16_MAX);
-    for (int k = 0; k < 4; k += 2) { /* all rows of four pixels: more pointers have no room in registers */
-        const int16_t *const a = p + offset[k], *const b = p + offset[k + 1], *const c = p + offset[k + 4],
-                             *const d = p + offset[k + 5];
+    __m256i first[4], last[4], wx[2], wy[2], least;
+    for (int k = 0; k < 4; k += 2) { /* all rows of four pixels: more places have no room in registers */
+        const ptrdiff_t a = offset[k], b = offset[k + 1], c = offset[k + 4], d = offset[k + 5];
         for (int j = 0; j < 4; j++)
-            (k ? last : first)[j] = words4(a + j * stride, b + j * stride, c + j * stride, d + j * stride);
+            (k ? last : first)[j] = words4(s->line[j] + a, s->line[j] + b, s->line[j] + c, s->line[j] + d);
     }
     for (int j = 0; j < 4; j++) {
         const __m256 a = _mm256_castsi256_ps(first[j]), b = _mm256_castsi256_ps(last[j]);
         first[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
         last[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
-        least = _mm256_min_epi16(least, _mm256_min_epi16(first[j], last[j]));
+        const __m256i both = _mm256_min_epi16(first[j], last[j]);
+        least = j ? _mm256_min_epi16(least, both) : both;
     }
     weights8(col256, wx);
     weights8(row256, wy);
-    const __m256i bad = _mm256_cmpeq_epi16(least, _mm256_set1_epi16(SDM_PIXEL_NODATA)),
-                  whole = _mm256_cmpeq_epi32(bad, _mm256_setzero_si256()), v = weigh8(first, last, wx, wy);
-    store8(out, _mm256_blendv_epi8(_mm256_set1_epi32(SDM_PIXEL_NODATA), v, whole));
+    const __m256i bad = _mm256_cmpeq_epi16(least, s->none),
+                  whole = _mm256_cmpeq_epi32(bad, _mm256_setzero_si256()), v = weigh8(s, first, last, wx, wy);
+    store8(out, _mm256_blendv_epi8(s->none, v, whole));
 }
 
 /* Offsets of `count` pixels from the first one of the source; what a later row will take is fetched. */
@@ -256,6 +278,7 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
     bool found = false; /* offsets, of all at once: reading one just written would wait for it */
     if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
         return 0;
+    const Sampler s = sampler_of(in);
     const __m256i first = _mm256_set1_epi32(256);
     const __m256i right =
         _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256 - 1);
@@ -270,11 +293,11 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
         if (!_mm256_testz_si256(off, off)) {
             for (int k = i; k < i + 8; k++)
                 out[k] = sample(in, col[k], row[k]);
-        } else if (!sample8_along(in, col + i, row + i, out + i)) {
+        } else if (!sample8_along(&s, col + i, row + i, out + i)) {
             if (!found)
                 find_offsets(in, col, row, count, offset);
             found = true;
-            sample8(in, col + i, row + i, offset + i, out + i);
+            sample8(&s, col + i, row + i, offset + i, out + i);
         }
     }
     return i;

@@ -229,6 +229,7 @@ TWO TwoFloats _mm256_permute2f128_ps(TwoFloats a, TwoFloats b, int which)
 #define BOTH(op, a, b, n) ((TwoInts){_mm_##op((a).low, (b).low, n), _mm_##op((a).high, (b).high, n)})
 #define _mm256_srai_epi32(a, n) EACH(srai_epi32, a, n)
 #define _mm256_slli_epi32(a, n) EACH(slli_epi32, a, n)
+#define _mm256_srli_epi32(a, n) EACH(srli_epi32, a, n)
 #define _mm256_slli_epi16(a, n) EACH(slli_epi16, a, n)
 #define _mm256_srli_epi16(a, n) EACH(srli_epi16, a, n)
 #define _mm256_srli_epi64(a, n) EACH(srli_epi64, a, n)
@@ -265,7 +266,7 @@ TWO TwoInts i8_madd_two(TwoInts a, TwoInts b, TwoInts c, TwoInts d)
 }
 #define i8_madd_two i8_madd_two
 #define NEON_ROUND(a, n) simde__m128i_from_neon_i32(vrshrq_n_s32(simde__m128i_to_neon_i32(a), n))
-#define i8_round_shift(a, n) ((TwoInts){NEON_ROUND((a).low, n), NEON_ROUND((a).high, n)})
+#define i8_rounded(a, half, n) ((TwoInts){NEON_ROUND((a).low, n), NEON_ROUND((a).high, n)})
 TWO __m128i neon_halves(__m128i low, __m128i high)
 {
     return simde__m128i_from_neon_i32(
@@ -310,7 +311,9 @@ TWO TwoInts vi_add_halves(TwoInts sum, TwoInts a)
         simde__m128i_from_neon_i32(vpadalq_s16(simde__m128i_to_neon_i32(sum.low), NEON_S16(a.low))),
         simde__m128i_from_neon_i32(vpadalq_s16(simde__m128i_to_neon_i32(sum.high), NEON_S16(a.high)))};
 }
-#define i8_halves(a, b) ((TwoInts){neon_halves((a).low, (b).low), neon_halves((a).high, (b).high)})
+#define NEON_HALVES(a, b, n) neon_halves(NEON_ROUND(a, n), NEON_ROUND(b, n))
+#define i8_rounded_halves(a, b, half, n)                                                                     \
+    ((TwoInts){NEON_HALVES((a).low, (b).low, n), NEON_HALVES((a).high, (b).high, n)})
 #endif
 
 #endif

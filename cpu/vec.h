@@ -246,10 +246,13 @@ VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vi_differ16(a, b) V_(abs_epi16)(V_(sub_epi16)(a, b))
 #endif
 #if defined(SDM_VEC) && SDM_VEC >= 8 && !defined(i8_madd_two)
-/* of eight lanes: sum of two madd(); a / 2^n, rounded half up; low 16 bits of two as halves */
+/* of eight lanes: sum of two madd(); a / 2^n, rounded half up, half being 2^n / 2; the low 16 bits of two
+ * of these as halves */
 #define i8_madd_two(a, b, c, d) _mm256_add_epi32(_mm256_madd_epi16(a, b), _mm256_madd_epi16(c, d))
-#define i8_round_shift(a, n) _mm256_srai_epi32(_mm256_add_epi32(a, _mm256_set1_epi32(1 << ((n)-1))), n)
-#define i8_halves(low, high) _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xAA)
+#define i8_rounded(a, half, n) _mm256_srai_epi32(_mm256_add_epi32(a, half), n)
+#define i8_rounded_halves(low, high, half, n)                                                                \
+    _mm256_blend_epi16(_mm256_srli_epi32(_mm256_add_epi32(low, half), n),                                    \
+                       _mm256_slli_epi32(_mm256_add_epi32(high, half), 16 - (n)), 0xAA)
 /* of 32 bytes: bits of each, by tables of half bytes; sums of two neighbours as 16 bits, signed */
 VEC __m256i i8_bits(__m256i a)
 {
@@ -260,6 +263,23 @@ VEC __m256i i8_bits(__m256i a)
                            _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(a, 4), low)));
 }
 #define i8_pair_sums(a) _mm256_maddubs_epi16(_mm256_set1_epi8(1), a)
+#endif
+/* A number that is kept in a register or in memory, of vectors of any size; GCC would make a constant anew, by
+ * three instructions, in each round of a loop that has no register left for it. */
+#if defined(__AVX2__)
+#define VEC_KEPT(name, type)                                                                                 \
+    VEC type name(type a)                                                                                    \
+    {                                                                                                        \
+        __asm__("" : "+v"(a));                                                                               \
+        return a;                                                                                            \
+    }
+VEC_KEPT(i8_kept, __m256i)
+VEC_KEPT(vi_kept, vi)
+VEC_KEPT(vf_kept, vf)
+#else
+#define i8_kept(a) (a)
+#define vi_kept(a) (a)
+#define vf_kept(a) (a)
 #endif
 #ifndef VEC_SHIFTS_IN /* i8_shift_in(word, mask): 16-bit words move up by a bit, the mask's lowest enters */
 #define VEC_SHIFTS_IN 0

@@ -206,10 +206,10 @@ static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
         const size_t row = (size_t)y * (size_t)m->task->win.w;
         const uint16_t *const flags = m->out->flags + row;
         const int16_t *const left = m->task->left + row;
-        bool open = false;
-        for (int x = x0; x < x1; x++) {
-            const bool off = flags[x] == SDM_QA_OUTSIDE && left[x] == SDM_PIXEL_NODATA;
-            open = open || !(off || (flags[x] & SDM_QA_VALID));
+        uint16_t open = 0;
+        for (int x = x0; x < x1; x++) { /* of 16 bits and without branches, so that it vectorises */
+            const uint16_t off = (flags[x] == SDM_QA_OUTSIDE) & (left[x] == SDM_PIXEL_NODATA);
+            open |= (uint16_t)(~(flags[x] | off) & SDM_QA_VALID);
         }
         if (open)
             return true;
