@@ -3,6 +3,7 @@
 #include "core/dense.h"
 #include "core/math.h"
 #include "core/stats.h"
+#include "core/vector_loops.h"
 #include "pointing/pointing_fit.h"
 
 #include <math.h>
@@ -11,6 +12,8 @@
 
 enum {
     TERMS = SDM_POINT_MAX_TERMS,
+    LANES = 4,                /* terms that are summed together */
+    PITCH = (TERMS + LANES - 1) / LANES * LANES,
     FOLDS = 4,                /* of the cross-validation */
     FOLD_BLOCKS = 8,          /* half the blocks a side of the image that are dealt to the folds */
     ITERATIONS = 6,           /* of the weights */
@@ -30,7 +33,7 @@ typedef struct Fit {
     size_t count;
     const SdmPointing *model; /* centre, scale; its profile is taken off the targets */
     double *residual, *work;  /* count each */
-    double *basis;            /* count x SDM_POINT_MAX_TERMS */
+    double *basis;            /* count x PITCH */
     double *target;           /* count: correction_px without the profile */
     uint8_t *fold;            /* count */
     double response;          /* as in SdmFitTask */
@@ -63,22 +66,25 @@ static void basis(const SdmPointing *p, int degree, const SdmTiePoint *t, double
             out[k++] = xp[d - j] * yp[j];
 }
 
-typedef struct NormalEquations {
-    double a[TERMS * TERMS], b[TERMS];
+typedef struct NormalEquations { /* of a, the lower triangle, and what fills its rows to LANES */
+    double a[TERMS * PITCH], b[TERMS];
 } NormalEquations;
 
-static void add_points(const Fit *f, int n, int without, const double *weight, size_t begin, size_t end,
-                       NormalEquations *sum)
+SDM_VECTOR_LOOPS static void add_points(const Fit *f, int n, int without, const double *weight, size_t begin,
+                                        size_t end, NormalEquations *sum)
 {
     for (size_t i = begin; i < end; i++) {
         if (f->fold[i] == without || weight[i] <= 0.0)
             continue;
-        const double *const t = f->basis + i * TERMS;
+        const double *restrict const t = f->basis + i * PITCH;
+        const double w = weight[i], target = f->target[i];
         for (int r = 0; r < n; r++) {
-            const double wt = weight[i] * t[r];
-            for (int c = 0; c <= r; c++)
-                sum->a[r * n + c] += wt * t[c];
-            sum->b[r] += wt * f->target[i];
+            const double wt = w * t[r];
+            double *restrict const row = sum->a + r * PITCH;
+            for (int c = 0; c <= r; c += LANES)
+                for (int k = 0; k < LANES; k++)
+                    row[c + k] += wt * t[c + k];
+            sum->b[r] += wt * target;
         }
     }
 }
@@ -95,15 +101,17 @@ static bool solve(const Fit *f, int degree, int without, const double *weight, d
         add_points(f, n, without, weight, begin < f->count ? begin : f->count,
                    end < f->count ? end : f->count, &part[i]);
     }
-    double *const a = part[0].a, *const b = part[0].b;
+    double a[TERMS * TERMS], *const b = part[0].b;
     for (int i = 1; i < PARTS; i++) {
-        for (int k = 0; k < n * n; k++)
-            a[k] += part[i].a[k];
+        for (int k = 0; k < n * PITCH; k++)
+            part[0].a[k] += part[i].a[k];
         for (int k = 0; k < n; k++)
             b[k] += part[i].b[k];
     }
-    for (int r = 0; r < n; r++)
+    for (int r = 0; r < n; r++) {
+        memcpy(a + r * n, part[0].a + r * PITCH, (size_t)n * sizeof *a);
         a[r * n + r] = a[r * n + r] * (1.0 + 1e-9) + 1e-12;
+    }
     if (!sdm_solve_cholesky(n, a, b))
         return false;
     memcpy(coef, b, (size_t)n * sizeof *b);
@@ -112,7 +120,7 @@ static bool solve(const Fit *f, int degree, int without, const double *weight, d
 
 static double residual_of(const Fit *f, int degree, const double coef[TERMS], size_t i)
 {
-    const double *const t = f->basis + i * TERMS;
+    const double *const t = f->basis + i * PITCH;
     double sum = 0.0;
     for (int k = 0; k < sdm_terms(degree); k++)
         sum += coef[k] * t[k];
@@ -124,7 +132,7 @@ static void prepare_fit(const Fit *f, int degree)
 {
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (size_t i = 0; i < f->count; i++) {
-        basis(f->model, degree, &f->point[i], f->basis + i * TERMS);
+        basis(f->model, degree, &f->point[i], f->basis + i * PITCH);
         f->target[i] = f->point[i].correction_px - sdm_pointing_profile(f->model, f->point[i].row);
     }
 }
@@ -414,7 +422,7 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     TRY(sdm_alloc(ctx, &f.residual, count, sizeof *f.residual, "fit residuals"));
     TRY(sdm_alloc(ctx, &f.work, count, sizeof *f.work, "fit weights"));
     TRY(sdm_alloc(ctx, &f.fold, count, 1, "fit folds"));
-    TRY(sdm_alloc(ctx, &f.basis, count * TERMS, sizeof *f.basis, "fit terms"));
+    TRY(sdm_alloc(ctx, &f.basis, count * PITCH, sizeof *f.basis, "fit terms"));
     TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
     TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
     TRY(choose_by_few(ctx, &f, thin, max_degree, p, round));
