@@ -18,20 +18,22 @@ size_t SDM_NAME(cost_scratch)(int width, int window, int dmin, int dmax)
 }
 
 /* One axis: position in 1/256 px from the cell's origin, kept within +-8e6. */
-static inline int32_t position(const float c[6], float f, float t)
+static inline int32_t position(const SdmWarpCell *cell, int axis, float f, float t)
 {
-    const float a = c[0] + f * c[1], b = c[2] + f * c[3], q = c[4] + f * c[5];
+    const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
+    const float a = l[0] + f * c[0], b = l[1] + f * c[1], q = l[2] + f * c[2];
     float p = (a + t * (b + t * q)) * 256.0f + 0.5f;
     p = p > -8e6f ? p : -8e6f;
     p = p < 8e6f ? p : 8e6f;
     return (int32_t)floorf(p);
 }
 
-static inline vi positions(const float c[6], vf f, vf t)
+static inline vi positions(const SdmWarpCell *cell, int axis, vf f, vf t)
 {
-    const vf a = vf_add(vf_set(c[0]), vf_mul(f, vf_set(c[1]))),
-             b = vf_add(vf_set(c[2]), vf_mul(f, vf_set(c[3])));
-    const vf q = vf_add(vf_set(c[4]), vf_mul(f, vf_set(c[5])));
+    const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
+    const vf a = vf_add(vf_set(l[0]), vf_mul(f, vf_set(c[0]))),
+             b = vf_add(vf_set(l[1]), vf_mul(f, vf_set(c[1])));
+    const vf q = vf_add(vf_set(l[2]), vf_mul(f, vf_set(c[2])));
     vf p = vf_add(vf_mul(vf_add(a, vf_mul(t, vf_add(b, vf_mul(t, q)))), vf_set(256.0f)), vf_set(0.5f));
     return vi_down(vf_min(vf_max(p, vf_set(-8e6f)), vf_set(8e6f)));
 }
@@ -56,8 +58,8 @@ static __attribute__((noinline)) void place_rest(const SdmWarpRow *in, const Sdm
                   row0 = from_source(cell->origin_row, in->source_row0);
     for (; x < end; x++) {
         const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
-        out.col[x - out.x0] = col0 + position(cell->col, f, t);
-        out.row[x - out.x0] = row0 + position(cell->row, f, t);
+        out.col[x - out.x0] = col0 + position(cell, 0, f, t);
+        out.row[x - out.x0] = row0 + position(cell, 1, f, t);
     }
 }
 
@@ -77,8 +79,8 @@ static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int
             const vf f = vf_load(in->fraction + x);
             const vf t =
                 in->surface_m ? vf_sub(vf_load(in->surface_m + x), vf_set(in->height0_m)) : vf_set(0.0f);
-            vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell->col, f, t)));
-            vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell->row, f, t)));
+            vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell, 0, f, t)));
+            vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell, 1, f, t)));
         }
         if (x < end)
             place_rest(in, cell, (Positions){col, row, x0}, x, end);

@@ -19,9 +19,10 @@ static int64_t round_half_up(int64_t a, int64_t b)
 }
 
 /* Position along one axis in 1/256 px from the cell's origin, kept within +-8e6. */
-static int32_t position(const float c[6], float f, float t)
+static int32_t position(const SdmWarpCell *cell, int axis, float f, float t)
 {
-    const float p = (c[0] + f * c[1]) + t * ((c[2] + f * c[3]) + t * (c[4] + f * c[5]));
+    const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
+    const float p = (l[0] + f * c[0]) + t * ((l[1] + f * c[1]) + t * (l[2] + f * c[2]));
     const float q = p * 256.0f + 0.5f;
     return (int32_t)floorf(fminf(fmaxf(q, -8e6f), 8e6f));
 }
@@ -58,7 +59,7 @@ static void warp_row_reference(const SdmWarpRow *in, int16_t *out)
         const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
         const int64_t col = (int64_t)cell->origin_col - in->source_col0;
         const int64_t row = (int64_t)cell->origin_row - in->source_row0;
-        out[x] = sample(in, col * 256 + position(cell->col, f, t), row * 256 + position(cell->row, f, t));
+        out[x] = sample(in, col * 256 + position(cell, 0, f, t), row * 256 + position(cell, 1, f, t));
     }
 }
 

@@ -108,11 +108,13 @@ static void fill_cells(KernelData *in)
         in->cell_begin[c] = c * CELL < w ? c * CELL : w;
     for (int c = 0; c < cells; c++) {
         const SdmWarpCell along = {.origin_col = c * CELL, .origin_row = SOURCE_ROWS / 2,
-                                   .col = {0.3f, 15.99f, 0.04f}, .row = {0.2f, 0.01f}};
+                                   .left = {0.3f, 0.04f, 0.0f, 0.0f, 0.2f}, .change = {15.99f, 0.0f, 0.0f, 0.0f, 0.01f}};
         in->cells[0][c] = along;
         in->cells[1][c] = (SdmWarpCell){.origin_col = w / 2, .origin_row = (c + 1) * CELL + CELL / 2};
-        memcpy(in->cells[1][c].col, along.row, sizeof along.row);
-        memcpy(in->cells[1][c].row, along.col, sizeof along.col);
+        for (int k = 0; k < 8; k++) { /* the axes change places */
+            in->cells[1][c].left[k] = along.left[(k + 4) % 8];
+            in->cells[1][c].change[k] = along.change[(k + 4) % 8];
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/lattice.h"
 #include "core/math.h"
+#include "core/vector_loops.h"
 
 #include <math.h>
 
@@ -50,45 +51,48 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
                 at[low][2] = side == SDM_LEFT ? 0.0f : n[low]->right_c[axis];
             }
             for (int k = 0; k < 4; k++) {
-                out->top[axis][right][k] = at[0][k];
-                out->delta[axis][right][k] = at[1][k] - at[0][k];
+                out->top[right][4 * axis + k] = at[0][k];
+                out->delta[right][4 * axis + k] = at[1][k] - at[0][k];
             }
         }
     }
 }
 
-/* One axis of one cell: interpolate between the upper and the lower nodes; level pixels. */
-static void cell_axis(const SdmCellCorners *c, int axis, float fv, float inv, float out[6])
+/* Both axes of each cell: interpolate between the upper and the lower nodes; level pixels. */
+SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, int count, float fv, float inv,
+                                        SdmWarpCell *restrict cells)
 {
-    static const float centre[4] = {0.5f, 0.0f, 0.0f, 0.0f}; /* positions count from the pixel's centre */
-    float begin[4], change[4];
-    for (int k = 0; k < 4; k++) { /* the position, its first and second difference; vectorised */
-        const float a0 = c->top[axis][0][k] + fv * c->delta[axis][0][k];
-        const float a1 = c->top[axis][1][k] + fv * c->delta[axis][1][k];
-        begin[k] = (a0 + centre[k]) * inv - centre[k];
-        change[k] = (a1 - a0) * inv;
-    }
-    for (int k = 0; k < 3; k++) {
-        out[2 * k] = begin[k];
-        out[2 * k + 1] = change[k];
+    static const float centre[8] = {0.5f, 0.0f, 0.0f, 0.0f, 0.5f}; /* positions count from the pixel's centre */
+    for (int c = 0; c < count; c++) {
+        const SdmCellCorners *const in = &corners[c];
+        SdmWarpCell *const out = &cells[c];
+        out->origin_col = in->origin[0];
+        out->origin_row = in->origin[1];
+#pragma omp simd /* the compiler would rather write the eight out */
+        for (int k = 0; k < 8; k++) {
+            const float a0 = in->top[0][k] + fv * in->delta[0][k], a1 = in->top[1][k] + fv * in->delta[1][k];
+            out->left[k] = (a0 + centre[k]) * inv - centre[k];
+            out->change[k] = (a1 - a0) * inv;
+        }
     }
 }
 
-static void fill_cell(float fv, float inv, const SdmCellCorners *c, SdmWarpCell *cell)
+/* du/dh at the pixels of the cells, interpolated between these' sides. */
+SDM_VECTOR_LOOPS static void fill_du_dh(const SdmRowCells *r, float fv, float inv)
 {
-    cell->origin_col = c->origin[0];
-    cell->origin_row = c->origin[1];
-    cell_axis(c, 0, fv, inv, cell->col);
-    cell_axis(c, 1, fv, inv, cell->row);
-}
-
-/* du/dh at the pixels of a cell, interpolated between its sides' k0 and k1. */
-static inline void fill_du_dh(const float *restrict fraction, int count, float k0, float k1, float inv,
-                              float *restrict du_dh)
-{
-    const float delta = k1 - k0;
-    for (int i = 0; i < count; i++)
-        du_dh[i] = (k0 + fraction[i] * delta) * inv;
+    const float *restrict const fraction = r->fraction;
+    float *restrict const du_dh = r->du_dh;
+    for (int c = 0; c < r->count; c++) {
+        const float *const corner = r->corner_du_dh + 4 * (size_t)c;
+        const float k0 = corner[0] + fv * corner[1], k1 = corner[2] + fv * corner[3], delta = k1 - k0;
+        const int first = r->begin[c], end = r->begin[c + 1];
+        if (end - first == 16) /* a whole cell at full resolution: the fixed count vectorises */
+            for (int i = first; i < first + 16; i++)
+                du_dh[i] = (k0 + fraction[i] * delta) * inv;
+        else
+            for (int i = first; i < end; i++)
+                du_dh[i] = (k0 + fraction[i] * delta) * inv;
+    }
 }
 
 /* The columns of each cell, and their place in it: the same for every row of a window. */
@@ -142,22 +146,12 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
         r->corner_du_dh[2 * k] = n->du_dh;
         r->corner_du_dh[2 * k + 1] = n[lat->nu].du_dh - n->du_dh;
     }
-    for (int c = 0; c < r->count; c++) {
-        const SdmNode *const n0 = row_nodes + r->column[c];
-        if (r->cells && !corners)
-            find_corners(n0, lat->nu, side, l, &r->corners[c]);
-        if (r->cells)
-            fill_cell(fv, inv, &r->corners[c], &r->cells[c]);
-        if (r->du_dh) {
-            const float *const corner = r->corner_du_dh + 4 * (size_t)c;
-            const float k0 = corner[0] + fv * corner[1], k1 = corner[2] + fv * corner[3];
-            const int first = r->begin[c], count = r->begin[c + 1] - first;
-            if (count == 16) /* a whole cell at full resolution: the fixed count vectorises */
-                fill_du_dh(r->fraction + first, 16, k0, k1, inv, r->du_dh + first);
-            else
-                fill_du_dh(r->fraction + first, count, k0, k1, inv, r->du_dh + first);
-        }
-    }
+    for (int c = 0; r->cells && !corners && c < r->count; c++)
+        find_corners(row_nodes + r->column[c], lat->nu, side, l, &r->corners[c]);
+    if (r->cells)
+        fill_cells(r->corners, r->count, fv, inv, r->cells);
+    if (r->du_dh)
+        fill_du_dh(r, fv, inv);
 }
 
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,

@@ -41,12 +41,12 @@ typedef struct SdmWindow {
     int w, h;
 } SdmWindow;
 
-/* The corners of a cell, the same for all rows between two rows of nodes: by axis, for its left and its
- * right side. top: position (px of the full image, from the level's pixel `origin`), its first and second
+/* The corners of a cell, the same for all rows between two rows of nodes: for its left and its right side, by
+ * axis. top: position (px of the full image, from the level's pixel `origin`), its first and second
  * difference over t, and a 0, on the upper row of nodes.  delta: the lower row's values minus the upper
  * row's. */
 typedef struct SdmCellCorners {
-    float top[2][2][4], delta[2][2][4];
+    float top[2][8], delta[2][8];
     int32_t origin[2];
 } SdmCellCorners;
 

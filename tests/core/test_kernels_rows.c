@@ -28,10 +28,10 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
         in->begin[c] = c * step;
         *cell = (SdmWarpCell){.origin_col = 1000 + (int)(next_random(seed) % 90),
                               .origin_row = -200 + (int)(next_random(seed) % 40)};
-        const float size[6] = {1.0f, (float)step * 1.2f, 0.05f, 0.01f, 1e-4f, 1e-5f};
-        for (int i = 0; i < 6; i++) {
-            cell->col[i] = wild * real(seed, -size[i], size[i]);
-            cell->row[i] = wild * real(seed, -size[i], size[i]);
+        const float size[2][4] = {{1.0f, 0.05f, 1e-4f}, {(float)step * 1.2f, 0.01f, 1e-5f}};
+        for (int i = 0; i < 8; i++) {
+            cell->left[i] = wild * real(seed, -size[0][i % 4], size[0][i % 4]);
+            cell->change[i] = wild * real(seed, -size[1][i % 4], size[1][i % 4]);
         }
     }
     in->begin[cells] = width;

@@ -59,12 +59,14 @@ static void position(const SdmRowCells *r, int x, double t, int64_t origin[2], d
         c++;
     const SdmWarpCell *const cell = &r->cells[c];
     const double f = (double)r->fraction[x];
-    const float *const p[2] = {cell->col, cell->row};
     origin[0] = cell->origin_col;
     origin[1] = cell->origin_row;
-    for (int a = 0; a < 2; a++)
-        offset[a] = (double)p[a][0] + f * (double)p[a][1] +
-                    t * ((double)p[a][2] + f * (double)p[a][3] + t * ((double)p[a][4] + f * (double)p[a][5]));
+    for (int a = 0; a < 2; a++) {
+        double p[3];
+        for (int k = 0; k < 3; k++)
+            p[k] = (double)cell->left[4 * a + k] + f * (double)cell->change[4 * a + k];
+        offset[a] = p[0] + t * (p[1] + t * p[2]);
+    }
 }
 
 /* Every pixel of windows of all levels lies where the lattice says, to 1/1000 px; du_dh likewise. */
