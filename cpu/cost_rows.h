@@ -194,8 +194,8 @@ static inline int cost_enter_vector(const CostRows *rows, int x, int end, const 
     vi bad_any = vi_zero(), old_any = vi_zero();
     for (; x + SDM_VEC <= end; x += SDM_VEC) {
         vi v = vi_load_i16(enters + x), old = leaves ? vi_load_i16(leaves + x) : vi_zero();
-        const vi bad = vi_sel(vi_eq(v, none), one, vi_zero()),
-                 bad_old = vi_sel(vi_eq(old, none), one, vi_zero());
+        const vi bad = vi_only(vi_eq(v, none), one),
+                 bad_old = vi_only(vi_eq(old, none), one);
         v = vi_sel(vi_eq(v, none), vi_zero(), v);
         old = vi_sel(vi_eq(old, none), vi_zero(), old);
         const vi minus = vi_sub(vi_zero(), old);
@@ -343,7 +343,7 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
         vf_store(m->rest + x, rest);
     }
     vf_store(m->texture + x,
-             vf_sel(vf_gt(v, vf_set(of->least)), vf_div(vf_set(1.0f), vf_sqrt(v)), vf_set(0.0f)));
+             vf_only(vf_gt(v, vf_set(of->least)), vf_div(vf_set(1.0f), vf_sqrt(v))));
 }
 
 /* Those of the windows that begin at the columns from..end - 1. */

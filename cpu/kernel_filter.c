@@ -208,8 +208,8 @@ void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prio
                  c = vf_add(vf_mul(move, vf_set(64.0f)), vf_set(0.5f));
         const vi q = vi_down(vf_min(vf_max(c, vf_set(-960000.0f)), vf_set(960000.0f)));
         const vm ok = vi_eq(vi_and(vi_load_u16(valid + x), vi_set(1)), vi_set(1));
-        const vi by = vi_sel(ok, vi_set(sign), vi_zero()), add = sign > 0 ? q : vi_sub(vi_zero(), q);
-        vi_store(sum + x, vi_add(vi_load(sum + x), vi_sel(ok, add, vi_zero())));
+        const vi by = vi_only(ok, vi_set(sign)), add = sign > 0 ? q : vi_sub(vi_zero(), q);
+        vi_store(sum + x, vi_add(vi_load(sum + x), vi_only(ok, add)));
         vi_store(count + x, vi_add(vi_load(count + x), by));
     }
     for (; x < width; x++) {

@@ -103,7 +103,7 @@ static inline vf bend_vertices(vf before, vf at, vf after)
     const vf bend = vf_add(vf_sub(before, vf_mul(vf_set(2.0f), at)), after);
     vf v = vf_div(vf_mul(vf_set(0.5f), vf_sub(before, after)), bend);
     v = vf_min(vf_max(v, vf_set(-0.5f)), vf_set(0.5f)); /* no number where there is no bend */
-    return vf_sel(vf_gt(vf_set(0.0f), bend), v, vf_set(0.0f));
+    return vf_only(vf_gt(vf_set(0.0f), bend), v);
 }
 
 /* Best of a line of scores and its neighbours: those of left pixels (slope 0) or right pixels (slope -1). */
@@ -153,7 +153,7 @@ static inline vf sub_pixels(const Winner *w)
 {
     const vf none = vf_set(SDM_SCORE_NONE);
     const vm whole = vm_and(w->inner, vm_and(vf_gt(w->before, none), vf_gt(w->after, none)));
-    return vf_add(w->d, vf_sel(whole, bend_vertices(w->before, w->score, w->after), vf_set(0.0f)));
+    return vf_add(w->d, vf_only(whole, bend_vertices(w->before, w->score, w->after)));
 }
 
 /* Best score at least two labels from the winner. */
@@ -172,7 +172,7 @@ static inline vf runner_up(const SdmCostRow *r, int x, vf winner)
 static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x,
                                                               int nd)
 {
-    const vf none = vf_set(SDM_SCORE_NONE), zero = vf_set(0.0f);
+    const vf none = vf_set(SDM_SCORE_NONE);
     const Winner w = winner_of(r, x, 0, nd);
     const vm any = vf_gt(w.score, none);
     const vm whole = vm_and(w.inner, vm_and(vf_gt(w.before, none), vf_gt(w.after, none)));
@@ -180,7 +180,7 @@ static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *
     const vf at = vf_sel(both, vf_add(w.score, w.score), w.score);
     const vf before = vf_sel(both, vf_add(w.before, w.before2), w.before),
              after = vf_sel(both, vf_add(w.after, w.after2), w.after);
-    vf_store(o->residual + x, vf_add(w.d, vf_sel(whole, bend_vertices(before, at, after), zero)));
+    vf_store(o->residual + x, vf_add(w.d, vf_only(whole, bend_vertices(before, at, after))));
     vf_store(o->score + x, w.score);
     if (o->runner_up)
         vf_store(o->runner_up + x, vf_sel(any, runner_up(r, x, w.d), none));
@@ -193,7 +193,7 @@ static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
     vi_store_u8(o->edge + x,
-                vi_sel(w.inner, vi_zero(), vi_sel(any, vi_set(r->dmax > r->dmin ? 1 : 0), vi_zero())));
+                vi_sel(w.inner, vi_zero(), vi_only(any, vi_set(r->dmax > r->dmin ? 1 : 0))));
 }
 
 /* Pixels begin..end - 1 in vectors; nd: labels, which are unrolled where it is a constant. */

@@ -40,7 +40,7 @@ static inline void ground_terms(const SdmGroundRow *r, int x, int32_t term[TERMS
     }
     const vi height = round_half_up(vf_mul(h, vf_set(256.0f)));
     const vf error = vf_abs(vf_load(r->ray_error_px + x)),
-             known = vf_sel(vf_ge(error, vf_set(0.0f)), error, vf_set(0.0f));
+             known = vf_only(vf_ge(error, vf_set(0.0f)), error);
     const vm invalid = vi_eq(vi_and(flags, vi_set(r->valid)), none),
              measured = vi_eq(vi_and(flags, vi_set(r->filled)), none),
              unseen = vi_eq(left, vi_set(SDM_PIXEL_NODATA));

@@ -4,9 +4,8 @@
  * bits, for which vectors of SSE4.2 and NEON are single ones (SDM_SINGLE) and those of AVX2 may be two
  * (SDM_PAIR_WIDE).  The others:
  *
- * - sel: a where the mask is set, else b; negative: mask of the sign bit; shift: lanes k.. of cur, then of
- *   next; k is a
- * constant, 0 < k < SDM_VEC
+ * - sel: a where the mask is set, else b; only: a there, else 0; negative: mask of the sign bit; shift: lanes
+ *   k.. of cur, then of next; k is a constant, 0 < k < SDM_VEC
  *
  * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of
  *   16-bit halves
@@ -48,6 +47,8 @@ typedef __mmask16 vm;
 #define vm_none(a) ((a) == 0)
 #define vf_sel(m, a, b) _mm512_mask_blend_ps(m, b, a)
 #define vi_sel(m, a, b) _mm512_mask_blend_epi32(m, b, a)
+#define vf_only(m, a) _mm512_maskz_mov_ps(m, a)
+#define vi_only(m, a) _mm512_maskz_mov_epi32(m, a)
 #define vf_floor(a) _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define vf_abs(a) _mm512_abs_ps(a)
 #define vi_shift(cur, next, k) _mm512_alignr_epi32(next, cur, k)
@@ -89,9 +90,21 @@ typedef __m256 vm;
 #define vm_and(a, b) _mm256_and_ps(a, b)
 #define vm_not(a) _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
+#if defined(__AVX2__) && !defined(__clang__)
+/* GCC makes the intrinsic a comparison of the mask with 0, which it then does apart for a mask that is used twice. */
+VEC __m256 vf_sel(__m256 m, __m256 a, __m256 b)
+{
+    __m256 out;
+    __asm__("vblendvps %3, %2, %1, %0" : "=x"(out) : "x"(b), "xm"(a), "x"(m));
+    return out;
+}
+#else
 #define vf_sel(m, a, b) _mm256_blendv_ps(b, a, m)
+#endif
 #define vi_sel(m, a, b)                                                                                      \
-    _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m))
+    _mm256_castps_si256(vf_sel(m, _mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+#define vf_only(m, a) _mm256_and_ps(m, a)
+#define vi_only(m, a) _mm256_and_si256(_mm256_castps_si256(m), a)
 #define vf_floor(a) _mm256_floor_ps(a)
 #define vf_abs(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
 #define vi_shift(cur, next, k)                                                                               \
@@ -157,6 +170,8 @@ VEC_ACCESS(vf)
 #define vm_not(a) (~(a))
 #define vi_sel(m, a, b) (((m) & (a)) | (~(m) & (b)))
 #define vf_sel(m, a, b) ((vf)vi_sel(m, (vi)(a), (vi)(b)))
+#define vi_only(m, a) ((m) & (a))
+#define vf_only(m, a) ((vf)vi_only(m, (vi)(a)))
 #define vi_min(a, b) vi_sel(vi_gt(b, a), a, b)
 #define vi_max(a, b) vi_sel(vi_gt(a, b), a, b)
 #define vf_abs(a) ((vf)((vi)(a) & vi_set(0x7fffffff)))
@@ -164,7 +179,7 @@ VEC_ACCESS(vf)
 VEC vf vf_floor(vf a) /* of what 32 bits hold */
 {
     const vf t = vf_from(vi_trunc(a));
-    return vf_sub(t, vf_sel(vf_gt(t, a), vf_set(1.0f), vf_set(0.0f)));
+    return vf_sub(t, vf_only(vf_gt(t, a), vf_set(1.0f)));
 }
 VEC vf vf_sqrt(vf a)
 {
