@@ -288,6 +288,74 @@ static void warp_and_match_do_not_depend_on_the_window(void **state)
     sdm_lattice_free(&p.lat);
 }
 
+/* A surface whose pixels are valid but for a few spots, and but for a rectangle without data in the left view,
+ * as a match about the prior leaves them. */
+static void open_spots(SdmLevelTask *task, const SdmSurface *prior, uint64_t seed, SdmSurface *s)
+{
+    enum { SPOTS = 6, SIDE = 5 };
+    const int w = s->win.w, h = s->win.h;
+    for (int i = 0; i < w * h; i++) {
+        const bool off = i % w >= 60 && i % w < 150 && i / w < 70;
+        s->flags[i] = off ? SDM_QA_OUTSIDE : SDM_QA_VALID;
+        s->h_m[i] = off ? prior->h_m[i] : (float)i;
+        s->score[i] = off ? 0 : (uint8_t)i;
+        task->left[i] = off ? SDM_PIXEL_NODATA : task->left[i];
+    }
+    for (int k = 0; k < SPOTS; k++) {
+        const int x0 = (int)(next_random(&seed) % (uint64_t)(w - SIDE)),
+                  y0 = (int)(next_random(&seed) % (uint64_t)(h - SIDE));
+        for (int i = 0; i < SIDE * SIDE; i++)
+            s->flags[(y0 + i / SIDE) * w + x0 + i % SIDE] = i % 2 ? SDM_QA_LOW_SCORE : SDM_QA_OUTSIDE;
+    }
+}
+
+static void a_retry_of_parts_is_one_of_all(void **state)
+{
+    (void)state;
+    enum { W = 330, H = 200 };
+    static const int wide[][2] = {{13, 5}, {9, 16}, {5, 1}};
+    int valid = 0;
+    Pair p;
+    make_lattice(0.6, &p.lat);
+    fill_image_at(&p.left, 150, 40, 900, 360, 1);
+    fill_image_at(&p.right, 850, 40, 960, 360, 2);
+    const SdmWindow win = {.v0 = 48, .w = W, .h = H};
+    for (int k = 0; k < 3; k++)
+        for (uint64_t seed = 1; seed < 4; seed++) {
+            const SdmPass pass = {
+                .window = wide[k][0], .range = wide[k][1], .min_score = 0.1f, .max_mismatch = 0.9f};
+            SdmLevelTask task;
+            SdmSurface prior, all, parts;
+            task_of(&p, &win, &task);
+            SdmSurface *const surface[] = {&prior, &all, &parts};
+            for (int i = 0; i < 3; i++)
+                assert_int_equal(sdm_surface_alloc(ctx, &win, surface[i]), SDM_OK);
+            heights(&prior);
+            assert_int_equal(sdm_level_warp(ctx, &task, prior.h_m), SDM_OK);
+            open_spots(&task, &prior, seed, &parts);
+            assert_int_equal(sdm_level_match(ctx, &task, &pass, prior.h_m, &all), SDM_OK);
+            for (int i = 0; i < W * H; i++)
+                if (parts.flags[i] & SDM_QA_VALID) {
+                    all.flags[i] = parts.flags[i];
+                    all.h_m[i] = parts.h_m[i];
+                    all.score[i] = parts.score[i];
+                } else {
+                    valid += all.flags[i] & SDM_QA_VALID;
+                }
+            assert_int_equal(sdm_level_retry(ctx, &task, &pass, prior.h_m, &parts), SDM_OK);
+            assert_memory_equal(all.flags, parts.flags, sizeof *all.flags * W * H);
+            assert_memory_equal(all.h_m, parts.h_m, sizeof *all.h_m * W * H);
+            assert_memory_equal(all.score, parts.score, sizeof *all.score * W * H);
+            for (int i = 0; i < 3; i++)
+                sdm_surface_free(surface[i]);
+            sdm_level_close(&task);
+        }
+    assert_true(valid > 100);
+    sdm_free(&p.left.data);
+    sdm_free(&p.right.data);
+    sdm_lattice_free(&p.lat);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +364,7 @@ int main(void)
         cmocka_unit_test(bounds_hold_every_pixel),
         cmocka_unit_test(rows_do_not_depend_on_the_window),
         cmocka_unit_test(warp_and_match_do_not_depend_on_the_window),
+        cmocka_unit_test(a_retry_of_parts_is_one_of_all),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
