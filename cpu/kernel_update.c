@@ -46,7 +46,7 @@ static void update_pixel(const SdmUpdateRow *u, int x)
 }
 
 
-/* What is the same for all pixels of a row.  Numbers are kept: the compiler would make them anew each time. */
+/* What is the same for all pixels of a row; see vi_kept(). */
 typedef struct Judge {
     vi valid, ambiguous, left_right, low_score, outside, textureless, fold;
     vf none, least_stretch, quality_unit;

@@ -152,7 +152,7 @@ static inline void weights8(const int32_t *position256, __m256i pair[2])
     pair[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
 }
 
-/* What all pixels of a row take.  Numbers are kept: the compiler would make them anew for each group. */
+/* What is the same for all pixels of a row; see i8_kept(). */
 typedef struct Sampler {
     const int16_t *line[4]; /* of the source, about its first row, from the pixel before its first column */
     ptrdiff_t stride;

@@ -59,10 +59,10 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
 }
 
 /* Both axes of each cell: interpolate between the upper and the lower nodes; level pixels. */
-SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, int count, float fv, float inv,
-                                        SdmWarpCell *restrict cells)
+SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, int count, float fv,
+                                        float inv, SdmWarpCell *restrict cells)
 {
-    static const float centre[8] = {0.5f, 0.0f, 0.0f, 0.0f, 0.5f}; /* positions count from the pixel's centre */
+    static const float centre[8] = {0.5f, [4] = 0.5f}; /* positions count from the pixel's centre */
     for (int c = 0; c < count; c++) {
         const SdmCellCorners *const in = &corners[c];
         SdmWarpCell *const out = &cells[c];
@@ -77,7 +77,7 @@ SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, 
     }
 }
 
-/* du/dh at the pixels of the cells, interpolated between these' sides. */
+/* du/dh at the pixels of the cells, interpolated between the sides of each. */
 SDM_VECTOR_LOOPS static void fill_du_dh(const SdmRowCells *r, float fv, float inv)
 {
     const float *restrict const fraction = r->fraction;

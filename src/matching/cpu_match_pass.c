@@ -196,10 +196,11 @@ static void match_part(const Match *m, SdmRowExtent extent, int begin, int end, 
 enum {
     RETRY_ROWS = 16,
     RETRY_COLUMNS = 32,
-    RETRY_LEAD = 4 /* rows that take as long as what a part does before its first row of scores */
+    RETRY_LEAD = 4 /* rows of scores that take as long as the sums that a part begins with */
 };
 
-/* Can a retry change a pixel of the rectangle?  Not a valid one, and not one without data in the left view. */
+/* Can a retry change a pixel of the rectangle?  Not a valid one, which keeps its height, nor one that has no
+ * data in the left view, which has no score with any window. */
 static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
 {
     for (int y = y0; y < y1; y++) {
@@ -217,8 +218,9 @@ static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
     return false;
 }
 
-/* The first columns from x on with such pixels in the rows y0..y1 - 1, and the columns around that their matches
- * depend on; no columns: there are none.  Among those around no pixel changes. */
+/* The first columns from x on that have such pixels in the rows y0..y1 - 1, with the columns around on which
+ * their matches depend; without columns where no pixel is left.  Pixels of the columns around keep what they
+ * have, so it does not matter that their own windows leave the part. */
 static SdmRowExtent next_run(const Match *m, SdmRowExtent extent, int x, int y0, int y1)
 {
     const int reach = m->pass->window / 2 + 2 * m->pass->range + 1; /* see sdm_step_reach() */
@@ -235,7 +237,7 @@ static SdmRowExtent next_run(const Match *m, SdmRowExtent extent, int x, int y0,
     return run;
 }
 
-/* What the parts of a strip take, in pixels; with `scratch` they are matched. */
+/* The time of a strip's parts, in pixels; they are matched if there is scratch memory for it. */
 static int64_t match_open(const Match *m, SdmRowExtent extent, int begin, int end, char *scratch)
 {
     int64_t pixels = 0;
