@@ -91,8 +91,8 @@ typedef __m256 vm;
 #define vm_not(a) _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
 #if defined(__AVX2__) && !defined(__clang__)
-/* GCC turns the intrinsic into a comparison of the mask with 0, which is an instruction of its own where a mask
- * is used twice. */
+/* GCC turns the intrinsic into a comparison of the mask with 0, which is an instruction of its own where a
+ * mask is used twice. */
 VEC __m256 vf_sel(__m256 m, __m256 a, __m256 b)
 {
     __m256 out;
@@ -280,8 +280,8 @@ VEC __m256i i8_bits(__m256i a)
 }
 #define i8_pair_sums(a) _mm256_maddubs_epi16(_mm256_set1_epi8(1), a)
 #endif
-/* A constant that stays in a register or in memory.  Where a loop has no register left for one, GCC would make
- * it anew in each round, by three instructions. */
+/* A constant that stays in a register or in memory.  Where a loop has no register left for one, GCC would
+ * make it anew in each round, by three instructions. */
 #if defined(__AVX2__)
 #define VEC_KEPT(name, type)                                                                                 \
     VEC type name(type a)                                                                                    \
