@@ -273,6 +273,23 @@ static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t
     }
 }
 
+/* Are the positions, of whole vectors, among 256..end - 1? */
+static inline bool all_before(const int32_t *position256, int count, int32_t end)
+{
+    const __m256i first = _mm256_set1_epi32(256), last = _mm256_set1_epi32(end - 1 - 256);
+    __m256i most = _mm256_setzero_si256();
+    for (int i = 0; i + 8 <= count; i += 8) /* what lies before the first is a large number without a sign */
+        most = _mm256_max_epu32(most, _mm256_sub_epi32(load8(position256 + i), first));
+    const __m256i beyond = _mm256_xor_si256(_mm256_max_epu32(most, last), last);
+    return end > 256 && _mm256_testz_si256(beyond, beyond);
+}
+
+/* End of the positions whose taps lie in the source. */
+static inline int32_t taps_end(int32_t size)
+{
+    return (size < FARTHEST ? size - 2 : FARTHEST) * 256;
+}
+
 /* Sample pixels from 0 on by vectors; return how many of the `count` were done. */
 static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
@@ -281,18 +298,11 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
     if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
         return 0;
     const Sampler s = sampler_of(in);
-    const __m256i first = _mm256_set1_epi32(256);
-    const __m256i right =
-        _mm256_set1_epi32((in->source_width < FARTHEST ? in->source_width - 2 : FARTHEST) * 256 - 1);
-    const __m256i bottom =
-        _mm256_set1_epi32((in->source_height < FARTHEST ? in->source_height - 2 : FARTHEST) * 256 - 1);
+    const int32_t right = taps_end(in->source_width), bottom = taps_end(in->source_height);
+    const bool inside = all_before(col, count, right) && all_before(row, count, bottom);
     int i = 0;
     for (; i + 8 <= count; i += 8) {
-        const __m256i c = load8(col + i), r = load8(row + i);
-        const __m256i off = _mm256_or_si256(
-            _mm256_or_si256(_mm256_cmpgt_epi32(first, c), _mm256_cmpgt_epi32(c, right)),
-            _mm256_or_si256(_mm256_cmpgt_epi32(first, r), _mm256_cmpgt_epi32(r, bottom)));
-        if (!_mm256_testz_si256(off, off)) {
+        if (!inside && !(all_before(col + i, 8, right) && all_before(row + i, 8, bottom))) {
             for (int k = i; k < i + 8; k++)
                 out[k] = sample(in, col[k], row[k]);
         } else if (!sample8_along(&s, col + i, row + i, out + i)) {
