@@ -22,20 +22,24 @@ static inline int32_t position(const SdmWarpCell *cell, int axis, float f, float
 {
     const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
     const float a = l[0] + f * c[0], b = l[1] + f * c[1], q = l[2] + f * c[2];
-    float p = (a + t * (b + t * q)) * 256.0f + 0.5f;
+    float p = (a + t * (b + t * q)) + 0.5f;
     p = p > -8e6f ? p : -8e6f;
     p = p < 8e6f ? p : 8e6f;
     return (int32_t)floorf(p);
 }
 
-static inline vi positions(const SdmWarpCell *cell, int axis, vf f, vf t)
+typedef struct Limits { /* of a position; see vf_kept() */
+    vf half, least, most;
+} Limits;
+
+static inline vi positions(const SdmWarpCell *cell, int axis, const Limits *limits, vf f, vf t)
 {
     const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
     const vf a = vf_add(vf_set(l[0]), vf_mul(f, vf_set(c[0]))),
              b = vf_add(vf_set(l[1]), vf_mul(f, vf_set(c[1])));
     const vf q = vf_add(vf_set(l[2]), vf_mul(f, vf_set(c[2])));
-    vf p = vf_add(vf_mul(vf_add(a, vf_mul(t, vf_add(b, vf_mul(t, q)))), vf_set(256.0f)), vf_set(0.5f));
-    return vi_down(vf_min(vf_max(p, vf_set(-8e6f)), vf_set(8e6f)));
+    const vf p = vf_add(vf_add(a, vf_mul(t, vf_add(b, vf_mul(t, q)))), limits->half);
+    return vi_down(vf_min(vf_max(p, limits->least), limits->most));
 }
 
 /* Origin of a cell in 1/256 px of the source; far off when it does not fit. */
@@ -66,6 +70,7 @@ static __attribute__((noinline)) void place_rest(const SdmWarpRow *in, const Sdm
 /* Positions of the row's pixels x0..x1 - 1, in 1/256 px of the source. */
 static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int32_t *col, int32_t *row)
 {
+    const Limits limits = {vf_kept(vf_set(0.5f)), vf_kept(vf_set(-8e6f)), vf_kept(vf_set(8e6f))};
     int c = *cell_at, x = x0;
     while (x < x1) {
         while (in->cell_begin[c + 1] <= x)
@@ -79,8 +84,8 @@ static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int
             const vf f = vf_load(in->fraction + x);
             const vf t =
                 in->surface_m ? vf_sub(vf_load(in->surface_m + x), vf_set(in->height0_m)) : vf_set(0.0f);
-            vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell, 0, f, t)));
-            vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell, 1, f, t)));
+            vi_store(col + (x - x0), vi_add(vi_set(col0), positions(cell, 0, &limits, f, t)));
+            vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell, 1, &limits, f, t)));
         }
         if (x < end)
             place_rest(in, cell, (Positions){col, row, x0}, x, end);

@@ -23,8 +23,7 @@ static int32_t position(const SdmWarpCell *cell, int axis, float f, float t)
 {
     const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
     const float p = (l[0] + f * c[0]) + t * ((l[1] + f * c[1]) + t * (l[2] + f * c[2]));
-    const float q = p * 256.0f + 0.5f;
-    return (int32_t)floorf(fminf(fmaxf(q, -8e6f), 8e6f));
+    return (int32_t)floorf(fminf(fmaxf(p + 0.5f, -8e6f), 8e6f));
 }
 
 static int16_t sample(const SdmWarpRow *in, int64_t col256, int64_t row256)

@@ -109,8 +109,8 @@ static void fill_cells(KernelData *in)
     for (int c = 0; c < cells; c++) {
         const SdmWarpCell along = {.origin_col = c * CELL,
                                    .origin_row = SOURCE_ROWS / 2,
-                                   .left = {0.3f, 0.04f, [4] = 0.2f},
-                                   .change = {15.99f, [4] = 0.01f}};
+                                   .left = {256.0f * 0.3f, 256.0f * 0.04f, [4] = 256.0f * 0.2f},
+                                   .change = {256.0f * 15.99f, [4] = 256.0f * 0.01f}};
         in->cells[0][c] = along;
         in->cells[1][c] = (SdmWarpCell){.origin_col = w / 2, .origin_row = (c + 1) * CELL + CELL / 2};
         for (int k = 0; k < 8; k++) { /* the axes change places */

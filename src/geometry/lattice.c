@@ -58,11 +58,13 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
     }
 }
 
-/* Both axes of each cell: interpolate between the upper and the lower nodes; level pixels. */
+/* Both axes of each cell: interpolate between the upper and the lower nodes.  inv: level pixels for one of full
+ * resolution. */
 SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, int count, float fv,
                                         float inv, SdmWarpCell *restrict cells)
 {
     static const float centre[8] = {0.5f, [4] = 0.5f}; /* positions count from the pixel's centre */
+    const float scale = 256.0f * inv;
     for (int c = 0; c < count; c++) {
         const SdmCellCorners *const in = &corners[c];
         SdmWarpCell *const out = &cells[c];
@@ -71,8 +73,8 @@ SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, 
 #pragma omp simd /* the compiler would rather write the eight out */
         for (int k = 0; k < 8; k++) {
             const float a0 = in->top[0][k] + fv * in->delta[0][k], a1 = in->top[1][k] + fv * in->delta[1][k];
-            out->left[k] = (a0 + centre[k]) * inv - centre[k];
-            out->change[k] = (a1 - a0) * inv;
+            out->left[k] = (a0 + centre[k]) * scale - 256.0f * centre[k];
+            out->change[k] = (a1 - a0) * scale;
         }
     }
 }

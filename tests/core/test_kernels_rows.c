@@ -22,7 +22,7 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
     in->source = malloc(sizeof(int16_t) * (size_t)((sw + 3) * sh));
     assert_true(in->fraction && in->surface && in->source && cells <= 40);
     fill_image(in->source, (size_t)((sw + 3) * sh), fill, 0, seed);
-    const float wild = next_random(seed) % 8 == 0 ? 1e6f : 1.0f; /* far off the image */
+    const float wild = next_random(seed) % 8 == 0 ? 256e6f : 256.0f; /* far off the image, or not */
     for (int c = 0; c < cells; c++) {
         SdmWarpCell *const cell = &in->cells[c];
         in->begin[c] = c * step;
