@@ -37,29 +37,49 @@ void SDM_NAME(blur_row)(const float *const row[5], int width, int step, float *r
     }
 }
 
-/* Sums over five rows of the columns of a block and of two on either side. */
+/* Sums over five rows of the columns of a block and of two on either side.  A column with a pixel without data
+ * has NO_DATA more in `sum`, which sums of the others do not reach. */
+enum { NO_DATA = 1 << 20 };
 typedef struct NoiseColumns {
-    int32_t sum[BLOCK + 2 * HALF], square[BLOCK + 2 * HALF], rise[BLOCK + 2 * HALF], bad[BLOCK + 2 * HALF];
+    int32_t sum[BLOCK + 2 * HALF], square[BLOCK + 2 * HALF], rise[BLOCK + 2 * HALF];
 } NoiseColumns;
 
-static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first, NoiseColumns *s)
+/* Adds a pixel of a row; in 16 bits, so that compilers make vectors of as many lanes. */
+static inline void add_pixel(const int16_t *at, int16_t *sum, int16_t *bad, int32_t *square, int32_t *rise)
 {
+    const int none = (at[0] == SDM_PIXEL_NODATA) | (at[-1] == SDM_PIXEL_NODATA) | (at[1] == SDM_PIXEL_NODATA);
+    const int16_t keep = (int16_t)(none - 1), v = at[0] & keep, across = (int16_t)(at[1] - at[-1]) & keep;
+    *sum = (int16_t)(*sum + v);
+    *bad |= (int16_t)~keep;
+    *square += v * v;
+    *rise += across * across;
+}
+
+static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first, NoiseColumns *restrict s)
+{
+    const int16_t *restrict const a = in->left[0], *restrict const b = in->left[1],
+                  *restrict const c = in->left[2], *restrict const d = in->left[3],
+                  *restrict const e = in->left[4];
     for (int x = from; x < to; x++) {
-        int32_t sum = 0, square = 0, rise = 0, bad = 0;
-        for (int j = 0; j < SIDE; j++) {
-            const int16_t *const row = in->left[j];
-            const int32_t none = (row[x] == SDM_PIXEL_NODATA) | (row[x - 1] == SDM_PIXEL_NODATA) |
-                                 (row[x + 1] == SDM_PIXEL_NODATA);
-            const int32_t v = none ? 0 : row[x], across = none ? 0 : row[x + 1] - row[x - 1];
-            sum += v;
-            square += v * v;
-            rise += across * across;
-            bad |= none;
-        }
-        s->sum[x - first] = sum;
+        int16_t sum = 0, bad = 0;
+        int32_t square = 0, rise = 0;
+        add_pixel(a + x, &sum, &bad, &square, &rise);
+        add_pixel(b + x, &sum, &bad, &square, &rise);
+        add_pixel(c + x, &sum, &bad, &square, &rise);
+        add_pixel(d + x, &sum, &bad, &square, &rise);
+        add_pixel(e + x, &sum, &bad, &square, &rise);
+        s->sum[x - first] = sum + (bad & NO_DATA);
         s->square[x - first] = square;
         s->rise[x - first] = rise;
-        s->bad[x - first] = bad;
+    }
+}
+
+/* Columns off the row. */
+static inline void no_columns(int from, int to, NoiseColumns *s)
+{
+    for (int i = from; i < to; i++) {
+        s->sum[i] = NO_DATA;
+        s->square[i] = s->rise[i] = 0;
     }
 }
 
@@ -79,7 +99,7 @@ static void noise_of_block(const NoiseColumns *restrict s, const float *restrict
         const float noise = ratio[i] * v / (3.0f * g) * 1048576.0f;
         const float least = noise > 0.0f ? noise : 0.0f;
         const float most = least < 1048576.0f ? least : 1048576.0f;
-        const int32_t whole = sum_of(s->bad, i) == 0 ? (int32_t)most : 0;
+        const int32_t whole = sum < NO_DATA / 2 ? (int32_t)most : 0;
         out[i] = valid[i] & 1 ? whole : 0;
     }
 }
@@ -91,10 +111,8 @@ void SDM_NAME(noise_row)(const SdmNoiseRow *in, int32_t *restrict out)
     for (int x0 = 0; x0 < in->width; x0 += BLOCK) {
         const int n = in->width - x0 < BLOCK ? in->width - x0 : BLOCK, first = x0 - HALF, end = x0 + n + HALF;
         const int from = first > 1 ? first : 1, to = end < in->width - 1 ? end : in->width - 1;
-        for (int i = 0; i < n + 2 * HALF; i++) {
-            s.sum[i] = s.square[i] = s.rise[i] = 0;
-            s.bad[i] = 1;
-        }
+        no_columns(0, from - first, &s);
+        no_columns(to - first, n + 2 * HALF, &s);
         noise_columns(in, from, to, first, &s);
         for (int i = 0; i < n; i++)
             ratio[i] = in->ratio[in->score[x0 + i]];
