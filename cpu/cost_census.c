@@ -5,7 +5,7 @@
 #include "cost_rows.h"
 
 sdm_cost_strip_fn SDM_NAME(census);
-enum { HALF_X = 4, HALF_Y = 3, BITS = 62 };
+enum { HALF_X = SDM_CENSUS_HALF_X, HALF_Y = 3, BITS = 62 };
 #if defined(__AVX512VBMI2__) || VEC_SHIFTS_IN
 enum { FIRST_IS_HIGH = 1 }; /* bits are shifted in from below */
 #else

@@ -194,8 +194,7 @@ static inline int cost_enter_vector(const CostRows *rows, int x, int end, const 
     vi bad_any = vi_zero(), old_any = vi_zero();
     for (; x + SDM_VEC <= end; x += SDM_VEC) {
         vi v = vi_load_i16(enters + x), old = leaves ? vi_load_i16(leaves + x) : vi_zero();
-        const vi bad = vi_only(vi_eq(v, none), one),
-                 bad_old = vi_only(vi_eq(old, none), one);
+        const vi bad = vi_only(vi_eq(v, none), one), bad_old = vi_only(vi_eq(old, none), one);
         v = vi_sel(vi_eq(v, none), vi_zero(), v);
         old = vi_sel(vi_eq(old, none), vi_zero(), old);
         const vi minus = vi_sub(vi_zero(), old);

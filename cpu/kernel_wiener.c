@@ -37,8 +37,8 @@ void SDM_NAME(blur_row)(const float *const row[5], int width, int step, float *r
     }
 }
 
-/* Sums over five rows of the columns of a block and of two on either side.  A column with a pixel without data
- * has NO_DATA more in `sum`, which sums of the others do not reach. */
+/* Sums over five rows of the columns of a block and of two on either side.  A column with a pixel without
+ * data has NO_DATA more in `sum`, which sums of the others do not reach. */
 enum { NO_DATA = 1 << 20 };
 typedef struct NoiseColumns {
     int32_t sum[BLOCK + 2 * HALF], square[BLOCK + 2 * HALF], rise[BLOCK + 2 * HALF];
@@ -55,7 +55,8 @@ static inline void add_pixel(const int16_t *at, int16_t *sum, int16_t *bad, int3
     *rise += across * across;
 }
 
-static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first, NoiseColumns *restrict s)
+static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first,
+                                 NoiseColumns *restrict s)
 {
     const int16_t *restrict const a = in->left[0], *restrict const b = in->left[1],
                   *restrict const c = in->left[2], *restrict const d = in->left[3],

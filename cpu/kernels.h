@@ -57,12 +57,13 @@ typedef struct SdmCostRow {
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 
+enum { SDM_CENSUS_HALF_X = 4 }; /* columns of a census word on either side of its pixel */
 typedef size_t sdm_cost_scratch_fn(int width, int window, int dmin, int dmax);
 typedef void sdm_cost_strip_fn(const SdmCostJob *job, sdm_cost_consumer *consume, void *user);
 
-/* Warp one row of a level: pixel x takes the source at origin + p, in 1/256 pixels between centres.  The pixels
- * of a cell of the lattice share an origin and six coefficients for each coordinate; with the fraction f
- * of the pixel across the cell and t = surface_m[x] - height0_m,
+/* Warp one row of a level: pixel x takes the source at origin + p, in 1/256 pixels between centres.  The
+ * pixels of a cell of the lattice share an origin and six coefficients for each coordinate; with the fraction
+ * f of the pixel across the cell and t = surface_m[x] - height0_m,
  *   p(f, t) = (a0 + f a1) + t ((b0 + f b1) + t (c0 + f c1)).
  * Positions are rounded to whole numbers; 4 x 4 taps are weighted by the integers of sdm_cubic_weights. */
 typedef struct SdmWarpCell {

@@ -4,8 +4,8 @@
  * bits, for which vectors of SSE4.2 and NEON are single ones (SDM_SINGLE) and those of AVX2 may be two
  * (SDM_PAIR_WIDE).  The others:
  *
- * - sel: a where the mask is set, else b; only: a there, else 0; negative: mask of the sign bit; shift: lanes
- *   k.. of cur, then of next; k is a constant, 0 < k < SDM_VEC
+ * - sel: a where the mask is set, else b; only: a there, else 0; negative: mask of the sign bit, for sel
+ *   alone; shift: lanes k.. of cur, then of next; k is a constant, 0 < k < SDM_VEC
  *
  * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of
  *   16-bit halves

@@ -58,8 +58,8 @@ static void find_corners(const SdmNode *n0, int nu, enum SdmSide side, int level
     }
 }
 
-/* Both axes of each cell: interpolate between the upper and the lower nodes.  inv: level pixels for one of full
- * resolution. */
+/* Both axes of each cell: interpolate between the upper and the lower nodes.  inv: level pixels for one of
+ * full resolution. */
 SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, int count, float fv,
                                         float inv, SdmWarpCell *restrict cells)
 {

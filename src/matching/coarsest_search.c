@@ -81,8 +81,10 @@ static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
     uint8_t *rival = NULL;
     TRY(sdm_alloc(p->ctx, &plane, n, sizeof *plane, "a plane"));
     TRY(sdm_alloc(p->ctx, &rival, n, 1, "scores"));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         s->flags[i] = SDM_QA_OUTSIDE;
+        s->score[i] = 0;
+    }
     TRY(sdm_surface_alloc(p->ctx, &s->win, &fresh));
     for (size_t t = 0; t < sizeof tilts / sizeof *tilts; t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {

@@ -223,7 +223,7 @@ static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
  * have, so it does not matter that their own windows leave the part. */
 static SdmRowExtent next_run(const Match *m, SdmRowExtent extent, int x, int y0, int y1)
 {
-    const int reach = m->pass->window / 2 + 2 * m->pass->range + 1; /* see sdm_step_reach() */
+    const int reach = m->pass->window / 2 + SDM_CENSUS_HALF_X + 2 * m->pass->range + 1;
     SdmRowExtent run = {extent.x1, extent.x1};
     for (bool found = false; x < extent.x1 && (!found || x <= run.x1 + reach); x += RETRY_COLUMNS) {
         const int end = x + RETRY_COLUMNS < extent.x1 ? x + RETRY_COLUMNS : extent.x1;

@@ -38,7 +38,8 @@ SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
                           SdmSurface *surface);
 
 /* Match pixels that failed again by `pass` (a wider range, a larger window), from the heights `prior` for
- * which the right view is still warped.  The others keep their heights. */
+ * which the right view is still warped.  The others keep their heights.  Pixels that are SDM_QA_OUTSIDE and
+ * have no data in the left view have the prior's height and a score of 0 already, as after a match. */
 SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
                           SdmSurface *surface);
 
