@@ -20,7 +20,7 @@ size_t SDM_NAME(cost_scratch)(int width, int window, int dmin, int dmax)
 /* One axis: position in 1/256 px from the cell's origin, kept within +-8e6. */
 static inline int32_t position(const SdmWarpCell *cell, int axis, float f, float t)
 {
-    const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
+    const float *const l = cell->begin + 4 * axis, *const c = cell->change + 4 * axis;
     const float a = l[0] + f * c[0], b = l[1] + f * c[1], q = l[2] + f * c[2];
     float p = (a + t * (b + t * q)) + 0.5f;
     p = p > -8e6f ? p : -8e6f;
@@ -32,9 +32,10 @@ typedef struct Limits { /* of a position; see vf_kept() */
     vf half, least, most;
 } Limits;
 
+/* The same of SDM_VEC pixels. */
 static inline vi positions(const SdmWarpCell *cell, int axis, const Limits *limits, vf f, vf t)
 {
-    const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
+    const float *const l = cell->begin + 4 * axis, *const c = cell->change + 4 * axis;
     const vf a = vf_add(vf_set(l[0]), vf_mul(f, vf_set(c[0]))),
              b = vf_add(vf_set(l[1]), vf_mul(f, vf_set(c[1])));
     const vf q = vf_add(vf_set(l[2]), vf_mul(f, vf_set(c[2])));

@@ -68,7 +68,7 @@ typedef void sdm_cost_strip_fn(const SdmCostJob *job, sdm_cost_consumer *consume
  * Positions are rounded to whole numbers; 4 x 4 taps are weighted by the integers of sdm_cubic_weights. */
 typedef struct SdmWarpCell {
     int32_t origin_col, origin_row;
-    float left[8], change[8]; /* a0 b0 c0 0 and a1 b1 c1 0: of the column, then of the row; 1/256 px of the
+    float begin[8], change[8]; /* a0 b0 c0 0 and a1 b1 c1 0: of the column, then of the row; 1/256 px of the
                                * source's level */
 } SdmWarpCell;
 typedef struct SdmWarpRow {

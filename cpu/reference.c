@@ -21,7 +21,7 @@ static int64_t round_half_up(int64_t a, int64_t b)
 /* Position along one axis in 1/256 px from the cell's origin, kept within +-8e6. */
 static int32_t position(const SdmWarpCell *cell, int axis, float f, float t)
 {
-    const float *const l = cell->left + 4 * axis, *const c = cell->change + 4 * axis;
+    const float *const l = cell->begin + 4 * axis, *const c = cell->change + 4 * axis;
     const float p = (l[0] + f * c[0]) + t * ((l[1] + f * c[1]) + t * (l[2] + f * c[2]));
     return (int32_t)floorf(fminf(fmaxf(p + 0.5f, -8e6f), 8e6f));
 }

@@ -109,12 +109,12 @@ static void fill_cells(KernelData *in)
     for (int c = 0; c < cells; c++) {
         const SdmWarpCell along = {.origin_col = c * CELL,
                                    .origin_row = SOURCE_ROWS / 2,
-                                   .left = {256.0f * 0.3f, 256.0f * 0.04f, [4] = 256.0f * 0.2f},
+                                   .begin = {256.0f * 0.3f, 256.0f * 0.04f, [4] = 256.0f * 0.2f},
                                    .change = {256.0f * 15.99f, [4] = 256.0f * 0.01f}};
         in->cells[0][c] = along;
         in->cells[1][c] = (SdmWarpCell){.origin_col = w / 2, .origin_row = (c + 1) * CELL + CELL / 2};
         for (int k = 0; k < 8; k++) { /* the axes change places */
-            in->cells[1][c].left[k] = along.left[(k + 4) % 8];
+            in->cells[1][c].begin[k] = along.begin[(k + 4) % 8];
             in->cells[1][c].change[k] = along.change[(k + 4) % 8];
         }
     }

@@ -73,7 +73,7 @@ SDM_VECTOR_LOOPS static void fill_cells(const SdmCellCorners *restrict corners, 
 #pragma omp simd /* the compiler would rather write the eight out */
         for (int k = 0; k < 8; k++) {
             const float a0 = in->top[0][k] + fv * in->delta[0][k], a1 = in->top[1][k] + fv * in->delta[1][k];
-            out->left[k] = (a0 + centre[k]) * scale - 256.0f * centre[k];
+            out->begin[k] = (a0 + centre[k]) * scale - 256.0f * centre[k];
             out->change[k] = (a1 - a0) * scale;
         }
     }

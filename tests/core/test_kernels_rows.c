@@ -30,7 +30,7 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
                               .origin_row = -200 + (int)(next_random(seed) % 40)};
         const float size[2][4] = {{1.0f, 0.05f, 1e-4f}, {(float)step * 1.2f, 0.01f, 1e-5f}};
         for (int i = 0; i < 8; i++) {
-            cell->left[i] = wild * real(seed, -size[0][i % 4], size[0][i % 4]);
+            cell->begin[i] = wild * real(seed, -size[0][i % 4], size[0][i % 4]);
             cell->change[i] = wild * real(seed, -size[1][i % 4], size[1][i % 4]);
         }
     }

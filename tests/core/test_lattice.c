@@ -64,7 +64,7 @@ static void position(const SdmRowCells *r, int x, double t, int64_t origin[2], d
     for (int a = 0; a < 2; a++) {
         double p[3];
         for (int k = 0; k < 3; k++)
-            p[k] = (double)cell->left[4 * a + k] + f * (double)cell->change[4 * a + k];
+            p[k] = (double)cell->begin[4 * a + k] + f * (double)cell->change[4 * a + k];
         offset[a] = (p[0] + t * (p[1] + t * p[2])) / 256.0;
     }
 }

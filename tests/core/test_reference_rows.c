@@ -26,7 +26,7 @@ static void warp_case(WarpCase *c, int row, float dx, float dy)
 {
     c->cell = (SdmWarpCell){.origin_col = 100,
                             .origin_row = 50,
-                            .left = {256.0f * dx, [4] = 256.0f * ((float)row + dy)},
+                            .begin = {256.0f * dx, [4] = 256.0f * ((float)row + dy)},
                             .change = {256.0f * 32.0f}};
     c->begin[0] = 0;
     c->begin[1] = 32;
@@ -99,8 +99,8 @@ static void warp_follows_the_surface(void **state)
     for (int x = 0; x < 32; x++)
         surface[x] = x & 1 ? 510.0f : 490.0f;
     warp_case(&c, 5, 0.0f, 0.0f);
-    c.cell.left[1] = 51.2f; /* +-2 px */
-    c.cell.left[6] = 2.56f; /* +1 px, whatever the sign */
+    c.cell.begin[1] = 51.2f; /* +-2 px */
+    c.cell.begin[6] = 2.56f; /* +1 px, whatever the sign */
     warp_run(&c, surface);
     for (int x = 3; x < 27; x++)
         assert_int_equal(c.out[x], 40 * (x + (x & 1 ? 2 : -2)) + 100 * 6);
