@@ -501,6 +501,7 @@ static SdmStatus surface(void *state, SdmFineResult *out)
                {a->prior, out->ray_error_px, sizeof *out->ray_error_px},
                {a->now, s->h_m, sizeof *s->h_m},
                {a->flags, s->flags, sizeof *s->flags}};
+    TRY(sdm_device_pause(d->ctx, d->gpu.device, d->gpu.queue));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(sdm_download(d->ctx, all[i].from, 0, all[i].to, n * all[i].size, d->gpu.queue, false));
     TRY(sdm_finish(d->ctx, d->gpu.device, d->gpu.queue));
@@ -538,6 +539,7 @@ static SdmStatus grid(void *state, const SdmMatchCall *call, SdmFineResult *out)
     TRY(sdm_gpu_grid(d->ctx, &d->gpu, &q, &from[0], &from[1]));
     float *const reals[] = {b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho};
     uint16_t *const wholes[] = {b->count, b->mask};
+    TRY(sdm_device_pause(d->ctx, d->gpu.device, d->gpu.queue));
     for (int i = 0; i < 5; i++)
         TRY(sdm_download(d->ctx, from[0], i * real, reals[i], real, d->gpu.queue, false));
     for (int i = 0; i < 2; i++)

@@ -139,6 +139,7 @@ static SdmStatus make_blocks(SdmContext *ctx, Making *m)
     const int64_t n = m->tiling.across * m->tiling.down;
     sdm_tiling_tile(&m->tiling, n - 1, &tile);
     const SdmTilesOf tiles = {m->tiling.grid.x0, m->tiling.grid.y0, {tile.col0 + tile.w, tile.row0 + tile.h}};
+    TRY(sdm_match_queue_ready(ctx, m->queue));
     sdm_match_queue_expect(m->queue, n);
     for (int64_t i = 0; i < n; i++) {
         snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);

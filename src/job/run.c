@@ -59,6 +59,7 @@ static SdmStatus do_units(SdmContext *ctx, Run *r)
     }
     while (sdm_units_in_work(r->units) > 0)
         TRY(sdm_units_end(ctx, r->units, &done));
+    sdm_units_finish(r->units);
 done:
     return st == SDM_OK ? st : sdm_units_end_others(ctx, r->units, st);
 }

@@ -96,6 +96,11 @@ int sdm_units_in_work(const SdmUnits *u)
     return u->count;
 }
 
+void sdm_units_finish(SdmUnits *u)
+{
+    sdm_match_queue_finish(u->queue);
+}
+
 int64_t sdm_units_resumed(const SdmUnits *u)
 {
     return u->resumed;
@@ -238,12 +243,11 @@ done:
 
 /* ---- a block ---- */
 
-/* The back end, made ready for the units that will come. */
-static SdmStatus need_queue(SdmContext *ctx, SdmUnits *u)
+/* The back end, which may be opening while the scene is prepared, made ready for the units that will come. */
+static SdmStatus ready_queue(SdmContext *ctx, SdmUnits *u)
 {
     SdmStatus st = SDM_OK;
-    if (!u->queue)
-        TRY(sdm_match_queue_open(ctx, u->q.job->options.device, &u->queue));
+    TRY(sdm_match_queue_ready(ctx, u->queue));
     if (u->count == 0)
         sdm_match_queue_expect(u->queue, u->q.expected);
 done:
@@ -281,8 +285,10 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     SceneInWork *const s = &u->scene;
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
-    TRY(need_queue(ctx, u));
+    if (!u->queue)
+        TRY(sdm_match_queue_open(ctx, u->q.job->options.device, &u->queue));
     TRY(need_prepared(ctx, u, w->unit, w->lease));
+    TRY(ready_queue(ctx, u));
     TRY(open_images(ctx, u, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);

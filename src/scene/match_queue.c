@@ -18,7 +18,7 @@ enum {
 };
 _Static_assert(SDM_MAX_SLOTS >= DEVICE_SLOTS * SDM_MOST_DEVICES, "slots for every device");
 
-/* A window in work on a device. */
+/* A device and the window in work on it. */
 typedef struct Slot {
     int index;         /* of the device among those of its API */
     SdmDevice *device; /* its own queues and memory; NULL: not opened yet, or lost */
@@ -36,6 +36,9 @@ typedef struct Slot {
 struct SdmMatchQueue {
     SdmChoice choice;
     bool automatic; /* --device auto: whatever goes wrong, another device or the processor goes on */
+    bool opening;   /* the thread of the first slot opens its device */
+    bool closing;   /* the thread `closer` closes all devices */
+    pthread_t closer;
     bool lost;      /* the devices failed: the processor matches the windows that come */
     int slot_count;
     int64_t most; /* bytes that a window may take since one found no memory; grows again; 0: no such limit */
@@ -57,6 +60,25 @@ static void leave_device(SdmContext *ctx, SdmMatchQueue *q, SdmLogLevel level, i
     va_end(list);
     sdm_log(ctx, level, stage, "%s", text);
     snprintf(q->why + at, sizeof q->why - at, "%s%s", at ? "; " : "", text);
+}
+
+/* ---- threads of slots ---- */
+
+static void keep_error(SdmContext *ctx, Slot *slot)
+{
+    if (slot->st != SDM_OK)
+        snprintf(slot->error, sizeof slot->error, "%s", sdm_error(ctx));
+}
+
+/* Wait for the thread of a slot and pass on its log. */
+static void join(SdmContext *ctx, Slot *slot)
+{
+    if (slot->on_thread) {
+        pthread_join(slot->thread, NULL);
+        sdm_forward_log(ctx, slot->ctx);
+    }
+    slot->on_thread = false;
+    sdm_close(&slot->ctx);
 }
 
 /* ---- open, close ---- */
@@ -90,15 +112,12 @@ done:
     return st;
 }
 
-/* Open the first of the devices that were chosen: it must run, and round as it was taken to. */
+/* Open the first of the devices that were chosen: it must run, and auto's must round as it was taken to. */
 static SdmStatus open_first(SdmContext *ctx, SdmMatchQueue *q)
 {
     SdmStatus st = SDM_OK;
-    for (int i = 0; i < DEVICE_SLOTS * q->choice.count; i++)
-        q->slot[i] = (Slot){.index = q->choice.all[i % q->choice.count]};
     TRY(need_device(ctx, q, &q->slot[0]));
     const SdmDeviceInfo *const info = sdm_device_info(q->slot[0].device);
-    q->choice.exact = info->exact;
     if (q->automatic && !info->exact) {
         st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s does not round as the processor does (%s)", info->name,
                       info->differs);
@@ -130,22 +149,31 @@ done:
     return st;
 }
 
-SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out)
+/* Choose devices that were not refused; a slot for each, which opens nothing yet. */
+static SdmStatus choose(SdmContext *ctx, const char *device, SdmMatchQueue *q)
 {
     SdmStatus st = SDM_OK;
-    SdmMatchQueue *q = NULL;
-    *out = NULL;
-    TRY(sdm_alloc(ctx, &q, 1, sizeof *q, "a device"));
-    q->slot_count = 1;
-    q->automatic = strcmp(device, "auto") == 0;
     TRY(sdm_choose_devices(ctx, device, &q->choice));
-    if (!q->choice.cpu)
+    if (q->choice.cpu)
+        sdm_free(&q->slot);
+    else if (!q->slot)
         TRY(sdm_alloc(ctx, &q->slot, SDM_MAX_SLOTS, sizeof *q->slot, "devices"));
+    for (int i = 0; i < DEVICE_SLOTS * q->choice.count && q->slot; i++)
+        q->slot[i] = (Slot){.index = q->choice.all[i % q->choice.count]};
+done:
+    return st;
+}
+
+/* st: how opening the first of the devices ended.  Where they cannot be used or are slow, auto goes on to
+ * others, in the end to the processor. */
+static SdmStatus settle(SdmContext *ctx, SdmMatchQueue *q, SdmStatus st)
+{
     while (!q->choice.cpu) {
         bool slower = false;
-        st = open_first(ctx, q);
-        if (st == SDM_OK)
+        if (st == SDM_OK) {
+            q->choice.exact = sdm_device_info(q->slot[0].device)->exact;
             st = weigh(ctx, q, &slower);
+        }
         if (st == SDM_OK && !slower)
             break;
         if (!q->automatic || st == SDM_ERR_STOPPED)
@@ -157,14 +185,65 @@ SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueu
             leave_device(ctx, q, SDM_LOG_WARNING, 0, "%s cannot be used: %s", q->choice.text, sdm_error(ctx));
         sdm_device_close(&q->slot[0].device);
         sdm_choice_refuse(&q->choice);
-        TRY(sdm_choose_devices(ctx, device, &q->choice));
+        TRY(choose(ctx, "auto", q));
+        st = q->choice.cpu ? SDM_OK : open_first(ctx, q);
     }
-    if (q->choice.cpu)
-        sdm_free(&q->slot);
+done:
+    return st;
+}
+
+static void *run_open(void *data)
+{
+    SdmMatchQueue *const q = data;
+    q->slot[0].st = open_first(q->slot[0].ctx, q);
+    keep_error(q->slot[0].ctx, &q->slot[0]);
+    return NULL;
+}
+
+/* Open auto's device on a thread of its own, while the scene is read and prepared: CUDA's driver takes a
+ * third of a second.  One that was named is opened here, so that it is told at once why it cannot run. */
+static bool open_beside(SdmContext *ctx, SdmMatchQueue *q)
+{
+    Slot *const slot = q->slot;
+    if (!q->automatic || q->choice.cpu || q->choice.api != SDM_API_CUDA ||
+        sdm_open_child(ctx, &slot->ctx) != SDM_OK)
+        return false;
+    slot->on_thread = q->opening = pthread_create(&slot->thread, NULL, run_open, q) == 0;
+    if (!q->opening)
+        sdm_close(&slot->ctx);
+    return q->opening;
+}
+
+SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmMatchQueue *q = NULL;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, &q, 1, sizeof *q, "a device"));
+    q->slot_count = 1;
+    q->automatic = strcmp(device, "auto") == 0;
+    TRY(choose(ctx, device, q));
+    if (!open_beside(ctx, q))
+        TRY(settle(ctx, q, q->choice.cpu ? SDM_OK : open_first(ctx, q)));
     *out = q;
     q = NULL;
 done:
     sdm_match_queue_close(&q);
+    return st;
+}
+
+SdmStatus sdm_match_queue_ready(SdmContext *ctx, SdmMatchQueue *queue)
+{
+    SdmStatus st = SDM_OK;
+    if (!queue->opening)
+        return SDM_OK;
+    queue->opening = false;
+    join(ctx, queue->slot);
+    if (queue->slot->st == SDM_OK)
+        return settle(ctx, queue, SDM_OK);
+    TRY(settle(ctx, queue, sdm_fail(ctx, queue->slot->st, "%s", queue->slot->error)));
+    sdm_match_queue_log(ctx, queue);
+done:
     return st;
 }
 
@@ -183,16 +262,31 @@ void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue)
     sdm_choice_tell(ctx, &queue->choice);
 }
 
+/* Wait for the windows in work and close the devices. */
+static void *close_devices(void *data)
+{
+    SdmMatchQueue *const q = data;
+    for (int i = 0; q->slot && i < SDM_MAX_SLOTS; i++) {
+        join(NULL, &q->slot[i]);
+        sdm_device_close(&q->slot[i].device);
+    }
+    return NULL;
+}
+
+void sdm_match_queue_finish(SdmMatchQueue *queue)
+{
+    if (queue && queue->slot && !queue->closing)
+        queue->closing = pthread_create(&queue->closer, NULL, close_devices, queue) == 0;
+}
+
 void sdm_match_queue_close(SdmMatchQueue **queue)
 {
     SdmMatchQueue *const q = queue ? *queue : NULL;
     if (!q)
         return;
-    for (int i = 0; q->slot && i < SDM_MAX_SLOTS; i++) {
-        if (q->slot[i].busy)
-            sdm_match_queue_abandon(q, i);
-        sdm_device_close(&q->slot[i].device);
-    }
+    if (q->closing)
+        pthread_join(q->closer, NULL);
+    (void)close_devices(q);
     sdm_free(&q->slot);
     sdm_free(queue);
 }
@@ -249,12 +343,6 @@ bool sdm_match_queue_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmMa
     return slot->need <= sdm_device_room(slot->device);
 }
 
-static void keep_error(SdmContext *ctx, Slot *slot)
-{
-    if (slot->st != SDM_OK)
-        snprintf(slot->error, sizeof slot->error, "%s", sdm_error(ctx));
-}
-
 static void match(SdmContext *ctx, Slot *slot)
 {
     slot->st = sdm_device_match(ctx, slot->device, &slot->call, slot->out);
@@ -295,17 +383,6 @@ SdmStatus sdm_match_queue_begin(SdmContext *ctx, SdmMatchQueue *queue, const Sdm
     if (!slot->on_thread)
         match(ctx, slot);
     return SDM_OK;
-}
-
-/* Wait for the thread of a slot and pass on its log. */
-static void join(SdmContext *ctx, Slot *slot)
-{
-    if (slot->on_thread) {
-        pthread_join(slot->thread, NULL);
-        sdm_forward_log(ctx, slot->ctx);
-    }
-    slot->on_thread = false;
-    sdm_close(&slot->ctx);
 }
 
 /* Close the device in every slot that has it: a driver may lose it for all of them at once. */

@@ -13,14 +13,20 @@ enum { SDM_MAX_SLOTS = 64 };
 
 /* device: as the option --device; without a number, all devices of its kind.  A device that was named and
  * cannot run fails with SDM_ERR_UNSUPPORTED or SDM_ERR_DEVICE; "auto" goes on to the next, in the end to the
- * processor, and logs why. */
+ * processor, and logs why.  A CUDA device that auto takes may still be opening at the return. */
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out);
+/* Wait until the device is open; to be called before everything but name, log and close.  Logs the back end
+ * anew where it has become another one. */
+SdmStatus sdm_match_queue_ready(SdmContext *ctx, SdmMatchQueue *queue);
 /* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda". */
 const char *sdm_match_queue_name(const SdmMatchQueue *queue);
 /* Which devices auto has left so far, and why; "" where there is nothing to tell.  Borrowed. */
 const char *sdm_match_queue_why(const SdmMatchQueue *queue);
 void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue); /* log the back end */
-void sdm_match_queue_close(SdmMatchQueue **queue);                     /* accepts pointer to NULL */
+/* No window comes any more: devices are closed on a thread beside what follows, and others have their memory
+ * meanwhile.  Accepts NULL. */
+void sdm_match_queue_finish(SdmMatchQueue *queue);
+void sdm_match_queue_close(SdmMatchQueue **queue); /* accepts pointer to NULL */
 
 /* How many windows will come; to be called before the first of them. */
 void sdm_match_queue_expect(SdmMatchQueue *queue, int64_t windows);
