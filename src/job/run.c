@@ -35,6 +35,16 @@ static double share_done(const Run *r, int64_t i, double before)
     return left > 0 ? before + (UNITS_DONE - before) * (double)own / (double)left : before;
 }
 
+/* Where the device that was planned could not be opened, job and plan name the one that takes its place. */
+static SdmStatus plan_device(SdmContext *ctx, Run *r)
+{
+    const char *const name = sdm_units_device(r->units);
+    if (strcmp(name, r->job.options.device) == 0)
+        return SDM_OK;
+    r->job.options.device = r->job.plan->options.device = name;
+    return sdm_plan_write(ctx, r->folder, r->job.plan);
+}
+
 static SdmStatus do_units(SdmContext *ctx, Run *r)
 {
     SdmStatus st = SDM_OK;
@@ -54,12 +64,14 @@ static SdmStatus do_units(SdmContext *ctx, Run *r)
         st = sdm_units_begin(ctx, r->units, i);
         sdm_progress_leave(ctx, around);
         TRY(st);
+        TRY(plan_device(ctx, r));
         if (sdm_units_resumed(r->units) == 1 && i == 0)
             sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", r->folder);
     }
     while (sdm_units_in_work(r->units) > 0)
         TRY(sdm_units_end(ctx, r->units, &done));
-    sdm_units_finish(r->units);
+    TRY(sdm_units_finish(ctx, r->units));
+    TRY(plan_device(ctx, r));
 done:
     return st == SDM_OK ? st : sdm_units_end_others(ctx, r->units, st);
 }

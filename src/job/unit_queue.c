@@ -96,9 +96,16 @@ int sdm_units_in_work(const SdmUnits *u)
     return u->count;
 }
 
-void sdm_units_finish(SdmUnits *u)
+SdmStatus sdm_units_finish(SdmContext *ctx, SdmUnits *u)
 {
+    const SdmStatus st = u->queue ? sdm_match_queue_ready(ctx, u->queue) : SDM_OK;
     sdm_match_queue_finish(u->queue);
+    return st;
+}
+
+const char *sdm_units_device(const SdmUnits *u)
+{
+    return u->queue ? sdm_match_queue_name(u->queue) : NULL;
 }
 
 int64_t sdm_units_resumed(const SdmUnits *u)
@@ -484,7 +491,7 @@ SdmStatus sdm_units_result(SdmContext *ctx, SdmUnits *u, int scene, SdmBuildInpu
                            .prepared = &u->scene.prepared,
                            .prepared_s = u->scene.prepared_s,
                            .made = u->made,
-                           .device = u->queue ? sdm_match_queue_name(u->queue) : NULL,
+                           .device = sdm_units_device(u),
                            .device_why = u->queue ? sdm_match_queue_why(u->queue) : NULL,
                            .last = u->has_last ? &u->last : NULL};
 done:

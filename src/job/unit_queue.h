@@ -30,7 +30,11 @@ SdmStatus sdm_units_begin(SdmContext *ctx, SdmUnits *units, int64_t unit);
 /* Must units end before this one can begin?  All in work are of one scene, as many as the back end takes. */
 bool sdm_units_is_full(const SdmUnits *units, int64_t unit);
 int sdm_units_in_work(const SdmUnits *units);
-void sdm_units_finish(SdmUnits *units); /* none is in work, none comes: the devices may close meanwhile */
+/* None is in work, none comes: devices close meanwhile. */
+SdmStatus sdm_units_finish(SdmContext *ctx, SdmUnits *units);
+/* The back end as --device takes it, which may become another one until the first unit has begun; NULL: not
+ * open yet. */
+const char *sdm_units_device(const SdmUnits *units);
 /* End the one that began first: wait, grid, write.  *done: what it was, also after a failure. */
 typedef struct SdmUnitDone {
     int64_t unit;

@@ -354,6 +354,7 @@ SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *
             TRY(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
         TRY(local ? match_local(ctx, g, &c.pair, set, y0 - first, y1 - first, c.out)
                   : match_chunk(ctx, g, &c, y0, y1, h, first));
+        TRY(sdm_device_pause(ctx, g->device, g->queue));
         TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
                          true));
     }

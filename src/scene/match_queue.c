@@ -200,8 +200,8 @@ static void *run_open(void *data)
     return NULL;
 }
 
-/* Open auto's device on a thread of its own, while the scene is read and prepared: CUDA's driver takes a
- * third of a second.  One that was named is opened here, so that it is told at once why it cannot run. */
+/* Open auto's device on a thread of its own, while the scene is read and prepared: with CUDA it takes a tenth
+ * of a second and more.  One that was named is opened here, so that it is told at once why it cannot run. */
 static bool open_beside(SdmContext *ctx, SdmMatchQueue *q)
 {
     Slot *const slot = q->slot;

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -63,6 +64,17 @@ for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:
         same([os.path.join(sample, name)], name)
 
 
+def call_two(words):
+    """A call with two devices; once more where PoCL 3.1 ends it: kernels of two of its devices race for a count of its own."""
+    for _ in range(4):
+        done = t.call(words)
+        if "pocl_release_dlhandle_cache: Assertion" not in done.stderr:
+            break
+        for left in [w for w in words if str(w).endswith(".tif")]:
+            shutil.rmtree(left + ".job", ignore_errors=True)
+    return done
+
+
 def shared(inputs, name, usual):
     """Two devices (PoCL shows the processor twice): each gets tiles, two at a time; run, then plan, tile, merge."""
     os.environ["POCL_DEVICES"] = "pthread pthread"
@@ -71,7 +83,7 @@ def shared(inputs, name, usual):
     if len(several) > 1:
         dem, job = os.path.join(work, "shared.tif"), os.path.join(work, "job")
         words = ["--device", "opencl", "--tile", "64", "--optimizer", "local"]
-        done = t.call([t.PROGRAM, "run"] + inputs + ["-o", dem, "--verbose"] + words)
+        done = call_two([t.PROGRAM, "run"] + inputs + ["-o", dem, "--verbose", "--overwrite"] + words)
         t.expect(t.digest(dem) == usual, "%s: %d devices give the processor's bytes" % (name, len(several)))
         for device in several:
             t.expect(" px on %s, " % device in done.stderr, "%s: %s has tiles" % (name, device))
@@ -83,7 +95,7 @@ def shared(inputs, name, usual):
         t.expect(begun >= 2 * len(several), "%s: %d tiles begin before the first one ends" % (name, begun))
         t.call([t.PROGRAM, "plan"] + inputs + ["-o", job, "--quiet"] + words)
         units = json.loads(t.call([t.PROGRAM, "status", job, "--log", "json"]).stdout.splitlines()[-1])["units"]
-        done = t.call([t.PROGRAM, "tile", job, "0-%d" % (units - 1), "--verbose"])
+        done = call_two([t.PROGRAM, "tile", job, "0-%d" % (units - 1), "--verbose"])
         for device in several:
             t.expect(" px on %s, " % device in done.stderr, "%s: %s has tiles of a job" % (name, device))
         os.mkdir(os.path.join(work, "merged"))

@@ -80,7 +80,10 @@ def every_call(bench):
             bench.check(f"auto: {call}: bytes", base.bytes_of("auto.tif") == want, "other bytes than the processor's")
             told = told_in(done)
             bench.check(f"auto: {call}: one line", len(told) == 1, done.stderr[-500:])
-            why = json.loads(base.content("auto.json"))["work"].get("device_why", "")
+            report = json.loads(base.content("auto.json"))
+            why = report["work"].get("device_why", "")
+            bench.check(f"auto: {call}: the device of the options", "cannot be used" not in told[0] or
+                        report["effective_options"]["device"] == report["work"]["device"] == "cpu", str(report["effective_options"]["device"]))
             bench.check(f"auto: {call}: report", why and why in told[0], f"{why!r}: {told}")
             bench.check(f"auto: {call}: page", b"Devices: " in base.content("auto.html"), "nothing on the page")
         why = base.judge(bench.call("run", "scene", "-o", "dem.tif", "--quiet", "--device", "cuda", env=env), 1, [], ())
