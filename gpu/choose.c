@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "choose.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,6 +74,11 @@ static bool has_graphics(void)
         if (access(places[i], F_OK) == 0)
             return true;
     return false;
+}
+
+bool sdm_may_have_card(void)
+{
+    return has_graphics() || (SDM_HAVE_CUDA && dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL));
 }
 
 /* The device that auto takes of those not refused yet; NULL: none. */

@@ -31,6 +31,8 @@ SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The first of a list that can run, one that is not the processor if there is any; by itself (auto): none
  * that is the processor or rounds otherwise.  NULL: none. */
 const SdmDeviceInfo *sdm_first_device(const SdmDeviceInfo *list, int count, bool by_itself);
+/* May auto find a card?  Opens CUDA's library, for good, but asks no driver: they take their time. */
+bool sdm_may_have_card(void);
 /* The devices that auto chose cannot be used: the next call takes others. */
 void sdm_choice_refuse(SdmChoice *choice);
 /* Log what was taken. */

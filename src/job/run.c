@@ -35,7 +35,7 @@ static double share_done(const Run *r, int64_t i, double before)
     return left > 0 ? before + (UNITS_DONE - before) * (double)own / (double)left : before;
 }
 
-/* Where the device that was planned could not be opened, job and plan name the one that takes its place. */
+/* Job and plan name the device that auto has found. */
 static SdmStatus plan_device(SdmContext *ctx, Run *r)
 {
     const char *const name = sdm_units_device(r->units);

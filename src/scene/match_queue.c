@@ -36,10 +36,13 @@ typedef struct Slot {
 struct SdmMatchQueue {
     SdmChoice choice;
     bool automatic; /* --device auto: whatever goes wrong, another device or the processor goes on */
-    bool opening;   /* the thread of the first slot opens its device */
-    bool closing;   /* the thread `closer` closes all devices */
-    pthread_t closer;
-    bool lost;      /* the devices failed: the processor matches the windows that come */
+    bool opening, closing; /* the thread chooses and opens a device, or closes all */
+    bool tell;             /* to log the back end when it has been opened */
+    pthread_t thread;
+    SdmContext *opener; /* of the thread that opens */
+    bool chosen;        /* it has chosen a device ... */
+    SdmStatus opened;   /* ... and opened it with this result */
+    bool lost;          /* the devices failed: the processor matches the windows that come */
     int slot_count;
     int64_t most; /* bytes that a window may take since one found no memory; grows again; 0: no such limit */
     Slot *slot; /* SDM_MAX_SLOTS: each device once, then each a second time; NULL: the processor */
@@ -192,25 +195,35 @@ done:
     return st;
 }
 
+/* Choose, and open the first of the devices.  *chosen: the status is that of opening. */
+static SdmStatus open_chosen(SdmContext *ctx, const char *device, SdmMatchQueue *q, bool *chosen)
+{
+    SdmStatus st = SDM_OK;
+    *chosen = false;
+    TRY(choose(ctx, device, q));
+    *chosen = true;
+    st = q->choice.cpu ? SDM_OK : open_first(ctx, q);
+done:
+    return st;
+}
+
 static void *run_open(void *data)
 {
     SdmMatchQueue *const q = data;
-    q->slot[0].st = open_first(q->slot[0].ctx, q);
-    keep_error(q->slot[0].ctx, &q->slot[0]);
+    q->opened = open_chosen(q->opener, "auto", q, &q->chosen);
     return NULL;
 }
 
-/* Open auto's device on a thread of its own, while the scene is read and prepared: with CUDA it takes a tenth
- * of a second and more.  One that was named is opened here, so that it is told at once why it cannot run. */
+/* Where there may be a card, auto asks its driver and opens it on a thread of its own, while the scene is
+ * read and prepared: a driver takes a tenth of a second, or seconds where nothing keeps it awake.  What is
+ * named is opened here, so that it is told at once why it cannot run. */
 static bool open_beside(SdmContext *ctx, SdmMatchQueue *q)
 {
-    Slot *const slot = q->slot;
-    if (!q->automatic || q->choice.cpu || q->choice.api != SDM_API_CUDA ||
-        sdm_open_child(ctx, &slot->ctx) != SDM_OK)
+    if (!q->automatic || !sdm_may_have_card() || sdm_open_child(ctx, &q->opener) != SDM_OK)
         return false;
-    slot->on_thread = q->opening = pthread_create(&slot->thread, NULL, run_open, q) == 0;
+    q->opening = pthread_create(&q->thread, NULL, run_open, q) == 0;
     if (!q->opening)
-        sdm_close(&slot->ctx);
+        sdm_close(&q->opener);
     return q->opening;
 }
 
@@ -222,9 +235,13 @@ SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueu
     TRY(sdm_alloc(ctx, &q, 1, sizeof *q, "a device"));
     q->slot_count = 1;
     q->automatic = strcmp(device, "auto") == 0;
-    TRY(choose(ctx, device, q));
-    if (!open_beside(ctx, q))
-        TRY(settle(ctx, q, q->choice.cpu ? SDM_OK : open_first(ctx, q)));
+    if (!open_beside(ctx, q)) {
+        bool chosen = false;
+        st = open_chosen(ctx, device, q, &chosen);
+        if (chosen)
+            st = settle(ctx, q, st);
+        TRY(st);
+    }
     *out = q;
     q = NULL;
 done:
@@ -232,24 +249,38 @@ done:
     return st;
 }
 
+/* Wait for the thread that opens, and pass on its log. */
+static void join_opener(SdmContext *ctx, SdmMatchQueue *q)
+{
+    if (q->opening) {
+        pthread_join(q->thread, NULL);
+        sdm_forward_log(ctx, q->opener);
+    }
+    q->opening = false;
+}
+
 SdmStatus sdm_match_queue_ready(SdmContext *ctx, SdmMatchQueue *queue)
 {
     SdmStatus st = SDM_OK;
     if (!queue->opening)
         return SDM_OK;
-    queue->opening = false;
-    join(ctx, queue->slot);
-    if (queue->slot->st == SDM_OK)
-        return settle(ctx, queue, SDM_OK);
-    TRY(settle(ctx, queue, sdm_fail(ctx, queue->slot->st, "%s", queue->slot->error)));
-    sdm_match_queue_log(ctx, queue);
+    join_opener(ctx, queue);
+    st = queue->opened;
+    if (st != SDM_OK)
+        (void)sdm_fail(ctx, st, "%s", sdm_error(queue->opener));
+    sdm_close(&queue->opener);
+    if (queue->chosen)
+        st = settle(ctx, queue, st);
+    TRY(st);
+    if (queue->tell)
+        sdm_match_queue_log(ctx, queue);
 done:
     return st;
 }
 
 const char *sdm_match_queue_name(const SdmMatchQueue *queue)
 {
-    return queue->choice.text;
+    return queue->opening ? "auto" : queue->choice.text;
 }
 
 const char *sdm_match_queue_why(const SdmMatchQueue *queue)
@@ -257,9 +288,11 @@ const char *sdm_match_queue_why(const SdmMatchQueue *queue)
     return queue->why[0] ? queue->why : queue->choice.seen;
 }
 
-void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue)
+void sdm_match_queue_log(SdmContext *ctx, SdmMatchQueue *queue)
 {
-    sdm_choice_tell(ctx, &queue->choice);
+    queue->tell = queue->opening;
+    if (!queue->opening)
+        sdm_choice_tell(ctx, &queue->choice);
 }
 
 /* Wait for the windows in work and close the devices. */
@@ -275,8 +308,8 @@ static void *close_devices(void *data)
 
 void sdm_match_queue_finish(SdmMatchQueue *queue)
 {
-    if (queue && queue->slot && !queue->closing)
-        queue->closing = pthread_create(&queue->closer, NULL, close_devices, queue) == 0;
+    if (queue && queue->slot && !queue->opening && !queue->closing)
+        queue->closing = pthread_create(&queue->thread, NULL, close_devices, queue) == 0;
 }
 
 void sdm_match_queue_close(SdmMatchQueue **queue)
@@ -284,8 +317,10 @@ void sdm_match_queue_close(SdmMatchQueue **queue)
     SdmMatchQueue *const q = queue ? *queue : NULL;
     if (!q)
         return;
+    join_opener(NULL, q);
+    sdm_close(&q->opener);
     if (q->closing)
-        pthread_join(q->closer, NULL);
+        pthread_join(q->thread, NULL);
     (void)close_devices(q);
     sdm_free(&q->slot);
     sdm_free(queue);

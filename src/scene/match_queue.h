@@ -13,16 +13,16 @@ enum { SDM_MAX_SLOTS = 64 };
 
 /* device: as the option --device; without a number, all devices of its kind.  A device that was named and
  * cannot run fails with SDM_ERR_UNSUPPORTED or SDM_ERR_DEVICE; "auto" goes on to the next, in the end to the
- * processor, and logs why.  A CUDA device that auto takes may still be opening at the return. */
+ * processor, and logs why.  Where there may be a card, auto is still choosing and opening at the return. */
 SdmStatus sdm_match_queue_open(SdmContext *ctx, const char *device, SdmMatchQueue **out);
-/* Wait until the device is open; to be called before everything but name, log and close.  Logs the back end
- * anew where it has become another one. */
+/* Wait until the device is open; to be called before everything but name, log and close. */
 SdmStatus sdm_match_queue_ready(SdmContext *ctx, SdmMatchQueue *queue);
-/* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda". */
+/* The back end as --device takes it: "cpu", "cuda:0"; of several devices "cuda"; "auto" until it is ready. */
 const char *sdm_match_queue_name(const SdmMatchQueue *queue);
 /* Which devices auto has left so far, and why; "" where there is nothing to tell.  Borrowed. */
 const char *sdm_match_queue_why(const SdmMatchQueue *queue);
-void sdm_match_queue_log(SdmContext *ctx, const SdmMatchQueue *queue); /* log the back end */
+/* Log the back end, as soon as it is ready. */
+void sdm_match_queue_log(SdmContext *ctx, SdmMatchQueue *queue);
 /* No window comes any more: devices are closed on a thread beside what follows, and others have their memory
  * meanwhile.  Accepts NULL. */
 void sdm_match_queue_finish(SdmMatchQueue *queue);
