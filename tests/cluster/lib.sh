@@ -28,17 +28,17 @@ wait_until() {
     done
 }
 
-# Six scenes, two of them in tiles, and a list of them.
+# make_scenes [SIDE LARGE_SIDE TILE]: six scenes, two of them in tiles, and a list of them.
 make_scenes() {
     local i
     : >"$work/scenes.txt"
     for i in 1 2 3 4 5 6; do
-        local side=300
-        [ $i -le 2 ] && side=560
+        local side=${1:-300}
+        [ $i -le 2 ] && side=${2:-560}
         "$program" simulate -q -o "$work/scene$i" --layout rpc --gsd 15 --width $side --height $side --seed $i --relief 200
         echo "scene$i/left.tif scene$i/right.tif" >>"$work/scenes.txt"
     done
-    plan_options="--tile 256"
+    plan_options="--tile ${3:-256}"
 }
 
 # What run makes of each scene, for the comparison.

@@ -139,29 +139,34 @@ kill_node() {
     start_node 2 || fail "slurmd of n2 does not start again"
 }
 
+went_back() { grep -qhs "asked to stop, back into the queue" "$job"/log/*.log; }
+
 task_killed=no task_stopped=no node_killed=no
-# While the array runs: death of a node, SIGTERM to a task as at its time limit, SIGKILL to another's program.
+# While the array runs: SIGTERM to a task as at its time limit, SIGKILL to another's program, death of a node.
 do_harm() {
-    local pid task
+    local pid task asked=none
     for _ in $(seq 1200); do
         [ -n "$(squeue -h)" ] || return 0
-        if [ $node_killed = no ] && pid=$(busy_process "$job" SLURMD_NODENAME=n2); then
-            kill_node
-            node_killed=yes
-        elif [ $node_killed = yes ] && [ $task_stopped = no ] && pid=$(busy_process "$job" SLURMD_NODENAME=n1); then
+        if [ $task_stopped = no ] && pid=$(busy_process "$job" SLURMD_NODENAME=); then
             task=$(of_process "$pid" SLURM_ARRAY_JOB_ID)_$(of_process "$pid" SLURM_ARRAY_TASK_ID)
-            scancel --signal=TERM --batch "$task" && task_stopped=yes && echo "asked to stop: task $task"
-        elif [ $task_stopped = yes ] && pid=$(busy_process "$job" SLURMD_NODENAME=); then
-            kill -KILL "$pid" 2>/dev/null || continue # it is over
+            [ "$task" != _ ] || continue # it is over
+            scancel --signal=TERM --batch "$task" 2>/dev/null & # may try again for long, though the signal has come
+            asked=$pid
+            for _ in $(seq 10); do went_back && task_stopped=yes && echo "asked to stop: task $task" && break; sleep 0.1; done
+        elif [ $task_stopped = yes ] && [ $task_killed = no ] && pid=$(busy_process "$job" SLURMD_NODENAME=); then
+            [ "$pid" != "$asked" ] && kill -KILL "$pid" 2>/dev/null || continue # it is over, or about to be
             task_killed=yes
             echo "killed: process $pid"
+        elif [ $task_killed = yes ] && busy_process "$job" SLURMD_NODENAME=n2 >/dev/null; then
+            kill_node
+            node_killed=yes
             return
         fi
         sleep 0.05
     done
 }
 
-make_scenes
+make_scenes 600 1100 512 # a task takes longer than scancel
 start_slurm
 cp -r "$source_folder/job-templates/slurm" "$work/slurm"
 cd "$work"
@@ -187,5 +192,5 @@ grep -h "back into the queue" "$job"/log/*.log || true
 "$program" status "$job"
 "$program" merge -q "$job" || fail "merge: $(cat "$job"/log/*.log | tail -n 20)"
 [ $task_killed = yes ] && [ $task_stopped = yes ] && [ $node_killed = yes ] || fail "the array was over before all harm was done"
-grep -qh "back into the queue" "$job"/log/*.log || fail "no task was put back into the queue"
+went_back || fail "no task was put back into the queue"
 same_as_run "$job"
