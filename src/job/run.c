@@ -35,11 +35,11 @@ static double share_done(const Run *r, int64_t i, double before)
     return left > 0 ? before + (UNITS_DONE - before) * (double)own / (double)left : before;
 }
 
-/* Job and plan name the device that auto has found. */
+/* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
 static SdmStatus plan_device(SdmContext *ctx, Run *r)
 {
     const char *const name = sdm_units_device(r->units);
-    if (strcmp(name, r->job.options.device) == 0)
+    if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
         return SDM_OK;
     r->job.options.device = r->job.plan->options.device = name;
     return sdm_plan_write(ctx, r->folder, r->job.plan);

@@ -32,7 +32,7 @@ bool sdm_units_is_full(const SdmUnits *units, int64_t unit);
 int sdm_units_in_work(const SdmUnits *units);
 /* None is in work, none comes: devices close meanwhile. */
 SdmStatus sdm_units_finish(SdmContext *ctx, SdmUnits *units);
-/* The back end as --device takes it, "auto" until the first unit has begun; NULL: not asked for yet. */
+/* The back end as --device takes it, "auto" until it is ready; NULL: not asked for yet. */
 const char *sdm_units_device(const SdmUnits *units);
 /* End the one that began first: wait, grid, write.  *done: what it was, also after a failure. */
 typedef struct SdmUnitDone {

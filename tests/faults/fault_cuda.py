@@ -114,6 +114,21 @@ def automatic(bench):
     bench.check("--device cuda: fused products", "does not round as the processor does" in done.stderr, done.stderr[-300:])
 
 
+def resumed(bench):
+    """Plan and report name what matched, also where all units are there and none asks for the card, which cannot be opened."""
+    env = over(bench, fail=f"cuDevicePrimaryCtxRetain:1:0:{LOST}")
+    words = ("run", "scene", "-o", "kept.tif", "--keep-job", "--tile", "80", *MATCHING)
+    for name in ("first", "resumed"):
+        done = bench.call(*words, env=env)
+        planned = json.loads(base.content("kept.tif.job/plan.json"))
+        bench.check(f"auto, {name}: the device is left", done.returncode == 0 and len(told_in(done)) == 1, done.stderr[-400:])
+        bench.check(f"auto, {name}: the plan", '"device": "cpu"' in json.dumps(planned), json.dumps(planned)[:400])
+        work = json.loads(base.content("kept.json"))["work"]
+        bench.check(f"auto, {name}: the report", work["device"] == "cpu" and "cannot be used" in work.get("device_why", ""), str(work)[:400])
+        for path in [p for p in os.listdir(".") if p.startswith(("kept.", "kept_")) and not os.path.isdir(p)]:
+            os.remove(path)
+
+
 def lost(bench):
     one = ("--device", "cuda", "--tile", "256", *MATCHING)  # over heights of kernels that did nothing each tile takes long
     for at, times, error in ((80, 1, LOST), (80, 0, LOST), (500, 0, MEMORY)):
@@ -149,4 +164,4 @@ def two_runs(bench):
 
 
 if __name__ == "__main__":
-    base.test(ready, devices, refused, automatic, every_call, lost, two_runs)
+    base.test(ready, devices, refused, automatic, every_call, resumed, lost, two_runs)
