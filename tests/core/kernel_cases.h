@@ -31,7 +31,7 @@ enum { CASE_STEP = 1 };
 /* The same for kernels on a device: a simulated one (tests/simulator) takes as long, and checks the kernels themselves;
  * beside another one the sanitizers check the host's part alone. */
 #ifdef SDM_SIMULATOR
-enum { DEVICE_STEP = 3 };
+enum { DEVICE_STEP = 5 };
 #else
 enum { DEVICE_STEP = CASE_STEP };
 #endif
