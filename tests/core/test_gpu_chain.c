@@ -257,6 +257,7 @@ static void sizes_of_launches_change_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         assert_true(sdm_tuning_good(&rows[i]));
         tuning = &rows[i];
+        /* where steps are larger, one cost for each row */
         for (int census = i % DEVICE_STEP; census < 2; census += DEVICE_STEP)
             compare_chain(census ? "census" : "zncc", 0.7, census ? 0.0f : 12.0f, TORN, &all);
     }
