@@ -200,22 +200,30 @@ static inline void store8(int16_t *out, __m256i v)
                      _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
 }
 
-/* Eight pixels of one source row whose columns lie close together, four and four: eight pixels of the source
- * hold the taps of each four.  False, and nothing done, where it is otherwise or one of those has no data. */
+/* The first column of four pixels whose columns rise or fall. */
+static inline int first_column(const int32_t *col256)
+{
+    return (col256[0] < col256[3] ? col256[0] : col256[3]) >> 8;
+}
+
+/* Eight pixels, of which each four lie close together on one source row: eight pixels of the source hold the
+ * taps of a four.  False, and nothing done, where it is otherwise or one of those has no data. */
 static inline bool sample8_along(const Sampler *s, const int32_t *col256, const int32_t *row256, int16_t *out)
 {
-    if ((row256[0] ^ row256[7]) >> 8) /* as where rows of the view run down the source */
+    if (((row256[0] ^ row256[3]) | (row256[4] ^ row256[7])) >> 8)
         return false;
     const __m256i col = _mm256_srai_epi32(load8(col256), 8), row = _mm256_srai_epi32(load8(row256), 8);
-    const __m256i apart = _mm256_sub_epi32(col, _mm256_shuffle_epi32(col, 0)); /* from the four's first */
-    const __m256i four = _mm256_set1_epi32(4), far = _mm256_sub_epi32(_mm256_max_epu32(apart, four), four);
-    const __m256i other = _mm256_xor_si256(row, _mm256_broadcastd_epi32(_mm256_castsi256_si128(row))),
-                  away = _mm256_or_si256(far, other);
-    const int32_t a = col256[0] >> 8, b = col256[4] >> 8;
+    const __m256i one_end = _mm256_shuffle_epi32(col, 0x00), other_end = _mm256_shuffle_epi32(col, 0xFF),
+                  from = _mm256_min_epi32(one_end, other_end);
+    const __m256i apart = _mm256_sub_epi32(col, from), four = _mm256_set1_epi32(4),
+                  far = _mm256_sub_epi32(_mm256_max_epu32(apart, four), four),
+                  away = _mm256_or_si256(far, _mm256_xor_si256(row, _mm256_shuffle_epi32(row, 0)));
+    const int a = first_column(col256), b = first_column(col256 + 4);
     if (!_mm256_testz_si256(away, away) || a > s->last_run || b > s->last_run)
         return false;
-    const ptrdiff_t at = (ptrdiff_t)(row256[0] >> 8) * s->stride;
-    __m256i first[4], last[4], wx[2], wy[2], bad = _mm256_setzero_si256();
+    const ptrdiff_t at_a = (ptrdiff_t)(row256[0] >> 8) * s->stride + a,
+                    at_b = (ptrdiff_t)(row256[4] >> 8) * s->stride + b;
+    __m256i first[4], last[4], wx[2], wy[2], least = _mm256_setzero_si256();
     const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4,
                                             4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
     const __m256i take = _mm256_add_epi8(_mm256_shuffle_epi8(_mm256_add_epi32(apart, apart), spread),
@@ -224,12 +232,13 @@ static inline bool sample8_along(const Sampler *s, const int32_t *col256, const 
     for (int j = 0; j < 4; j++) {
         const int16_t *const line = s->line[j];
         const __m256i taps = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(line + (at + a)))),
-            _mm_loadu_si128((const __m128i *)(const void *)(line + (at + b))), 1);
-        bad = _mm256_or_si256(bad, _mm256_cmpeq_epi16(taps, s->none));
+            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(line + at_a))),
+            _mm_loadu_si128((const __m128i *)(const void *)(line + at_b)), 1);
+        least = _mm256_min_epi16(least, taps); /* no data is less than all others */
         first[j] = _mm256_shuffle_epi8(taps, take);
         last[j] = _mm256_shuffle_epi8(taps, take2);
     }
+    const __m256i bad = _mm256_cmpeq_epi16(least, s->none);
     if (!_mm256_testz_si256(bad, bad))
         return false;
     weights8(col256, wx);
@@ -262,7 +271,7 @@ static inline void sample8(const Sampler *s, const int32_t *col256, const int32_
     store8(out, _mm256_blendv_epi8(s->none, v, whole));
 }
 
-/* Offsets of `count` pixels from the first one of the source; what a later row will take is fetched. */
+/* Offsets of `count` pixels from the first one of the source. */
 static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count,
                          int32_t *offset)
 {
@@ -272,10 +281,15 @@ static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t
         _mm256_storeu_si256((__m256i *)(void *)(offset + k),
                             _mm256_add_epi32(line, _mm256_srai_epi32(load8(col + k), 8)));
     }
+}
+
+/* What a later row will take of the source, by `count` pixels of this one. */
+static void fetch_ahead(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count)
+{
     const uintptr_t first = (uintptr_t)in->source; /* a number: the place may lie off the source */
-    for (int k = 0; k < count / 8 * 8 && in->ahead != 0; k++) {
-        const uintptr_t further = (uintptr_t)((intptr_t)offset[k] + in->ahead);
-        __builtin_prefetch((const void *)(first + sizeof(int16_t) * further));
+    for (int k = 0; k < count && in->fetch_each > 0; k += in->fetch_each) {
+        const intptr_t at = (intptr_t)(row[k] >> 8) * in->source_stride + (col[k] >> 8) + in->ahead;
+        __builtin_prefetch((const void *)(first + sizeof(int16_t) * (uintptr_t)at));
     }
 }
 
@@ -307,6 +321,7 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
     const int32_t right = taps_end(in->source_width), bottom = taps_end(in->source_height);
     const bool inside = all_before(col, count, right) && all_before(row, count, bottom);
     int i = 0;
+    fetch_ahead(in, col, row, count);
     for (; i + 8 <= count; i += 8) {
         if (!inside && !(all_before(col + i, 8, right) && all_before(row + i, 8, bottom))) {
             for (int k = i; k < i + 8; k++)

@@ -82,8 +82,9 @@ typedef struct SdmWarpRow {
     ptrdiff_t source_stride;
     int32_t source_col0, source_row0, source_width, source_height;
     int width;
-    int32_t ahead; /* pixels of the source from those that a pixel takes to those that one of a later row
-                    * will: they are fetched; 0: none */
+    int64_t ahead;  /* pixels of the source from those that a pixel takes to those that one of a later row
+                     * will */
+    int fetch_each; /* they are fetched for each so many pixels; 0: for none */
 } SdmWarpRow;
 typedef void sdm_warp_row_fn(const SdmWarpRow *in, int16_t *out);
 

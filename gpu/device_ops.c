@@ -7,13 +7,11 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WARP_PIXELS = 4, REJECT_ROWS = 4, MEDIAN_ROWS = 4, FILL_ROWS = 4, SMOOTH_ROWS = 4,
        VALIDATE_PIXELS = 4, WIENER_ROWS = 4, WIENER_COLUMNS = 4, /* of an item: gpu/warp.cl, filter.cl,
                                                                   * validate.cl, wiener.cl */
-       TURN_TILE = 32, TURN_ROWS = 8, /* of a group: gpu/warp.cl */
        FILL_REACH = 16 /* at most: gpu/filter.cl */ };
 
 SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t nodes, bool census, bool scores)
@@ -76,43 +74,21 @@ SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *c, SdmBuff
                        const SdmGpuImage *source, SdmBuffer *out)
 {
     const int before = c->u2 / c->stride2 % WARP_PIXELS; /* cells begin at multiples of that */
-    return SDM_GPU_PIXELS(ctx, g, source->turned ? "warp_turned" : "warp",
-                          sdm_gpu_groups(c->w + before, WARP_PIXELS), c->h, SDM_BUF(c->cell),
-                          SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2), SDM_I32(c->stride2),
-                          SDM_I32(c->step2_log2), SDM_F32(1.0f / (float)(1 << c->level)), SDM_BUF(surface_m),
-                          SDM_F32(c->height0_m), SDM_BUF(source->data), SDM_I32(source->x0),
-                          SDM_I32(source->y0), SDM_I32(source->w), SDM_I32(source->h), SDM_BUF(g->cubic),
-                          SDM_BUF(out), SDM_I32(c->w), SDM_I32(c->h), SDM_I32(before));
+    return SDM_GPU_PIXELS(ctx, g, "warp", sdm_gpu_groups(c->w + before, WARP_PIXELS), c->h,
+                          SDM_BUF(c->cell), SDM_I32(c->cols), SDM_I32(c->u2), SDM_I32(c->v2),
+                          SDM_I32(c->stride2), SDM_I32(c->step2_log2),
+                          SDM_F32(1.0f / (float)(1 << c->level)), SDM_BUF(surface_m), SDM_F32(c->height0_m),
+                          SDM_BUF(source->data), SDM_I32(source->x0), SDM_I32(source->y0),
+                          SDM_I32(source->w), SDM_I32(source->h), SDM_BUF(g->cubic), SDM_BUF(out),
+                          SDM_I32(c->w), SDM_I32(c->h), SDM_I32(before));
 }
 
-bool sdm_gpu_runs_down(const SdmLattice *lat, enum SdmSide side)
-{
-    const SdmNode *const n =
-        &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)((lat->nu - 1) / 2)];
-    const int64_t *const here = side == SDM_RIGHT ? n[0].right : n[0].left;
-    const int64_t *const next = lat->nu < 2 ? here : side == SDM_RIGHT ? n[1].right : n[1].left;
-    return llabs(next[1] - here[1]) > llabs(next[0] - here[0]);
-}
-
-SdmStatus sdm_gpu_turn(SdmContext *ctx, SdmGpu *g, SdmBuffer *data, const SdmGpuImage *out)
-{
-    return sdm_gpu_run(
-        ctx, g, "turn_image",
-        (const int[3]){sdm_gpu_groups(out->w, TURN_TILE), sdm_gpu_groups(out->h, TURN_TILE), 1},
-        (const int[3]){TURN_TILE, TURN_ROWS, 1}, 4,
-        (const SdmArg[]){SDM_BUF(data), SDM_I32(out->w), SDM_I32(out->h), SDM_BUF(out->data)});
-}
-
-/* The weights are the same in both axes, and sums of whole numbers: a turned image is halved as it is. */
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out)
 {
-    const int64_t in_size[2] = {in->w, in->h}, size[2] = {out->w, out->h},
-                  first[2] = {2 * out->x0 - 1 - in->x0, 2 * out->y0 - 1 - in->y0};
-    const int x = in->turned, y = 1 - x;
-    assert(in->turned == out->turned);
-    return SDM_GPU_PIXELS(ctx, g, "half_size", size[x], size[y], SDM_BUF(in->data), SDM_I32(in_size[x]),
-                          SDM_I32(in_size[y]), SDM_I32(first[x]), SDM_I32(first[y]), SDM_BUF(out->data),
-                          SDM_I32(size[x]), SDM_I32(size[y]));
+    return SDM_GPU_PIXELS(ctx, g, "half_size", out->w, out->h, SDM_BUF(in->data), SDM_I32(in->w),
+                          SDM_I32(in->h), SDM_I32(2 * out->x0 - 1 - in->x0),
+                          SDM_I32(2 * out->y0 - 1 - in->y0), SDM_BUF(out->data), SDM_I32(out->w),
+                          SDM_I32(out->h));
 }
 
 /* ---- filters ---- */

@@ -21,7 +21,6 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
 typedef struct SdmGpuImage {
     SdmBuffer *data;
     int64_t x0, y0, w, h;
-    bool turned; /* data lies column after column */
 } SdmGpuImage;
 
 /* ---- geometry ---- */
@@ -48,13 +47,7 @@ SdmStatus sdm_gpu_cells_new(SdmContext *ctx, SdmGpu *g, const SdmLattice *lat, S
 SdmStatus sdm_gpu_warp(SdmContext *ctx, SdmGpu *g, const SdmGpuCells *cells, SdmBuffer *surface_m,
                        const SdmGpuImage *source, SdmBuffer *out);
 
-/* Do the rows of the lattice's window run down the source rather than along its rows? */
-bool sdm_gpu_runs_down(const SdmLattice *lat, enum SdmSide side);
-/* An image as it is read -> turned. */
-SdmStatus sdm_gpu_turn(SdmContext *ctx, SdmGpu *g, SdmBuffer *data, const SdmGpuImage *out);
-
-/* Half the size: out's place and size are set, its data is written (see sdm_pyramid_build()), turned as
- * in's. */
+/* Half the size: out's place and size are set, its data is written (see sdm_pyramid_build()). */
 SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const SdmGpuImage *out);
 
 /* ---- matching ---- */

@@ -70,13 +70,6 @@ static SdmGpuViews views_of(const Device *d)
 
 /* ---- memory ---- */
 
-/* Scratch that an image passes through before it is turned; of both views, which go up one after the
- * other. */
-static int turning_slot(int side)
-{
-    return side == SDM_RIGHT ? SDM_S_MEAN_R : SDM_S_MEAN;
-}
-
 /* Bytes a pixel: of Arrays; of the steps' scratch, which is means and textures of both views (16), sums and
  * counts of the filling (12), lattice cells (2), lists of the gridding for cells of two pixels a side (2); of
  * census words. */
@@ -133,17 +126,6 @@ done:
     return st;
 }
 
-/* Is a view turned when it goes up, so that neighbouring pixels of the window read neighbouring samples?  All
- * its levels are made here then, and the image passes through scratch that no step uses yet. */
-static bool turns(const Device *d, int side)
-{
-    const SdmPyramid *const view = side == SDM_RIGHT ? d->in->right : d->in->left;
-    const SdmLevelImage *const first = &view->level[0];
-    return view->lmax == 0 &&
-           first->w * first->h * (int64_t)sizeof *first->data <= d->gpu.scratch_bytes[turning_slot(side)] &&
-           sdm_gpu_runs_down(d->in->lattice, (enum SdmSide)side);
-}
-
 /* Room for a level of a view. */
 static SdmStatus take_image(Device *d, int side, int level)
 {
@@ -152,7 +134,7 @@ static SdmStatus take_image(Device *d, int side, int level)
     SdmLevelImage at;
     SdmGpuImage *const to = &d->image[side][level];
     sdm_level_place(bounds, level, &at);
-    *to = (SdmGpuImage){.x0 = at.x0, .y0 = at.y0, .w = at.w, .h = at.h, .turned = turns(d, side)};
+    *to = (SdmGpuImage){.x0 = at.x0, .y0 = at.y0, .w = at.w, .h = at.h};
     return sdm_buffer_new(d->ctx, d->gpu.device, at.w * at.h * (int64_t)sizeof *at.data,
                           "a level of an image", &to->data);
 }
@@ -203,14 +185,9 @@ static SdmStatus send_image(Device *d, int side, int level, const int16_t *data)
     SdmStatus st = SDM_OK;
     const SdmGpuImage *const to = &d->image[side][level];
     const int64_t bytes = to->w * to->h * (int64_t)sizeof *data;
-    SdmBuffer *as_read = to->data;
     if (!d->there[side][level]) {
         TRY(sdm_device_pause(d->ctx, d->gpu.device, d->gpu.queue));
-        if (to->turned)
-            TRY(sdm_gpu_scratch(d->ctx, &d->gpu, turning_slot(side), bytes, &as_read));
-        TRY(sdm_upload(d->ctx, as_read, 0, data, bytes, 1 - d->gpu.queue, true));
-        if (to->turned)
-            TRY(sdm_gpu_turn(d->ctx, &d->gpu, as_read, to));
+        TRY(sdm_upload(d->ctx, to->data, 0, data, bytes, 1 - d->gpu.queue, true));
     }
     d->there[side][level] = true;
 done:

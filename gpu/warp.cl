@@ -67,23 +67,22 @@ FUNCTION int from_source(int origin, int first)
     return (int)(at > most ? most : at < -most ? -most : at) * 256;
 }
 
-/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases).
- * turned: the source lies in memory column after column. */
+/* The pixel at a position in 1/256 px of the source: 4 x 4 taps of cubic weights (cubic: of 256 phases). */
 FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLOBAL const int4 *cubic,
-                          int col256, int row256, bool turned)
+                          int col256, int row256)
 {
     const int col = col256 >> 8, row = row256 >> 8;
     const int inner_width = width > 3 ? width - 3 : 0, inner_height = height > 3 ? height - 3 : 0;
     if ((uint)(col - 1) >= (uint)inner_width || (uint)(row - 1) >= (uint)inner_height)
         return PIXEL_NODATA;
-    GLOBAL const short *const p = source + (turned ? (long)col * height + row : (long)row * width + col);
+    GLOBAL const short *const p = source + (long)row * width + col;
     const int4 wx = cubic[col256 & 255], wy = cubic[row256 & 255];
     const int w0 = wx.x, w1 = wx.y, w2 = wx.z, w3 = wx.w, down[4] = {wy.x, wy.y, wy.z, wy.w};
     uint sum = 1u << 16; /* unsigned, since nodata makes it wrap */
     int least = 0;       /* of the samples: nodata is less than all others */
     UNROLL for (int j = 0; j < 4; j++) {
-        GLOBAL const short *const q = p + (turned ? j - 1 : (j - 1) * width);
-        const int apart = turned ? height : 1, p0 = q[-apart], p1 = q[0], p2 = q[apart], p3 = q[2 * apart];
+        GLOBAL const short *const q = p + (j - 1) * width;
+        const int p0 = q[-1], p1 = q[0], p2 = q[1], p3 = q[2];
         const int line = p0 * w0 + p1 * w1 + p2 * w2 + p3 * w3 + 1024;
         least = LEAST(least, p0, p1);
         least = LEAST(least, p2, p3);
@@ -95,18 +94,13 @@ FUNCTION int sample_cubic(GLOBAL const short *source, int width, int height, GLO
 
 #define WARP_PIXELS 4 /* neighbours of a row that an item has: WARP_PIXELS of gpu/device_ops.c */
 
-/* Where items find the source and the cells; see the kernels below. */
-typedef struct WarpFrom {
-    GLOBAL const LatticeCell *cell;
-    int cols, u2, v2, stride2, step2_log2;
-    float inv, height0_m;
-    GLOBAL const short *source;
-    int col0, row0, width, height;
-    GLOBAL const int4 *cubic;
-} WarpFrom;
-
-FUNCTION void warp_pixels(const WarpFrom *from, GLOBAL const float *surface_m, GLOBAL short *out, int w,
-                          int h, int before, bool turned)
+/* surface_m: h x w or null; source: pixel (col0, row0) of the level first.  The first item of a row
+ * begins `before` pixels left of it, so that an item's pixels lie in one cell where cells are as wide. */
+KERNEL ANY_GROUP
+warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
+     GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
+     int source_width, int source_height, GLOBAL const int4 *cubic, GLOBAL short *out, int w, int h,
+     int before)
 {
     const int first = PLACE(0) * WARP_PIXELS - before, y = PLACE(1);
     const int x0 = first > 0 ? first : 0, x1 = first + WARP_PIXELS < w ? first + WARP_PIXELS : w;
@@ -116,65 +110,15 @@ FUNCTION void warp_pixels(const WarpFrom *from, GLOBAL const float *surface_m, G
         return;
     NO_UNROLL for (int x = x0; x < x1; x++) {
         const long at = (long)y * w + x;
-        const float t = surface_m ? surface_m[at] - from->height0_m : 0.0f;
-        const CellPlace p = cell_place(x, y, from->cols, from->u2, from->v2, from->stride2, from->step2_log2);
-        GLOBAL const LatticeCell *const c = from->cell + p.cell;
+        const float t = surface_m ? surface_m[at] - height0_m : 0.0f;
+        const CellPlace p = cell_place(x, y, cols, u2, v2, stride2, step2_log2);
+        GLOBAL const LatticeCell *const c = cell + p.cell;
         if (p.cell != last) {
-            col =
-                cell_row(c->at[0], c->b[0], c->c[0], p.fv, from->inv, from_source(c->origin[0], from->col0));
-            row =
-                cell_row(c->at[1], c->b[1], c->c[1], p.fv, from->inv, from_source(c->origin[1], from->row0));
+            col = cell_row(c->at[0], c->b[0], c->c[0], p.fv, inv, from_source(c->origin[0], col0));
+            row = cell_row(c->at[1], c->b[1], c->c[1], p.fv, inv, from_source(c->origin[1], row0));
             last = p.cell;
         }
-        out[at] = (short)sample_cubic(from->source, from->width, from->height, from->cubic,
-                                      cell_position(&col, p.fu, t), cell_position(&row, p.fu, t), turned);
+        out[at] = (short)sample_cubic(source, source_width, source_height, cubic,
+                                      cell_position(&col, p.fu, t), cell_position(&row, p.fu, t));
     }
-}
-
-#define WARP_FROM                                                                                  \
-    {                                                                                              \
-        cell, cols, u2, v2, stride2, step2_log2, inv, height0_m, source, col0, row0, source_width, \
-            source_height, cubic                                                                   \
-    }
-
-/* surface_m: h x w or null; source: pixel (col0, row0) of the level first.  The first item of a row
- * begins `before` pixels left of it, so that an item's pixels lie in one cell where cells are as wide. */
-KERNEL ANY_GROUP
-warp(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
-     GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
-     int source_width, int source_height, GLOBAL const int4 *cubic, GLOBAL short *out, int w, int h,
-     int before)
-{
-    const WarpFrom from = WARP_FROM;
-    warp_pixels(&from, surface_m, out, w, h, before, false);
-}
-
-/* The same of a source that lies in memory column after column: where a row of the window runs down the
- * source, as of a scene whose rows follow each other along the track, neighbouring items then read
- * neighbouring samples. */
-KERNEL ANY_GROUP
-warp_turned(GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, int step2_log2, float inv,
-            GLOBAL const float *surface_m, float height0_m, GLOBAL const short *source, int col0, int row0,
-            int source_width, int source_height, GLOBAL const int4 *cubic, GLOBAL short *out, int w, int h,
-            int before)
-{
-    const WarpFrom from = WARP_FROM;
-    warp_pixels(&from, surface_m, out, w, h, before, true);
-}
-
-#define TURN_TILE 32 /* TURN_TILE of gpu/device_ops.c */
-#define TURN_ROWS 8  /* items of a group down the tile */
-
-/* in: h x w -> out: w x h, column after column. */
-KERNEL GROUP_SIZE(TURN_TILE, TURN_ROWS, 1) turn_image(GLOBAL const short *in, int w, int h, GLOBAL short *out)
-{
-    LOCAL short tile[TURN_TILE][TURN_TILE + 2]; /* neighbours of a column lie in other banks */
-    const int left = GROUP(0) * TURN_TILE, top = GROUP(1) * TURN_TILE, i = ITEM(0);
-    for (int j = ITEM(1); j < TURN_TILE; j += TURN_ROWS)
-        if (left + i < w && top + j < h)
-            tile[j][i] = in[(long)(top + j) * w + left + i];
-    BARRIER();
-    for (int j = ITEM(1); j < TURN_TILE; j += TURN_ROWS)
-        if (left + j < w && top + i < h)
-            out[(long)(left + j) * h + top + i] = tile[i][j];
 }

@@ -10,14 +10,13 @@ enum { COARSE = 3 };
 
 /* Data on the device: arrays of a window of level 0, images, lattice. */
 typedef struct StepData {
-    SdmGpu gpu, gpu_turned; /* the second one has the cells of the turned scene */
-    const SynScene *scene, *turned;
+    SdmGpu gpu;
+    const SynScene *scene;
     SdmWindow win, half;
     SdmMatchSettings set;
     SdmGpuImage image, image_half; /* of the right view */
-    SdmGpuImage image_turned, image_columns; /* of the turned scene, as read and turned */
-    SdmBuffer *node, *node_turned, *h_m, *prior, *spare, *flags, *spare_flags, *score, *left, *right;
-    SdmGpuCells cells, cells_turned;
+    SdmBuffer *node, *h_m, *prior, *spare, *flags, *spare_flags, *score, *left, *right;
+    SdmGpuCells cells;
     int64_t copy_bytes;
     SdmBuffer *copy[2];
 } StepData;
@@ -43,14 +42,8 @@ static SdmStatus do_copy(SdmContext *ctx, StepData *b, int which)
 
 static SdmStatus do_warp(SdmContext *ctx, StepData *b, int which)
 {
-    const SdmGpuImage *const from[] = {&b->image, &b->image_turned, &b->image_columns};
-    return sdm_gpu_warp(ctx, &b->gpu, which ? &b->cells_turned : &b->cells, b->prior, from[which], b->right);
-}
-
-static SdmStatus do_turn(SdmContext *ctx, StepData *b, int which)
-{
     (void)which;
-    return sdm_gpu_turn(ctx, &b->gpu, b->image_turned.data, &b->image_columns);
+    return sdm_gpu_warp(ctx, &b->gpu, &b->cells, b->prior, &b->image, b->right);
 }
 
 static SdmStatus do_half(SdmContext *ctx, StepData *b, int which)
@@ -161,9 +154,6 @@ static const struct {
     double instructions, bytes;
 } steps[] = {
     {"device warp", do_warp, 0, 201.0, 10.0},
-    {"device warp along track, as read", do_warp, 1, 201.0, 10.0},
-    {"device warp along track", do_warp, 2, 201.0, 10.0},
-    {"device image turned", do_turn, 0, 30.0, 4.0},
     {"device half size, pixels of the result", do_half, 0, 328.0, 10.0},
     {"device match zncc 9x9 +-3", do_match, SDM_GPU_ZNCC * PASSES + FIRST, 1041.0, 20.0},
     {"device match zncc 13x13 +-5", do_match, SDM_GPU_ZNCC * PASSES + RETRY, 1365.0, 20.0},
@@ -206,7 +196,7 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
     SdmSurface truth = {.h_m = NULL};
     SdmGpuCells left;
     SdmGpuImage left_image;
-    const SdmLattice *const lat = &b->scene->lattice, *const lat_turned = &b->turned->lattice;
+    const SdmLattice *const lat = &b->scene->lattice;
     const int64_t n = (int64_t)b->win.w * b->win.h;
     const int64_t nodes = (int64_t)lat->nu * lat->nv * (int64_t)sizeof *lat->node;
     struct {
@@ -228,14 +218,6 @@ static SdmStatus make_data(SdmContext *ctx, StepData *b)
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_LEFT, &left));
     TRY(sdm_gpu_warp(ctx, &b->gpu, &left, NULL, &left_image, b->left));
     TRY(sdm_gpu_cells_new(ctx, &b->gpu, lat, b->node, &b->win, SDM_RIGHT, &b->cells));
-    TRY(send(ctx, b, lat_turned->node, nodes, &b->node_turned));
-    TRY(send_image(ctx, b, &b->turned->right_pyramid.level[0], &b->image_turned));
-    b->image_columns = b->image_turned;
-    b->image_columns.turned = true;
-    TRY(send(ctx, b, NULL, b->image_turned.w * b->image_turned.h * 2, &b->image_columns.data));
-    TRY(do_turn(ctx, b, 0));
-    TRY(sdm_gpu_cells_new(ctx, &b->gpu_turned, lat_turned, b->node_turned, &b->win, SDM_RIGHT,
-                          &b->cells_turned));
     TRY(do_warp(ctx, b, 0));
     TRY(do_match(ctx, b, 0));
     TRY(sdm_finish(ctx, b->gpu.device, 0));
@@ -297,15 +279,13 @@ SdmStatus sdm_bench_add_device_steps(SdmBench *b)
     const SdmDeviceInfo *const info = sdm_device_info(device);
     TRY(sdm_bench_alloc(b, &on_device, 1, sizeof *on_device));
     TRY(sdm_bench_scene_open(b, sdm_bench_side(b, 160, 3962), sdm_bench_side(b, 128, 4200)));
-    on_device->scene = sdm_bench_scene(b, false);
-    on_device->turned = sdm_bench_scene(b, true);
+    on_device->scene = sdm_bench_scene(b);
     on_device->win = (SdmWindow){.w = on_device->scene->width, .h = on_device->scene->height};
     on_device->half = (SdmWindow){.level = 1, .w = on_device->win.w / 2, .h = on_device->win.h / 2};
     on_device->copy_bytes = b->opt->quick || info->is_cpu ? (int64_t)16 << 20 : (int64_t)1 << 30;
     TRY(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &on_device->set));
     on_device->set.coarse_level = on_device->set.coarsest_level = COARSE;
     TRY(sdm_gpu_open(b->ctx, device, 0, &on_device->gpu)); /* its buffers go with the device */
-    TRY(sdm_gpu_open(b->ctx, device, 0, &on_device->gpu_turned));
     TRY(make_data(b->ctx, on_device));
     TRY(measure_copy(b, on_device));
     enum { LANES = 128 }; /* instructions that a multiprocessor starts in a cycle, of single items */

@@ -3,6 +3,7 @@
 #include "bench/bench_scene.h"
 
 #include "bench/bench_device.h"
+#include "core/turn.h"
 #include "gpu/gpu_backend.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@ enum { COARSE = 3 };
 static const float NOISE_Q = 8.0f;
 
 typedef struct SdmBenchScene {
-    SynScene scene[2]; /* the second one is turned */
+    SynScene scene;
+    int16_t *turned[2]; /* room for its images, column after column */
     SdmWindow win;
     SdmSurface coarse; /* truth with a wave of 0.4 px on it */
 } SdmBenchScene;
@@ -19,8 +21,7 @@ typedef struct SdmBenchScene {
 static void close_scene(void *data)
 {
     SdmBenchScene *const s = data;
-    for (int i = 0; i < 2; i++)
-        sdm_syn_close(&s->scene[i]);
+    sdm_syn_close(&s->scene);
     sdm_surface_free(&s->coarse);
 }
 
@@ -36,16 +37,18 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
     b->scene = s;
     b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
-    TRY(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene[0]));
-    TRY(sdm_syn_turn(b->ctx, &s->scene[0], &s->scene[1]));
-    TRY(sdm_syn_surface(b->ctx, &s->scene[0], &coarse, 0.4, &s->coarse));
+    TRY(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
+    for (int i = 0; i < 2; i++)
+        TRY(sdm_bench_alloc(b, &s->turned[i], (size_t)(s->scene.left.w * s->scene.left.h),
+                            sizeof *s->turned[i]));
+    TRY(sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
 done:
     return st;
 }
 
-const SynScene *sdm_bench_scene(const SdmBench *b, bool turned)
+const SynScene *sdm_bench_scene(const SdmBench *b)
 {
-    return &((const SdmBenchScene *)b->scene)->scene[turned];
+    return &((const SdmBenchScene *)b->scene)->scene;
 }
 
 typedef struct SceneCall {
@@ -57,10 +60,28 @@ typedef struct SceneCall {
     double device_s;
 } SceneCall;
 
+/* What reading costs more where frame rows run down the images, which are turned then. */
+static void turn_images(SdmContext *ctx, const SdmBenchScene *s)
+{
+    enum { TILE_W = 256, TILE_H = 128 }; /* of src/input/image.c */
+    const int64_t w = s->scene.left.w, h = s->scene.left.h, columns = (w + TILE_W - 1) / TILE_W,
+                  tiles = columns * ((h + TILE_H - 1) / TILE_H);
+    for (int i = 0; i < 2; i++) {
+        const int16_t *const from = i ? s->scene.right.data : s->scene.left.data;
+        int16_t *const to = s->turned[i];
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t c = t % columns * TILE_W, r = t / columns * TILE_H;
+            const int64_t some = w - c < TILE_W ? w - c : TILE_W, rows = h - r < TILE_H ? h - r : TILE_H;
+            sdm_turn_pixels(from + r * w + c, w, some, rows, to + c * h + r, h);
+        }
+    }
+}
+
 static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
     SceneCall *const c = data;
-    const SynScene *const s = &c->scene->scene[c->turned];
+    const SynScene *const s = &c->scene->scene;
     const SdmWindow *const win = &c->scene->win;
     SdmPyramid left = s->left_pyramid, right = s->right_pyramid;
     const SdmMatchInput in = {
@@ -75,10 +96,10 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
     SdmFineResult r = {.ray_error_px = NULL};
     SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
-    if (c->cells || (c->device && c->turned)) /* as `run` sends images: the device makes the levels, of turned
-                                               * ones */
-        left.lmax = right.lmax = 0;
+    if (c->turned)
+        turn_images(ctx, c->scene);
     if (c->cells) {
+        left.lmax = right.lmax = 0; /* as `run` sends images: the device makes the levels */
         call.gridding = &how;
         call.block = &block;
     }

@@ -211,7 +211,7 @@ void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, do
         for (int k = 0; k < 4; k++)
             c[k] = (double)at[k]->right[a] / SDM_FIX +
                    t * ((double)at[k]->right_b[a] + t * (double)at[k]->right_c[a]);
-        right[a] = bilinear(c, f);
+        right[lat->turned[SDM_RIGHT] ? 1 - a : a] = bilinear(c, f);
     }
 }
 
@@ -222,7 +222,7 @@ void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2])
     for (int a = 0; a < 2; a++) {
         for (int k = 0; k < 4; k++)
             c[k] = (double)at[k]->left[a] / SDM_FIX;
-        left[a] = bilinear(c, f);
+        left[lat->turned[SDM_LEFT] ? 1 - a : a] = bilinear(c, f);
     }
 }
 

@@ -12,7 +12,8 @@
 /* A node: positions at height0, and their first and second differences over t = h - height0 (metres). */
 typedef struct SdmNode {
     int64_t left[2],
-        right[2]; /* col, row of the full-resolution images, 1/65536 px; left does not depend on h */
+        right[2]; /* col, row of the full-resolution images, 1/65536 px; of turned images row, col; left does
+                   * not depend on h */
     float right_b[2], right_c[2];  /* px / m, px / m^2 */
     double ground[2];              /* x, y in the output CRS */
     float ground_b[2], ground_c[2];
@@ -26,6 +27,8 @@ typedef struct SdmLattice {
     int step, nu, nv;
     double height0_m;
     double hmin_m, hmax_m; /* range for which it was made */
+    bool turned[2]; /* left, right image: taken as one whose rows are its columns, so that rows of the frame
+                     * run along rows in memory */
     SdmNode *node;         /* nv x nu */
     double *sample; /* nv x nu x SDM_NODE_SAMPLES, from the cameras without the pointing; NULL: not kept */
 } SdmLattice;
@@ -75,18 +78,18 @@ void sdm_row_cells_cut(SdmRowCells *r, void *scratch, int width);
 /* Fill for row j (0..win->h-1) of the window. The window must lie within the lattice's nodes. */
 void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum SdmSide side, SdmRowCells *r);
 
-/* Right position (full-resolution px) of frame position (u, v) at height h, in double: for products of the
- * whole scene alone, since other machines may round otherwise. */
+/* Right position (col, row; full-resolution px) of frame position (u, v) at height h, in double: for products
+ * of the whole scene alone, since other machines may round otherwise. */
 void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2]);
 
-/* Left position (full-resolution px) of frame position (u, v), in double. */
+/* Left position (col, row; full-resolution px) of frame position (u, v), in double. */
 void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2]);
 
 /* Ground x, y (output CRS) of frame position (u, v) at height h, in double. */
 void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2]);
 
-/* Bounds (col0, row0 to col1 - 1, row1 - 1; full-resolution px, with `margin`) of a window in an image for
- * the heights hmin..hmax. */
+/* Bounds (col0, row0 to col1 - 1, row1 - 1; of a turned image row0, col0 ...; full-resolution px, with
+ * `margin`) of a window in an image for the heights hmin..hmax. */
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
                         double hmax_m, int margin, int64_t bounds[4]);
 

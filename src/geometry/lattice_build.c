@@ -159,9 +159,10 @@ static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const d
         const double hi = r->right[4 * n + 2 * i + (size_t)k], l = r->left[2 * i + (size_t)k];
         if (!isfinite(lo + mid + hi + l) || fabs(mid) > 1e9 || fabs(l) > 1e9)
             return false;
-        out->left[k] = llrint(l * SDM_FIX);
-        out->right[k] = llrint(mid * SDM_FIX);
-        differences(lo, mid, hi, a, &out->right_b[k], &out->right_c[k]);
+        const int left = lat->turned[SDM_LEFT] ? 1 - k : k, right = lat->turned[SDM_RIGHT] ? 1 - k : k;
+        out->left[left] = llrint(l * SDM_FIX);
+        out->right[right] = llrint(mid * SDM_FIX);
+        differences(lo, mid, hi, a, &out->right_b[right], &out->right_c[right]);
     }
     const double *const gx = x + i, *const gy = y + i;
     out->ground[0] = gx[n];
@@ -272,6 +273,20 @@ done:
     return st;
 }
 
+/* Do the frame's rows run along the columns of a view, at its centre?  Not a matter of the window: the warp
+ * rounds along the rows first, and a pixel is the same in all windows. */
+static bool runs_down(const SdmLatticeRequest *q, enum SdmSide side)
+{
+    const SdmFrame *const f = q->frame;
+    double at[2][3], px[4];
+    for (int k = 0; k < 2; k++) {
+        at[k][2] = f->h0_m;
+        sdm_frame_ground(f, (double)(f->width / 2 + 16 * k), (double)(f->height / 2), &at[k][0], &at[k][1]);
+    }
+    sdm_camera_project(q->scene->view[side].camera, 2, at[0], px);
+    return fabs(px[3] - px[1]) > fabs(px[2] - px[0]);
+}
+
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
 {
     SdmStatus st = SDM_OK;
@@ -283,6 +298,8 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
         before = *lat;
     *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
+    for (int side = 0; side < 2; side++)
+        lat->turned[side] = q->turn && runs_down(q, (enum SdmSide)side);
     /* one node more on every side: du/dh of a node comes from its neighbours and must not depend on the
      * tile */
     lat->u0 = floor_to(q->u0, q->step) - q->step;

@@ -1,5 +1,6 @@
 /* Raster, masks, radiometric table -> windows of quantised pixels. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/turn.h"
 #include "core/vector_loops.h"
 #include "input/fill_nodata.h"
 #include "input/image.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STRIP_PX = 1 << 20 };
+enum { STRIP_PX = 1 << 20, TURN_ROWS = 32 };
 
 int64_t sdm_image_width(const SdmImage *im)
 {
@@ -170,40 +171,77 @@ SDM_VECTOR_LOOPS static bool row_of_floats(const SdmImage *im, const float *raw,
     return any;
 }
 
+/* Where pixels go: pixel (c, r) to out[r * pitch + c], or of a turned image to out[c * pitch + r]. */
+typedef struct Target {
+    int16_t *out;
+    uint8_t *saturated; /* h x w, or NULL; not of a turned image */
+    int64_t pitch;
+    bool turned;
+} Target;
+
+enum { TILE_W = 256, TILE_H = 128, TILE_PITCH = TILE_W + 32 }; /* pitch: rows lie in different cache sets */
+
+/* The part p of a band that lies in memory. */
+static bool read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p, const Target *to)
+{
+    bool found = false;
+    const int64_t columns = (p.w + TILE_W - 1) / TILE_W, tiles = columns * ((p.h + TILE_H - 1) / TILE_H);
+    const uint8_t *const first = im->raw + p.y * im->width + p.x;
+    if (!to->turned) {
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
+        for (int64_t r = 0; r < p.h; ++r)
+            found = row_of_bytes(im, first + r * im->width, p.x, p.w, to->out + r * to->pitch,
+                                 to->saturated ? to->saturated + r * to->pitch : NULL) ||
+                    found;
+        return found;
+    }
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
+    for (int64_t t = 0; t < tiles; ++t) {
+        int16_t tile[TILE_H * TILE_PITCH];
+        const int64_t c = t % columns * TILE_W, r = t / columns * TILE_H;
+        const int64_t w = p.w - c < TILE_W ? p.w - c : TILE_W, h = p.h - r < TILE_H ? p.h - r : TILE_H;
+        const uint8_t *const in = first + r * im->width + c;
+        for (int64_t i = 0; i < h; ++i)
+            found = row_of_bytes(im, in + i * im->width, p.x + c, w, tile + i * TILE_PITCH, NULL) || found;
+        sdm_turn_pixels(tile, TILE_PITCH, w, h, to->out + c * to->pitch + r, to->pitch);
+    }
+    return found;
+}
+
 /* p: the part of the window that lies in the image.  *any becomes true where a pixel is saturated. */
-static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, int64_t pitch, int16_t *out,
-                           uint8_t *saturated, bool *any)
+static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, const Target *to, bool *any)
 {
     SdmStatus st = SDM_OK;
     float *raw = NULL;
     uint8_t *valid = NULL;
-    bool found = false;
+    int16_t *row = NULL;
     if (im->raw && !im->user_mask) {
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
-        for (int64_t r = 0; r < p.h; ++r)
-            found = row_of_bytes(im, im->raw + (p.y + r) * im->width + p.x, p.x, p.w, out + r * pitch,
-                                 saturated ? saturated + r * pitch : NULL) ||
-                    found;
-        *any = *any || found;
+        *any = read_bytes(ctx, im, p, to) || *any;
         return SDM_OK;
     }
     const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
     TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
     TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
+    if (to->turned)
+        TRY(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * p.w), sizeof *row, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
 #pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
         st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid);
         TRY(st);
-        for (int64_t r = 0; r < h; ++r)
-            found = row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out + (y + r) * pitch,
-                                  saturated ? saturated + (y + r) * pitch : NULL) ||
-                    found;
+        for (int64_t r = 0; r < h; ++r) {
+            int16_t *const out = to->turned ? row + r % TURN_ROWS * p.w : to->out + (y + r) * to->pitch;
+            *any = row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out,
+                                 to->saturated ? to->saturated + (y + r) * to->pitch : NULL) ||
+                   *any;
+            if (to->turned && (r % TURN_ROWS == TURN_ROWS - 1 || r == h - 1))
+                sdm_turn_pixels(row, p.w, p.w, r % TURN_ROWS + 1, to->out + y + r - r % TURN_ROWS, to->pitch);
+        }
     }
-    *any = *any || found;
 done:
     sdm_free(&raw);
     sdm_free(&valid);
+    sdm_free(&row);
     return st;
 }
 
@@ -215,25 +253,49 @@ static void clear_pixels(int16_t *out, uint8_t *saturated, int64_t n)
         memset(saturated, 0, (size_t)n);
 }
 
+static int64_t within(int64_t a, int64_t most)
+{
+    return a < 0 ? 0 : a < most ? a : most;
+}
+
+/* No data in the h rows of `pitch` pixels, except in columns a[0] to a[1] - 1 of rows b[0] to b[1] - 1. */
+static void clear_around(const Target *to, int64_t h, const int64_t a[2], const int64_t b[2])
+{
+    for (int64_t y = 0; y < h; ++y) {
+        const bool inside = a[0] < a[1] && y >= b[0] && y < b[1];
+        const int64_t from = inside ? a[0] : to->pitch, end = inside ? a[1] : to->pitch, at = y * to->pitch;
+        clear_pixels(to->out + at, to->saturated ? to->saturated + at : NULL, from);
+        clear_pixels(to->out + at + end, to->saturated ? to->saturated + at + end : NULL, to->pitch - end);
+    }
+}
+
+static SdmStatus read_window(SdmContext *ctx, SdmImage *im, SdmImageWindow at, Target to, bool *any)
+{
+    bool found = false;
+    const int64_t column[2] = {within(-at.x, at.w), within(im->width - at.x, at.w)},
+                  row[2] = {within(-at.y, at.h), within(im->height - at.y, at.h)};
+    if (at.w <= 0 || at.h <= 0)
+        return SDM_OK;
+    to.pitch = to.turned ? at.h : at.w;
+    clear_around(&to, to.turned ? at.w : at.h, to.turned ? row : column, to.turned ? column : row);
+    if (column[0] >= column[1] || row[0] >= row[1])
+        return SDM_OK;
+    const int64_t first = to.turned ? column[0] * to.pitch + row[0] : row[0] * to.pitch + column[0];
+    to.out += first;
+    to.saturated = to.saturated ? to.saturated + first : NULL;
+    at = (SdmImageWindow){at.x + column[0], at.y + row[0], column[1] - column[0], row[1] - row[0]};
+    return read_part(ctx, im, at, &to, any ? any : &found);
+}
+
 SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated,
                          bool *any)
 {
-    const int64_t left = at.x > 0 ? at.x : 0, right = at.x + at.w < im->width ? at.x + at.w : im->width;
-    const int64_t top = at.y > 0 ? at.y : 0, bottom = at.y + at.h < im->height ? at.y + at.h : im->height;
-    bool found = false;
-    if (at.w <= 0 || at.h <= 0)
-        return SDM_OK;
-    for (int64_t y = 0; y < at.h; ++y) { /* outside of the image */
-        const bool inside = left < right && at.y + y >= top && at.y + y < bottom;
-        const int64_t from = inside ? left - at.x : at.w, to = inside ? right - at.x : at.w;
-        clear_pixels(out + y * at.w, saturated ? saturated + y * at.w : NULL, from);
-        clear_pixels(out + y * at.w + to, saturated ? saturated + y * at.w + to : NULL, at.w - to);
-    }
-    if (left >= right || top >= bottom)
-        return SDM_OK;
-    const int64_t first = (top - at.y) * at.w + left - at.x;
-    return read_part(ctx, im, (SdmImageWindow){left, top, right - left, bottom - top}, at.w, out + first,
-                     saturated ? saturated + first : NULL, any ? any : &found);
+    return read_window(ctx, im, at, (Target){.out = out, .saturated = saturated}, any);
+}
+
+SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, bool *any)
+{
+    return read_window(ctx, im, at, (Target){.out = out, .turned = true}, any);
 }
 
 void sdm_image_spend(SdmImage *im)

@@ -42,6 +42,8 @@ typedef struct SdmImageWindow {
  * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
 SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated,
                          bool *any);
+/* The same, column after column: out is w x h. */
+SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, bool *any);
 /* Free the samples that lie in memory: no window is read any more. */
 void sdm_image_spend(SdmImage *im);
 void sdm_image_close(SdmImage **im);

@@ -16,8 +16,11 @@ typedef struct SdmLevelImage {
     int16_t *data; /* NULL where a level is not kept */
 } SdmLevelImage;
 
+/* turned: of the image whose rows are the file's columns; places and sizes are that image's, as those of
+ * SdmLattice.turned. */
 typedef struct SdmPyramid {
     int lmin, lmax;
+    bool turned;
     SdmLevelImage level[SDM_MAX_LEVELS];
     uint8_t *saturated; /* of level 0's pixels: 1 inside a saturated area; NULL where there is none or no
                            level 0 */

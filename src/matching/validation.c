@@ -171,7 +171,8 @@ static bool on_terrain(const SdmMatchInput *in, const SdmWindow *win, size_t i)
 static bool saturated_at(const SdmPyramid *p, const double at[2])
 {
     const SdmLevelImage *const im = &p->level[0];
-    const int64_t x = (int64_t)floor(at[0] + 0.5) - im->x0, y = (int64_t)floor(at[1] + 0.5) - im->y0;
+    const int64_t x = (int64_t)floor(at[p->turned] + 0.5) - im->x0,
+                  y = (int64_t)floor(at[1 - p->turned] + 0.5) - im->y0;
     for (int64_t j = y - SATURATED_HALF; j <= y + SATURATED_HALF; j++)
         for (int64_t i = x - SATURATED_HALF; i <= x + SATURATED_HALF; i++)
             if (i >= 0 && j >= 0 && i < im->w && j < im->h && p->saturated[j * im->w + i])

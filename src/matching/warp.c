@@ -4,11 +4,12 @@
 
 #include <math.h>
 
+/* Columns done together; and what is fetched for rows further down, see SdmWarpRow. */
 typedef struct Panel {
     SdmRowExtent columns;
-    int ahead; /* columns of the source that rows further down will take; 0: not to be fetched */
+    int64_t ahead;
+    int fetch_each, fetch_rows; /* in each so many rows */
 } Panel;
-enum { FETCH_ROWS = 16, FETCH_AHEAD = 48 }; /* so often, so many columns of the source: a line has 32 */
 
 /* The processor does not prefetch the next row of a panel: it lies in other pages. */
 static void fetch_row(const float *surface_m, const int16_t *out, int width)
@@ -46,27 +47,42 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
                            .source_stride = src->w, .source_col0 = (int32_t)src->x0,
                            .source_row0 = (int32_t)src->y0, .source_width = (int32_t)src->w,
                            .source_height = (int32_t)src->h,
-                           .ahead = y % FETCH_ROWS == 0 ? panel->ahead : 0};
+                           .ahead = panel->ahead,
+                           .fetch_each = y % panel->fetch_rows == 0 ? panel->fetch_each : 0};
     task->kernels->warp_row(&in, out + at);
 }
 
-/* Columns done together, so that the lines of the cache that they touch in the source are still there for the
- * next row: with along-track stereo a row of a view runs down the source, so each of its pixels is in another
- * line, which the processor does not prefetch.  A row that runs along the source is done all at once. */
+/* Where a row of a view runs along the source, it slants a little, so its pieces on one source row are short.
+ * For each piece the next row takes another source row, which the processor does not prefetch.
+ *
+ * Where it runs down the source, each of its pixels is in another line of the cache, so columns are done
+ * together whose lines are still there for the next row. */
 static Panel first_panel(const SdmLevelTask *task, enum SdmSide side)
 {
-    enum { SOURCE_ROWS = 112 }; /* that a panel's row crosses */
+    enum {
+        SOURCE_ROWS = 112, /* that a panel's row crosses */
+        FLAT = 8,          /* columns for a source row from which on a row runs along the source */
+        LINE = 32,         /* pixels of a line of the cache */
+        DOWN_ROWS = 16, DOWN_AHEAD = 48 /* fetched where it runs down: so often, so far */
+    };
     const SdmLattice *const lat = task->lattice;
     const SdmWindow *const win = &task->win;
     const int64_t u = (win->u0 + win->w / 2) * ((int64_t)1 << win->level) - lat->u0;
     const int64_t v = (win->v0 + win->h / 2) * ((int64_t)1 << win->level) - lat->v0;
     const SdmNode *const n = lat->node + v / lat->step * lat->nu + u / lat->step, *const below = n + lat->nu;
-    const int64_t rise = side == SDM_LEFT ? n[1].left[1] - n[0].left[1] : n[1].right[1] - n[0].right[1],
-                  along = side == SDM_LEFT ? below->left[0] - n->left[0] : below->right[0] - n->right[0];
-    const double slope = fabs((double)rise) / (SDM_FIX * lat->step); /* rows of the source for a column */
-    if (slope * win->w <= SOURCE_ROWS)
-        return (Panel){{0, win->w}, 0};
-    return (Panel){{0, (int)(SOURCE_ROWS / slope) / 16 * 16 + 16}, along < 0 ? -FETCH_AHEAD : FETCH_AHEAD};
+    const int64_t *const here = side == SDM_LEFT ? n->left : n->right,
+                        *const next = side == SDM_LEFT ? n[1].left : n[1].right,
+                        *const lower = side == SDM_LEFT ? below->left : below->right;
+    const double slope = fabs((double)(next[1] - here[1])) / (SDM_FIX * lat->step); /* rows for a column */
+    const int64_t stride = (side == SDM_LEFT ? task->left_source : task->right_source)->w;
+    if (slope * FLAT <= 1.0) /* the fourth row of taps of the row below */
+        return (Panel){.columns = {0, win->w}, .ahead = (lower[1] < here[1] ? -2 : 3) * stride,
+                       .fetch_each = LINE / 2, .fetch_rows = 1};
+    const int columns = (int)fmin(SOURCE_ROWS / slope, win->w) / 16 * 16 + 16;
+    return (Panel){.columns = {0, columns < win->w ? columns : win->w},
+                   .ahead = lower[0] < here[0] ? -DOWN_AHEAD : DOWN_AHEAD,
+                   .fetch_each = columns < win->w,
+                   .fetch_rows = DOWN_ROWS};
 }
 
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
@@ -86,7 +102,8 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
         for (int x0 = 0; x0 < w; x0 += first.columns.x1) {
             const int x1 = x0 + first.columns.x1 < w ? x0 + first.columns.x1 : w;
-            const Panel panel = {{x0, x1}, first.ahead};
+            Panel panel = first;
+            panel.columns = (SdmRowExtent){x0, x1};
             for (int y = y0; y < y1; y++)
                 warp_row(task, side, surface_m, y, &panel, &r, out);
         }

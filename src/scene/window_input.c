@@ -6,9 +6,10 @@
 
 /* ---- pixels of a view, nodata inside saturated areas ---- */
 
-/* Reads windows of an image. */
+/* Reads windows of an image; turned: the windows and their places are those of SdmPyramid.turned. */
 typedef struct ViewReader {
     SdmImage *image;
+    bool turned;
     bool keep;      /* remember the mask of the last window in `core` */
     uint8_t *core;  /* h x w of that window, 1 = inside a saturated area; NULL: none is; owned */
 } ViewReader;
@@ -34,8 +35,8 @@ static void find_core(const uint8_t *wide, int64_t w, int64_t h, uint8_t *column
     }
 }
 
-/* Set the pixels inside saturated areas to nodata. */
-static SdmStatus clear_core(SdmContext *ctx, ViewReader *r, SdmImageWindow at, int16_t *out, uint8_t *core)
+/* core: 1 inside saturated areas of the window. */
+static SdmStatus read_core(SdmContext *ctx, const ViewReader *r, SdmImageWindow at, uint8_t *core)
 {
     SdmStatus st = SDM_OK;
     const SdmImageWindow around = {at.x - RIM, at.y - RIM, at.w + 2 * RIM, at.h + 2 * RIM};
@@ -47,8 +48,6 @@ static SdmStatus clear_core(SdmContext *ctx, ViewReader *r, SdmImageWindow at, i
     TRY(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "the mask of saturated pixels"));
     TRY(sdm_image_read(ctx, r->image, around, pixels, wide, NULL));
     find_core(wide, at.w, at.h, columns, core);
-    for (int64_t i = 0; i < at.w * at.h; i++)
-        out[i] = core[i] ? (int16_t)SDM_Q_NODATA : out[i];
 done:
     sdm_free(&pixels);
     sdm_free(&wide);
@@ -63,12 +62,10 @@ typedef struct Border {
 
 /* The outermost pixels of the image once more beyond its border: taps for what the warp samples between the
  * image's last two columns or rows.  Beyond the image there is still no data, as more taps are missing. */
-static void repeat_border(const SdmImage *image, SdmImageWindow at, int16_t *out)
+static void repeat_border(const int64_t size[2], SdmImageWindow at, int16_t *out)
 {
-    const Border column[2] = {{-1 - at.x, -at.x},
-                              {sdm_image_width(image) - at.x, sdm_image_width(image) - 1 - at.x}};
-    const Border row[2] = {{-1 - at.y, -at.y},
-                           {sdm_image_height(image) - at.y, sdm_image_height(image) - 1 - at.y}};
+    const Border column[2] = {{-1 - at.x, -at.x}, {size[0] - at.x, size[0] - 1 - at.x}};
+    const Border row[2] = {{-1 - at.y, -at.y}, {size[1] - at.y, size[1] - 1 - at.y}};
     for (int k = 0; k < 2; k++) {
         const int64_t to = column[k].outside, from = column[k].inside;
         for (int64_t y = 0; y < at.h && to >= 0 && from >= 0 && to < at.w && from < at.w; y++)
@@ -81,23 +78,51 @@ static void repeat_border(const SdmImage *image, SdmImageWindow at, int16_t *out
     }
 }
 
+/* Width and height; of a turned image the other way round. */
+static void find_size(const SdmImage *image, bool turned, int64_t size[2])
+{
+    size[turned] = sdm_image_width(image);
+    size[1 - turned] = sdm_image_height(image);
+}
+
+static SdmStatus turn_mask(SdmContext *ctx, uint8_t **mask, int64_t w, int64_t h)
+{
+    uint8_t *turned = NULL;
+    const SdmStatus st = sdm_alloc_raw(ctx, &turned, (size_t)(w * h), 1, "the mask of saturated pixels");
+    if (st != SDM_OK)
+        return st;
+    for (int64_t x = 0; x < w; x++)
+        for (int64_t y = 0; y < h; y++)
+            turned[x * h + y] = (*mask)[y * w + x];
+    sdm_free(mask);
+    *mask = turned;
+    return SDM_OK;
+}
+
 /* An sdm_read_fn; user: a ViewReader.  A pixel does not depend on the window. */
 static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                            int16_t *out)
 {
     SdmStatus st = SDM_OK;
     ViewReader *const r = user;
-    const SdmImageWindow at = {x0, y0, w, h};
+    const SdmImageWindow at = {x0, y0, w, h}, in_file = r->turned ? (SdmImageWindow){y0, x0, h, w} : at;
     const size_t n = (size_t)(w * h);
+    int64_t size[2];
     uint8_t *mask = NULL;
     bool any = false;
     sdm_free(&r->core);
-    TRY(sdm_image_read(ctx, r->image, at, out, NULL, &any));
-    repeat_border(r->image, at, out);
+    TRY(r->turned ? sdm_image_read_turned(ctx, r->image, in_file, out, &any)
+                  : sdm_image_read(ctx, r->image, in_file, out, NULL, &any));
+    find_size(r->image, r->turned, size);
+    repeat_border(size, at, out);
     if (!any)
         goto done;
     TRY(sdm_alloc(ctx, &mask, n, 1, "the mask of saturated pixels"));
-    TRY(clear_core(ctx, r, at, out, mask));
+    TRY(read_core(ctx, r, in_file, mask));
+    if (r->turned)
+        TRY(turn_mask(ctx, &mask, in_file.w, in_file.h));
+    for (size_t i = 0; i < n; i++)
+        out[i] = mask[i] ? (int16_t)SDM_Q_NODATA : out[i];
     if (r->keep && memchr(mask, 1, n)) {
         r->core = mask;
         mask = NULL;
@@ -110,24 +135,27 @@ done:
 /* ---- windows ---- */
 
 /* Are these the levels of the window b? */
-static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t b[4])
+static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t b[4], bool turned)
 {
     SdmLevelImage place;
     const SdmLevelImage *const first = &p->level[q->lmin];
     sdm_level_place(b, q->lmin, &place);
-    return first->data && p->lmin == q->lmin && p->lmax == q->lmax && first->x0 == place.x0 &&
-           first->y0 == place.y0 && first->w == place.w && first->h == place.h;
+    return first->data && p->turned == turned && p->lmin == q->lmin && p->lmax == q->lmax &&
+           first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
 }
 
-/* b: columns and rows from, to; changed to what is read. */
-static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyramidRequest *q, int64_t b[4],
+/* b: columns and rows from, to (of a turned image rows and columns); changed to what is read. */
+static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, int64_t b[4],
                               SdmPyramid *out)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchSettings *const set = q->settings;
-    const int64_t size[2] = {sdm_image_width(view->image), sdm_image_height(view->image)};
-    ViewReader reader = {.image = view->image, .keep = q->lmin == 0};
+    SdmImage *const image = q->scene->view[side].image;
+    const bool turned = q->lattice->turned[side];
+    ViewReader reader = {.image = image, .turned = turned, .keep = q->lmin == 0};
     const int around = sdm_stage_enter(ctx, 4);
+    int64_t size[2];
+    find_size(image, turned, size);
     for (int k = 0; k < 2; k++) { /* cut to the image and a little more */
         b[k] = b[k] < -64 ? -64 : b[k];
         b[2 + k] = b[2 + k] > size[k] + 64 ? size[k] + 64 : b[2 + k];
@@ -136,11 +164,12 @@ static SdmStatus open_pyramid(SdmContext *ctx, const SdmView *view, const SdmPyr
         b[k] &= ~(int64_t)63;
         b[2 + k] = (b[2 + k] + 63) & ~(int64_t)63;
     }
-    if (is_of(out, q, b))
+    if (is_of(out, q, b, turned))
         goto done;
     sdm_pyramid_free(out);
     const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
+    out->turned = turned;
     out->saturated = reader.core;
     reader.core = NULL;
     if (set->cost == set->kernels->sad)
@@ -157,9 +186,9 @@ SdmStatus sdm_pyramids_open(SdmContext *ctx, const SdmPyramidRequest *q, SdmPyra
     int64_t b[4];
     const int margin = 24 << q->lmax;
     sdm_lattice_bounds(q->lattice, q->win, SDM_LEFT, q->hmin_m, q->hmax_m, margin, b);
-    TRY(open_pyramid(ctx, &q->scene->view[0], q, b, left));
+    TRY(open_pyramid(ctx, SDM_LEFT, q, b, left));
     sdm_lattice_bounds(q->lattice, q->win, SDM_RIGHT, q->hmin_m, q->hmax_m, margin, b);
-    TRY(open_pyramid(ctx, &q->scene->view[1], q, b, right));
+    TRY(open_pyramid(ctx, SDM_RIGHT, q, b, right));
 done:
     return st;
 }
@@ -197,6 +226,7 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     SdmLatticeRequest q = sdm_window_request(scene, p, win);
     q.grid = grid;
     q.again = !grid;
+    q.turn = true;
     const SdmLattice lattice = out->lattice;
     const SdmPyramid left = out->left, right = out->right;
     *out = (SdmWindowInput){

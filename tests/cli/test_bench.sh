@@ -42,7 +42,7 @@ if "$program" devices --log json | tail -1 | grep -q '"device":"opencl:0".*"can_
     try bench all --quick --repeats 1 --cpu-level c --device opencl:0 --csv "$work/d.csv"
     [ "$(sed 's/"[^"]*"//g' "$work/d.csv" | tr -cd ',\n' | sort -u | wc -l)" -eq 1 ] || complain "CSV: lines of several lengths"
     [ "$code" -eq 0 ] || complain "bench all --device opencl:0: $(cat "$work/err")"
-    for what in "device warp" "device warp along track" "device match zncc 9x9" "device validation" "device gridding" "DEM main processing census" "DEM main processing zncc, its levels"; do
+    for what in "device warp" "device match zncc 9x9" "device validation" "device gridding" "DEM main processing census" "DEM main processing zncc, its levels"; do
         grep -q "^$what.* opencl:0 kernels" "$work/out" || complain "bench --device: no line of $what"
     done
 fi

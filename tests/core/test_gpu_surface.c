@@ -22,16 +22,6 @@ static const char *name_of(const char *what, Shape s, int turn)
 
 /* ---- warp, pyramid ---- */
 
-/* The same image, column after column. */
-static SdmGpuImage turned_image(const SdmGpuImage *image)
-{
-    SdmGpuImage out = *image;
-    out.turned = true;
-    out.data = put(NULL, 2 * (size_t)(image->w * image->h));
-    OK(sdm_gpu_turn(test.ctx, &test.gpu, image->data, &out));
-    return out;
-}
-
 static void warps_are_the_references(void **state)
 {
     int64_t pixels = 0;
@@ -62,15 +52,11 @@ static void warps_are_the_references(void **state)
         for (size_t i = 0; i < n; i++)
             pixels += want[i] != SDM_PIXEL_NODATA;
         SdmBuffer *node = put(lat.node, nodes_bytes(&lat)), *source = put(im.data, 2 * source_n),
-                  *heights = put(surface, 4 * n), *const out = put(NULL, 2 * n), *const again = put(NULL, 2 * n);
+                  *heights = put(surface, 4 * n), *const out = put(NULL, 2 * n);
         const SdmGpuImage image = {.data = source, .x0 = im.x0, .y0 = im.y0, .w = im.w, .h = im.h};
-        SdmGpuImage turned = turned_image(&image);
         OK(sdm_gpu_cells_new(test.ctx, &test.gpu, &lat, node, &win, side, &cells));
         OK(sdm_gpu_warp(test.ctx, &test.gpu, &cells, turn % 4 ? heights : NULL, &image, out));
         expect(out, want, 2 * n, name_of("warp", s, turn));
-        OK(sdm_gpu_warp(test.ctx, &test.gpu, &cells, turn % 4 ? heights : NULL, &turned, again));
-        expect(again, want, 2 * n, name_of("warp of a turned image", s, turn));
-        sdm_buffer_free(&turned.data);
         sdm_buffer_free(&node);
         sdm_buffer_free(&source);
         sdm_buffer_free(&heights);
@@ -127,17 +113,6 @@ static void pyramids_are_the_references(void **state)
             if (l > 0)
                 OK(sdm_gpu_half(test.ctx, &test.gpu, &level[l - 1], &level[l]));
         }
-        SdmGpuImage turned = turned_image(&level[0]), turned_half = level[1];
-        turned_half.turned = true;
-        turned_half.data = put(NULL, 2 * (size_t)(level[1].w * level[1].h));
-        OK(sdm_gpu_half(test.ctx, &test.gpu, &turned, &turned_half));
-        int16_t *const columns = malloc(2 * (size_t)(level[1].w * level[1].h));
-        assert_non_null(columns);
-        for (int64_t i = 0; i < level[1].w * level[1].h; i++)
-            columns[i % level[1].w * level[1].h + i / level[1].w] = p.level[1].data[i];
-        expect(turned_half.data, columns, 2 * (size_t)(level[1].w * level[1].h), name_of("half of a turned image", s, turn));
-        free(columns);
-        sdm_buffer_free(&turned.data);
         for (int l = 0; l < LEVELS; l++)
             expect(level[l].data, p.level[l].data, 2 * (size_t)(level[l].w * level[l].h),
                    name_of("pyramid", s, turn));

@@ -52,6 +52,7 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
                            .source_width = sw,
                            .source_height = sh,
                            .ahead = sw % 3 * 48 - 48, /* off the source, too */
+                           .fetch_each = sw % 4 * 5,
                            .width = width};
 }
 

@@ -82,6 +82,23 @@ static void radiometry_by_hand(void **state)
     sdm_close(&ctx);
 }
 
+/* A turned window has the same pixels. */
+static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
+{
+    const size_t n = (size_t)(at.w * at.h) * 2;
+    int16_t *const rows = malloc(n), *const columns = malloc(n);
+    bool any[2] = {false, false};
+    memset(columns, 1, n);
+    assert_int_equal(sdm_image_read(ctx, im, at, rows, NULL, &any[0]), SDM_OK);
+    assert_int_equal(sdm_image_read_turned(ctx, im, at, columns, &any[1]), SDM_OK);
+    assert_int_equal(any[0], any[1]);
+    for (int64_t y = 0; y < at.h; ++y)
+        for (int64_t x = 0; x < at.w; ++x)
+            assert_int_equal(columns[x * at.h + y], rows[y * at.w + x]);
+    free(rows);
+    free(columns);
+}
+
 /* A pixel does not depend on the window; outside there is nothing. */
 static void windows(SdmContext *ctx, SdmImage *im)
 {
@@ -106,6 +123,9 @@ static void windows(SdmContext *ctx, SdmImage *im)
     assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){-1000000, 5, 40, 30}, part, NULL, NULL),
                      SDM_OK);
     assert_int_equal(part[77], SDM_Q_NODATA);
+    turned(ctx, im, (SdmImageWindow){-70, -3, w + 80, h + 9});
+    turned(ctx, im, (SdmImageWindow){w - 33, 129, 300, h});
+    turned(ctx, im, (SdmImageWindow){3, -1000000, 40, 30});
     free(all);
     free(sat);
 }
