@@ -220,22 +220,24 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
         return SDM_OK;
     }
     const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
+    const int64_t row_pitch = (p.w + 63) / 64 * 64 + 32; /* an odd number of lines, see TILE_PITCH */
     TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
     TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
     if (to->turned)
-        TRY(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * p.w), sizeof *row, "image strip"));
+        TRY(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
 #pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
         st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid);
         TRY(st);
         for (int64_t r = 0; r < h; ++r) {
-            int16_t *const out = to->turned ? row + r % TURN_ROWS * p.w : to->out + (y + r) * to->pitch;
+            int16_t *const out = to->turned ? row + r % TURN_ROWS * row_pitch : to->out + (y + r) * to->pitch;
             *any = row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out,
                                  to->saturated ? to->saturated + (y + r) * to->pitch : NULL) ||
                    *any;
             if (to->turned && (r % TURN_ROWS == TURN_ROWS - 1 || r == h - 1))
-                sdm_turn_pixels(row, p.w, p.w, r % TURN_ROWS + 1, to->out + y + r - r % TURN_ROWS, to->pitch);
+                sdm_turn_pixels(row, row_pitch, p.w, r % TURN_ROWS + 1, to->out + y + r - r % TURN_ROWS,
+                                to->pitch);
         }
     }
 done:

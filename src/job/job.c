@@ -282,14 +282,20 @@ const char *sdm_job_ending(const char *name, char key[17])
     return end;
 }
 
-/* False when the name, or the one that it is temporary for, is no file of a task. */
+/* False when the name, or the one that it is temporary for, is no file of a task.  What tells of a merged
+ * scene stays; its temporary names are those of merges that were killed. */
 static bool read_name(const char *name, TaskFile *out)
 {
-    static const char *const end[] = {"sdm", "err", "run"};
+    static const char *const end[] = {"sdm", "err", "run"}, *const kept[] = {"merged", "tries"};
     const char *const rest = read_stem(name, out);
     for (int i = 0; rest && i < (out->is_unit ? 3 : 2); i++) {
         out->end = end[i];
         if (sdm_file_is_named(rest + 1, end[i]))
+            return true;
+    }
+    for (int i = 0; rest && !out->is_unit && i < 2; i++) {
+        out->end = kept[i];
+        if (sdm_file_is_named(rest + 1, kept[i]) && strcmp(rest + 1, kept[i]) != 0)
             return true;
     }
     return false;
