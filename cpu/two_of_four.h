@@ -172,7 +172,6 @@ TWO TwoInts _mm256_permute2x128_si256(TwoInts a, TwoInts b, int which)
 TWO __m128i _mm256_castsi256_si128(TwoInts a) { return a.low; }
 TWO TwoInts _mm256_set_m128i(__m128i high, __m128i low) { return (TwoInts){low, high}; }
 TWO TwoInts _mm256_castsi128_si256(__m128i a) { return (TwoInts){a, a}; }
-TWO TwoInts _mm256_broadcastd_epi32(__m128i a) { return _mm256_castsi128_si256(_mm_shuffle_epi32(a, 0)); }
 TWO TwoInts words_0213(TwoInts a) /* of 64 bits */
 {
     return (TwoInts){_mm_unpacklo_epi64(a.low, a.high), _mm_unpackhi_epi64(a.low, a.high)};
