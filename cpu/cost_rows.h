@@ -23,10 +23,10 @@ typedef struct CostColumns { /* of one image: sums down the columns of the windo
 
 typedef struct CostMeans { /* of one row of one image: of the window around each pixel */
     int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
-    int32_t *sum;       /* of the pixels; left */
-    int32_t *mean;      /* sum / n, rounded */
-    int32_t *rest_sum;  /* sum - n mean; right */
-    float *rest;        /* rest_sum / n; left */
+    int32_t *terms;     /* pairs for the covariance: left -mean (low 16 bits) and -sum modulo 2^16, right sum - n
+                           mean and mean, where mean = sum / n, rounded */
+    int32_t *high_term; /* left: -sum, rounded to a multiple of 2^16 */
+    float *rest;        /* sum - n mean, of the left one divided by n; NAN where texture is -1 */
     float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 =
                            nodata inside, or the window leaves the image */
 } CostMeans;
@@ -72,8 +72,15 @@ static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dma
 {
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
-    return 4 * ((2 * 3 + (1 + COST_ROWS) * 6) * wide + 2 * cost_parts(width) + 3 * n + 3 * nd * n) +
+    return 4 * ((2 * 3 + (1 + COST_ROWS) * 5) * wide + 2 * cost_parts(width) + 3 * n + 3 * nd * n) +
            2 * 8 * wide * COST_WORD_ROWS + 2 * n * nd * (size_t)window;
+}
+
+/* Pixel x has no window. */
+static inline void cost_no_window(const CostMeans *m, ptrdiff_t x)
+{
+    m->texture[x] = -1.0f;
+    m->rest[x] = NAN;
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -101,13 +108,13 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     }
     for (int k = -1; k < COST_ROWS; k++) {
         CostMeans *const m = k < 0 ? &s->left : &s->right[k];
-        int32_t **const arrays[] = {&m->pair, &m->sum, &m->mean, &m->rest_sum};
-        for (int i = 0; i < 4; i++)
+        int32_t **const arrays[] = {&m->pair, &m->terms, &m->high_term};
+        for (int i = 0; i < 3; i++)
             *arrays[i] = (int32_t *)cost_take(&at, 4 * wide) + reach;
         m->rest = (float *)cost_take(&at, 4 * wide) + reach;
         m->texture = (float *)cost_take(&at, 4 * wide) + reach;
         for (ptrdiff_t x = -(ptrdiff_t)reach; x < (ptrdiff_t)(n + reach); x++)
-            m->texture[x] = -1.0f;
+            cost_no_window(m, x);
     }
     s->nodata = cost_take(&at, 2 * n);
     for (size_t x = 0; x < n; x++)
@@ -330,16 +337,19 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
 {
     const vf inverse = vf_set(1.0f / (float)of->n);
     const vi mean = vi_down(vf_add(vf_mul(vf_from(sum), inverse), vf_set(0.5f)));
-    const vi rest_sum = vi_sub(sum, vi_mul(vi_set(of->n), mean));
-    const vf rest = vf_mul(vf_from(rest_sum), inverse);
-    const vi c = vi_sub(vi_sub(squares, vi_mul(mean, sum)), vi_mul(mean, rest_sum));
-    const vf v = vf_sub(vf_from(c), vf_mul(rest, vf_from(rest_sum)));
-    vi_store(m->mean + x, mean);
+    const vi rest_sum = vi_sub(sum, vi_madd(mean, vi_set(of->n)));
+    const vf rest = vf_from(rest_sum), part = vf_mul(rest, inverse);
+    const vi c = vi_sub(squares, vi_mul(mean, vi_add(sum, rest_sum)));
+    const vf v = vf_sub(vf_from(c), vf_mul(part, rest));
+    const vi low = vi_set(0xffff);
     if (of->side) {
-        vi_store(m->rest_sum + x, rest_sum);
-    } else {
-        vi_store(m->sum + x, sum);
+        vi_store(m->terms + x, vi_or(vi_and(rest_sum, low), vi_shl16(mean)));
         vf_store(m->rest + x, rest);
+    } else {
+        const vi minus = vi_sub(vi_zero(), sum);
+        vi_store(m->terms + x, vi_or(vi_and(vi_sub(vi_zero(), mean), low), vi_shl16(minus)));
+        vi_store(m->high_term + x, vi_and(vi_add(minus, vi_set(1 << 15)), vi_set((int32_t)0xffff0000)));
+        vf_store(m->rest + x, part);
     }
     vf_store(m->texture + x,
              vf_only(vf_gt(v, vf_set(of->least)), vf_div(vf_set(1.0f), vf_sqrt(v))));
@@ -398,7 +408,7 @@ static inline void cost_means_part(const SdmCostJob *job, const CostScratch *s, 
         cost_means(m, &of, x, vi_load(s->spare[0] + x), vi_load(s->spare[1] + x));
 }
 
-/* Texture -1 where the window has nodata or leaves the image. */
+/* No window where it has nodata or leaves the image. */
 static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
 {
     const int w = job->width, half = job->window / 2, last = w - 2 * half;
@@ -409,12 +419,15 @@ static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s,
             continue;
         window_sum(c->bad + from, s->spare[0] + from, end - from, job->window);
         for (int x = from + half; x < end + half; x++)
-            m->texture[x] = s->spare[0][x] != 0 ? -1.0f : m->texture[x];
+            if (s->spare[0][x] != 0)
+                cost_no_window(m, x);
     }
-    for (int x = 0; x < half && x < w; x++)
-        m->texture[x] = m->texture[w - 1 - x] = -1.0f;
+    for (int x = 0; x < half && x < w; x++) {
+        cost_no_window(m, x);
+        cost_no_window(m, w - 1 - x);
+    }
     for (int x = w; x < w + COST_LANES; x++)
-        m->texture[x] = -1.0f;
+        cost_no_window(m, x);
 }
 
 #endif

@@ -87,27 +87,27 @@ static int chunk_of(int window, int blocks)
 }
 #endif
 
-/* Of SDM_VEC left windows. */
+/* Of SDM_VEC left windows; see CostMeans. */
 typedef struct LeftMeans {
-    vi sum, mean;
+    vi terms, high_term;
     vf rest, texture;
 } LeftMeans;
 
 static inline LeftMeans left_means(const CostMeans *l, int x)
 {
-    return (LeftMeans){vi_load(l->sum + x), vi_load(l->mean + x), vf_load(l->rest + x),
+    return (LeftMeans){vi_load(l->terms + x), vi_load(l->high_term + x), vf_load(l->rest + x),
                        vf_load(l->texture + x)};
 }
 
-/* Their scores from the sums of products, against the right windows from `at` on. */
+/* Their scores from the sums of products, against the right windows from `at` on.  -mb SI is a product of 16
+ * bits and one of which the upper 16 bits count. */
 static inline vf normalised(const LeftMeans *l, const CostMeans *r, ptrdiff_t at, vi products)
 {
-    const vf other = vf_load(r->texture + at);
-    const vi rest_r = vi_load(r->rest_sum + at);
-    const vi c = vi_sub(products, vi_add(vi_mul(vi_load(r->mean + at), l->sum), vi_mul(rest_r, l->mean)));
-    const vf covariance = vf_sub(vf_from(c), vf_mul(l->rest, vf_from(rest_r)));
-    const vf v = vf_mul(vf_mul(covariance, l->texture), other);
-    return vf_sel(vf_negative(vf_or(l->texture, other)), vf_set(SDM_SCORE_NONE), v);
+    const vi terms = vi_load(r->terms + at);
+    const vi c = vi_add(vi_dot(products, terms, l->terms), vi_mul16(terms, l->high_term));
+    const vf covariance = vf_sub(vf_from(c), vf_mul(l->rest, vf_load(r->rest + at)));
+    const vf score = vf_mul(vf_mul(covariance, l->texture), vf_load(r->texture + at));
+    return vf_max(score, vf_set(SDM_SCORE_NONE)); /* which is taken for NAN, too */
 }
 
 /* Scores of `count` successive d, the first of them the label's, against one row of the right view, of the

@@ -23,6 +23,9 @@
 #define _mm_blendv_ps(a, b, mask)                                                                            \
     simde__m128_from_neon_f32(vbslq_f32(simde__m128_to_neon_u32(mask), simde__m128_to_neon_f32(b),          \
                                         simde__m128_to_neon_f32(a)))
+#undef _mm_max_ps /* the number where the other one is NaN */
+#define _mm_max_ps(a, b)                                                                                     \
+    simde__m128_from_neon_f32(vmaxnmq_f32(simde__m128_to_neon_f32(a), simde__m128_to_neon_f32(b)))
 #undef _mm_shuffle_epi8 /* by numbers below 16 */
 #define _mm_shuffle_epi8(a, at)                                                                              \
     simde__m128i_from_neon_u8(vqtbl1q_u8(simde__m128i_to_neon_u8(a), simde__m128i_to_neon_u8(at)))

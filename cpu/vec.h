@@ -7,13 +7,13 @@
  * - sel: a where the mask is set, else b; only: a there, else 0; negative: mask of the sign bit, for sel
  *   alone; shift: lanes k.. of cur, then of next; k is a constant, 0 < k < SDM_VEC
  *
- * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; differ16: |a - b| of
- *   16-bit halves
+ * - madd: sum of both products of the 16-bit halves; dot: the same added to `sum`; mul16: products of the
+ *   16-bit halves, modulo 2^16; differ16: |a - b| of 16-bit halves
  *
  * - trunc, round, down: to an integer, towards 0, to the nearest, even ones of two, and to the next below;
  *   from: to a float
  *
- * - vf_min, vf_max: a where it is the smaller, the larger one, else b (without NaN)
+ * - vf_min, vf_max: a where it is the smaller, the larger one, else b (so b where a is NaN)
  *
  * - gather: of memory, those at `at`; near: the same for 0 <= at < 2 SDM_VEC
  *
@@ -53,6 +53,7 @@ typedef __mmask16 vm;
 #define vf_abs(a) _mm512_abs_ps(a)
 #define vi_shift(cur, next, k) _mm512_alignr_epi32(next, cur, k)
 #define vf_gather(p, at) _mm512_i32gather_ps(at, p, 4)
+#define vi_down(a) _mm512_cvt_roundps_epi32(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define vf_near(p, at) _mm512_permutex2var_ps(vf_load(p), at, vf_load((p) + 16))
 #define vi_load_i16(p) _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define vi_load_u8(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
@@ -149,6 +150,7 @@ VEC_ACCESS(vf)
 #define vi_sub(a, b) ((vi)((vu)(a) - (vu)(b)))
 #define vi_mul(a, b) ((vi)((vu)(a) * (vu)(b)))
 #define vi_low(a) ((vi)((vu)(a) << 16) >> 16)
+#define vi_mul16(a, b) vi_or(vi_and(vi_mul(a, b), vi_set(0xffff)), vi_shl16(vi_mul((a) >> 16, (b) >> 16)))
 #define vi_madd(a, b) vi_add(vi_low(a) * vi_low(b), ((a) >> 16) * ((b) >> 16))
 #define vi_dot(sum, a, b) vi_add(sum, vi_madd(a, b))
 #define vi_shl16(a) ((vi)((vu)(a) << 16))
@@ -241,6 +243,7 @@ VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vi_mul(a, b) V_(mullo_epi32)(a, b)
 #define vi_min(a, b) V_(min_epi32)(a, b)
 #define vi_max(a, b) V_(max_epi32)(a, b)
+#define vi_mul16(a, b) V_(mullo_epi16)(a, b)
 #define vi_madd(a, b) V_(madd_epi16)(a, b)
 #define vi_shift_right(a, n) V_(srl_epi32)(a, _mm_cvtsi32_si128(n))
 #define vi_round(a) V_(cvtps_epi32)(a)
