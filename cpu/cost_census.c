@@ -6,11 +6,6 @@
 
 sdm_cost_strip_fn SDM_NAME(census);
 enum { HALF_X = SDM_CENSUS_HALF_X, HALF_Y = 3, BITS = 62 };
-#if defined(__AVX512VBMI2__) || VEC_SHIFTS_IN
-enum { FIRST_IS_HIGH = 1 }; /* bits are shifted in from below */
-#else
-enum { FIRST_IS_HIGH = 0 };
-#endif
 
 /* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre
  * (nodata is darkest; beyond the sides 0). The order of the bits does not matter. */
@@ -25,29 +20,7 @@ static void planes_of(const CostScratch *s, const SdmCostJob *job, int side, int
         plane[k] = (uint16_t *)(void *)s->word[side] + (4 * slot + k) * wide + reach;
 }
 
-/* Words of pixels x0..x1 - 1. */
-static void census_pixels(const int16_t *const row[2 * HALF_Y + 1], int w, int x0, int x1,
-                          uint16_t *const plane[4])
-{
-    for (int x = x0; x < x1; x++) {
-        const int16_t centre = row[HALF_Y][x];
-        uint16_t word[4] = {0};
-        int bit = 0;
-        for (int j = 0; j <= 2 * HALF_Y; j++)
-            for (int i = x - HALF_X; i <= x + HALF_X; i++) {
-                if (i == x && j == HALF_Y)
-                    continue;
-                const uint16_t darker = i >= 0 && i < w && row[j][i] < centre;
-                uint16_t *const at = &word[bit / 16];
-                *at = (uint16_t)(FIRST_IS_HIGH ? *at << 1 | darker : *at | darker << bit % 16);
-                bit++;
-            }
-        for (int k = 0; k < 4; k++)
-            plane[k][x] = word[k];
-    }
-}
-
-/* The same for LANES pixels whose neighbours all lie in the row. */
+/* Words of LANES pixels whose neighbours all lie in the row. */
 #if SDM_VEC == 16
 enum { LANES = 32 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
@@ -170,54 +143,59 @@ enum { KEPT = 2 }; /* bytes a pixel */
 #define WIDE_ADD(a, b) _mm256_add_epi16(a, b)
 #define WIDE_LOW(a) _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a))
 #define WIDE_HIGH(a) _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1))
-#endif
-
-#if SDM_VEC == 4
-/* The same for pixels x0..x1 - 1, neighbour after neighbour. */
-static void census_plain(const int16_t *const row[2 * HALF_Y + 1], int x0, int x1, uint16_t *const plane[4])
+#else
+enum { LANES = 64 }; /* of a loop that the compiler turns into vectors */
+static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
 {
-    const int16_t *restrict const centre = row[HALF_Y];
+    const int16_t *restrict const centre = row[HALF_Y] + x;
     int bit = 0;
     for (int k = 0; k < 4; k++)
-        memset(plane[k] + x0, 0, sizeof(uint16_t) * (size_t)(x1 - x0));
+        memset(plane[k] + x, 0, sizeof(uint16_t) * LANES);
     for (int j = 0; j <= 2 * HALF_Y; j++)
         for (int i = -HALF_X; i <= HALF_X; i++) {
             if (i == 0 && j == HALF_Y)
                 continue;
-            uint16_t *restrict const out = plane[bit / 16];
-            const int16_t *restrict const near = row[j] + i;
+            uint16_t *restrict const out = plane[bit / 16] + x;
+            const int16_t *restrict const near = row[j] + x + i;
             const uint16_t one = (uint16_t)(1u << bit++ % 16);
-            for (int x = x0; x < x1; x++)
-                out[x] = (uint16_t)(out[x] | (near[x] < centre[x] ? one : 0));
+            for (int lane = 0; lane < LANES; lane++)
+                out[lane] = (uint16_t)(out[lane] | (near[lane] < centre[lane] ? one : 0));
         }
 }
 #endif
+
+/* The same where some neighbours, or pixels, lie beyond the sides: no number is less than what is there. */
+static void census_side(const int16_t *const row[2 * HALF_Y + 1], int w, int x, uint16_t *const plane[4])
+{
+    int16_t part[2 * HALF_Y + 1][LANES + 2 * HALF_X];
+    const int16_t *first[2 * HALF_Y + 1];
+    const int before = x < HALF_X ? HALF_X - x : 0, from = x - HALF_X + before;
+    const int count = w - from < LANES + 2 * HALF_X - before ? w - from : LANES + 2 * HALF_X - before;
+    uint16_t *words[4];
+    for (int j = 0; j <= 2 * HALF_Y; j++) {
+        for (int i = 0; i < LANES + 2 * HALF_X; i++)
+            part[j][i] = INT16_MAX;
+        memcpy(part[j] + before, row[j] + from, sizeof(int16_t) * (size_t)count);
+        first[j] = part[j] + HALF_X;
+    }
+    for (int k = 0; k < 4; k++)
+        words[k] = plane[k] + x;
+    census_many(first, 0, words);
+}
 
 static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int side)
 {
     const int16_t *row[2 * HALF_Y + 1];
     uint16_t *plane[4];
-    int x = 0;
+    const int w = job->width;
     for (int j = -HALF_Y; j <= HALF_Y; j++)
         row[j + HALF_Y] = cost_image_row(job, s, side, y + j);
     planes_of(s, job, side, y, plane);
-#if SDM_VEC > 4
-    if (job->width >= LANES + 2 * HALF_X) {
-        const int last = job->width - HALF_X - LANES; /* the last block may overlap the one before */
-        census_pixels(row, job->width, 0, HALF_X, plane);
-        for (x = HALF_X; x < last; x += LANES)
+    for (int x = 0; x < w; x += LANES)
+        if (x < HALF_X || x + LANES + HALF_X > w)
+            census_side(row, w, x, plane);
+        else
             census_many(row, x, plane);
-        census_many(row, last, plane);
-        x = last + LANES;
-    }
-#else
-    if (job->width > 2 * HALF_X) {
-        census_pixels(row, job->width, 0, HALF_X, plane);
-        census_plain(row, HALF_X, job->width - HALF_X, plane);
-        x = job->width - HALF_X;
-    }
-#endif
-    census_pixels(row, job->width, x, job->width, plane);
 }
 
 typedef struct RowWords { /* planes of a row, left and right */
@@ -262,19 +240,44 @@ static inline vf score_of(vi bits, const float *ri, const float *rj, float scale
     return vf_sel(vf_negative(vf_or(vf_load(ri), vf_load(rj))), vf_set(SDM_SCORE_NONE), score);
 }
 
-static void to_score(const ScoreRow *row, const int16_t *column, const float *ri, const float *rj,
-                     int16_t *sums, float *score)
+/* triples: room for the sums of three columns, of which windows are summed with fewer loads. */
+static inline __attribute__((always_inline)) void score_windows(const ScoreRow *row, const int16_t *column,
+                                                                const float *ri, const float *rj,
+                                                                int16_t *triples, float *score, int window)
 {
-    const int window = row->window, count = row->count;
+    const int count = row->count;
     const float scale = row->scale;
-    (void)sums;
+    const int16_t *const first = column - window / 2;
+    for (int x = 0; x < count + window; x += LANES)
+        vi_store(triples + x, WIDE_ADD(WIDE_ADD(WIDE_LOAD(first + x), WIDE_LOAD(first + x + 1)),
+                                       WIDE_LOAD(first + x + 2)));
     for (int x = 0; x < count; x += LANES) {
-        const int16_t *const first = column + x - window / 2;
-        vi sum = WIDE_LOAD(first);
-        for (int k = 1; k < window; k++)
-            sum = WIDE_ADD(sum, WIDE_LOAD(first + k));
+        vi sum = WIDE_LOAD(triples + x);
+        int k = 3;
+        for (; k + 3 <= window; k += 3)
+            sum = WIDE_ADD(sum, WIDE_LOAD(triples + x + k));
+        for (; k < window; k++)
+            sum = WIDE_ADD(sum, WIDE_LOAD(first + x + k));
         vf_store(score + x, score_of(WIDE_LOW(sum), ri + x, rj + x, scale));
         vf_store(score + x + SDM_VEC, score_of(WIDE_HIGH(sum), ri + x + SDM_VEC, rj + x + SDM_VEC, scale));
+    }
+}
+
+static void to_score(const ScoreRow *row, const int16_t *column, const float *ri, const float *rj,
+                     int16_t *triples, float *score)
+{
+    switch (row->window) { /* unrolled for each of the chain's */
+    case 5:
+        score_windows(row, column, ri, rj, triples, score, 5);
+        return;
+    case 9:
+        score_windows(row, column, ri, rj, triples, score, 9);
+        return;
+    case 13:
+        score_windows(row, column, ri, rj, triples, score, 13);
+        return;
+    default:
+        score_windows(row, column, ri, rj, triples, score, row->window);
     }
 }
 #else
