@@ -98,7 +98,7 @@ enum { LANES = 16 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
 {
     const __m256i centre = vi_load(row[HALF_Y] + x);
-    __m256i word[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()};
+    __m256i word[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()}, before = vi_zero();
     int bit = 0;
 #pragma GCC unroll 7
     for (int j = 0; j <= 2 * HALF_Y; j++)
@@ -110,13 +110,18 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 #if VEC_SHIFTS_IN
             word[bit / 16] = i8_shift_in(word[bit / 16], darker);
 #else
-            const __m256i one = _mm256_set1_epi16((int16_t)(uint16_t)(1u << bit % 16));
-            word[bit / 16] = _mm256_or_si256(word[bit / 16], _mm256_and_si256(darker, one));
+            if (bit % 2) { /* two neighbours share the constant: eight pixels of one, eight of the other */
+                const __m256i one = _mm256_set1_epi8((int8_t)(uint8_t)(1u << bit / 2 % 8));
+                word[bit / 16] =
+                    _mm256_or_si256(word[bit / 16], _mm256_and_si256(_mm256_packs_epi16(before, darker), one));
+            }
+            before = darker;
 #endif
             bit++;
         }
     for (int k = 0; k < 4; k++)
-        vi_store(plane[k] + x, word[k]);
+        vi_store(plane[k] + x, VEC_SHIFTS_IN ? word[k]
+                                             : _mm256_unpacklo_epi8(word[k], _mm256_unpackhi_epi64(word[k], word[k])));
 }
 
 /* Differing bits of 16 words, in two bytes each; wide: from plane to plane. */

@@ -76,11 +76,11 @@ static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dma
            2 * 8 * wide * COST_WORD_ROWS + 2 * n * nd * (size_t)window;
 }
 
-/* Pixel x has no window. */
-static inline void cost_no_window(const CostMeans *m, ptrdiff_t x)
+/* Pixel x has no window, if not `whole`. */
+static inline void cost_mark_window(const CostMeans *m, ptrdiff_t x, bool whole)
 {
-    m->texture[x] = -1.0f;
-    m->rest[x] = NAN;
+    m->texture[x] = whole ? m->texture[x] : -1.0f;
+    m->rest[x] = whole ? m->rest[x] : NAN;
 }
 
 static inline void *cost_take(char **at, size_t bytes)
@@ -114,7 +114,7 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
         m->rest = (float *)cost_take(&at, 4 * wide) + reach;
         m->texture = (float *)cost_take(&at, 4 * wide) + reach;
         for (ptrdiff_t x = -(ptrdiff_t)reach; x < (ptrdiff_t)(n + reach); x++)
-            cost_no_window(m, x);
+            cost_mark_window(m, x, false);
     }
     s->nodata = cost_take(&at, 2 * n);
     for (size_t x = 0; x < n; x++)
@@ -419,15 +419,14 @@ static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s,
             continue;
         window_sum(c->bad + from, s->spare[0] + from, end - from, job->window);
         for (int x = from + half; x < end + half; x++)
-            if (s->spare[0][x] != 0)
-                cost_no_window(m, x);
+            cost_mark_window(m, x, s->spare[0][x] == 0);
     }
     for (int x = 0; x < half && x < w; x++) {
-        cost_no_window(m, x);
-        cost_no_window(m, w - 1 - x);
+        cost_mark_window(m, x, false);
+        cost_mark_window(m, w - 1 - x, false);
     }
     for (int x = w; x < w + COST_LANES; x++)
-        cost_no_window(m, x);
+        cost_mark_window(m, x, false);
 }
 
 #endif
