@@ -112,16 +112,17 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 #else
             if (bit % 2) { /* two neighbours share the constant: eight pixels of one, eight of the other */
                 const __m256i one = _mm256_set1_epi8((int8_t)(uint8_t)(1u << bit / 2 % 8));
-                word[bit / 16] =
-                    _mm256_or_si256(word[bit / 16], _mm256_and_si256(_mm256_packs_epi16(before, darker), one));
+                word[bit / 16] = _mm256_or_si256(word[bit / 16],
+                                                 _mm256_and_si256(_mm256_packs_epi16(before, darker), one));
             }
             before = darker;
 #endif
             bit++;
         }
     for (int k = 0; k < 4; k++)
-        vi_store(plane[k] + x, VEC_SHIFTS_IN ? word[k]
-                                             : _mm256_unpacklo_epi8(word[k], _mm256_unpackhi_epi64(word[k], word[k])));
+        vi_store(plane[k] + x, VEC_SHIFTS_IN
+                                   ? word[k]
+                                   : _mm256_unpacklo_epi8(word[k], _mm256_unpackhi_epi64(word[k], word[k])));
 }
 
 /* Differing bits of 16 words, in two bytes each; wide: from plane to plane. */
@@ -129,8 +130,8 @@ static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptr
 {
     __m256i n = vi_zero(); /* a byte counts at most 4 x 8 */
     for (int k = 0; k < 4; k++)
-        n = _mm256_add_epi8(
-            n, i8_bits(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
+        n = _mm256_add_epi8(n,
+                            i8_bits(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
     return n;
 }
 

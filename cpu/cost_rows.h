@@ -23,8 +23,8 @@ typedef struct CostColumns { /* of one image: sums down the columns of the windo
 
 typedef struct CostMeans { /* of one row of one image: of the window around each pixel */
     int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
-    int32_t *terms;     /* pairs for the covariance: left -mean (low 16 bits) and -sum modulo 2^16, right sum - n
-                           mean and mean, where mean = sum / n, rounded */
+    int32_t *terms;     /* pairs for the covariance: left -mean (low 16 bits) and -sum modulo 2^16, right sum
+                           - n mean and mean, where mean = sum / n, rounded */
     int32_t *high_term; /* left: -sum, rounded to a multiple of 2^16 */
     float *rest;        /* sum - n mean, of the left one divided by n; NAN where texture is -1 */
     float *texture;     /* 1 / sqrt(sum of squares of what deviates from the mean); 0 = without texture, -1 =

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
-#include <stdalign.h>
-
 sdm_warp_row_fn SDM_NAME(warp_row);
 sdm_cost_scratch_fn SDM_NAME(cost_scratch);
 enum {
@@ -17,22 +15,16 @@ size_t SDM_NAME(cost_scratch)(int width, int window, int dmin, int dmax)
     return cost_scratch_bytes(width, window, dmin, dmax);
 }
 
-/* One axis: position in 1/256 px from the cell's origin, kept within +-8e6. */
-static inline int32_t position(const SdmWarpCell *cell, int axis, float f, float t)
-{
-    const float *const l = cell->begin + 4 * axis, *const c = cell->change + 4 * axis;
-    const float a = l[0] + f * c[0], b = l[1] + f * c[1], q = l[2] + f * c[2];
-    float p = (a + t * (b + t * q)) + 0.5f;
-    p = p > -8e6f ? p : -8e6f;
-    p = p < 8e6f ? p : 8e6f;
-    return (int32_t)floorf(p);
-}
-
 typedef struct Limits { /* of a position; see vf_kept() */
     vf half, least, most;
 } Limits;
 
-/* The same of SDM_VEC pixels. */
+static inline Limits limits_of(void)
+{
+    return (Limits){vf_kept(vf_set(0.5f)), vf_kept(vf_set(-8e6f)), vf_kept(vf_set(8e6f))};
+}
+
+/* One axis of SDM_VEC pixels: position in 1/256 px from the cell's origin, kept within +-8e6. */
 static inline vi positions(const SdmWarpCell *cell, int axis, const Limits *limits, vf f, vf t)
 {
     const float *const l = cell->begin + 4 * axis, *const c = cell->change + 4 * axis;
@@ -50,28 +42,28 @@ static inline int32_t from_source(int32_t origin, int32_t first)
     return (int32_t)(at > FARTHEST ? FARTHEST : at < -FARTHEST ? -FARTHEST : at) * 256;
 }
 
-typedef struct Positions { /* of pixels x0.. */
-    int32_t *col, *row;
-    int x0;
-} Positions;
-
-/* Pixels at the end of the row; apart, so that the loop over cells keeps nothing for them. */
-static __attribute__((noinline)) void place_rest(const SdmWarpRow *in, const SdmWarpCell *cell, Positions out,
-                                                 int x, int end)
+/* Fewer than SDM_VEC pixels at the end of the row; apart, so that the loop over cells keeps nothing for
+ * them. */
+static __attribute__((noinline)) void place_rest(const SdmWarpRow *in, const SdmWarpCell *cell, int x,
+                                                 int count, int32_t *col, int32_t *row)
 {
-    const int32_t col0 = from_source(cell->origin_col, in->source_col0),
-                  row0 = from_source(cell->origin_row, in->source_row0);
-    for (; x < end; x++) {
-        const float f = in->fraction[x], t = in->surface_m ? in->surface_m[x] - in->height0_m : 0.0f;
-        out.col[x - out.x0] = col0 + position(cell, 0, f, t);
-        out.row[x - out.x0] = row0 + position(cell, 1, f, t);
+    const Limits limits = limits_of();
+    float fraction[SDM_VEC] = {0}, above_m[SDM_VEC] = {0};
+    for (int i = 0; i < count; i++) {
+        fraction[i] = in->fraction[x + i];
+        above_m[i] = in->surface_m ? in->surface_m[x + i] - in->height0_m : 0.0f;
     }
+    const vf f = vf_load(fraction), t = vf_load(above_m);
+    vi_store(col, vi_add(vi_set(from_source(cell->origin_col, in->source_col0)),
+                         positions(cell, 0, &limits, f, t)));
+    vi_store(row, vi_add(vi_set(from_source(cell->origin_row, in->source_row0)),
+                         positions(cell, 1, &limits, f, t)));
 }
 
 /* Positions of the row's pixels x0..x1 - 1, in 1/256 px of the source. */
 static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int32_t *col, int32_t *row)
 {
-    const Limits limits = {vf_kept(vf_set(0.5f)), vf_kept(vf_set(-8e6f)), vf_kept(vf_set(8e6f))};
+    const Limits limits = limits_of();
     int c = *cell_at, x = x0;
     while (x < x1) {
         while (in->cell_begin[c + 1] <= x)
@@ -89,7 +81,7 @@ static void place_pixels(const SdmWarpRow *in, int *cell_at, int x0, int x1, int
             vi_store(row + (x - x0), vi_add(vi_set(row0), positions(cell, 1, &limits, f, t)));
         }
         if (x < end)
-            place_rest(in, cell, (Positions){col, row, x0}, x, end);
+            place_rest(in, cell, x, end - x, col + (x - x0), row + (x - x0));
         x = end;
     }
     *cell_at = c;
@@ -118,169 +110,199 @@ static int16_t sample(const SdmWarpRow *in, int32_t col256, int32_t row256)
     return nodata ? (int16_t)SDM_PIXEL_NODATA : (int16_t)value;
 }
 
-#if SDM_VEC >= 8
-static inline __m256i load8(const int32_t *p)
+static __attribute__((noinline)) void sample_each(const SdmWarpRow *in, const int32_t *col,
+                                                  const int32_t *row, int count, int16_t *out)
 {
-    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+    for (int i = 0; i < count; i++)
+        out[i] = sample(in, col[i], row[i]);
 }
 
-/* Two 64-bit words in each half. */
-static inline __m256i words4(const void *a, const void *b, const void *c, const void *d)
+#if SDM_VEC >= 8
+static inline __m128i four_of(const int16_t *p)
 {
-#if defined(__AVX512VL__) /* loads that leave the other words as they are: no shuffles, for which there is one
-                     * unit */
-    __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64(a));
-    v = _mm256_mask_broadcastq_epi64(v, 2, _mm_loadl_epi64(b));
-    v = _mm256_mask_broadcastq_epi64(v, 4, _mm_loadl_epi64(c));
-    return _mm256_mask_broadcastq_epi64(v, 8, _mm_loadl_epi64(d));
-#elif defined(__SSE4_2__) /* the second of two loads leaves the other word as it is */
-    const __m128d low = _mm_loadh_pd(_mm_castsi128_pd(_mm_loadl_epi64(a)), b),
-                  high = _mm_loadh_pd(_mm_castsi128_pd(_mm_loadl_epi64(c)), d);
-    return _mm256_set_m128i(_mm_castpd_si128(high), _mm_castpd_si128(low));
+    return _mm_loadl_epi64((const void *)p);
+}
+
+/* Four numbers of memory for each two lanes, from `at` on. */
+static inline vi fours_at(const int16_t *from, const ptrdiff_t at[SDM_VEC / 2])
+{
+#if SDM_VEC == 16 /* loads that leave the others as they are: no shuffles, for which there is one unit */
+    vi v = _mm512_castsi128_si512(four_of(from + at[0]));
+#pragma GCC unroll 8
+    for (int i = 1; i < 8; i++)
+        v = _mm512_mask_broadcastq_epi64(v, (__mmask8)(1 << i), four_of(from + at[i]));
+    return v;
+#elif defined(__SSE4_2__) /* the second of two loads leaves the other four as they are */
+    const __m128d low = _mm_castsi128_pd(four_of(from + at[0])),
+                  high = _mm_castsi128_pd(four_of(from + at[2]));
+    return _mm256_set_m128i(_mm_castpd_si128(_mm_loadh_pd(high, (const void *)(from + at[3]))),
+                            _mm_castpd_si128(_mm_loadh_pd(low, (const void *)(from + at[1]))));
 #else
-    const __m128i low = _mm_unpacklo_epi64(_mm_loadl_epi64(a), _mm_loadl_epi64(b)),
-                  high = _mm_unpacklo_epi64(_mm_loadl_epi64(c), _mm_loadl_epi64(d));
-    return _mm256_set_m128i(high, low);
+    return _mm256_set_m128i(_mm_unpacklo_epi64(four_of(from + at[2]), four_of(from + at[3])),
+                            _mm_unpacklo_epi64(four_of(from + at[0]), four_of(from + at[1])));
 #endif
 }
 
-/* Weights of the taps of eight pixels, in pairs: of the first two taps and of the last two.  The phase is
- * the low byte of a position. */
-static inline void weights8(const int32_t *position256, __m256i pair[2])
+/* Eight numbers of memory for each four lanes, from `at` on. */
+static inline vi eights_at(const int16_t *from, const ptrdiff_t at[SDM_VEC / 4])
 {
-    const int16_t(*const w)[4] = sdm_cubic_weights;
-    uint8_t phase[8];
-    for (int i = 0; i < 8; i++)
-        phase[i] = (uint8_t)position256[i];
-    const __m256 a = _mm256_castsi256_ps(words4(w[phase[0]], w[phase[1]], w[phase[4]], w[phase[5]]));
-    const __m256 b = _mm256_castsi256_ps(words4(w[phase[2]], w[phase[3]], w[phase[6]], w[phase[7]]));
-    pair[0] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
-    pair[1] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
+#if SDM_VEC == 16
+    vi v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(from + at[0])));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(from + at[1])), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(from + at[2])), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(from + at[3])), 3);
+#else
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(from + at[0]))),
+                                   _mm_loadu_si128((const void *)(from + at[1])), 1);
+#endif
 }
 
-/* What is the same for all pixels of a row; see i8_kept(). */
+/* Weights of the taps, in pairs: of the first two taps and of the last two.  The phase is the low byte of a
+ * position. */
+static inline __attribute__((always_inline)) void weights_of(const int32_t *position256, vi pair[2])
+{
+    ptrdiff_t first[SDM_VEC / 2], last[SDM_VEC / 2]; /* of two pixels of each four, of the others */
+    for (int i = 0; i < SDM_VEC / 2; i++) {
+        first[i] = 4 * (ptrdiff_t)(uint8_t)position256[i / 2 * 4 + i % 2];
+        last[i] = 4 * (ptrdiff_t)(uint8_t)position256[i / 2 * 4 + i % 2 + 2];
+    }
+    const vi a = fours_at(sdm_cubic_weights[0], first), b = fours_at(sdm_cubic_weights[0], last);
+    pair[0] = vi_evens(a, b);
+    pair[1] = vi_odds(a, b);
+}
+
+/* What is the same for all pixels of a row; see vi_kept(). */
 typedef struct Sampler {
     const int16_t *line[4]; /* of the source, about its first row, from the pixel before its first column */
     ptrdiff_t stride;
-    int last_run; /* last column that a run of eight pixels may have on its left */
-    __m256i half_h, half_v, least, most, none;
+    vi half_h, half_v, least, most, none;
 } Sampler;
 
 static inline Sampler sampler_of(const SdmWarpRow *in)
 {
     Sampler s = {.stride = in->source_stride,
-                 .last_run = in->source_width - 7,
-                 .half_h = i8_kept(_mm256_set1_epi32(1 << 10)),
-                 .half_v = i8_kept(_mm256_set1_epi32(1 << 16)),
-                 .least = i8_kept(_mm256_set1_epi32(-2047)),
-                 .most = i8_kept(_mm256_set1_epi32(2047)),
-                 .none = i8_kept(_mm256_set1_epi16(SDM_PIXEL_NODATA))};
+                 .half_h = vi_kept(vi_set(1 << 10)),
+                 .half_v = vi_kept(vi_set(1 << 16)),
+                 .least = vi_kept(vi_set(-2047)),
+                 .most = vi_kept(vi_set(2047)),
+                 .none = vi_kept(vi_set((int32_t)0x80008000))}; /* SDM_PIXEL_NODATA in both halves */
     for (int j = 0; j < 4; j++)
         s.line[j] = in->source + (j - 1) * in->source_stride - 1;
     return s;
 }
 
-/* Values of eight pixels from the pairs of their taps, row after row. */
-static inline __m256i weigh8(const Sampler *s, const __m256i first[4], const __m256i last[4],
-                             const __m256i wx[2], const __m256i wy[2])
+/* Values of SDM_VEC pixels from the pairs of their taps, row after row. */
+static inline vi weigh(const Sampler *s, const vi first[4], const vi last[4], const vi wx[2], const vi wy[2])
 {
-    __m256i h[4];
+    vi h[4];
     for (int j = 0; j < 4; j++)
-        h[j] = i8_madd_two(first[j], wx[0], last[j], wx[1]);
+        h[j] = vi_weighed(s->half_h, first[j], wx[0], last[j], wx[1]);
     /* rows 0 and 1, 2 and 3 in one word */
-    const __m256i upper = i8_rounded_halves(h[0], h[1], s->half_h, 11),
-                  lower = i8_rounded_halves(h[2], h[3], s->half_h, 11),
-                  v = i8_rounded(i8_madd_two(upper, wy[0], lower, wy[1]), s->half_v, 17);
-    return _mm256_min_epi32(_mm256_max_epi32(v, s->least), s->most);
+    const vi upper = vi_scaled_halves(h[0], h[1], 11), lower = vi_scaled_halves(h[2], h[3], 11),
+             v = vi_scaled(vi_weighed(s->half_v, upper, wy[0], lower, wy[1]), 17);
+    return vi_min(vi_max(v, s->least), s->most);
 }
 
-static inline void store8(int16_t *out, __m256i v)
+/* SDM_VEC pixels, of which each four lie close together on one source row: eight pixels of the source hold
+ * the taps of a four.  False, and nothing done, where it is otherwise or one of the eight has no data. */
+static inline __attribute__((always_inline)) bool sample_along(const Sampler *s, const int32_t *col256,
+                                                               const int32_t *row256, int16_t *out)
 {
-    _mm_storeu_si128((__m128i *)(void *)out,
-                     _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
-}
-
-/* The first column of four pixels whose columns rise or fall. */
-static inline int first_column(const int32_t *col256)
-{
-    return (col256[0] < col256[3] ? col256[0] : col256[3]) >> 8;
-}
-
-/* Eight pixels, of which each four lie close together on one source row: eight pixels of the source hold the
- * taps of a four.  False, and nothing done, where it is otherwise or one of those has no data. */
-static inline bool sample8_along(const Sampler *s, const int32_t *col256, const int32_t *row256, int16_t *out)
-{
-    if (((row256[0] ^ row256[3]) | (row256[4] ^ row256[7])) >> 8)
+    int32_t apart = 0; /* known long before what vectors tell, which is also true */
+    for (int i = 0; i < SDM_VEC; i += 4)
+        apart |= row256[i] ^ row256[i + 3];
+    if (apart >> 8)
         return false;
-    const __m256i col = _mm256_srai_epi32(load8(col256), 8), row = _mm256_srai_epi32(load8(row256), 8);
-    const __m256i one_end = _mm256_shuffle_epi32(col, 0x00), other_end = _mm256_shuffle_epi32(col, 0xFF),
-                  from = _mm256_min_epi32(one_end, other_end);
-    const __m256i apart = _mm256_sub_epi32(col, from), four = _mm256_set1_epi32(4),
-                  far = _mm256_sub_epi32(_mm256_max_epu32(apart, four), four),
-                  away = _mm256_or_si256(far, _mm256_xor_si256(row, _mm256_shuffle_epi32(row, 0)));
-    const int a = first_column(col256), b = first_column(col256 + 4);
-    if (!_mm256_testz_si256(away, away) || a > s->last_run || b > s->last_run)
+    const vi col = vi_sra(vi_load(col256), 8), row = vi_sra(vi_load(row256), 8);
+    const vi from = vi_min(vi_of_four(col, 0), vi_of_four(col, 3)); /* columns rise or fall */
+    const vi place = vi_sub(col, from), four = vi_set(4);
+    const vi away = vi_or(vi_sub(vi_max_u(place, four), four), vi_xor(row, vi_of_four(row, 0)));
+    if (vi_any(away))
         return false;
-    const ptrdiff_t at_a = (ptrdiff_t)(row256[0] >> 8) * s->stride + a,
-                    at_b = (ptrdiff_t)(row256[4] >> 8) * s->stride + b;
-    __m256i first[4], last[4], wx[2], wy[2], least = _mm256_setzero_si256();
-    const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4,
-                                            4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
-    const __m256i take = _mm256_add_epi8(_mm256_shuffle_epi8(_mm256_add_epi32(apart, apart), spread),
-                                         _mm256_set1_epi32(0x03020100)),
-                  take2 = _mm256_add_epi8(take, _mm256_set1_epi8(4));
+    ptrdiff_t at[SDM_VEC / 4];
+    for (int i = 0; i < SDM_VEC; i += 4)
+        at[i / 4] = (ptrdiff_t)(row256[i] >> 8) * s->stride +
+                    ((col256[i] < col256[i + 3] ? col256[i] : col256[i + 3]) >> 8);
+    vi first[4], last[4], wx[2], wy[2], least = vi_zero();
+    const vi spread = vi_repeat(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12)),
+             take = vi_add(vi_bytes(vi_add(place, place), spread), vi_set(0x03020100)),
+             take2 = vi_add(take, vi_set(0x04040404));
     for (int j = 0; j < 4; j++) {
-        const int16_t *const line = s->line[j];
-        const __m256i taps = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(line + at_a))),
-            _mm_loadu_si128((const __m128i *)(const void *)(line + at_b)), 1);
-        least = _mm256_min_epi16(least, taps); /* no data is less than all others */
-        first[j] = _mm256_shuffle_epi8(taps, take);
-        last[j] = _mm256_shuffle_epi8(taps, take2);
+        const vi taps = eights_at(s->line[j], at);
+        least = vi_min16(least, taps); /* no data is less than all others */
+        first[j] = vi_bytes(taps, take);
+        last[j] = vi_bytes(taps, take2);
     }
-    const __m256i bad = _mm256_cmpeq_epi16(least, s->none);
-    if (!_mm256_testz_si256(bad, bad))
+    if (vi_any_equal16(least, s->none))
         return false;
-    weights8(col256, wx);
-    weights8(row256, wy);
-    store8(out, weigh8(s, first, last, wx, wy));
+    weights_of(col256, wx);
+    weights_of(row256, wy);
+    vi_store_i16(out, weigh(s, first, last, wx, wy));
     return true;
 }
 
-/* Eight pixels anywhere in the source; offset: of each from its first pixel. */
-static inline void sample8(const Sampler *s, const int32_t *col256, const int32_t *row256,
-                           const int32_t *offset, int16_t *out)
+/* SDM_VEC pixels anywhere in the source; offset: of each from its first pixel. */
+static inline __attribute__((always_inline)) void sample_apart(const Sampler *s, const int32_t *col256,
+                                                               const int32_t *row256, const int32_t *offset,
+                                                               int16_t *out)
 {
-    __m256i first[4], last[4], wx[2], wy[2], least;
-    for (int k = 0; k < 4; k += 2) { /* all rows of four pixels: more places have no room in registers */
-        const ptrdiff_t a = offset[k], b = offset[k + 1], c = offset[k + 4], d = offset[k + 5];
+    vi first[4], last[4], wx[2], wy[2], least;
+    for (int k = 0; k < 4; k += 2) { /* all rows of half the pixels: more places have no room in registers */
+        ptrdiff_t at[SDM_VEC / 2];
+        for (int i = 0; i < SDM_VEC / 2; i++)
+            at[i] = offset[i / 2 * 4 + i % 2 + k];
         for (int j = 0; j < 4; j++)
-            (k ? last : first)[j] = words4(s->line[j] + a, s->line[j] + b, s->line[j] + c, s->line[j] + d);
+            (k ? last : first)[j] = fours_at(s->line[j], at);
     }
     for (int j = 0; j < 4; j++) {
-        const __m256 a = _mm256_castsi256_ps(first[j]), b = _mm256_castsi256_ps(last[j]);
-        first[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
-        last[j] = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
-        const __m256i both = _mm256_min_epi16(first[j], last[j]);
-        least = j ? _mm256_min_epi16(least, both) : both;
+        const vi a = first[j], b = last[j];
+        first[j] = vi_evens(a, b);
+        last[j] = vi_odds(a, b);
+        const vi both = vi_min16(first[j], last[j]);
+        least = j ? vi_min16(least, both) : both;
     }
-    weights8(col256, wx);
-    weights8(row256, wy);
-    const __m256i bad = _mm256_cmpeq_epi16(least, s->none),
-                  whole = _mm256_cmpeq_epi32(bad, _mm256_setzero_si256()), v = weigh8(s, first, last, wx, wy);
-    store8(out, _mm256_blendv_epi8(s->none, v, whole));
+    weights_of(col256, wx);
+    weights_of(row256, wy);
+    const vi v = weigh(s, first, last, wx, wy);
+    vi_store_i16(out, vi_sel(vi_halves_differ(least, s->none), v, s->none));
 }
 
-/* Offsets of `count` pixels from the first one of the source. */
+/* Offsets of `count` pixels, or some more, from the first one of the source. */
 static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count,
                          int32_t *offset)
 {
-    const __m256i stride = _mm256_set1_epi32((int32_t)in->source_stride);
-    for (int k = 0; k + 8 <= count; k += 8) {
-        const __m256i line = _mm256_mullo_epi32(_mm256_srai_epi32(load8(row + k), 8), stride);
-        _mm256_storeu_si256((__m256i *)(void *)(offset + k),
-                            _mm256_add_epi32(line, _mm256_srai_epi32(load8(col + k), 8)));
+    const vi stride = vi_set((int32_t)in->source_stride);
+    for (int i = 0; i < count; i += SDM_VEC)
+        vi_store(offset + i,
+                 vi_add(vi_mul(vi_sra(vi_load(row + i), 8), stride), vi_sra(vi_load(col + i), 8)));
+}
+
+/* End of the positions whose taps lie in the source. */
+static inline int32_t taps_end(int32_t size)
+{
+    return (size < FARTHEST ? size - 2 : FARTHEST) * 256;
+}
+
+/* The same where some may lie beyond the positions 256..end - 1: without data. */
+static __attribute__((noinline)) void sample_side(const SdmWarpRow *in, const int32_t *col256,
+                                                  const int32_t *row256, int16_t *out)
+{
+    const int32_t end[2] = {taps_end(in->source_width), taps_end(in->source_height)};
+    const Sampler s = sampler_of(in); /* its own, so that the caller's stays in registers */
+    const vi first = vi_set(256), col = vi_load(col256), row = vi_load(row256);
+    const vi near_col = vi_max(vi_min(col, vi_set(end[0] - 1)), first),
+             near_row = vi_max(vi_min(row, vi_set(end[1] - 1)), first);
+    const vm inside = vm_and(vi_eq(col, near_col), vi_eq(row, near_row));
+    int32_t at[2][SDM_VEC], offset[SDM_VEC];
+    if (vm_none(inside) || end[0] <= 256 || end[1] <= 256) {
+        vi_store_i16(out, s.none);
+        return;
     }
+    vi_store(at[0], near_col);
+    vi_store(at[1], near_row);
+    find_offsets(in, at[0], at[1], SDM_VEC, offset);
+    sample_apart(&s, at[0], at[1], offset, out);
+    vi_store_i16(out, vi_sel(inside, vi_load_i16(out), s.none));
 }
 
 /* What a later row will take of the source, by `count` pixels of this one. */
@@ -293,47 +315,46 @@ static void fetch_ahead(const SdmWarpRow *in, const int32_t *col, const int32_t 
     }
 }
 
-/* Are the positions, of whole vectors, among 256..end - 1? */
+/* Are the positions, SDM_VEC of them or more, among 256..end - 1? */
 static inline bool all_before(const int32_t *position256, int count, int32_t end)
 {
-    const __m256i first = _mm256_set1_epi32(256), last = _mm256_set1_epi32(end - 1 - 256);
-    __m256i most = _mm256_setzero_si256();
-    for (int i = 0; i + 8 <= count; i += 8) /* what lies before the first is a large number without a sign */
-        most = _mm256_max_epu32(most, _mm256_sub_epi32(load8(position256 + i), first));
-    const __m256i beyond = _mm256_xor_si256(_mm256_max_epu32(most, last), last);
-    return end > 256 && _mm256_testz_si256(beyond, beyond);
-}
-
-/* End of the positions whose taps lie in the source. */
-static inline int32_t taps_end(int32_t size)
-{
-    return (size < FARTHEST ? size - 2 : FARTHEST) * 256;
+    const vi first = vi_set(256), most = vi_set(end - 1 - 256);
+    vi from_first = vi_sub(vi_load(position256 + count - SDM_VEC), first);
+    for (int i = 0; i + SDM_VEC < count; i += SDM_VEC) /* before the first: a large number without a sign */
+        from_first = vi_max_u(from_first, vi_sub(vi_load(position256 + i), first));
+    return end > 256 && !vi_any(vi_xor(vi_max_u(from_first, most), most));
 }
 
 /* Sample pixels from 0 on by vectors; return how many of the `count` were done. */
 static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
-    int32_t offset[CHUNK + 8];
+    int32_t offset[CHUNK + SDM_VEC];
     bool found = false; /* offsets, of all at once: reading one just written would wait for it */
-    if ((int64_t)in->source_height * in->source_stride > INT32_MAX) /* of offsets */
+    if ((int64_t)in->source_height * in->source_stride > INT32_MAX || count < SDM_VEC) /* of offsets */
         return 0;
     const Sampler s = sampler_of(in);
     const int32_t right = taps_end(in->source_width), bottom = taps_end(in->source_height);
-    const bool inside = all_before(col, count, right) && all_before(row, count, bottom);
-    int i = 0;
+    const int last = count - SDM_VEC; /* the last vector may do some once more */
+    /* A row of the source follows those of the taps, so that eight pixels from the first one on can be read.
+     */
+    const bool followed = all_before(row, count, bottom - 256);
+    const bool inside = all_before(col, count, right) && (followed || all_before(row, count, bottom));
     fetch_ahead(in, col, row, count);
-    for (; i + 8 <= count; i += 8) {
-        if (!inside && !(all_before(col + i, 8, right) && all_before(row + i, 8, bottom))) {
-            for (int k = i; k < i + 8; k++)
-                out[k] = sample(in, col[k], row[k]);
-        } else if (!sample8_along(&s, col + i, row + i, out + i)) {
+    for (int i = 0;; i += SDM_VEC) {
+        if (i > last) {
+            if (i == last + SDM_VEC)
+                return count;
+            i = last;
+        }
+        if (!inside && !(all_before(col + i, SDM_VEC, right) && all_before(row + i, SDM_VEC, bottom))) {
+            sample_side(in, col + i, row + i, out + i);
+        } else if (!followed || !sample_along(&s, col + i, row + i, out + i)) {
             if (!found)
                 find_offsets(in, col, row, count, offset);
             found = true;
-            sample8(&s, col + i, row + i, offset + i, out + i);
+            sample_apart(&s, col + i, row + i, offset + i, out + i);
         }
     }
-    return i;
 }
 #else
 static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
@@ -350,7 +371,7 @@ void SDM_NAME(warp_row)(const SdmWarpRow *row_of, int16_t *out)
     for (int x = 0, cell = 0; x < in->width; x += CHUNK) {
         const int end = x + CHUNK < in->width ? x + CHUNK : in->width;
         place_pixels(in, &cell, x, end, col, row);
-        for (int i = sample_many(in, col, row, end - x, out + x); i < end - x; i++)
-            out[x + i] = sample(in, col[i], row[i]);
+        const int done = sample_many(in, col, row, end - x, out + x);
+        sample_each(in, col + done, row + done, end - x - done, out + x + done);
     }
 }

@@ -262,14 +262,16 @@ TWO __m128i neon_madd_two(__m128i a, __m128i b, __m128i c, __m128i d)
                     high = vmlal_high_s16(vmull_high_s16(NEON_S16(a), NEON_S16(b)), NEON_S16(c), NEON_S16(d));
     return simde__m128i_from_neon_i32(vpaddq_s32(low, high));
 }
-TWO TwoInts i8_madd_two(TwoInts a, TwoInts b, TwoInts c, TwoInts d)
+/* without `half`: the shifts round */
+TWO TwoInts vi_weighed(TwoInts half, TwoInts a, TwoInts wa, TwoInts b, TwoInts wb)
 {
-    return (TwoInts){neon_madd_two(a.low, b.low, c.low, d.low),
-                     neon_madd_two(a.high, b.high, c.high, d.high)};
+    (void)half;
+    return (TwoInts){neon_madd_two(a.low, wa.low, b.low, wb.low),
+                     neon_madd_two(a.high, wa.high, b.high, wb.high)};
 }
-#define i8_madd_two i8_madd_two
+#define vi_weighed vi_weighed
 #define NEON_ROUND(a, n) simde__m128i_from_neon_i32(vrshrq_n_s32(simde__m128i_to_neon_i32(a), n))
-#define i8_rounded(a, half, n) ((TwoInts){NEON_ROUND((a).low, n), NEON_ROUND((a).high, n)})
+#define vi_scaled(a, n) ((TwoInts){NEON_ROUND((a).low, n), NEON_ROUND((a).high, n)})
 TWO __m128i neon_halves(__m128i low, __m128i high)
 {
     return simde__m128i_from_neon_i32(
@@ -280,6 +282,7 @@ TWO TwoInts i8_bits(TwoInts a)
     return (TwoInts){simde__m128i_from_neon_u8(vcntq_u8(simde__m128i_to_neon_u8(a.low))),
                      simde__m128i_from_neon_u8(vcntq_u8(simde__m128i_to_neon_u8(a.high)))};
 }
+#define i8_bits i8_bits
 TWO TwoInts i8_pair_sums(TwoInts a)
 {
     return (TwoInts){simde__m128i_from_neon_i16(vpaddlq_s8(simde__m128i_to_neon_i8(a.low))),
@@ -315,7 +318,7 @@ TWO TwoInts vi_add_halves(TwoInts sum, TwoInts a)
         simde__m128i_from_neon_i32(vpadalq_s16(simde__m128i_to_neon_i32(sum.high), NEON_S16(a.high)))};
 }
 #define NEON_HALVES(a, b, n) neon_halves(NEON_ROUND(a, n), NEON_ROUND(b, n))
-#define i8_rounded_halves(a, b, half, n)                                                                     \
+#define vi_scaled_halves(a, b, n)                                                                            \
     ((TwoInts){NEON_HALVES((a).low, (b).low, n), NEON_HALVES((a).high, (b).high, n)})
 #endif
 

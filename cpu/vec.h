@@ -264,14 +264,55 @@ VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vi_shl16(a) V_(slli_epi32)(a, 16)
 #define vi_differ16(a, b) V_(abs_epi16)(V_(sub_epi16)(a, b))
 #endif
-#if defined(SDM_VEC) && SDM_VEC >= 8 && !defined(i8_madd_two)
-/* of eight lanes: sum of two madd(); a / 2^n, rounded half up, half being 2^n / 2; the low 16 bits of two
- * of these as halves */
-#define i8_madd_two(a, b, c, d) _mm256_add_epi32(_mm256_madd_epi16(a, b), _mm256_madd_epi16(c, d))
-#define i8_rounded(a, half, n) _mm256_srai_epi32(_mm256_add_epi32(a, half), n)
-#define i8_rounded_halves(low, high, half, n)                                                                \
-    _mm256_blend_epi16(_mm256_srli_epi32(_mm256_add_epi32(low, half), n),                                    \
-                       _mm256_slli_epi32(_mm256_add_epi32(high, half), 16 - (n)), 0xAA)
+#if defined(SDM_VEC) && SDM_VEC >= 8
+/* What the compiler's vectors lack.  sra: / 2^n, rounded down; max_u: without signs; of_four: lane k of each
+ * four, in all of these; bytes: of each 16 bytes those at `at`; repeat: 16 bytes in each four lanes; evens,
+ * odds: of each four lanes every other of a, then of b; min16: of 16-bit halves; any: a bit is set;
+ * halves_differ: lanes of which no half is equal; store_i16: the lowest, or the only, 16 bits */
+#define vi_sra(a, n) V_(srai_epi32)(a, n)
+#define vi_max_u(a, b) V_(max_epu32)(a, b)
+#define vi_xor(a, b) SI_(xor)(a, b)
+#define vi_bytes(a, at) V_(shuffle_epi8)(a, at)
+#define vi_min16(a, b) V_(min_epi16)(a, b)
+#if SDM_VEC == 16
+#define vi_of_four(a, k) _mm512_shuffle_epi32(a, (_MM_PERM_ENUM)(0x55 * (k)))
+#define vi_repeat(a) _mm512_broadcast_i32x4(a)
+#define vi_lanes_(a, b, how)                                                                                 \
+    _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), how))
+#define vi_any(a) (_mm512_test_epi32_mask(a, a) != 0)
+#define vi_any_equal16(a, b) (_mm512_cmpeq_epi16_mask(a, b) != 0)
+VEC vm vi_halves_differ(vi a, vi b)
+{
+    const vi equal = _mm512_movm_epi16(_mm512_cmpeq_epi16_mask(a, b));
+    return _mm512_testn_epi32_mask(equal, equal);
+}
+#define vi_store_i16(p, a) vi_store_u16(p, a)
+#define vi_blend_high_(a, b) _mm512_ternarylogic_epi32(a, b, vi_set(0xffff), 0xE4) /* by the third one */
+#else
+#define vi_of_four(a, k) _mm256_shuffle_epi32(a, 0x55 * (k))
+#define vi_repeat(a) _mm256_broadcastsi128_si256(a)
+#define vi_lanes_(a, b, how)                                                                                 \
+    _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), how))
+#define vi_any(a) (!_mm256_testz_si256(a, a))
+#define vi_any_equal16(a, b) vi_any(_mm256_cmpeq_epi16(a, b))
+#define vi_halves_differ(a, b) vi_eq(_mm256_cmpeq_epi16(a, b), vi_zero())
+#define vi_store_i16(p, a)                                                                                   \
+    _mm_storeu_si128((__m128i *)(void *)(p),                                                                 \
+                     _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)))
+#define vi_blend_high_(a, b) _mm256_blend_epi16(a, b, 0xAA)
+#endif
+#define vi_evens(a, b) vi_lanes_(a, b, 0x88)
+#define vi_odds(a, b) vi_lanes_(a, b, 0xDD)
+/* weighed: half + madd(a, wa) + madd(b, wb); scaled: that / 2^n, rounded half up, where half is 2^n / 2;
+ * scaled_halves: the low 16 bits of two of these as halves */
+#ifndef vi_weighed
+#define vi_weighed(half, a, wa, b, wb) vi_dot(vi_dot(half, a, wa), b, wb)
+#define vi_scaled(a, n) vi_sra(a, n)
+#define vi_scaled_halves(low, high, n)                                                                       \
+    vi_blend_high_(V_(srli_epi32)(low, n), V_(slli_epi32)(high, 16 - (n)))
+#endif
+#endif
+#if defined(SDM_VEC) && SDM_VEC >= 8 && !defined(i8_bits)
 /* of 32 bytes: bits of each, by tables of half bytes; sums of two neighbours as 16 bits, signed */
 VEC __m256i i8_bits(__m256i a)
 {
@@ -292,11 +333,9 @@ VEC __m256i i8_bits(__m256i a)
         __asm__("" : "+v"(a));                                                                               \
         return a;                                                                                            \
     }
-VEC_KEPT(i8_kept, __m256i)
 VEC_KEPT(vi_kept, vi)
 VEC_KEPT(vf_kept, vf)
 #else
-#define i8_kept(a) (a)
 #define vi_kept(a) (a)
 #define vf_kept(a) (a)
 #endif
