@@ -98,7 +98,10 @@ enum { LANES = 16 };
 static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
 {
     const __m256i centre = vi_load(row[HALF_Y] + x);
-    __m256i word[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()}, before = vi_zero();
+    __m256i word[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()};
+#if !VEC_SHIFTS_IN
+    __m256i before = vi_zero();
+#endif
     int bit = 0;
 #pragma GCC unroll 7
     for (int j = 0; j <= 2 * HALF_Y; j++)
