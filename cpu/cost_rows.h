@@ -150,8 +150,7 @@ static inline CostLabel cost_label(const SdmCostJob *job, const CostScratch *s, 
 static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job, int y)
 {
     return (SdmCostRow){.y = y, .width = job->width, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
-                        .pitch = s->pitch, .left_texture = s->left.texture,
-                        .right_texture = cost_label(job, s, y, 0).right->texture};
+                        .pitch = s->pitch, .left_texture = s->left.texture};
 }
 
 /* Row y of a view; a row of nodata where there is none. */

@@ -39,8 +39,7 @@ typedef struct SdmCostJob {
     int right_shift;             /* right rows are taken at y + right_shift (search for the offset) */
     int window;                  /* odd, 3..21 */
     int dmin, dmax;              /* inclusive */
-    bool along_v;                /* d goes down the columns: right pixel (x, y + d), -1..1 at most;
-                                  * right_texture is that of d = dmin */
+    bool along_v;                /* d goes down the columns: right pixel (x, y + d), -1..1 at most */
     float min_sigma;             /* zncc: windows with a smaller standard deviation have texture 0; sample
                                   * units */
     void *scratch;               /* cost_scratch(width, window, dmin, dmax) bytes, aligned to 64 */
@@ -51,9 +50,8 @@ typedef struct SdmCostRow {
     int y, width, dmin, dmax;
     const float *score;          /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
-    const float *left_texture, *right_texture; /* width: 1 / sqrt(sum of squares about the window's mean); 0:
-                                                * no texture; < 0: nodata inside; right with census: 0 or -1
-                                                * */
+    const float *left_texture; /* width: 1 / sqrt(sum of squares about the window's mean); 0: no texture; < 0:
+                                * nodata inside */
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 

@@ -153,12 +153,10 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
 {
     const int w = job->width;
     const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
-                            .pitch = w, .left_texture = s->texture[LEFT], .right_texture = s->texture[RIGHT]};
+                            .pitch = w, .left_texture = s->texture[LEFT]};
     for (int side = LEFT; side <= RIGHT; side++)
         for (int x = 0; x < w; x++)
             s->texture[side][x] = texture_at(job, (enum Side)side, x, y);
-    for (int x = 0; x < w && score_at == census_at; x++)
-        s->texture[RIGHT][x] = s->texture[RIGHT][x] < 0.0f ? -1.0f : 0.0f;
     for (int d = job->dmin; d <= job->dmax && !job->along_v; d++)
         for (int x = 0; x < w; x++) {
             const bool whole = x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f &&
@@ -186,8 +184,8 @@ static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words
 {
     const int w = job->width, last = job->dmax - job->dmin;
     const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
-                            .pitch = w, .left_texture = s->texture[LEFT], .right_texture = s->texture[RIGHT]};
-    for (int k = last; k >= 0; k--) { /* dmin last: its texture goes to the consumer */
+                            .pitch = w, .left_texture = s->texture[LEFT]};
+    for (int k = 0; k <= last; k++) {
         SdmCostJob one = *job;
         Strip at = *s;
         one.along_v = false;

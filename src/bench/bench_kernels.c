@@ -28,7 +28,7 @@ typedef struct KernelData {
     uint16_t valid[ROWS * WIDTH], flags[WIDTH];
     int32_t sum[WIDTH], count[WIDTH];
     uint8_t bytes[WIDTH], edge[WIDTH], quality[WIDTH];
-    float score[MOST_LABELS * WIDTH], texture[2 * WIDTH]; /* one row of costs */
+    float score[MOST_LABELS * WIDTH], texture[WIDTH]; /* one row of costs */
     float pick[4][WIDTH];
     SdmWarpCell cells[2][WIDTH / CELL + 1]; /* the second ones go down the image */
     int32_t cell_begin[WIDTH / CELL + 2];
@@ -135,7 +135,7 @@ static void fill_data(KernelData *in)
         in->match_score[x] = hole ? 0.1f : 0.9f;
         in->mismatch[x] = hole ? 3.0f : 0.1f;
         in->du_dh[x] = 0.04f;
-        in->texture[x] = in->texture[w + x] = 1.0f;
+        in->texture[x] = 1.0f;
     }
     for (int d = 0; d < MOST_LABELS; d++) /* highest in the middle, but for noise */
         for (int x = 0; x < w; x++)
@@ -183,8 +183,7 @@ static void run_pick(KernelCall *c, KernelData *in)
                             .dmax = half,
                             .score = in->score + (ptrdiff_t)(MOST_LABELS / 2 - half) * w,
                             .pitch = w,
-                            .left_texture = in->texture,
-                            .right_texture = in->texture + w};
+                            .left_texture = in->texture};
     SdmPickRow out = {.residual = in->pick[0], .score = in->pick[1], .edge = in->bytes};
     if (half > 1) {
         out.right_best = in->pick[2];

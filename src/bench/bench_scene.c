@@ -63,17 +63,14 @@ typedef struct SceneCall {
 /* What reading costs more where frame rows run down the images, which are turned then. */
 static void turn_images(SdmContext *ctx, const SdmBenchScene *s)
 {
-    enum { TILE_W = 256, TILE_H = 128 }; /* of src/input/image.c */
-    const int64_t w = s->scene.left.w, h = s->scene.left.h, columns = (w + TILE_W - 1) / TILE_W,
-                  tiles = columns * ((h + TILE_H - 1) / TILE_H);
+    const int64_t w = s->scene.left.w, h = s->scene.left.h, tiles = sdm_turn_tiles(w, h);
     for (int i = 0; i < 2; i++) {
         const int16_t *const from = i ? s->scene.right.data : s->scene.left.data;
         int16_t *const to = s->turned[i];
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (int64_t t = 0; t < tiles; t++) {
-            const int64_t c = t % columns * TILE_W, r = t / columns * TILE_H;
-            const int64_t some = w - c < TILE_W ? w - c : TILE_W, rows = h - r < TILE_H ? h - r : TILE_H;
-            sdm_turn_pixels(from + r * w + c, w, some, rows, to + c * h + r, h);
+            const SdmTurnTile tile = sdm_turn_tile(w, h, t);
+            sdm_turn_pixels(from + tile.y * w + tile.x, w, tile.w, tile.h, to + tile.x * h + tile.y, h);
         }
     }
 }

@@ -179,13 +179,13 @@ typedef struct Target {
     bool turned;
 } Target;
 
-enum { TILE_W = 256, TILE_H = 128, TILE_PITCH = TILE_W + 32 }; /* pitch: rows lie in different cache sets */
+enum { TILE_PITCH = SDM_TURN_TILE_W + 32 }; /* rows lie in different cache sets */
 
 /* The part p of a band that lies in memory. */
 static bool read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p, const Target *to)
 {
     bool found = false;
-    const int64_t columns = (p.w + TILE_W - 1) / TILE_W, tiles = columns * ((p.h + TILE_H - 1) / TILE_H);
+    const int64_t tiles = sdm_turn_tiles(p.w, p.h);
     const uint8_t *const first = im->raw + p.y * im->width + p.x;
     if (!to->turned) {
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
@@ -197,13 +197,14 @@ static bool read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p, co
     }
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
     for (int64_t t = 0; t < tiles; ++t) {
-        int16_t tile[TILE_H * TILE_PITCH];
-        const int64_t c = t % columns * TILE_W, r = t / columns * TILE_H;
-        const int64_t w = p.w - c < TILE_W ? p.w - c : TILE_W, h = p.h - r < TILE_H ? p.h - r : TILE_H;
-        const uint8_t *const in = first + r * im->width + c;
-        for (int64_t i = 0; i < h; ++i)
-            found = row_of_bytes(im, in + i * im->width, p.x + c, w, tile + i * TILE_PITCH, NULL) || found;
-        sdm_turn_pixels(tile, TILE_PITCH, w, h, to->out + c * to->pitch + r, to->pitch);
+        int16_t pixel[SDM_TURN_TILE_H * TILE_PITCH];
+        const SdmTurnTile tile = sdm_turn_tile(p.w, p.h, t);
+        const uint8_t *const in = first + tile.y * im->width + tile.x;
+        for (int64_t i = 0; i < tile.h; ++i)
+            found =
+                row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL) ||
+                found;
+        sdm_turn_pixels(pixel, TILE_PITCH, tile.w, tile.h, to->out + tile.x * to->pitch + tile.y, to->pitch);
     }
     return found;
 }

@@ -286,16 +286,19 @@ const char *sdm_job_ending(const char *name, char key[17])
  * scene stays; its temporary names are those of merges that were killed. */
 static bool read_name(const char *name, TaskFile *out)
 {
-    static const char *const end[] = {"sdm", "err", "run"}, *const kept[] = {"merged", "tries"};
+    static const struct {
+        const char *end;
+        bool of_scene, of_unit, kept; /* kept: the temporary files alone */
+    } known[] = {{"sdm", true, true, false},
+                 {"err", true, true, false},
+                 {"run", false, true, false},
+                 {"merged", true, false, true},
+                 {"tries", true, false, true}};
     const char *const rest = read_stem(name, out);
-    for (int i = 0; rest && i < (out->is_unit ? 3 : 2); i++) {
-        out->end = end[i];
-        if (sdm_file_is_named(rest + 1, end[i]))
-            return true;
-    }
-    for (int i = 0; rest && !out->is_unit && i < 2; i++) {
-        out->end = kept[i];
-        if (sdm_file_is_named(rest + 1, kept[i]) && strcmp(rest + 1, kept[i]) != 0)
+    for (size_t i = 0; rest && i < sizeof known / sizeof *known; i++) {
+        out->end = known[i].end;
+        if ((out->is_unit ? known[i].of_unit : known[i].of_scene) && sdm_file_is_named(rest + 1, out->end) &&
+            !(known[i].kept && strcmp(rest + 1, out->end) == 0))
             return true;
     }
     return false;

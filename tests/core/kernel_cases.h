@@ -108,7 +108,7 @@ typedef struct Volume { /* rows of costs kept whole; row y at score + ((y * nd) 
     int width, height, dmin, dmax;
     int rows;                /* rows that came */
     float *score;            /* height x (dmax - dmin + 1) x width */
-    float *left, *right;     /* textures, height x width */
+    float *left;             /* textures, height x width */
 } Volume;
 
 static inline int volume_depth(const Volume *v)
@@ -132,7 +132,6 @@ static inline void keep_row(void *user, const SdmCostRow *row)
     for (size_t k = 0; k < nd; k++)
         memcpy(v->score + (y * nd + k) * w, row->score + (ptrdiff_t)k * row->pitch, w * sizeof(float));
     memcpy(v->left + y * w, row->left_texture, w * sizeof(float));
-    memcpy(v->right + y * w, row->right_texture, w * sizeof(float));
     v->rows++;
 }
 
@@ -146,8 +145,7 @@ static inline void volume_of(const SdmKernels *k, sdm_cost_strip_fn *cost, const
     *v = (Volume){.width = job->width, .height = job->height, .dmin = job->dmin, .dmax = job->dmax};
     v->score = calloc(n * (size_t)volume_depth(v), sizeof(float));
     v->left = calloc(n, sizeof(float));
-    v->right = calloc(n, sizeof(float));
-    assert_true(v->score && v->left && v->right);
+    assert_true(v->score && v->left);
     mine.scratch = guarded_alloc(bytes);
     cost(&mine, keep_row, v);
     guarded_check(mine.scratch, bytes);
@@ -158,7 +156,6 @@ static inline void volume_free(Volume *v)
 {
     free(v->score);
     free(v->left);
-    free(v->right);
 }
 
 #endif
