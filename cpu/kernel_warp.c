@@ -161,6 +161,8 @@ static inline vi eights_at(const int16_t *from, const ptrdiff_t at[SDM_VEC / 4])
  * position. */
 static inline __attribute__((always_inline)) void weights_of(const int32_t *position256, vi pair[2])
 {
+    /* else GCC loads the weights for two callers before it is known which of them needs them, and spills */
+    __asm__("" : "+r"(position256));
     ptrdiff_t first[SDM_VEC / 2], last[SDM_VEC / 2]; /* of two pixels of each four, of the others */
     for (int i = 0; i < SDM_VEC / 2; i++) {
         first[i] = 4 * (ptrdiff_t)(uint8_t)position256[i / 2 * 4 + i % 2];
