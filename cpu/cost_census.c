@@ -173,7 +173,8 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 }
 #endif
 
-/* The same where some neighbours, or pixels, lie beyond the sides: no number is less than what is there. */
+/* The same where some neighbours, or pixels, lie beyond the sides.  There lies the largest number, which is
+ * never darker; words of pixels beyond the row mean nothing. */
 static void census_side(const int16_t *const row[2 * HALF_Y + 1], int w, int x, uint16_t *const plane[4])
 {
     int16_t part[2 * HALF_Y + 1][LANES + 2 * HALF_X];

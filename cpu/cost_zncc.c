@@ -99,8 +99,9 @@ static inline LeftMeans left_means(const CostMeans *l, int x)
                        vf_load(l->texture + x)};
 }
 
-/* Their scores from the sums of products, against the right windows from `at` on.  -mb SI is a product of 16
- * bits and one of which the upper 16 bits count. */
+/* Their scores from the sums of products, against the right windows from `at` on.  -SI is the high term plus
+ * a signed number of 16 bits: dot() adds mb times the latter and mul16() mb times the high term, modulo
+ * 2^32. */
 static inline vf normalised(const LeftMeans *l, const CostMeans *r, ptrdiff_t at, vi products)
 {
     const vi terms = vi_load(r->terms + at);

@@ -110,8 +110,7 @@ static int16_t sample(const SdmWarpRow *in, int32_t col256, int32_t row256)
     return nodata ? (int16_t)SDM_PIXEL_NODATA : (int16_t)value;
 }
 
-static __attribute__((noinline)) void sample_each(const SdmWarpRow *in, const int32_t *col,
-                                                  const int32_t *row, int count, int16_t *out)
+static void sample_each(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
     for (int i = 0; i < count; i++)
         out[i] = sample(in, col[i], row[i]);
@@ -206,7 +205,8 @@ static inline vi weigh(const Sampler *s, const vi first[4], const vi last[4], co
 }
 
 /* SDM_VEC pixels, of which each four lie close together on one source row: eight pixels of the source hold
- * the taps of a four.  False, and nothing done, where it is otherwise or one of the eight has no data. */
+ * the taps of a four.  False, and nothing done, where it is otherwise or one of the eight has no data.  The
+ * taps lie in the source, and a row of it follows theirs, so that all of the eight can be read. */
 static inline __attribute__((always_inline)) bool sample_along(const Sampler *s, const int32_t *col256,
                                                                const int32_t *row256, int16_t *out)
 {
@@ -279,10 +279,10 @@ static void find_offsets(const SdmWarpRow *in, const int32_t *col, const int32_t
                  vi_add(vi_mul(vi_sra(vi_load(row + i), 8), stride), vi_sra(vi_load(col + i), 8)));
 }
 
-/* End of the positions whose taps lie in the source. */
+/* End of the positions whose taps lie in the source, which is at most FARTHEST large. */
 static inline int32_t taps_end(int32_t size)
 {
-    return (size < FARTHEST ? size - 2 : FARTHEST) * 256;
+    return (size - 2) * 256;
 }
 
 /* The same where some may lie beyond the positions 256..end - 1: without data. */
@@ -327,25 +327,25 @@ static inline bool all_before(const int32_t *position256, int count, int32_t end
     return end > 256 && !vi_any(vi_xor(vi_max_u(from_first, most), most));
 }
 
-/* Sample pixels from 0 on by vectors; return how many of the `count` were done. */
-static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
+/* Sample pixels by vectors; false, and nothing done, where there are too few or the source is too large. */
+static bool sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
     int32_t offset[CHUNK + SDM_VEC];
     bool found = false; /* offsets, of all at once: reading one just written would wait for it */
-    if ((int64_t)in->source_height * in->source_stride > INT32_MAX || count < SDM_VEC) /* of offsets */
-        return 0;
+    const bool fits = in->source_width <= FARTHEST && in->source_height <= FARTHEST &&
+                      (int64_t)in->source_height * in->source_stride <= INT32_MAX; /* offsets do */
+    if (!fits || count < SDM_VEC)
+        return false;
     const Sampler s = sampler_of(in);
     const int32_t right = taps_end(in->source_width), bottom = taps_end(in->source_height);
     const int last = count - SDM_VEC; /* the last vector may do some once more */
-    /* A row of the source follows those of the taps, so that eight pixels from the first one on can be read.
-     */
     const bool followed = all_before(row, count, bottom - 256);
     const bool inside = all_before(col, count, right) && (followed || all_before(row, count, bottom));
     fetch_ahead(in, col, row, count);
     for (int i = 0;; i += SDM_VEC) {
         if (i > last) {
             if (i == last + SDM_VEC)
-                return count;
+                return true;
             i = last;
         }
         if (!inside && !(all_before(col + i, SDM_VEC, right) && all_before(row + i, SDM_VEC, bottom))) {
@@ -359,10 +359,10 @@ static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *
     }
 }
 #else
-static int sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
+static bool sample_many(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count, int16_t *out)
 {
     (void)in, (void)col, (void)row, (void)count, (void)out;
-    return 0;
+    return false;
 }
 #endif
 
@@ -373,7 +373,7 @@ void SDM_NAME(warp_row)(const SdmWarpRow *row_of, int16_t *out)
     for (int x = 0, cell = 0; x < in->width; x += CHUNK) {
         const int end = x + CHUNK < in->width ? x + CHUNK : in->width;
         place_pixels(in, &cell, x, end, col, row);
-        const int done = sample_many(in, col, row, end - x, out + x);
-        sample_each(in, col + done, row + done, end - x - done, out + x + done);
+        if (!sample_many(in, col, row, end - x, out + x))
+            sample_each(in, col, row, end - x, out + x);
     }
 }

@@ -13,7 +13,7 @@
  * - trunc, round, down: to an integer, towards 0, to the nearest, even ones of two, and to the next below;
  *   from: to a float
  *
- * - vf_min, vf_max: a where it is the smaller, the larger one, else b (so b where a is NaN)
+ * - vf_min, vf_max: a where it is the smaller, the larger one, else b; vf_max also where a is NaN
  *
  * - gather: of memory, those at `at`; near: the same for 0 <= at < 2 SDM_VEC
  *
@@ -43,7 +43,6 @@ typedef __mmask16 vm;
 #define vi_eq(a, b) _mm512_cmpeq_epi32_mask(a, b)
 #define vi_gt(a, b) _mm512_cmpgt_epi32_mask(a, b)
 #define vm_and(a, b) _kand_mask16(a, b)
-#define vm_not(a) _knot_mask16(a)
 #define vm_none(a) ((a) == 0)
 #define vf_sel(m, a, b) _mm512_mask_blend_ps(m, b, a)
 #define vi_sel(m, a, b) _mm512_mask_blend_epi32(m, b, a)
@@ -89,7 +88,6 @@ typedef __m256 vm;
 #define vi_eq(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
 #define vi_gt(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
 #define vm_and(a, b) _mm256_and_ps(a, b)
-#define vm_not(a) _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
 #if defined(__AVX2__) && !defined(__clang__)
 /* GCC turns the intrinsic into a comparison of the mask with 0, which is an instruction of its own where a
@@ -170,7 +168,6 @@ VEC_ACCESS(vf)
 #define vi_gt(a, b) ((a) > (b))
 #define vf_negative(a) ((vi)(a) >> 31)
 #define vm_and(a, b) ((a) & (b))
-#define vm_not(a) (~(a))
 #define vi_sel(m, a, b) (((m) & (a)) | (~(m) & (b)))
 #define vf_sel(m, a, b) ((vf)vi_sel(m, (vi)(a), (vi)(b)))
 #define vi_only(m, a) ((m) & (a))
@@ -268,7 +265,7 @@ VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 /* What the compiler's vectors lack.  sra: / 2^n, rounded down; max_u: without signs; of_four: lane k of each
  * four, in all of these; bytes: of each 16 bytes those at `at`; repeat: 16 bytes in each four lanes; evens,
  * odds: of each four lanes every other of a, then of b; min16: of 16-bit halves; any: a bit is set;
- * halves_differ: lanes of which no half is equal; store_i16: the lowest, or the only, 16 bits */
+ * halves_differ: lanes of which no half is equal; store_i16: numbers of 16 bits, and 0x80008000 as -32768 */
 #define vi_sra(a, n) V_(srai_epi32)(a, n)
 #define vi_max_u(a, b) V_(max_epu32)(a, b)
 #define vi_xor(a, b) SI_(xor)(a, b)

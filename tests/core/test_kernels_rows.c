@@ -16,22 +16,29 @@ typedef struct WarpInput {
 
 static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint64_t *seed)
 {
-    const int sw = 90, sh = 40, cells = (width + step - 1) / step;
+    /* width, height and stride; the least hold no taps, or the memory ends with the last of them */
+    static const int sizes[][3] = {{90, 40, 93}, {90, 40, 90}, {4, 40, 4}, {9, 5, 9},
+                                   {90, 4, 93},  {3, 40, 3},   {1, 1, 1}};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    const uint64_t drawn = next_random(seed) % (2 * SIZES); /* the first one more often than the others */
+    const int *const size = sizes[drawn < SIZES ? drawn : 0];
+    const int sw = size[0], sh = size[1], cells = (width + step - 1) / step;
+    const size_t pixels = (size_t)(size[2] * (sh - 1) + sw);
     in->fraction = malloc(sizeof(float) * (size_t)width);
     in->surface = malloc(sizeof(float) * (size_t)width);
-    in->source = malloc(sizeof(int16_t) * (size_t)((sw + 3) * sh));
+    in->source = malloc(sizeof(int16_t) * pixels);
     assert_true(in->fraction && in->surface && in->source && cells <= 40);
-    fill_image(in->source, (size_t)((sw + 3) * sh), fill, 0, seed);
+    fill_image(in->source, pixels, fill, 0, seed);
     const float wild = next_random(seed) % 8 == 0 ? 256e6f : 256.0f; /* far off the image, or not */
     for (int c = 0; c < cells; c++) {
         SdmWarpCell *const cell = &in->cells[c];
         in->begin[c] = c * step;
-        *cell = (SdmWarpCell){.origin_col = 1000 + (int)(next_random(seed) % 90),
-                              .origin_row = -200 + (int)(next_random(seed) % 40)};
-        const float size[2][4] = {{1.0f, 0.05f, 1e-4f}, {(float)step * 1.2f, 0.01f, 1e-5f}};
+        *cell = (SdmWarpCell){.origin_col = 1000 + (int)(next_random(seed) % (uint64_t)sw),
+                              .origin_row = -200 + (int)(next_random(seed) % (uint64_t)sh)};
+        const float range[2][4] = {{1.0f, 0.05f, 1e-4f}, {(float)step * 1.2f, 0.01f, 1e-5f}};
         for (int i = 0; i < 8; i++) {
-            cell->begin[i] = wild * real(seed, -size[0][i % 4], size[0][i % 4]);
-            cell->change[i] = wild * real(seed, -size[1][i % 4], size[1][i % 4]);
+            cell->begin[i] = wild * real(seed, -range[0][i % 4], range[0][i % 4]);
+            cell->change[i] = wild * real(seed, -range[1][i % 4], range[1][i % 4]);
         }
     }
     in->begin[cells] = width;
@@ -46,7 +53,7 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
                            .surface_m = next_random(seed) % 4 ? in->surface : NULL,
                            .height0_m = 500.0f,
                            .source = in->source,
-                           .source_stride = sw + 3,
+                           .source_stride = size[2],
                            .source_col0 = 1000,
                            .source_row0 = -200,
                            .source_width = sw,
@@ -59,11 +66,11 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
 static void warp_rows_are_the_references(void **state)
 {
     (void)state;
-    static const int widths[] = {1, 7, 16, 65, 129, 300}, steps[] = {16, 1, 300, 100};
+    static const int widths[] = {1, 7, 16, 65, 129, 300, 31, 260}, steps[] = {16, 1, 300, 100};
     uint64_t seed = 77;
     int pixels = 0;
     for (int turn = 0; turn < 1200; turn += CASE_STEP) {
-        const int width = widths[turn % 6], fit = steps[turn / 6 % 4], step = fit * 40 < width ? 16 : fit;
+        const int width = widths[turn % 8], fit = steps[turn / 8 % 4], step = fit * 40 < width ? 16 : fit;
         const size_t bytes = (size_t)width * sizeof(int16_t);
         WarpInput in;
         warp_input(&in, width, step, (enum Fill)(turn % FILL_END), &seed);
