@@ -285,7 +285,7 @@ static inline int32_t taps_end(int32_t size)
     return (size - 2) * 256;
 }
 
-/* The same where some may lie beyond the positions 256..end - 1: without data. */
+/* SDM_VEC pixels, of which some may have taps beyond the source: these become nodata. */
 static __attribute__((noinline)) void sample_side(const SdmWarpRow *in, const int32_t *col256,
                                                   const int32_t *row256, int16_t *out)
 {
