@@ -343,7 +343,7 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     CostScratch s;
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        cost_step(job, &s, y, COST_NO_MEANS);
+        cost_step(job, &s, y, (CostNeeds){COST_TEXTURE, COST_NODATA, 0});
         find_words(job, &s, y + half, y == job->row_begin - win + 1);
         move_rows(job, &s, y + half, y > job->row_begin);
         if (y < job->row_begin)

@@ -256,16 +256,18 @@ static inline void cost_enter_part(const CostRows *rows, int from, int end, cons
     *bad += any[0] - any[1];
 }
 
+/* What a cost asks of the windows of a view, each with those above it. */
+enum CostNeed { COST_NOTHING, COST_NODATA /* where they have it */, COST_TEXTURE, COST_MEANS };
+
 static inline void cost_means_part(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m,
-                                   int from, int end);
-static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side,
-                                    const CostMeans *m);
+                                   int from, int end, enum CostNeed need);
+static inline void cost_mark_windows(const SdmCostJob *job, const CostScratch *s, int side, int y,
+                                     enum CostNeed need);
 
 /* Complete the windows of a view that are centred on row y: their last row enters, and the row above them
- * leaves unless they are the first ones; with their means or without.  sign: factor of the leaving pixels in
- * the pairs. */
+ * leaves unless they are the first ones.  sign: factor of the leaving pixels in the pairs. */
 static inline void cost_enter_row(const SdmCostJob *job, const CostScratch *s, int side, int y, int first,
-                                  int sign, bool means)
+                                  int sign, enum CostNeed need)
 {
     const int half = job->window / 2, w = job->width;
     const CostRows rows = {.enters = cost_image_row(job, s, side, y + half),
@@ -276,17 +278,18 @@ static inline void cost_enter_row(const SdmCostJob *job, const CostScratch *s, i
     for (int from = 0; from < w; from += COST_PART) {
         const int end = from + COST_PART < w ? from + COST_PART : w;
         cost_enter_part(&rows, from, end, &s->columns[side], m->pair);
-        if (means && from > 0) /* the windows need columns of the next part */
-            cost_means_part(job, s, side, m, from - COST_PART, from);
+        if (need >= COST_TEXTURE && from > 0) /* the windows need columns of the next part */
+            cost_means_part(job, s, side, m, from - COST_PART, from, need);
     }
-    if (!means)
-        return;
-    cost_means_part(job, s, side, m, (w - 1) / COST_PART * COST_PART, w);
-    cost_mark_nodata(job, s, side, m);
+    if (need >= COST_TEXTURE)
+        cost_means_part(job, s, side, m, (w - 1) / COST_PART * COST_PART, w, need);
+    if (need != COST_NOTHING)
+        cost_mark_windows(job, s, side, y, need);
 }
 
-/* The same for the right view where only its nodata counts. */
-static inline void cost_enter_nodata(const SdmCostJob *job, const CostScratch *s, int y, int first)
+/* The same for the right view where only its nodata counts, not its pixels. */
+static inline void cost_enter_nodata(const SdmCostJob *job, const CostScratch *s, int y, int first,
+                                     enum CostNeed need)
 {
     const int half = job->window / 2, w = job->width;
     const int16_t *const enters = cost_image_row(job, s, 1, y + half);
@@ -301,26 +304,28 @@ static inline void cost_enter_nodata(const SdmCostJob *job, const CostScratch *s
             c->bad[x] += (enters[x] == SDM_PIXEL_NODATA) - (leaves[x] == SDM_PIXEL_NODATA);
         *bad += in - out;
     }
+    if (need != COST_NOTHING)
+        cost_mark_windows(job, s, 1, y, need);
 }
 
-/* Go on to the scores of row y: rows enter and leave in both views, means are computed where rows are
- * asked for. */
-enum { COST_NO_MEANS = 0 }; /* as right_sign: the right view's texture only says where there is no cost */
-static inline void cost_step(const SdmCostJob *job, const CostScratch *s, int y, int right_sign)
+typedef struct CostNeeds {
+    enum CostNeed left, right;
+    int right_sign; /* of the leaving pixels in the right view's pairs; 0: none are asked for */
+} CostNeeds;
+
+/* Go on to the scores of row y: rows enter and leave in both views; what is needed of their windows is
+ * computed where rows are asked for. */
+static inline void cost_step(const SdmCostJob *job, const CostScratch *s, int y, CostNeeds needs)
 {
     const int first = job->row_begin - job->window + 1; /* the first window has its last row alone */
     const int low = job->along_v ? job->dmin : 0, high = job->along_v ? job->dmax : 0;
-    cost_enter_row(job, s, 0, y, first, 1, y >= job->row_begin);
+    cost_enter_row(job, s, 0, y, first, 1, y >= job->row_begin ? needs.left : COST_NOTHING);
     for (int c = y == first ? first + low : y + high; c <= y + high; c++) {
-        const CostMeans *const m = &s->right[cost_slot(job, c)];
-        if (right_sign != COST_NO_MEANS) {
-            cost_enter_row(job, s, 1, c, first + low, right_sign, c >= job->row_begin + low);
-        } else {
-            cost_enter_nodata(job, s, c, first + low);
-            memset(m->texture, 0, sizeof *m->texture * (size_t)job->width);
-            if (c >= job->row_begin + low)
-                cost_mark_nodata(job, s, 1, m);
-        }
+        const enum CostNeed need = c >= job->row_begin + low ? needs.right : COST_NOTHING;
+        if (needs.right_sign != 0)
+            cost_enter_row(job, s, 1, c, first + low, needs.right_sign, need);
+        else
+            cost_enter_nodata(job, s, c, first + low, need);
     }
 }
 
@@ -330,9 +335,9 @@ typedef struct MeansOf { /* what windows are */
     int side;
 } MeansOf;
 
-/* Means and texture of SDM_VEC windows, to x. */
-static inline __attribute__((always_inline)) void cost_means(const CostMeans *m, const MeansOf *of, int x,
-                                                             vi sum, vi squares)
+/* Texture of SDM_VEC windows, to x, and their means if asked for. */
+static inline __attribute__((always_inline)) void cost_means(const CostMeans *m, const MeansOf *of,
+                                                             enum CostNeed need, int x, vi sum, vi squares)
 {
     const vf inverse = vf_set(1.0f / (float)of->n);
     const vi mean = vi_down(vf_add(vf_mul(vf_from(sum), inverse), vf_set(0.5f)));
@@ -341,7 +346,9 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
     const vi c = vi_sub(squares, vi_mul(mean, vi_add(sum, rest_sum)));
     const vf v = vf_sub(vf_from(c), vf_mul(part, rest));
     const vi low = vi_set(0xffff);
-    if (of->side) {
+    if (need != COST_MEANS) {
+        /* texture alone */
+    } else if (of->side) {
         vi_store(m->terms + x, vi_or(vi_and(rest_sum, low), vi_shl16(mean)));
         vf_store(m->rest + x, rest);
     } else {
@@ -356,8 +363,10 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
 
 /* Those of the windows that begin at the columns from..end - 1. */
 #if SDM_VEC > 4
-static inline __attribute__((always_inline)) void
-cost_means_along(const CostColumns *c, const CostMeans *means, MeansOf of, int window, int from, int end)
+static inline __attribute__((always_inline)) void cost_means_along(const CostColumns *c,
+                                                                   const CostMeans *means, MeansOf of,
+                                                                   enum CostNeed need, int window, int from,
+                                                                   int end)
 {
     const int32_t *const sum = c->sum, *const squares = c->squares;
     const CostMeans own = *means, *const m = &own; /* else read again after each store */
@@ -369,49 +378,57 @@ cost_means_along(const CostColumns *c, const CostMeans *means, MeansOf of, int w
     for (int x = from; x < end; x += SDM_VEC) {
         window_next(&s, vi_load(sum + x + WINDOW_SUM_AHEAD * SDM_VEC));
         window_next(&q, vi_load(squares + x + WINDOW_SUM_AHEAD * SDM_VEC));
-        cost_means(m, &of, x + window / 2, window_of(&s, window), window_of(&q, window));
+        cost_means(m, &of, need, x + window / 2, window_of(&s, window), window_of(&q, window));
     }
 }
 
 /* The windows of the chain; false: not one of them. */
 static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
-                                        int window, int from, int end)
+                                        enum CostNeed need, int window, int from, int end)
 {
-    if (window == 5)
-        cost_means_along(c, m, *of, 5, from, end);
+    if (window == 5 && need == COST_MEANS)
+        cost_means_along(c, m, *of, COST_MEANS, 5, from, end);
+    else if (window == 9 && need == COST_MEANS)
+        cost_means_along(c, m, *of, COST_MEANS, 9, from, end);
+    else if (window == 5)
+        cost_means_along(c, m, *of, COST_TEXTURE, 5, from, end);
     else if (window == 9)
-        cost_means_along(c, m, *of, 9, from, end);
+        cost_means_along(c, m, *of, COST_TEXTURE, 9, from, end);
     return window == 5 || window == 9;
 }
 #else
 static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
-                                        int window, int from, int end)
+                                        enum CostNeed need, int window, int from, int end)
 {
-    (void)c, (void)m, (void)of, (void)window, (void)from, (void)end;
+    (void)c, (void)m, (void)of, (void)need, (void)window, (void)from, (void)end;
     return false;
 }
 #endif
 
 static inline void cost_means_part(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m,
-                                   int from, int end)
+                                   int from, int end, enum CostNeed need)
 {
     const int window = job->window, half = window / 2, n = window * window;
     const MeansOf of = {.n = n, .least = job->min_sigma * job->min_sigma * (float)n, .side = side};
     const CostColumns *const c = &s->columns[side];
     end = end < job->width - 2 * half ? end : job->width - 2 * half;
-    if (from >= end || cost_means_by_window(c, m, &of, window, from, end))
+    if (from >= end || cost_means_by_window(c, m, &of, need, window, from, end))
         return;
     window_sum(c->sum + from, s->spare[0] + from, end - from, window);
     window_sum(c->squares + from, s->spare[1] + from, end - from, window);
     for (int x = from + half; x < end + half; x += SDM_VEC)
-        cost_means(m, &of, x, vi_load(s->spare[0] + x), vi_load(s->spare[1] + x));
+        cost_means(m, &of, need, x, vi_load(s->spare[0] + x), vi_load(s->spare[1] + x));
 }
 
-/* No window where it has nodata or leaves the image. */
-static inline void cost_mark_nodata(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m)
+/* No window where it has nodata or leaves the image; elsewhere a texture of 0, unless textures are there. */
+static inline void cost_mark_windows(const SdmCostJob *job, const CostScratch *s, int side, int y,
+                                     enum CostNeed need)
 {
     const int w = job->width, half = job->window / 2, last = w - 2 * half;
     const CostColumns *const c = &s->columns[side];
+    const CostMeans *const m = side ? &s->right[cost_slot(job, y)] : &s->left;
+    if (need == COST_NODATA)
+        memset(m->texture, 0, sizeof *m->texture * (size_t)w);
     for (int from = 0, i = 0; from < last; from += COST_PART, i++) {
         const int end = from + COST_PART < last ? from + COST_PART : last;
         if (c->rows_bad[i] + c->rows_bad[i + 1] == 0)
