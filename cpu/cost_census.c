@@ -1,39 +1,41 @@
-/* Two images -> scores by census words of 9 x 7 pixels (62 bits): their Hamming distance, summed over the
- * window by column sums that are updated from row to row.  score = 1 - 2 * bits / (62 n): 1 for equal
- * words, about 0 for unrelated ones.  Source: Zabih and Woodfill 1994; Iwata et al. 2011, eq. 15 and 16. */
+/* Two images -> scores by census words of 31 bits: their Hamming distance, summed over the window by column
+ * sums that are updated from row to row.  score = 1 - 2 * bits / (31 n): 1 for equal words, about 0 for
+ * unrelated ones.  A word compares its pixel with every second neighbour of a block of 9 x 7, one of each two
+ * opposite ones (sdm_in_census_word()): the other's comparison is one of the words beside it, and counted
+ * there.  Source: Zabih and Woodfill 1994; Iwata et al. 2011, eq. 15 and 16; sparse words: Fife and Archibald
+ * 2013. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
 sdm_cost_strip_fn SDM_NAME(census);
-enum { HALF_X = SDM_CENSUS_HALF_X, HALF_Y = 3, BITS = 62 };
+enum { HALF_X = SDM_CENSUS_HALF_X, HALF_Y = SDM_CENSUS_HALF_Y, BITS = SDM_CENSUS_BITS, PLANES = 2 };
 
-/* A word of 62 bits is kept as four planes of 16: a bit per neighbour, 1 where it is darker than the centre
+/* A word is kept as two planes of 16 bits: a bit per neighbour, 1 where it is darker than the centre
  * (nodata is darkest; beyond the sides 0). The order of the bits does not matter. */
-static void planes_of(const CostScratch *s, const SdmCostJob *job, int side, int row, uint16_t *plane[4])
+static void planes_of(const CostScratch *s, const SdmCostJob *job, int side, int row, uint16_t *plane[PLANES])
 {
     const size_t reach = cost_reach(job->dmin, job->dmax);
     const size_t wide = cost_round((size_t)job->width) + COST_MARGIN + 2 * reach;
     const int first =
         job->row_begin - 2 * job->window; /* of the rows that are asked for, so never negative */
     const size_t slot = (size_t)(row - first) % COST_WORD_ROWS;
-    for (size_t k = 0; k < 4; k++)
-        plane[k] = (uint16_t *)(void *)s->word[side] + (4 * slot + k) * wide + reach;
+    for (size_t k = 0; k < PLANES; k++)
+        plane[k] = (uint16_t *)(void *)s->word[side] + (PLANES * slot + k) * wide + reach;
 }
 
 /* Words of LANES pixels whose neighbours all lie in the row. */
 #if SDM_VEC == 16
 enum { LANES = 32 };
-static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
+static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[PLANES])
 {
     const __m512i centre = _mm512_loadu_si512(row[HALF_Y] + x);
-    __m512i word[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
-                       _mm512_setzero_si512()};
+    __m512i word[PLANES] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     int bit = 0;
 #pragma GCC unroll 7
     for (int j = 0; j <= 2 * HALF_Y; j++)
 #pragma GCC unroll 9
         for (int i = -HALF_X; i <= HALF_X; i++) {
-            if (i == 0 && j == HALF_Y)
+            if (!sdm_in_census_word(i, j - HALF_Y))
                 continue;
             const __m512i near = _mm512_loadu_si512(row[j] + x + i);
 #ifdef __AVX512VBMI2__
@@ -46,7 +48,7 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 #endif
             bit++;
         }
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < PLANES; k++)
         _mm512_storeu_si512(plane[k] + x, word[k]);
 }
 
@@ -71,10 +73,10 @@ static inline __m512i bits_of_bytes(__m512i a)
 static inline __m512i differing(const uint16_t *left, const uint16_t *right, ptrdiff_t wide)
 {
     __m512i n = _mm512_setzero_si512();
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < PLANES; k++) {
         const __m512i differ =
             _mm512_xor_si512(_mm512_loadu_si512(left + k * wide), _mm512_loadu_si512(right + k * wide));
-        n = _mm512_add_epi8(n, BITS_OF(differ)); /* at most 62 in a word: no carry from byte to byte */
+        n = _mm512_add_epi8(n, BITS_OF(differ)); /* at most 31 in a word: no carry from byte to byte */
     }
     return WORDS_OF(n);
 }
@@ -95,19 +97,19 @@ enum { KEPT = 1 }; /* bytes a pixel */
 #define WIDE_HIGH(a) _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(a, 1))
 #elif SDM_VEC == 8
 enum { LANES = 16 };
-static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
+static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[PLANES])
 {
     const __m256i centre = vi_load(row[HALF_Y] + x);
-    __m256i word[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()};
+    __m256i word[PLANES] = {vi_zero(), vi_zero()};
 #if !VEC_SHIFTS_IN
     __m256i before = vi_zero();
 #endif
-    int bit = 0;
+    int bit = 1; /* the first of 32 stays 0 */
 #pragma GCC unroll 7
     for (int j = 0; j <= 2 * HALF_Y; j++)
 #pragma GCC unroll 9
         for (int i = -HALF_X; i <= HALF_X; i++) {
-            if (i == 0 && j == HALF_Y)
+            if (!sdm_in_census_word(i, j - HALF_Y))
                 continue;
             const __m256i darker = _mm256_cmpgt_epi16(centre, vi_load(row[j] + x + i));
 #if VEC_SHIFTS_IN
@@ -122,7 +124,7 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 #endif
             bit++;
         }
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < PLANES; k++)
         vi_store(plane[k] + x, VEC_SHIFTS_IN
                                    ? word[k]
                                    : _mm256_unpacklo_epi8(word[k], _mm256_unpackhi_epi64(word[k], word[k])));
@@ -131,8 +133,8 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 /* Differing bits of 16 words, in two bytes each; wide: from plane to plane. */
 static inline __m256i differing(const uint16_t *left, const uint16_t *right, ptrdiff_t wide)
 {
-    __m256i n = vi_zero(); /* a byte counts at most 4 x 8 */
-    for (int k = 0; k < 4; k++)
+    __m256i n = vi_zero(); /* a byte counts at most 2 x 8 */
+    for (int k = 0; k < PLANES; k++)
         n = _mm256_add_epi8(n,
                             i8_bits(_mm256_xor_si256(vi_load(left + k * wide), vi_load(right + k * wide))));
     return n;
@@ -154,15 +156,15 @@ enum { KEPT = 2 }; /* bytes a pixel */
 #define WIDE_HIGH(a) _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1))
 #else
 enum { LANES = 64 }; /* of a loop that the compiler turns into vectors */
-static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[4])
+static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, uint16_t *const plane[PLANES])
 {
     const int16_t *restrict const centre = row[HALF_Y] + x;
     int bit = 0;
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < PLANES; k++)
         memset(plane[k] + x, 0, sizeof(uint16_t) * LANES);
     for (int j = 0; j <= 2 * HALF_Y; j++)
         for (int i = -HALF_X; i <= HALF_X; i++) {
-            if (i == 0 && j == HALF_Y)
+            if (!sdm_in_census_word(i, j - HALF_Y))
                 continue;
             uint16_t *restrict const out = plane[bit / 16] + x;
             const int16_t *restrict const near = row[j] + x + i;
@@ -175,20 +177,20 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
 
 /* The same where some neighbours, or pixels, lie beyond the sides.  There lies the largest number, which is
  * never darker; words of pixels beyond the row mean nothing. */
-static void census_side(const int16_t *const row[2 * HALF_Y + 1], int w, int x, uint16_t *const plane[4])
+static void census_side(const int16_t *const row[2 * HALF_Y + 1], int w, int x, uint16_t *const plane[PLANES])
 {
     int16_t part[2 * HALF_Y + 1][LANES + 2 * HALF_X];
     const int16_t *first[2 * HALF_Y + 1];
     const int before = x < HALF_X ? HALF_X - x : 0, from = x - HALF_X + before;
     const int count = w - from < LANES + 2 * HALF_X - before ? w - from : LANES + 2 * HALF_X - before;
-    uint16_t *words[4];
+    uint16_t *words[PLANES];
     for (int j = 0; j <= 2 * HALF_Y; j++) {
         for (int i = 0; i < LANES + 2 * HALF_X; i++)
             part[j][i] = INT16_MAX;
         memcpy(part[j] + before, row[j] + from, sizeof(int16_t) * (size_t)count);
         first[j] = part[j] + HALF_X;
     }
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < PLANES; k++)
         words[k] = plane[k] + x;
     census_many(first, 0, words);
 }
@@ -196,7 +198,7 @@ static void census_side(const int16_t *const row[2 * HALF_Y + 1], int w, int x, 
 static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int side)
 {
     const int16_t *row[2 * HALF_Y + 1];
-    uint16_t *plane[4];
+    uint16_t *plane[PLANES];
     const int w = job->width;
     for (int j = -HALF_Y; j <= HALF_Y; j++)
         row[j + HALF_Y] = cost_image_row(job, s, side, y + j);
@@ -209,7 +211,7 @@ static void census_row(const SdmCostJob *job, const CostScratch *s, int y, int s
 }
 
 typedef struct RowWords { /* planes of a row, left and right */
-    uint16_t *left[4], *right[4];
+    uint16_t *left[PLANES], *right[PLANES];
 } RowWords;
 
 /* Add the differing bits of a row to the column sums and subtract those of the row that leaves, which were
@@ -226,10 +228,10 @@ static void add_bits(int16_t *restrict col, uint8_t *restrict kept, const RowWor
         add_counts(col + x, differing(left + x, right + x, wide), kept + KEPT * x, false);
 #else
     for (int x = 0; x < count; x++) {
-        uint64_t differ = 0;
-        for (int k = 0; k < 4; k++)
-            differ |= (uint64_t)(in->left[k][x] ^ in->right[k][x + d]) << (16 * k);
-        const int n = __builtin_popcountll(differ), old = leaves ? kept[x] : 0;
+        uint32_t differ = 0;
+        for (int k = 0; k < PLANES; k++)
+            differ |= (uint32_t)(in->left[k][x] ^ in->right[k][x + d]) << (16 * k);
+        const int n = __builtin_popcount(differ), old = leaves ? kept[x] : 0;
         col[x] = (int16_t)(col[x] + n - old);
         kept[x] = (uint8_t)n;
     }
@@ -241,7 +243,7 @@ typedef struct ScoreRow {
     float scale;       /* differing bits of a window -> 2 at most */
 } ScoreRow;
 
-/* Scores of a row from the column sums; window sums fit 16 bits (62 x 21 x 21 at most).  The textures tell
+/* Scores of a row from the column sums; window sums fit 16 bits (31 x 21 x 21 at most).  The textures tell
  * which windows leave the image. */
 #if SDM_VEC > 4
 static inline vf score_of(vi bits, const float *ri, const float *rj, float scale)

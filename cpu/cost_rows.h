@@ -42,7 +42,7 @@ typedef struct CostScratch {
     CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
     int32_t *spare[2];        /* window sums of squares and nodata */
     int16_t *nodata, *zero;   /* a row of nodata, and one of 0 */
-    uint64_t *word[2];        /* census words of COST_WORD_ROWS rows, left and right */
+    uint32_t *word[2];        /* census words of COST_WORD_ROWS rows, left and right */
     uint8_t *kept;            /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see
                                  cost_census.c */
     int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
@@ -73,7 +73,7 @@ static inline size_t cost_scratch_bytes(int width, int window, int dmin, int dma
     const size_t nd = (size_t)(dmax - dmin + 1), n = cost_round((size_t)width) + COST_MARGIN;
     const size_t wide = n + 2 * cost_reach(dmin, dmax);
     return 4 * ((2 * 3 + (1 + COST_ROWS) * 5) * wide + 2 * cost_parts(width) + 3 * n + 3 * nd * n) +
-           2 * 8 * wide * COST_WORD_ROWS + 2 * n * nd * (size_t)window;
+           2 * 4 * wide * COST_WORD_ROWS + 2 * n * nd * (size_t)window;
 }
 
 /* Pixel x has no window, if not `whole`. */
@@ -121,7 +121,7 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
         s->nodata[x] = SDM_PIXEL_NODATA;
     s->zero = cost_take(&at, 2 * n);
     for (int side = 0; side < 2; side++)
-        s->word[side] = cost_take(&at, 8 * wide * COST_WORD_ROWS);
+        s->word[side] = cost_take(&at, 4 * wide * COST_WORD_ROWS);
     s->column = cost_take(&at, 4 * n * nd);
     s->window = cost_take(&at, 4 * n * nd);
     s->score = cost_take(&at, 4 * n * nd);

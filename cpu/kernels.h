@@ -55,7 +55,18 @@ typedef struct SdmCostRow {
 } SdmCostRow;
 typedef void sdm_cost_consumer(void *user, const SdmCostRow *row);
 
-enum { SDM_CENSUS_HALF_X = 4 }; /* columns of a census word on either side of its pixel */
+/* A census word: neighbours of a pixel, at most so many columns and rows away. */
+enum { SDM_CENSUS_HALF_X = 4, SDM_CENSUS_HALF_Y = 3, SDM_CENSUS_BITS = 31 };
+
+/* Does a word look at the neighbour i columns and j rows away?  It looks at one of each two opposite ones: at
+ * the upper one in even columns (in the pixel's own row the left one), at the lower one in odd columns, so
+ * that about as many lie on each side of the pixel. */
+static inline bool sdm_in_census_word(int i, int j)
+{
+    const bool upper = j < 0 || (j == 0 && i < 0);
+    return upper == (i % 2 == 0);
+}
+
 typedef size_t sdm_cost_scratch_fn(int width, int window, int dmin, int dmax);
 typedef void sdm_cost_strip_fn(const SdmCostJob *job, sdm_cost_consumer *consume, void *user);
 

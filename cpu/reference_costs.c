@@ -4,19 +4,17 @@
 
 #include <math.h>
 
-enum { CENSUS_X = 4, CENSUS_Y = 3, CENSUS_BITS = 62 };
-
 enum Side { LEFT, RIGHT };
 
 typedef struct Strip { /* what the scratch of a job holds */
     float *score, *texture[2];
-    uint64_t *word[2]; /* census words of the window's rows, window x width */
+    uint32_t *word[2]; /* census words of the window's rows, window x width */
 } Strip;
 
 size_t sdm_reference_cost_scratch(int width, int window, int dmin, int dmax)
 {
     const size_t w = (size_t)width, nd = (size_t)(dmax - dmin + 1);
-    return 2 * (size_t)window * w * sizeof(uint64_t) + (nd + 2) * w * sizeof(float);
+    return 2 * (size_t)window * w * sizeof(uint32_t) + (nd + 2) * w * sizeof(float);
 }
 
 static void cut(const SdmCostJob *job, Strip *s)
@@ -108,15 +106,15 @@ static float sad_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
     return score > -1.0f ? score : -1.0f;
 }
 
-/* A bit per neighbour of the 9 x 7 block, 1 where it is darker than the centre; nodata and rows off the image
- * are darkest, columns off the image give 0. */
-static uint64_t census_word(const SdmCostJob *job, enum Side side, int x, int y)
+/* A bit per neighbour of the word, 1 where it is darker than the centre; nodata and rows off the image are
+ * darkest, columns off the image give 0. */
+static uint32_t census_word(const SdmCostJob *job, enum Side side, int x, int y)
 {
     const int centre = pixel(job, side, x, y);
-    uint64_t word = 0;
-    for (int j = -CENSUS_Y; j <= CENSUS_Y; j++)
-        for (int i = -CENSUS_X; i <= CENSUS_X; i++) {
-            if (i == 0 && j == 0)
+    uint32_t word = 0;
+    for (int j = -SDM_CENSUS_HALF_Y; j <= SDM_CENSUS_HALF_Y; j++)
+        for (int i = -SDM_CENSUS_HALF_X; i <= SDM_CENSUS_HALF_X; i++) {
+            if (!sdm_in_census_word(i, j))
                 continue;
             const bool inside = x + i >= 0 && x + i < job->width;
             word = word << 1 | (inside && pixel(job, side, x + i, y + j) < centre);
@@ -140,12 +138,12 @@ static float census_at(const SdmCostJob *job, const Strip *s, int x, int y, int 
     int32_t n = 0, bits = 0;
     for (int j = 0; j < job->window; j++)
         for (int i = -half; i <= half; i++) {
-            uint64_t differ = s->word[LEFT][j * w + x + i] ^ s->word[RIGHT][j * w + x + d + i];
+            uint32_t differ = s->word[LEFT][j * w + x + i] ^ s->word[RIGHT][j * w + x + d + i];
             for (; differ != 0; differ &= differ - 1)
                 bits++;
             n++;
         }
-    return 1.0f - (float)bits * (2.0f / (float)(CENSUS_BITS * n));
+    return 1.0f - (float)bits * (2.0f / (float)(SDM_CENSUS_BITS * n));
 }
 
 static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *score_at,

@@ -69,9 +69,9 @@ FUNCTION uint apart_of(int a, int b)
     return APART(a, b);
 }
 
-FUNCTION uint bits_of(ulong a, ulong b)
+FUNCTION uint bits_of(uint a, uint b)
 {
-    return (uint)POPCOUNT64(a ^ b);
+    return (uint)POPCOUNT(a ^ b);
 }
 
 /* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is.

@@ -29,8 +29,8 @@ SdmStatus sdm_gpu_reserve(SdmContext *ctx, SdmGpu *g, int64_t pixels, int64_t no
         {SDM_S_COUNT, 4 * pixels},
         {SDM_S_CELLS, SDM_GPU_CELL_BYTES * nodes},
         {SDM_S_CELLS_R, SDM_GPU_CELL_BYTES * nodes},
-        {SDM_S_WORD, census ? 8 * pixels : 0},
-        {SDM_S_WORD_R, census ? 8 * pixels : 0},
+        {SDM_S_WORD, census ? 4 * pixels : 0},
+        {SDM_S_WORD_R, census ? 4 * pixels : 0},
     };
     SdmBuffer *unused;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)

@@ -50,7 +50,7 @@ static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Views *v, int side, fl
                     SDM_BUF(v->mean[side]), SDM_BUF(v->texture[side])));
     if (v->cost != SDM_GPU_CENSUS)
         return SDM_OK;
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 8, &v->word[side]));
+    TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * 4, &v->word[side]));
     TRY(SDM_GPU_RUN(ctx, g, "census_words", v->w, v->h, 32, 8, SDM_BUF(v->image[side]), SDM_I32(v->w),
                     SDM_I32(v->h), SDM_BUF(v->word[side])));
 done:

@@ -73,7 +73,7 @@ static SdmGpuViews views_of(const Device *d)
 /* Bytes a pixel: of Arrays; of the steps' scratch, which is means and textures of both views (16), sums and
  * counts of the filling (12), lattice cells (2), lists of the gridding for cells of two pixels a side (2); of
  * census words. */
-enum { ARRAY_BYTES = 21, STEP_BYTES = 32, CENSUS_BYTES = 16 };
+enum { ARRAY_BYTES = 21, STEP_BYTES = 32, CENSUS_BYTES = 8 };
 
 /* Is there a pass that no kernel of window_match.cl or window_ray.cl does, hence one with a volume? */
 static bool needs_scores(const SdmMatchSettings *set)

@@ -72,7 +72,7 @@ FUNCTION float right_texture(GLOBAL const float *texture, int w, int h, int x, i
     }
 ADD_ROW(add_products, short, product_of)
 ADD_ROW(add_apart, short, apart_of)
-ADD_ROW(add_bits, ulong, bits_of)
+ADD_ROW(add_bits, uint, bits_of)
 
 #define COST_ARGUMENTS \
     GLOBAL const float *left_texture, GLOBAL const float *texture, int w, int h, int y_begin, int y_end, \
@@ -120,8 +120,8 @@ volume_sad(GLOBAL const short *left, GLOBAL const short *right, COST_ARGUMENTS)
 }
 
 KERNEL ANY_GROUP
-volume_census(GLOBAL const ulong *left, GLOBAL const ulong *right, COST_ARGUMENTS)
+volume_census(GLOBAL const uint *left, GLOBAL const uint *right, COST_ARGUMENTS)
 {
-    const float scale = 2.0f / (float)(62 * window * window);
+    const float scale = 2.0f / (float)(31 * window * window);
     WALK(add_bits, left, right, census_score(sum[k], scale))
 }

@@ -68,10 +68,11 @@ window_texture(GLOBAL const short *image, int w, int h, int window, float least,
     }
 }
 
-/* A bit per neighbour of the 9 x 7 block, 1 where it is darker than the centre; rows off the image are
- * nodata, which is darkest; columns off the image give 0. */
+/* A bit per neighbour of the word, 1 where it is darker than the centre; rows off the image are nodata, which
+ * is darkest; columns off the image give 0.  Of two opposite neighbours a word has the upper or left one in
+ * even columns, the other one in odd columns, as sdm_in_census_word() of cpu/kernels.h says. */
 KERNEL GROUP_SIZE(32, 8, 1)
-census_words(GLOBAL const short *image, int w, int h, GLOBAL ulong *word)
+census_words(GLOBAL const short *image, int w, int h, GLOBAL uint *word)
 {
     LOCAL short tile[14][40];
     const int x0 = GROUP(0) * 32, y0 = GROUP(1) * 8, x = x0 + ITEM(0), y = y0 + ITEM(1);
@@ -84,12 +85,12 @@ census_words(GLOBAL const short *image, int w, int h, GLOBAL ulong *word)
     if (x >= w || y >= h)
         return;
     const int centre = tile[ITEM(1) + 3][ITEM(0) + 4];
-    uint part[2] = {0u, 0u}; /* 31 bits each */
+    uint bits = 0u;
     UNROLL for (int j = 0; j < 7; j++)
         UNROLL for (int i = 0; i < 9; i++) {
-            const int k = 9 * j + i;
-            if (k != 31)
-                part[k > 31] = part[k > 31] << 1 | (uint)(tile[ITEM(1) + j][ITEM(0) + i] < centre);
+            const bool upper = j < 3 || (j == 3 && i < 4), even = i % 2 == 0;
+            if (upper == even)
+                bits = bits << 1 | (uint)(tile[ITEM(1) + j][ITEM(0) + i] < centre);
         }
-    word[(long)y * w + x] = (ulong)part[0] << 31 | part[1];
+    word[(long)y * w + x] = bits;
 }

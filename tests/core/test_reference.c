@@ -165,7 +165,7 @@ static void sad_by_hand(void **state)
 }
 
 /* One pixel of the left is raised by one grey value in a flat image: its own word turns to all ones, and no
- * other word changes, since a bit asks whether the neighbour is darker. So 62 of 9 * 62 bits differ in a 3 x
+ * other word changes, since a bit asks whether the neighbour is darker. So 31 of 9 * 31 bits differ in a 3 x
  * 3 window. */
 static void census_by_hand(void **state)
 {
@@ -184,6 +184,23 @@ static void census_by_hand(void **state)
             assert_near(volume_at(&v, x, y, 0), near ? 1.0 - 2.0 / 9.0 : 1.0, 2 * EPS);
         }
     volume_free(&v);
+}
+
+/* Of two opposite neighbours a word has one, so that no comparison counts twice, and it leans to no side. */
+static void census_words_have_one_of_two(void **state)
+{
+    (void)state;
+    int bits = 0, right = 0, down = 0;
+    for (int j = -SDM_CENSUS_HALF_Y; j <= SDM_CENSUS_HALF_Y; j++)
+        for (int i = -SDM_CENSUS_HALF_X; i <= SDM_CENSUS_HALF_X; i++) {
+            const bool in = sdm_in_census_word(i, j);
+            assert_int_equal(in, (i != 0 || j != 0) && !sdm_in_census_word(-i, -j));
+            bits += in;
+            right += in ? i : 0;
+            down += in ? j : 0;
+        }
+    assert_int_equal(bits, SDM_CENSUS_BITS);
+    assert_true(abs(right) < bits / 4 && abs(down) < bits / 4); /* a quarter of a pixel */
 }
 
 /* Census sees only the order of grey values. */
@@ -372,6 +389,7 @@ int main(void)
         cmocka_unit_test(shift_is_found),
         cmocka_unit_test(sad_by_hand),
         cmocka_unit_test(census_by_hand),
+        cmocka_unit_test(census_words_have_one_of_two),
         cmocka_unit_test(census_ignores_gain),
         cmocka_unit_test(nodata_spoils_its_windows),
         cmocka_unit_test(right_shift_moves_rows),
