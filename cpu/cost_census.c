@@ -1,9 +1,9 @@
 /* Two images -> scores by census words of 31 bits: their Hamming distance, summed over the window by column
  * sums that are updated from row to row.  score = 1 - 2 * bits / (31 n): 1 for equal words, about 0 for
- * unrelated ones.  A word compares its pixel with every second neighbour of a block of 9 x 7, one of each two
- * opposite ones (sdm_in_census_word()): the other's comparison is one of the words beside it, and counted
- * there.  Source: Zabih and Woodfill 1994; Iwata et al. 2011, eq. 15 and 16; sparse words: Fife and Archibald
- * 2013. */
+ * unrelated ones.  A word compares its pixel with 31 neighbours of a block of 9 x 7, one of each two opposite
+ * ones (sdm_in_census_word()): the comparison with the other one is in that one's own word, which the window
+ * mostly holds, too.  Source: Zabih and Woodfill 1994; Iwata et al. 2011, eq. 15 and 16; sparse words: Fife
+ * and Archibald 2013. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -52,7 +52,7 @@ static inline void census_many(const int16_t *const row[2 * HALF_Y + 1], int x, 
         _mm512_storeu_si512(plane[k] + x, word[k]);
 }
 
-/* Bits of each word, or of each byte where a sum of four fits; the words of such sums. */
+/* Bits of each word, or of each byte where a sum of PLANES fits; the words of such sums. */
 #ifdef __AVX512BITALG__
 #define BITS_OF(a) _mm512_popcnt_epi16(a)
 #define WORDS_OF(a) (a)
@@ -345,7 +345,7 @@ void SDM_NAME(census)(const SdmCostJob *job, sdm_cost_consumer *consume, void *u
     CostScratch s;
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        cost_step(job, &s, y, (CostNeeds){COST_TEXTURE, COST_NODATA, 0});
+        cost_step(job, &s, y, (CostNeeds){.left = COST_TEXTURE, .right = COST_NODATA});
         find_words(job, &s, y + half, y == job->row_begin - win + 1);
         move_rows(job, &s, y + half, y > job->row_begin);
         if (y < job->row_begin)

@@ -21,7 +21,7 @@ typedef struct CostColumns { /* of one image: sums down the columns of the windo
     int32_t *rows_bad; /* by part of the columns: rows of the window with nodata; one part more */
 } CostColumns;
 
-typedef struct CostMeans { /* of one row of one image: of the window around each pixel */
+typedef struct CostMeans { /* of one row of one image: of the window around each pixel, as CostNeed says */
     int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
     int32_t *terms;     /* pairs for the covariance: left -mean (low 16 bits) and -sum modulo 2^16, right sum
                            - n mean and mean, where mean = sum / n, rounded */
@@ -256,8 +256,13 @@ static inline void cost_enter_part(const CostRows *rows, int from, int end, cons
     *bad += any[0] - any[1];
 }
 
-/* What a cost asks of the windows of a view, each with those above it. */
-enum CostNeed { COST_NOTHING, COST_NODATA /* where they have it */, COST_TEXTURE, COST_MEANS };
+/* What a cost needs of a view's windows; each value includes those before it. */
+enum CostNeed {
+    COST_NOTHING,
+    COST_NODATA,  /* texture -1 where a window has nodata or leaves the image, else 0 */
+    COST_TEXTURE, /* texture */
+    COST_MEANS    /* the rest of CostMeans */
+};
 
 static inline void cost_means_part(const SdmCostJob *job, const CostScratch *s, int side, const CostMeans *m,
                                    int from, int end, enum CostNeed need);
@@ -346,12 +351,10 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
     const vi c = vi_sub(squares, vi_mul(mean, vi_add(sum, rest_sum)));
     const vf v = vf_sub(vf_from(c), vf_mul(part, rest));
     const vi low = vi_set(0xffff);
-    if (need != COST_MEANS) {
-        /* texture alone */
-    } else if (of->side) {
+    if (need == COST_MEANS && of->side) {
         vi_store(m->terms + x, vi_or(vi_and(rest_sum, low), vi_shl16(mean)));
         vf_store(m->rest + x, rest);
-    } else {
+    } else if (need == COST_MEANS) {
         const vi minus = vi_sub(vi_zero(), sum);
         vi_store(m->terms + x, vi_or(vi_and(vi_sub(vi_zero(), mean), low), vi_shl16(minus)));
         vi_store(m->high_term + x, vi_and(vi_add(minus, vi_set(1 << 15)), vi_set((int32_t)0xffff0000)));
@@ -386,15 +389,17 @@ static inline __attribute__((always_inline)) void cost_means_along(const CostCol
 static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,
                                         enum CostNeed need, int window, int from, int end)
 {
-    if (window == 5 && need == COST_MEANS)
+    if (window != 5 && window != 9)
+        return false;
+    if (need == COST_MEANS && window == 5)
         cost_means_along(c, m, *of, COST_MEANS, 5, from, end);
-    else if (window == 9 && need == COST_MEANS)
+    else if (need == COST_MEANS)
         cost_means_along(c, m, *of, COST_MEANS, 9, from, end);
     else if (window == 5)
         cost_means_along(c, m, *of, COST_TEXTURE, 5, from, end);
-    else if (window == 9)
+    else
         cost_means_along(c, m, *of, COST_TEXTURE, 9, from, end);
-    return window == 5 || window == 9;
+    return true;
 }
 #else
 static inline bool cost_means_by_window(const CostColumns *c, const CostMeans *m, const MeansOf *of,

@@ -33,7 +33,7 @@ void SDM_NAME(sad)(const SdmCostJob *job, sdm_cost_consumer *consume, void *user
     CostScratch s;
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - win + 1; y < job->row_end; y++) {
-        cost_step(job, &s, y, (CostNeeds){COST_TEXTURE, COST_NODATA, 1});
+        cost_step(job, &s, y, (CostNeeds){.left = COST_TEXTURE, .right = COST_NODATA, .right_sign = 1});
         for (int k = 0; k < nd; k++) {
             const CostLabel label = cost_label(job, &s, y, k);
             int32_t *const column = s.column + k * s.pitch;

@@ -159,7 +159,7 @@ void SDM_NAME(zncc)(const SdmCostJob *job, sdm_cost_consumer *consume, void *use
     cost_scratch_cut(&s, job);
     for (int y = job->row_begin - job->window + 1; y < job->row_end;
          y++) { /* y: centre of the window that is completed */
-        cost_step(job, &s, y, (CostNeeds){COST_MEANS, COST_MEANS, -1});
+        cost_step(job, &s, y, (CostNeeds){.left = COST_MEANS, .right = COST_MEANS, .right_sign = -1});
         for (int k = 0; y < job->row_begin && k <= job->dmax - job->dmin; k++) {
             const Products p = products_of(job, &s, y, k);
             add_products(&p, job->width);

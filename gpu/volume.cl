@@ -122,6 +122,6 @@ volume_sad(GLOBAL const short *left, GLOBAL const short *right, COST_ARGUMENTS)
 KERNEL ANY_GROUP
 volume_census(GLOBAL const uint *left, GLOBAL const uint *right, COST_ARGUMENTS)
 {
-    const float scale = 2.0f / (float)(31 * window * window);
+    const float scale = 2.0f / (float)(31 * window * window); /* SDM_CENSUS_BITS */
     WALK(add_bits, left, right, census_score(sum[k], scale))
 }

@@ -186,7 +186,8 @@ static void census_by_hand(void **state)
     volume_free(&v);
 }
 
-/* Of two opposite neighbours a word has one, so that no comparison counts twice, and it leans to no side. */
+/* Of two opposite neighbours a word has one, so that no comparison counts twice, and it leans to a side by less than
+ * a quarter of a pixel. */
 static void census_words_have_one_of_two(void **state)
 {
     (void)state;
