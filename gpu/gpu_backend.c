@@ -353,15 +353,17 @@ done:
 /* ---- validation: ray intersection errors lie in `prior`, scores over the larger window in `spare_flags`
  * ---- */
 
+static SdmStatus warp(void *state)
+{
+    Device *const d = state;
+    return warp_right(d, d->a.now);
+}
+
 static SdmStatus ray_error(void *state, const SdmPass *pass)
 {
-    SdmStatus st = SDM_OK;
     Device *const d = state;
     const SdmGpuViews views = views_of(d);
-    TRY(warp_right(d, d->a.now));
-    TRY(sdm_gpu_ray_error(d->ctx, &d->gpu, &views, pass, d->a.prior, d->a.spare_flags));
-done:
-    return st;
+    return sdm_gpu_ray_error(d->ctx, &d->gpu, &views, pass, d->a.prior, d->a.spare_flags);
 }
 
 static SdmStatus validate(void *state)
@@ -539,6 +541,7 @@ static const SdmMatchOps device_ops = {.open_level = open_level,
                                        .smooth = smooth,
                                        .wiener = wiener,
                                        .least_squares = least_squares,
+                                       .warp = warp,
                                        .ray_error = ray_error,
                                        .validate = validate,
                                        .saturated = saturated,

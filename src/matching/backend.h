@@ -79,8 +79,10 @@ typedef struct SdmMatchOps {
     SdmStatus (*semi_global)(void *state, const SdmWindow *win);
     /* Gaps beside steps: sdm_fill_hidden(); NULL where semi_global is. */
     SdmStatus (*fill_hidden)(void *state);
-    /* Warp by the heights; ray intersection error and score of each pixel: sdm_level_ray_error().  The prior
-     * is lost. */
+    /* Warp the right view by the heights. */
+    SdmStatus (*warp)(void *state);
+    /* Ray intersection error and score of each pixel as the views lie: sdm_level_ray_error().  The prior is
+     * lost. */
     SdmStatus (*ray_error)(void *state, const SdmPass *pass);
     /* Flags and scores in the end: sdm_validate_pixels(). */
     SdmStatus (*validate)(void *state);

@@ -281,6 +281,12 @@ static SdmStatus fill_hidden(void *state)
 
 /* ---- validation ---- */
 
+static SdmStatus warp(void *state)
+{
+    SdmProcessor *const p = state;
+    return sdm_level_warp(p->ctx, &p->task, p->surface.h_m);
+}
+
 static SdmStatus ray_error(void *state, const SdmPass *pass)
 {
     SdmStatus st = SDM_OK;
@@ -288,7 +294,6 @@ static SdmStatus ray_error(void *state, const SdmPass *pass)
     const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
     TRY(sdm_alloc_raw(p->ctx, &p->ray_error_px, n, sizeof *p->ray_error_px, "ray intersection errors"));
     TRY(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
-    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
     TRY(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
     for (size_t i = 0; i < n && p->in->settings->semi_global; i++) /* no matches: no error of the cameras */
         if ((p->surface.flags[i] & (SDM_QA_VALID | SDM_QA_FILLED)) != SDM_QA_VALID)
@@ -380,6 +385,7 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .least_squares = least_squares,
                                        .semi_global = semi_global,
                                        .fill_hidden = fill_hidden,
+                                       .warp = warp,
                                        .ray_error = ray_error,
                                        .validate = validate,
                                        .saturated = saturated,

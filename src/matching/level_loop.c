@@ -116,6 +116,8 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->least_squares(l->state, px_per_metre(l->in, l->win->level));
     case SDM_STEP_SEMI_GLOBAL:
         return ops->semi_global(l->state, l->win);
+    case SDM_STEP_WARP:
+        return ops->warp(l->state);
     case SDM_STEP_RAY_ERROR:
         return ops->ray_error(l->state, &ray_error);
     case SDM_STEP_VALIDATE:

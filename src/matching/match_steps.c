@@ -48,7 +48,9 @@ static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0,
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 /* its reach: sdm_semi_global_reach() */
 static const SdmStep semi_global[] = {{SDM_STEP_SEMI_GLOBAL, 1, 0, SDM_ALWAYS}};
-static const SdmStep validate[] = {{SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
+/* The warp of the last repeat, or of the least squares, serves again unless heights have moved far since. */
+static const SdmStep validate[] = {{SDM_STEP_WARP, 1, 0, SDM_IF_OLD_WARP},
+                                   {SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {
     {SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
@@ -85,10 +87,10 @@ int sdm_step_cost(SdmStepKind kind)
         [SDM_STEP_REFINE] = 9,        [SDM_STEP_MATCH] = 24,        [SDM_STEP_RETRY] = 18,
         [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
         [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
-        [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 9,     [SDM_STEP_VALIDATE] = 2,
+        [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
         [SDM_STEP_SATURATED] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
         [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
-        [SDM_STEP_BORDER] = 1};
+        [SDM_STEP_BORDER] = 1,        [SDM_STEP_WARP] = 4};
     return cost[kind];
 }
 
@@ -105,6 +107,11 @@ static int retry_range(const SdmMatchSettings *s, int level)
     return range > WIDE_RANGE ? WIDE_RANGE : range > RETRY_RANGE ? range : RETRY_RANGE;
 }
 
+bool sdm_warps_to_validate(const SdmMatchSettings *set)
+{
+    return set->semi_global || (set->repeats == 0 && !set->wiener);
+}
+
 bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level)
 {
     if (step->when == SDM_ABOVE_LEVEL_0)
@@ -115,6 +122,8 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return set->borders;
     if (step->when == SDM_IF_PASSES || step->when == SDM_IF_SEMI_GLOBAL)
         return set->semi_global == (step->when == SDM_IF_SEMI_GLOBAL);
+    if (step->when == SDM_IF_OLD_WARP)
+        return sdm_warps_to_validate(set);
     return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
 }
 
@@ -238,7 +247,7 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
-    return (SdmPass){.window = validate[0].window, .range = validate[0].range, .min_sigma = set->min_sigma,
+    return (SdmPass){.window = validate[1].window, .range = validate[1].range, .min_sigma = set->min_sigma,
                      .score_sigma = set->score_sigma};
 }
 

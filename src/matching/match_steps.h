@@ -21,6 +21,7 @@ typedef enum SdmStepKind {
     SDM_STEP_WIENER,     /* local Wiener filter of the heights by their predicted noise */
     SDM_STEP_LEAST_SQUARES, /* heights for which the pixels of both views agree, by least squares */
     SDM_STEP_SEMI_GLOBAL, /* heights of the window by semi-global matching, in one step */
+    SDM_STEP_WARP,       /* warp the right view by the heights */
     SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
     SDM_STEP_SATURATED,  /* give the reason of pixels without data that are saturated */
@@ -36,7 +37,8 @@ typedef enum SdmStepWhen {
     SDM_IF_WIENER,
     SDM_IF_BORDERS,
     SDM_IF_PASSES,
-    SDM_IF_SEMI_GLOBAL
+    SDM_IF_SEMI_GLOBAL,
+    SDM_IF_OLD_WARP /* sdm_warps_to_validate() */
 } SdmStepWhen;
 
 typedef struct SdmStep {
@@ -76,6 +78,9 @@ SdmSteps sdm_steps(SdmSequence sequence);
 /* Processor time of a step a pixel of its level, about, in units of a hundredth of a match and its filters:
  * for progress. */
 int sdm_step_cost(SdmStepKind kind);
+/* Is the right view warped once more for the validation?  Not after a repeat, since whose warp heights have
+ * moved by a pixel at most, or after the least squares. */
+bool sdm_warps_to_validate(const SdmMatchSettings *set);
 /* Does the step run at that level? */
 bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int level);
 /* Pixels of the level on either side on which a pixel depends through the step; a retry's with the range that

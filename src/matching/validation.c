@@ -4,6 +4,8 @@
 #include "core/vector_loops.h"
 #include "matching/validation.h"
 
+#include "matching/match_steps.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +15,9 @@ enum {
     UNIT = 1024,       /* of a pixel of ray intersection error */
     SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
+
+/* Where heights have moved since the views were warped, scores lie as much lower. */
+#define MOVED_SCORE 0.97f
 
 typedef struct Validation {
     const SdmMatchInput *in;
@@ -120,7 +125,8 @@ SDM_VECTOR_LOOPS static void validate_row(const Validation *j, int y, const Sums
 
 uint8_t sdm_validation_min_score(const SdmMatchSettings *set)
 {
-    return (uint8_t)(set->final_score * 250.0f);
+    const float part = sdm_warps_to_validate(set) ? 1.0f : MOVED_SCORE;
+    return (uint8_t)(part * set->final_score * 250.0f);
 }
 
 SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const float *ray_error_px,

@@ -37,6 +37,8 @@ static const int LAG[LAGS] = {1, 4, FAR_LAG};
 static const double STEEPEST = 1.7;   /* tangent of slopes */
 static const double MOST_BENT = 1e4; /* squared second differences of a block, px: what a spike may add */
 static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f;
+/* The formula is of scores at the heights; scores of the last warp, from which they moved, are lower. */
+static const float MOVED = 1.003f;
 
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
  * differences of heights at each lag, px of parallax; fourth differences of heights at a cell; second
@@ -224,7 +226,8 @@ SDM_VECTOR_LOOPS static void add_match_row(const Work *w, const Strip *strip, in
     const float *const o = strip->ortho + (ptrdiff_t)(row + FAR_LAG) * pitch + (FAR_LAG + x0);
     const uint16_t *const scores = strip->score + at, *const mask = strip->mask + at;
     for (int i = 0; i < n; i++) {
-        const float score = (float)scores[i] / SDM_ERROR_SCORES, rho = within(score, LEAST_RHO, MOST_RHO);
+        const float score = (float)scores[i] * (MOVED / SDM_ERROR_SCORES),
+                    rho = within(score, LEAST_RHO, MOST_RHO);
         const bool matched = (mask[i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID;
         const float across = o[i + 1] - o[i - 1], down = o[i + pitch] - o[i - pitch];
         c->noise[i] += matched ? (1.0f - rho) / rho : 0.0f;
