@@ -280,10 +280,7 @@ VEC void sweep_row(const SdmPairRow *row, const SweepCost f)
         sweep(row, f, true, NULL);
     } else {
         aside.one[VL] = aside.two[VL - 1] = aside.two[VL] = SDM_PAIR_NONE;
-        if (row->left_bad)
-            sweep(row, f, true, &aside);
-        else
-            sweep(row, f, false, &aside);
+        sweep(row, f, row->left_bad != NULL, &aside);
     }
 }
 
