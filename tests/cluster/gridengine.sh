@@ -89,11 +89,11 @@ start_cell() {
 }
 
 do_harm() {
-    local pid stopped=no
+    local pid task stopped=no
     for _ in $(seq 1200); do
         if [ $stopped = no ] && pid=$(busy_process "$job" SGE_TASK_ID=); then
-            stopped=$(of_process "$pid" SGE_TASK_ID)
-            kill -TERM "$pid" && echo "asked to stop: task $stopped"
+            task=$(of_process "$pid" SGE_TASK_ID) # none: it has ended since
+            [ -n "$task" ] && kill -TERM "$pid" 2>/dev/null && stopped=$task && echo "asked to stop: task $stopped"
         elif [ $stopped != no ] && pid=$(busy_process "$job" SGE_TASK_ID=) && [ "$(of_process "$pid" SGE_TASK_ID)" != "$stopped" ]; then
             kill -KILL "$pid" 2>/dev/null && echo "killed: task of process $pid" && return
         fi

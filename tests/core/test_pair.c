@@ -235,7 +235,7 @@ static void semi_global_matching_is_the_definition(void **state)
 static void long_ranges_are_the_definition(void **state)
 {
     (void)state;
-    enum { WIDTH = 640, FEW = 10, MANY = 120 };
+    enum { WIDTH = 640, FEW = 10, MANY = 72 };
     static const int spans[][2] = {{-64, -1}, {0, 255}, {0, 256}, {-520, -201}, {-150, 149}, {0, 511}};
     uint64_t seed = 77;
     for (int turn = 0; turn < 18; turn += CASE_STEP) {

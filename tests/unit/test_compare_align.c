@@ -400,9 +400,9 @@ static void every_allocation_may_fail(void **state)
     unlink(difference);
     int n = 1;
 #ifdef __SANITIZE_ADDRESS__ /* which take ten times as long */
-    enum { STEP = 29 };
+    enum { STEP = 53 };
 #else
-    enum { STEP = 7 };
+    enum { STEP = 13 };
 #endif
     for (; n < 4000 && st == SDM_ERR_MEMORY; n += n < 40 ? 1 : STEP) {
         sdm_alloc_fail_at(n);
