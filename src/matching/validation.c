@@ -16,7 +16,7 @@ enum {
     SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
 
-/* Where heights have moved since the views were warped, scores lie as much lower. */
+/* Share of the score that is asked for where heights have moved since the views were warped. */
 #define MOVED_SCORE 0.97f
 
 typedef struct Validation {

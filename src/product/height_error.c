@@ -37,7 +37,8 @@ static const int LAG[LAGS] = {1, 4, FAR_LAG};
 static const double STEEPEST = 1.7;   /* tangent of slopes */
 static const double MOST_BENT = 1e4; /* squared second differences of a block, px: what a spike may add */
 static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f;
-/* The formula is of scores at the heights; scores of the last warp, from which they moved, are lower. */
+/* Scores are raised by this: the formula was fitted to scores on a warp by the final heights, and those on
+ * the warp before are lower. */
 static const float MOVED = 1.003f;
 
 /* Logarithms of: noise of the matches by their scores; texture's variance by that of its gradient; second
