@@ -79,12 +79,13 @@ static void median_pixels(const float *const row[3], const uint16_t *const valid
 
 enum { STEP = 32 }; /* pixels that are done together */
 
-/* Are all pixels x - 1..x + STEP of a row valid? */
-static inline uint16_t all_valid(const uint16_t *restrict valid, int x)
+/* Are all pixels x - 1..x + STEP of the rows valid?  Twice STEP of each: a fixed count of whole vectors. */
+static inline uint16_t all_valid(const uint16_t *const valid[3], int x)
 {
     uint16_t all = 1;
-    for (int i = x - 1; i < x + STEP + 1; i++)
-        all &= valid[i];
+    const uint16_t *const a = valid[0] + x, *const b = valid[1] + x, *const c = valid[2] + x;
+    for (int i = 0; i < STEP; i++)
+        all &= a[i - 1] & a[i + 1] & b[i - 1] & b[i + 1] & c[i - 1] & c[i + 1];
     return all;
 }
 
@@ -165,7 +166,7 @@ void SDM_NAME(median_row)(const float *const row[3], const uint16_t *const valid
     out[width - 1] = row[1][width - 1];
     int x = 1;
     for (; x + STEP < width; x += STEP)
-        if (all_valid(valid[0], x) & all_valid(valid[1], x) & all_valid(valid[2], x))
+        if (all_valid(valid, x))
             median_whole(row, x, out);
         else if (any_valid(valid[1], x))
             for (int i = x; i < x + STEP; i += SDM_VEC)

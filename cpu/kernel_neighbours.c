@@ -51,18 +51,24 @@ static inline int least_of(__m256i a)
     return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
 }
 
-/* Do all changes in the windows of AGREE pixels lie within 256 of each other, and is none missing?  Nearly
- * everywhere they do; then every pixel of the windows counts. */
-static inline bool all_agree(const int16_t *const *row, int half, int x)
+/* Do all changes in the windows of `count` pixels, AGREE or twice that, lie within 256 of each other, and is
+ * none missing?  Nearly everywhere they do; then every pixel of the windows counts. */
+static inline bool all_agree(const int16_t *const *row, int half, int x, int count)
 {
     const __m256i sign = _mm256_set1_epi16(INT16_MIN);
     __m256i low = _mm256_set1_epi16(INT16_MAX), high = sign;
-    for (int j = 0; j <= 2 * half; j++) { /* both vectors together reach all columns: half <= 7 */
+    for (int j = 0; j <= 2 * half; j++) { /* the vectors together reach all columns: half <= 7 */
         if (!row[j])
             return false;
-        const __m256i before = vi_load(row[j] + x - half), after = vi_load(row[j] + x + half);
+        const int16_t *const from = row[j] + x - half;
+        const __m256i before = vi_load(from), after = vi_load(from + count - AGREE + 2 * half);
         low = _mm256_min_epi16(low, _mm256_min_epi16(before, after));
         high = _mm256_max_epi16(high, _mm256_max_epi16(before, after));
+        if (count > AGREE) {
+            const __m256i between = vi_load(from + AGREE);
+            low = _mm256_min_epi16(low, between);
+            high = _mm256_max_epi16(high, between);
+        }
     }
     const int least = least_of(_mm256_xor_si256(low, sign)),
               most = UINT16_MAX - least_of(_mm256_xor_si256(high, _mm256_set1_epi16(INT16_MAX)));
@@ -85,16 +91,16 @@ static inline void agree_many(const int16_t *const *row, int half, int x, uint8_
 #endif
 
 #if SDM_VEC != 8 /* where it gains nothing */
-static inline bool all_agree(const int16_t *const *row, int half, int x)
+static inline bool all_agree(const int16_t *const *row, int half, int x, int count)
 {
-    (void)row, (void)half, (void)x;
+    (void)row, (void)half, (void)x, (void)count;
     return false;
 }
 #endif
 
 static inline void agree_block(const int16_t *const *row, int half, int x, uint8_t *count)
 {
-    if (all_agree(row, half, x))
+    if (all_agree(row, half, x, AGREE))
         memset(count + x, (2 * half + 1) * (2 * half + 1), AGREE);
     else
         agree_many(row, half, x, count);
@@ -106,9 +112,12 @@ void SDM_NAME(agree_row)(const int16_t *const *row, int half, int width, uint8_t
     int x = 0;
     for (; x < half && x < width; x++)
         agree_pixel(row, half, width, x, count);
-    for (; x < end && last >= half; x += AGREE) {
+    for (int done = AGREE; x < end && last >= half; x += done) {
         const int at = x < last ? x : last; /* the last one once more, what the one before has */
-        if (half == 3)                      /* the chain's: unrolled */
+        done = half == 3 && x + AGREE <= last && all_agree(row, 3, x, 2 * AGREE) ? 2 * AGREE : AGREE;
+        if (done > AGREE)
+            memset(count + x, 7 * 7, 2 * AGREE);
+        else if (half == 3) /* the chain's: unrolled */
             agree_block(row, 3, at, count);
         else
             agree_block(row, half, at, count);

@@ -10,6 +10,7 @@
 
 enum {
     PART = 128,     /* columns that are looked at together */
+    FEW = 16,       /* and in a part that has pixels without a match */
     MOST_HALF = 10, /* of a window, px */
     MOST_NEAR = (2 * MOST_HALF + 1) * (2 * MOST_HALF + 1)
 };
@@ -21,9 +22,10 @@ static ptrdiff_t match_at(const SdmSurface *s, int x, int y)
     return x >= 0 && y >= 0 && x < s->win.w && y < s->win.h && s->flags[at] & SDM_QA_VALID ? at : -1;
 }
 
-/* Columns and rows to the pixels around, the nearest first. */
+/* Columns and rows to the pixels around, the nearest first: ring after ring. */
 typedef struct Nearest {
     int count, half;
+    int ring[MOST_HALF + 2]; /* number of the first pixel of each ring, from 1 on, and the end */
     int step[MOST_NEAR][2];
     ptrdiff_t offset[MOST_NEAR]; /* in the surface */
 } Nearest;
@@ -33,7 +35,8 @@ static void list_nearest(Nearest *n, int half, int width)
     assert(half <= MOST_HALF);
     n->count = 0;
     n->half = half;
-    for (int r = 1; r <= half; r++)
+    for (int r = 1; r <= half; n->ring[++r] = n->count) {
+        n->ring[r] = n->count;
         for (int k = 0; k <= r; k++)
             for (int i = 0; i < 8; i++) {
                 const int across = i & 1 ? k : -k, out = i & 2 ? r : -r;
@@ -44,27 +47,42 @@ static void list_nearest(Nearest *n, int half, int width)
                 step[1] = i & 4 ? across : out;
                 n->offset[n->count++] = (ptrdiff_t)step[1] * width + step[0];
             }
+    }
 }
 
-/* The nearest match: its number in the list; -1: none of them. */
-static int find_nearest(const SdmSurface *s, const Nearest *n, int x, int y)
+/* The first ring around (x, y) that can have a match where ring `left` is the first around (x - 1, y) that
+ * has one.  All of the rings before left - 1, and of that one all but its last column, lie in the rings
+ * before `left` of (x - 1, y). */
+static int first_ring(const SdmSurface *s, int x, int y, int left)
+{
+    const int r = left - 1;
+    if (r < 1)
+        return 1;
+    for (int j = y - r; j <= y + r; j++)
+        if (match_at(s, x + r, j) >= 0)
+            return r;
+    return left;
+}
+
+/* The nearest match: its number in the list, from that of the ring on; -1: none of them. */
+static int find_nearest(const SdmSurface *s, const Nearest *n, int x, int y, int ring)
 {
     const int w = s->win.w, h = s->win.h, half = n->half;
     const bool inside = x >= half && y >= half && x + half < w && y + half < h;
     const uint16_t *const flags = s->flags + (ptrdiff_t)y * w + x;
-    for (int i = 0; i < n->count; i++)
+    for (int i = n->ring[ring]; i < n->count; i++)
         if (inside ? flags[n->offset[i]] & SDM_QA_VALID
                    : match_at(s, x + n->step[i][0], y + n->step[i][1]) >= 0)
             return i;
     return -1;
 }
 
-/* False: no match is near. */
-static bool take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, int y, SdmSurface *s)
+/* The ring of the nearest match, which lies in `ring` or beyond; one more than there are: there is none. */
+static int take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, int y, int ring, SdmSurface *s)
 {
-    const int found = find_nearest(s, n, x, y);
+    const int found = find_nearest(s, n, x, y, ring);
     if (found < 0)
-        return false;
+        return n->half + 1;
     const int *const step = n->step[found];
     const ptrdiff_t at = (ptrdiff_t)y * s->win.w + x, nearest = match_at(s, x + step[0], y + step[1]),
                     beyond = match_at(s, x + 2 * step[0], y + 2 * step[1]);
@@ -72,15 +90,22 @@ static bool take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, in
                 further = beyond < 0 ? change : s->h_m[beyond] - in->prior_m[beyond];
     s->h_m[at] = in->prior_m[at] + (change + (change - further));
     s->score[at] = s->score[nearest];
-    return true;
+    while (n->ring[ring + 1] <= found)
+        ring++;
+    return ring;
 }
 
-SDM_VECTOR_LOOPS static bool any_outside(const uint16_t *flags, int n)
+static inline bool any_outside(const uint16_t *flags, int n)
 {
-    int any = 0;
+    uint16_t any = 0; /* of 16 bits, so that it vectorises */
     for (int x = 0; x < n; x++)
         any |= flags[x];
     return any & SDM_QA_OUTSIDE;
+}
+
+SDM_VECTOR_LOOPS static bool part_has_outside(const uint16_t *flags, int n)
+{
+    return any_outside(flags, n);
 }
 
 /* Pixels x0..x1 - 1 of row y without a match that both views see; true when one has taken another's. */
@@ -88,11 +113,22 @@ static bool take_seen(const SdmBorderWindows *in, const Nearest *n, int x0, int 
 {
     bool any = false;
     const size_t row = (size_t)y * (size_t)s->win.w;
+    const uint16_t *const flags = s->flags + row;
     const int16_t *const left = in->left + row, *const right = in->right + row;
-    for (int x = x0; x < x1; x++)
-        if (s->flags[row + (size_t)x] & SDM_QA_OUTSIDE && left[x] != SDM_PIXEL_NODATA &&
-            right[x] != SDM_PIXEL_NODATA)
-            any |= take_nearest(in, n, x, y, s);
+    int ring = 0; /* of the pixel before; 0: not known */
+    for (int x = x0, end = x0; x < x1; x = end) {
+        end = x + FEW < x1 ? x + FEW : x1;
+        if (!any_outside(flags + x, end - x)) {
+            ring = 0;
+            continue;
+        }
+        for (; x < end; x++) {
+            const bool takes =
+                flags[x] & SDM_QA_OUTSIDE && left[x] != SDM_PIXEL_NODATA && right[x] != SDM_PIXEL_NODATA;
+            ring = takes ? take_nearest(in, n, x, y, first_ring(s, x, y, ring), s) : 0;
+            any |= takes && ring <= n->half;
+        }
+    }
     return any;
 }
 
@@ -106,22 +142,25 @@ SDM_VECTOR_LOOPS static void accept(const uint8_t *restrict score, uint16_t *res
 SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
-    bool *taken = NULL; /* rows in which a pixel has taken another's match */
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), parts = (w + PART - 1) / PART;
+    bool *taken = NULL; /* parts of rows in which a pixel has taken another's match */
     Nearest nearest;
     list_nearest(&nearest, in->half, w);
-    TRY(sdm_alloc(ctx, &taken, (size_t)h, sizeof *taken, "rows at borders"));
+    TRY(sdm_alloc(ctx, &taken, (size_t)h * (size_t)parts, sizeof *taken, "rows at borders"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
     for (int y = 0; y < h; y++)
-        for (int x0 = 0; x0 < w; x0 += PART) {
-            const int x1 = x0 + PART < w ? x0 + PART : w;
-            if (any_outside(s->flags + (size_t)y * (size_t)w + (size_t)x0, x1 - x0))
-                taken[y] |= take_seen(in, &nearest, x0, x1, y, s);
+        for (int i = 0; i < parts; i++) {
+            const int x0 = i * PART, x1 = x0 + PART < w ? x0 + PART : w;
+            if (part_has_outside(s->flags + (size_t)y * (size_t)w + (size_t)x0, x1 - x0))
+                taken[(size_t)y * (size_t)parts + (size_t)i] = take_seen(in, &nearest, x0, x1, y, s);
         }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
-        if (taken[y])
-            accept(s->score + (size_t)y * (size_t)w, s->flags + (size_t)y * (size_t)w, w);
+        for (int i = 0; i < parts; i++)
+            if (taken[(size_t)y * (size_t)parts + (size_t)i]) {
+                const size_t at = (size_t)y * (size_t)w + (size_t)(i * PART);
+                accept(s->score + at, s->flags + at, (i + 1) * PART < w ? PART : w - i * PART);
+            }
 done:
     sdm_free(&taken);
     return st;

@@ -161,7 +161,10 @@ done:
     return st;
 }
 
-enum { STRIP = 128 }; /* columns of a strip of the filling; one without holes costs nothing */
+enum {
+    STRIP = 128, /* columns of a strip of the filling; one without holes costs nothing */
+    AHEAD = 8    /* rows further down, whose flags are fetched */
+};
 
 /* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on
  * either side. */
@@ -331,6 +334,8 @@ static void fill_strip(const SdmKernels *k, SdmSurface *s, const float *prior, c
         const SdmRowExtent extent = sdm_row_extent(s->extent, w, y);
         const uint16_t *const flags = s->flags + (size_t)y * (size_t)w;
         int first, end;
+        for (int x = x0; x < x1 && y + AHEAD < box[3]; x += 32) /* a strip's rows lie in different pages */
+            __builtin_prefetch(flags + AHEAD * (ptrdiff_t)w + x);
         if (x1 <= extent.x0 || x0 >= extent.x1 || !find_holes(flags, x0, x1, &first, &end))
             continue;
         uint8_t done[STRIP] = {0};

@@ -12,6 +12,7 @@
 enum {
     HALF = SDM_RAY_ERROR_HALF,
     ROWS = 2 * HALF + 1,
+    BESIDE = 16,       /* columns of the sums beyond either end of a row: zeros */
     UNIT = 1024,       /* of a pixel of ray intersection error */
     SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
 };
@@ -32,9 +33,10 @@ enum { KNOWN_BITS = 20, KNOWN = 1 << KNOWN_BITS };
 
 /* Of a thread: sums over the columns of the rows y - HALF .. y + HALF, and the terms of each row. */
 typedef struct Sums {
-    int32_t *column, *window; /* window: of the row that is validated */
-    int32_t *row[ROWS];       /* by y modulo ROWS */
-    uint8_t *far;             /* 1 or 0: too far from the terrain */
+    int32_t *column, *four; /* four: of four columns, from each on */
+    int32_t *window;        /* of the row that is validated */
+    int32_t *row[ROWS];     /* by y modulo ROWS */
+    uint8_t *far;           /* 1 or 0: too far from the terrain */
 } Sums;
 
 /* Row y takes the place of the row ROWS above it; rows beyond the window's give 0. */
@@ -63,17 +65,15 @@ SDM_VECTOR_LOOPS static void find_large_errors(const Sums *sums, const float *re
                                                float limit)
 {
     const int32_t *restrict const in = sums->column;
-    int32_t *restrict const out = sums->window;
-    int32_t sum = 0;
-    for (int x = 0; x < HALF && x < w; x++)
-        sum += in[x];
+    int32_t *restrict const four = sums->four, *restrict const out = sums->window;
+    _Static_assert(ROWS == 4 + 4 + 3, "the window's columns");
+    for (int x = -HALF; x < w; x++)
+        four[x] = in[x] + in[x + 1] + in[x + 2] + in[x + 3];
     for (int x = 0; x < w; x++) {
-        sum += (x + HALF < w ? in[x + HALF] : 0) - (x > HALF ? in[x - HALF - 1] : 0);
-        out[x] = sum;
-    }
-    for (int x = 0; x < w; x++)
-        out[x] = ((float)(out[x] & (KNOWN - 1)) > limit * (float)(out[x] >> KNOWN_BITS) ? 1 : 0) |
+        const int32_t sum = four[x - 5] + four[x - 1] + in[x + 3] + in[x + 4] + in[x + 5];
+        out[x] = ((float)(sum & (KNOWN - 1)) > limit * (float)(sum >> KNOWN_BITS) ? 1 : 0) |
                  (error[x] == error[x] ? 2 : 0);
+    }
 }
 
 /* Pixels of row y whose height cannot be reached from the nearest terrain of the mask. */
@@ -134,7 +134,8 @@ SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const fl
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
-    const size_t columns = (size_t)w, bytes = ((2 + ROWS) * sizeof(int32_t) + 1) * columns;
+    const size_t columns = (size_t)w + 2 * BESIDE,
+                 bytes = (3 + ROWS) * sizeof(int32_t) * columns + sizeof(int32_t) * BESIDE + columns;
     const Validation j = {in, s, ray_error_px, score0};
     char *scratch = NULL;
     TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1,
@@ -142,7 +143,9 @@ SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const fl
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         char *const mine = scratch + (bytes + 64) / 64 * 64 * (size_t)t;
-        Sums sums = {(int32_t *)(void *)mine, (int32_t *)(void *)mine + columns, {NULL}, NULL};
+        Sums sums = {.column = (int32_t *)(void *)mine + BESIDE};
+        sums.four = sums.column + columns;
+        sums.window = sums.four + columns;
         for (size_t k = 0; k < ROWS; k++)
             sums.row[k] = sums.window + (k + 1) * columns;
         sums.far = (uint8_t *)(sums.row[ROWS - 1] + columns);
