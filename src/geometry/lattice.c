@@ -88,10 +88,11 @@ SDM_VECTOR_LOOPS static void fill_du_dh(const SdmRowCells *r, float fv, float in
         const float *const corner = r->corner_du_dh + 4 * (size_t)c;
         const float k0 = corner[0] + fv * corner[1], k1 = corner[2] + fv * corner[3], delta = k1 - k0;
         const int first = r->begin[c], end = r->begin[c + 1];
-        if (end - first == 16) /* a whole cell at full resolution: the fixed count vectorises */
+        if (end - first == 16) { /* a whole cell at full resolution */
+#pragma omp simd /* the compiler would rather write the sixteen out */
             for (int i = first; i < first + 16; i++)
                 du_dh[i] = (k0 + fraction[i] * delta) * inv;
-        else
+        } else
             for (int i = first; i < end; i++)
                 du_dh[i] = (k0 + fraction[i] * delta) * inv;
     }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/cpu_match_pass.h"
 
+#include "core/vector_loops.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -201,21 +203,19 @@ enum {
 
 /* Can a retry change a pixel of the rectangle?  Not a valid one, which keeps its height, nor one that has no
  * data in the left view, which has no score with any window. */
-static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
+SDM_VECTOR_LOOPS static bool has_open(const Match *m, int x0, int x1, int y0, int y1)
 {
-    for (int y = y0; y < y1; y++) {
+    uint16_t open = 0;
+    for (int y = y0; y < y1 && !open; y++) {
         const size_t row = (size_t)y * (size_t)m->task->win.w;
         const uint16_t *const flags = m->out->flags + row;
         const int16_t *const left = m->task->left + row;
-        uint16_t open = 0;
         for (int x = x0; x < x1; x++) { /* of 16 bits and without branches, so that it vectorises */
             const uint16_t off = (flags[x] == SDM_QA_OUTSIDE) & (left[x] == SDM_PIXEL_NODATA);
             open |= (uint16_t)(~(flags[x] | off) & SDM_QA_VALID);
         }
-        if (open)
-            return true;
     }
-    return false;
+    return open;
 }
 
 /* The first columns from x on that have such pixels in the rows y0..y1 - 1, with the columns around on which

@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/filters.h"
 
+#include "core/vector_loops.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -109,6 +111,15 @@ SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
     return filter_rows(ctx, k, s, smooth_of);
 }
 
+SDM_VECTOR_LOOPS static void reject_few(const uint8_t *restrict count, int least, int width,
+                                        const uint16_t *restrict old, uint16_t *restrict fresh)
+{
+    for (int x = 0; x < width; x++) { /* without branches */
+        const uint16_t few = count[x] < least ? SDM_QA_VALID : 0, lost = old[x] & few;
+        fresh[x] = (uint16_t)((old[x] & ~lost) | (lost ? SDM_QA_ISOLATED : 0));
+    }
+}
+
 /* ring: changes of the rows about y, row y at y modulo the window's side. */
 static void reject_row(const SdmKernels *k, const SdmSurface *s, int y, const SdmRejection *r,
                        const int16_t *ring, uint8_t *count, uint16_t *new_flags)
@@ -122,12 +133,7 @@ static void reject_row(const SdmKernels *k, const SdmSurface *s, int y, const Sd
         row[j] = yy >= 0 && yy < s->win.h ? ring + (size_t)(yy % side) * (size_t)w : NULL;
     }
     k->agree_row(row, half, w, count);
-    const uint16_t *restrict const old = s->flags + at;
-    uint16_t *restrict const fresh = new_flags + at;
-    for (int x = 0; x < w; x++) { /* without branches, so that it vectorises */
-        const uint16_t few = count[x] < least ? SDM_QA_VALID : 0, lost = old[x] & few;
-        fresh[x] = (uint16_t)((old[x] & ~lost) | (lost ? SDM_QA_ISOLATED : 0));
-    }
+    reject_few(count, least, w, s->flags + at, new_flags + at);
 }
 
 SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior,
