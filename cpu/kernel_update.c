@@ -109,26 +109,22 @@ static inline Neighbours neighbours_at(const float *row, vi i)
 #endif
 }
 
-enum { NEAR = SDM_VEC / 2 }; /* columns to the left of a pixel, and to the right with it */
-/* The same of the pixels x.. where all lie near, from vectors of the row; false: elsewhere. */
-static inline bool neighbours_near(const SdmUpdateRow *u, int x, vi whole, Neighbours *out)
-{
-    const float *const row = u->prior + x - NEAR;
-    const vi by = vi_add(whole, vi_set(NEAR)), at = vi_add(by, vi_load(sdm_lane_numbers));
-    const vm far = vi_gt(vi_zero(), vi_or(by, vi_sub(vi_set(2 * NEAR - 1), by)));
-    if (x < NEAR || x + SDM_VEC + NEAR >= u->width || !vm_none(far))
-        return false;
-    *out = (Neighbours){vf_near(row, at), vf_near(row + 1, at)};
-    return true;
-}
+/* Pixels x - 1, x and x + 1 of the prior. */
+typedef struct Three {
+    vf before, at, after;
+} Three;
 
-static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
+/* Heights of the prior at the pixels x + d. */
+static inline vf heights_at(const SdmUpdateRow *u, int x, vf d, const Three *prior)
 {
     const vi last = vi_set(u->width - 1);
-    const vf whole = vf_floor(d);
-    Neighbours near;
-    if (neighbours_near(u, x, vi_trunc(whole), &near))
-        return vf_add(near.first, vf_mul(vf_sub(d, whole), vf_sub(near.second, near.first)));
+    const vf whole = vf_floor(d), zero = vf_set(0.0f), one = vf_set(1.0f);
+    if (vm_none(vf_gt(vf_abs(d), one))) { /* nearly everywhere */
+        const vm left = vf_gt(zero, d);
+        const Neighbours n = {vf_sel(left, prior->before, vf_sel(vf_ge(d, one), prior->after, prior->at)),
+                              vf_sel(left, prior->at, prior->after)};
+        return vf_add(n.first, vf_mul(vf_sub(d, whole), vf_sub(n.second, n.first)));
+    }
     const vi i = vi_add(vi_down(d), vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
     const vi at = vi_min(vi_max(i, vi_zero()), vi_set(u->width - 2));
     const Neighbours h = neighbours_at(u->prior, at);
@@ -140,13 +136,13 @@ static inline vf heights_at(const SdmUpdateRow *u, int x, vf d)
 static inline __attribute__((always_inline)) void update_many(const SdmUpdateRow *u, const Judge *j, int x,
                                                               bool keeps)
 {
-    const vf d = vf_load(u->residual + x), k = vf_load(u->du_dh + x), prior = vf_load(u->prior + x);
-    const vf score = vf_load(u->score + x), zero = vf_set(0.0f);
-    const vf rise = vf_sub(vf_load(u->prior + x + 1), vf_load(u->prior + x - 1));
+    const Three near = {vf_load(u->prior + x - 1), vf_load(u->prior + x), vf_load(u->prior + x + 1)};
+    const vf d = vf_load(u->residual + x), k = vf_load(u->du_dh + x), prior = near.at;
+    const vf score = vf_load(u->score + x), zero = vf_set(0.0f), rise = vf_sub(near.after, near.before);
     const vm folds = vf_gt(j->least_stretch, vf_add(vf_set(1.0f), vf_mul(vf_mul(k, rise), vf_set(0.5f))));
     vi f = judge_many(u, j, x);
     f = vi_sel(vm_and(folds, vi_eq(f, j->valid)), j->fold, f);
-    vf h = vf_sel(vi_eq(f, j->valid), vf_add(heights_at(u, x, d), vf_div(d, k)), prior);
+    vf h = vf_sel(vi_eq(f, j->valid), vf_add(heights_at(u, x, d, &near), vf_div(d, k)), prior);
     vi q = vi_trunc(vf_add(vf_mul(vf_max(score, zero), j->quality_unit), vf_set(0.5f)));
     if (keeps) {
         const vi old = vi_load_u16(u->flags + x), quality = vi_load_u8(u->quality + x);
