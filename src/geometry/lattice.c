@@ -92,9 +92,10 @@ SDM_VECTOR_LOOPS static void fill_du_dh(const SdmRowCells *r, float fv, float in
 #pragma omp simd /* the compiler would rather write the sixteen out */
             for (int i = first; i < first + 16; i++)
                 du_dh[i] = (k0 + fraction[i] * delta) * inv;
-        } else
+        } else {
             for (int i = first; i < end; i++)
                 du_dh[i] = (k0 + fraction[i] * delta) * inv;
+        }
     }
 }
 

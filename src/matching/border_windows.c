@@ -33,10 +33,9 @@ typedef struct Nearest {
 static void list_nearest(Nearest *n, int half, int width)
 {
     assert(half <= MOST_HALF);
-    n->count = 0;
+    n->count = n->ring[1] = 0;
     n->half = half;
-    for (int r = 1; r <= half; n->ring[++r] = n->count) {
-        n->ring[r] = n->count;
+    for (int r = 1; r <= half; n->ring[++r] = n->count)
         for (int k = 0; k <= r; k++)
             for (int i = 0; i < 8; i++) {
                 const int across = i & 1 ? k : -k, out = i & 2 ? r : -r;
@@ -47,7 +46,6 @@ static void list_nearest(Nearest *n, int half, int width)
                 step[1] = i & 4 ? across : out;
                 n->offset[n->count++] = (ptrdiff_t)step[1] * width + step[0];
             }
-    }
 }
 
 /* The first ring around (x, y) that can have a match where ring `left` is the first around (x - 1, y) that

@@ -206,9 +206,18 @@ SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
                      .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
 }
 
+/* The first step of a kind in a table that has one. */
+static SdmStep step_of(const SdmStep *step, SdmStepKind kind)
+{
+    while (step->kind != kind)
+        step++;
+    return *step;
+}
+
 SdmPass sdm_first_pass(const SdmMatchSettings *set)
 {
-    return sdm_search_pass(set, fine_level[1].window, fine_level[1].range);
+    const SdmStep step = step_of(fine_level, SDM_STEP_MATCH);
+    return sdm_search_pass(set, step.window, step.range);
 }
 
 SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
@@ -219,8 +228,9 @@ SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
 
 SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
 {
-    return (SdmPass){.window = repeat[1].window,
-                     .range = repeat[1].range,
+    const SdmStep step = step_of(repeat, SDM_STEP_REPEAT);
+    return (SdmPass){.window = step.window,
+                     .range = step.range,
                      .min_score = set->min_score,
                      .min_margin = -1.0f,
                      .max_mismatch = -1.0f,
@@ -247,7 +257,8 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
-    return (SdmPass){.window = validate[1].window, .range = validate[1].range, .min_sigma = set->min_sigma,
+    const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
+    return (SdmPass){.window = step.window, .range = step.range, .min_sigma = set->min_sigma,
                      .score_sigma = set->score_sigma};
 }
 

@@ -155,6 +155,43 @@ static void cuts_do_not_matter(void **state)
     scene_free(&cut);
 }
 
+/* Number of the nearest match, ring after ring; -1: none is near. */
+static int nearest_plainly(const Scene *c, int x, int y)
+{
+    for (int r = 1; r <= HALF; r++)
+        for (int k = 0; k <= r; k++)
+            for (int i = 0; i < 8; i++) {
+                const int across = i & 1 ? k : -k, out = i & 2 ? r : -r;
+                const int at_x = x + (i & 4 ? out : across), at_y = y + (i & 4 ? across : out);
+                if (at_x >= 0 && at_y >= 0 && at_x < W && at_y < H &&
+                    c->s.flags[at_y * W + at_x] & SDM_QA_VALID)
+                    return at_y * W + at_x;
+            }
+    return -1;
+}
+
+/* Few matches and many: each pixel has the score of the nearest, whatever its neighbours found. */
+static void the_nearest_is_found(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    for (unsigned one_in = 2; one_in < 200; one_in *= 3) {
+        Scene c = scene_of(0, 0, W, H), before = scene_of(0, 0, W, H);
+        for (int i = 0; i < W * H; i++)
+            if ((next_random(&seed) >> 20) % one_in > 0) {
+                unmatch(&c, i % W, i / W);
+                unmatch(&before, i % W, i / W);
+            }
+        match(ctx, &c);
+        for (int i = 0; i < W * H; i++) {
+            const int near = before.s.flags[i] & SDM_QA_VALID ? i : nearest_plainly(&before, i % W, i / W);
+            assert_int_equal(c.s.score[i], near < 0 ? 0 : before.s.score[near]);
+        }
+        scene_free(&c);
+        scene_free(&before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +199,7 @@ int main(void)
         cmocka_unit_test(others_stay),
         cmocka_unit_test(lonely_matches_give_their_change),
         cmocka_unit_test(cuts_do_not_matter),
+        cmocka_unit_test(the_nearest_is_found),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
