@@ -196,8 +196,9 @@ typedef struct SdmSceneInfo {
 /* Statistics of the errors of a DEM, DEM minus reference, metres. */
 typedef struct SdmErrorStats {
     int64_t count;
-    double bias_m;  /* median */
-    double mean_m;
+    double bias_m;  /* mean */
+    double median_m;
+    double std_m;   /* standard deviation */
     double nmad_m;  /* 1.4826 x median absolute deviation from the median */
     double rmse_m;
     double le90_m;  /* 90 % quantile of |error| */

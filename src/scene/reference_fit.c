@@ -115,7 +115,7 @@ typedef struct Work {
     const SdmReferenceFiles *files;
     SdmPrepared *p;
     SdmReferenceSamples s;
-    SdmReferenceShift shift;
+    SdmShift shift; /* lays the surface on the reference */
     SdmAlongCorrection along;
     float *moved_m;        /* of each sample: change of height by the correction so far */
     float *scratch;        /* SDM_REFERENCE_SHIFT_FLOATS of the samples */
@@ -216,7 +216,7 @@ static void ask_for_datum(SdmContext *ctx, Work *w)
 static bool serves(SdmContext *ctx, Work *w, size_t known)
 {
     SdmReferenceReport *const r = report_of(w);
-    const SdmReferenceShift *const shift = &w->shift;
+    const SdmShift *const shift = &w->shift;
     r->covered = (double)known / fmax((double)w->s.valid, 1.0);
     if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
@@ -225,7 +225,7 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
                sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m" : "");
         return false;
     }
-    const double far_m = hypot(shift->shift_m[0], shift->shift_m[1]), relief = relief_m(w);
+    const double far_m = hypot(shift->move_m[0], shift->move_m[1]), relief = relief_m(w);
     if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M))) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
                "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, "
@@ -240,7 +240,7 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
                far_m, FARTHEST_M);
         return false;
     }
-    const double up_m = shift->shift_m[2], most_m = height_by_pointing(w, POINTING_MOST_M),
+    const double up_m = shift->move_m[2], most_m = height_by_pointing(w, POINTING_MOST_M),
                  usual_m = height_by_pointing(w, POINTING_USUAL_M);
     find_undulation(w);
     if (!(fabs(up_m) <= most_m) || (is_geoid(w, up_m) && fabs(up_m) > usual_m)) {
@@ -539,11 +539,11 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
     apply_change(w);
     for (int round = 0; round < ROUNDS; round++) {
         TRY(sdm_check_stop(ctx));
-        sdm_reference_shift(&w->s, w->use, w->scratch, w->threads, &w->shift);
+        TRY(sdm_reference_shift(ctx, &w->s, w->use, w->scratch, w->threads, &w->shift));
         if (w->shift.undetermined) { /* a shift that is no better known than that does more harm than good */
-            w->shift.shift_m[0] = w->shift.shift_m[1] = 0.0;
+            w->shift.move_m[0] = w->shift.move_m[1] = 0.0;
         }
-        (void)sdm_reference_compare(&w->s, w->shift.shift_m, w->threads);
+        (void)sdm_reference_compare(&w->s, w->shift.move_m, w->threads);
         fill_points(w);
         apply_change(w);
         if (used_points(w) < LEAST_USED) {
@@ -557,8 +557,8 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
             TRY(find_change(ctx, w));
         if (round + 1 < ROUNDS)
             apply_change(w);
-        w->along.east_m = w->shift.shift_m[0];
-        w->along.north_m = w->shift.shift_m[1];
+        w->along.east_m = w->shift.move_m[0];
+        w->along.north_m = w->shift.move_m[1];
         if (round + 1 < ROUNDS)
             move_samples(w);
     }
@@ -748,10 +748,10 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     sdm_progress(ctx, 2, 0.85, "cameras against the reference");
     TRY(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
-    const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.shift_m, w.threads) : 0;
+    const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
         TRY(make_points(ctx, &w));
-        sdm_reference_shift(&w.s, NULL, w.scratch, w.threads, &w.shift);
+        TRY(sdm_reference_shift(ctx, &w.s, NULL, w.scratch, w.threads, &w.shift));
     }
     if (!serves(ctx, &w, known))
         goto done;
