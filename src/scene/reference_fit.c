@@ -146,6 +146,17 @@ static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
                                            : "the 3-D shift alone is corrected");
 }
 
+/* For sentences: what else may leave ground out. */
+static const char *masks_of(const Work *w)
+{
+    const SdmReferenceMask *const m = &w->files->mask;
+    const bool stable = m->raster[0] || m->outlines[0].file, exclude = m->raster[1] || m->outlines[1].file;
+    return stable && exclude ? " or by --reference-mask and --exclude"
+           : stable          ? " or by --reference-mask"
+           : exclude         ? " or by --exclude"
+                             : "";
+}
+
 /* ---- does it serve? ---- */
 
 /* NMAD of the heights of the reference under the samples: of the relief. */
@@ -383,7 +394,7 @@ typedef struct Blocks {
     size_t count;
 } Blocks;
 
-/* Median of what the correction leaves, by block. */
+/* Median of what the correction leaves, by block, of what the masks of the user allow. */
 static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
 {
     SdmStatus st = SDM_OK;
@@ -401,7 +412,8 @@ static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
     for (size_t c = 0; c < b->count; c++) {
         int64_t n = 0;
         for (size_t i = b->begin[c]; i < b->begin[c + 1]; i++)
-            w->scratch[n++] = (float)left_m(w, b->order[i]);
+            if (w->allowed[b->order[i]])
+                w->scratch[n++] = (float)left_m(w, b->order[i]);
         n = sdm_drop_nan_f32(w->scratch, n);
         b->median_m[c] = (float)sdm_median_f32(w->scratch, n);
     }
@@ -456,6 +468,18 @@ static void apply_change(Work *w)
     r->masked = (double)masked / fmax((double)known, 1.0);
 }
 
+/* Use the pieces of ground that the masks of the user allow; false: there are no masks, or they leave too
+ * little. */
+static bool use_allowed(Work *w)
+{
+    size_t allowed = 0;
+    for (size_t i = 0; i < w->pieces; i++) {
+        w->use[i] = w->number[i] >= 0 && w->allowed[w->number[i]];
+        allowed += w->use[i];
+    }
+    return *masks_of(w) && allowed >= LEAST_USED;
+}
+
 static size_t used_points(const Work *w)
 {
     size_t n = 0;
@@ -476,17 +500,6 @@ static void mark_left_out(Work *w)
             left_out[block_of(w, i)] = 0;
 }
 
-/* For sentences: what else may leave ground out. */
-static const char *masks_of(const Work *w)
-{
-    const SdmReferenceMask *const m = &w->files->mask;
-    const bool stable = m->raster[0] || m->outlines[0].file, exclude = m->raster[1] || m->outlines[1].file;
-    return stable && exclude ? " or by --reference-mask and --exclude"
-           : stable          ? " or by --reference-mask"
-           : exclude         ? " or by --exclude"
-                             : "";
-}
-
 /* ---- the fit ---- */
 
 /* What may stop a fit along the lines: the constant is then the whole. */
@@ -496,7 +509,7 @@ static void check_fit(SdmContext *ctx, Work *w)
     r->state = SDM_REFERENCE_FITTED;
     if (r->masked > SDM_REFERENCE_MOST_MASKED)
         refuse(ctx, w, SDM_REFERENCE_SHIFT,
-               "%.0f %% of the ground is left out since it differs%s, at most %.0f %% may be",
+               "%.0f %% of the ground is left out for its differences%s, at most %.0f %% may be",
                100.0 * r->masked, masks_of(w), 100.0 * SDM_REFERENCE_MOST_MASKED);
     else if (r->fit.rows_seen < SDM_REFERENCE_LEAST_ROWS)
         refuse(ctx, w, SDM_REFERENCE_SHIFT,
@@ -547,7 +560,7 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
         apply_change(w);
         if (used_points(w) < LEAST_USED) {
             refuse(ctx, w, SDM_REFERENCE_REFUSED,
-                   "of %zu places with heights of both, less than %d are not left out since they differ%s",
+                   "of %zu places with heights of both, fewer than %d are not left out for their differences%s",
                    w->points, (int)LEAST_USED, masks_of(w));
             goto done;
         }
@@ -751,7 +764,7 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.shift_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
         TRY(make_points(ctx, &w));
-        sdm_reference_shift(&w.s, NULL, w.scratch, w.threads, &w.shift);
+        sdm_reference_shift(&w.s, use_allowed(&w) ? w.use : NULL, w.scratch, w.threads, &w.shift);
     }
     if (!serves(ctx, &w, known))
         goto done;

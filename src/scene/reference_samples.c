@@ -447,15 +447,22 @@ void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float
                          SdmReferenceShift *out)
 {
     const ShiftSamples g = gather_samples(s, use, work);
-    double step_m[3];
+    double step_m[3], before_m[2] = {0.0, 0.0};
     out->converged = false;
     compare_shifted(&g, &s->plane, out->shift_m, threads);
     for (int round = 0; round < ROUNDS && !out->converged; round++) {
         (void)find_step(&g, s->plane.grid.spacing, out, step_m);
-        out->shift_m[0] += step_m[0];
-        out->shift_m[1] += step_m[1];
+        const double step = hypot(step_m[0], step_m[1]);
+        /* to and fro between two sets of outliers: the middle */
+        const bool swings = round > ROUNDS / 2 && step < 0.5 * s->pixel_m &&
+                            hypot(step_m[0] + before_m[0], step_m[1] + before_m[1]) < ENOUGH_M;
+        for (int k = 0; k < 2; k++) {
+            before_m[k] = step_m[k];
+            step_m[k] *= swings ? 0.5 : 1.0;
+            out->shift_m[k] += step_m[k];
+        }
         out->shift_m[2] = -step_m[2];
-        out->converged = hypot(step_m[0], step_m[1]) < ENOUGH_M;
+        out->converged = swings || step < ENOUGH_M;
         if (!(hypot(out->shift_m[0], out->shift_m[1]) < MARGIN_M))
             break;
         if (hypot(step_m[0], step_m[1]) < LINEAR_CELLS * s->plane.grid.spacing)
