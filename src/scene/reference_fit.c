@@ -560,7 +560,8 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
         apply_change(w);
         if (used_points(w) < LEAST_USED) {
             refuse(ctx, w, SDM_REFERENCE_REFUSED,
-                   "of %zu places with heights of both, fewer than %d are not left out for their differences%s",
+                   "of %zu places with heights of both, fewer than %d are not left out for their "
+                   "differences%s",
                    w->points, (int)LEAST_USED, masks_of(w));
             goto done;
         }

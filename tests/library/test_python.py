@@ -149,7 +149,7 @@ class Python(unittest.TestCase):
             stereodem.compare(at("pair.tif"), at("pair/truth.tif"), mask=at("outlines.geojson"), where="a = 1")
         with self.assertRaisesRegex(stereodem.Error, "where: needs polygons"):
             stereodem.compare(at("pair.tif"), at("pair/truth.tif"), where="a = 1")
-        with self.assertRaisesRegex(stereodem.Error, "exclude: needs --reference"):
+        with self.assertRaisesRegex(stereodem.Error, "exclude: needs reference FILE"):
             stereodem.run(self.left, self.right, exclude=at("outlines.geojson"))
         dem = stereodem.run(self.left, self.right, reference=at("pair/truth.tif"), exclude=at("outlines.geojson"), **options)
         self.assertEqual(dem.height.shape, band(at("pair.tif")).shape)
