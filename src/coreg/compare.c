@@ -223,7 +223,8 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
                                const SdmCompareOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    const char *const input[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
+    const char *const input[SDM_INPUTS] = {dem,         reference, opt->class_raster,
+                                           opt->within, opt->mask, opt->exclude};
     const char *const option[3] = {"--png", "--aligned", "--difference"};
     const char *const path[3] = {opt->png, opt->aligned, opt->difference};
     for (int k = 0; k < 3; k++) {
@@ -250,17 +251,33 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
     SdmStatus st = SDM_OK;
     SdmContext *const ctx = w->ctx;
     const SdmCompareOptions *const opt = w->opt;
-    const char *const role[SDM_INPUTS] = {"DEM", "reference", "--class", "--within", "--mask"};
-    const char *const path[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
+    const char *const role[SDM_INPUTS] = {"DEM", "reference", "--class", "--within", "--mask", "--exclude"};
+    const char *const path[SDM_INPUTS] = {dem,         reference, opt->class_raster,
+                                          opt->within, opt->mask, opt->exclude};
+    bool outlines = false;
     w->out->points = sdm_input_is_points(reference);
     for (int k = 0; k < SDM_INPUTS; k++) {
         if (k == SDM_IN_REFERENCE && w->out->points)
             TRY(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
-        else if (path[k])
+        else if (path[k] && k < SDM_IN_CLASS)
             TRY(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
+        else if (path[k])
+            TRY(sdm_input_areas_open(ctx,
+                                     &(SdmOutlineSource){.option = role[k],
+                                                         .path = path[k],
+                                                         .layer = opt->layer,
+                                                         .where = opt->where,
+                                                         .field = k == SDM_IN_CLASS ? "class" : NULL,
+                                                         .may_miss = k == SDM_IN_EXCLUDE},
+                                     &w->in[k]));
         if (k == SDM_IN_DEM)
             TRY(sdm_input_raster_check_dem(ctx, &w->in[k]));
+        outlines = outlines || w->in[k].outlines.file;
     }
+    if ((opt->where || opt->layer) && !outlines)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                     "%s: needs polygons given by --mask, --exclude, --class or --within, found none",
+                     opt->where ? "--where" : "--layer"));
     TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_DEM], "--dem-vertical", opt->dem_vertical));
     TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical",
                                    opt->reference_vertical));

@@ -17,6 +17,8 @@ typedef struct SdmCompareOptions {
     const char *reference_vertical;   /* the same */
     const char *png;                  /* --png: picture of the residuals after co-registration, or NULL */
     const char *mask;                 /* --mask: stable ground, 0 = not stable; NULL = all */
+    const char *exclude;              /* --exclude: not stable where it is not 0; NULL = nowhere */
+    const char *layer, *where;        /* of the files of polygons among these; NULL = the only one, all */
     const char *aligned, *difference; /* files to write, or NULL */
     const char *model;                /* "shift", "tilt", "track": what is taken out; NULL = "shift" */
     double track_deg;     /* --track: direction of the track for the model; NaN = from the footprint */
@@ -34,7 +36,7 @@ typedef struct SdmCompareClass {
 enum { SDM_COMPARE_BANDS = 8, SDM_COMPARE_CLASSES = 256 };
 
 typedef struct SdmCompareResult {
-    int64_t cells;   /* land cells where the reference has a height, within --within and --mask; or points */
+    int64_t cells;   /* land cells where the reference has a height, within the masks; or points */
     double coverage; /* share of them where the DEM has a height, 0..1 */
     SdmErrorStats raw, aligned; /* DEM minus reference, before and after the move */
     SdmShift move;              /* what lays the DEM on the reference */
@@ -47,8 +49,8 @@ typedef struct SdmCompareResult {
         double lo_m, hi_m; /* the first is -INFINITY, the last INFINITY */
         SdmErrorStats aligned;
     } band[SDM_COMPARE_BANDS]; /* by height of the reference; count 0: not used */
-    /* Aligned DEM minus reference, resampled, where --mask is 0 and where --class has a value; count 0: no
-     * such cell. */
+    /* Aligned DEM minus reference, resampled, on land that --mask or --exclude leaves out, and where --class
+     * has a value; count 0: no such cell. */
     SdmErrorStats unstable, class[SDM_COMPARE_CLASSES];
     SdmErrorLag lag[SDM_LAGS]; /* of the residuals after alignment */
     SdmBiasModel bias;         /* taken out beside the move: moved DEM = reference + bias */

@@ -68,6 +68,28 @@ done:
     return st;
 }
 
+/* Cells of --exclude are not stable. */
+static SdmStatus leave_out(SdmComparison *w, int64_t *stable)
+{
+    SdmStatus st = SDM_OK;
+    SdmCoregGrid *const g = &w->g;
+    const SdmInputRaster *const exclude = &w->in[SDM_IN_EXCLUDE];
+    if (!exclude->file)
+        return SDM_OK;
+    TRY(sdm_input_raster_load(w->ctx, exclude, &w->grid, "near", g->scratch));
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if ((g->mask[i] & SDM_COREG_STABLE) && fabsf(g->scratch[i]) > 0.0f) {
+            g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
+            --*stable;
+        }
+    if (*stable == 0)
+        st = sdm_fail(w->ctx, SDM_ERR_DATA,
+                      "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
+                      exclude->path);
+done:
+    return st;
+}
+
 SdmStatus sdm_compare_load_cells(SdmComparison *w)
 {
     SdmStatus st = SDM_OK;
@@ -91,10 +113,11 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
         }
     }
     if (mask->file && stable == 0)
-        st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
-                      "can be compared",
-                      mask->path);
+        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
+                     "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
+                     "can be compared",
+                     mask->path));
+    TRY(leave_out(w, &stable));
 done:
     return st;
 }
@@ -288,7 +311,7 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
     char **list = alignment_items(w);
     list = CSLSetNameValue(list, "DIFFERENCE", "aligned DEM minus reference, metres");
     list = CSLSetNameValue(list, "DIFFERENCE_OVER",
-                           w->opt->mask || w->opt->class_raster || w->opt->within
+                           w->opt->mask || w->opt->exclude || w->opt->class_raster || w->opt->within
                                ? "stable cells that were compared"
                                : "all cells");
     add_number(&list, "DIFFERENCE_COUNT", (double)s->count);
@@ -324,15 +347,15 @@ static int unstable_bin(const SdmComparison *w, int64_t at)
     return (w->g.mask[at] & (SDM_CELL_CLASS | SDM_COREG_STABLE)) == SDM_CELL_LAND ? 0 : -1;
 }
 
-/* Figures of the difference, by value of --class and where --mask is 0.  Class 1 is what was scored already.
- */
+/* Figures of the difference, by value of --class and on land that --mask or --exclude leaves out.  Class 1 is
+ * what was scored already. */
 static void class_stats(SdmComparison *w)
 {
     if (w->class) {
         sdm_compare_stats_by(w, class_bin, SDM_COMPARE_CLASSES, w->out->class);
         w->out->class[1] = w->out->aligned;
     }
-    if (w->opt->mask)
+    if (w->opt->mask || w->opt->exclude)
         sdm_compare_stats_by(w, unstable_bin, 1, &w->out->unstable);
 }
 
@@ -342,7 +365,8 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     const SdmCompareOptions *const opt = w->opt;
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
-    const bool differs = !w->out->points && (opt->difference || opt->class_raster || opt->mask);
+    const bool differs =
+        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude);
     if (!opt->aligned && !differs)
         return SDM_OK;
     TRY(sdm_aligned_resample(w->ctx, g, w->out->move.move_m));

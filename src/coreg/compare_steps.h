@@ -5,7 +5,7 @@
 
 #include "coreg/compare.h"
 
-enum { SDM_IN_DEM, SDM_IN_REFERENCE, SDM_IN_CLASS, SDM_IN_WITHIN, SDM_IN_MASK, SDM_INPUTS };
+enum { SDM_IN_DEM, SDM_IN_REFERENCE, SDM_IN_CLASS, SDM_IN_WITHIN, SDM_IN_MASK, SDM_IN_EXCLUDE, SDM_INPUTS };
 
 enum { /* the caller's bits of the mask */
        SDM_CELL_CLASS_SHIFT = SDM_COREG_CALLER_SHIFT,
@@ -29,8 +29,8 @@ typedef struct SdmComparison {
 
 /* Allocate the arrays of g for w->grid within --memory, and load the DEM. */
 SdmStatus sdm_compare_open_grid(SdmComparison *w);
-/* Mask of the cells from --class, --within and --mask: class bits, and SDM_COREG_STABLE for those that count.
- */
+/* Mask of the cells from --class, --within, --mask and --exclude: class bits, and SDM_COREG_STABLE for those
+ * that count. */
 SdmStatus sdm_compare_load_cells(SdmComparison *w);
 /* Number of the bin of a slope, 1..6; 0 where it is not finite. */
 unsigned sdm_compare_slope_bin(double gradient);

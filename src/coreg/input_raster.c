@@ -70,8 +70,21 @@ done:
     return st;
 }
 
+SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, SdmInputRaster *out)
+{
+    if (sdm_is_raster(source->path))
+        return sdm_input_raster_open(ctx, source->path, source->option, out);
+    *out = (SdmInputRaster){.path = source->path, .role = source->option, .vertical = SDM_VERTICAL_UNKNOWN};
+    const SdmStatus st = sdm_outlines_open(ctx, source, &out->outlines);
+    out->file = out->outlines.file;
+    return st;
+}
+
 void sdm_input_raster_close(SdmInputRaster *raster)
 {
+    if (raster->outlines.file)
+        raster->file = NULL;
+    sdm_outlines_close(&raster->outlines);
     if (raster->band1 && raster->band1 != raster->file)
         GDALClose(raster->band1);
     if (raster->file)
@@ -309,6 +322,24 @@ static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmR
     return options;
 }
 
+/* Values of polygons; NaN outside. */
+static SdmStatus load_outlines(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                               float *out)
+{
+    SdmStatus st = SDM_OK;
+    uint8_t *value = NULL;
+    const int64_t cells = grid->cols * grid->rows;
+    SdmOutlineGrid on = {.wkt = grid->dem->wkt, .cols = grid->cols, .rows = grid->rows};
+    memcpy(on.transform, grid->transform, sizeof on.transform);
+    TRY(sdm_alloc_raw(ctx, &value, (size_t)cells, 1, "cells inside of polygons"));
+    TRY(sdm_outlines_burn(ctx, &raster->outlines, &on, value));
+    for (int64_t i = 0; i < cells; i++)
+        out[i] = value[i] ? (float)value[i] : NAN;
+done:
+    sdm_free(&value);
+    return st;
+}
+
 /* The band of a dataset with the raster's place, by GDAL's warper -> out, EMPTY where it has none.  voids: its nodata
  * value is one. */
 static SdmStatus warp(SdmContext *ctx, const SdmInputRaster *raster, GDALDatasetH source, bool voids,
@@ -332,6 +363,8 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
                                 const char *method, float *out)
 {
     SdmStatus st = SDM_OK;
+    if (raster->outlines.file)
+        return load_outlines(ctx, raster, grid, out);
     TRY(warp(ctx, raster, raster->band1, true, grid, method, out));
     GDALFlushCache(raster->file); /* its blocks are not needed again */
     int scaled = 0, moved = 0; /* the warper does not apply scale and offset */

@@ -4,6 +4,7 @@
 #define SDM_INPUT_RASTER_H
 
 #include "core/core.h"
+#include "geo/outlines.h"
 #include "geo/vertical_datum.h"
 
 #include <gdal.h>
@@ -12,6 +13,7 @@
 typedef struct SdmInputRaster {
     const char *path, *role;  /* borrowed; role: what sentences call it: "DEM", "reference", "--class" */
     GDALDatasetH file, band1; /* band1: the first band alone; == file when it has one band */
+    SdmOutlines outlines;     /* of a file of polygons, which has no band1; else not open */
     OGRSpatialReferenceH srs; /* horizontal part of its CRS */
     char *wkt;                /* of srs; CPLFree */
     int vertical;             /* SdmVertical, SDM_VERTICAL_UNKNOWN or SDM_VERTICAL_OTHER */
@@ -20,6 +22,9 @@ typedef struct SdmInputRaster {
 
 /* Open a raster that has a CRS and heights in metres; close after failure, too. */
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out);
+/* Open a raster, or polygons, which sdm_input_raster_load() makes a raster of: their value inside, none
+ * outside. */
+SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, SdmInputRaster *out);
 void sdm_input_raster_close(SdmInputRaster *raster);
 /* Set srs and wkt to the horizontal part of a CRS. */
 SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared);

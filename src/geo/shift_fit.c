@@ -13,6 +13,7 @@ enum {
 };
 static const double CUT_NMADS[] = {20.0, 10.0, 5.0, 3.0}; /* of each round; the last one of all later ones */
 enum { CUTS = sizeof CUT_NMADS / sizeof *CUT_NMADS };
+static const double SURE = 0.5, FIRST_SURE = 2.0; /* cells: largest standard error of a move, at the end and before */
 static const double MIN_NMAD_M = 0.1;   /* of a cut */
 static const double MIN_NOISE_M = 0.01; /* of a difference, when the error of the move is estimated */
 static const double BOUND_M = 5.0;      /* of a difference in a search */
@@ -95,9 +96,9 @@ typedef struct Step {
 } Step;
 
 /* Solve about the means, along the principal axes of the slopes.  In a direction where the standard error of the move,
- * noise / standard deviation of the slope / sqrt(independent places), is half a cell or more (a plane, flat ground), the
- * step is 0. */
-static Step solve(const Sums *s, double noise_m, const SdmShiftTask *t)
+ * noise / standard deviation of the slope / sqrt(independent places), is sure_m or more (a plane, flat ground), the step
+ * is 0. */
+static Step solve(const Sums *s, double noise_m, const SdmShiftTask *t, double sure_m)
 {
     const double n = fmax(s->one, 1.0), e = s->e / n, north = s->n / n, d = s->d / n;
     const double ee = s->ee / n - e * e, en = s->en / n - e * north, nn = s->nn / n - north * north;
@@ -108,7 +109,7 @@ static Step solve(const Sums *s, double noise_m, const SdmShiftTask *t)
         const double variance = fmax(k ? middle - half : middle + half, 0.0);
         const double axis[2] = {k ? -sin(angle) : cos(angle), k ? cos(angle) : sin(angle)};
         const double sigma_m = noise_m / sqrt(variance * n / t->correlated);
-        if (!(sigma_m < 0.5 * t->cell_m)) {
+        if (!(sigma_m < sure_m)) {
             out.undetermined++;
             continue;
         }
@@ -122,7 +123,8 @@ static Step solve(const Sums *s, double noise_m, const SdmShiftTask *t)
 }
 
 /* Measure a part at a move, and find the step from there.  *nmad_m: of the differences. */
-static Step find_step(const SdmShiftTask *t, Part p, const double move_m[2], double cut_nmads, double *nmad_m)
+static Step find_step(const SdmShiftTask *t, Part p, const double move_m[2], double cut_nmads, double sure_m,
+                      double *nmad_m)
 {
     double median_m = 0.0;
     const size_t n = part_count(p);
@@ -130,22 +132,30 @@ static Step find_step(const SdmShiftTask *t, Part p, const double move_m[2], dou
     const int64_t known = gather(t, n, true);
     *nmad_m = known ? sdm_nmad_f32(t->work + 3 * t->count, known, &median_m) : (double)NAN;
     const Sums s = add_places(t, n, median_m, cut_nmads * fmax(*nmad_m, MIN_NMAD_M));
-    return solve(&s, fmax(*nmad_m, MIN_NOISE_M), t);
+    return solve(&s, fmax(*nmad_m, MIN_NOISE_M), t, sure_m);
 }
 
-/* Rounds of steps, whose cuts are those from CUT_NMADS[cut] on.  out: as of sdm_shift_fit(), without the verdict.
- * *sigma_m: standard error of the horizontal move. */
-static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut, SdmShift *out, double *sigma_m)
+/* Rounds of steps, whose cuts are those from CUT_NMADS[cut] on, in directions that are known to sure_m.  out: as of
+ * sdm_shift_fit(), without the verdict.  *sigma_m: standard error of the horizontal move. */
+static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut, double sure_m, SdmShift *out,
+                         double *sigma_m)
 {
     SdmStatus st = SDM_OK;
+    double before_m[2] = {0.0, 0.0};
     out->converged = false;
     for (int round = 0; round < ROUNDS && !out->converged; round++, cut++) {
         TRY(sdm_check_stop(ctx));
-        const Step step = find_step(t, p, out->move_m, CUT_NMADS[cut < CUTS ? cut : CUTS - 1], &out->nmad_m);
+        const Step step = find_step(t, p, out->move_m, CUT_NMADS[cut < CUTS ? cut : CUTS - 1], sure_m,
+                                    &out->nmad_m);
+        if (!isfinite(out->nmad_m)) /* moved off the other surface */
+            break;
         const double length_m = hypot(step.move_m[0], step.move_m[1]);
+        /* to and fro between two sets of outliers: the middle */
+        const bool swings = cut >= CUTS && hypot(step.move_m[0] + before_m[0], step.move_m[1] + before_m[1]) <
+                                               fmax(t->last_step_m, 0.1 * length_m);
         out->converged = cut >= CUTS - 1 && length_m < t->last_step_m;
-        out->move_m[0] += step.move_m[0];
-        out->move_m[1] += step.move_m[1];
+        for (int k = 0; k < 2; k++)
+            out->move_m[k] += before_m[k] = swings ? 0.5 * step.move_m[k] : step.move_m[k];
         out->move_m[2] = step.move_m[2];
         out->undetermined = step.undetermined;
         *sigma_m = step.sigma_m;
@@ -231,9 +241,15 @@ SdmStatus sdm_shift_fit(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out
 {
     SdmStatus st = SDM_OK;
     const double start_m[2] = {out->move_m[0], out->move_m[1]};
-    double sigma_m;
+    const Part all = {0, task->count, 1};
+    double sigma_m, nmad_m;
     out->verdict = SDM_SHIFT_FOUND;
-    TRY(iterate(ctx, task, (Part){0, task->count, 1}, 0, out, &sigma_m));
+    /* the noise at the start is that of surfaces that do not lie on each other: it is the end that tells what is known */
+    TRY(iterate(ctx, task, all, 0, FIRST_SURE * task->cell_m, out, &sigma_m));
+    if (find_step(task, all, out->move_m, CUT_NMADS[CUTS - 1], SURE * task->cell_m, &nmad_m).undetermined) {
+        memcpy(out->move_m, start_m, sizeof start_m);
+        TRY(iterate(ctx, task, all, 0, SURE * task->cell_m, out, &sigma_m));
+    }
     if (task->walls && out->undetermined == 0)
         TRY(search_walls(ctx, task, start_m, out));
     memcpy(out->found_m, out->move_m, sizeof out->found_m);
@@ -282,7 +298,7 @@ static SdmStatus fit_half(SdmContext *ctx, const SdmShiftTask *t, Part p, const 
 {
     SdmStatus st = SDM_OK;
     SdmShift half = {.move_m = {from_m[0], from_m[1], 0.0}};
-    TRY(iterate(ctx, t, p, CUTS - 1, &half, sigma_m));
+    TRY(iterate(ctx, t, p, CUTS - 1, SURE * t->cell_m, &half, sigma_m));
     if (t->walls && half.undetermined == 0) {
         const Part some = thinned(p);
         Search best = bounded_mean(t, some, from_m[0], from_m[1]);

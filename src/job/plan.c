@@ -367,16 +367,16 @@ static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, co
     return place_of(ctx, plan, folder, path, &f->at);
 }
 
-/* The scene's own files, the prior DEM and the reference. */
+/* The scene's own files, the prior DEM, the reference and its masks. */
 static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, const SdmOptions *options,
                            const SdmScene *scene, SdmPlanScene *to)
 {
     SdmStatus st = SDM_OK;
-    const char *const more[] = {options->dem, options->reference, options->reference_mask};
-    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 3, sizeof *to->file, "list of inputs"));
+    const char *const more[] = {options->dem, options->reference, options->reference_mask, options->exclude};
+    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 4, sizeof *to->file, "list of inputs"));
     for (int i = 0; i < scene->file_count; i++)
         TRY(add_file(ctx, plan, folder, scene->files[i].path, to));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (more[i])
             TRY(add_file(ctx, plan, folder, more[i], to));
 done:
