@@ -64,6 +64,14 @@ done:
     return st;
 }
 
+SdmStatus sdm_layer_place(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg,
+                          double *diagonal_m)
+{
+    const SdmStatus st = layer_centre(s, l, lon_deg, lat_deg);
+    *diagonal_m = hypot((double)l->width, (double)l->height) * l->pixel * unit_m(s->crs[l->crs].srs, *lat_deg);
+    return st;
+}
+
 /* The southernmost centre, of equal ones the westernmost, so that the order of the DEMs makes no difference.
  */
 static SdmStatus first_centre(SdmStack *s, double *lon_deg, double *lat_deg)

@@ -160,6 +160,7 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
         goto done;
     }
     l->pixel = sqrt(fabs(l->transform[1] * l->transform[5] - l->transform[2] * l->transform[4]));
+    sdm_layer_read_acquisition(raster.file, l);
     TRY(read_datum(s, &raster, l));
     l->crs = find_crs(s, &raster);
     s->crs[l->crs].pixels += l->width * l->height;
@@ -261,6 +262,8 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
         TRY(sdm_check_stop(s->ctx));
     }
     TRY(check_datums(s));
+    if (!s->opt->fusion)
+        TRY(sdm_stack_drop_copies(s));
 done:
     sdm_paths_free(&paths);
     return st;

@@ -414,6 +414,17 @@ static void exact_right(const SdmLatticeRequest *q, double left[3], double h_m, 
         sdm_pointing_apply(q->pointing, 1, right);
 }
 
+/* Does a view have no pixels there, by the surface?  Corrections are not known where nothing was matched. */
+static bool is_outside(const SdmSurface *s, double u, double v)
+{
+    if (!s || !s->flags)
+        return false;
+    const double size = (double)(1 << s->win.level);
+    const double x = fmin(fmax((u + 0.5) / size - (double)s->win.u0, 0.0), s->win.w - 1.0),
+                 y = fmin(fmax((v + 0.5) / size - (double)s->win.v0, 0.0), s->win.h - 1.0);
+    return s->flags[(size_t)y * (size_t)s->win.w + (size_t)x] & SDM_QA_OUTSIDE;
+}
+
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
 {
     const double range[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
@@ -436,7 +447,8 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
                 exact[0] += shift[0];
                 exact[1] += shift[1];
                 sdm_lattice_right(lat, u, v, h, mine);
-                if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact))
+                if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact) &&
+                    !is_outside(q->surface, u, v))
                     worst_px = fmax(worst_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));
             }
     return worst_px;

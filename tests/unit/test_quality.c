@@ -23,14 +23,17 @@ static void cells_are_counted(void **state)
                         SDM_QA_SATURATED | SDM_QA_LOW_SCORE,
                         SDM_QA_VALID | SDM_QA_TEXTURELESS};
     float ray_error_m[8] = {1.5f, 3.0f, 9.0f, NAN, NAN, NAN, NAN, 3.0f};
-    const SdmBlock b = {.w = 4, .h = 2, .mask = mask, .ray_error_m = ray_error_m};
-    const SdmPrepared p = {.frame = {.gsd_m = 15.0}, .settings = {.ray_error_limit_px = 0.6f}};
+    float height_m[8] = {90.0f, 100.0f, 200.0f, NAN, NAN, NAN, NAN, 201.0f};
+    const SdmBlock b = {.w = 4, .h = 2, .mask = mask, .ray_error_m = ray_error_m, .height_m = height_m};
+    const SdmPrepared p = {.frame = {.gsd_m = 15.0, .hmin_m = 100.0, .hmax_m = 200.0},
+                           .settings = {.ray_error_limit_px = 0.6f}};
     SdmQualitySums t = {0};
     (void)state;
     assert_true(isnan(sdm_quality_ray_error_share(&t)));
     sdm_quality_add(&t, &b, &p, 2);
     assert_int_equal(t.cells, 8);
     assert_int_equal(t.valid, 4);
+    assert_true(t.below == 1 && t.above == 1);
     assert_int_equal(t.tried, 5);
     assert_int_equal(t.matched, 3);
     /* 0.1, 0.2 and 0.2 px of 0.6: the median is a third */
