@@ -262,8 +262,6 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
         TRY(sdm_check_stop(s->ctx));
     }
     TRY(check_datums(s));
-    if (!s->opt->fusion)
-        TRY(sdm_stack_drop_copies(s));
 done:
     sdm_paths_free(&paths);
     return st;

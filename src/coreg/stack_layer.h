@@ -14,7 +14,7 @@
 typedef struct SdmLayer {
     char *path, *qa;       /* owned (sdm_alloc); qa: NAME_qa.tif that marks filled cells, or NULL */
     int qa_band;           /* band of its mask */
-    char time_utc[32], kind[32]; /* of an ASTER acquisition, by the file's metadata; "": of none */
+    char acquisition[64], kind[32]; /* of a DEM of `run`: time or name of its scene, and its kind; "": none */
     int given;             /* its number among the arguments */
     double weight;         /* in means over the DEMs: 1, or of a fusion 1 / sigma_m^2, 1 for the reference */
     int crs;               /* index into SdmStack.crs */
@@ -96,10 +96,10 @@ void sdm_stack_close(SdmStack *s);
 
 /* ---- stack_copies.c ---- */
 
-/* Set time_utc and kind from the metadata of a DEM of `run`. */
+/* Set acquisition and kind from the metadata that `run` writes. */
 void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l);
-/* Leave out all layers but one of each acquisition, with a note; layers of one acquisition alone stay, with a
- * warning. */
+/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one acquisition
+ * alone stay, with a warning.  After sdm_stack_sample(). */
 SdmStatus sdm_stack_drop_copies(SdmStack *s);
 
 /* ---- stack_grid.c ---- */

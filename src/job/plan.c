@@ -626,7 +626,7 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
     if (copies)
         sdm_log(ctx, SDM_LOG_WARNING, 1,
                 "%d scene%s of an acquisition that is planned already (%s and %s are both of %s); each gets a DEM "
-                "of its own, of which stack uses one",
+                "of its own, of which stack needs one",
                 copies, copies == 1 ? " is" : "s are", of->name, copy->name, copy->time_utc);
 done:
     sdm_free(&sorted);

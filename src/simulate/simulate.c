@@ -5,7 +5,6 @@
 #include <cpl_error.h>
 #include <gdal.h>
 #include <string.h>
-#include <time.h>
 
 static SdmStatus plan(SimScene *sc)
 {
@@ -50,26 +49,14 @@ done:
     return st;
 }
 
-/* AST_L1A_003 and the time of acquisition; another scene of the same ground is of another day. */
-static void name_granule(SimScene *sc)
-{
-    enum { DAYS = 7000 };
-    const time_t first = 978372005 /* 2001-01-01T18:00:05Z */,
-                 t = first + (time_t)(sc->opt->error_seed % DAYS) * 86400;
-    struct tm tm;
-    (void)gmtime_r(&t, &tm);
-    (void)strftime(sc->base, sizeof sc->base, "AST_L1A_003%m%d%Y%H%M%S_sim", &tm);
-}
-
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt)
 {
     SdmStatus st = SDM_OK;
     SimScene scene = {.ctx = ctx, .opt = opt, .threads = sdm_threads(ctx), .unit_m = 0.5 * opt->gsd_m,
-                      .view = {{.name = "3N"}, {.name = "3B"}}};
+                      .base = "AST_L1A_00301012001180005_sim", .view = {{.name = "3N"}, {.name = "3B"}}};
     const double start = sdm_now_s();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sim_check(ctx, opt));
-    name_granule(&scene);
     GDALAllRegister();
     TRY(make(&scene));
     sdm_log(ctx, SDM_LOG_INFO, 0, "simulated %s in %.1f s", opt->output, sdm_now_s() - start);

@@ -255,33 +255,41 @@ def part_antimeridian():
 
 
 def part_copies():
-    """Of an ASTER acquisition that was delivered several times one DEM is used, whatever the order."""
+    """Of an acquisition that was delivered several times one DEM is used, whatever the order."""
     rng = np.random.default_rng(8)
     x, y = centres(X0, Y0, 100, 90)
+    one_noise = rng.normal(0, 3, x.shape)
 
-    def of(name, kind, time, x0=X0):
-        return write(name, ground(x, y) + rng.normal(0, 3, x.shape), x0, Y0, metadata={
+    def of(name, kind, time, noise, x0=X0):
+        return write(name, ground(x, y) + noise, x0, Y0, metadata={
             "VERTICAL_DATUM": "WGS 84 ellipsoid", "SCENE_KIND": kind, "ACQUISITION_TIME_UTC": time})
 
-    one = [of("copy_%s.tif" % v, "ASTER L1A %s" % v, "2003-05-06T10:11:12Z") for v in ("V003 (zip)", "V003 (folder)", "V004 (HDF)")]
-    later = of("copy_later.tif", "ASTER L1A V004 (HDF)", "2004-05-06T10:11:12Z")
+    def noise():
+        return rng.normal(0, 3, x.shape)
+
+    def call(dems):
+        done = t.call([t.PROGRAM, "stack", *dems, "-o", path("copies.tif"), "--overwrite"])
+        return done.stderr, sorted(d["path"] for d in json.load(open(path("copies.json")))["stack"]["dems"])
+
+    date = "2003-05-06T10:11:12Z"
+    one = [of("copy_%s.tif" % v, "ASTER L1A %s" % v, date, one_noise + rng.normal(0, 0.3, x.shape) + up)
+           for v, up in (("V003 (zip)", 0), ("V003 (folder)", 8), ("V004 (HDF)", -5))]
+    later = of("copy_later.tif", "ASTER L1A V004 (HDF)", "2004-05-06T10:11:12Z", noise())
     first = None
     for dems in (one + [later], [later] + one[::-1]):
-        words = [t.PROGRAM, "stack", *dems, "-o", path("copies.tif"), "--overwrite"]
-        done = t.call(words)
-        used = [d["path"] for d in json.load(open(path("copies.json")))["stack"]["dems"]]
-        t.expect(sorted(used) == sorted([one[2], later]) and done.stderr.count("of the same acquisition") == 2,
+        said, used = call(dems)
+        t.expect(used == sorted([one[2], later]) and said.count("of the same acquisition (%s)" % date) == 2,
                  "copies: V004 and the other date are used")
         now = open(path("copies.tif"), "rb").read()
         first = first or now
         t.expect(now == first, "copies: the same bytes for either order")
-    done = t.call([t.PROGRAM, "stack", *one, "-o", path("copies.tif"), "--overwrite"])
-    t.expect(done.returncode == 0 and "all 3 DEMs are of one acquisition" in done.stderr, "copies alone: a warning")
-    part = of("copy_part.tif", "ASTER L1A V004 (HDF)", "2003-05-06T10:11:12Z", X0 + 1500)
-    pair = [of("copy_pair%d.tif" % i, "pair with RPC", "2003-05-06T10:11:12Z") for i in range(2)]
-    for name, dems in (("parts of an acquisition", [one[0], part]), ("pairs of one left image", pair)):
-        done = t.call([t.PROGRAM, "stack", *dems, "-o", path("copies.tif"), "--overwrite"])
-        t.expect(done.returncode == 0 and "acquisition" not in done.stderr, name + " are stacked")
+    said, used = call(one)
+    t.expect("all 3 DEMs are of one acquisition" in said and len(used) == 3, "copies alone: a warning")
+    part = of("copy_part.tif", "ASTER L1A V004 (HDF)", date, one_noise, X0 + 1500)
+    pair = [of("copy_pair%d.tif" % i, "pair with RPC", date, noise()) for i in range(2)]
+    for name, dems in (("parts of an acquisition", [one[0], part, later]), ("pairs of one left image", pair + [later])):
+        said, used = call(dems)
+        t.expect("acquisition" not in said and len(used) == 3, name + " are stacked")
 
 
 def part_cells():
