@@ -46,7 +46,8 @@ static void print_time_left(SdmCall *call, const SdmJobProgress *r, const SdmSce
                  (int)(left / 60.0) % 60, (int)left % 60);
     sdm_screen_print(&call->screen,
                      "%lld unit%s: %lld done, %lld running, %lld failed, %lld missing; %.0f s of work%s",
-                     (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done, (long long)all->running,
+                     (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done,
+                     (long long)all->running,
                      (long long)all->failed, (long long)all->missing, work, text);
 }
 

@@ -1,5 +1,5 @@
-/* Layers of one acquisition, which was delivered or processed more than once -> one of them: a median of copies
- * has the errors of one. */
+/* Layers of one acquisition, which was delivered or processed more than once -> one of them: a median of
+ * copies has the errors of one. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
@@ -37,8 +37,8 @@ done:
     return st;
 }
 
-/* Do the heights of two layers agree but for a shift, by their samples?  The left image of two pairs is of one
- * time, and simulated scenes are, but their errors differ. */
+/* Do the heights of two layers agree but for a shift, by their samples?  Pairs with one left image are of one
+ * time, too, and simulated scenes are, but their errors differ. */
 static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer *b, bool *same)
 {
     SdmStatus st = SDM_OK;
@@ -109,8 +109,8 @@ SdmStatus sdm_stack_drop_copies(SdmStack *s)
     }
     if (copies > 0 && copies == s->count - 1) {
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
-                "all %d DEMs are of one acquisition (%s): their stack has its errors, however many there are; add "
-                "DEMs of other dates",
+                "all %d DEMs are of one acquisition (%s): their stack has its errors, however many there "
+                "are; add DEMs of other dates",
                 s->count, s->layer[0].acquisition);
         return SDM_OK;
     }

@@ -68,7 +68,8 @@ SdmStatus sdm_layer_place(SdmStack *s, const SdmLayer *l, double *lon_deg, doubl
                           double *diagonal_m)
 {
     const SdmStatus st = layer_centre(s, l, lon_deg, lat_deg);
-    *diagonal_m = hypot((double)l->width, (double)l->height) * l->pixel * unit_m(s->crs[l->crs].srs, *lat_deg);
+    const double pixel_m = l->pixel * unit_m(s->crs[l->crs].srs, *lat_deg);
+    *diagonal_m = hypot((double)l->width, (double)l->height) * pixel_m;
     return st;
 }
 
@@ -182,8 +183,8 @@ static SdmStatus find_bounds(SdmStack *s, SdmLayer *l, double about_deg, double 
     }
     if (step > 0.5 * (bounds[2] - bounds[0])) /* neighbours at both ends of the map */
         return sdm_fail(s->ctx, SDM_ERR_DATA,
-                        "DEM %s: the map of the output CRS is cut where it lies; give another --t_srs, such as "
-                        "the UTM zone or EPSG:4326, whose longitudes go on past 180",
+                        "DEM %s: the map of the output CRS is cut where it lies; give another --t_srs, such "
+                        "as the UTM zone or EPSG:4326, whose longitudes go on past 180",
                         l->path);
     return SDM_OK;
 }

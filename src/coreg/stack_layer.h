@@ -98,8 +98,8 @@ void sdm_stack_close(SdmStack *s);
 
 /* Set acquisition and kind from the metadata that `run` writes. */
 void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l);
-/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one acquisition
- * alone stay, with a warning.  After sdm_stack_sample(). */
+/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
+ * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
 SdmStatus sdm_stack_drop_copies(SdmStack *s);
 
 /* ---- stack_grid.c ---- */

@@ -34,8 +34,8 @@ SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const
     *out = NULL;
     if (zero)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %d of its %d sight vectors are 0, so where band %s looked was not recorded; take "
-                        "another scene of the place",
+                        "%s: %d of its %d sight vectors are 0, so where band %s looked was not recorded; "
+                        "take another scene of the place",
                         band->source, zero, band->nrow * band->ncol, telescope);
     if (back ? !(s[0] < -0.3 * s[2]) : !(fabs(s[0]) < 0.15 * s[2]))
         return sdm_fail(ctx, SDM_ERR_INPUT,

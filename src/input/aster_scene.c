@@ -72,8 +72,8 @@ done:
 static SdmStatus fail_bands(SdmContext *ctx, const char *path, const char *bands)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: an ASTER scene with %s, but without VNIR_Band3N and VNIR_Band3B, from which a DEM is "
-                    "made (taken at night, or with these telescopes off); take another scene of the place",
+                    "%s: an ASTER scene with %s, but without VNIR_Band3N and VNIR_Band3B, from which a DEM "
+                    "is made (taken at night, or with these telescopes off); take another scene of the place",
                     path, bands);
 }
 

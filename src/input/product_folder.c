@@ -35,7 +35,8 @@ static void search(const char *folder, int depth, Found *found)
     for (int i = 0; list && list[i]; i++) {
         VSIStatBufL at;
         char path[PATH_BYTES];
-        if (sdm_path_is_hidden(list[i]) || snprintf(path, sizeof path, "%s/%s", folder, list[i]) >= (int)sizeof path)
+        if (sdm_path_is_hidden(list[i]) ||
+            snprintf(path, sizeof path, "%s/%s", folder, list[i]) >= (int)sizeof path)
             continue;
         if (is_index(list[i])) {
             if (!found->count++)

@@ -21,8 +21,8 @@ typedef enum Content {
     CONTENT_OTHER
 } Content;
 
-static const char *const content_name[] = {"a folder",           "a zip archive", "an HDF4 file", "a tar archive",
-                                           "a compressed file", "a web page"};
+static const char *const content_name[] = {"a folder",      "a zip archive",     "an HDF4 file",
+                                           "a tar archive", "a compressed file", "a web page"};
 
 /* An address that leads to nothing. */
 static SdmStatus refuse_address(SdmContext *ctx, const char *path)
@@ -148,11 +148,12 @@ static SdmStatus check_wrapping(SdmContext *ctx, Content content, const char *pa
         return SDM_OK;
     if (content == CONTENT_HTML)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: is a web page (of a login, or of an error) saved under that name, expected an image "
-                        "or an ASTER scene; log in to the archive, then fetch it again",
+                        "%s: is a web page (of a login, or of an error) saved under that name, expected an "
+                        "image or an ASTER scene; log in to the archive, then fetch it again",
                         path);
-    return sdm_fail(ctx, SDM_ERR_INPUT, "%s: is %s; unpack it, then give the scene's file or folder, or the images",
-                    path, content_name[content]);
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: is %s; unpack it, then give the scene's file or folder, or the images", path,
+                    content_name[content]);
 }
 
 /* The two images of an ASTER scene, without the tables of their cameras. */
@@ -171,8 +172,8 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
         return SDM_OK;
     const bool delivered = strstr(sdm_path_base(path[0]), ".VNIR_Band3");
     return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "%s and %s: the images of an ASTER scene, whose cameras are not in them; give %s", path[0],
-                    path[1], delivered ? "the folder in which they lie with their tables"
+                    "%s and %s: the images of an ASTER scene, whose cameras are not in them; give %s",
+                    path[0], path[1], delivered ? "the folder in which they lie with their tables"
                                        : "the AST_L1A file, folder or zip that they were made from");
 }
 

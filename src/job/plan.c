@@ -582,7 +582,8 @@ done:
 
 /* ---- acquisitions ---- */
 
-/* Time of an ASTER scene; "": of another, or unknown.  The time of a pair of images is that of its left one. */
+/* Time of an ASTER scene; "": of another, or unknown.  The time of a pair of images is that of its left one.
+ */
 static const char *acquisition_of(const SdmPlanScene *s)
 {
     return s->kind && strncmp(s->kind, "ASTER", 5) == 0 && s->time_utc ? s->time_utc : "";
@@ -625,8 +626,8 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
     }
     if (copies)
         sdm_log(ctx, SDM_LOG_WARNING, 1,
-                "%d scene%s of an acquisition that is planned already (%s and %s are both of %s); each gets a DEM "
-                "of its own, of which stack needs one",
+                "%d scene%s of an acquisition that is planned already (%s and %s are both of %s); each gets "
+                "a DEM of its own, of which stack needs one",
                 copies, copies == 1 ? " is" : "s are", of->name, copy->name, copy->time_utc);
 done:
     sdm_free(&sorted);

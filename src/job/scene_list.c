@@ -102,8 +102,8 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
     for (int k = 0; k < n; k++)
         if (is_hidden(word[k])) {
             sdm_log(ctx, SDM_LOG_WARNING, 1,
-                    "%s: line %d names %s, a hidden file (a rest of a transfer, or macOS's); it is left out", path,
-                    number, word[k]);
+                    "%s: line %d names %s, a hidden file (a rest of a transfer, or macOS's); it is left out",
+                    path, number, word[k]);
             return SDM_OK;
         }
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));

@@ -196,7 +196,7 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     sdm_report_colour(legend, wave, "waves");
     const int terms = sdm_terms(a->degree), waves = a->waves[0] + a->waves[1];
     sdm_report_note(to,
-                    "The cameras were corrected, not the heights: a shift, %d number%s of low order and %d wave%s "
-                    "are all that the DEM has of the reference.",
+                    "The cameras were corrected, not the heights: a shift, %d number%s of low order and %d "
+                    "wave%s are all that the DEM has of the reference.",
                     terms, terms == 1 ? "" : "s", waves, waves == 1 ? "" : "s");
 }

@@ -52,7 +52,7 @@ void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared 
 {
     const double px_per_m = 1.0 / p->frame.gsd_m, limit_px = (double)p->settings.ray_error_limit_px;
     int64_t all = 0, tried = 0, matched = 0, below = 0, above = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
-#pragma omp parallel for schedule(static) num_threads(threads)                                                   \
+#pragma omp parallel for schedule(static) num_threads(threads) \
     reduction(+ : all, tried, matched, below, above, errors)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         const unsigned m = b->mask[i];
@@ -116,7 +116,8 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
 
 /* Terrain outside the height range of the options can be followed, but not found from the start; a few cells
  * there are accidents. */
-static void warn_heights(const SdmOptions *o, const SdmQualitySums *sums, const SdmPrepared *p, SdmQuality *out)
+static void warn_heights(const SdmOptions *o, const SdmQualitySums *sums, const SdmPrepared *p,
+                         SdmQuality *out)
 {
     const bool low = o && o->hmin_m == p->frame.hmin_m, high = o && o->hmax_m == p->frame.hmax_m;
     const int64_t below = low ? sums->below : 0, above = high ? sums->above : 0;

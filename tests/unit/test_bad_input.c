@@ -168,9 +168,11 @@ static void without_stereo_bands(void **state)
     NEED(HDF);
     names("one.hdf", "none.hdf");
     copy_edited(HDF, path_a, "VNIR_Band3B", "VNIR_Band1_");
-    refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: holds VNIR_Band3N but no VNIR_Band3B", "another scene");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT,
+           "one.hdf: holds VNIR_Band3N but no VNIR_Band3B", "another scene");
     copy_edited(HDF, path_a, "VNIR_Band3N", "VNIR_Band2_");
-    refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: holds VNIR_Band3B but no VNIR_Band3N", "another scene");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT,
+           "one.hdf: holds VNIR_Band3B but no VNIR_Band3N", "another scene");
     copy_edited(path_a, path_b, "VNIR_Band3B", "_TIR_Band10");
     copy_edited(path_b, path_a, "VNIR_Band2_", "_TIR_Band11");
     refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: an ASTER scene with TIR bands", "taken at night");

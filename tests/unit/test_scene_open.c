@@ -87,7 +87,8 @@ static void deliveries_with_more(void **state)
     run_shell("cd %s/forks/below; for f in *.tif; do mv $f ${f%%.tif}.TIF; done; "
               "for f in *.txt; do mv $f ${f%%.txt}.Txt; done", scratch());
     is_the_scene("forks/below", "ASTER L1A V003 (folder)");
-    run_shell("mkdir -p %1$s/order/one; cp " HDF " %1$s/order/one; echo x >%1$s/order/one/._x.hdf", scratch());
+    run_shell("mkdir -p %1$s/order/one; cp " HDF " %1$s/order/one; echo x >%1$s/order/one/._x.hdf",
+              scratch());
     is_the_scene("order/one/", "ASTER L1A V004 (HDF)");
     is_the_scene("order", "ASTER L1A V004 (HDF)");
 }
