@@ -51,8 +51,8 @@ void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, do
  * pointing may be NULL.  along (NULL: none): evaluated at the heights of `surface` (NULL: at the middle
  * height), so that it does not depend on the height of a match.  grid: output CRS of the ground coordinates;
  * NULL leaves them 0; degrees go on from those of the scene's centre, past 180, too.  again: *out is zero or
- * was built so before; it is freed, and the cameras are not asked again for the same nodes.  turn: images along
- * whose columns the frame's rows run are turned. */
+ * was built so before; it is freed, and the cameras are not asked again for the same nodes.  turn: images
+ * along whose columns the frame's rows run are turned. */
 typedef struct SdmLatticeRequest {
     const SdmScene *scene;
     const SdmFrame *frame;
