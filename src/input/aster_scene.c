@@ -278,7 +278,10 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
     const char *const kind = zip ? "zip archive" : "folder", *const bands = sdm_aster_bands_in(gdal_path, 2);
     const int found = find_hdf(gdal_path, 2, hdf);
     if (found == 1 && !zip)
-        return sdm_aster_open_hdf(ctx, hdf, scene);
+        return sdm_aster_open_hdf(ctx, hdf, scene); /* which says what it is */
+    const char *const other = found == 0 || zip ? sdm_aster_product_in(gdal_path, 2) : NULL;
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
     if (found > 0)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: a %s with %d HDF file%s (%s%s); %s", path, kind, found,
                         found > 1 ? "s" : "", sdm_path_base(hdf), found > 1 ? " and others" : "",
@@ -306,9 +309,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
                         "%s: %s, so GDAL cannot open it inside the archive; unpack it, then give the folder",
                         path, fault);
     const int found = find_base(gdal_path, 2, base);
-    const char *const other = found > 0    ? sdm_aster_other_product(sdm_path_base(base))
-                              : found == 0 ? sdm_aster_product_in(gdal_path, 2)
-                                           : NULL;
+    const char *const other = found > 0 ? sdm_aster_other_product(sdm_path_base(base)) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (found < 0)

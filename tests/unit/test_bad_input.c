@@ -190,6 +190,14 @@ static void without_stereo_bands(void **state)
     put_file(tir, "x", 1);
     refuse(NULL, folder, NULL, SDM_ERR_INPUT, "scene: an ASTER scene with TIR bands", "taken at night");
     unlink(tir);
+    snprintf(tir, sizeof tir, "%s/AST_L1T_1.hdf", folder);
+    copy_file(path_a, tir, 0);
+    refuse(NULL, folder, NULL, SDM_ERR_UNSUPPORTED, "AST_L1T_1.hdf: is AST_L1T", "AST_L1A V004");
+    snprintf(tir, sizeof tir, "%s/AST_L1A_1.hdf", folder);
+    copy_file(path_a, tir, 0);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "scene: a folder with 2 HDF files", "give one of them");
+    snprintf(command, sizeof command, "rm %s/*.hdf", folder);
+    assert_int_equal(system(command), 0);
 }
 
 /* Scenes in another wrapping, and what is none. */
