@@ -196,9 +196,9 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     SdmReportItem *const legend = sdm_report_legend(to);
     sdm_report_colour(legend, bins, "means by row");
     sdm_report_colour(legend, wave, "waves");
-    sdm_report_note(
-        to,
-        "The cameras were corrected, not the heights: a shift, %d numbers of low order and %d waves are "
-        "all that the DEM has of the reference.",
-        sdm_terms(a->degree), a->waves[0] + a->waves[1]);
+    const int terms = sdm_terms(a->degree), waves = a->waves[0] + a->waves[1];
+    sdm_report_note(to,
+                    "The cameras were corrected, not the heights: a shift, %d number%s of low order and %d "
+                    "wave%s are all that the DEM has of the reference.",
+                    terms, terms == 1 ? "" : "s", waves, waves == 1 ? "" : "s");
 }
