@@ -129,7 +129,7 @@ def judged(name, dem, reference, classes, gross):
     words += ["--class", os.path.join(folder, classes)] if classes else []
     f = json.loads(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
     h, raster = heights(dem)
-    truth = reference_on(raster, os.path.join(folder, reference), f["shift_m"])
+    truth = reference_on(raster, os.path.join(folder, reference), f["apply_m"][:2] + [-f["apply_m"][2]])
     land = classes_on(raster, os.path.join(folder, classes)) == 1 if classes else np.isfinite(truth)
     error = np.where(land, h - truth, np.nan)
     there = np.isfinite(error)

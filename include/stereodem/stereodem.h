@@ -186,7 +186,7 @@ SDM_API SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right
 SDM_API const char *sdm_result_json(const SdmContext *ctx);
 
 /** A number of the result.
- *  @param path  its place, such as "aligned.nmad" or "dems.0.shift_m.2"
+ *  @param path  its place, such as "aligned.nmad" or "dems.0.apply_m.2"
  *  @param[out] value  NaN where the result says null
  *  @return SDM_OK, SDM_ERR_USAGE (no number there) */
 SDM_API SdmStatus sdm_result_number(SdmContext *ctx, const char *path, double *value);

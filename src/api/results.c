@@ -138,7 +138,7 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
         const SdmStackedDem *const d = &report->dems[i];
         cJSON *const dem = cJSON_CreateObject();
         cJSON_AddStringToObject(dem, "path", d->path);
-        cJSON_AddItemToObject(dem, "shift_m", cJSON_CreateDoubleArray(d->shift_m, 3));
+        cJSON_AddItemToObject(dem, "apply_m", cJSON_CreateDoubleArray(d->move_m, 3));
         sdm_json_number(dem, "nmad_m", d->nmad_m);
         sdm_json_number(dem, "smooth_m", d->smooth_m);
         cJSON_AddNumberToObject(dem, "group", d->group);

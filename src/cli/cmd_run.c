@@ -35,13 +35,13 @@ static void print_pairs(SdmScreen *screen, const cJSON *result)
     const cJSON *pair = NULL;
     cJSON_ArrayForEach(pair, cJSON_GetObjectItemCaseSensitive(result, "pairs"))
     {
-        const cJSON *const shift = cJSON_GetObjectItemCaseSensitive(pair, "shift_m");
+        const cJSON *const shift = cJSON_GetObjectItemCaseSensitive(pair, "apply_m");
         double by[3];
         for (int k = 0; k < 3; k++)
             by[k] = cJSON_GetNumberValue(cJSON_GetArrayItem(shift, k));
         sdm_screen_print(screen,
                          "pair                %s, %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, "
-                         "offset %.2f, %.2f, %.2f m",
+                         "moved by %.2f, %.2f, %.2f m",
                          sdm_path_base(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "left"))),
                          sdm_path_base(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))),
                          number(pair, "base_height"), 100.0 * number(pair, "weight"),

@@ -12,11 +12,11 @@ SdmStatus sdm_command_stack(SdmCall *call)
                         "-o is missing: give the DEM to write, such as -o stacked.tif");
     TRY(sdm_stack_dems(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
                   &result));
-    sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "offset, m", "east", "north", "up", "NMAD");
+    sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "moved by, m", "east", "north", "up", "NMAD");
     for (int i = 0; i < result.report.count; i++) {
         const SdmStackedDem *const d = &result.dems[i];
-        sdm_screen_print(&call->screen, "%-40s %8.2f %8.2f %8.2f %8.2f", d->path, d->shift_m[0],
-                         d->shift_m[1], d->shift_m[2], d->nmad_m);
+        sdm_screen_print(&call->screen, "%-40s %8.2f %8.2f %8.2f %8.2f", d->path, d->move_m[0],
+                         d->move_m[1], d->move_m[2], d->nmad_m);
     }
     sdm_screen_print(
         &call->screen, "%s: %d DEMs on %lld x %lld cells, done in %.1f s, %.0f MiB of memory at most",

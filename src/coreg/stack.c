@@ -32,7 +32,8 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
                                        .smooth_m = l->bias_nmad_m,
                                        .group = l->group,
                                        .partners = l->partners};
-        memcpy(out->dems[i].shift_m, l->shift_m, sizeof l->shift_m);
+        for (int k = 0; k < 3; k++)
+            out->dems[i].move_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
     }
 done:
     return st;

@@ -85,8 +85,8 @@ static void log_result(const SdmStack *s)
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
         sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
-                "%s: offset %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", l->path,
-                l->shift_m[0], l->shift_m[1], l->shift_m[2], l->nmad_m, l->partners);
+                "%s: moved by %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", l->path,
+                -l->shift_m[0], -l->shift_m[1], -l->shift_m[2], l->nmad_m, l->partners);
         if (l->partners == 0)
             sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s overlaps no other: it is not shifted", l->path);
         bool first = l->partners > 0;

@@ -26,7 +26,7 @@ static void add_stack(SdmReport *r, const SdmStackReport *s)
         const SdmStackedDem *const d = &s->dems[i];
         SdmReportItem *const dem = sdm_report_group(dems, NULL);
         sdm_report_text(dem, "path", d->path);
-        sdm_report_numbers(dem, "shift_m", d->shift_m, 3);
+        sdm_report_numbers(dem, "apply_m", d->move_m, 3);
         sdm_report_number(dem, "nmad_m", d->nmad_m);
         sdm_report_number(dem, "smooth_m", d->smooth_m);
         sdm_report_number(dem, "cells_compared", (double)d->samples);
@@ -73,12 +73,12 @@ static void add_dem(SdmReportItem *to, const SdmStackReport *s, const SdmStacked
 {
     SdmReportItem *const row = sdm_report_row(to);
     if (d->partners == 0)
-        sdm_report_cell(row, "%s (overlaps no other: not shifted)", d->path);
+        sdm_report_cell(row, "%s (overlaps no other: not moved)", d->path);
     else if (s->groups > 1)
         sdm_report_cell(row, "%s (group %d)", d->path, d->group + 1);
     else
         sdm_report_cell(row, "%s", d->path);
-    sdm_report_cell(row, "%.2f, %.2f, %.2f m", d->shift_m[0], d->shift_m[1], d->shift_m[2]);
+    sdm_report_cell(row, "%.2f, %.2f, %.2f m", d->move_m[0], d->move_m[1], d->move_m[2]);
     const double figure_m[2] = {d->nmad_m, d->smooth_m};
     for (int k = 0; k < 2; k++)
         if (isnan(figure_m[k]))
@@ -89,9 +89,9 @@ static void add_dem(SdmReportItem *to, const SdmStackReport *s, const SdmStacked
 
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
-    static const char *const heading[] = {"DEM", "east, north, up", "NMAD", "smooth error"};
+    static const char *const heading[] = {"DEM", "moved east, north, up", "NMAD", "smooth error"};
     SdmReportItem *const to =
-        sdm_report_section(r, NULL, "DEMs and their offsets", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+        sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     SdmReportItem *const row = sdm_report_row(to);
     for (int i = 0; i < 4; i++)
         sdm_report_cell(row, "%s", heading[i]);

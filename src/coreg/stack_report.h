@@ -5,11 +5,11 @@
 
 #include "product/dem_report.h"
 
-/* One DEM of a stack: its offset from the others, and how well it fits them. */
+/* One DEM of a stack: what moves it to the others, and how well it fits them. */
 typedef struct SdmStackedDem {
     const char *path;
-    double shift_m[3]; /* its offset from the others, east, north, up; taken out */
-    double nmad_m;     /* of its heights, shift taken out, minus the median of the DEMs there; NaN: none */
+    double move_m[3];  /* applied to it: east, north, up */
+    double nmad_m;     /* of its heights, moved, minus the median of the DEMs there; NaN: none */
     int64_t samples;   /* cells compared for that */
     double smooth_m;   /* NMAD of its smooth errors (jitter, tilt), taken out; NaN: left in */
     int group;         /* DEMs of one group overlap, directly or through others; from 0 */

@@ -9,7 +9,7 @@ static const char *const VIEW[2] = {"right", "left"};
 
 static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
 {
-    sdm_report_numbers(to, "shift_m", s->shift_m, 3);
+    sdm_report_numbers(to, "apply_m", s->shift_m, 3);
     sdm_report_figure(to, NULL, "moved east", s->shift_m[0], " m", 2);
     sdm_report_figure(to, NULL, "moved north", s->shift_m[1], " m", 2);
     sdm_report_figure(to, NULL, "moved up", s->shift_m[2], " m", 2);

@@ -19,7 +19,7 @@ typedef struct Fusing {
     SdmViews *views;
     const SdmViewPair *pair[SDM_MAX_VIEW_PAIRS];
     const char *dem[SDM_MAX_VIEW_PAIRS];
-    double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], shift_m[SDM_MAX_VIEW_PAIRS][3],
+    double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], move_m[SDM_MAX_VIEW_PAIRS][3],
         smooth_m[SDM_MAX_VIEW_PAIRS];
     bool ortho[SDM_MAX_VIEW_PAIRS];
     int count, place, ortho_view; /* place: the pair that keeps its place */
@@ -76,10 +76,12 @@ static void keep_shifts(Fusing *f, const SdmStack *s)
 {
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
-        memcpy(f->shift_m[l->given], l->shift_m, sizeof l->shift_m);
+        double *const move_m = f->move_m[l->given];
+        for (int k = 0; k < 3; k++)
+            move_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
         f->smooth_m[l->given] = l->bias_nmad_m;
-        sdm_log(s->ctx, SDM_LOG_INFO, 8, "pair %d: offset %.2f, %.2f, %.2f m east, north and up, taken out%s",
-                f->pair[l->given]->number, l->shift_m[0], l->shift_m[1], l->shift_m[2],
+        sdm_log(s->ctx, SDM_LOG_INFO, 8, "pair %d: moved by %.2f, %.2f, %.2f m east, north and up%s",
+                f->pair[l->given]->number, move_m[0], move_m[1], move_m[2],
                 isnan(l->bias_nmad_m) ? "" : ", with smooth differences");
     }
 }
@@ -170,7 +172,7 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
     sdm_report_number(pair, "sigma_m", p->sigma_m);
     sdm_report_number(pair, "weight", share_of(f, k));
     sdm_report_number(pair, "trust", p->trust / f->pair[0]->trust);
-    sdm_report_numbers(pair, "shift_m", f->shift_m[k], 3);
+    sdm_report_numbers(pair, "apply_m", f->move_m[k], 3);
     sdm_report_number(pair, "smooth_m", f->smooth_m[k]);
     sdm_report_number(pair, "coverage", coverage_of(p));
     sdm_report_number(pair, "pointing_residual_px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
@@ -185,19 +187,19 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
         sdm_report_cell(row, p->days < 1.0 ? "%.0f s" : "%.1f days",
                         p->days < 1.0 ? 86400.0 * p->days : p->days);
     sdm_report_cell(row, "%.0f %%", 100.0 * share_of(f, k));
-    sdm_report_cell(row, "%.2f, %.2f, %.2f m", f->shift_m[k][0], f->shift_m[k][1], f->shift_m[k][2]);
+    sdm_report_cell(row, "%.2f, %.2f, %.2f m", f->move_m[k][0], f->move_m[k][1], f->move_m[k][2]);
     sdm_report_cell(row, "%.1f %%", 100.0 * coverage_of(p));
     sdm_report_cell(row, "%.3f px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
 }
 
 static void add_pairs(SdmReport *r, const Fusing *f)
 {
-    static const char *const heading[] = {"pair",     "base/height", "apart", "weight", "east, north, up",
+    static const char *const heading[] = {"pair",     "base/height", "apart", "weight", "moved east, north, up",
                                           "coverage", "pointing"};
     const SdmViews *const v = f->views;
     SdmReportItem *const list = sdm_report_list(r->root, "pairs");
     SdmReportItem *const page =
-        sdm_report_section(r, NULL, "Pairs and their offsets", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
+        sdm_report_section(r, NULL, "Pairs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
     SdmReportItem *const row = sdm_report_row(page);
     for (int i = 0; i < 7; i++)
         sdm_report_cell(row, "%s", heading[i]);

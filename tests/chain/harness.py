@@ -90,7 +90,7 @@ def compare(dem, reference, *options):
 def figures(result):
     raw, aligned = result["raw"], result["aligned"]
     return "coverage %.2f %%, raw bias %.2f NMAD %.2f, aligned NMAD %.2f RMSE %.2f over30 %.3f %%" % (
-        100 * result["coverage"], raw["bias"], raw["nmad"], aligned["nmad"], aligned["rmse"], 100 * aligned["over30"])
+        100 * result["coverage"], raw["median"], raw["nmad"], aligned["nmad"], aligned["rmse"], 100 * aligned["over30"])
 
 
 def raw_pixels(path):

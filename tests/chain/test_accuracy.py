@@ -47,7 +47,7 @@ def part_errors():
     f = judged("error-free", ["--lon", 7, "--lat", 45, "--roll", 5, "--seed", 3])
     if f:
         good_land("error-free", f, f["raw"], 2.3, 2.5, 0.0001, 0.998) # heights reach the border of the common area
-        below("error-free", "|bias|", abs(f["raw"]["bias"]), 0.5)
+        below("error-free", "|bias|", abs(f["raw"]["median"]), 0.5)
     f = judged("all errors", ["--lon", 7, "--lat", 45, "--roll", 8.5, "--seed", 4] + ALL_ERRORS)
     if f:
         good_land("all errors", f, f["aligned"], 6.5, 12.0, 0.006, 0.995)
@@ -81,7 +81,7 @@ def part_planes():
             f = judged(name, ["--lon", 7, "--lat", 45, "--shape", "plane", "--slope", slope, "--slope-azimuth", azimuth,
                               "--base", 1500, "--seed", 7], size=(340, 340))
             if f:
-                below(name, "|bias|", abs(f["raw"]["bias"]), 1.0)
+                below(name, "|bias|", abs(f["raw"]["median"]), 1.0)
                 least = {20: 0.99, 30: 0.98, 45: 0.7}[slope]
                 t.expect(f["coverage"] >= least, "%s: coverage %.3f >= %g" % (name, f["coverage"], least))
 
@@ -91,7 +91,7 @@ def part_places():
         f = judged(name, ["--lon", lon, "--lat", lat, "--seed", 8], size=(480, 480))
         if f:
             good_land(name, f, f["raw"], 4.0, 8.0, 0.003, 0.95)
-            below(name, "|bias|", abs(f["raw"]["bias"]), 0.5)
+            below(name, "|bias|", abs(f["raw"]["median"]), 0.5)
 
 
 def part_layouts():
@@ -130,7 +130,7 @@ def part_pairs():
         if f: # ASTER's 4 m are 0.16 px
             pixel_m = 0.5 / ratio
             good_land(name, f, f["raw"], 0.16 * pixel_m, 0.4 * pixel_m, 0.001, 0.95)
-            below(name, "|bias|", abs(f["raw"]["bias"]), 0.05 * pixel_m)
+            below(name, "|bias|", abs(f["raw"]["median"]), 0.05 * pixel_m)
 
 
 def part_tiny():

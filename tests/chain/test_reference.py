@@ -72,9 +72,9 @@ after = t.compare(dem, os.path.join(scene, "truth.tif"))
 print("without: " + t.figures(before))
 print("with:    " + t.figures(after))
 found = report(dem)["reference"]
-print("shift %s, %d waves, %.0f %% masked" % (found["shift_m"], len(found["waves"]), 100 * found["share_masked"]))
+print("shift %s, %d waves, %.0f %% masked" % (found["apply_m"], len(found["waves"]), 100 * found["share_masked"]))
 t.expect(found["state"] == "fitted" and not found["reason"], "the cameras are fitted")
-t.expect(abs(after["raw"]["bias"] - UP) < 0.8, "the DEM lies %.2f m above the truth, the reference %.0f m" % (after["raw"]["bias"], UP))
+t.expect(abs(after["raw"]["median"] - UP) < 0.8, "the DEM lies %.2f m above the truth, the reference %.0f m" % (after["raw"]["median"], UP))
 t.expect(after["aligned"]["nmad"] < 0.9 * before["aligned"]["nmad"],
          "NMAD %.2f -> %.2f m" % (before["aligned"]["nmad"], after["aligned"]["nmad"]))
 t.expect(any(abs(v["wavelength_rows"] - 303.0) < 15.0 and abs(v["amplitude_px"] - JITTER_PX) < 0.05 for v in found["waves"]),
@@ -138,7 +138,7 @@ for blocks in (0, 2):
     t.expect(process.returncode == -signal.SIGKILL and any(n.startswith("scene_") and n.endswith(".sdm") for n in names), "killed with %d files of work" % len(names))
 done = t.call(words + ["--verbose"])
 t.expect(all_of(words[4]) == once, "the same bytes after being killed twice")
-t.expect(report(words[4])["reference"]["shift_m"] == found["shift_m"], "and the same report of the reference")
+t.expect(report(words[4])["reference"]["apply_m"] == found["apply_m"], "and the same report of the reference")
 t.expect("waves, " not in done.stderr, "without a second fit")
 
 # references that do not serve
@@ -266,8 +266,8 @@ def areas():
     left, made = report(other)["reference"], all_of(other)
     t.expect(left["state"] == "fitted" and left["share_masked"] < found["share_masked"],
              "%.1f %% are left out, %.1f %% without outlines" % (100 * left["share_masked"], 100 * found["share_masked"]))
-    t.expect(abs(left["shift_m"][2] - found["shift_m"][2]) < 0.3 and left["dem"]["left_out_cells"] > 0.5 * len(inside),
-             "the shift is that of the rest: %s" % left["shift_m"])
+    t.expect(abs(left["apply_m"][2] - found["apply_m"][2]) < 0.3 and left["dem"]["left_out_cells"] > 0.5 * len(inside),
+             "the shift is that of the rest: %s" % left["apply_m"])
     bands = json.loads(t.call(["gdalinfo", "-json", t.companion(other, "_change.tif")]).stdout)["bands"]
     t.expect([b["description"] for b in bands] == ["height minus reference", "left out of the fit"], "the bands say what they are")
     t.run([scene], other, "--reference", reference, "--reference-mask", rock)
@@ -287,7 +287,7 @@ def areas():
     large = polygons("large", ("ice", "Polygon", [ring(0.1, 0.7, 0.1, 0.9)]))
     for options, low, high in (([], 15, 30), (["--exclude", large], UP - 1, UP + 1)):
         t.run([scene], other, "--reference", glaciers, *options)
-        bias = t.compare(other, os.path.join(scene, "truth.tif"))["raw"]["bias"]
+        bias = t.compare(other, os.path.join(scene, "truth.tif"))["raw"]["median"]
         t.expect(low < bias < high, "most of the ground is 20 m lower: the DEM lies %.2f m above the truth %s" % (bias, options[:1]))
 
     # polygons that are elsewhere change nothing, and are told; what is of no use is told before any work

@@ -95,14 +95,14 @@ def part_white_noise():
         return
     ratio = np.median(single) / nmad(read("white.tif") - truth)
     t.expect(ratio >= 1.8, "white noise: NMAD %.2f times better than the median DEM's, >= 1.8" % ratio)
-    worst = max(abs(found["white%d.tif" % i]["shift_m"][2] - up) for i, up in enumerate(off))
+    worst = max(abs(-found["white%d.tif" % i]["apply_m"][2] - up) for i, up in enumerate(off))
     t.expect(worst < 0.1, "white noise: shifts in z within %.3f m" % worst)
     count, mask = read("white_qa.tif", 2), read("white_qa.tif", 3)
     t.expect(count[60, 120] == 4 and count[0, 0] == 5, "white noise: counts 4 in a hole of one, 5 elsewhere")
     t.expect((mask == 1).all(), "white noise: every cell valid")
     spread = read("white_qa.tif", 1) * 0.1
     names = ["white%d.tif" % i for i in range(5)]
-    five = np.sort(np.stack([read(name) - found[name]["shift_m"][2] for name in names]), 0)
+    five = np.sort(np.stack([read(name) + found[name]["apply_m"][2] for name in names]), 0)
     cell = five[:, 300, 300]
     t.expect(abs(read("white.tif")[300, 300] - cell[2]) < 0.02,
              "white noise: a cell is the median of its heights")
@@ -142,7 +142,7 @@ def part_place():
     if not t.expect(found is not None, "shifted in place: a stack is made"):
         return
     middle = np.median(np.array(off), 0)
-    worst = max(np.abs(np.array(found["place%d.tif" % i]["shift_m"]) - (np.array(o) - middle)).max()
+    worst = max(np.abs(-np.array(found["place%d.tif" % i]["apply_m"]) - (np.array(o) - middle)).max()
                 for i, o in enumerate(off))
     t.expect(worst < 0.6, "shifted in place: every shift within %.2f m" % worst)
     e = read("place.tif") - ground(x - middle[0], y - middle[1])
@@ -171,7 +171,7 @@ def part_strip():
     found = stack(dems, "strip.tif")
     if not t.expect(found is not None, "strip: a stack is made"):
         return
-    lay = [found["strip%d.tif" % i]["shift_m"][2] - found["strip0.tif"]["shift_m"][2] for i in range(5)]
+    lay = [found["strip0.tif"]["apply_m"][2] - found["strip%d.tif" % i]["apply_m"][2] for i in range(5)]
     worst = max(abs(a - (b - 2.0)) for a, b in zip(lay, up + [-4.0]))
     t.expect(worst < 0.15, "strip and zones: relative shifts within %.3f m" % worst)
     ds = gdal.Open(path("strip.tif"))
@@ -189,7 +189,7 @@ def part_strip():
     t.expect(done.returncode == 0 and "alone.tif overlaps no other" in done.stderr,
              "a DEM that overlaps none is named")
     found = json.load(open(path("two.json")))["stack"]
-    t.expect(found["groups"] == 2 and [d["shift_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
+    t.expect(found["groups"] == 2 and [d["apply_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")
 
 

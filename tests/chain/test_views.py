@@ -104,7 +104,7 @@ def margin(pairs, truth):
 
 report = hold("town", town_dem, truth_file, margin, 3.0, 3, 1.1)
 t.expect([p["reference"] for p in report["pairs"]] == [True, False, False] and abs(report["pairs"][0]["base_height"] - 0.6) < 0.01, "the widest pair is the reference")
-shifts = [p["shift_m"] for p in report["pairs"]]
+shifts = [p["apply_m"] for p in report["pairs"]]
 to_map = gdal.Transformer(gdal.Open(at("upright/left.tif")), None, ["METHOD=RPC", "RPC_HEIGHT=26", "DST_SRS=EPSG:32631"])
 (x0, y0, _), (x1, y1, _) = (to_map.TransformPoint(0, u, 320)[1] for u in (0, 640))  # along a row
 across = (shifts[0][0] * (x1 - x0) + shifts[0][1] * (y1 - y0)) / float(np.hypot(x1 - x0, y1 - y0))

@@ -30,7 +30,7 @@ for file in out.tif out_qa.tif out.json out.html out.png; do
     [ -s "$file" ] || complain "$file was not made"
 done
 [ -e out_ortho.tif ] && complain "an ortho image was made"
-grep -q '<h2>DEMs and their offsets' out.html || complain "the report does not name the DEMs"
+grep -q '<h2>DEMs and their moves' out.html || complain "the report does not name the DEMs"
 try stack --list list.txt -o listed.tif --quiet
 [ "$code" -eq 0 ] || complain "--list: exit code $code: $(cat err)"
 cmp -s out.tif listed.tif || complain "--list gives another DEM than arguments"
