@@ -59,6 +59,10 @@ class Error(Exception):
         super().__init__(sentence)
         self.status = status
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles carry the status, too: a pool of processes hands an error to its parent so."""
+        return type(self), (str(self), self.status), self.__dict__
+
 
 @dataclass
 class RPC:

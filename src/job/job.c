@@ -1,6 +1,7 @@
 /* Open a job folder; its files: names, marks, removal. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
+#include "core/machine.h"
 
 #include <dirent.h>
 #include <gdal.h>
@@ -44,6 +45,7 @@ SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *c
     TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
     TRY(take_planned_options(ctx, job));
     TRY(sdm_options_check(ctx, &job->options));
+    sdm_memory_check(ctx, job->options.memory_bytes);
     (void)sdm_set_memory_budget(ctx, job->options.memory_bytes);
     GDALSetCacheMax64(sdm_cache_bytes(job->options.memory_bytes));
 done:
