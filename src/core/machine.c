@@ -130,7 +130,7 @@ void sdm_memory_check(SdmContext *ctx, int64_t bytes)
 /* ---- threads ---- */
 
 #ifdef _OPENMP
-enum { LEAST_STACK = 512 << 10, SPARE = 4 /* threads beside OpenMP's: leases, reader, writer */ };
+enum { LEAST_STACK = 256 << 10, SPARE = 4 /* threads beside OpenMP's: leases, reader, writer */ };
 
 int sdm_usual_threads(void)
 {

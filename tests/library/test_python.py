@@ -219,6 +219,33 @@ class Python(unittest.TestCase):
         with self.assertRaisesRegex(stereodem.Error, "give two of a kind"):
             stereodem.run(self.left, image(self.right))
 
+    def test_objects_of_other_libraries(self):
+        """A CRS with to_wkt(), a transform with to_gdal(), a code of EPSG; anything else is one sentence."""
+        truth = gdal.Open(at("pair/truth.tif"))
+        data, geo, wkt = truth.ReadAsArray(), truth.GetGeoTransform(), truth.GetProjection()
+        nodata = truth.GetRasterBand(1).GetNoDataValue()
+
+        class Other:
+            def to_wkt(self):
+                return wkt
+
+            def to_gdal(self):
+                return geo
+        expected = stereodem.compare(at("pair.tif"), stereodem.Raster(data, geo, wkt, nodata))["aligned"]
+        code = int(truth.GetSpatialRef().GetAuthorityCode(None))
+        for transform, crs, none in ((Other(), Other(), nodata), (np.array(geo), code, np.float32(nodata)), (list(geo), np.int64(code), str(nodata))):
+            self.assertEqual(stereodem.compare(at("pair.tif"), stereodem.Raster(data, transform, crs, none))["aligned"], expected)
+        for fields, said in (((data, geo, 3.5), "crs: found 3.5, expected a text"), ((data, geo, None), "crs: found None"), ((data, geo, b"EPSG:1"), "crs: found b"),
+                             ((data, ["a"] * 6, wkt), "a geotransform: found .'a'.*expected 6 numbers"), ((data, 3, wkt), "a geotransform: found 3"),
+                             ((data, geo[:5], wkt), "a geotransform of 5 numbers, expected 6"), ((data, geo, wkt, "none"), "nodata: found 'none', expected a number"),
+                             ((data, geo, wkt, None, 3), "vertical: found 3, expected a text")):
+            with self.assertRaisesRegex(stereodem.Error, said) as caught:
+                stereodem.compare(at("pair.tif"), stereodem.Raster(*fields))
+            self.assertEqual(caught.exception.status, "usage")
+        for wrong in ("zero", [0], None.__class__):
+            with self.assertRaisesRegex(stereodem.Error, "left image: nodata: found .*expected a number"):
+                stereodem.match(stereodem.Image(self.views[0], nodata=wrong), stereodem.Image(self.views[1]))
+
     def test_values_of_options(self):
         for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)},
                         {"tr": 30, "overwrite": np.bool_(True)}, {"tr": 30, "config": {"GDAL_CACHEMAX": 64}},
