@@ -29,7 +29,8 @@
  *    by threads that it starts, never two at a time for one context, and never after the call has returned.
  *    They may call sdm_cancel() for their context and nothing else for it, and must not throw or jump out;
  *  - shared by the process are the OpenMP threads, and GDAL with its block cache, whose limit belongs to the
- *    program.  A program that forks does so before its first call.
+ *    program.  A process that is forked after a call works with one thread, since threads do not outlive a
+ *    fork.
  *
  *  Stability: structs are opaque or follow a fixed standard, so that programs need not be built again when
  *  options, layers or results are added; ::SDM_ABI is the number in the name of the shared library and grows

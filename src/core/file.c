@@ -211,7 +211,8 @@ static SdmStatus check_link(SdmContext *ctx, const char *option, const char *pat
         return SDM_OK;
     target[n] = '\0';
     return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "%s %s is a link to %s; give the name of that file, or remove the link", option, path, target);
+                    "%s %s is a link to %s; give the name of that file, or remove the link", option, path,
+                    target);
 }
 
 /* Is there room for the names of temporary files, so that no work is done in vain? */

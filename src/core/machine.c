@@ -60,7 +60,8 @@ static void bound(const char *folder, SdmGrant *out)
     bound_processors((double)quota, (double)period, out);
 }
 
-/* The group and all above it.  In a container its path may be the host's: what is not there is passed over. */
+/* The group and all above it.  In a container its path may be the host's: what is not there is passed
+ * over. */
 static void climb(const char *mount, const char *group, SdmGrant *out)
 {
     char path[PATH];
@@ -122,8 +123,8 @@ void sdm_memory_check(SdmContext *ctx, int64_t bytes)
     const int64_t most = memory_limit();
     if (bytes > most)
         sdm_log(ctx, SDM_LOG_WARNING, 0,
-                "--memory is %lld MiB, but the machine or its control group (container, job) grants %lld MiB: "
-                "the system may kill the process; give %lld MiB or less",
+                "--memory is %lld MiB, but the machine or its control group (container, job) grants %lld "
+                "MiB: the system may kill the process; give %lld MiB or less",
                 (long long)(bytes >> 20), (long long)(most >> 20), (long long)(most / 4 * 3 >> 20));
 }
 
@@ -232,8 +233,8 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
     if (others < wanted - 1) {
         ctx->threads = others > 0 ? others + 1 : 1;
         sdm_log(ctx, SDM_LOG_WARNING, 0,
-                "%d of %d threads are used: the system starts no more (limit of processes: ulimit -u, pids.max "
-                "of a control group; or of memory)",
+                "%d of %d threads are used: the system starts no more (limit of processes: ulimit -u, "
+                "pids.max of a control group; or of memory)",
                 ctx->threads, wanted);
     }
 done:

@@ -72,7 +72,8 @@ const SdmOptionSpec sdm_option_table[] = {
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
      "Instruction set to use on the CPU; reference is the slow definition of the kernels. The result does "
      "not depend on it."},
-    {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL, "one per processor; fewer by OMP_NUM_THREADS or a quota of a control group", ALL,
+    {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL,
+     "one per processor, fewer by OMP_NUM_THREADS or the quota of a control group", ALL,
      "Number of threads. The result does not depend on it."},
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL,
      "2G, or 3/4 of what the machine or a control group grants", PLACE | SDM_CMD_COMPARE,

@@ -94,8 +94,8 @@ static SdmStatus drop_companions(SdmContext *ctx, SdmPaths *paths)
         if ((drop[i] = is_beside(paths, paths->path[i])) && first < 0)
             first = i;
     if (first >= 0)
-        sdm_log(ctx, SDM_LOG_WARNING, 1, "left out: %s, as is all that lies beside a DEM of the list and is none",
-                paths->path[first]);
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "left out: %s, as is all that lies beside a DEM of the list and is none", paths->path[first]);
     for (int i = 0; i < paths->count; i++)
         if (drop[i])
             sdm_free(&paths->path[i]);

@@ -42,7 +42,8 @@ bool sdm_is_companion(GDALDatasetH file)
 {
     const char *const of = GDALGetDescription(GDALGetRasterBand(file, 1));
     return *of && strcmp(of, "height") != 0 &&
-           (GDALGetMetadataItem(file, "STEREODEM_VERSION", NULL) || GDALGetMetadataItem(file, "MASK_BIT_1", NULL));
+           (GDALGetMetadataItem(file, "STEREODEM_VERSION", NULL) ||
+            GDALGetMetadataItem(file, "MASK_BIT_1", NULL));
 }
 
 SdmStatus sdm_check_heights(SdmContext *ctx, const char *role, const char *path, GDALDatasetH file)
@@ -52,14 +53,14 @@ SdmStatus sdm_check_heights(SdmContext *ctx, const char *role, const char *path,
     const int bands = GDALGetRasterCount(file) - (sdm_alpha_band(file, band) != NULL);
     if (sdm_is_companion(file))
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: its first band is '%.60s', it lies beside a DEM of stereodem and holds no heights; "
-                        "give the DEM itself",
+                        "%s %s: its first band is '%.60s', it lies beside a DEM of stereodem and holds no "
+                        "heights; give the DEM itself",
                         role, path, GDALGetDescription(band));
     if (colour == GCI_PaletteIndex || (bands > 1 && colour >= GCI_RedBand && colour <= GCI_BlueBand))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its bands are colours, it is an image; give a raster of heights",
-                        role, path);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: its bands are colours, it is an image; give a raster of heights", role, path);
     if (bands > 1)
-        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s %s has %d bands: the first is taken for heights in metres", role, path,
-                bands);
+        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s %s has %d bands: the first is taken for heights in metres",
+                role, path, bands);
     return SDM_OK;
 }

@@ -53,9 +53,10 @@ SdmStatus sdm_proj_check(SdmContext *ctx)
         return SDM_OK;
     const char *const name = getenv("PROJ_LIB") ? "PROJ_LIB" : "PROJ_DATA", *const given = getenv(name);
     return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                    "PROJ %s cannot read its database proj.db (%.300s); %s%s%.200s%s", proj_info().version, why,
-                    given ? name : "install PROJ's data (proj-data), or let PROJ_DATA name its folder", given ? "=" : "",
-                    given ? given : "", given ? " in the environment names the data of another PROJ: unset it" : "");
+                    "PROJ %s cannot read its database proj.db (%.300s); %s%s%.200s%s", proj_info().version,
+                    why, given ? name : "install PROJ's data (proj-data), or let PROJ_DATA name its folder",
+                    given ? "=" : "", given ? given : "",
+                    given ? " in the environment names the data of another PROJ: unset it" : "");
 }
 
 static void release(SdmProjector *p)

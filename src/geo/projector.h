@@ -7,7 +7,8 @@
 
 /* A context of PROJ that prints nothing; the caller destroys it. */
 struct pj_ctx *sdm_proj_context(void);
-/* After PROJ failed: is it because its database cannot be read?  Then SDM_ERR_UNSUPPORTED with that reason. */
+/* After PROJ failed: is it because its database cannot be read?  Then SDM_ERR_UNSUPPORTED with that
+ * reason. */
 SdmStatus sdm_proj_check(SdmContext *ctx);
 
 /* Transformation between WGS 84 (x = longitude, y = latitude, degrees) and a CRS, through PROJ.  A handle

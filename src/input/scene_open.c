@@ -46,8 +46,9 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
         if (strchr(path, ':')) /* perhaps the name of a subdataset, which GDAL knows */
             return SDM_OK;
         if (errno && errno != ENOENT && errno != ENOTDIR)
-            return sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s; check its permissions and its folder's",
-                            path, strerror(errno));
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s cannot be read: %s; check its permissions and its folder's", path,
+                            strerror(errno));
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
     }
     if (VSI_ISDIR(at.st_mode)) {

@@ -339,8 +339,8 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
                         path, strerror(errno));
     if (stat(path, &s) != 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: no such file here, but the job was planned with it; put it back, or mount its file "
-                        "system, or plan the job again with --overwrite",
+                        "%s: no such file here, but the job was planned with it; put it back, or mount its "
+                        "file system, or plan the job again with --overwrite",
                         path);
     if (f->size_bytes == (int64_t)s.st_size && same_time(f->mtime_us, micros(&s)))
         return SDM_OK;
