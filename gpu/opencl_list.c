@@ -185,6 +185,8 @@ int sdm_cl_list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
         snprintf(
             reason, SDM_REASON_SIZE, "%s",
             why ? why
-                : "no OpenCL platform has a device: install the driver of the device (or pocl-opencl-icd)");
+                : "no OpenCL platform has a device: install the driver of the device (or pocl-opencl-icd); "
+                  "where it is installed, it may need a cache folder that this user can write (HOME, "
+                  "POCL_CACHE_DIR)");
     return count; /* the loader stays open: drivers do not bear being closed */
 }

@@ -17,8 +17,8 @@
  *  - left is the reference view (ASTER 3N), right the other (3B);
  *  - arrays are row-major, the fastest axis last; row_bytes is the distance from a row to the next, 0 where
  *    rows have no gaps between them;
- *  - numbers are read and written with the decimal point of LC_NUMERIC: a program that sets a locale leaves
- *    that at "C".
+ *  - numbers are read and written with a decimal point, whatever locale the program has set: while a call
+ *    works, LC_NUMERIC of its thread is "C".
  *
  *  Threads:
  *  - one thread at a time uses a context; several threads work at once, each with a context of its own, and
@@ -29,7 +29,8 @@
  *    by threads that it starts, never two at a time for one context, and never after the call has returned.
  *    They may call sdm_cancel() for their context and nothing else for it, and must not throw or jump out;
  *  - shared by the process are the OpenMP threads, and GDAL with its block cache, whose limit belongs to the
- *    program.  A program that forks does so before its first call.
+ *    program.  A process that is forked after a call works with one thread, since threads do not outlive a
+ *    fork.
  *
  *  Stability: structs are opaque or follow a fixed standard, so that programs need not be built again when
  *  options, layers or results are added; ::SDM_ABI is the number in the name of the shared library and grows

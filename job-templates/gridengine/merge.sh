@@ -6,4 +6,6 @@
 #$ -cwd
 #$ -j y
 #$ -r y
-exec "$STEREODEM" merge "$JOB"
+# the program's words: STEREODEM may be "apptainer run /data/stereodem.sif"; a name with blanks is one word
+command -v "$STEREODEM" >/dev/null && program=("$STEREODEM") || read -ra program <<<"$STEREODEM"
+exec "${program[@]}" merge "$JOB"

@@ -9,9 +9,12 @@ set -euo pipefail
 : "${JOB:=$PWD/job}"                  # job folder, on a file system that all hosts see
 : "${PLAN_OPTIONS:=--memory 2G}"      # options of `stereodem plan`
 : "${UNITS_A_TASK:=1}"                # units that a task computes one after the other
-: "${STEREODEM:=stereodem}"           # the program
+: "${STEREODEM:=stereodem}"           # the program; may have several words: apptainer run x.sif
 : "${QSUB_OPTIONS:=}"                 # for all jobs: -q ..., -P ...
 # ------------------
+
+# the program's words: STEREODEM may be "apptainer run /data/stereodem.sif"; a name with blanks is one word
+command -v "$STEREODEM" >/dev/null && program=("$STEREODEM") || read -ra program <<<"$STEREODEM"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JOB UNITS_A_TASK STEREODEM
@@ -24,7 +27,7 @@ if [ -s "$JOB/log/array" ] && qstat -j "$(cat "$JOB/log/array")" >/dev/null 2>&1
     exit 1
 fi
 # shellcheck disable=SC2086
-"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
+"${program[@]}" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 # Task numbers begin at 1; stereodem knows that of SGE_TASK_ID.

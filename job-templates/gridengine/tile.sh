@@ -12,7 +12,9 @@
 # a signal.  Finished units stay.
 stopped=no
 trap 'stopped=yes; kill -TERM $child' TERM USR1 USR2
-"$STEREODEM" tile "$JOB" --index-env SGE_TASK_ID --count "$UNITS_A_TASK" --threads "${NSLOTS:-1}" &
+# the program's words: STEREODEM may be "apptainer run /data/stereodem.sif"; a name with blanks is one word
+command -v "$STEREODEM" >/dev/null && program=("$STEREODEM") || read -ra program <<<"$STEREODEM"
+"${program[@]}" tile "$JOB" --index-env SGE_TASK_ID --count "$UNITS_A_TASK" --threads "${NSLOTS:-1}" &
 child=$!
 wait $child
 code=$?

@@ -9,9 +9,12 @@ set -euo pipefail
 : "${JOB:=$PWD/job}"                  # job folder, on a file system that all hosts see
 : "${PLAN_OPTIONS:=--memory 2G}"      # options of `stereodem plan`
 : "${UNITS_A_TASK:=1}"                # units that a task computes one after the other
-: "${STEREODEM:=stereodem}"           # the program
+: "${STEREODEM:=stereodem}"           # the program; may have several words: apptainer run x.sif
 : "${QSUB_OPTIONS:=}"                 # for all jobs: -q ..., -A ...
 # ------------------
+
+# the program's words: STEREODEM may be "apptainer run /data/stereodem.sif"; a name with blanks is one word
+command -v "$STEREODEM" >/dev/null && program=("$STEREODEM") || read -ra program <<<"$STEREODEM"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$JOB/log"
@@ -25,12 +28,13 @@ if [ -s "$JOB/log/array" ] && qstat "$(cat "$JOB/log/array")" 2>/dev/null | awk 
     exit 1
 fi
 # shellcheck disable=SC2086
-"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
+"${program[@]}" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 # An array of one task does not exist in PBS: at least two, the second has nothing to do.
 last=$((tasks > 1 ? tasks - 1 : 1))
-pass="JOB=$JOB,UNITS_A_TASK=$UNITS_A_TASK,STEREODEM=$STEREODEM,UNITS=$units"
+export JOB UNITS_A_TASK STEREODEM UNITS=$units # passed by name: values may hold commas
+pass=JOB,UNITS_A_TASK,STEREODEM,UNITS
 # shellcheck disable=SC2086
 array=$(qsub $QSUB_OPTIONS -J "0-$last" -j oe -o "$JOB/log/" -v "$pass" "$here/tile.pbs")
 echo "$array" >"$JOB/log/array"

@@ -10,10 +10,13 @@ set -euo pipefail
 : "${PLAN_OPTIONS:=--memory 2G}"      # options of `stereodem plan`: cost, spacing, memory of a task ...
 : "${UNITS_A_TASK:=1}"                # units that a task computes one after the other
 : "${TASKS_AT_ONCE:=200}"             # of the array
-: "${STEREODEM:=stereodem}"           # the program
+: "${STEREODEM:=stereodem}"           # the program; may have several words: apptainer run x.sif
 : "${SBATCH_OPTIONS:=}"               # for all jobs: --partition=..., --account=...
 : "${GPU:=no}"                        # yes: tasks get a GPU each, and are planned for it
 # ------------------
+
+# the program's words: STEREODEM may be "apptainer run /data/stereodem.sif"; a name with blanks is one word
+command -v "$STEREODEM" >/dev/null && program=("$STEREODEM") || read -ra program <<<"$STEREODEM"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JOB UNITS_A_TASK STEREODEM
@@ -33,7 +36,7 @@ fi
 
 # The plan reads no pixels and takes a minute for a thousand scenes: done here, since the array's size comes from it.
 # shellcheck disable=SC2086
-"$STEREODEM" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
+"${program[@]}" plan --list "$SCENES" -o "$JOB" $PLAN_OPTIONS || [ $? -eq 3 ] # 3: but for scenes that cannot be
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$JOB/plan.json")
 tasks=$(((units + UNITS_A_TASK - 1) / UNITS_A_TASK))
 most=$(scontrol show config | sed -n 's/^MaxArraySize *= *//p')

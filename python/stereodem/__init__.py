@@ -59,6 +59,10 @@ class Error(Exception):
         super().__init__(sentence)
         self.status = status
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles carry the status, too: a pool of processes hands an error to its parent so."""
+        return type(self), (str(self), self.status), self.__dict__
+
 
 @dataclass
 class RPC:
@@ -131,15 +135,15 @@ class Raster:
     """A raster in memory, such as a reference DEM.
 
     :param samples: rows x columns of uint8, uint16, int16 or float32
-    :param transform: GDAL's geotransform
-    :param crs: anything that GDAL understands
+    :param transform: GDAL's geotransform, or an Affine of rasterio
+    :param crs: anything that GDAL understands, a code of EPSG, or a CRS of rasterio or pyproj
     :param nodata: samples of this value are no data; NaN always is
     :param vertical: what heights are above, "ellipsoid", "egm96" or "egm2008", where the CRS does not say
     """
 
     samples: npt.NDArray[Any]
-    transform: Sequence[float]
-    crs: str
+    transform: Any
+    crs: Any
     nodata: Optional[float] = None
     vertical: Optional[str] = None
 
@@ -222,10 +226,33 @@ def _bytes(text: Union[str, bytes, "os.PathLike[str]"], what: str) -> bytes:
     try:
         found = os.fsencode(text)
     except (TypeError, UnicodeEncodeError):
-        raise Error("%s: found %.80r, expected a name of a file" % (what, text), "usage") from None
+        raise Error("%s: found %.80r, expected a %s" % (what, text, "text" if what in ("vertical", "name of an option") else "name of a file"),
+                    "usage") from None
     if b"\0" in found:
         raise Error("%s: found %.80r, expected a text without zero bytes" % (what, text), "usage")
     return found
+
+
+def _numbers(values: Any, what: str, count: int) -> List[float]:
+    """So many numbers, or one, as the library takes them."""
+    try:
+        found = [float(value) for value in (values if count > 1 else [values])]
+    except (TypeError, ValueError):
+        raise Error("%s: found %.80r, expected %s" % (what, values, "%d numbers" % count if count > 1 else "a number"), "usage") from None
+    if len(found) != count:
+        raise Error("%s of %d numbers, expected %d" % (what, len(found), count), "usage")
+    return found
+
+
+def _crs(crs: Any) -> bytes:
+    """A text, the code of EPSG, or an object of rasterio or pyproj."""
+    if isinstance(crs, (int, np.integer)) and not isinstance(crs, bool):
+        crs = "EPSG:%d" % crs
+    to_wkt = getattr(crs, "to_wkt", None)
+    text = to_wkt() if callable(to_wkt) else crs
+    if not isinstance(text, str):
+        raise Error("crs: found %.80r, expected a text such as WKT or 'EPSG:32633', or an object with to_wkt()" % (crs,), "usage")
+    return _bytes(text, "crs")
 
 
 def _name(path: Optional[Path], what: str) -> Optional[bytes]:
@@ -364,12 +391,12 @@ class _Context:
     def add(self, source: Raster) -> bytes:
         """Copy a raster to the library; its name there."""
         samples = _rows(_without_mask(source), "raster in memory")
-        if len(source.transform) != 6:
-            raise Error("raster in memory: a geotransform of %d numbers, expected 6" % len(source.transform), "usage")
+        to_gdal = getattr(source.transform, "to_gdal", None)  # an Affine of rasterio
+        transform = _numbers(to_gdal() if callable(to_gdal) else source.transform, "raster in memory: a geotransform", 6)
         shape = _library.RasterShape(_sample_type(samples, "raster in memory"), samples.shape[1], samples.shape[0],
                                      samples.strides[0] if samples.shape[0] > 1 else 0,
-                                     (ctypes.c_double * 6)(*source.transform), _bytes(source.crs, "crs"),
-                                     float("nan") if source.nodata is None else source.nodata)
+                                     (ctypes.c_double * 6)(*transform), _crs(source.crs),
+                                     float("nan") if source.nodata is None else _numbers(source.nodata, "raster in memory: nodata", 1)[0])
         found = ctypes.c_char_p()
         self.check(lib.sdm_add_raster(self.handle, ctypes.byref(shape), samples.ctypes.data, ctypes.byref(found)))
         name = found.value or b""
@@ -388,7 +415,7 @@ class _Context:
         self.check(lib.sdm_set_image(self.handle, side, kind, samples.ctypes.data, cols, rows,
                                      samples.strides[0] if rows > 1 else 0))
         if image.nodata is not None:
-            self.check(lib.sdm_set_image_nodata(self.handle, side, image.nodata))
+            self.check(lib.sdm_set_image_nodata(self.handle, side, _numbers(image.nodata, which + " image: nodata", 1)[0]))
         if image.mask is not None or hidden is not None:
             mask = np.ones(samples.shape, np.uint8) if image.mask is None else np.asarray(image.mask) != 0
             if mask.shape != samples.shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int64, c_void_p
 
 ABI = 1
@@ -69,11 +70,18 @@ _PROTOTYPES = {
 
 def _load() -> ctypes.CDLL:
     name = "libstereodem.so.%d" % ABI
+    # Threads that wait for others sleep soon, as those of the program do: the OpenMP runtime reads this while it is loaded.
+    waiting = {} if "OMP_WAIT_POLICY" in os.environ else {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000"}
+    waiting = {variable: value for variable, value in waiting.items() if variable not in os.environ}
     try:
+        os.environ.update(waiting)
         library = ctypes.CDLL(name)
     except OSError as error:
         raise ImportError("%s cannot be loaded (%s); install the package libstereodem%d, or name its folder in "
                           "LD_LIBRARY_PATH" % (name, error, ABI)) from None
+    finally:
+        for variable in waiting:
+            del os.environ[variable]
     for function, (result, arguments) in _PROTOTYPES.items():
         entry = getattr(library, function)
         entry.restype = result

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,11 +23,12 @@ class Program:
         self.path = path or "stereodem"
 
     def _words(self, words):
-        if not shutil.which(self.path):
+        program = [self.path] if shutil.which(self.path) else shlex.split(self.path)  # "apptainer run stereodem.sif"
+        if not program or not shutil.which(program[0]):
             raise ProgramError("The program %s was not found; install it, or name it in the settings: Processing, Providers, "
                                "stereodem." % self.path)
         hidden = {"creationflags": 0x08000000} if os.name == "nt" else {}  # no window for a console
-        return [self.path] + list(words), dict(hidden, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        return program + list(words), dict(hidden, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                                encoding="utf-8", errors="replace")
 
     def describe(self, command):

@@ -1,6 +1,7 @@
 /* The commands of the library and their options. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/command_options.h"
+#include "core/machine.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
 {
     memset(values, 0, sizeof *values);
     sdm_options_default(&values->common);
+    values->common.memory_bytes = sdm_usual_memory();
     if (command->set_defaults)
         command->set_defaults(values);
 }

@@ -1,6 +1,7 @@
 /* A command and its options, set by name, with a context; its result. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
+#include "core/machine.h"
 
 #include <cpl_error.h>
 #include <gdal.h>
@@ -33,6 +34,13 @@ SdmStatus sdm_context_open(SdmContext **out, const char *command)
     (*out)->face = f;
     (*out)->free_face = free_face;
     (*out)->plain_names = true;
+    const locale_t own = duplocale(uselocale((locale_t)0));
+    (*out)->numbers = own ? newlocale(LC_NUMERIC_MASK, "C", own) : (locale_t)0;
+    if (!(*out)->numbers) {
+        if (own)
+            freelocale(own);
+        return sdm_fail(*out, SDM_ERR_MEMORY, "out of memory: a locale");
+    }
     f->command = sdm_command_options(command);
     if (!f->command)
         return sdm_fail(*out, SDM_ERR_USAGE,
@@ -142,7 +150,10 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     const char *const text = keep_text(f, value);
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
-    TRY(sdm_option_set(ctx, option.spec, fields(&f->values, &option), text));
+    const locale_t around = uselocale(ctx->numbers);
+    st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
+    (void)uselocale(around);
+    TRY(st);
     f->given[!option.own] |= bit;
 done:
     return st;
@@ -153,10 +164,12 @@ SdmStatus sdm_options_json(SdmContext *ctx, const char **json)
     SdmFace *const f = ctx->face;
     cJSON *const list = f->options_text ? NULL : cJSON_CreateArray();
     SdmCommandOption option;
+    const locale_t around = uselocale(ctx->numbers);
     for (int i = 0; list && f->command && (option = sdm_command_option(f->command, i)).spec; i++)
         cJSON_AddItemToArray(list, sdm_option_json(option.spec));
     if (list)
         f->options_text = cJSON_PrintUnformatted(list);
+    (void)uselocale(around);
     cJSON_Delete(list);
     *json = f->options_text ? f->options_text : "[]";
     return f->options_text ? SDM_OK : sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the options as JSON");
@@ -188,7 +201,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
 {
     SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
-    *call = (SdmFaceCall){.face = f};
+    *call = (SdmFaceCall){.face = f, .around = uselocale(ctx->numbers)};
     cJSON_Delete(f->result);
     cJSON_free(f->result_text);
     f->result = NULL;
@@ -198,6 +211,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
                         f->command ? f->command->name : "no command", command);
     TRY(check_options(ctx, f));
     TRY(sdm_check_stop(ctx));
+    TRY(sdm_threads_check(ctx));
     GDALAllRegister();
     TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
@@ -226,6 +240,7 @@ void sdm_face_end(SdmFaceCall *call, cJSON *result)
     }
     call->face->result = result;
     call->face->result_text = result ? cJSON_PrintUnformatted(result) : NULL;
+    (void)uselocale(call->around);
 }
 
 /* ---- the result ---- */

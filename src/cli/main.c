@@ -1,6 +1,7 @@
 /* The program: signals, GDAL's set-up, and one call from its arguments to its exit code. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "core/machine.h"
 #include "scene/tiling.h"
 
 #include <cpl_conv.h>
@@ -42,14 +43,16 @@ static void keep_freed_memory(void)
 
 static volatile sig_atomic_t signalled; /* a signal may come before the context is open */
 
-/* The first signal asks to stop, the second ends at once. */
+/* The first signal asks to stop, the second INT or TERM ends at once.  Others may come again meanwhile: HUP
+ * from the terminal and from the shell, XCPU every second. */
 static void on_signal(int number)
 {
     signalled = 1;
     sdm_stop();
+    if (number != SIGINT && number != SIGTERM)
+        return;
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    (void)number;
 }
 
 static void install_signals(void)
@@ -58,6 +61,12 @@ static void install_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* a closed terminal, and what schedulers send before the time is over */
+    static const int warnings[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+    struct sigaction before;
+    for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++)
+        if (sigaction(warnings[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup ignores it */
+            sigaction(warnings[i], &action, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a file beyond the size limit is then a failed write with a sentence */
     signal(SIGPIPE, SIG_IGN); /* a closed pipe must not end the run; the exit code reports it */
 }
@@ -98,6 +107,7 @@ static bool wants_json(int argc, char *const *argv)
 static void set_defaults(SdmCall *call)
 {
     sdm_options_default(&call->options);
+    call->options.memory_bytes = sdm_usual_memory();
     call->line = (SdmCommandLine){
         .name = call->command->name, .command = call->command->bit, .max = call->command->most};
     call->line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &call->options};
@@ -130,6 +140,7 @@ done:
 
 static SdmStatus execute(SdmCall *call)
 {
+    SdmStatus st = SDM_OK;
     sdm_screen_open(&call->screen, call->command->name, &call->options);
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
@@ -138,8 +149,11 @@ static SdmStatus execute(SdmCall *call)
     if (call->options.threads > sdm_threads(call->ctx))
         sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
                 call->options.threads, sdm_threads(call->ctx));
+    TRY(sdm_threads_check(call->ctx));
     open_gdal(call);
-    return call->command->run(call);
+    st = call->command->run(call);
+done:
+    return st;
 }
 
 static void finish(SdmCall *call, SdmStatus st)

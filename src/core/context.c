@@ -1,6 +1,7 @@
 /* A context is opened and closed; children of it, for other threads. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
+#include "core/machine.h"
 #include "core/options.h"
 
 #include <stdlib.h>
@@ -56,7 +57,7 @@ SdmStatus sdm_use_options(SdmContext *ctx, const SdmOptions *opt)
         ctx->options = *opt;
     else
         sdm_options_default(&ctx->options);
-    ctx->threads = ctx->options.threads;
+    ctx->threads = ctx->options.threads > 0 ? ctx->options.threads : sdm_usual_threads();
     ctx->memory_bytes = ctx->options.memory_bytes;
     return sdm_options_check(ctx, &ctx->options);
 }
@@ -88,6 +89,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     ctx->account = parent->account ? parent->account : parent;
     ctx->started_s = parent->started_s;
     ctx->part = (SdmProgressPart){0.0, 1.0};
+    ctx->numbers = parent->numbers;
     ctx->crash = parent->crash;
     ctx->lines = lines;
     sdm_set_sinks(ctx, keep_line, NULL, lines);
@@ -109,6 +111,8 @@ void sdm_close(SdmContext **ctx)
     if ((*ctx)->free_face)
         (*ctx)->free_face((*ctx)->face);
     sdm_cache_release(*ctx);
+    if (!(*ctx)->account && (*ctx)->numbers)
+        freelocale((*ctx)->numbers);
     pthread_mutex_destroy(&(*ctx)->calling);
     free((*ctx)->lines);
     free(*ctx);

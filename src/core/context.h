@@ -5,6 +5,7 @@
 
 #include "core/core.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -30,7 +31,7 @@ typedef struct SdmLines {
 struct SdmContext {
     SdmOptions options; /* of the work; changed by sdm_use_options() alone */
     int64_t memory_bytes; /* budget of the process: see sdm_set_memory_budget() */
-    int threads; /* as asked for; 0 = one per processor */
+    int threads; /* as asked for, or the usual number */
     int cancelled;              /* set atomically */
     sig_atomic_t stop_requests; /* calls of sdm_stop() before the context was opened */
     SdmContext *account; /* of a child: the context whose account is charged for memory; else NULL */
@@ -42,6 +43,8 @@ struct SdmContext {
     sdm_cancel_fn *cancel;
     void *log_user, *progress_user, *cancel_user;
     pthread_mutex_t calling; /* one of these functions is being called */
+    locale_t numbers;    /* numbers have a decimal point in it; (locale_t)0: as the thread has it; of a
+                          * child its parent's */
     bool plain_names;    /* sentences name options as sdm_set() takes them */
     void *face;          /* what src/api keeps with the context, freed by free_face; or NULL */
     void (*free_face)(void *face);

@@ -12,6 +12,21 @@ int sdm_exit_code(SdmStatus st)
     return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
 }
 
+void sdm_thread_begin(const SdmContext *ctx)
+{
+    if (ctx && ctx->numbers)
+        (void)uselocale(ctx->numbers);
+}
+
+/* vsnprintf() with a decimal point, on any thread. */
+static void print(const SdmContext *ctx, char *out, size_t size, const char *fmt, va_list ap)
+{
+    const locale_t around = ctx->numbers ? uselocale(ctx->numbers) : (locale_t)0;
+    vsnprintf(out, size, fmt, ap);
+    if (around)
+        (void)uselocale(around);
+}
+
 /* "--mask-left FILE" -> "mask_left FILE", "-o" -> "output": names of options as sdm_set() takes them, in a
  * text with room for size bytes, at most MAX_TEXT. */
 static void plain_names(char *text, size_t size)
@@ -48,7 +63,7 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
 #pragma omp critical(sdm_error)
 #endif
         {
-            vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
+            print(ctx, ctx->error, sizeof ctx->error, fmt, ap);
             if (ctx->plain_names)
                 plain_names(ctx->error, sizeof ctx->error);
         }
@@ -93,7 +108,7 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
     char text[MAX_TEXT];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    print(ctx, text, sizeof text, fmt, ap);
     va_end(ap);
     if (ctx->plain_names)
         plain_names(text, sizeof text);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 static const char TEMPORARY[] = ".part-";
+enum { DRAWN = 16, /* digits behind it */
+       ASIDE = 40  /* most bytes that names of temporary files and leases add to an output's */ };
 
 uint64_t sdm_file_draw(void)
 {
@@ -30,6 +33,22 @@ uint64_t sdm_file_draw(void)
 SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size)
 {
     return sdm_format(ctx, out, size, "%s%s%016" PRIx64, path, TEMPORARY, sdm_file_draw());
+}
+
+void sdm_file_sweep(const char *path)
+{
+    char folder[SDM_PATH_SIZE];
+    const char *const slash = strrchr(path, '/'), *const base = slash ? slash + 1 : path;
+    const size_t n = strlen(base), k = strlen(TEMPORARY);
+    sdm_file_folder(path, folder);
+    DIR *const dir = opendir(folder);
+    if (!dir)
+        return;
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (strncmp(e->d_name, base, n) == 0 && strncmp(e->d_name + n, TEMPORARY, k) == 0 &&
+            strspn(e->d_name + n + k, "0123456789abcdef") == DRAWN)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
 }
 
 bool sdm_file_is_named(const char *name, const char *path)
@@ -182,6 +201,33 @@ void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
              slash ? path : ".");
 }
 
+/* Files are written beside their names and renamed: a link would be replaced, and what it leads to kept. */
+static SdmStatus check_link(SdmContext *ctx, const char *option, const char *path)
+{
+    char target[SDM_PATH_SIZE];
+    struct stat s;
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0 || stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+        return SDM_OK;
+    target[n] = '\0';
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "%s %s is a link to %s; give the name of that file, or remove the link", option, path,
+                    target);
+}
+
+/* Is there room for the names of temporary files, so that no work is done in vain? */
+static SdmStatus check_length(SdmContext *ctx, const char *option, const char *path, const char *folder)
+{
+    const char *const slash = strrchr(path, '/'), *const base = slash ? slash + 1 : path;
+    const long most = pathconf(folder, _PC_NAME_MAX);
+    if (most < 0 || (long)strlen(base) + ASIDE <= most)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "%s %.60s...: name too long: %zu bytes, and temporary files beside it need %d more; the "
+                    "folder takes %ld",
+                    option, base, strlen(base), ASIDE, most);
+}
+
 /* Names of GDAL's virtual file systems, and addresses. */
 static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *path)
 {
@@ -195,6 +241,7 @@ static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *
 
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path)
 {
+    SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
     struct stat s;
     if (check_on_disk(ctx, option, path) != SDM_OK)
@@ -210,7 +257,10 @@ SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char 
     if (access(folder, W_OK | X_OK) != 0)
         return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot write into folder %s: %s", option, path, folder,
                         strerror(errno));
-    return SDM_OK;
+    TRY(check_length(ctx, option, path, folder));
+    TRY(check_link(ctx, option, path));
+done:
+    return st;
 }
 
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)

@@ -43,6 +43,9 @@ void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE]);
 uint64_t sdm_file_draw(void);
 /* A name beside path that no other process on any machine uses: path.part-<16 digits>. */
 SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, size_t size);
+/* Remove what sdm_file_temporary_name() named beside path and a process that is gone has left; for the holder
+ * of the file's lease. */
+void sdm_file_sweep(const char *path);
 /* Is `name` that of the file `path`, or of one that sdm_file_temporary_name() made for it? */
 bool sdm_file_is_named(const char *name, const char *path);
 /* Before any work: is the name one of a file, in a folder that can be written into?  Touches nothing.

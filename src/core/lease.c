@@ -383,8 +383,10 @@ static SdmStatus refuse(SdmContext *ctx, const SdmLease *l, const char *output, 
     return sdm_fail(
         ctx, SDM_ERR_IO,
         "%s is being written by another run, process %ld on %.*s, which gave a sign of life %.0f s "
-        "ago; wait until it is done, give another -o, or remove %s if that run is gone",
-        output, h->process, (int)strcspn(h->place, "/"), h->place, silent_s, l->path);
+        "ago; wait until it is done, give another -o, or, if that run is gone, give the same command again "
+        "after %.0f s (or remove %s)",
+        output, h->process, (int)strcspn(h->place, "/"), h->place, silent_s,
+        ceil(SDM_LEASE_SILENT_S + 1.0 - silent_s), l->path);
 }
 
 static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
@@ -421,6 +423,16 @@ typedef struct Try {
     double silent_s;
 } Try;
 
+/* Let a time stamp that lies ahead be now.  A holder that is alive renews it within seconds. */
+static void set_back(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)futimens(fd, NULL);
+        close(fd);
+    }
+}
+
 /* Take the lease unless it is alive. */
 static void take(SdmLease *l, const Holder *me, Try *t)
 {
@@ -436,6 +448,9 @@ static void take(SdmLease *l, const Holder *me, Try *t)
         else if (!t->no_removal) {
             (void)clock_beside(l->path, &now_s);
             t->silent_s = now_s - seconds_of(t->seen.changed);
+            if (t->silent_s < -SDM_LEASE_PERIOD_S) /* no clock of this file system's: from now on it counts */
+                set_back(l->path);
+            t->silent_s = fmax(t->silent_s, 0.0);
             if (!is_dead(&t->seen.holder, me, t->silent_s))
                 break;
             t->no_removal = take_away(l->path, &t->seen);

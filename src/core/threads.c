@@ -12,11 +12,9 @@ enum { MOST_THREADS = 4 /* for each processor */, LEAST_UNITS = 1 << 20 /* of wo
 int sdm_threads(const SdmContext *ctx)
 {
 #ifdef _OPENMP
-    const int processors = omp_get_num_procs(), wanted = ctx->threads;
     /* more threads would only take turns, each with buffers of its own */
-    const int most = wanted <= 0                          ? processors
-                     : wanted < MOST_THREADS * processors ? wanted
-                                                          : MOST_THREADS * processors;
+    const int wanted = ctx->threads, limit = MOST_THREADS * omp_get_num_procs(),
+              most = wanted < limit ? wanted : limit;
     return ctx->thread_limit > 0 && ctx->thread_limit < most ? ctx->thread_limit : most;
 #else
     (void)ctx;

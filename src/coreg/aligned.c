@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/aligned.h"
 #include "core/file.h"
+#include "core/lease.h"
 #include "geo/gdal_errors.h"
 #include "product/raster.h"
 
@@ -76,6 +77,9 @@ SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file)
     SdmStatus st = SDM_OK;
     SdmRaster raster = {0};
     char part[SDM_PATH_SIZE] = "";
+    SdmLease *owner = NULL;
+    TRY(sdm_lease_take_output(ctx, file->path, &owner));
+    sdm_file_sweep(file->path);
     TRY(sdm_file_temporary_name(ctx, file->path, part, sizeof part));
     TRY(describe(ctx, file, &raster));
     const SdmCogRequest request = {.path = part, .memory_bytes = file->memory_bytes};
@@ -86,5 +90,6 @@ done:
     if (st && part[0])
         unlink(part);
     (void)sdm_raster_close(ctx, &raster, file->path);
+    sdm_lease_release(&owner);
     return st;
 }

@@ -52,6 +52,8 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
     if (GDALGetRasterCount(out->file) < 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: has no raster band; give one of its subdatasets (see gdalinfo)", role, path);
+    if (*role != '-') /* not one of classes, nor a mask */
+        TRY(sdm_check_heights(ctx, role, path, out->file));
     out->band1 = sdm_first_band(out->file);
     if (!out->band1)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read (GDAL: %s)", role, path,

@@ -1,8 +1,10 @@
 /* Arguments and --list -> layers: each DEM is opened once, checked and described. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/list_file.h"
+#include "core/path.h"
 #include "coreg/input_raster.h"
 #include "coreg/stack_layer.h"
+#include "geo/first_band.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -57,6 +59,53 @@ SdmStatus sdm_stack_paths(SdmContext *ctx, const char *const *dems, int count, c
         TRY(add_list(ctx, list, &file, out));
 done:
     sdm_list_file_close(&file);
+    return st;
+}
+
+/* Is the path NAME_qa.tif, NAME_ortho.tif or NAME_change.tif of a NAME.tif among the paths, and no DEM? */
+static bool is_beside(const SdmPaths *paths, const char *path)
+{
+    static const char *const end[] = {"_qa.tif", "_ortho.tif", "_change.tif"};
+    bool found = false;
+    for (size_t k = 0; k < sizeof end / sizeof *end; k++) {
+        if (!sdm_path_ends_in(path, end[k]))
+            continue;
+        const size_t stem = strlen(path) - strlen(end[k]);
+        for (int i = 0; i < paths->count && !found; i++)
+            found = strncmp(paths->path[i], path, stem) == 0 &&
+                    (strcasecmp(paths->path[i] + stem, ".tif") == 0 ||
+                     strcasecmp(paths->path[i] + stem, ".tiff") == 0);
+    }
+    GDALDatasetH const file = found ? GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL) : NULL;
+    found = file && GDALGetRasterCount(file) > 0 && sdm_is_companion(file);
+    if (file)
+        GDALClose(file);
+    return found;
+}
+
+/* Leave out what lies beside the DEMs: `*.tif` names it, too. */
+static SdmStatus drop_companions(SdmContext *ctx, SdmPaths *paths)
+{
+    SdmStatus st = SDM_OK;
+    bool *drop = NULL;
+    int kept = 0, first = -1;
+    TRY(sdm_alloc(ctx, &drop, (size_t)paths->count + 1, sizeof *drop, "list of DEMs"));
+    for (int i = 0; i < paths->count; i++)
+        if ((drop[i] = is_beside(paths, paths->path[i])) && first < 0)
+            first = i;
+    if (first >= 0)
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "left out: %s, as is all that lies beside a DEM of the list and is none", paths->path[first]);
+    for (int i = 0; i < paths->count; i++)
+        if (drop[i])
+            sdm_free(&paths->path[i]);
+        else
+            paths->path[kept++] = paths->path[i];
+    for (int i = kept; i < paths->count; i++)
+        paths->path[i] = NULL;
+    paths->count = kept;
+done:
+    sdm_free(&drop);
     return st;
 }
 
@@ -225,6 +274,7 @@ static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, Sdm
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
+    TRY(drop_companions(s->ctx, paths));
     if (paths->count < 2) {
         st = sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
                       paths->count == 1 ? "" : "s");

@@ -3,7 +3,7 @@
 #include "geo/first_band.h"
 
 #include <gdal_utils.h>
-#include <stdio.h>
+#include <string.h>
 
 GDALRasterBandH sdm_alpha_band(GDALDatasetH file, GDALRasterBandH band)
 {
@@ -36,4 +36,31 @@ GDALDatasetH sdm_first_band(GDALDatasetH file)
 GDALRasterBandH sdm_band_mask(GDALRasterBandH band)
 {
     return GDALGetMaskFlags(band) & (GMF_ALL_VALID | GMF_NODATA) ? NULL : GDALGetMaskBand(band);
+}
+
+bool sdm_is_companion(GDALDatasetH file)
+{
+    const char *const of = GDALGetDescription(GDALGetRasterBand(file, 1));
+    return *of && strcmp(of, "height") != 0 &&
+           (GDALGetMetadataItem(file, "STEREODEM_VERSION", NULL) ||
+            GDALGetMetadataItem(file, "MASK_BIT_1", NULL));
+}
+
+SdmStatus sdm_check_heights(SdmContext *ctx, const char *role, const char *path, GDALDatasetH file)
+{
+    GDALRasterBandH const band = GDALGetRasterBand(file, 1);
+    const GDALColorInterp colour = GDALGetRasterColorInterpretation(band);
+    const int bands = GDALGetRasterCount(file) - (sdm_alpha_band(file, band) != NULL);
+    if (sdm_is_companion(file))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: its first band is '%.60s', it lies beside a DEM of stereodem and holds no "
+                        "heights; give the DEM itself",
+                        role, path, GDALGetDescription(band));
+    if (colour == GCI_PaletteIndex || (bands > 1 && colour >= GCI_RedBand && colour <= GCI_BlueBand))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: its bands are colours, it is an image; give a raster of heights", role, path);
+    if (bands > 1)
+        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s %s has %d bands: the first is taken for heights in metres",
+                role, path, bands);
+    return SDM_OK;
 }

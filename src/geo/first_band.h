@@ -3,6 +3,8 @@
 #ifndef SDM_FIRST_BAND_H
 #define SDM_FIRST_BAND_H
 
+#include "core/core.h"
+
 #include <gdal.h>
 
 /* The band that holds the opacity of the others, whatever its type, where the band has no nodata value nor
@@ -14,5 +16,12 @@ GDALRasterBandH sdm_alpha_band(GDALDatasetH file, GDALRasterBandH band);
 GDALDatasetH sdm_first_band(GDALDatasetH file);
 /* The mask of a band, 0 where it has no value; NULL: all pixels have one, or its nodata value tells them. */
 GDALRasterBandH sdm_band_mask(GDALRasterBandH band);
+
+/* Is it one of this program's rasters that holds no heights: NAME_qa.tif, NAME_ortho.tif, NAME_change.tif, a
+ * difference? */
+bool sdm_is_companion(GDALDatasetH file);
+/* Before the first band is taken for heights: SDM_ERR_INPUT where the raster is a companion of a DEM, or an
+ * image in colours; a warning where it has other bands beside the first.  role: "DEM", "--reference". */
+SdmStatus sdm_check_heights(SdmContext *ctx, const char *role, const char *path, GDALDatasetH file);
 
 #endif

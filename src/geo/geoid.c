@@ -1,6 +1,7 @@
 /* Geoid undulation above the WGS 84 ellipsoid: at points, and over the cells of a grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
+#include "geo/projector.h"
 #include "geo/vertical_datum.h"
 
 #include <math.h>
@@ -36,11 +37,11 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
     SdmGeoid *g = NULL;
     *out = NULL;
     TRY(sdm_alloc(ctx, &g, 1, sizeof *g, "geoid"));
-    g->context = proj_context_create();
-    proj_log_level(g->context, PJ_LOG_NONE);
+    g->context = sdm_proj_context();
     for (int i = 0; i < 2 && !g->pj; i++)
         g->pj = open_grid(g->context, datum->grid[i]);
     if (!g->pj) {
+        TRY(sdm_proj_check(ctx));
         const char *const paths = proj_info().searchpath;
         st = sdm_fail(
             ctx, SDM_ERR_UNSUPPORTED,

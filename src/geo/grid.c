@@ -99,6 +99,7 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     /* a URL would need the network */
     if (strstr(text, "://") || has_bad_code(text) || OSRSetFromUserInput(srs, text) != OGRERR_NONE) {
+        TRY(sdm_proj_check(ctx));
         st = sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",
@@ -178,8 +179,7 @@ void sdm_grid_warn_area(SdmContext *ctx, const char *t_srs, double lon_deg, doub
     double w, s, e, n;
     if (!t_srs)
         return;
-    PJ_CONTEXT *const pc = proj_context_create();
-    proj_log_level(pc, PJ_LOG_NONE);
+    PJ_CONTEXT *const pc = sdm_proj_context();
     PJ *const crs = proj_create(pc, t_srs);
     if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
         const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);

@@ -68,6 +68,8 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s has no raster band; give one of its subdatasets (see gdalinfo)", s->option,
                         s->path);
+    if (s->datum_option && sdm_check_heights(ctx, s->option, s->path, r->ds) != SDM_OK)
+        return SDM_ERR_INPUT;
     r->first = sdm_first_band(r->ds);
     if (!r->first)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read: %s", s->option, s->path,

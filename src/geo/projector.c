@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MESSAGE = 400 };
+
 struct SdmProjector {
     PJ_CONTEXT *context;
     PJ *pj; /* lon, lat in degrees -> x, y */
@@ -21,10 +23,40 @@ static struct {
     SdmProjector found;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void new_context(SdmProjector *p)
+/* Keeps the first message where it is given room for one. */
+static void keep_message(void *user, int level, const char *text)
 {
-    p->context = proj_context_create();
-    proj_log_level(p->context, PJ_LOG_NONE);
+    char *const out = user;
+    (void)level;
+    if (out && !*out)
+        snprintf(out, MESSAGE, "%s", text);
+}
+
+struct pj_ctx *sdm_proj_context(void)
+{
+    PJ_CONTEXT *const c = proj_context_create();
+    proj_log_level(c, PJ_LOG_NONE);
+    proj_log_func(c, NULL, keep_message); /* some errors come whatever the level is */
+    return c;
+}
+
+SdmStatus sdm_proj_check(SdmContext *ctx)
+{
+    char why[MESSAGE] = "";
+    PJ_CONTEXT *const c = proj_context_create();
+    proj_log_func(c, why, keep_message);
+    PJ *const crs = proj_create(c, "EPSG:4326");
+    const bool good = crs != NULL;
+    proj_destroy(crs);
+    proj_context_destroy(c);
+    if (good)
+        return SDM_OK;
+    const char *const name = getenv("PROJ_LIB") ? "PROJ_LIB" : "PROJ_DATA", *const given = getenv(name);
+    return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                    "PROJ %s cannot read its database proj.db (%.300s); %s%s%.200s%s", proj_info().version,
+                    why, given ? name : "install PROJ's data (proj-data), or let PROJ_DATA name its folder",
+                    given ? "=" : "", given ? given : "",
+                    given ? " in the environment names the data of another PROJ: unset it" : "");
 }
 
 static void release(SdmProjector *p)
@@ -39,7 +71,7 @@ static void release(SdmProjector *p)
 static void find(const char *wkt, SdmProjector *out)
 {
     static const char *const options[] = {"ALLOW_BALLPARK=NO", NULL};
-    new_context(out);
+    out->context = sdm_proj_context();
     PJ *const from = proj_create(out->context, "OGC:CRS84"), *const to = proj_create(out->context, wkt);
     PJ *const pj =
         from && to ? proj_create_crs_to_crs_from_pj(out->context, from, to, NULL, options) : NULL;
@@ -51,7 +83,7 @@ static void find(const char *wkt, SdmProjector *out)
 
 static void copy(const SdmProjector *from, SdmProjector *out)
 {
-    new_context(out);
+    out->context = sdm_proj_context();
     out->pj = proj_clone(out->context, from->pj);
 }
 
@@ -78,6 +110,7 @@ SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **ou
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
     copy_kept(wkt, p);
     if (!p->pj) {
+        TRY(sdm_proj_check(ctx));
         st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                       "PROJ has no transformation of stated accuracy from WGS 84 to the output CRS %.60s...; "
                       "a grid file may be missing (see `projinfo`)",

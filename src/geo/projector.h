@@ -5,6 +5,12 @@
 
 #include "core/core.h"
 
+/* A context of PROJ that prints nothing; the caller destroys it. */
+struct pj_ctx *sdm_proj_context(void);
+/* After PROJ failed: is it because its database cannot be read?  Then SDM_ERR_UNSUPPORTED with that
+ * reason. */
+SdmStatus sdm_proj_check(SdmContext *ctx);
+
 /* Transformation between WGS 84 (x = longitude, y = latitude, degrees) and a CRS, through PROJ.  A handle
  * serves one thread at a time.  open: SDM_ERR_UNSUPPORTED where PROJ has no transformation of known accuracy.
  */

@@ -34,9 +34,12 @@ static SdmStatus open_rpc(SdmContext *ctx, const char *name, GDALDatasetH ds, Sd
     if (!known)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the "
-                        "like beside it); fetch the image with its RPC, or give --base-height for a "
+                        "like beside it%s); fetch the image with its RPC, or give --base-height for a "
                         "georeferenced epipolar pair",
-                        name);
+                        name,
+                        EQUAL(CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", ""), "EMPTY_DIR")
+                            ? ", where GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR keeps GDAL from looking"
+                            : "");
     if (!complete)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,

@@ -1,6 +1,7 @@
 /* Georeferenced view of a parallel pair -> camera.  The map projection is PROJ's. */
 // SPDX-License-Identifier: Apache-2.0
 #include "input/camera_kinds.h"
+#include "geo/projector.h"
 
 #include <math.h>
 #include <proj.h>
@@ -43,8 +44,7 @@ static Projector take(const Parallel *cam)
         if (cam->pool->idle > 0) {
             p = cam->pool->item[--cam->pool->idle];
         } else {
-            p.ctx = proj_context_create();
-            proj_log_level(p.ctx, PJ_LOG_NONE);
+            p.ctx = sdm_proj_context();
             p.map = proj_clone(p.ctx, cam->master.map);
         }
     }
@@ -130,8 +130,7 @@ static double unit_metres(PJ_CONTEXT *ctx, const PJ *crs)
 /* Fill cam->master; set *unit_m, 0 when the CRS is not projected. */
 static void open_projector(const char *wkt, Parallel *cam, double *unit_m)
 {
-    PJ_CONTEXT *const ctx = cam->master.ctx = proj_context_create();
-    proj_log_level(ctx, PJ_LOG_NONE);
+    PJ_CONTEXT *const ctx = cam->master.ctx = sdm_proj_context();
     PJ *crs = proj_create(ctx, wkt);
     if (crs && (proj_get_type(crs) == PJ_TYPE_COMPOUND_CRS || proj_get_type(crs) == PJ_TYPE_BOUND_CRS)) {
         PJ *const inner = proj_get_type(crs) == PJ_TYPE_COMPOUND_CRS ? proj_crs_get_sub_crs(ctx, crs, 0)
@@ -176,6 +175,8 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmParallel *in,
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the geotransform is not invertible; georeference the image again", name);
     open_projector(in->wkt ? in->wkt : "", cam, &unit_m);
+    if (!cam->master.map && sdm_proj_check(ctx) != SDM_OK)
+        return SDM_ERR_UNSUPPORTED;
     if (!(unit_m > 0.0))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no projected coordinate system (a parallel pair needs map metres, such as UTM); "

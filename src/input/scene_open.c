@@ -8,6 +8,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -75,11 +76,16 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     unsigned char head[512] = {0};
     *out = CONTENT_OTHER;
     CPLErrorReset();
+    errno = 0;
     if (VSIStatL(path, &at) != 0) {
         if (strncmp(path, "/vsi", 4) == 0)
             return refuse_address(ctx, path);
         if (strchr(path, ':')) /* perhaps the name of a subdataset, which GDAL knows */
             return SDM_OK;
+        if (errno && errno != ENOENT && errno != ENOTDIR)
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s cannot be read: %s; check its permissions and its folder's", path,
+                            strerror(errno));
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
     }
     if (VSI_ISDIR(at.st_mode)) {

@@ -59,7 +59,19 @@ const char *sdm_gdal_reason(void)
 
 GDALDatasetH sdm_gdal_open(const char *name)
 {
-    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    /* set for images on the network, it hides RPCs, masks and headers beside an image on a disk */
+    static const char option[] = "GDAL_DISABLE_READDIR_ON_OPEN";
+    const char *const given = CPLGetThreadLocalConfigOption(option, NULL);
+    char before[32];
+    const bool hides = !sdm_is_virtual(name) && EQUAL(CPLGetConfigOption(option, ""), "EMPTY_DIR");
+    snprintf(before, sizeof before, "%s", given ? given : "");
+    if (hides)
+        CPLSetThreadLocalConfigOption(option, "FALSE");
+    const GDALDatasetH out =
+        GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    if (hides)
+        CPLSetThreadLocalConfigOption(option, given ? before : NULL);
+    return out;
 }
 
 bool sdm_path_exists(const char *path)

@@ -1,6 +1,7 @@
 /* Open a job folder; its files: names, marks, removal. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
+#include "core/machine.h"
 
 #include <dirent.h>
 #include <gdal.h>
@@ -44,6 +45,7 @@ SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *c
     TRY(sdm_format(ctx, job->folder, sizeof job->folder, "%s", folder));
     TRY(take_planned_options(ctx, job));
     TRY(sdm_options_check(ctx, &job->options));
+    sdm_memory_check(ctx, job->options.memory_bytes);
     (void)sdm_set_memory_budget(ctx, job->options.memory_bytes);
     GDALSetCacheMax64(sdm_cache_bytes(job->options.memory_bytes));
 done:
@@ -106,17 +108,43 @@ done:
 
 static const char FINAL[] = "\nanother try would end so, too\n";
 
-/* Not: a disk that is full, memory, a device. */
-static bool is_final_status(SdmStatus st)
+/* Can every byte be read? */
+static bool can_read(const char *path)
 {
-    return st == SDM_ERR_INPUT || st == SDM_ERR_DATA || st == SDM_ERR_UNSUPPORTED || st == SDM_ERR_BUDGET;
+    char piece[SDM_UNIT_PIECE];
+    FILE *const f = fopen(path, "rb");
+    while (f && fread(piece, 1, sizeof piece, f) == sizeof piece)
+        ;
+    const bool good = f && !ferror(f);
+    if (f)
+        fclose(f);
+    return good;
 }
 
-void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st)
+/* Does this machine see the inputs of the scene as they were planned?  Not of those on the network, which
+ * have no stamp. */
+static bool sees_inputs(const SdmJob *job, const SdmPlanScene *scene)
+{
+    char path[SDM_PATH_SIZE];
+    bool good = sdm_plan_check_files(NULL, job->folder, scene, true) == SDM_OK;
+    for (int i = 0; good && i < scene->file_count; i++)
+        good = scene->file[i].has_stamp && sdm_job_find(NULL, job, &scene->file[i].at, path) == SDM_OK &&
+               can_read(path);
+    return good;
+}
+
+bool sdm_job_is_final(const SdmJob *job, const SdmPlanScene *scene, SdmStatus st)
+{
+    return st == SDM_ERR_DATA || st == SDM_ERR_BUDGET || (st == SDM_ERR_INPUT && sees_inputs(job, scene));
+}
+
+void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *path,
+                          SdmStatus st)
 {
     char text[2048];
     const int n =
-        snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx), is_final_status(st) ? FINAL : "\n");
+        snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx),
+                 sdm_job_is_final(job, scene, st) ? FINAL : "\n");
     (void)sdm_file_write(NULL, path, text, (size_t)n);
 }
 

@@ -48,9 +48,14 @@ SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *p
  * and build; else SDM_ERR_INPUT.  Freed with sdm_prepared_free(). */
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                 SdmPrepared *out, double stage_s[SDM_UNIT_STAGES]);
-/* Keep why a unit or a merge failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether another try
- * would end so, too; and read it: false, and "", where nothing is kept. */
-void sdm_job_keep_failure(SdmContext *ctx, const char *path, SdmStatus st);
+/* Would another try end with this status on any machine?  What lies in the inputs does: not a disk that is
+ * full, memory, a device, a driver or grid that this machine lacks, nor inputs that it does not see as they
+ * were planned or cannot read to their end. */
+bool sdm_job_is_final(const SdmJob *job, const SdmPlanScene *scene, SdmStatus st);
+/* Keep why a unit or a merge of the scene failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether
+ * that is final; and read it: false, and "", where nothing is kept. */
+void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *path,
+                          SdmStatus st);
 bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size,
                           bool *is_final);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);

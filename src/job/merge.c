@@ -212,7 +212,7 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     if (st == SDM_OK)
         unlink(path);
     else if (st != SDM_ERR_STOPPED)
-        sdm_job_keep_failure(ctx, path, st);
+        sdm_job_keep_failure(ctx, m->job, m->scene, path, st);
     return st;
 }
 
@@ -282,8 +282,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
         return SDM_OK;
     }
     m->out->failed += one->count == 0;
-    m->out->permanent +=
-        one->count == 0 && (st == SDM_ERR_INPUT || st == SDM_ERR_DATA || st == SDM_ERR_UNSUPPORTED);
+    m->out->permanent += one->count == 0 && sdm_job_is_final(one->job, one->scene, st);
     m->out->incomplete += one->count > 0;
     sdm_log(ctx, SDM_LOG_WARNING, 9, "%s", sdm_error(ctx));
     if (one->count == 0 && !m->first[0])

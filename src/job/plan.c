@@ -4,6 +4,7 @@
 #include "scene/scene.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -329,12 +330,18 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
     const SdmStatus st = sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path);
     if (st != SDM_OK)
         return st;
+    if (stat(path, &s) != 0 && !needed)
+        return SDM_OK;
+    if (stat(path, &s) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s cannot be read here: %s; the job was planned with it: let this machine and user "
+                        "read it, then give the same command again",
+                        path, strerror(errno));
     if (stat(path, &s) != 0)
-        return !needed ? SDM_OK
-                       : sdm_fail(ctx, SDM_ERR_INPUT,
-                                  "%s: no such file, but the job was planned with it; put it back, or plan "
-                                  "the job again with --overwrite",
-                                  path);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no such file here, but the job was planned with it; put it back, or mount its "
+                        "file system, or plan the job again with --overwrite",
+                        path);
     if (f->size_bytes == (int64_t)s.st_size && same_time(f->mtime_us, micros(&s)))
         return SDM_OK;
     sdm_plan_print_time(f->mtime_us, then);

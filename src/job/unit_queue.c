@@ -420,6 +420,7 @@ static void charge(SdmContext *ctx, SdmUnits *u, UnitInWork *w)
 static SdmStatus record(SdmContext *ctx, SdmUnits *u, UnitInWork *w, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
+    const SdmPlan *const plan = u->q.job->plan;
     const bool held =
         sdm_lease_check(NULL, u->q.output) == SDM_OK && sdm_lease_check(NULL, w->lease) == SDM_OK;
     if (!w->resumed)
@@ -431,7 +432,7 @@ static SdmStatus record(SdmContext *ctx, SdmUnits *u, UnitInWork *w, SdmStatus s
     if (st == SDM_OK)
         unlink(path);
     else if (st != SDM_ERR_STOPPED && u->q.is_shared)
-        sdm_job_keep_failure(ctx, path, st);
+        sdm_job_keep_failure(ctx, u->q.job, &plan->scene[sdm_plan_scene_of(plan, w->unit)], path, st);
     return st;
 }
 

@@ -229,6 +229,7 @@ static SdmStatus check_file(SdmContext *ctx, const char *path, bool replace)
             return SDM_OK;
         return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
+    const bool is_link = S_ISLNK(s.st_mode);
     if (stat(path, &s))
         return sdm_fail(ctx, SDM_ERR_IO, "%s is a link that leads nowhere; remove it or give another -o",
                         path);
@@ -236,6 +237,8 @@ static SdmStatus check_file(SdmContext *ctx, const char *path, bool replace)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s is a folder; -o expects the name of a file", path);
     if (!S_ISREG(s.st_mode))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s is not a regular file; -o expects the name of a file", path);
+    if (is_link)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s is a link, which would be replaced; remove it", path);
     if (!replace)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s exists; give --overwrite or another -o", path);
     return SDM_OK;

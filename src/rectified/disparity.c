@@ -344,6 +344,7 @@ typedef struct ReadWrite {
 static void *read_and_write(void *user)
 {
     ReadWrite *const b = user;
+    sdm_thread_begin(b->run->io);
     b->st = b->index > 0 ? write_pair(b->run->io, b->run, b->index - 1) : SDM_OK;
     if (b->st == SDM_OK && b->index + 1 < b->run->count)
         b->st = read_pair(b->run->io, b->run, b->index + 1);

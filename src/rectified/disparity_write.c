@@ -200,6 +200,11 @@ SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)
 {
     SdmStatus st = SDM_OK;
     const bool pfm = format_of(o->files->output, o->opt) == SDM_FORMAT_PFM;
+    TRY(sdm_lease_take_output(ctx, o->files->output, &o->owner));
+    sdm_file_sweep(o->files->output);
+    sdm_file_sweep(sdm_lease_path(o->owner));
+    if (*o->files->preview)
+        sdm_file_sweep(o->files->preview);
     TRY(sdm_file_temporary_name(ctx, o->files->output, o->temporary, sizeof o->temporary));
     if (*o->files->preview)
         TRY(sdm_alloc(ctx, &o->grey, (size_t)o->width * (size_t)o->height, 1, "preview"));
@@ -247,6 +252,8 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
     st = close_data(ctx, o, st);
     if (st == SDM_OK && o->grey)
         st = write_preview(ctx, o);
+    if (st == SDM_OK)
+        st = sdm_lease_check(ctx, o->owner);
     if (st == SDM_OK && rename(o->temporary, path) != 0)
         st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path,
                       strerror(errno));
@@ -254,6 +261,7 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
         unlink(o->temporary);
     else if (snprintf(statistics, sizeof statistics, "%s.aux.xml", path) > 0)
         unlink(statistics); /* those of the file that was replaced */
+    sdm_lease_release(&o->owner);
     sdm_free(&o->grey);
     return st;
 }

@@ -3,6 +3,7 @@
 #ifndef SDM_DISPARITY_WRITE_H
 #define SDM_DISPARITY_WRITE_H
 
+#include "core/lease.h"
 #include "rectified/disparity.h"
 #include "rectified/sequence.h"
 
@@ -20,6 +21,7 @@ typedef struct SdmOutput {
     const SdmPairFiles *files; /* borrowed */
     const SdmDisparityOptions *opt;
     int width, height;
+    SdmLease *owner; /* of the output, from open to close */
     char temporary[SDM_PATH_SIZE + 32]; /* from here on for disparity_write.c; zeros at first */
     void *tif;                          /* GDALDatasetH */
     FILE *pfm;

@@ -420,6 +420,7 @@ typedef struct PlainRead {
 static void *read_beside(void *user)
 {
     PlainRead *const r = user;
+    sdm_thread_begin(r->ctx);
     sdm_quiet_begin();
     r->st = read_plain(r->ctx, r->im, r->out);
     sdm_quiet_end();

@@ -61,6 +61,7 @@ static bool write_next(SdmRowQueue *q)
 static void *write_bands(void *user)
 {
     SdmRowQueue *const q = user;
+    sdm_thread_begin(q->io);
     q->st = q->writer->open(q->io, q->writer->user);
     while (q->st == SDM_OK && q->written < q->height && write_next(q))
         ;

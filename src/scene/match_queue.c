@@ -210,6 +210,7 @@ done:
 static void *run_open(void *data)
 {
     SdmMatchQueue *const q = data;
+    sdm_thread_begin(q->opener);
     q->opened = open_chosen(q->opener, "auto", q, &q->chosen);
     return NULL;
 }
@@ -387,6 +388,7 @@ static void match(SdmContext *ctx, Slot *slot)
 static void *run_slot(void *data)
 {
     Slot *const slot = data;
+    sdm_thread_begin(slot->ctx);
     match(slot->ctx, slot);
     return NULL;
 }

@@ -73,6 +73,7 @@ for words, said in ((["run", at("nothing.hdf"), "-o", at("no.tif")], "nothing.hd
         t.expect(False, said)
     except ProgramError as error:
         t.expect(said in str(error), "the program's sentence: %s" % str(error)[-70:])
+t.expect(Program("env SDM_WORDS=1 " + t.PROGRAM).describe("run") == tables["run"], "a program of several words")
 try:
     Program(at("no such program")).describe("run")
     t.expect(False, "no program")

@@ -363,6 +363,45 @@ def part_waves():
              "white noise: --bias auto takes nothing out")
 
 
+def part_companions():
+    """What a glob takes along beside DEMs is left out; anything else that holds no heights is refused by name."""
+    scene, folder = t.simulate(path("pair"), "--layout", "rpc", "--width", 320, "--height", 320), path("glob")
+    os.mkdir(folder)
+    views = [os.path.join(scene, "left.tif"), os.path.join(scene, "right.tif")]
+    dems = [os.path.join(folder, name) for name in ("a.tif", "b.tif", "c.tif")]
+    for dem, more in zip(dems, ([], ["--cost", "census"], ["--reference", os.path.join(scene, "truth.tif")])):
+        t.expect(t.run(views, dem, *more), "companions: %s is made" % dem)
+    expected = stack(dems, "named.tif")
+    every = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".tif"))
+    t.expect(len(every) >= 9, "companions: %d rasters" % len(every))
+    t.expect(stack(every, "glob.tif") == expected and open(path("glob.tif"), "rb").read() == open(path("named.tif"), "rb").read(),
+             "companions: *.tif gives the stack of the DEMs")
+    with open(path("list.txt"), "w", encoding="utf-8") as file:
+        file.write("\n".join(every))
+    t.expect(stack([], "list.tif", "--list", path("list.txt")) == expected, "companions: --list, too")
+    for name in set(every) - set(dems):
+        words = t.call([t.PROGRAM, "stack", dems[0] if not os.path.basename(name).startswith("a") else dems[1], name, "-o", path("no.tif")])
+        t.expect(words.returncode == 1 and "holds no heights" in words.stderr and name in words.stderr,
+                 "companions: %s alone is refused: %s" % (name, words.stderr[-200:]))
+    for role in ([t.PROGRAM, "compare", dems[0].replace(".tif", "_ortho.tif"), dems[1]],
+                 [t.PROGRAM, "compare", dems[0], dems[1].replace(".tif", "_qa.tif")],
+                 [t.PROGRAM, "run"] + views + ["-o", path("no.tif"), "--dem", dems[1].replace(".tif", "_qa.tif")],
+                 [t.PROGRAM, "run"] + views + ["-o", path("no.tif"), "--reference", dems[1].replace(".tif", "_ortho.tif")]):
+        done = t.call(role)
+        t.expect(done.returncode == 1 and "holds no heights" in done.stderr, "companions: %s: %s" % (role[1], done.stderr[-200:]))
+    two = write("two.tif", [ground(*centres(X0, Y0, 60, 60)).astype("f4"), np.zeros((60, 60), "f4")], X0, Y0)
+    one = write("one.tif", ground(*centres(X0, Y0, 60, 60)).astype("f4"), X0, Y0)
+    done = t.call([t.PROGRAM, "stack", two, one, "-o", path("two_bands.tif")])
+    t.expect(done.returncode == 0 and "two.tif has 2 bands: the first is taken" in done.stderr, "several bands: a warning")
+    colours = write("colours.tif", [np.full((60, 60), k, "u1") for k in range(3)], X0, Y0, kind=gdal.GDT_Byte)
+    ds = gdal.Open(colours, gdal.GA_Update)
+    for k in range(3):
+        ds.GetRasterBand(k + 1).SetColorInterpretation(gdal.GCI_RedBand + k)
+    ds = None
+    done = t.call([t.PROGRAM, "stack", colours, one, "-o", path("no.tif")])
+    t.expect(done.returncode == 1 and "colours.tif: its bands are colours" in done.stderr, "colours are refused")
+
+
 def part_scenes():
     """Five scenes of one terrain with errors of their own, through the whole chain."""
     dems, single = [], []
@@ -406,6 +445,6 @@ if sys.argv[3:] == ["big"]:
     part_big()
 else:
     for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_antimeridian, part_copies,
-                 part_cells, part_waves, part_scenes):
+                 part_cells, part_waves, part_companions, part_scenes):
         part()
 t.finish()

@@ -106,9 +106,9 @@ job=$work/job
 start_cell
 make_scenes
 cd "$work"
-SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program \
+SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" \
     bash "$source_folder/job-templates/gridengine/submit.sh"
-if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program \
+if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" \
     bash "$source_folder/job-templates/gridengine/submit.sh" 2>twice; then
     fail "one job was queued twice"
 fi
@@ -128,7 +128,7 @@ if ! "$program" merge "$job" 2>"$work/merge.err"; then
     "$program" tile -q "$job" "$missing" && "$program" merge -q "$job"
 fi
 same_as_run "$job"
-SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program \
+SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" \
     bash "$source_folder/job-templates/gridengine/submit.sh" || fail "an array that is over cannot be submitted again"
 for _ in $(seq 600); do is_over && break; sleep 0.1; done
 is_over || fail "a finished job is not over at once"

@@ -175,8 +175,8 @@ is_over() { [ -z "$(squeue -h)" ]; }
 for attempt in 1 2 3; do
     rm -rf "$job"
     task_killed=no task_stopped=no node_killed=no
-    SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program bash slurm/submit.sh
-    if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM=$program bash slurm/submit.sh 2>twice; then
+    SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" bash slurm/submit.sh
+    if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" bash slurm/submit.sh 2>twice; then
         fail "one job was queued twice"
     fi
     grep -q "is still in the queue" twice || fail "submitted twice: $(cat twice)"

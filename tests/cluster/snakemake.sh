@@ -18,7 +18,7 @@ scene() {
     "$program" run -q "scene$1/view$1.tif" "scene$1/right.tif" -o "expected$1.tif"
 }
 workflow() {
-    snakemake --cores 2 --keep-going --nolock --config scenes=scenes.txt job=job stereodem="$program" \
+    snakemake --cores 2 --keep-going --nolock --config scenes=scenes.txt job=job stereodem="env SDM_WORDS=1 $program" \
         plan_options="--tile 256" >log 2>&1 || fail "snakemake: $(tail -n 20 log)"
 }
 same() {

@@ -52,15 +52,37 @@ fi
 make_scenes
 make_expected
 cd "$work"
-SCENES=$work/scenes.txt JOB=$work/job PLAN_OPTIONS="$plan_options" TASKS_AT_ONCE=2 UNITS_A_TASK=3 STEREODEM=$program \
+words="env SDM_WORDS=1 $program" # as "apptainer run stereodem.sif"
+SCENES=$work/scenes.txt JOB=$work/job PLAN_OPTIONS="$plan_options" TASKS_AT_ONCE=2 UNITS_A_TASK=3 STEREODEM="$words" \
     bash "$templates/xargs/run.sh" >"$work/log" 2>&1 || fail "xargs: $(tail -n 5 "$work/log")"
 same_as_run "$work/job"
 echo "ok: xargs"
+
+# The tasks of schedulers as they are started there, each with the program's name as one word and as several.
+mkdir -p "$work/a job"
+ln -s "$program" "$work/a job/stereo dem"
+for name in "$words" "$work/a job/stereo dem"; do
+    for kind in slurm/tile.sbatch:slurm/merge.sbatch slurm/tile-gpu.sbatch:slurm/merge.sbatch gridengine/tile.sh:gridengine/merge.sh \
+        pbs/tile.pbs:pbs/merge.pbs; do
+        rm -rf "$work/one"
+        "$program" plan -q scene6/left.tif scene6/right.tif -o "$work/one" $plan_options
+        units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' "$work/one/plan.json")
+        for script in ${kind/:/ }; do
+            env JOB="$work/one" UNITS_A_TASK="$units" UNITS="$units" STEREODEM="$name" SLURM_ARRAY_TASK_ID=0 SLURM_CPUS_PER_TASK=1 SGE_TASK_ID=1 \
+                PBS_ARRAY_INDEX=0 bash "$templates/$script" >"$work/log" 2>&1 || fail "$script, $name: $(tail -n 5 "$work/log")"
+        done
+        cmp "$work/one/dem/left.tif" "$work/expected/6.tif" || fail "$kind: another DEM than run's"
+    done
+done
+echo "ok: tasks of Slurm, Grid Engine and PBS, by bash"
 
 # PBS is not here: a stand-in for qsub, which queues nothing, and for qstat, which lists what the test says.
 mkdir -p "$work/pbs"
 cat >"$work/pbs/qsub" <<'SH'
 #!/bin/bash
+for word in "$@"; do # names alone: their values come from the environment, where they may hold commas
+    [[ $word != JOB,* ]] || { for name in ${word//,/ }; do [ -n "${!name}" ] || exit 9; done; }
+done
 echo "$*" >>"$PBS_FAKE/queued"
 sleep 0.5
 echo "$(wc -l <"$PBS_FAKE/queued")[].server"
@@ -73,7 +95,7 @@ printf '%-17s stereodem        me                       0 %s workq\n' "$1" "$(ca
 SH
 chmod +x "$work/pbs/qsub" "$work/pbs/qstat"
 pbs_submit() {
-    PATH=$work/pbs:$PATH PBS_FAKE=$work/pbs SCENES=$work/scenes.txt JOB=$work/pbs/job PLAN_OPTIONS="$plan_options" STEREODEM=$program \
+    PATH=$work/pbs:$PATH PBS_FAKE=$work/pbs SCENES=$work/scenes.txt JOB=$work/pbs/job PLAN_OPTIONS="$plan_options" STEREODEM="$words" \
         bash "$templates/pbs/submit.sh" >>"$work/pbs/log" 2>&1
 }
 pbs_submit & # two at the same time: one of them queues
@@ -99,7 +121,7 @@ chmod +x "$work/bin/condor_submit_dag"
 cp -r scene6 scene7
 dd if=/dev/zero of=scene7/left.tif bs=1000 seek=20 count=30 conv=notrunc status=none
 { cat scenes.txt; echo "scene7/left.tif scene7/right.tif"; } >seven.txt
-PATH=$work/bin:$PATH SCENES=$work/seven.txt JOB="a job/job" PLAN_OPTIONS="$plan_options" UNITS_A_TASK=2 STEREODEM=$program \
+PATH=$work/bin:$PATH SCENES=$work/seven.txt JOB="a job/job" PLAN_OPTIONS="$plan_options" UNITS_A_TASK=2 STEREODEM="$(command -v env) SDM_WORDS=1 $program" \
     bash "$templates/htcondor/submit.sh" >"$work/log" 2>&1 || fail "HTCondor: $(tail -n 5 "$work/log")"
 same_as_run "$work/a job/job"
 grep -q "DAG failed: {'units': True}" "$work/log" || fail "HTCondor: $(tail -n 5 "$work/log")"

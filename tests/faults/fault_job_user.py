@@ -412,10 +412,66 @@ def few_addresses(bench):
         print(f"{limit_mib} MiB of addresses: {said[0]}", flush=True)
 
 
+def node_faults(bench):
+    """What one machine lacks is not final: merge names the unit, another machine computes it.  A damaged input is final."""
+    os.makedirs("node", exist_ok=True)
+    shutil.copytree("pair", "node/pair", dirs_exist_ok=True)
+    shutil.copy(os.path.join(bench.source, "sampledata", "AST_L1A_00401012001180005_sim.hdf"), "node/a.hdf")
+    base.put("node/l.txt", b"a.hdf\npair/left.tif pair/right.tif\n")
+    held = base.content("node/pair/right.tif")
+
+    def missing():
+        os.rename("node/pair", "node/away")
+        os.rename("node/a.hdf", "node/away.hdf")
+
+    def loop():
+        missing()
+        os.symlink("pair", "node/pair")
+        os.symlink("a.hdf", "node/a.hdf")
+
+    def back():
+        for name, away in (("node/pair", "node/away"), ("node/a.hdf", "node/away.hdf")):
+            if os.path.exists(away):
+                base.remove(name)
+                os.rename(away, name)
+        base.put("node/pair/right.tif", held)
+        os.utime("node/pair/right.tif", ns=(stamp, stamp))
+    stamp = os.stat("node/pair/right.tif").st_mtime_ns
+    for name, harm, env, word, failed in (
+            ("no mount", missing, {}, "no such file here", "0-1"), ("a folder that cannot be entered", loop, {}, "cannot be read here: Too many levels", "0-1"),
+            ("a driver", back, {"GDAL_SKIP": "HDF4 HDF4Image"}, "without HDF4", "0"),
+            ("an old copy", lambda: os.utime("node/pair/right.tif"), {}, "has changed since", "1")):
+        base.remove("o")
+        bench.make("plan", "-q", "--list", "node/l.txt", "-o", "o")
+        harm()
+        refused(bench, f"{name}: tile", [word], "tile", "-q", "o", failed if len(failed) == 1 else "0", env=os.environ | env)
+        bench.call("tile", "-q", "o", "0-1", env=os.environ | env)
+        back()
+        done = bench.call("merge", "-q", "o")
+        bench.check(f"{name}: merge tells what to compute", done.returncode == 1 and f"stereodem tile o {failed}" in done.stderr and
+                    base.content("o/missing.txt").split() == [b"%d" % k for k in range(2) if str(k) in failed], f"{done.returncode}: {done.stderr}")
+        bench.check(f"{name}: status", bench.call("status", "-q", "o").returncode != 3)
+        bench.make("tile", "-q", "o", failed)
+        done = bench.call("merge", "-q", "o")
+        bench.check(f"{name}: another machine", done.returncode == 0, done.stderr)
+    cut = bytearray(held)
+    cut[len(cut) // 3:] = bytes(len(cut) - len(cut) // 3)
+    base.put("node/pair/right.tif", bytes(cut))  # as it was planned, damaged before
+    base.remove("o")
+    planned = bench.call("plan", "-q", "--list", "node/l.txt", "-o", "o")
+    bench.call("tile", "-q", "o", "0-1")
+    done = bench.call("merge", "-q", "o")
+    bench.check("a damaged input is final", planned.returncode in (0, 3) and done.returncode == 3 and "1 of 2 scenes" in done.stderr,
+                f"{planned.returncode} {done.returncode}: {done.stderr}")
+    base.remove("o")
+    base.remove("node")
+
+
 def user(bench):
     base.simulate(bench, "pair", "rpc", side=300)
     bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "true.tif")
     lists(bench)
+    node_faults(bench)
     names(bench)
     merges_at_once(bench)
     two_jobs_one_folder(bench)

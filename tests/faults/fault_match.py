@@ -305,7 +305,7 @@ def stop(bench):
         make_pair(240, 160, f"q{frame:02d}_", frame)
     draw = random.Random(3)
     stopped = 0
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
         process = subprocess.Popen([bench.program, "match", "-q", "q%02d_left.tif", "q%02d_right.tif", "-o", "q%02d.pfm",
                                     "--max-disparity", "63", "--cpu-level", "reference"], stderr=subprocess.PIPE,
                                    text=True)
@@ -328,4 +328,29 @@ def stop(bench):
     bench.check("stops that met the work", stopped > 0, "each run was done or not ready before")
 
 
-base.test(usage, inputs, undeclared_fill, constant, sequences, full_disk, stop)
+def killed(bench):
+    """What a process that was killed has left beside the output goes with the next run; two at once do not mix."""
+    make_pair()
+    words = ("match", "-q", "left.tif", "right.tif", "-o", "o.tif", "--max-disparity", "15", "--preview", "p.png")
+    for name in ("o.tif.part-0123456789abcdef", "p.png.part-0123456789abcdef", "o.tif.part-owner.part-0123456789abcdef"):
+        base.put(name, b"half a file")
+    base.put("o.tif.part-mine", b"of somebody")
+    bench.make(*words)
+    found = sorted(p for p in os.listdir(".") if p.startswith(("o.", "p.")))
+    bench.check("swept", found == ["o.tif", "o.tif.part-mine", "p.png"], str(found))
+    for path in found:
+        base.remove(path)
+    here = base.place()
+    if here:
+        base.put("o.tif.part-owner", f"{here} {os.getpid()} 0\n".encode())
+        bench.refuse("another match is at it", 1, ["o.tif is being written by another run", str(os.getpid())], *words[2:], command="match")
+        base.remove("o.tif.part-owner")
+    os.symlink("far.tif", "o.tif")
+    base.put("far.tif", b"old")
+    bench.refuse("the output is a link", 2, ["o.tif is a link to far.tif"], *words[2:], "--overwrite", command="match")
+    base.remove("o.tif")
+    bench.refuse("a long name", 2, ["name too long: 234 bytes"], "left.tif", "right.tif", "-o", 230 * "x" + ".tif", "--max-disparity",
+                 "15", command="match")
+
+
+base.test(usage, inputs, undeclared_fill, constant, sequences, full_disk, killed, stop)

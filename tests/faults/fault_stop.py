@@ -63,7 +63,7 @@ def random_moments(bench, dem, wall):
         base.sweep("o.tif")
         stops = []
         for _ in range(3):
-            number = draw.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+            number = draw.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU))
             seconds = draw.uniform(0.02, 1.0) * wall
             stops.append(f"{signal.Signals(number).name} {seconds:.2f} s")
             if not stop_at(bench, number, seconds):
@@ -74,6 +74,16 @@ def random_moments(bench, dem, wall):
         ended = done.returncode == 0 or (done.returncode == 2 and "exists" in done.stderr)
         bench.check(f"chain {chain}: {stops}", ended and base.content("o.tif") == dem and not left,
                     f"{stops}: exit code {done.returncode}, left {left}: {done.stderr}")
+
+
+def nohup(bench, dem):
+    """HUP stays ignored where the program was started so; it is not a stop then."""
+    base.sweep("o.tif")
+    process = subprocess.Popen([bench.program, *COMMAND], stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    time.sleep(0.1)
+    process.send_signal(signal.SIGHUP)
+    bench.check("nohup", process.wait(timeout=base.SECONDS) == 0 and base.content("o.tif") == dem, process.stderr.read())
 
 
 def at_each_call(bench, dem):
@@ -176,6 +186,7 @@ def stops(bench):
     wall = time.monotonic() - began
     dem = base.content("o.tif")
     random_moments(bench, dem, wall)
+    nohup(bench, dem)
     while_naming(bench, dem)
     damaged_work(bench, dem)
     at_each_call(bench, dem)

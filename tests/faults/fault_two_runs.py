@@ -124,7 +124,17 @@ def markers(bench, dem):
                     f"exit code {done.returncode}: {done.stderr}, left {base.aside('o.tif')}")
     base.sweep("o.tif")
     base.put(MARKER, gone["another machine"])
-    bench.refuse("marker of another machine", 1, ["elsewhere", MARKER, "remove"], *COMMAND[2:])
+    bench.refuse("marker of another machine", 1, ["elsewhere", MARKER, "remove", "again after 3"], *COMMAND[2:])
+    os.utime(MARKER, (time.time() + 3600, time.time() + 3600))  # its clock is ahead
+    before = base.content(MARKER)
+    done = bench.call(*COMMAND)
+    bench.check("marker of a clock that is ahead", done.returncode == 1 and "sign of life 0 s ago" in done.stderr and "after 31 s" in done.stderr and
+                base.content(MARKER) == before and abs(os.stat(MARKER).st_mtime - time.time()) < 60, f"{done.returncode}: {done.stderr}")
+    os.utime(MARKER, (time.time() - 31, time.time() - 31))  # 31 s later, nobody has renewed it
+    done = bench.call(*COMMAND)
+    bench.check("31 s later", done.returncode == 0 and whole([dem]), f"{done.returncode}: {done.stderr}")
+    base.sweep("o.tif")
+    base.put(MARKER, gone["another machine"])
     base.remove(MARKER)
 
 

@@ -1,9 +1,11 @@
 """The Python module beside the program: the same bytes, its sentences, threads, cancelling, memory, types.
 test_python.py STEREODEM SOURCE_DIR; PYTHONPATH and LD_LIBRARY_PATH name the module and the shared library."""
 # SPDX-License-Identifier: Apache-2.0
+import copy
 import json
 import logging
 import os
+import pickle
 import resource
 import shutil
 import signal
@@ -241,6 +243,33 @@ class Python(unittest.TestCase):
         with self.assertRaisesRegex(stereodem.Error, "give two of a kind"):
             stereodem.run(self.left, image(self.right))
 
+    def test_objects_of_other_libraries(self):
+        """A CRS with to_wkt(), a transform with to_gdal(), a code of EPSG; anything else is one sentence."""
+        truth = gdal.Open(at("pair/truth.tif"))
+        data, geo, wkt = truth.ReadAsArray(), truth.GetGeoTransform(), truth.GetProjection()
+        nodata = truth.GetRasterBand(1).GetNoDataValue()
+
+        class Other:
+            def to_wkt(self):
+                return wkt
+
+            def to_gdal(self):
+                return geo
+        expected = stereodem.compare(at("pair.tif"), stereodem.Raster(data, geo, wkt, nodata))["aligned"]
+        code = int(truth.GetSpatialRef().GetAuthorityCode(None))
+        for transform, crs, none in ((Other(), Other(), nodata), (np.array(geo), code, np.float32(nodata)), (list(geo), np.int64(code), str(nodata))):
+            self.assertEqual(stereodem.compare(at("pair.tif"), stereodem.Raster(data, transform, crs, none))["aligned"], expected)
+        for fields, said in (((data, geo, 3.5), "crs: found 3.5, expected a text"), ((data, geo, None), "crs: found None"), ((data, geo, b"EPSG:1"), "crs: found b"),
+                             ((data, ["a"] * 6, wkt), "a geotransform: found .'a'.*expected 6 numbers"), ((data, 3, wkt), "a geotransform: found 3"),
+                             ((data, geo[:5], wkt), "a geotransform of 5 numbers, expected 6"), ((data, geo, wkt, "none"), "nodata: found 'none', expected a number"),
+                             ((data, geo, wkt, None, 3), "vertical: found 3, expected a text")):
+            with self.assertRaisesRegex(stereodem.Error, said) as caught:
+                stereodem.compare(at("pair.tif"), stereodem.Raster(*fields))
+            self.assertEqual(caught.exception.status, "usage")
+        for wrong in ("zero", [0], None.__class__):
+            with self.assertRaisesRegex(stereodem.Error, "left image: nodata: found .*expected a number"):
+                stereodem.match(stereodem.Image(self.views[0], nodata=wrong), stereodem.Image(self.views[1]))
+
     def test_values_of_options(self):
         for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)},
                         {"tr": 30, "overwrite": np.bool_(True)}, {"tr": 30, "config": {"GDAL_CACHEMAX": 64}},
@@ -349,6 +378,100 @@ class Python(unittest.TestCase):
                 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         self.assertLess(grown, 8 << 10, "KiB in 50 calls")
+
+    @staticmethod
+    def other_process(words, **variables):
+        """What a Python of its own prints that runs the lines."""
+        done = subprocess.run([sys.executable, "-B", "-c", "import sys\nsys.argv = %r\n%s" % (sys.argv, words)], cwd=WORK, timeout=120,
+                              env=dict(os.environ, **variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        return done.stdout
+
+    @unittest.skipUnless(shutil.which("localedef"), "no localedef")
+    def test_comma_locale(self):
+        """Files and results are the same where the program has set a locale with a comma."""
+        os.makedirs(at("locale"), exist_ok=True)
+        if subprocess.run(["localedef", "-c", "-i", "de_DE", "-f", "UTF-8", at("locale/de_DE.UTF-8")], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no locale of Germany to make")
+        said = []
+        for name in ("C", "de_DE.UTF-8"):
+            os.makedirs(at("in " + name), exist_ok=True)
+            said.append(self.other_process("""
+import json, locale, os, re, stereodem
+locale.setlocale(locale.LC_ALL, %r)
+os.chdir(%r)
+lines, left, right, more = [], "../pair/left.tif", "../pair/right.tif", dict(log=lambda level, text: lines.append(text))
+found = [stereodem.run(left, right, tr=30.5, output="d.tif", **more), stereodem.info(left, right),
+         stereodem.compare("d.tif", "../pair/truth.tif", difference="c.tif", **more),
+         stereodem.stack(["d.tif", "../pair/truth.tif"], output="s.tif", **more), stereodem.options("run"),
+         stereodem.match("../l.tif", "../r.tif", output="m.tif", max_disparity=20)]
+try:
+    stereodem.run(left, right, tr=1e-9)
+except stereodem.Error as error:
+    found.append(str(error))
+found.append([line for line in lines if not re.search("[0-9] s|MiB", line)])
+print(json.dumps([locale.localeconv()["decimal_point"], found]))
+""" % (name, at("in " + name)), LOCPATH=at("locale")))
+        point, comma = map(json.loads, said)
+        self.assertEqual([point[0], comma[0]], [".", ","])
+
+        def steady(value):
+            """Without what each run has of its own."""
+            if isinstance(value, dict):
+                return {k: steady(v) for k, v in value.items() if "second" not in k and "memory" not in k and not k.endswith("_s")}
+            return [steady(v) for v in value] if isinstance(value, list) else value
+        self.assertEqual(steady(point[1]), steady(comma[1]))
+        for name in sorted(os.listdir(at("in C"))):
+            with open(at("in C/" + name), "rb") as one, open(at("in de_DE.UTF-8/" + name), "rb") as two:
+                if name.endswith((".tif", ".qml", ".vrt", ".png")):
+                    self.assertEqual(one.read(), two.read(), name)
+                elif name.endswith(".json"):
+                    self.assertEqual(json.load(one).keys(), json.load(two).keys())
+
+    def test_errors_cross_processes(self):
+        for again in (pickle.loads(pickle.dumps(stereodem.Error("a sentence", "input"))), copy.copy(stereodem.Error("a sentence", "input"))):
+            self.assertEqual((str(again), again.status, type(again)), ("a sentence", "input", stereodem.Error))
+        said = self.other_process("""
+import concurrent.futures, multiprocessing, stereodem
+for kind in "fork", "spawn":
+    pool = multiprocessing.get_context(kind)
+    with pool.Pool(2) as one, concurrent.futures.ProcessPoolExecutor(2, mp_context=pool) as two:
+        for good, bad in ((one.apply_async(stereodem.options, ("run",)).get, one.apply_async(stereodem.info, ("not_there.hdf",)).get),
+                          (two.submit(stereodem.options, "run").result, two.submit(stereodem.info, "not_there.hdf").result)):
+            assert good(60)
+            try:
+                bad(60)
+            except stereodem.Error as error:
+                print(error.status, "not_there.hdf" in str(error))
+""")
+        self.assertEqual(said, 4 * "input True\n")
+
+    def test_fork_after_a_call(self):
+        """A process that was forked after a call has none of OpenMP's threads: it works with one, and says so."""
+        said = self.other_process("""
+import multiprocessing, os, stereodem
+def work(what):
+    lines = []
+    dem = stereodem.run("pair/left.tif", "pair/right.tif", log=lambda level, text: lines.append(text))
+    error = stereodem.compare("pair.tif", "pair/truth.tif")["aligned"]["nmad"]
+    return dem.height.tobytes(), error, any("forked" in line for line in lines)
+here = work(0)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    for there in pool.map_async(work, range(3)).get(60):
+        print(there[:2] == here[:2], here[2], there[2])
+""")
+        self.assertEqual(said, 3 * "True False True\n")
+
+    def test_threads_of_the_environment(self):
+        """OMP_NUM_THREADS bounds them, and what the library's loading sets is not left in the environment."""
+        said = self.other_process("""
+import os, stereodem
+print([name for name in os.environ if "OMP" in name])
+stereodem.run("pair/left.tif", "pair/right.tif")
+print(len(os.listdir("/proc/self/task")))
+""", OMP_NUM_THREADS="1")
+        self.assertEqual(said.split("\n")[1], "1")
 
     def test_example(self):
         done = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "examples", "dem_from_arrays.py")], cwd=WORK,
