@@ -10,10 +10,10 @@
 enum {
     MAX_PLACES = 500000, /* cells that find the move */
     WIDE = 2,            /* cells on each side of a SURE one, at most */
-    FEW_SURE = 100       /* cells */
+    FEW_SURE = 1000      /* cells */
 };
 static const double LAST_STEP_CELLS = 0.002, LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
-static const double LEAST_SURE = 0.1; /* of the cells, before less support serves, too */
+static const double LEAST_SURE = 0.02; /* of the cells, before less support serves, too */
 static const double WALL_CELL_M = 5.0; /* smaller cells show walls */
 static const double WHOLE_CELL = 1e-3; /* a position so near to a cell needs that one alone */
 

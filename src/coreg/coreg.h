@@ -49,7 +49,7 @@ void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsign
 
 /* Fit the spline to the heights (rows x cols, may be residual_m) of cells that have all `bits`; voids are extended from their surroundings
  * before.  Set the bit SURE where the cells around are known, too: two on each side, or fewer where that would leave less
- * than a tenth of the heights of cells that have the bits `counted`.  Overwrites residual_m. */
+ * than a fiftieth of the cells with a height that have the bits `counted`, or less than a thousand.  Overwrites residual_m. */
 SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted);
 /* Height of the fitted surface at a column and row, NaN where a cell around it is not SURE; its slopes, metres a cell. */
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2]);
