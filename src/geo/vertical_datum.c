@@ -241,12 +241,12 @@ static void find_by_cells(GDALDatasetH file, SdmDatumFound *out)
     if (!srs || !band || !OSRIsGeographic(srs) || GDALGetGeoTransform(file, g) != CE_None)
         return;
     const bool whole = GDALDataTypeIsInteger(GDALGetRasterDataType(band));
-    const double seconds = 3600.0 * fabs(g[5]);
     out->vertical = whole ? SDM_EGM96 : SDM_EGM2008;
     snprintf(out->name, sizeof out->name, "%s", datums[out->vertical].name);
     snprintf(out->why, sizeof out->why,
-             "as nothing tells its datum, and %s in cells of degrees (%.3g\") usually are of %s", 
-             whole ? "whole numbers" : "heights", seconds, whole ? "SRTM, NASADEM or ASTER GDEM" : "GLO-30");
+             "as nothing tells its datum, and %s in degrees (%.3g\" a cell) are usually of %s",
+             whole ? "whole numbers" : "heights", 3600.0 * fabs(g[5]),
+             whole ? "SRTM, NASADEM or ASTER GDEM" : "GLO-30");
 }
 
 void sdm_vertical_find(GDALDatasetH file, SdmDatumFound *out)
@@ -297,7 +297,7 @@ done:
 void sdm_vertical_phrase(const SdmDatumFound *datum, char *text, size_t size)
 {
     if (datum->vertical == SDM_VERTICAL_UNKNOWN)
-        snprintf(text, size, "the WGS 84 ellipsoid, as nothing tells its datum and its cells are not in degrees");
+        snprintf(text, size, "the WGS 84 ellipsoid, as nothing tells its datum");
     else
         snprintf(text, size, "%s, %s", datum->vertical == SDM_ELLIPSOID ? "the WGS 84 ellipsoid" : datum->name,
                  datum->why);

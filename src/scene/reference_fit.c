@@ -220,10 +220,10 @@ static bool refuses_geoid(SdmContext *ctx, Work *w, double up_m)
         return false;
     sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
     refuse(ctx, w, SDM_REFERENCE_REFUSED,
-           "it lies %.1f m %s the scene, and the geoid is at %.1f m here: that looks like a wrong datum (it was "
-           "taken as above %s); %s would leave %.1f m; give --reference-vertical",
-           fabs(up_m), above(up_m), w->undulation_m, datum,
-           is_above_geoid(w) ? "ellipsoid" : "egm96 or egm2008", fabs(shift_otherwise_m(w, up_m)));
+           "it lies %.1f m %s the scene, as with a wrong datum (the geoid is at %.1f m here); give "
+           "--reference-vertical: %s would leave %.1f m; it was taken as above %s",
+           fabs(up_m), above(up_m), w->undulation_m, is_above_geoid(w) ? "ellipsoid" : "egm96 or egm2008",
+           fabs(shift_otherwise_m(w, up_m)), datum);
     return true;
 }
 
