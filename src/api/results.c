@@ -78,7 +78,7 @@ SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const cJSON *res
     const int count = cJSON_GetArraySize(doubts);
     if (!sdm_options(ctx)->strict || count == 0)
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s), as %s", output, count,
+    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s): %s", output, count,
                     count == 1 ? "" : "s", cJSON_GetStringValue(first));
 }
 

@@ -38,8 +38,8 @@ static SdmStatus open_geoid(SdmContext *ctx, const SdmInputRaster *raster, SdmGe
         st = sdm_geoid_open_crs(ctx, crs, who, out);
     else
         st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "%s: this datum cannot be converted; run gdalwarp on it with its compound CRS as -s_srs, "
-                      "or give --dem-vertical and --reference-vertical",
+                      "%s: this datum cannot be converted; run gdalwarp on it with its compound CRS as "
+                      "-s_srs, or give --dem-vertical and --reference-vertical",
                       who);
     CPLFree(crs);
     return st;
@@ -136,7 +136,8 @@ static void compare_datums(const SdmInputRaster *dem, const SdmInputRaster *refe
                            char note[SDM_DATUM_NOTE], bool *convert)
 {
     const SdmDatumFound *const a = &dem->datum, *const b = &reference->datum;
-    const bool dem_known = a->vertical != SDM_VERTICAL_UNKNOWN, reference_known = b->vertical != SDM_VERTICAL_UNKNOWN;
+    const bool dem_known = a->vertical != SDM_VERTICAL_UNKNOWN,
+               reference_known = b->vertical != SDM_VERTICAL_UNKNOWN;
     note[0] = '\0';
     *convert = false;
     add_guess(dem, note);

@@ -13,7 +13,8 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out);
 /* The same by the program's own grid, whatever PROJ has. */
 SdmStatus sdm_geoid_open_own(SdmContext *ctx, int vertical, SdmGeoid **out);
 /* Of any vertical datum that PROJ can transform.  crs: WKT of a compound CRS; who: "--reference FILE", for
- * the sentence.  SDM_ERR_UNSUPPORTED where PROJ has no transformation of known accuracy, or lacks its grid. */
+ * the sentence.  SDM_ERR_UNSUPPORTED where PROJ has no transformation of known accuracy, or lacks its
+ * grid. */
 SdmStatus sdm_geoid_open_crs(SdmContext *ctx, const char *crs, const char *who, SdmGeoid **out);
 /* What its values come from: "PROJ's grid egm96_15.gtx", "the program's grid of 15'", "PROJ". */
 const char *sdm_geoid_source(const SdmGeoid *g);

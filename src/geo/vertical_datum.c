@@ -299,6 +299,6 @@ void sdm_vertical_phrase(const SdmDatumFound *datum, char *text, size_t size)
     if (datum->vertical == SDM_VERTICAL_UNKNOWN)
         snprintf(text, size, "the WGS 84 ellipsoid, as nothing tells its datum");
     else
-        snprintf(text, size, "%s, %s", datum->vertical == SDM_ELLIPSOID ? "the WGS 84 ellipsoid" : datum->name,
-                 datum->why);
+        snprintf(text, size, "%s, %s",
+                 datum->vertical == SDM_ELLIPSOID ? datums[SDM_ELLIPSOID].name : datum->name, datum->why);
 }

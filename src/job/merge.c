@@ -455,8 +455,8 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     out->missing = m.count;
     TRY(tell_missing(ctx, &m));
     if (sdm_options(ctx)->strict && out->doubtful)
-        st = sdm_fail(ctx, SDM_ERR_DATA, "--strict: %d of %d DEMs are doubtful, the first is %s", out->doubtful,
-                      out->merged, m.doubt);
+        st = sdm_fail(ctx, SDM_ERR_DATA, "--strict: %d of %d DEMs are doubtful, the first is %s",
+                      out->doubtful, out->merged, m.doubt);
 done:
     if (made)
         rmdir(q->folder); /* only when nothing came into it */

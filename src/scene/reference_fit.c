@@ -187,8 +187,8 @@ static double height_by_pointing(const Work *w, double ground_m)
     return fmin(ground_m / w->p->frame.base_height, FARTHEST_M);
 }
 
-/* Is the reference above a geoid?  Then heights that are those above the ellipsoid already lie too high by the
- * undulation; else heights above a geoid lie too low by it. */
+/* Is the reference above a geoid?  Then heights that are those above the ellipsoid already lie too high by
+ * the undulation; else heights above a geoid lie too low by it. */
 static bool is_above_geoid(const Work *w)
 {
     const int vertical = sdm_height_raster_datum(w->files->dem)->vertical;
@@ -282,8 +282,8 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
     if (!(fabs(up_m) <= most_m)) {
         sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m %s the scene, errors of pointing make %.0f m at most, and the geoid is at %.0f m "
-               "here; it was taken as above %s; check --reference-vertical",
+               "it lies %.0f m %s the scene, errors of pointing make %.0f m at most, and the geoid is at "
+               "%.0f m here; it was taken as above %s; check --reference-vertical",
                fabs(up_m), above(up_m), most_m, w->undulation_m, datum);
         return false;
     }

@@ -26,8 +26,9 @@ static const double LINEAR_CELLS = 0.01;   /* steps up to which the reference is
 static const double STEEPEST = 1.2;        /* tangent of the slope of samples that count */
 static const double OUTLIER_NMADS = 3.0, LEAST_NMAD_M = 0.1;
 /* Of a window's cells, and distance of their centroid from its centre in sides of the window.  Measured on
- * real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the windows have a mean, whose error is
- * 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4 to 3.9 m), without a pull along slopes. */
+ * real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the windows have a mean, whose
+ * error is 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4 to 3.9 m), without a pull along
+ * slopes. */
 static const double KNOWN_SHARE = 0.25, CENTROID_SHARE = 0.2;
 
 void sdm_reference_samples_free(SdmReferenceSamples *s)

@@ -6,7 +6,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -38,8 +37,8 @@ static void known_places(void **state)
     sdm_close(&ctx);
 }
 
-/* The program's own grids: EGM2008 at NGA's test place and at places where gpsd's table, made by GeographicLib,
- * has it; EGM96 at NGA's test points; all round the Earth, and over both poles. */
+/* The program's own grids: EGM2008 at NGA's test place and at places where gpsd's table, made by
+ * GeographicLib, has it; EGM96 at NGA's test points; all round the Earth, and over both poles. */
 static void own_grids(void **state)
 {
     (void)state;

@@ -96,8 +96,8 @@ static void words_carry_the_figures(void **state)
     assert_int_equal(d.count, SDM_MAX_WARNINGS);
 }
 
-/* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not, and
- * is a doubt itself, as what was asked for and not done. */
+/* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not,
+ * and is a doubt itself, as what was asked for and not done. */
 static void a_reference_takes_doubt_back(void **state)
 {
     SdmPrepared p = a_run(0, 0.04, 0.3);
