@@ -21,7 +21,7 @@ static SdmStatus refuse(SdmContext *ctx, const char *who)
     return sdm_fail(
         ctx, SDM_ERR_UNSUPPORTED,
         "%s: PROJ cannot transform its vertical datum to the WGS 84 ellipsoid here, as a grid is missing "
-        "(see projinfo) or does not reach so far; run gdalwarp -t_srs EPSG:4979 on it where PROJ has the grid",
+        "(see projinfo) or does not reach so far; run gdalwarp -t_srs EPSG:4979 on it where PROJ has that",
         who);
 }
 
