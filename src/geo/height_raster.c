@@ -11,14 +11,18 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_string.h>
 #include <float.h>
 #include <gdal.h>
+#include <gdal_utils.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <string.h>
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
+enum { SAMPLED_SIDE = 96 /* cells a side of a grid that are looked at for voids */ };
+static const double ZERO_GAP_M = 50.0, LOW_SHARE = 0.0005; /* of other heights, nearer to 0 than that */
 enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
 static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are
                                          * averaged */
@@ -320,6 +324,69 @@ double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_d
     return sqrt(east * north / area);
 }
 
+/* ---- voids that are not declared ---- */
+
+/* Values of a sample over a grid that may stand for voids. */
+typedef struct Sampled {
+    int64_t zeros, low, high, absurd; /* 0; nearer to it than ZERO_GAP_M; farther; no heights */
+    double value;                     /* of the absurd ones, the last */
+} Sampled;
+
+static void sample_values(SdmHeightRaster *r, SdmProjector *projector, const SdmGrid *grid, Sampled *s)
+{
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (int k = 0; k < SAMPLED_SIDE * SAMPLED_SIDE; k++) {
+        const double across = (k % SAMPLED_SIDE + 0.5) / SAMPLED_SIDE,
+                     down = (k / SAMPLED_SIDE + 0.5) / SAMPLED_SIDE;
+        double x = grid->x0 + across * (double)grid->cols * grid->spacing,
+               y = grid->y0 - down * (double)grid->rows * grid->spacing;
+        float v = 0.0f;
+        sdm_projector_inverse(projector, 1, &x, &y);
+        to_cell(r, 1, &x, &y);
+        if (!(x >= 0.0 && y >= 0.0 && x < (double)r->cols && y < (double)r->rows) ||
+            GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
+            !isfinite(v))
+            continue;
+        const double h = fabs((double)v * r->scale + r->offset);
+        s->zeros += v == 0.0f;
+        s->low += v != 0.0f && h < ZERO_GAP_M;
+        s->high += h >= ZERO_GAP_M && h <= HIGHEST_M;
+        s->absurd += h > HIGHEST_M;
+        s->value = h > HIGHEST_M ? (double)v : s->value;
+    }
+    CPLPopErrorHandler();
+}
+
+/* A raster without a nodata value that holds voids all the same: as values that are no heights, or as 0 where
+ * no ground lies near that height (beside the sea there is some).  They get a nodata value, since
+ * interpolation and means would mix them with heights. */
+static void find_voids(SdmContext *ctx, SdmHeightRaster *r, SdmProjector *projector, const SdmGrid *grid)
+{
+    Sampled s = {0};
+    char of[] = "-of", vrt[] = "VRT", nodata[] = "-a_nodata", value[32];
+    char *arguments[] = {of, vrt, nodata, value, NULL};
+    if (!r->source.datum_option || r->has_nodata || r->mask)
+        return;
+    sample_values(r, projector, grid, &s);
+    if (!s.absurd && !(s.zeros && (double)s.low < LOW_SHARE * (double)s.high))
+        return;
+    CPLsnprintf(value, sizeof value, "%.9g", s.absurd ? s.value : 0.0);
+    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
+    GDALDatasetH const with = options ? GDALTranslate("", r->first, options, NULL) : NULL;
+    GDALTranslateOptionsFree(options);
+    if (!with)
+        return;
+    if (r->first != r->ds)
+        GDALClose(r->first);
+    r->first = with;
+    r->band = GDALGetRasterBand(with, 1);
+    r->has_nodata = true;
+    r->nodata = s.absurd ? s.value : 0.0;
+    sdm_log(ctx, SDM_LOG_INFO, 2,
+            "%s %s: cells of %s are taken as voids, though the file does not declare them", r->source.option,
+            r->source.path, value);
+}
+
 /* ---- over the cells of a grid ---- */
 
 SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
@@ -331,6 +398,7 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
     TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
     const double side_m = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg),
                  ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
+    find_voids(ctx, r, out->projector, grid);
     out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
     TRY(open_geoid(ctx, r, &geoid));
     TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));

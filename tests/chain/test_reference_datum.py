@@ -18,7 +18,7 @@ EAST, NORTH = 12.0, -9.0                 # of the references against the truth
 for name in ("gdal_translate", "gdalwarp", "gdalbuildvrt", "gdalinfo"):
     t.tool(name)
 work = t.folder()
-scene = t.simulate(os.path.join(work, "scene"), "--width", 560, "--height", 640, "--lon", LON, "--lat", LAT, "--seed", 5,
+scene = t.simulate(os.path.join(work, "scene"), "--width", 440, "--height", 520, "--lon", LON, "--lat", LAT, "--seed", 5,
                    "--pointing-along", 0.05, "--pointing-across", 1.2)
 truth = os.path.join(scene, "truth.tif")
 info = json.loads(t.call(["gdalinfo", "-json", truth]).stdout)
@@ -100,8 +100,8 @@ for path, right in ((above_geoid, "egm96 or egm2008"), (named, "ellipsoid")):
     t.expect(any(found["reason"] in v for v in summary["doubts"]) and summary["doubts"] == report["trust"]["warnings"]
              and "--strict" in said, "it is a doubt in summary and report")
     t.expect(t.digest(dem) == unchanged, "the DEM is that without a reference")
-    code, summary, _, _ = run(path)
-    t.expect(code == 0 and summary["doubts"], "without --strict the doubt is told alone")
+code, summary, _, _ = run(named)
+t.expect(code == 0 and summary["doubts"], "without --strict the doubt is told alone")
 code, summary, report, _ = run(above_geoid, "--reference-vertical", "egm2008", "--strict")
 t.expect(code == 0 and report["reference"]["state"] in used and not summary["doubts"], "the right datum is fitted")
 code, summary, report, _ = run(above_geoid, "--reference-vertical", "ellipsoid", "--strict")
@@ -130,12 +130,32 @@ for path, what in ((write("national", 0.0, "EPSG:25832+5783"), "DHHN92"), (write
     t.expect(done.returncode == 1 and what in done.stderr and "gdalwarp" in done.stderr, done.stderr.strip()[:120])
 
 # 3 x 3 voids on 24 % of the cells
-code, _, report, _ = run(write("holes", 0.0, voids=0.27), "--strict")
+holes = write("holes", 0.0, voids=0.27)
+code, _, report, _ = run(holes, "--strict")
 found = report["reference"]
 t.expect(code == 0 and found["state"] in used and found["share_covered"] > 0.5,
          "voids: heights for %.0f %%" % (100 * found["share_covered"]))
 off = t.compare(dem, truth)["raw"]["bias"]
 t.expect(abs(off) < 0.8, "the DEM lies %.2f m above the truth" % off)
+
+# voids that are not declared, as 0 and as -32768: the same DEM; longitudes of 0 to 360, and of less than -180
+made = []
+for void in (-9999, 0, -32768):
+    filled, bare = in_degrees(write("few", -UNDULATION, voids=0.05), "filled.tif", "-ot", "Int16", "-dstnodata", void), os.path.join(work, "bare.tif")
+    t.call(["gdal_translate", "-q"] + ([] if void == -9999 else ["-a_nodata", "none"]) + [filled, bare])
+    code, _, report, said = run(bare, "--strict")
+    made.append(t.digest(dem))
+    t.expect(code == 0 and report["reference"]["state"] in used and ("cells of %d are taken as voids" % void in said) == (void != -9999),
+             "voids of %d: %s" % (void, report["reference"]["state"]))
+t.expect(made[1] == made[0] and made[2] == made[0], "they are left out as declared ones are")
+place = json.loads(t.call(["gdalinfo", "-json", tile]).stdout)
+made = []
+for turn in (0, 360, -360):
+    moved, ((x, y), (x1, y1)) = os.path.join(work, "turned.tif"), [place["cornerCoordinates"][k] for k in ("upperLeft", "lowerRight")]
+    t.call(["gdal_translate", "-q", "-a_ullr", x + turn, y, x1 + turn, y1, tile, moved])
+    code, _, report, _ = run(moved, "--strict")
+    made.append((code, [round(v, 3) for v in report["reference"]["shift_m"]]))
+t.expect(made[0] == made[1] == made[2] and made[0][0] == 0, "longitudes: %s" % made)
 
 # compare and stack know the datum, too; the prior DEM's is in the report
 result = t.compare(plain, vrt)
