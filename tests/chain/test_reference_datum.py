@@ -18,7 +18,7 @@ EAST, NORTH = 12.0, -9.0                 # of the references against the truth
 for name in ("gdal_translate", "gdalwarp", "gdalbuildvrt", "gdalinfo"):
     t.tool(name)
 work = t.folder()
-scene = t.simulate(os.path.join(work, "scene"), "--width", 440, "--height", 520, "--lon", LON, "--lat", LAT, "--seed", 5,
+scene = t.simulate(os.path.join(work, "scene"), "--width", 560, "--height", 640, "--lon", LON, "--lat", LAT, "--seed", 5,
                    "--pointing-along", 0.05, "--pointing-across", 1.2)
 truth = os.path.join(scene, "truth.tif")
 info = json.loads(t.call(["gdalinfo", "-json", truth]).stdout)
