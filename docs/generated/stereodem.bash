@@ -24,6 +24,8 @@ _stereodem() {
     'run --hmin') words='' ;;
     'run --hmax') words='' ;;
     'run --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
+    'run --where') words='' ;;
+    'run --layer') words='' ;;
     'run --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'run --band') words='' ;;
     'run --base-height') words='' ;;
@@ -44,6 +46,8 @@ _stereodem() {
     'info --log') words='text json' ;;
     'compare --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'compare --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
+    'compare --where') words='' ;;
+    'compare --layer') words='' ;;
     'compare --model') words='shift tilt track' ;;
     'compare --track') words='' ;;
     'compare --threads') words='' ;;
@@ -117,6 +121,8 @@ _stereodem() {
     'plan --hmin') words='' ;;
     'plan --hmax') words='' ;;
     'plan --dem-vertical') words='auto ellipsoid egm96 egm2008' ;;
+    'plan --where') words='' ;;
+    'plan --layer') words='' ;;
     'plan --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'plan --band') words='' ;;
     'plan --base-height') words='' ;;
@@ -176,12 +182,12 @@ _stereodem() {
     esac
     if [ "$words" = - ] && [[ $word == -* ]]; then
         case ${COMP_WORDS[1]} in
-        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --strict --quiet --verbose --log' ;;
+        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --strict --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
-        compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
+        compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --exclude --where --layer --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
         simulate) words='--help --output --layout --with-rpc --terrain --shape --town --town-azimuth --width --height --gsd --lon --lat --roll --base-height --symmetric --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
-        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
+        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --strict --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --strict --quiet --verbose --log' ;;
         status) words='--help --failed --accounting --threads --overwrite --quiet --verbose --log' ;;

@@ -45,7 +45,10 @@ _stereodem() {
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference[DEM that corrects the cameras, heights in metres a 3-D shift and the jitter along the track, which a pair cannot show, are fitted to it where the ground has not changed]:FILE:_files' \
-            '--reference-mask[Raster of stable ground for --reference; 0, NaN or no data = do not use the place]:FILE:_files' \
+            '--reference-mask[Stable ground for --reference a raster, which leaves out what is 0, NaN or no data, or polygons, which leave out what is outside]:FILE:_files' \
+            '--exclude[Ground that the fit to --reference leaves out polygons, such as outlines of glaciers, or a raster that is not 0 there]:FILE:_files' \
+            '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
+            '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
@@ -88,12 +91,15 @@ _stereodem() {
         shift words
         ((CURRENT--))
         _arguments '--help[Print the options]' \
-            '--class[Score only the cells of class 1 (land) of this raster; 2 (water) and 3 (cloud) are reported apart]:RASTER:_files' \
-            '--within[Compare only where this raster is valid, too coverage is counted there, not over all of the reference]:RASTER:_files' \
+            '--class[Score only the cells of class 1 (land) of this raster, or of these polygons by their field class (without one 1); 2 (water) and 3 (cloud) are reported apart]:FILE:_files' \
+            '--within[Compare only where this raster is valid, too, or inside of these polygons coverage is counted there, not over all of the reference]:FILE:_files' \
             '--dem-vertical[Vertical datum of the DEMs heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference-vertical[Vertical datum of the references heights; auto reads its vertical CRS or VERTICAL_DATUM]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--png[Picture of the errors after alignment -20..20 m as grey 1..255, 0 where there is none]:FILE.png:_files' \
-            '--mask[Stable ground only cells where this raster has a value other than 0 are used for the shift and are scored; the others are reported apart]:RASTER:_files' \
+            '--mask[Stable ground only cells where this raster is not 0, or inside of these polygons, are used for the shift and are scored; the others are reported apart]:FILE:_files' \
+            '--exclude[Unstable ground, such as outlines of glaciers cells inside of these polygons, or where this raster is not 0, are not used for the shift and are reported apart]:FILE:_files' \
+            '--where[Take only the polygons that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
+            '--layer[Layer of the polygons, for a file that has several]:NAME:' \
             '--aligned[Write the DEM without the shift and the systematic error of --model on the same cells, resampled once from the original by cubic spline]:FILE.tif:_files' \
             '--difference[Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as metadata]:FILE.tif:_files' \
             '--model[Systematic error that is estimated and removed shift a 3-D shift; tilt also a plane; track also a profile along the track, of low order with up to six sines, as far as cross-validation confirms them]:MODEL:(shift tilt track)' \
@@ -207,7 +213,10 @@ _stereodem() {
             '--dem[DEM to start from, heights in metres]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference[DEM that corrects the cameras, heights in metres a 3-D shift and the jitter along the track, which a pair cannot show, are fitted to it where the ground has not changed]:FILE:_files' \
-            '--reference-mask[Raster of stable ground for --reference; 0, NaN or no data = do not use the place]:FILE:_files' \
+            '--reference-mask[Stable ground for --reference a raster, which leaves out what is 0, NaN or no data, or polygons, which leave out what is outside]:FILE:_files' \
+            '--exclude[Ground that the fit to --reference leaves out polygons, such as outlines of glaciers, or a raster that is not 0 there]:FILE:_files' \
+            '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
+            '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \

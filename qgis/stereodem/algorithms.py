@@ -10,7 +10,7 @@ from qgis.core import (QgsProcessing, QgsProcessingAlgorithm, QgsProcessingConte
                        QgsProcessingParameterCrs, QgsProcessingParameterDefinition, QgsProcessingParameterEnum,
                        QgsProcessingParameterFile, QgsProcessingParameterFileDestination, QgsProcessingParameterMapLayer,
                        QgsProcessingParameterMultipleLayers, QgsProcessingParameterNumber, QgsProcessingParameterRasterDestination,
-                       QgsProcessingParameterRasterLayer, QgsProcessingParameterString)
+                       QgsProcessingParameterRasterLayer, QgsProcessingParameterString, QgsVectorLayer)
 
 from .program import ProgramError
 
@@ -19,7 +19,7 @@ TITLES = {"run": "Make a DEM of a scene or a pair", "info": "Describe a scene or
           "stack": "Stack DEMs of one place", "match": "Match a rectified pair"}
 # The algorithm has its own output, log and progress; a file that was chosen as output is replaced.
 OWN = ("output", "overwrite", "quiet", "verbose", "log", "json")
-SHOWN = ("tr", "t_srs", "vertical", "reference", "class", "mask", "aligned", "difference", "align", "max_disparity", "min_disparity")
+SHOWN = ("tr", "t_srs", "vertical", "reference", "class", "mask", "exclude", "aligned", "difference", "align", "max_disparity", "min_disparity")
 COMPANIONS = (("QA", "_qa.tif", "reasons"), ("CHANGE", "_change.tif", "height minus reference"))
 
 
@@ -78,7 +78,9 @@ def parameter(option):
         made = QgsProcessingParameterRasterDestination(name, label, None, True, False)
     elif is_output(option):
         made = QgsProcessingParameterFileDestination(name, label, "*" + metavar[4:], None, True, False)
-    elif metavar == "RASTER" or option.get("input") and metavar == "FILE":
+    elif option.get("areas"):
+        made = QgsProcessingParameterMapLayer(name, label, None, True, [QgsProcessing.TypeRaster, QgsProcessing.TypeVectorPolygon])
+    elif option.get("input") and metavar == "FILE":
         made = QgsProcessingParameterRasterLayer(name, label, None, True)
     elif metavar == "FILE":
         made = QgsProcessingParameterFile(name, label, optional=True)
@@ -148,6 +150,14 @@ class CommandAlgorithm(QgsProcessingAlgorithm):
             raise QgsProcessingException("%s: no layer, and no file that can be opened as one." % name)
         return layer.source().split("|")[0]
 
+    def areas(self, parameters, name, context):
+        """The file of a raster, or of polygons as the layer shows them: one of several layers, or filtered ones, are copied."""
+        layer = self.parameterAsLayer(parameters, name, context)
+        if not isinstance(layer, QgsVectorLayer):
+            return self.file_of(layer, name)
+        formats = ["gpkg", "shp", "geojson", "json", "gml", "kml", "fgb"]
+        return self.parameterAsCompatibleSourceLayerPath(parameters, name, context, formats, "gpkg")
+
     def inputs(self, parameters, context):
         if self.command == "compare":
             return [self.file_of(self.parameterAsRasterLayer(parameters, "DEM", context), "DEM"),
@@ -169,6 +179,8 @@ class CommandAlgorithm(QgsProcessingAlgorithm):
             text = str(self.parameterAsInt(parameters, name, context))
         elif kind == "number":
             text = repr(self.parameterAsDouble(parameters, name, context))
+        elif isinstance(made, QgsProcessingParameterMapLayer):
+            return self.areas(parameters, name, context)
         elif isinstance(made, QgsProcessingParameterRasterLayer):
             return self.file_of(self.parameterAsRasterLayer(parameters, name, context), name)
         elif isinstance(made, QgsProcessingParameterCrs):

@@ -98,6 +98,8 @@ cJSON *sdm_option_json(const SdmOptionSpec *spec)
         cJSON_AddStringToObject(o, "metavar", spec->metavar);
     if (spec->commands & SDM_NAMES_INPUT)
         cJSON_AddTrueToObject(o, "input");
+    if (spec->commands & SDM_NAMES_AREAS)
+        cJSON_AddTrueToObject(o, "areas");
     sdm_option_range(spec, text, sizeof text);
     cJSON_AddStringToObject(o, "range", text);
     if (is_number && isfinite(spec->lo))

@@ -82,10 +82,13 @@ SdmStatus sdm_command_plan(SdmCall *call)
                               .right = line->count > 1 ? line->positional[1] : NULL};
     TRY(sdm_screen_refuse_views(call));
     TRY(sdm_plan(call->ctx, &q, &s));
+    char numbers[48] = "number 0";
+    if (s.units != 1)
+        snprintf(numbers, sizeof numbers, "0 to %lld", (long long)s.units - 1);
     sdm_screen_print(&call->screen,
-                     "%s: %lld unit%s, 0 to %lld, of %d scene%s (%d in tiles, %d not planned), %.0f s of "
-                     "processor time expected",
-                     o->output, (long long)s.units, s.units == 1 ? "" : "s", (long long)s.units - 1, s.scenes,
+                     "%s: %lld unit%s, %s, of %d scene%s (%d in tiles, %d not planned), %.0f s of processor "
+                     "time expected",
+                     o->output, (long long)s.units, s.units == 1 ? "" : "s", numbers, s.scenes,
                      s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
     print_request(call, &s);
     call->exit_code = s.failed ? SDM_EXIT_PERMANENT_FAILURES : 0;

@@ -45,8 +45,9 @@ static void print_time_left(SdmCall *call, const SdmJobProgress *r, const SdmSce
         snprintf(text, sizeof text, ", about %d:%02d:%02d left", (int)(left / 3600.0),
                  (int)(left / 60.0) % 60, (int)left % 60);
     sdm_screen_print(&call->screen,
-                     "%lld units: %lld done, %lld running, %lld failed, %lld missing; %.0f s of work%s",
-                     (long long)all->units, (long long)all->done, (long long)all->running,
+                     "%lld unit%s: %lld done, %lld running, %lld failed, %lld missing; %.0f s of work%s",
+                     (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done,
+                     (long long)all->running,
                      (long long)all->failed, (long long)all->missing, work, text);
 }
 

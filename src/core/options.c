@@ -15,6 +15,7 @@
 #define BLOCKS SDM_CHANGES_BLOCKS
 #define PRODUCTS SDM_CHANGES_PRODUCTS
 #define INPUT SDM_NAMES_INPUT
+#define AREAS SDM_NAMES_AREAS
 #define MIB (1024.0 * 1024.0)
 #define NO_RANGE 0.0, 0.0, NULL
 
@@ -95,9 +96,18 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a "
      "pair cannot show, are fitted to it where the ground has not changed. None of its heights enters the "
      "DEM."},
-    {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none", MAKE | BLOCKS | INPUT,
-     "Raster of stable ground for --reference; 0, NaN or no data = do not use the place. Not needed: "
-     "changed ground is detected."},
+    {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none",
+     MAKE | BLOCKS | INPUT | AREAS,
+     "Stable ground for --reference: a raster, which leaves out what is 0, NaN or no data, or polygons, "
+     "which leave out what is outside. Not needed: changed ground is detected."},
+    {"--exclude", "FILE", SDM_OPT_TEXT, AT(exclude), NO_RANGE, "none", MAKE | BLOCKS | INPUT | AREAS,
+     "Ground that the fit to --reference leaves out: polygons, such as outlines of glaciers, or a raster "
+     "that is not 0 there. The DEM itself is made there as elsewhere."},
+    {"--where", "SQL", SDM_OPT_TEXT, AT(where), NO_RANGE, "none", MAKE | BLOCKS,
+     "Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind "
+     "WHERE in SQL: 'area_km2 > 1'."},
+    {"--layer", "NAME", SDM_OPT_TEXT, AT(layer), NO_RANGE, "the only one of polygons", MAKE | BLOCKS,
+     "Layer of these polygons, for a file that has several."},
     {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
@@ -286,6 +296,12 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--reference-vertical: needs --reference FILE, found none");
     if (!opt->reference && opt->reference_mask)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--reference-mask: needs --reference FILE, found none");
+    if (!opt->reference && opt->exclude)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--exclude: needs --reference FILE, found none");
+    if (!opt->reference_mask && !opt->exclude && (opt->where || opt->layer))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: needs polygons given by --reference-mask or --exclude, found none",
+                        opt->where ? "--where" : "--layer");
     TRY(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
     if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_PENALTY_MAX)
         return sdm_fail(

@@ -38,7 +38,8 @@ enum { /* which commands take an option */
 enum {
     SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
     SDM_CHANGES_PRODUCTS = 1 << 17, /* what is made from finished blocks, not the blocks */
-    SDM_NAMES_INPUT = 1 << 18       /* the value is the name of a file that is read */
+    SDM_NAMES_INPUT = 1 << 18,      /* the value is the name of a file that is read */
+    SDM_NAMES_AREAS = 1 << 19       /* the file may be a raster, or polygons */
 };
 
 typedef struct SdmOptionSpec {
@@ -49,7 +50,7 @@ typedef struct SdmOptionSpec {
     double lo, hi;
     const char *choices;  /* "zncc|census|sad" */
     const char *fallback; /* default, as text for --help */
-    unsigned commands;    /* SDM_CMD_*, and SDM_CHANGES_* and SDM_NAMES_INPUT where they hold */
+    unsigned commands;    /* SDM_CMD_*, and SDM_CHANGES_* and SDM_NAMES_* where they hold */
     const char *help;     /* with units */
 } SdmOptionSpec;
 

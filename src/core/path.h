@@ -11,6 +11,10 @@ const char *sdm_path_base(const char *path); /* behind the last slash */
 /* Does the name of the file end so, in letters of either case, with more before it? */
 bool sdm_path_ends_in(const char *path, const char *ending);
 
+/* Is it a file that no user made: hidden (".x", "._x", rests of a transfer), or macOS's resource forks in a
+ * zip archive ("__MACOSX")?  base: name without its folder. */
+bool sdm_path_is_hidden(const char *base);
+
 /* rel as seen from here: folder/rel without needless "..", or rel itself when it is absolute. */
 SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, char out[SDM_PATH_SIZE]);
 

@@ -67,10 +67,11 @@ void sdm_error_stats(float *error_m, int64_t n, float *spare, SdmErrorStats *out
         over += fabs(e) > 30.0;
         spare[i] = fabsf(error_m[i]);
     }
-    out->mean_m = sum / (double)n;
+    out->bias_m = sum / (double)n;
+    out->std_m = sqrt(fmax(squares / (double)n - out->bias_m * out->bias_m, 0.0));
     out->rmse_m = sqrt(squares / (double)n);
     out->over30 = (double)over / (double)n;
     out->le90_m = sdm_quantile_f32(spare, n, 0.90);
     out->p99_m = sdm_quantile_f32(spare, n, 0.99);
-    out->nmad_m = sdm_nmad_f32(error_m, n, &out->bias_m);
+    out->nmad_m = sdm_nmad_f32(error_m, n, &out->median_m);
 }

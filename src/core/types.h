@@ -44,7 +44,9 @@ typedef struct SdmOptions {
     const char *dem;          /* prior DEM that starts the surface; NULL = none */
     const char *dem_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of dem */
     const char *reference;          /* DEM that corrects the cameras; NULL = none */
-    const char *reference_mask;     /* raster, 0 = not stable ground; NULL = none */
+    const char *reference_mask;     /* raster, 0 = not stable ground, or polygons of it; NULL = none */
+    const char *exclude;            /* polygons of unstable ground, or raster, not 0; NULL = none */
+    const char *layer, *where;      /* of these polygons; NULL = the only one, all */
     const char *reference_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of reference */
     const char *co[SDM_MAX_KEY_VALUES + 1];     /* GDAL creation options NAME=VALUE, NULL-terminated */
     const char *config[SDM_MAX_KEY_VALUES + 1]; /* GDAL configuration options NAME=VALUE, NULL-terminated */
@@ -197,8 +199,9 @@ typedef struct SdmSceneInfo {
 /* Statistics of the errors of a DEM, DEM minus reference, metres. */
 typedef struct SdmErrorStats {
     int64_t count;
-    double bias_m;  /* median */
-    double mean_m;
+    double bias_m;  /* mean */
+    double median_m;
+    double std_m;   /* standard deviation */
     double nmad_m;  /* 1.4826 x median absolute deviation from the median */
     double rmse_m;
     double le90_m;  /* 90 % quantile of |error| */

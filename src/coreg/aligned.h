@@ -1,4 +1,4 @@
-/* A DEM on a grid and its shift -> the aligned DEM, resampled once; rasters of the grid -> GeoTIFFs. */
+/* A DEM on a grid and its move -> the aligned DEM, resampled once; rasters of the grid -> GeoTIFFs. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_ALIGNED_H
 #define SDM_ALIGNED_H
@@ -6,14 +6,10 @@
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
 
-/* Fit g->spline to the DEM, whose holes are filled from their surroundings for that; *base_m is to be added
- * to it.  Overwrites scratch and residual_m. */
-SdmStatus sdm_aligned_fit(SdmContext *ctx, SdmCoregGrid *g, double *base_m);
-
-/* scratch(x, y) = DEM(x - dx, y - dy) - dz: the DEM where the reference has it.  A cell has a height where
- * the nearest cell of the DEM there has one, so holes keep their size; cells of an unshifted DEM keep their
+/* scratch(x, y) = DEM(x - east, y - north) + up: the DEM moved to where the reference has it.  A cell has a height where
+ * the nearest cell of the DEM there has one, so holes keep their size; cells of a DEM that is not moved keep their
  * heights.  Overwrites residual_m. */
-SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double shift_m[3]);
+SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3]);
 
 /* A raster to be written on the cells of the grid's DEM. */
 typedef struct SdmAlignedFile {

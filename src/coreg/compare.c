@@ -58,43 +58,42 @@ static double derivative(double before, double here, double after, double step)
     return (here - before) / step;
 }
 
-/* Store the bin of the reference's slope in the mask of each cell. */
-static void mark_slopes(SdmCoregGrid *g)
+/* Number of the bin of the reference's slope at a cell, -1: not known. */
+static int slope_bin(const SdmComparison *w, int64_t at)
 {
-    const int64_t w = g->cols, h = g->rows;
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t j = 0; j < h; j++)
-        for (int64_t i = 0; i < w; i++) {
-            const float *const at = g->reference_m + j * w + i;
-            const double here = (double)*at;
-            const double gx =
-                derivative(i > 0 ? (double)at[-1] : NAN, here, i + 1 < w ? (double)at[1] : NAN, g->dx_m);
-            const double gy =
-                derivative(j > 0 ? (double)at[-w] : NAN, here, j + 1 < h ? (double)at[w] : NAN, g->dy_m);
-            g->mask[j * w + i] |= (uint8_t)(sdm_compare_slope_bin(hypot(gx, gy)) << SDM_CELL_SLOPE_SHIFT);
-        }
+    const SdmCoregGrid *const g = &w->g;
+    const int64_t i = at % g->cols, j = at / g->cols;
+    const float *const h = g->reference_m + at;
+    const double here = (double)*h;
+    const double gx =
+        derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
+    const double gy = derivative(j > 0 ? (double)h[-g->cols] : NAN, here,
+                                 j + 1 < g->rows ? (double)h[g->cols] : NAN, g->dy_m);
+    return (int)sdm_compare_slope_bin(hypot(gx, gy)) - 1;
+}
+
+static int height_bin(const SdmComparison *w, int64_t at)
+{
+    return sdm_compare_band(w->out, (double)w->g.reference_m[at]);
 }
 
 /* Statistics of the residuals by slope and by height of the reference, and at distances. */
-static void residual_stats(SdmCoregGrid *g, SdmCompareResult *out)
+static void residual_stats(SdmComparison *w)
 {
+    SdmCoregGrid *const g = &w->g;
+    SdmCompareResult *const out = w->out;
+    SdmErrorStats bin[SDM_COMPARE_BANDS];
     int64_t n = 0;
-    const int64_t cells = g->rows * g->cols;
-    mark_slopes(g);
-    for (int64_t i = 0; i < cells; i++)
+    for (int64_t i = 0; i < g->rows * g->cols; i++)
         if (g->mask[i] & SDM_COREG_COMMON)
             g->scratch[n++] = g->reference_m[i];
     sdm_compare_set_bins(out, g->scratch, n);
-    for (unsigned k = 0; k < 6; k++)
-        sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON | SDM_CELL_SLOPE,
-                        SDM_COREG_COMMON | (k + 1) << SDM_CELL_SLOPE_SHIFT, &out->slope[k].aligned);
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
-        n = 0;
-        for (int64_t i = 0; i < cells; i++)
-            if ((g->mask[i] & SDM_COREG_COMMON) && sdm_compare_band(out, (double)g->reference_m[i]) == k)
-                g->scratch[n++] = g->residual_m[i];
-        sdm_error_stats(g->scratch, n, g->spline.coefficient, &out->band[k].aligned);
-    }
+    sdm_compare_stats_by(w, slope_bin, 6, bin);
+    for (int k = 0; k < 6; k++)
+        out->slope[k].aligned = bin[k];
+    sdm_compare_stats_by(w, height_bin, SDM_COMPARE_BANDS, bin);
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
+        out->band[k].aligned = bin[k];
     for (int k = 0; k < SDM_LAGS; k++) {
         out->lag[k].lag_m = sdm_lags_m[k];
         sdm_error_lag_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch, &out->lag[k]);
@@ -132,9 +131,12 @@ static SdmStatus find_shift(void *of)
     SdmStatus st = SDM_OK;
     SdmComparison *const w = of;
     SdmCoregShift found;
-    TRY(sdm_coreg_shift(w->ctx, &w->g, &found));
-    memcpy(w->out->shift_m, found.shift_m, sizeof found.shift_m);
-    w->out->undetermined = found.undetermined;
+    if (w->g.own_cells) {
+        TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_REFERENCE], &w->own, "near", w->g.residual_m));
+        TRY(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m, w->out->note));
+    }
+    TRY(sdm_coreg_shift(w->ctx, &w->g, w->out->bias.kind == SDM_BIAS_NONE, &found));
+    w->out->move = found.move;
     w->out->aligned = found.residual;
 done:
     return st;
@@ -145,10 +147,16 @@ static SdmStatus compare_rasters(SdmComparison *w)
     SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const dem = &w->in[SDM_IN_DEM], *const reference = &w->in[SDM_IN_REFERENCE];
-    TRY(sdm_raster_grid_union(w->ctx, dem, reference, &w->grid));
+    const bool whole = w->opt->aligned || w->opt->difference || (w->opt->model && strcmp(w->opt->model, "track") == 0);
+    TRY(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
     TRY(sdm_compare_open_grid(w));
-    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, sdm_input_raster_method(reference, &w->grid),
-                              g->reference_m));
+    const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
+               same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
+    const char *const method = same_cells ? "near" : sdm_input_raster_method(reference, &w->grid);
+    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, method, g->reference_m));
+    if (!same_cells)
+        TRY(sdm_input_raster_drop_partial(w->ctx, reference, &w->grid, method, g->scratch, g->reference_m));
+    g->own_cells = same_size && !same_cells;
     TRY(sdm_check_stop(w->ctx));
     TRY(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));
     TRY(sdm_compare_load_cells(w));
@@ -167,7 +175,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
                               .find_shift = find_shift,
                               .take_samples = take_samples,
                               .samples = (size_t)((g->cols / step + 1) * (g->rows / step + 1))}));
-    residual_stats(g, w->out);
+    residual_stats(w);
     if (w->opt->png)
         TRY(sdm_compare_picture(w->ctx, g->cols, g->rows, g->residual_m, (uint8_t *)(void *)g->scratch,
                                 w->opt->png));
@@ -215,7 +223,8 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
                                const SdmCompareOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    const char *const input[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
+    const char *const input[SDM_INPUTS] = {dem,         reference, opt->class_raster,
+                                           opt->within, opt->mask, opt->exclude};
     const char *const option[3] = {"--png", "--aligned", "--difference"};
     const char *const path[3] = {opt->png, opt->aligned, opt->difference};
     for (int k = 0; k < 3; k++) {
@@ -242,17 +251,33 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
     SdmStatus st = SDM_OK;
     SdmContext *const ctx = w->ctx;
     const SdmCompareOptions *const opt = w->opt;
-    const char *const role[SDM_INPUTS] = {"DEM", "reference", "--class", "--within", "--mask"};
-    const char *const path[SDM_INPUTS] = {dem, reference, opt->class_raster, opt->within, opt->mask};
+    const char *const role[SDM_INPUTS] = {"DEM", "reference", "--class", "--within", "--mask", "--exclude"};
+    const char *const path[SDM_INPUTS] = {dem,         reference, opt->class_raster,
+                                          opt->within, opt->mask, opt->exclude};
+    bool outlines = false;
     w->out->points = sdm_input_is_points(reference);
     for (int k = 0; k < SDM_INPUTS; k++) {
         if (k == SDM_IN_REFERENCE && w->out->points)
             TRY(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
-        else if (path[k])
+        else if (path[k] && k < SDM_IN_CLASS)
             TRY(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
+        else if (path[k])
+            TRY(sdm_input_areas_open(ctx,
+                                     &(SdmOutlineSource){.option = role[k],
+                                                         .path = path[k],
+                                                         .layer = opt->layer,
+                                                         .where = opt->where,
+                                                         .field = k == SDM_IN_CLASS ? "class" : NULL,
+                                                         .may_miss = k == SDM_IN_EXCLUDE},
+                                     &w->in[k]));
         if (k == SDM_IN_DEM)
             TRY(sdm_input_raster_check_dem(ctx, &w->in[k]));
+        outlines = outlines || w->in[k].outlines.file;
     }
+    if ((opt->where || opt->layer) && !outlines)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                     "%s: needs polygons given by --mask, --exclude, --class or --within, found none",
+                     opt->where ? "--where" : "--layer"));
     TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_DEM], "--dem-vertical", opt->dem_vertical));
     TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical",
                                    opt->reference_vertical));

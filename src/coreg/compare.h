@@ -17,6 +17,8 @@ typedef struct SdmCompareOptions {
     const char *reference_vertical;   /* the same */
     const char *png;                  /* --png: picture of the residuals after co-registration, or NULL */
     const char *mask;                 /* --mask: stable ground, 0 = not stable; NULL = all */
+    const char *exclude;              /* --exclude: not stable where it is not 0; NULL = nowhere */
+    const char *layer, *where;        /* of the files of polygons among these; NULL = the only one, all */
     const char *aligned, *difference; /* files to write, or NULL */
     const char *model;                /* "shift", "tilt", "track": what is taken out; NULL = "shift" */
     double track_deg;     /* --track: direction of the track for the model; NaN = from the footprint */
@@ -31,14 +33,13 @@ typedef struct SdmCompareClass {
     double filled, over30, over10;
 } SdmCompareClass;
 
-enum { SDM_COMPARE_BANDS = 8 };
+enum { SDM_COMPARE_BANDS = 8, SDM_COMPARE_CLASSES = 256 };
 
 typedef struct SdmCompareResult {
-    int64_t cells;   /* land cells where the reference has a height, within --within and --mask; or points */
+    int64_t cells;   /* land cells where the reference has a height, within the masks; or points */
     double coverage; /* share of them where the DEM has a height, 0..1 */
-    SdmErrorStats raw, aligned; /* DEM minus reference, before and after the shift is taken out */
-    double shift_m[3];          /* dx (east), dy (north), dz: DEM(x, y) = reference(x + dx, y + dy) + dz */
-    int undetermined;           /* 0..2 horizontal directions along which no shift can be determined */
+    SdmErrorStats raw, aligned; /* DEM minus reference, before and after the move */
+    SdmShift move;              /* what lays the DEM on the reference */
     SdmCompareClass water, cloud;
     struct {
         double lo_deg, hi_deg;
@@ -48,11 +49,11 @@ typedef struct SdmCompareResult {
         double lo_m, hi_m; /* the first is -INFINITY, the last INFINITY */
         SdmErrorStats aligned;
     } band[SDM_COMPARE_BANDS]; /* by height of the reference; count 0: not used */
-    /* Aligned DEM minus reference, resampled, where --mask is 0 and where --class has a value; count 0: no
-     * such cell. */
-    SdmErrorStats unstable, class[256];
+    /* Aligned DEM minus reference, resampled, on land that --mask or --exclude leaves out, and where --class
+     * has a value; count 0: no such cell. */
+    SdmErrorStats unstable, class[SDM_COMPARE_CLASSES];
     SdmErrorLag lag[SDM_LAGS]; /* of the residuals after alignment */
-    SdmBiasModel bias;         /* taken out beside the shift: DEM = shifted reference + dz + bias */
+    SdmBiasModel bias;         /* taken out beside the move: moved DEM = reference + bias */
     double centre_m[2];        /* of the bias: x and y in the CRS of the DEM */
     const char *track_from;    /* where the direction of the track came from; NULL: there is none */
     bool points;               /* the reference is points; cells and counts are of points */
@@ -64,8 +65,8 @@ extern const SdmOptionSpec sdm_compare_options[]; /* offsets into SdmCompareOpti
 void sdm_compare_default(SdmCompareOptions *opt);
 
 /* Compare the first band of a DEM with a reference, and write the files that are asked for.
- * A raster as reference: on the DEM's grid, extended to hold the reference.
- * dem: projected and north up.  reference: any CRS; averaged where its cells are smaller than two thirds of
+ * A raster as reference: on the DEM's grid, where both lie; of the whole DEM where files are written.
+ * dem: north up, projected or in degrees.  reference: any CRS; averaged where its cells are smaller than two thirds of
  * the DEM's (of a geographic reference: not larger than the DEM's), else bilinear. The reference's heights
  * are converted to the DEM's vertical datum when both are known and differ: from the options, else from the
  * vertical CRS, else from the metadata item VERTICAL_DATUM. Memory: SDM_COREG_CELL_BYTES a cell of the grid.

@@ -19,8 +19,8 @@ static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_
         return SDM_OK;
     return sdm_fail(
         ctx, SDM_ERR_MEMORY,
-        "DEM and reference together span %lld x %lld cells, which take %.1f GiB of memory; cut the "
-        "reference to the DEM's surroundings (gdalwarp -te) or raise --memory",
+        "DEM and reference have %lld x %lld cells in common, which take %.1f GiB of memory; raise --memory, or "
+        "compare a part (gdal_translate -projwin)",
         (long long)grid->cols, (long long)grid->rows, need / 1073741824.0);
 }
 
@@ -33,7 +33,6 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .rows = grid->rows,
                           .dx_m = grid->dx_m,
                           .dy_m = grid->dy_m,
-                          .whole_reference = w->opt->mask != NULL,
                           .threads = sdm_threads(w->ctx)};
     TRY(sdm_coreg_open(w->ctx, &w->g));
     TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, "near", w->g.dem_m));
@@ -69,6 +68,28 @@ done:
     return st;
 }
 
+/* Cells of --exclude are not stable. */
+static SdmStatus leave_out(SdmComparison *w, int64_t *stable)
+{
+    SdmStatus st = SDM_OK;
+    SdmCoregGrid *const g = &w->g;
+    const SdmInputRaster *const exclude = &w->in[SDM_IN_EXCLUDE];
+    if (!exclude->file)
+        return SDM_OK;
+    TRY(sdm_input_raster_load(w->ctx, exclude, &w->grid, "near", g->scratch));
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if ((g->mask[i] & SDM_COREG_STABLE) && fabsf(g->scratch[i]) > 0.0f) {
+            g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
+            --*stable;
+        }
+    if (*stable == 0)
+        st = sdm_fail(w->ctx, SDM_ERR_DATA,
+                      "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
+                      exclude->path);
+done:
+    return st;
+}
+
 SdmStatus sdm_compare_load_cells(SdmComparison *w)
 {
     SdmStatus st = SDM_OK;
@@ -92,15 +113,38 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
         }
     }
     if (mask->file && stable == 0)
-        st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
-                      "can be compared",
-                      mask->path);
+        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
+                     "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
+                     "can be compared",
+                     mask->path));
+    TRY(leave_out(w, &stable));
 done:
     return st;
 }
 
 /* ---- bins ---- */
+
+void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
+                          SdmErrorStats *out)
+{
+    SdmCoregGrid *const g = &w->g;
+    int64_t end[SDM_COMPARE_CLASSES + 1] = {0};
+    for (int64_t i = 0; i < g->cols * g->rows; i++) {
+        const int k = isnan(g->residual_m[i]) ? -1 : bin_of(w, i);
+        end[k + 1] += k >= 0;
+    }
+    for (int k = 0; k < bins; k++)
+        end[k + 1] += end[k];
+    for (int64_t i = 0; i < g->cols * g->rows; i++) {
+        const int k = isnan(g->residual_m[i]) ? -1 : bin_of(w, i);
+        if (k >= 0)
+            g->scratch[end[k]++] = g->residual_m[i];
+    }
+    for (int k = 0; k < bins; k++) {
+        const int64_t first = k ? end[k - 1] : 0;
+        sdm_error_stats(g->scratch + first, end[k] - first, g->spline.coefficient, &out[k]);
+    }
+}
 
 unsigned sdm_compare_slope_bin(double gradient)
 {
@@ -199,7 +243,7 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
     SdmStatus st = SDM_OK;
     SdmBiasSamples samples = {0};
     SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
-    const double *const shift_m = w->out->shift_m;
+    const double *const move_m = w->out->move.move_m;
     double before_m[3] = {0.0, 0.0, 0.0};
     TRY(steps->find_shift(steps->of));
     if (w->out->bias.kind == SDM_BIAS_NONE)
@@ -208,7 +252,7 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
     TRY(sdm_alloc(w->ctx, &samples.north_m, steps->samples, sizeof(float), "residuals"));
     TRY(sdm_alloc(w->ctx, &samples.error_m, steps->samples, sizeof(float), "residuals"));
     for (int round = 0; round < MODEL_ROUNDS; round++) {
-        memcpy(before_m, shift_m, sizeof before_m);
+        memcpy(before_m, move_m, sizeof before_m);
         steps->take_samples(steps->of, &taken_out, &samples);
         TRY(sdm_bias_fit(w->ctx, &samples, fmax(w->g.dx_m, w->g.dy_m), &w->out->bias));
         take_out(w, &taken_out, &w->out->bias);
@@ -216,8 +260,8 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
         if (steps->dem_changed)
             TRY(steps->dem_changed(steps->of));
         TRY(steps->find_shift(steps->of));
-        if (hypot(shift_m[0] - before_m[0], shift_m[1] - before_m[1]) < SAME_SHIFT_M &&
-            fabs(shift_m[2] - before_m[2]) < SAME_SHIFT_M)
+        if (hypot(move_m[0] - before_m[0], move_m[1] - before_m[1]) < SAME_SHIFT_M &&
+            fabs(move_m[2] - before_m[2]) < SAME_SHIFT_M)
             break;
     }
 done:
@@ -243,8 +287,9 @@ static char **alignment_items(const SdmComparison *w)
     char text[128], **list = NULL;
     double tilt[2];
     list = CSLSetNameValue(list, "ALIGNED_TO", w->in[SDM_IN_REFERENCE].path);
-    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->shift_m[0], r->shift_m[1], r->shift_m[2]);
-    list = CSLSetNameValue(list, "ALIGNED_SHIFT_M", text);
+    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->move.move_m[0], r->move.move_m[1],
+                r->move.move_m[2]);
+    list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M", text);
     list = CSLSetNameValue(list, "ALIGNED_MODEL", w->opt->model ? w->opt->model : "shift");
     if (r->bias.kind == SDM_BIAS_NONE)
         return list;
@@ -266,12 +311,13 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
     char **list = alignment_items(w);
     list = CSLSetNameValue(list, "DIFFERENCE", "aligned DEM minus reference, metres");
     list = CSLSetNameValue(list, "DIFFERENCE_OVER",
-                           w->opt->mask || w->opt->class_raster || w->opt->within
+                           w->opt->mask || w->opt->exclude || w->opt->class_raster || w->opt->within
                                ? "stable cells that were compared"
                                : "all cells");
     add_number(&list, "DIFFERENCE_COUNT", (double)s->count);
-    add_number(&list, "DIFFERENCE_MEDIAN_M", s->bias_m);
-    add_number(&list, "DIFFERENCE_MEAN_M", s->mean_m);
+    add_number(&list, "DIFFERENCE_BIAS_M", s->bias_m);
+    add_number(&list, "DIFFERENCE_MEDIAN_M", s->median_m);
+    add_number(&list, "DIFFERENCE_STANDARD_DEVIATION_M", s->std_m);
     add_number(&list, "DIFFERENCE_NMAD_M", s->nmad_m);
     add_number(&list, "DIFFERENCE_RMSE_M", s->rmse_m);
     add_number(&list, "DIFFERENCE_LE90_M", s->le90_m);
@@ -291,31 +337,26 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
     return st;
 }
 
-/* Figures of the difference, by value of --class and where --mask is 0.  Class 1 is what was scored already.
- */
+static int class_bin(const SdmComparison *w, int64_t at)
+{
+    return w->class[at];
+}
+
+static int unstable_bin(const SdmComparison *w, int64_t at)
+{
+    return (w->g.mask[at] & (SDM_CELL_CLASS | SDM_COREG_STABLE)) == SDM_CELL_LAND ? 0 : -1;
+}
+
+/* Figures of the difference, by value of --class and on land that --mask or --exclude leaves out.  Class 1 is
+ * what was scored already. */
 static void class_stats(SdmComparison *w)
 {
-    SdmCoregGrid *const g = &w->g;
-    int64_t met[256] = {0};
-    const int64_t cells = g->cols * g->rows;
-    for (int64_t i = 0; w->class && i < cells; i++)
-        met[w->class[i]] += !isnan(g->residual_m[i]);
-    for (int k = 0; k < 256; k++) {
-        int64_t n = 0;
-        if (k == 1 && w->class)
-            w->out->class[1] = w->out->aligned;
-        for (int64_t i = 0; met[k] && k != 1 && i < cells; i++)
-            if (w->class[i] == k && !isnan(g->residual_m[i]))
-                g->scratch[n++] = g->residual_m[i];
-        if (n)
-            sdm_error_stats(g->scratch, n, g->spline.coefficient, &w->out->class[k]);
+    if (w->class) {
+        sdm_compare_stats_by(w, class_bin, SDM_COMPARE_CLASSES, w->out->class);
+        w->out->class[1] = w->out->aligned;
     }
-    int64_t n = 0;
-    for (int64_t i = 0; w->opt->mask && i < cells; i++)
-        if ((g->mask[i] & (SDM_CELL_CLASS | SDM_COREG_STABLE)) == SDM_CELL_LAND && !isnan(g->residual_m[i]))
-            g->scratch[n++] = g->residual_m[i];
-    if (n)
-        sdm_error_stats(g->scratch, n, g->spline.coefficient, &w->out->unstable);
+    if (w->opt->mask || w->opt->exclude)
+        sdm_compare_stats_by(w, unstable_bin, 1, &w->out->unstable);
 }
 
 SdmStatus sdm_compare_write(SdmComparison *w)
@@ -324,10 +365,11 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     const SdmCompareOptions *const opt = w->opt;
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
-    const bool differs = !w->out->points && (opt->difference || opt->class_raster || opt->mask);
+    const bool differs =
+        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude);
     if (!opt->aligned && !differs)
         return SDM_OK;
-    TRY(sdm_aligned_resample(w->ctx, g, w->out->shift_m));
+    TRY(sdm_aligned_resample(w->ctx, g, w->out->move.move_m));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
     if (opt->aligned)

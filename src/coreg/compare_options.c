@@ -9,19 +9,19 @@
 
 const SdmOptionSpec sdm_compare_options[] = {
     {.name = "--class",
-     .metavar = "RASTER",
+     .metavar = "FILE",
      .type = SDM_OPT_TEXT,
      .offset = FIELD(class_raster),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Score only the cells of class 1 (land) of this raster; 2 (water) and 3 (cloud) are reported "
-             "apart."},
+     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     .help = "Score only the cells of class 1 (land) of this raster, or of these polygons by their field "
+             "class (without one: 1); 2 (water) and 3 (cloud) are reported apart."},
     {.name = "--within",
-     .metavar = "RASTER",
+     .metavar = "FILE",
      .type = SDM_OPT_TEXT,
      .offset = FIELD(within),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Compare only where this raster is valid, too: coverage is counted there, not over all of the "
-             "reference."},
+     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     .help = "Compare only where this raster is valid, too, or inside of these polygons: coverage is counted "
+             "there, not over all of the reference."},
     {.name = "--dem-vertical",
      .metavar = "DATUM",
      .type = SDM_OPT_CHOICE,
@@ -45,13 +45,33 @@ const SdmOptionSpec sdm_compare_options[] = {
      .commands = SDM_CMD_COMPARE,
      .help = "Picture of the errors after alignment: -20..20 m as grey 1..255, 0 where there is none."},
     {.name = "--mask",
-     .metavar = "RASTER",
+     .metavar = "FILE",
      .type = SDM_OPT_TEXT,
      .offset = FIELD(mask),
+     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     .help = "Stable ground: only cells where this raster is not 0, or inside of these polygons, are used "
+             "for the shift and are scored; the others are reported apart."},
+    {.name = "--exclude",
+     .metavar = "FILE",
+     .type = SDM_OPT_TEXT,
+     .offset = FIELD(exclude),
+     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     .help = "Unstable ground, such as outlines of glaciers: cells inside of these polygons, or where this "
+             "raster is not 0, are not used for the shift and are reported apart."},
+    {.name = "--where",
+     .metavar = "SQL",
+     .type = SDM_OPT_TEXT,
+     .offset = FIELD(where),
      .commands = SDM_CMD_COMPARE,
-     .help = "Stable ground: only cells where this raster has a value other than 0 are used for the shift "
-             "and are "
-             "scored; the others are reported apart."},
+     .help = "Take only the polygons that this attribute filter selects, as behind WHERE in SQL: 'area_km2 > "
+             "1'. It holds for every file of polygons that is given."},
+    {.name = "--layer",
+     .metavar = "NAME",
+     .type = SDM_OPT_TEXT,
+     .offset = FIELD(layer),
+     .fallback = "the only one of polygons",
+     .commands = SDM_CMD_COMPARE,
+     .help = "Layer of the polygons, for a file that has several."},
     {.name = "--aligned",
      .metavar = "FILE.tif",
      .type = SDM_OPT_TEXT,

@@ -12,8 +12,9 @@ static cJSON *json_stats(const SdmErrorStats *s)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "n", (double)s->count);
-    cJSON_AddNumberToObject(o, "bias", s->bias_m);
-    cJSON_AddNumberToObject(o, "mean", s->mean_m);
+    cJSON_AddNumberToObject(o, "bias", s->bias_m); /* mean */
+    cJSON_AddNumberToObject(o, "median", s->median_m);
+    cJSON_AddNumberToObject(o, "std", s->std_m);
     cJSON_AddNumberToObject(o, "nmad", s->nmad_m);
     cJSON_AddNumberToObject(o, "rmse", s->rmse_m);
     cJSON_AddNumberToObject(o, "le90", s->le90_m);
@@ -106,6 +107,21 @@ static void json_bias(cJSON *root, const SdmCompareResult *r)
     }
 }
 
+/* East, north, up: what to add to the DEM's place and heights. */
+static void json_move(cJSON *root, const SdmShift *move)
+{
+    cJSON_AddItemToObject(root, "apply_m", cJSON_CreateDoubleArray(move->move_m, 3));
+    cJSON_AddNumberToObject(root, "undetermined_directions", move->undetermined);
+    if (!move->verdict)
+        return;
+    cJSON *const o = cJSON_AddObjectToObject(root, "not_applied");
+    cJSON_AddStringToObject(o, "reason", sdm_shift_verdict_text(move->verdict));
+    cJSON_AddItemToObject(o, "found_m", cJSON_CreateDoubleArray(move->found_m, 2));
+    cJSON *const halves = cJSON_AddArrayToObject(o, "halves_m");
+    for (int k = 0; k < 2; k++)
+        cJSON_AddItemToArray(halves, cJSON_CreateDoubleArray(move->half_m[k], 2));
+}
+
 char *sdm_compare_json(const SdmCompareResult *r)
 {
     cJSON *const root = cJSON_CreateObject();
@@ -114,8 +130,7 @@ char *sdm_compare_json(const SdmCompareResult *r)
     cJSON_AddNumberToObject(root, "cells", (double)r->cells);
     cJSON_AddNumberToObject(root, "coverage", r->coverage);
     cJSON_AddItemToObject(root, "raw", json_stats(&r->raw));
-    cJSON_AddItemToObject(root, "shift_m", cJSON_CreateDoubleArray(r->shift_m, 3));
-    cJSON_AddNumberToObject(root, "undetermined_directions", r->undetermined);
+    json_move(root, &r->move);
     cJSON_AddItemToObject(root, "aligned", json_stats(&r->aligned));
     json_class(root, "water", &r->water);
     json_class(root, "cloud", &r->cloud);
@@ -159,8 +174,9 @@ static void add_stats(Text *t, const char *name, const SdmErrorStats *s)
 {
     if (s->count == 0)
         return;
-    add(t, "%-12s n %lld  bias %.3f  mean %.3f  nmad %.3f  rmse %.3f  le90 %.3f  p99 %.3f  over30 %.3f %%\n",
-        name, (long long)s->count, s->bias_m, s->mean_m, s->nmad_m, s->rmse_m, s->le90_m, s->p99_m,
+    add(t,
+        "%-12s n %lld  bias %.3f  median %.3f  std %.3f  nmad %.3f  rmse %.3f  le90 %.3f  p99 %.3f  over30 %.3f %%\n",
+        name, (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m, s->p99_m,
         100.0 * s->over30);
 }
 
@@ -206,7 +222,7 @@ static void add_lags(Text *t, const SdmCompareResult *r)
             continue;
         add(t, "%.0f m%*s", l->lag_m, l->lag_m < 100.0 ? 9 : l->lag_m < 1000.0 ? 8 : 7, "");
         if (l->pairs)
-            add(t, " half squared difference %.3f m^2 (%.3f m, %lld pairs)", l->semivariance_m2,
+            add(t, " semivariance %.3f m^2 (%.3f m, %lld pairs)", l->semivariance_m2,
                 sqrt(l->semivariance_m2), (long long)l->pairs);
         if (isfinite(l->area_error_m))
             add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m,
@@ -244,18 +260,30 @@ static void add_bias(Text *t, const SdmCompareResult *r)
             m->sine[k].amplitude_m);
 }
 
+/* What lays the DEM on the reference, and why something was left out. */
+static void add_move(Text *t, const SdmCompareResult *r)
+{
+    const SdmShift *const move = &r->move;
+    add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", move->move_m[0], move->move_m[1], move->move_m[2]);
+    if (move->undetermined)
+        add(t, "moved %s: the heights of the %s %s\n",
+            move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
+            r->points ? "DEM at the points" : "reference",
+            move->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
+    if (move->verdict)
+        add(t,
+            "moved in height only: %s (found: %.2f m east, %.2f m north; halves: %.2f, %.2f and %.2f, %.2f m)\n",
+            sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1], move->half_m[0][0],
+            move->half_m[0][1], move->half_m[1][0], move->half_m[1][1]);
+}
+
 void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
 {
     Text t = {.out = out, .size = size};
-    add(&t, "%s %lld  coverage %.2f %%  shift dx %.2f dy %.2f dz %.2f m\n", r->points ? "points" : "cells",
-        (long long)r->cells, 100.0 * r->coverage, r->shift_m[0], r->shift_m[1], r->shift_m[2]);
-    if (r->undetermined)
-        add(&t, "%s: the heights of the %s %s\n",
-            r->undetermined > 1 ? "shifted in height only" : "shifted along one horizontal direction only",
-            r->points ? "DEM at the points" : "reference",
-            r->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
+    add(&t, "%s %lld  coverage %.2f %%\n", r->points ? "points" : "cells", (long long)r->cells, 100.0 * r->coverage);
+    add_move(&t, r);
     add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
-        fabs(r->raw.bias_m), r->raw.bias_m < 0.0 ? "below" : "above");
+        fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");
     add_bias(&t, r);
     add_class(&t, "water", &r->water);
     add_class(&t, "cloud", &r->cloud);

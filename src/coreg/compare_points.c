@@ -1,27 +1,26 @@
-/* DEM and points with heights -> error statistics at the points, the shift by the slopes of the DEM there. */
+/* DEM and points with heights -> error statistics at the points, the move by the slopes of the DEM there. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/aligned.h"
 #include "coreg/compare_steps.h"
 #include "core/stats.h"
-#include "geo/nuth_kaab.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ROUNDS = 20, MIN_POINTS = 10 };
+enum { MIN_POINTS = 10 };
 static const double LAST_STEP_M = 0.005;
-static const double OUTLIER_NMADS = 3.0, MIN_NMAD_M = 0.1, MIN_NOISE_M = 0.01; /* as in coreg.c */
+static const double WALL_CELL_M = 5.0; /* smaller cells show walls */
 
 /* The points that count, and what is measured at them; arrays of `count`. */
 typedef struct Sites {
     SdmComparison *w;
-    double base_m; /* to be added to the spline */
-    int64_t count;
+    int64_t count, filled; /* filled: on a cell with a height */
     double *x_m, *y_m,
         *height_m;        /* place, metres from the corner of the grid east and north; of the reference */
-    float *residual_m;    /* DEM minus reference, shift taken out; NaN: the DEM has no height */
+    float *residual_m;    /* moved DEM minus reference; NaN: the DEM has no height */
     float *east, *north;  /* slope of the DEM */
     float *value, *spare; /* scratch */
+    float *work;          /* SDM_SHIFT_FLOATS */
     uint8_t *class;       /* of --class; 0 without it */
 } Sites;
 
@@ -37,6 +36,7 @@ static SdmStatus sites_open(SdmComparison *w, Sites *s)
     for (int k = 0; k < 5; k++)
         TRY(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
     TRY(sdm_alloc(w->ctx, &s->class, n, 1, "points"));
+    TRY(sdm_alloc(w->ctx, &s->work, SDM_SHIFT_FLOATS(n), sizeof *s->work, "points"));
 done:
     return st;
 }
@@ -44,8 +44,9 @@ done:
 static void sites_close(Sites *s)
 {
     void *const array[] = {&s->x_m,   &s->y_m,   &s->height_m, &s->residual_m, &s->east,
-                           &s->north, &s->value, &s->spare,    &s->class};
-    for (int k = 0; k < 9; k++)
+                           &s->north, &s->value, &s->spare,    &s->class,
+                           &s->work};
+    for (int k = 0; k < 10; k++)
         sdm_free(array[k]);
 }
 
@@ -66,87 +67,58 @@ static void choose_sites(Sites *s)
         s->y_m[s->count] = -row * g->dy_m;
         s->class[s->count] = w->class ? w->class[at] : 0;
         s->height_m[s->count++] = w->points.height_m[i];
+        s->filled += !isnan(g->dem_m[at]);
     }
 }
 
-/* Are the four cells around a position all there? */
-static bool has_height(const SdmCoregGrid *g, double col, double row)
+/* SdmShiftTask.measure of a DEM and points. */
+static void measure_points(const void *surfaces, const double move_m[2], size_t first, int n, float *difference_m,
+                           float *const slope[2])
 {
-    const double x = floor(col), y = floor(row);
-    for (int k = 0; k < 4; k++) {
-        const double i = fmin(fmax(x + (k & 1), 0.0), (double)(g->cols - 1)),
-                     j = fmin(fmax(y + (k >> 1), 0.0), (double)(g->rows - 1));
-        if (isnan(g->dem_m[(int64_t)j * g->cols + (int64_t)i]))
-            return false;
-    }
-    return col > -0.5 && row > -0.5 && col < (double)g->cols - 0.5 && row < (double)g->rows - 0.5;
-}
-
-/* Residuals and slopes at the points: DEM(x - dx, y - dy) - height - dz. */
-static void measure(Sites *s, const double shift_m[3])
-{
+    const Sites *const s = surfaces;
     const SdmCoregGrid *const g = &s->w->g;
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t i = 0; i < s->count; i++) {
-        double slope[2];
-        const double col = (s->x_m[i] - shift_m[0]) / g->dx_m - 0.5,
-                     row = -(s->y_m[i] - shift_m[1]) / g->dy_m - 0.5;
-        s->residual_m[i] = NAN;
-        if (!has_height(g, col, row))
-            continue;
-        const double h = s->base_m + sdm_spline_at(&g->spline, col, row, slope);
-        s->residual_m[i] = (float)(h - s->height_m[i] - shift_m[2]);
-        s->east[i] = (float)(slope[0] / g->dx_m);
-        s->north[i] = (float)(-slope[1] / g->dy_m);
+    for (int k = 0; k < n; k++) {
+        const size_t i = first + (size_t)k;
+        double per_cell[2] = {0.0, 0.0};
+        const double col = (s->x_m[i] - move_m[0]) / g->dx_m - 0.5, row = -(s->y_m[i] - move_m[1]) / g->dy_m - 0.5;
+        difference_m[k] = (float)(sdm_coreg_height(g, col, row, per_cell) - s->height_m[i]);
+        if (slope) {
+            slope[0][k] = (float)(per_cell[0] / g->dx_m);
+            slope[1][k] = (float)(-per_cell[1] / g->dy_m);
+        }
     }
 }
 
-/* Residuals of the points -> value, without NaN.  @return how many */
-static int64_t residuals(Sites *s)
+/* Residuals and slopes at the points, with the DEM moved. */
+static void measure(Sites *s, const double move_m[3])
 {
-    memcpy(s->value, s->residual_m, (size_t)s->count * sizeof *s->value);
-    return sdm_drop_nan_f32(s->value, s->count);
-}
-
-/* Step from the shift so far to a better one, by the normal equations of coreg.h. */
-static int find_step(Sites *s, double step_m[3])
-{
-    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median_m;
-    const int64_t n = residuals(s);
-    const double nmad_m = sdm_nmad_f32(s->value, n, &median_m),
-                 limit_m = OUTLIER_NMADS * fmax(nmad_m, MIN_NMAD_M);
-    for (int64_t i = 0; i < s->count; i++) {
-        const double d = (double)s->residual_m[i], e = (double)s->east[i], k = (double)s->north[i];
-        if (!(fabs(d - median_m) < limit_m))
-            continue;
-        const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * k, e, k * k, k, 1.0, e * d, k * d, d};
-        for (int j = 0; j < SDM_NUTH_KAAB_SUMS; j++)
-            sums[j] += terms[j];
-    }
-    /* every point is independent, whereas many cells count as one */
-    const double noise_m = sums[5] < MIN_POINTS
-                               ? (double)INFINITY
-                               : fmax(nmad_m, MIN_NOISE_M) / sqrt((double)SDM_NUTH_KAAB_CORRELATED);
-    return sdm_nuth_kaab_step(sums, noise_m, s->w->g.dx_m, step_m);
+    float *const slope[2] = {s->east, s->north};
+    measure_points(s, move_m, 0, (int)s->count, s->residual_m, slope);
+    for (int64_t i = 0; i < s->count; i++)
+        s->residual_m[i] = (float)((double)s->residual_m[i] + move_m[2]);
 }
 
 static SdmStatus find_shift(void *of)
 {
     SdmStatus st = SDM_OK;
     Sites *const s = of;
-    SdmCompareResult *const out = s->w->out;
-    double *const shift_m = out->shift_m;
-    for (int round = 0; round < MAX_ROUNDS; round++) {
-        double step_m[3];
-        TRY(sdm_check_stop(s->w->ctx));
-        measure(s, shift_m);
-        out->undetermined = find_step(s, step_m);
-        for (int k = 0; k < 3; k++)
-            shift_m[k] += step_m[k];
-        if (hypot(step_m[0], step_m[1]) < LAST_STEP_M && fabs(step_m[2]) < LAST_STEP_M)
-            break;
-    }
-    measure(s, shift_m);
+    SdmComparison *const w = s->w;
+    SdmShift *const move = &w->out->move;
+    const double cell_m = fmin(w->g.dx_m, w->g.dy_m);
+    const SdmShiftTask task = {.measure = measure_points,
+                               .surfaces = s,
+                               .count = (size_t)s->count,
+                               .cell_m = cell_m,
+                               .correlated = s->count < MIN_POINTS ? INFINITY : 1.0, /* few determine nothing */
+                               .steepest = INFINITY,
+                               .last_step_m = LAST_STEP_M,
+                               .walls = cell_m < WALL_CELL_M,
+                               .threads = w->g.threads,
+                               .work = s->work};
+    TRY(sdm_shift_fit(w->ctx, &task, move));
+    if (w->out->bias.kind == SDM_BIAS_NONE)
+        TRY(sdm_shift_judge(w->ctx, &task, move));
+    measure(s, move->move_m);
 done:
     return st;
 }
@@ -156,11 +128,11 @@ static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples
 {
     const Sites *const s = of;
     const SdmCoregGrid *const g = &s->w->g;
-    const double *const shift_m = s->w->out->shift_m;
+    const double *const move_m = s->w->out->move.move_m;
     out->count = 0;
     for (int64_t i = 0; i < s->count; i++) {
-        const double east_m = s->x_m[i] - shift_m[0] - 0.5 * (double)g->cols * g->dx_m,
-                     north_m = s->y_m[i] - shift_m[1] + 0.5 * (double)g->rows * g->dy_m;
+        const double east_m = s->x_m[i] - move_m[0] - 0.5 * (double)g->cols * g->dx_m,
+                     north_m = s->y_m[i] - move_m[1] + 0.5 * (double)g->rows * g->dy_m;
         if (isnan(s->residual_m[i]))
             continue;
         out->east_m[out->count] = (float)east_m;
@@ -173,7 +145,7 @@ static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples
 static SdmStatus fit_spline(void *of)
 {
     Sites *const s = of;
-    return sdm_aligned_fit(s->w->ctx, &s->w->g, &s->base_m);
+    return sdm_coreg_fit(s->w->ctx, &s->w->g, s->w->g.dem_m, 0, 0);
 }
 
 /* ---- figures ---- */
@@ -275,9 +247,9 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
     w->out->cells = s.count;
-    w->out->coverage = (double)w->out->raw.count / (double)s.count;
+    w->out->coverage = (double)s.filled / (double)s.count;
     if (w->out->raw.count == 0) {
-        st = sdm_fail(w->ctx, SDM_ERR_DATA, "DEM %s has no height at any of the %lld points of reference %s",
+        st = sdm_fail(w->ctx, SDM_ERR_DATA, "DEM %s has no heights around any of the %lld points of reference %s",
                       w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
         goto done;
     }

@@ -5,14 +5,12 @@
 
 #include "coreg/compare.h"
 
-enum { SDM_IN_DEM, SDM_IN_REFERENCE, SDM_IN_CLASS, SDM_IN_WITHIN, SDM_IN_MASK, SDM_INPUTS };
+enum { SDM_IN_DEM, SDM_IN_REFERENCE, SDM_IN_CLASS, SDM_IN_WITHIN, SDM_IN_MASK, SDM_IN_EXCLUDE, SDM_INPUTS };
 
 enum { /* the caller's bits of the mask */
        SDM_CELL_CLASS_SHIFT = SDM_COREG_CALLER_SHIFT,
        SDM_CELL_CLASS = 3 << SDM_CELL_CLASS_SHIFT, /* 0 none, 1 land, 2 water, 3 cloud */
-       SDM_CELL_LAND = 1 << SDM_CELL_CLASS_SHIFT,
-       SDM_CELL_SLOPE_SHIFT = SDM_CELL_CLASS_SHIFT + 2,
-       SDM_CELL_SLOPE = 7 << SDM_CELL_SLOPE_SHIFT /* 0 unknown, 1..6: bin of SdmCompareResult.slope */
+       SDM_CELL_LAND = 1 << SDM_CELL_CLASS_SHIFT
 };
 
 typedef struct SdmComparison {
@@ -21,6 +19,7 @@ typedef struct SdmComparison {
     SdmInputRaster in[SDM_INPUTS];
     SdmInputPoints points; /* of the reference, where it is points */
     SdmRasterGrid grid;
+    SdmRasterGrid own; /* of the reference's own cells, with g.own_cells */
     SdmCoregGrid g;
     uint8_t *class; /* rows x cols: value of --class; NULL without it */
     SdmCompareResult *out;
@@ -30,8 +29,8 @@ typedef struct SdmComparison {
 
 /* Allocate the arrays of g for w->grid within --memory, and load the DEM. */
 SdmStatus sdm_compare_open_grid(SdmComparison *w);
-/* Mask of the cells from --class, --within and --mask: class bits, and SDM_COREG_STABLE for those that count.
- */
+/* Mask of the cells from --class, --within, --mask and --exclude: class bits, and SDM_COREG_STABLE for those
+ * that count. */
 SdmStatus sdm_compare_load_cells(SdmComparison *w);
 /* Number of the bin of a slope, 1..6; 0 where it is not finite. */
 unsigned sdm_compare_slope_bin(double gradient);
@@ -40,12 +39,17 @@ void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n);
 /* Index into out->band of a height of the reference. */
 int sdm_compare_band(const SdmCompareResult *out, double height_m);
 
+/* Statistics of the residuals of the cells of each bin; bin_of: 0 .. bins - 1, or -1 for a cell that has none.
+ * bins: at most SDM_COMPARE_CLASSES.  Overwrites scratch and the spline. */
+void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
+                          SdmErrorStats *out);
+
 /* Set the kind of out->bias from --model and, for a track, its direction from --track or the footprint. */
 SdmStatus sdm_compare_choose_model(SdmComparison *w);
 /* What differs between cells and points when shift and model are found. */
 typedef struct SdmCompareSteps {
     void *of;
-    SdmStatus (*find_shift)(void *of); /* -> out->shift_m, undetermined */
+    SdmStatus (*find_shift)(void *of); /* -> out->move */
     void (*take_samples)(void *of, const SdmBiasModel *taken_out,
                          SdmBiasSamples *out); /* residuals, the model left in */
     SdmStatus (*dem_changed)(

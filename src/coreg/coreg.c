@@ -1,20 +1,21 @@
-/* Co-registration after Nuth and Kaab (2011): the shift is found by least squares on the slopes of the
- * reference, in rounds, and the reference is resampled at the shift of each round. */
+/* Co-registration of two grids: the reference becomes a spline, and the move is found at cells chosen evenly. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
 #include "core/stats.h"
-#include "geo/nuth_kaab.h"
+#include "coreg/void_fill.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
-    MAX_ROUNDS = 20,
-    SUMS = SDM_NUTH_KAAB_SUMS
+    MAX_PLACES = 500000, /* cells that find the move */
+    WIDE = 2,            /* cells on each side of a SURE one, at most */
+    FEW_SURE = 100       /* cells */
 };
-static const double LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
-static const double MIN_NOISE_M = 0.01;  /* of a residual, when the error of the shift is estimated */
-static const double OUTLIER_NMADS = 3.0; /* a residual farther from the median is left out ... */
-static const double MIN_NMAD_M = 0.1;    /* ... of at least this NMAD */
+static const double LAST_STEP_CELLS = 0.002, LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
+static const double LEAST_SURE = 0.1; /* of the cells, before less support serves, too */
+static const double WALL_CELL_M = 5.0; /* smaller cells show walls */
+static const double WHOLE_CELL = 1e-3; /* a position so near to a cell needs that one alone */
 
 SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
 {
@@ -25,7 +26,6 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
     TRY(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
     TRY(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
     TRY(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
-    TRY(sdm_alloc(ctx, &g->row_start, (size_t)g->rows + 1, sizeof *g->row_start, "rows"));
     TRY(sdm_spline_open(ctx, g->cols, g->rows, g->threads, &g->spline));
 done:
     return st;
@@ -34,7 +34,6 @@ done:
 void sdm_coreg_close(SdmCoregGrid *g)
 {
     sdm_spline_close(&g->spline);
-    sdm_free(&g->row_start);
     sdm_free(&g->mask);
     sdm_free(&g->scratch);
     sdm_free(&g->residual_m);
@@ -45,161 +44,228 @@ void sdm_coreg_close(SdmCoregGrid *g)
 int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference)
 {
     int64_t with_reference = 0, common = 0;
-    for (int64_t j = 0; j < g->rows; j++) {
-        g->row_start[j] = common;
-        for (int64_t i = j * g->cols; i < (j + 1) * g->cols; i++) {
-            const bool r = (g->mask[i] & SDM_COREG_STABLE) && !isnan(g->reference_m[i]);
-            const bool c = r && !isnan(g->dem_m[i]);
-            g->mask[i] = (uint8_t)((g->mask[i] & ~(unsigned)(SDM_COREG_REFERENCE | SDM_COREG_COMMON)) |
-                                   (r ? SDM_COREG_REFERENCE : 0U) | (c ? SDM_COREG_COMMON : 0U));
-            with_reference += r;
-            common += c;
-        }
+    for (int64_t i = 0; i < g->cols * g->rows; i++) {
+        const bool r = (g->mask[i] & SDM_COREG_STABLE) && !isnan(g->reference_m[i]);
+        const bool c = r && !isnan(g->dem_m[i]);
+        g->mask[i] = (uint8_t)((g->mask[i] & ~(unsigned)(SDM_COREG_REFERENCE | SDM_COREG_COMMON)) |
+                               (r ? SDM_COREG_REFERENCE : 0U) | (c ? SDM_COREG_COMMON : 0U));
+        with_reference += r;
+        common += c;
     }
-    g->row_start[g->rows] = common;
     if (reference)
         *reference = with_reference;
     return common;
 }
 
-/* Values of the cells with (mask & bits) == wanted -> scratch, in order.  @return how many */
-static int64_t gather(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted)
+void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted, SdmErrorStats *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
-        if ((g->mask[i] & bits) == wanted)
+        if ((g->mask[i] & bits) == wanted && !isnan(values[i]))
             g->scratch[n++] = values[i];
-    return n;
-}
-
-void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted, SdmErrorStats *out)
-{
-    const int64_t n = gather(g, values, bits, wanted);
     sdm_error_stats(g->scratch, n, g->spline.coefficient, out);
 }
 
-/* Fit the spline to the reference minus its median; cells without a reference are 0. */
-static SdmStatus fit_reference(SdmContext *ctx, SdmCoregGrid *g, double *median_m)
+/* ---- the surface ---- */
+
+/* Number of cells to the nearest void of its row, for each cell of a row; WIDE + 1 at most. */
+static void find_row_reach(const SdmCoregGrid *g, int64_t j, const float *height_m, unsigned bits, uint8_t *reach)
 {
-    const int64_t n = gather(g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_REFERENCE);
-    const double median = *median_m = sdm_median_f32(g->scratch, n);
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        const bool used =
-            g->whole_reference ? !isnan(g->reference_m[i]) : (g->mask[i] & SDM_COREG_REFERENCE) != 0;
-        g->residual_m[i] = used ? (float)((double)g->reference_m[i] - median) : 0.0f;
+    const int64_t w = g->cols;
+    int far = 0;
+    for (int64_t i = 0; i < w; i++) {
+        const bool known = (g->mask[j * w + i] & bits) == bits && !isnan(height_m[j * w + i]);
+        far = !known ? 0 : far <= WIDE ? far + 1 : far;
+        reach[i] = (uint8_t)far;
     }
-    return sdm_spline_fit(ctx, &g->spline, g->residual_m);
-}
-
-/* A round: the reference at the shift so far, and the residuals at it. */
-typedef struct Round {
-    const SdmCoregGrid *g;
-    const float *reference_m; /* rows x cols, shifted horizontally */
-    double up_m;              /* to be added to it */
-    double median_m, limit_m; /* of the residuals; those within the limit of the median count */
-} Round;
-
-static double residual_at(const Round *r, int64_t at)
-{
-    return (double)r->g->dem_m[at] - (double)r->reference_m[at] - r->up_m;
-}
-
-/* Residuals of the common cells -> scratch; their median and limit.  @return their NMAD */
-static double measure_residuals(SdmCoregGrid *g, Round *r)
-{
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t j = 0; j < g->rows; j++) {
-        float *out = g->scratch + g->row_start[j];
-        for (int64_t i = j * g->cols; i < (j + 1) * g->cols; i++)
-            if (g->mask[i] & SDM_COREG_COMMON)
-                *out++ = (float)residual_at(r, i);
-    }
-    const double nmad_m = sdm_nmad_f32(g->scratch, g->row_start[g->rows], &r->median_m);
-    r->limit_m = OUTLIER_NMADS * fmax(nmad_m, MIN_NMAD_M);
-    return nmad_m;
-}
-
-/* Gradient of the shifted reference (per metre east and north), as numpy.gradient takes it. */
-static void gradient(const Round *r, int64_t i, int64_t j, double *east, double *north)
-{
-    const int64_t w = r->g->cols, h = r->g->rows;
-    const int64_t left = i > 0 ? 1 : 0, right = i + 1 < w ? 1 : 0, up = j > 0 ? 1 : 0,
-                  down = j + 1 < h ? 1 : 0;
-    const float *const at = r->reference_m + j * w + i;
-    *east = w < 2 ? 0.0 : ((double)at[right] - (double)at[-left]) / ((double)(left + right) * r->g->dx_m);
-    *north = h < 2 ? 0.0 : ((double)at[-up * w] - (double)at[down * w]) / ((double)(up + down) * r->g->dy_m);
-}
-
-/* Sums of row j for the normal equations of  residual = east slope x dx + north slope x dy + dz :
- * ee en e nn n 1 | ed nd d.  The sums of rows are added in order, so that threads make no difference. */
-static void sum_row(const Round *r, int64_t j, double sums[SUMS])
-{
-    for (int k = 0; k < SUMS; k++)
-        sums[k] = 0.0;
-    for (int64_t i = 0; i < r->g->cols; i++) {
-        const int64_t at = j * r->g->cols + i;
-        if (!(r->g->mask[at] & SDM_COREG_COMMON))
-            continue;
-        const double d = residual_at(r, at);
-        if (!(fabs(d - r->median_m) < r->limit_m))
-            continue;
-        double e, n;
-        gradient(r, i, j, &e, &n);
-        const double terms[SUMS] = {e * e, e * n, e, n * n, n, 1.0, e * d, n * d, d};
-        for (int k = 0; k < SUMS; k++)
-            sums[k] += terms[k];
+    far = 0;
+    for (int64_t i = w - 1; i >= 0; i--) {
+        far = reach[i] == 0 ? 0 : far <= WIDE ? far + 1 : far;
+        reach[i] = (uint8_t)(reach[i] < far ? reach[i] : far);
     }
 }
 
-/* Step from the shift so far to a better one.  row_sums: rows x SUMS. */
-static int find_step(SdmCoregGrid *g, double up_m, double *row_sums, double step_m[3])
+/* The same to the nearest void in any direction, rows and columns alike; voids lie all around the grid. */
+static int reach_of(const SdmCoregGrid *g, const uint8_t *row_reach, int64_t col, int64_t row)
 {
-    Round r = {.g = g, .reference_m = g->residual_m, .up_m = up_m};
-    double total[SUMS] = {0};
-    const double nmad_m = measure_residuals(g, &r);
+    int far = row_reach[row * g->cols + col];
+    for (int k = 1; k < far; k++)
+        for (int side = -k; side <= k; side += 2 * k) {
+            const int64_t j = row + side;
+            const int there = j < 0 || j >= g->rows ? 0 : row_reach[j * g->cols + col];
+            const int by_it = there > k ? there : k;
+            far = by_it < far ? by_it : far;
+        }
+    return far;
+}
+
+/* Set the bit SURE; see sdm_coreg_fit(). */
+static void mark_sure(SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted)
+{
+    int64_t with[WIDE + 2] = {0};
+    uint8_t *const row_reach = (uint8_t *)(void *)g->scratch, *const reach = row_reach + g->cols * g->rows;
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t j = 0; j < g->rows; j++)
-        sum_row(&r, j, row_sums + j * SUMS);
+        find_row_reach(g, j, height_m, bits, row_reach + j * g->cols);
+#pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t j = 0; j < g->rows; j++)
-        for (int k = 0; k < SUMS; k++)
-            total[k] += row_sums[j * SUMS + k];
-    return sdm_nuth_kaab_step(total, fmax(nmad_m, MIN_NOISE_M), g->dx_m, step_m);
+        for (int64_t i = 0; i < g->cols; i++)
+            reach[j * g->cols + i] = (uint8_t)reach_of(g, row_reach, i, j);
+    int64_t known = 0;
+    for (int64_t i = 0; i + g->cols + 1 < g->cols * g->rows; i++)
+        if ((g->mask[i] & counted) == counted && reach[i] > 0) {
+            const uint8_t beside = reach[i + 1] < reach[i + g->cols] ? reach[i + 1] : reach[i + g->cols];
+            with[beside < reach[i] ? beside : reach[i]]++; /* between cells, the neighbours must be sure, too */
+            known++;
+        }
+    int needed = WIDE + 1;
+    for (int64_t so_far = with[needed]; needed > 1 && (so_far < FEW_SURE || (double)so_far < LEAST_SURE * (double)known);
+         so_far += with[needed])
+        needed--;
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        g->mask[i] = (uint8_t)((g->mask[i] & ~(unsigned)SDM_COREG_SURE) | (reach[i] >= needed ? SDM_COREG_SURE : 0U));
 }
 
-/* The reference shifted horizontally -> residual_m. */
-static SdmStatus shift_reference(SdmContext *ctx, SdmCoregGrid *g, const double shift_m[3])
-{
-    return sdm_spline_shift(ctx, &g->spline, shift_m[0] / g->dx_m, -shift_m[1] / g->dy_m, g->residual_m);
-}
-
-SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, SdmCoregShift *out)
+SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted)
 {
     SdmStatus st = SDM_OK;
-    double base_m = 0.0, *row_sums = NULL, *const shift_m = out->shift_m;
-    *out = (SdmCoregShift){.undetermined = 0};
-    TRY(sdm_alloc(ctx, &row_sums, (size_t)g->rows * SUMS, sizeof *row_sums, "co-registration sums"));
-    TRY(fit_reference(ctx, g, &base_m));
-    for (int round = 0; round < MAX_ROUNDS; round++) {
-        double step_m[3];
-        TRY(sdm_check_stop(ctx));
-        TRY(shift_reference(ctx, g, shift_m));
-        out->undetermined = find_step(g, shift_m[2] + base_m, row_sums, step_m);
-        for (int k = 0; k < 3; k++)
-            shift_m[k] += step_m[k];
-        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration %d: dx %.3f dy %.3f dz %.3f m", round + 1,
-                shift_m[0], shift_m[1], shift_m[2]);
-        if (hypot(step_m[0], step_m[1]) < fmin(0.01 * g->dx_m, LAST_STEP_M) && fabs(step_m[2]) < LAST_STEP_M)
-            break;
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if ((g->mask[i] & bits) == bits && !isnan(height_m[i]))
+            g->scratch[n++] = height_m[i];
+    g->base_m = sdm_median_f32(g->scratch, n);
+    mark_sure(g, height_m, bits, counted);
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        g->scratch[i] = (g->mask[i] & bits) == bits ? (float)((double)height_m[i] - g->base_m) : NAN;
+    TRY(sdm_fill_voids(ctx, g->scratch, g->cols, g->rows, g->residual_m));
+    TRY(sdm_spline_fit(ctx, &g->spline, g->scratch));
+done:
+    return st;
+}
+
+/* Are the cells around a position, whose weights are not 0, all SURE? */
+static bool is_sure(const SdmCoregGrid *g, double col, double row)
+{
+    const double x = floor(col + WHOLE_CELL), y = floor(row + WHOLE_CELL);
+    const int64_t more_i = col - x > WHOLE_CELL, more_j = row - y > WHOLE_CELL;
+    if (!(x >= 0.0 && y >= 0.0 && x + (double)more_i < (double)g->cols && y + (double)more_j < (double)g->rows))
+        return false;
+    const uint8_t *const at = g->mask + (int64_t)y * g->cols + (int64_t)x, *const below = at + more_j * g->cols;
+    return at[0] & at[more_i] & below[0] & below[more_i] & SDM_COREG_SURE;
+}
+
+double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2])
+{
+    return is_sure(g, col, row) ? g->base_m + sdm_spline_at(&g->spline, col, row, slope) : (double)NAN;
+}
+
+/* ---- the move ---- */
+
+/* Cells of the DEM, evenly chosen. */
+typedef struct Places {
+    const SdmCoregGrid *g;
+    int64_t *cell; /* count */
+    size_t count;
+    int64_t every; /* of the cells is one */
+    float *work;
+} Places;
+
+static SdmStatus choose_places(SdmContext *ctx, const SdmCoregGrid *g, Places *out)
+{
+    SdmStatus st = SDM_OK;
+    int64_t known = 0, met = 0;
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        known += !isnan(g->dem_m[i]);
+    const int64_t every = known / MAX_PLACES + 1, room = known / every + 1;
+    out->g = g;
+    out->every = every;
+    TRY(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
+    TRY(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
+                      "places of the co-registration"));
+    for (int64_t i = 0; i < g->cols * g->rows && (int64_t)out->count < room; i++) {
+        if (isnan(g->dem_m[i]))
+            continue;
+        /* one of each `every` cells, not always the same, since columns may have stripes */
+        const uint64_t scattered = (uint64_t)(met / every) * 0x9E3779B97F4A7C15u >> 33;
+        if (met++ % every == (int64_t)(scattered % (uint64_t)every))
+            out->cell[out->count++] = i;
     }
-    TRY(shift_reference(ctx, g, shift_m));
+done:
+    return st;
+}
+
+static void places_close(Places *p)
+{
+    sdm_free(&p->cell);
+    sdm_free(&p->work);
+}
+
+/* SdmShiftTask.measure of two grids: the moved DEM lies over the reference. */
+static void measure_places(const void *surfaces, const double move_m[2], size_t first, int n, float *difference_m,
+                           float *const slope[2])
+{
+    const Places *const p = surfaces;
+    const SdmCoregGrid *const g = p->g;
+    const double dcol = move_m[0] / g->dx_m - g->phase[0], drow = -move_m[1] / g->dy_m - g->phase[1];
+    for (int k = 0; k < n; k++) {
+        const int64_t at = p->cell[first + (size_t)k];
+        double per_cell[2] = {0.0, 0.0};
+        const double h = sdm_coreg_height(g, (double)(at % g->cols) + dcol, (double)(at / g->cols) + drow, per_cell);
+        difference_m[k] = (float)((double)g->dem_m[at] - h);
+        if (slope) {
+            slope[0][k] = (float)(per_cell[0] / g->dx_m);
+            slope[1][k] = (float)(-per_cell[1] / g->dy_m);
+        }
+    }
+}
+
+/* Moved DEM minus reference, in common cells where the reference is sure. */
+static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3])
+{
+    SdmStatus st = SDM_OK;
+    const double dcol = move_m[0] / g->dx_m - g->phase[0], drow = -move_m[1] / g->dy_m - g->phase[1],
+                 up_m = move_m[2] - g->base_m;
+    TRY(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->residual_m));
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
-        g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON
-                               ? (float)((double)g->dem_m[i] - (double)g->residual_m[i] - base_m - shift_m[2])
+        g->residual_m[i] = (g->mask[i] & SDM_COREG_COMMON) &&
+                                   is_sure(g, (double)(i % g->cols) + dcol, (double)(i / g->cols) + drow)
+                               ? (float)((double)g->dem_m[i] - (double)g->residual_m[i] + up_m)
                                : NAN;
+done:
+    return st;
+}
+
+SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out)
+{
+    SdmStatus st = SDM_OK;
+    Places places = {.count = 0};
+    const double cell_m = fmin(g->dx_m, g->dy_m);
+    *out = (SdmCoregShift){.move = {.undetermined = 0}};
+    if (g->own_cells)
+        TRY(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
+    else
+        TRY(sdm_coreg_fit(ctx, g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_COMMON));
+    TRY(choose_places(ctx, g, &places));
+    const SdmShiftTask task = {.measure = measure_places,
+                               .surfaces = &places,
+                               .count = places.count,
+                               .cell_m = cell_m,
+                               .correlated = fmax(SDM_SHIFT_CORRELATED / (double)places.every, 1.0),
+                               .steepest = INFINITY,
+                               .last_step_m = fmin(LAST_STEP_CELLS * cell_m, LAST_STEP_M),
+                               .walls = cell_m < WALL_CELL_M,
+                               .threads = g->threads,
+                               .work = places.work};
+    TRY(sdm_shift_fit(ctx, &task, &out->move));
+    if (judge)
+        TRY(sdm_shift_judge(ctx, &task, &out->move));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", out->move.move_m[0],
+            out->move.move_m[1], out->move.move_m[2]);
+    TRY(find_residuals(ctx, g, out->move.move_m));
     sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->residual);
 done:
-    sdm_free(&row_sums);
+    places_close(&places);
     return st;
 }

@@ -1,16 +1,18 @@
-/* Heights of two DEMs on one grid, and a mask -> the 3-D shift between them and the residuals that remain, by
- * the method of Nuth & Kaab (2011).  For compare and stack. */
+/* Heights of two DEMs on one grid, and a mask -> the 3-D move that lays one on the other and the residuals that remain.
+ * For compare and stack. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COREG_H
 #define SDM_COREG_H
 
 #include "coreg/spline.h"
+#include "geo/shift_fit.h"
 
 enum {                          /* bits of mask[]; the higher ones are the caller's */
        SDM_COREG_STABLE = 1,    /* set by the caller: the cell may be used */
        SDM_COREG_REFERENCE = 2, /* stable, and the reference has a height */
        SDM_COREG_COMMON = 4,    /* stable, and both have a height */
-       SDM_COREG_CALLER_SHIFT = 3
+       SDM_COREG_SURE = 8,      /* the surface of the spline is known around the cell */
+       SDM_COREG_CALLER_SHIFT = 4
 };
 
 enum { SDM_COREG_CELL_BYTES = 21 }; /* memory of a cell: five floats and the mask */
@@ -19,14 +21,16 @@ typedef struct SdmCoregGrid {
     int64_t cols, rows;
     double dx_m, dy_m; /* cell size, both positive; columns run east, rows run south */
     int threads;
-    bool whole_reference; /* the reference is resampled from all of its heights, not from those of stable
-                             cells alone */
     float *dem_m, *reference_m; /* rows x cols, metres, NaN = no height */
     uint8_t *mask;              /* rows x cols */
     float *residual_m;          /* rows x cols: DEM minus reference */
-    float *scratch;             /* rows x cols; overwritten by every function below */
-    SdmSpline spline;           /* through the reference */
-    int64_t *row_start;         /* rows + 1: number of common cells before each row */
+    float *scratch;             /* rows x cols; overwritten by every function below but sdm_coreg_height() */
+    SdmSpline spline;           /* through the reference, or through the DEM, less base_m */
+    double base_m;
+    /* Of sdm_coreg_shift(): the reference as its file has it, in residual_m, whose cells lie phase[0] columns and phase[1]
+     * rows beyond those of the grid; false: reference_m serves. */
+    bool own_cells;
+    double phase[2];
 } SdmCoregGrid;
 
 /* Allocate the arrays of a grid whose cols, rows, dx_m, dy_m and threads are set; close after failure, too.
@@ -34,25 +38,31 @@ typedef struct SdmCoregGrid {
 SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g);
 void sdm_coreg_close(SdmCoregGrid *g);
 
-/* Set the bits REFERENCE and COMMON of the mask, and row_start, from STABLE and the heights.
+/* Set the bits REFERENCE and COMMON of the mask from STABLE and the heights.
  * *reference: number of cells with the bit REFERENCE, or NULL.
  * @return number of common cells */
 int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference);
 
-/* Error statistics of values (rows x cols) over the cells with (mask & bits) == wanted. */
+/* Error statistics of values (rows x cols) over the cells with (mask & bits) == wanted that have one. */
 void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted,
                      SdmErrorStats *out);
 
+/* Fit the spline to the heights (rows x cols, may be residual_m) of cells that have all `bits`; voids are extended from their surroundings
+ * before.  Set the bit SURE where the cells around are known, too: two on each side, or fewer where that would leave less
+ * than a tenth of the heights of cells that have the bits `counted`.  Overwrites residual_m. */
+SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted);
+/* Height of the fitted surface at a column and row, NaN where a cell around it is not SURE; its slopes, metres a cell. */
+double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2]);
+
 typedef struct SdmCoregShift {
-    double shift_m[3]; /* dx (east), dy (north), dz (up): DEM(x, y) = reference(x + dx, y + dy) + dz */
-    int undetermined;  /* 0..2 horizontal directions along which the heights determine no shift (0 is used) */
-    SdmErrorStats residual; /* of the common cells, with the shift taken out */
+    SdmShift move;          /* lays the DEM on the reference */
+    SdmErrorStats residual; /* of the common cells, after the move */
 } SdmCoregShift;
 
-/* Find the shift from the common cells, of which there is at least one, after sdm_coreg_mark().  residual_m
- * becomes DEM - shifted reference - dz in the common cells, NaN elsewhere.  Does not depend on the number of
- * threads.
+/* Find the move from the common cells, of which there is at least one, after sdm_coreg_mark().  residual_m
+ * becomes moved DEM - reference in the common cells where the reference is known around, NaN elsewhere.  judge: keep the
+ * DEM in its place where sdm_shift_judge() says so.  Does not depend on the number of threads.
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
-SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, SdmCoregShift *out);
+SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out);
 
 #endif

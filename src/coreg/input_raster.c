@@ -7,11 +7,15 @@
 #include <cpl_error.h>
 #include <cpl_string.h>
 #include <gdal_utils.h>
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
+enum { MARGIN_CELLS = 8 }; /* around what DEM and reference have in common */
 #define EMPTY (-99999.0f) /* nodata of the warped raster */
+#define SAME_CELLS 1e-3 /* of a cell, over the whole grid */
+#define WHOLE_SHARE 0.999f /* of a cell's weights on values, from which on none lies on a void */
+#define MOST_SHARE 0.5f
+#define ENOUGH_WHOLE 0.01 /* of the cells: where fewer are whole, all serve */
 #define PLACE_ERROR "0.001" /* of places that the warper interpolates, pixels of the source; default 0.125 */
 
 SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared)
@@ -66,8 +70,22 @@ done:
     return st;
 }
 
+SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, SdmInputRaster *out)
+{
+    if (sdm_is_raster(source->path))
+        return sdm_input_raster_open(ctx, source->path, source->option, out);
+    *out = (SdmInputRaster){
+        .path = source->path, .role = source->option, .datum.vertical = SDM_VERTICAL_UNKNOWN};
+    const SdmStatus st = sdm_outlines_open(ctx, source, &out->outlines);
+    out->file = out->outlines.file;
+    return st;
+}
+
 void sdm_input_raster_close(SdmInputRaster *raster)
 {
+    if (raster->outlines.file)
+        raster->file = NULL;
+    sdm_outlines_close(&raster->outlines);
     if (raster->band1 && raster->band1 != raster->file)
         GDALClose(raster->band1);
     if (raster->file)
@@ -80,13 +98,11 @@ void sdm_input_raster_close(SdmInputRaster *raster)
 SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
 {
     double g[6];
-    if (OSRIsGeographic(dem->srs) || !OSRIsProjected(dem->srs))
-        return sdm_fail(
-            ctx, SDM_ERR_INPUT,
-            "DEM %s: its coordinate reference system '%s' is %s; give a projected DEM (gdalwarp -t_srs "
-            "EPSG:...)",
-            dem->path, OSRGetName(dem->srs) ? OSRGetName(dem->srs) : "",
-            OSRIsGeographic(dem->srs) ? "geographic (degrees)" : "not projected");
+    if (!OSRIsGeographic(dem->srs) && !OSRIsProjected(dem->srs))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "DEM %s: its coordinate reference system '%s' is neither projected nor geographic; run gdalwarp "
+                        "-t_srs EPSG:... on it first",
+                        dem->path, OSRGetName(dem->srs) ? OSRGetName(dem->srs) : "");
     if (GDALGetGeoTransform(dem->file, g) != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT, "DEM %s: has no geotransform, so its place is unknown",
                         dem->path);
@@ -96,75 +112,142 @@ SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
     return SDM_OK;
 }
 
-/* Geotransform and size of the reference once brought to the DEM's CRS. */
-static bool reproject_extent(const SdmInputRaster *reference, const SdmInputRaster *dem, double q[6],
-                             int size[2])
+/* From the CRS of one raster to that of another; NULL after failure. */
+static OGRCoordinateTransformationH transformation(const SdmInputRaster *from, const SdmInputRaster *to)
 {
-    char **arguments = CSLAddString(NULL, "-of");
-    arguments = CSLAddString(arguments, "VRT");
-    arguments = CSLAddString(arguments, "-s_srs");
-    arguments = CSLAddString(arguments, reference->wkt);
-    arguments = CSLAddString(arguments, "-t_srs");
-    arguments = CSLAddString(arguments, dem->wkt);
-    GDALWarpAppOptions *const options = GDALWarpAppOptionsNew(arguments, NULL);
-    CSLDestroy(arguments);
-    GDALDatasetH source = reference->band1, vrt = NULL;
-    if (options)
-        vrt = GDALWarp("", NULL, 1, &source, options, NULL);
-    GDALWarpAppOptionsFree(options);
-    if (!vrt)
-        return false;
-    GDALGetGeoTransform(vrt, q);
-    size[0] = GDALGetRasterXSize(vrt);
-    size[1] = GDALGetRasterYSize(vrt);
-    GDALClose(vrt);
-    return true;
+    OGRSpatialReferenceH const a = OSRClone(from->srs), b = OSRClone(to->srs);
+    OSRSetAxisMappingStrategy(a, OAMS_TRADITIONAL_GIS_ORDER);
+    OSRSetAxisMappingStrategy(b, OAMS_TRADITIONAL_GIS_ORDER);
+    OGRCoordinateTransformationH const t = OCTNewCoordinateTransformation(a, b);
+    OSRDestroySpatialReference(a);
+    OSRDestroySpatialReference(b);
+    return t;
 }
 
-SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
-                                SdmRasterGrid *out)
+/* Longitudes of a raster in degrees begin at any meridian: the one that is a whole turn away and nearest to x. */
+static double nearest_turn(double lon, double x)
 {
-    double g[6], q[6];
-    int size[2];
-    GDALGetGeoTransform(dem->file, g);
+    return lon + 360.0 * round((x - lon) / 360.0);
+}
+
+/* Where the reference lies in the CRS of the DEM: x0, y0, x1, y1 of the places of a lattice over it that can be
+ * transformed, and a step more; false: none can. */
+static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster *dem, double box[4])
+{
+    enum { SIDE = 33 };
+    double g[6], own[6];
+    int found = 0;
+    OGRCoordinateTransformationH const t = transformation(reference, dem);
+    if (!t || GDALGetGeoTransform(reference->file, g) != CE_None) {
+        OCTDestroyCoordinateTransformation(t);
+        return false;
+    }
+    GDALGetGeoTransform(dem->file, own);
+    const double w = GDALGetRasterXSize(reference->file), h = GDALGetRasterYSize(reference->file),
+                 middle = own[0] + 0.5 * own[1] * GDALGetRasterXSize(dem->file);
+    box[0] = box[1] = INFINITY;
+    box[2] = box[3] = -INFINITY;
+    for (int k = 0; k < SIDE * SIDE; k++) {
+        const double col = w * (k % SIDE) / (SIDE - 1), row = h * (k / SIDE) / (SIDE - 1);
+        double x = g[0] + col * g[1] + row * g[2], y = g[3] + col * g[4] + row * g[5];
+        int good = FALSE;
+        if (!OCTTransformEx(t, 1, &x, &y, NULL, &good) || !good || !isfinite(x) || !isfinite(y))
+            continue;
+        x = OSRIsGeographic(dem->srs) ? nearest_turn(x, middle) : x;
+        box[0] = fmin(box[0], x);
+        box[1] = fmin(box[1], y);
+        box[2] = fmax(box[2], x);
+        box[3] = fmax(box[3], y);
+        found++;
+    }
+    OCTDestroyCoordinateTransformation(t);
+    /* between places of the lattice an edge may bend outwards; where some cannot be transformed, it may end anywhere */
+    const double share = OSRIsSame(reference->srs, dem->srs) ? 0.0 : found == SIDE * SIDE ? 0.01 : 1.0;
+    const double more[2] = {share * (box[2] - box[0]), share * (box[3] - box[1])};
+    for (int k = 0; k < 2; k++) {
+        box[k] -= more[k];
+        box[2 + k] += more[k];
+    }
+    return found > 0;
+}
+
+/* First and last + 1 cell of the DEM's axis that are used: those within lo..hi of the reference, and of each raster some
+ * cells beyond the end of the other one, for the move and for support. */
+static void cut_axis(double lo, double hi, int64_t size, bool whole, int64_t *first, int64_t *end)
+{
+    const double n = (double)size, from = floor(lo), to = ceil(hi);
+    *first = (int64_t)(from > 0.0 ? fmax(from - MARGIN_CELLS, 0.0) : fmax(from, -MARGIN_CELLS));
+    *end = (int64_t)(to < n ? fmin(to + MARGIN_CELLS, n) : fmin(to, n + MARGIN_CELLS));
+    *first = whole && *first > 0 ? 0 : *first;
+    *end = whole && *end < size ? size : *end;
+}
+
+SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                 bool whole_dem, SdmRasterGrid *out)
+{
+    double box[4];
+    int64_t col[2], row[2];
     CPLErrorReset();
-    if (!reproject_extent(reference, dem, q, size))
+    sdm_raster_grid_own(dem, out);
+    if (!reference_box(reference, dem, box))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "reference %s: cannot be brought to the DEM's coordinate reference system "
                         "(GDAL: %s)",
                         reference->path, CPLGetLastErrorMsg());
-    const double gx1 = g[0] + g[1] * GDALGetRasterXSize(dem->file),
-                 gy1 = g[3] + g[5] * GDALGetRasterYSize(dem->file);
-    const double qx1 = q[0] + q[1] * size[0], qy1 = q[3] + q[5] * size[1];
-    if (q[0] >= gx1 || qx1 <= g[0] || q[3] <= gy1 || qy1 >= g[3])
+    const double *const g = out->transform;
+    /* places of whole cells come back a little off them */
+    const double left = (box[0] - g[0]) / g[1] + SAME_CELLS, right = (box[2] - g[0]) / g[1] - SAME_CELLS,
+                 top = (box[3] - g[3]) / g[5] + SAME_CELLS, bottom = (box[1] - g[3]) / g[5] - SAME_CELLS;
+    if (left >= (double)out->cols || right <= 0.0 || top >= (double)out->rows || bottom <= 0.0)
         return sdm_fail(ctx, SDM_ERR_DATA, "no cell in common: DEM %s and reference %s do not overlap",
                         dem->path, reference->path);
-    const double x0 = fmin(g[0], q[0]), y0 = fmax(g[3], q[3]), x1 = fmax(gx1, qx1), y1 = fmin(gy1, qy1);
-    const double left = ceil((g[0] - x0) / g[1] - 1e-6), up = ceil((y0 - g[3]) / -g[5] - 1e-6);
-    const double cols = left + ceil((x1 - g[0]) / g[1] - 1e-6), rows = up + ceil((g[3] - y1) / -g[5] - 1e-6);
-    if (!(cols <= (double)(INT_MAX / 2)) || !(rows <= (double)(INT_MAX / 2)))
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "DEM and reference together span %.0f x %.0f cells of the DEM; cut the "
-                        "reference to the DEM's surroundings (gdalwarp -te)",
-                        cols, rows);
-    sdm_raster_grid_own(dem, out);
-    out->cols = (int64_t)cols;
-    out->rows = (int64_t)rows;
-    out->transform[0] = g[0] - left * g[1];
-    out->transform[3] = g[3] - up * g[5];
+    cut_axis(left, right, out->cols, whole_dem, &col[0], &col[1]);
+    cut_axis(top, bottom, out->rows, whole_dem, &row[0], &row[1]);
+    out->transform[0] += (double)col[0] * out->transform[1];
+    out->transform[3] += (double)row[0] * out->transform[5];
+    out->cols = col[1] - col[0];
+    out->rows = row[1] - row[0];
     return SDM_OK;
+}
+
+bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid, SdmRasterGrid *out,
+                                  double phase[2])
+{
+    double q[6];
+    const double *const g = grid->transform;
+    const double size = (double)(grid->cols > grid->rows ? grid->cols : grid->rows);
+    phase[0] = phase[1] = 0.0;
+    if (GDALGetGeoTransform(reference->file, q) != CE_None || fabs(q[2]) > 0.0 || fabs(q[4]) > 0.0 ||
+        !(fabs(q[1] - g[1]) * size < SAME_CELLS * g[1]) || !(fabs(q[5] - g[5]) * size < -SAME_CELLS * g[5]) ||
+        !OSRIsSame(reference->srs, grid->dem->srs))
+        return false;
+    for (int k = 0; k < 2; k++) {
+        const double cells = (q[3 * k] - g[3 * k]) / g[k ? 5 : 1];
+        phase[k] = fabs(cells - round(cells)) < SAME_CELLS ? 0.0 : cells - round(cells);
+    }
+    *out = *grid;
+    out->transform[0] += phase[0] * g[1];
+    out->transform[3] += phase[1] * g[5];
+    return true;
 }
 
 const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid)
 {
-    double g[6], q[6];
-    int size[2];
-    if (!OSRIsGeographic(reference->srs))
-        return GDALGetGeoTransform(reference->file, g) == CE_None && grid->transform[1] > 1.5 * fabs(g[1])
-                   ? "average"
-                   : "bilinear";
-    return reproject_extent(reference, grid->dem, q, size) && grid->transform[1] >= q[1] ? "average"
-                                                                                         : "bilinear";
+    double to[6];
+    int good[3] = {0};
+    const double *const g = grid->transform;
+    const double x0 = g[0] + 0.5 * (double)grid->cols * g[1], y0 = g[3] + 0.5 * (double)grid->rows * g[5];
+    double x[3] = {x0, x0 + g[1], x0}, y[3] = {y0, y0, y0 + g[5]}, q[6];
+    OGRCoordinateTransformationH const t = transformation(grid->dem, reference);
+    const bool known = t && GDALGetGeoTransform(reference->file, q) == CE_None && GDALInvGeoTransform(q, to) &&
+                       OCTTransformEx(t, 3, x, y, NULL, good) && good[0] && good[1] && good[2];
+    OCTDestroyCoordinateTransformation(t);
+    if (!known)
+        return "bilinear";
+    const double east[2] = {x[1] - x[0], y[1] - y[0]}, south[2] = {x[2] - x[0], y[2] - y[0]};
+    const double cells = fabs((to[1] * to[5] - to[2] * to[4]) * (east[0] * south[1] - east[1] * south[0]));
+    const double least = OSRIsGeographic(reference->srs) ? 1.0 : 1.5 * 1.5;
+    return cells >= least ? "average" : "bilinear";
 }
 
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
@@ -172,8 +255,17 @@ void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
     *out = (SdmRasterGrid){
         .cols = GDALGetRasterXSize(dem->file), .rows = GDALGetRasterYSize(dem->file), .dem = dem};
     GDALGetGeoTransform(dem->file, out->transform);
-    out->dx_m = out->transform[1] * OSRGetLinearUnits(dem->srs, NULL);
-    out->dy_m = -out->transform[5] * OSRGetLinearUnits(dem->srs, NULL);
+    const double *const t = out->transform;
+    double unit_m[2] = {OSRGetLinearUnits(dem->srs, NULL), OSRGetLinearUnits(dem->srs, NULL)};
+    if (OSRIsGeographic(dem->srs)) { /* radii of the ellipsoid's parallel and meridian in the middle of the DEM */
+        const double unit = OSRGetAngularUnits(dem->srs, NULL), a = OSRGetSemiMajor(dem->srs, NULL),
+                     b = OSRGetSemiMinor(dem->srs, NULL), lat = unit * (t[3] + 0.5 * (double)out->rows * t[5]);
+        const double e2 = 1.0 - b * b / (a * a), v = sqrt(1.0 - e2 * sin(lat) * sin(lat));
+        unit_m[0] = unit * a / v * cos(lat);
+        unit_m[1] = unit * a * (1.0 - e2) / (v * v * v);
+    }
+    out->dx_m = t[1] * unit_m[0];
+    out->dy_m = -t[5] * unit_m[1];
 }
 
 void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up)
@@ -206,7 +298,7 @@ GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int6
 }
 
 static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                        const char *method, int threads)
+                                        const char *method, bool voids, int threads)
 {
     char text[64];
     int has_nodata = 0;
@@ -218,7 +310,7 @@ static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmR
     for (int i = 0; fixed[i]; i++)
         arguments = CSLAddString(arguments, fixed[i]);
     const double nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->band1, 1), &has_nodata);
-    if (has_nodata) {
+    if (has_nodata && voids) {
         CPLsnprintf(text, sizeof text, "%.17g", nodata);
         arguments = CSLAddString(arguments, "-srcnodata");
         arguments = CSLAddString(arguments, isnan(nodata) ? "nan" : text);
@@ -231,30 +323,94 @@ static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmR
     return options;
 }
 
-SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                const char *method, float *out)
+/* Values of polygons; NaN outside. */
+static SdmStatus load_outlines(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                               float *out)
 {
+    SdmStatus st = SDM_OK;
+    uint8_t *value = NULL;
     const int64_t cells = grid->cols * grid->rows;
+    SdmOutlineGrid on = {.wkt = grid->dem->wkt, .cols = grid->cols, .rows = grid->rows};
+    memcpy(on.transform, grid->transform, sizeof on.transform);
+    TRY(sdm_alloc_raw(ctx, &value, (size_t)cells, 1, "cells inside of polygons"));
+    TRY(sdm_outlines_burn(ctx, &raster->outlines, &on, value));
     for (int64_t i = 0; i < cells; i++)
+        out[i] = value[i] ? (float)value[i] : NAN;
+done:
+    sdm_free(&value);
+    return st;
+}
+
+/* The band of a dataset with the raster's place, by GDAL's warper -> out, EMPTY where it has none.  voids: its nodata
+ * value is one. */
+static SdmStatus warp(SdmContext *ctx, const SdmInputRaster *raster, GDALDatasetH source, bool voids,
+                      const SdmRasterGrid *grid, const char *method, float *out)
+{
+    for (int64_t i = 0; i < grid->cols * grid->rows; i++)
         out[i] = EMPTY;
     CPLErrorReset();
     GDALDatasetH const target = sdm_raster_grid_wrap(grid, out, grid->cols, (double)EMPTY);
-    GDALWarpAppOptions *const options = warp_options(raster, grid, method, sdm_threads(ctx));
-    GDALDatasetH source = raster->band1;
-    const bool good = target && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
+    GDALWarpAppOptions *const options = warp_options(raster, grid, method, voids, sdm_threads(ctx));
+    const bool good = target && source && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
     GDALWarpAppOptionsFree(options);
     if (target)
         GDALClose(target);
+    return good ? SDM_OK
+                : sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)", raster->role,
+                           raster->path, CPLGetLastErrorMsg());
+}
+
+SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                const char *method, float *out)
+{
+    SdmStatus st = SDM_OK;
+    if (raster->outlines.file)
+        return load_outlines(ctx, raster, grid, out);
+    TRY(warp(ctx, raster, raster->band1, true, grid, method, out));
     GDALFlushCache(raster->file); /* its blocks are not needed again */
-    if (!good)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)",
-                        raster->role, raster->path, CPLGetLastErrorMsg());
     int scaled = 0, moved = 0; /* the warper does not apply scale and offset */
     const double scale = GDALGetRasterScale(GDALGetRasterBand(raster->file, 1), &scaled);
     const double offset = GDALGetRasterOffset(GDALGetRasterBand(raster->file, 1), &moved);
-    for (int64_t i = 0; i < cells; i++) {
+    for (int64_t i = 0; i < grid->cols * grid->rows; i++) {
         const double v = (double)out[i] * (scaled ? scale : 1.0) + (moved ? offset : 0.0);
         out[i] = out[i] == EMPTY || !(fabs(v) <= 1e5) ? NAN : (float)v;
     }
-    return SDM_OK;
+done:
+    return st;
+}
+
+/* Mask of the first band (255: a value, 0: none) as a raster of its own; NULL: no memory. */
+static GDALDatasetH mask_of(const SdmInputRaster *raster)
+{
+    char **arguments = CSLAddString(CSLAddString(NULL, "-of"), "VRT");
+    arguments = CSLAddString(CSLAddString(arguments, "-b"), "mask");
+    arguments = CSLAddString(CSLAddString(arguments, "-colorinterp"), "gray"); /* no alpha band of its own */
+    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
+    CSLDestroy(arguments);
+    GDALDatasetH const out = options ? GDALTranslate("", raster->band1, options, NULL) : NULL;
+    GDALTranslateOptionsFree(options);
+    return out;
+}
+
+SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                        const char *method, float *spare, float *height_m)
+{
+    SdmStatus st = SDM_OK;
+    const float least = 255.0f * (strcmp(method, "bilinear") == 0 ? WHOLE_SHARE : MOST_SHARE);
+    int64_t known = 0, whole = 0;
+    if (GDALGetMaskFlags(GDALGetRasterBand(raster->band1, 1)) & GMF_ALL_VALID)
+        return SDM_OK;
+    GDALDatasetH const mask = mask_of(raster);
+    TRY(warp(ctx, raster, mask, false, grid, method, spare));
+    for (int64_t i = 0; i < grid->cols * grid->rows; i++) {
+        known += !isnan(height_m[i]);
+        whole += !isnan(height_m[i]) && spare[i] >= least;
+    }
+    for (int64_t i = 0; i < grid->cols * grid->rows && (double)whole >= ENOUGH_WHOLE * (double)known; i++)
+        height_m[i] = spare[i] >= least ? height_m[i] : NAN;
+done:
+    if (mask)
+        GDALClose(mask);
+    GDALFlushCache(raster->file);
+    return st;
 }

@@ -4,6 +4,7 @@
 #define SDM_INPUT_RASTER_H
 
 #include "core/core.h"
+#include "geo/outlines.h"
 #include "geo/vertical_datum.h"
 
 #include <gdal.h>
@@ -12,6 +13,7 @@
 typedef struct SdmInputRaster {
     const char *path, *role;  /* borrowed; role: what sentences call it: "DEM", "reference", "--class" */
     GDALDatasetH file, band1; /* band1: the first band alone; == file when it has one band */
+    SdmOutlines outlines;     /* of a file of polygons, which has no band1; else not open */
     OGRSpatialReferenceH srs; /* horizontal part of its CRS */
     char *wkt;                /* of srs; CPLFree */
     SdmDatumFound datum;      /* of its heights */
@@ -19,10 +21,13 @@ typedef struct SdmInputRaster {
 
 /* Open a raster that has a CRS and heights in metres; close after failure, too. */
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out);
+/* Open a raster, or polygons, which sdm_input_raster_load() makes a raster of: their value inside, none
+ * outside. */
+SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, SdmInputRaster *out);
 void sdm_input_raster_close(SdmInputRaster *raster);
 /* Set srs and wkt to the horizontal part of a CRS. */
 SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared);
-/* Check what a DEM to be compared must be: projected, north up. */
+/* Check what a DEM to be compared must be: projected or geographic, north up. */
 SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem);
 
 /* ---- input_points.c: points ---- */
@@ -49,7 +54,7 @@ void sdm_input_points_close(SdmInputPoints *points);
 typedef struct SdmRasterGrid {
     int64_t cols, rows;
     double transform[6];       /* GDAL geotransform: pixel corners, units of the CRS, north up */
-    double dx_m, dy_m;         /* cell size, metres, both positive */
+    double dx_m, dy_m;         /* cell size, metres, both positive; of degrees: in the middle */
     const SdmInputRaster *dem; /* borrowed: the raster whose CRS and cells it has */
 } SdmRasterGrid;
 
@@ -60,14 +65,24 @@ void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *u
 /* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,
  * rows `pitch` values apart; NULL: no memory. */
 GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata);
-/* The DEM's grid, extended to hold the reference, too.  SDM_ERR_DATA when the extents do not overlap. */
-SdmStatus sdm_raster_grid_union(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
-                                SdmRasterGrid *out);
+/* The part of the DEM's grid where DEM and reference lie, with a few cells more on each side; whole_dem: all of the DEM.
+ * SDM_ERR_DATA when the extents do not overlap. */
+SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
+                                 bool whole_dem, SdmRasterGrid *out);
+
+/* Are the reference's cells as large as the grid's, in the same CRS?  Then *out has as many cells as the grid, which are
+ * the reference's, and phase says how many columns and rows they lie beyond the grid's, -0.5..0.5. */
+bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid, SdmRasterGrid *out,
+                                  double phase[2]);
 
 /* Resample the first band to the grid, method "near", "bilinear" or "average" -> out, rows x cols; NaN where
  * it has no value, or one that is not finite or beyond +-1e5. */
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                 const char *method, float *out);
+/* Drop heights (rows x cols, as loaded) that lie on voids in part: bilinear ones on any, since what is there would be
+ * moved towards what is known; means on voids for the most part.  spare: rows x cols. */
+SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                        const char *method, float *spare, float *height_m);
 /* The method for the reference: "average" where its cells are smaller than two thirds of the grid's (a
  * geographic one: not larger), else "bilinear". */
 const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid);

@@ -129,32 +129,39 @@ done:
     return st;
 }
 
-/* Weights of the derivative of the spline, for the taps at the same position. */
-static void derivative_at(double position, double weight[4])
+/* Weights of the spline at a position and of its central difference over a cell on each side, for the six coefficients
+ * from two before the position's cell on. */
+static void weights_at(double t, double value[6], double slope[6])
 {
-    const double t = position - floor(position), u = 1.0 - t;
-    weight[0] = -0.5 * u * u;
-    weight[1] = -2.0 * t + 1.5 * t * t;
-    weight[2] = 2.0 * u - 1.5 * u * u;
-    weight[3] = 0.5 * t * t;
+    const double u = 1.0 - t;
+    const double b[4] = {u * u * u / 6.0, (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0,
+                         (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0, t * t * t / 6.0};
+    for (int k = 0; k < 6; k++) {
+        value[k] = k >= 1 && k < 5 ? b[k - 1] : 0.0;
+        slope[k] = 0.5 * ((k >= 2 ? b[k - 2] : 0.0) - (k < 4 ? b[k] : 0.0));
+    }
 }
 
 double sdm_spline_at(const SdmSpline *s, double col, double row, double slope[2])
 {
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
-    const Taps x = taps_at(col + SDM_SPLINE_PAD, w), y = taps_at(row + SDM_SPLINE_PAD, h);
-    double along_x[4], along_y[4], value = 0.0;
-    derivative_at(col, along_x);
-    derivative_at(row, along_y);
+    const double x = fmin(fmax(col + SDM_SPLINE_PAD, 2.0), (double)(w - 4)),
+                 y = fmin(fmax(row + SDM_SPLINE_PAD, 2.0), (double)(h - 4));
+    const int64_t i = (int64_t)x, j = (int64_t)y;
+    double at_x[6], at_y[6], along_x[6], along_y[6], value = 0.0;
+    weights_at(x - (double)i, at_x, along_x);
+    weights_at(y - (double)j, at_y, along_y);
     slope[0] = slope[1] = 0.0;
-    for (int j = 0; j < 4; j++) {
-        const float *const line = s->coefficient + (int64_t)y.at[j] * w;
-        for (int i = 0; i < 4; i++) {
-            const double c = (double)line[x.at[i]];
-            value += c * (double)x.weight[i] * (double)y.weight[j];
-            slope[0] += c * along_x[i] * (double)y.weight[j];
-            slope[1] += c * (double)x.weight[i] * along_y[j];
+    for (int k = 0; k < 6; k++) {
+        const float *const c = s->coefficient + (j - 2 + k) * w + i - 2;
+        double across = 0.0, along = 0.0;
+        for (int l = 0; l < 6; l++) {
+            across += (double)c[l] * at_x[l];
+            along += (double)c[l] * along_x[l];
         }
+        value += across * at_y[k];
+        slope[0] += along * at_y[k];
+        slope[1] += across * along_y[k];
     }
     return value;
 }

@@ -44,6 +44,8 @@ SdmStatus sdm_stack_prepare(SdmStack *s)
     const int around = sdm_stage_enter(s->ctx, 1);
     TRY(sdm_stack_choose_grid(s));
     TRY(sdm_stack_sample(s));
+    if (!s->opt->fusion)
+        TRY(sdm_stack_drop_copies(s));
     sdm_stack_sort(s);
     TRY(sdm_stack_align(s));
     if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)

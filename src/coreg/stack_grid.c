@@ -64,6 +64,15 @@ done:
     return st;
 }
 
+SdmStatus sdm_layer_place(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg,
+                          double *diagonal_m)
+{
+    const SdmStatus st = layer_centre(s, l, lon_deg, lat_deg);
+    const double pixel_m = l->pixel * unit_m(s->crs[l->crs].srs, *lat_deg);
+    *diagonal_m = hypot((double)l->width, (double)l->height) * pixel_m;
+    return st;
+}
+
 /* The southernmost centre, of equal ones the westernmost, so that the order of the DEMs makes no difference.
  */
 static SdmStatus first_centre(SdmStack *s, double *lon_deg, double *lat_deg)
@@ -132,12 +141,26 @@ done:
     return st;
 }
 
-/* Bounds of a layer in the grid's CRS, from points along its edges. */
-static SdmStatus find_bounds(SdmStack *s, const SdmLayer *l, double bounds[4])
+/* Bring a layer of the grid's own geographic CRS within half a turn of the longitude. */
+static void turn_layer(SdmLayer *l, double about_deg)
+{
+    const double middle = l->transform[0] + 0.5 * (double)l->width * l->transform[1] +
+                          0.5 * (double)l->height * l->transform[2];
+    const double turn_deg = sdm_longitude_near(middle, about_deg) - middle;
+    l->transform[0] += turn_deg;
+    l->to_pixel[0] -= l->to_pixel[1] * turn_deg;
+    l->to_pixel[3] -= l->to_pixel[4] * turn_deg;
+}
+
+/* Bounds of a layer in the grid's CRS, from points along its edges; longitudes go on from about_deg. */
+static SdmStatus find_bounds(SdmStack *s, SdmLayer *l, double about_deg, double bounds[4])
 {
     const SdmLayerCrs *const crs = &s->crs[l->crs];
+    double before = NAN, step = 0.0;
     bounds[0] = bounds[1] = INFINITY;
     bounds[2] = bounds[3] = -INFINITY;
+    if (crs->same && s->grid.geographic)
+        turn_layer(l, about_deg);
     for (int k = 0; k < 4 * EDGE_POINTS; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
         const int side = k / EDGE_POINTS; /* top, right, bottom, left */
@@ -149,11 +172,20 @@ static SdmStatus find_bounds(SdmStack *s, const SdmLayer *l, double bounds[4])
         if ((!crs->same && !OCTTransform(crs->to_grid, 1, &x, &y, NULL)) || !isfinite(x) || !isfinite(y))
             return sdm_fail(s->ctx, SDM_ERR_DATA,
                             "DEM %s: cannot be expressed in the output CRS; give another --t_srs", l->path);
+        if (s->grid.geographic && !crs->same)
+            x = sdm_longitude_near(x, about_deg);
+        step = fmax(step, fabs(x - before)); /* fmax ignores NaN */
+        before = x;
         bounds[0] = fmin(bounds[0], x);
         bounds[1] = fmin(bounds[1], y);
         bounds[2] = fmax(bounds[2], x);
         bounds[3] = fmax(bounds[3], y);
     }
+    if (step > 0.5 * (bounds[2] - bounds[0])) /* neighbours at both ends of the map */
+        return sdm_fail(s->ctx, SDM_ERR_DATA,
+                        "DEM %s: the map of the output CRS is cut where it lies; give another --t_srs, such "
+                        "as the UTM zone or EPSG:4326, whose longitudes go on past 180",
+                        l->path);
     return SDM_OK;
 }
 
@@ -175,8 +207,8 @@ static void find_cells(const SdmStack *s, SdmLayer *l, const double bounds[4])
         l->ratio = cell / l->pixel;
 }
 
-/* Extent of the grid: the union of all layers; cells of each layer. */
-static SdmStatus choose_extent(SdmStack *s)
+/* Extent of the grid: the union of all layers, about a longitude; cells of each layer. */
+static SdmStatus choose_extent(SdmStack *s, double about_deg)
 {
     SdmStatus st = SDM_OK;
     double(*bounds)[4] = NULL, all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, filled = 0.0;
@@ -184,7 +216,7 @@ static SdmStatus choose_extent(SdmStack *s)
     const double cell = s->grid.spacing,
                  slack = 1e-6 * cell; /* for rounding: an edge on a grid line stays there */
     for (int i = 0; i < s->count; i++) {
-        TRY(find_bounds(s, &s->layer[i], bounds[i]));
+        TRY(find_bounds(s, &s->layer[i], about_deg, bounds[i]));
         const double *const b = bounds[i];
         filled += (b[2] - b[0]) * (b[3] - b[1]) / (cell * cell);
         all[0] = fmin(all[0], b[0] + slack);
@@ -241,7 +273,7 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
         s->grid.spacing = usual;
     TRY(check_spacing(s, usual));
     TRY(open_transforms(s));
-    TRY(choose_extent(s));
+    TRY(choose_extent(s, lon_deg));
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
     s->dy_m = sdm_grid_spacing_m(&s->grid);
     s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);

@@ -168,6 +168,7 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
         goto done;
     }
     l->pixel = sqrt(fabs(l->transform[1] * l->transform[5] - l->transform[2] * l->transform[4]));
+    sdm_layer_read_acquisition(raster.file, l);
     TRY(read_datum(s, &raster, l));
     l->crs = find_crs(s, &raster);
     s->crs[l->crs].pixels += l->width * l->height;

@@ -4,6 +4,7 @@
 #include "core/qa_reasons.h"
 #include "coreg/stack_layer.h"
 #include "geo/first_band.h"
+#include "geo/geodesy.h"
 
 #include <cpl_error.h>
 #include <gdal.h>
@@ -69,6 +70,9 @@ static SdmStatus find_nodes(Reading *r)
     const SdmLayerCrs *const crs = &s->crs[l->crs];
     const int64_t step = s->position_step, last_col = r->window.col0 + (r->window.w - 1) * r->window.stride,
                   last_row = r->window.row0 + (r->window.h - 1) * r->window.stride;
+    const bool turned = !crs->same && OSRIsGeographic(crs->srs);
+    const double middle = l->transform[0] + 0.5 * (double)l->width * l->transform[1] +
+                          0.5 * (double)l->height * l->transform[2];
     r->node_col0 = r->window.col0 / step;
     r->node_row0 = r->window.row0 / step;
     r->node_cols = last_col / step - r->node_col0 + 2;
@@ -79,6 +83,7 @@ static SdmStatus find_nodes(Reading *r)
         const double row = (double)((r->node_row0 + k / r->node_cols) * step) + 0.5 - l->shift_m[1] / s->dy_m;
         double x = s->grid.x0 + col * s->grid.spacing, y = s->grid.y0 - row * s->grid.spacing;
         const bool good = crs->same || OCTTransform(crs->from_grid[sdm_thread()], 1, &x, &y, NULL);
+        x = turned ? sdm_longitude_near(x, middle) : x; /* the layer may lie past 180 degrees */
         r->node[2 * k] = good ? l->to_pixel[0] + x * l->to_pixel[1] + y * l->to_pixel[2] - 0.5 : (double)NAN;
         r->node[2 * k + 1] =
             good ? l->to_pixel[3] + x * l->to_pixel[4] + y * l->to_pixel[5] - 0.5 : (double)NAN;

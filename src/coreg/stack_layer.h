@@ -14,6 +14,7 @@
 typedef struct SdmLayer {
     char *path, *qa;       /* owned (sdm_alloc); qa: NAME_qa.tif that marks filled cells, or NULL */
     int qa_band;           /* band of its mask */
+    char acquisition[64], kind[32]; /* of a DEM of `run`: time or name of its scene, and its kind; "": none */
     int given;             /* its number among the arguments */
     double weight;         /* in means over the DEMs: 1, or of a fusion 1 / sigma_m^2, 1 for the reference */
     int crs;               /* index into SdmStack.crs */
@@ -93,7 +94,19 @@ void sdm_paths_free(SdmPaths *paths);
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count);
 void sdm_stack_close(SdmStack *s);
 
+/* ---- stack_copies.c ---- */
+
+/* Set acquisition and kind from the metadata that `run` writes. */
+void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l);
+/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
+ * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
+SdmStatus sdm_stack_drop_copies(SdmStack *s);
+
 /* ---- stack_grid.c ---- */
+
+/* Longitude and latitude of a layer's centre, and its diagonal on the ground. */
+SdmStatus sdm_layer_place(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg,
+                          double *diagonal_m);
 
 /* Choose the common grid, and find the cells that each layer covers. */
 SdmStatus sdm_stack_choose_grid(SdmStack *s);

@@ -256,8 +256,8 @@ done:
     return st;
 }
 
-/* Co-register a pair: layer a(x, y) = layer b(x + dx, y + dy) + dz, so the offset of a from b is -dx, -dy.
- * o->samples = 0 where the shift cannot be determined. */
+/* Co-register a pair: the offset of a from b is the move that lays a on b, turned round.  o->samples = 0 where it cannot
+ * be determined. */
 static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m)
 {
     SdmStatus st = SDM_OK;
@@ -267,20 +267,21 @@ static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *eas
     o->samples = 0;
     if (sdm_coreg_mark(&g, NULL) < MIN_COMMON)
         goto done;
-    TRY(sdm_coreg_shift(s->ctx, &g, &found));
-    const bool far = !(hypot(found.shift_m[0], found.shift_m[1]) < MAX_SHIFT_CELLS * s->dx_m);
-    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: dx %.2f dy %.2f dz %.2f m, NMAD %.2f m%s",
-            s->layer[o->a].path, s->layer[o->b].path, found.shift_m[0], found.shift_m[1], found.shift_m[2],
-            found.residual.nmad_m,
-            found.undetermined ? ", not used: the ground is flat or a plane"
-            : far              ? ", not used: too far"
-                               : "");
-    if (found.undetermined || far)
+    TRY(sdm_coreg_shift(s->ctx, &g, true, &found));
+    const SdmShift *const move = &found.move;
+    const bool far = !(hypot(move->move_m[0], move->move_m[1]) < MAX_SHIFT_CELLS * s->dx_m);
+    const char *const why = move->undetermined ? ", not used: the ground is flat or a plane"
+                            : far              ? ", not used: too far"
+                                               : sdm_shift_verdict_text(move->verdict);
+    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: east %.2f north %.2f up %.2f m, NMAD %.2f m%s%s",
+            s->layer[o->a].path, s->layer[o->b].path, move->move_m[0], move->move_m[1], move->move_m[2],
+            found.residual.nmad_m, move->verdict ? ", not used: " : "", why);
+    if (move->undetermined || far || move->verdict)
         goto done;
     o->samples = found.residual.count;
     o->weight = weight_of(o->samples, found.residual.nmad_m);
-    *east_m = -found.shift_m[0];
-    *north_m = -found.shift_m[1];
+    *east_m = -move->move_m[0];
+    *north_m = -move->move_m[1];
 done:
     sdm_coreg_close(&g);
     return st;

@@ -3,6 +3,7 @@
 #ifndef SDM_GEODESY_H
 #define SDM_GEODESY_H
 
+#include <math.h>
 #include <stdbool.h>
 
 /* WGS 84 */
@@ -11,6 +12,14 @@
 #define SDM_OMEGA 7.2921159e-5 /* rotation of the Earth, rad/s */
 #define SDM_METRES_PER_DEGREE 111320.0 /* of the equator; for spacings and margins, not for positions */
 #define SDM_DEG (3.14159265358979323846 / 180.0)
+
+/* A longitude, degrees -> the same within half a turn of `about`, so that neighbours on both sides of the
+ * antimeridian stay neighbours.  One that lies there already keeps its bits. */
+static inline double sdm_longitude_near(double lon_deg, double about_deg)
+{
+    const double turns = round((lon_deg - about_deg) / 360.0);
+    return turns == 0.0 ? lon_deg : lon_deg - 360.0 * turns;
+}
 
 /* Ellipsoidal height of the ray origin + s * dir (dir of any length), solved for s: the first crossing.
  * @return true and the geodetic ground point (height exact to 1e-6 m), false where it misses */

@@ -298,6 +298,7 @@ double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double l
     double x[3] = {lon_deg, lon_deg + step_deg, lon_deg}, y[3] = {lat_deg, lat_deg, lat_deg + side};
     const double side_m = sdm_grid_spacing_m(grid);
     sdm_projector_forward(projector, 3, x, y);
+    x[1] = grid->geographic ? sdm_longitude_near(x[1], x[0]) : x[1];
     const double map = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
     const double ground_m =
         step_deg * SDM_METRES_PER_DEGREE * sqrt(cos(lat_deg * 3.14159265358979323846 / 180.0));

@@ -97,6 +97,7 @@ static void describe_footprint(const SdmView *v, double height_m, char *out, siz
         const double at[3] = {i & 1 ? w : 0.0, i & 2 ? h : 0.0, height_m};
         double g[3];
         sdm_camera_locate(v->camera, 1, at, g);
+        g[0] = isfinite(b[0]) ? sdm_longitude_near(g[0], b[0]) : g[0];
         for (int k = 0; k < 2; k++) {
             b[k] = fmin(b[k], g[k]);
             b[2 + k] = fmax(b[2 + k], g[k]);

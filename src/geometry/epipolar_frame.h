@@ -50,8 +50,9 @@ void sdm_frame_ground(const SdmFrame *f, double u, double v, double *lon_deg, do
 /* Build the lattice over frame pixels [u0, u1] x [v0, v1] (grown to whole cells) for heights hmin..hmax.
  * pointing may be NULL.  along (NULL: none): evaluated at the heights of `surface` (NULL: at the middle
  * height), so that it does not depend on the height of a match.  grid: output CRS of the ground coordinates;
- * NULL leaves them 0.  again: *out is zero or was built so before; it is freed, and the cameras are not asked
- * again for the same nodes.  turn: images along whose columns the frame's rows run are turned. */
+ * NULL leaves them 0; degrees go on from those of the scene's centre, past 180, too.  again: *out is zero or
+ * was built so before; it is freed, and the cameras are not asked again for the same nodes.  turn: images
+ * along whose columns the frame's rows run are turned. */
 typedef struct SdmLatticeRequest {
     const SdmScene *scene;
     const SdmFrame *frame;
@@ -67,8 +68,13 @@ typedef struct SdmLatticeRequest {
 } SdmLatticeRequest;
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *out);
 
+/* Fails where the output CRS is cut between nodes of a lattice of the whole frame, as EPSG:3857 is at 180
+ * degrees: SDM_ERR_USAGE. */
+SdmStatus sdm_lattice_check_map(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat);
+
 /* Largest error of the lattice's right positions against the cameras (and pointing), px, at the middle of 7 x
- * 7 cells and 5 heights, where both images have pixels; NaN when they have none there. */
+ * 7 cells and 5 heights, where both images have pixels, by the flags of the surface, too; NaN when they have
+ * none there. */
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat);
 
 #endif

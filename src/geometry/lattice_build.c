@@ -12,6 +12,7 @@ enum { HEIGHTS = 3 };
 /* Scratch of one row of nodes. */
 typedef struct NodeRow {
     bool again;                 /* the cameras have been asked: the lattice has what they said */
+    double about_deg;           /* x of the scene's centre in a geographic CRS; NaN: of another CRS */
     double *at0;                /* n x 3 ground at h0 */
     double *left;               /* n x 2 */
     double *ray;                /* n x 3 (col, row, h) */
@@ -240,6 +241,8 @@ static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatti
     }
     if (proj)
         sdm_projector_forward(proj, HEIGHTS * n, x, y);
+    for (size_t i = 0; !isnan(r->about_deg) && i < HEIGHTS * n; i++)
+        x[i] = sdm_longitude_near(x[i], r->about_deg);
     for (size_t i = 0; i < n; i++)
         if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
             return fail_node(ctx, q, lat, j, r, i);
@@ -287,6 +290,17 @@ static bool runs_down(const SdmLatticeRequest *q, enum SdmSide side)
     return fabs(px[3] - px[1]) > fabs(px[2] - px[0]);
 }
 
+/* Longitude of the scene's centre in the grid's CRS, from which those of all nodes go on, past 180 degrees,
+ * too; NaN: the CRS is not geographic. */
+static double centre_x(const SdmLatticeRequest *q, SdmProjector *projector)
+{
+    double x = q->frame->lon_deg, y = q->frame->lat_deg;
+    if (!projector || !q->grid->geographic)
+        return NAN;
+    sdm_projector_forward(projector, 1, &x, &y);
+    return x;
+}
+
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
 {
     SdmStatus st = SDM_OK;
@@ -309,11 +323,12 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     TRY(open_nodes(ctx, q, &before, lat, &again));
     if (q->grid)
         TRY(sdm_projector_open(ctx, q->grid->wkt, &first));
+    const double about_deg = centre_x(q, first);
     const int threads = sdm_threads(ctx);
     SdmStatus worst = SDM_OK;
 #pragma omp parallel num_threads(threads)
     {
-        NodeRow r = {.again = again};
+        NodeRow r = {.again = again, .about_deg = about_deg};
         double *block = NULL, *xy = NULL;
         SdmProjector *proj = NULL;
         SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);
@@ -345,6 +360,43 @@ done:
     return st;
 }
 
+/* Is one of the axes of the map cut between two nodes?  Smooth maps spread their extent over all of them. */
+static bool is_cut(const SdmLattice *lat)
+{
+    for (int a = 0; a < 2; a++) {
+        double lo = INFINITY, hi = -INFINITY, step = 0.0;
+        for (int i = 0; i < lat->nu * lat->nv; i++) {
+            const SdmNode *const n = &lat->node[i];
+            lo = fmin(lo, n->ground[a]);
+            hi = fmax(hi, n->ground[a]);
+            if ((i + 1) % lat->nu) /* fmax ignores NaN */
+                step = fmax(step, fabs(n[1].ground[a] - n->ground[a]));
+            if (i + lat->nu < lat->nu * lat->nv)
+                step = fmax(step, fabs(n[lat->nu].ground[a] - n->ground[a]));
+        }
+        if (step > 0.5 * (hi - lo))
+            return true;
+    }
+    return false;
+}
+
+SdmStatus sdm_lattice_check_map(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat)
+{
+    const char *const t_srs = q->scene->options->t_srs;
+    char other[128] = "";
+    if (!is_cut(lat))
+        return SDM_OK;
+    if (!q->grid->geographic)
+        snprintf(other, sizeof other,
+                 ", or give EPSG:4326, whose longitudes go on past 180, or a projection about that place "
+                 "(+lon_0=%.0f)",
+                 q->frame->lon_deg);
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "--t_srs %s: its map is cut where the scene lies (lon %.3f lat %.3f), so the DEM would "
+                    "reach from one end of the map to the other; leave the option out%s",
+                    t_srs ? t_srs : "(chosen by the scene)", q->frame->lon_deg, q->frame->lat_deg, other);
+}
+
 static bool inside(const SdmView *view, const double at[2])
 {
     return at[0] >= 0.0 && at[1] >= 0.0 && at[0] <= (double)(sdm_image_width(view->image) - 1) &&
@@ -360,6 +412,17 @@ static void exact_right(const SdmLatticeRequest *q, double left[3], double h_m, 
     sdm_camera_project(q->scene->view[1].camera, 1, g, right);
     if (q->pointing)
         sdm_pointing_apply(q->pointing, 1, right);
+}
+
+/* Does a view have no pixels there, by the surface?  Corrections are not known where nothing was matched. */
+static bool is_outside(const SdmSurface *s, double u, double v)
+{
+    if (!s || !s->flags)
+        return false;
+    const double size = (double)(1 << s->win.level);
+    const double x = fmin(fmax((u + 0.5) / size - (double)s->win.u0, 0.0), s->win.w - 1.0),
+                 y = fmin(fmax((v + 0.5) / size - (double)s->win.v0, 0.0), s->win.h - 1.0);
+    return s->flags[(size_t)y * (size_t)s->win.w + (size_t)x] & SDM_QA_OUTSIDE;
 }
 
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
@@ -384,7 +447,8 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
                 exact[0] += shift[0];
                 exact[1] += shift[1];
                 sdm_lattice_right(lat, u, v, h, mine);
-                if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact))
+                if (inside(&q->scene->view[0], ray) && inside(&q->scene->view[1], exact) &&
+                    !is_outside(q->surface, u, v))
                     worst_px = fmax(worst_px, hypot(exact[0] - mine[0], exact[1] - mine[1]));
             }
     return worst_px;

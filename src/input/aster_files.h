@@ -48,8 +48,15 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
 const char *sdm_aster_other_product(const char *text);
 const char *sdm_aster_product_of(GDALDatasetH ds, const char *path);
 const char *sdm_aster_product_in(const char *folder, int depth);
+/* Which bands, for people, other than 3N and 3B a name speaks of ("TIR bands"), or the first such name in a
+ * folder and `depth` levels below; NULL: none. */
+const char *sdm_aster_bands_of(const char *name);
+const char *sdm_aster_bands_in(const char *folder, int depth);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);
+
+/* Why GDAL cannot unpack a zip archive, "NAME is encrypted"; "" where nothing is known against it. */
+void sdm_zip_fault(const char *path, char *why, size_t size);
 
 /* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills
  * scene->view. */

@@ -45,25 +45,51 @@ const char *sdm_aster_product_of(GDALDatasetH ds, const char *path)
     return known ? NULL : sdm_aster_other_product(sdm_path_base(path));
 }
 
-const char *sdm_aster_product_in(const char *folder, int depth)
+/* What a name in a folder says, or NULL. */
+typedef const char *Answer(const char *name);
+
+/* The first answer to the names in the folder, else to those below. */
+static const char *ask_names(const char *folder, int depth, Answer *answer)
 {
     char **const list = VSIReadDir(folder);
     const char *found = NULL;
-    for (int i = 0; list && list[i] && !found; ++i) {
-        found = sdm_aster_other_product(list[i]);
-        if (!found && strstr(list[i], ".VNIR_Swath."))
-            found = "an ASTER level 1B or 1T scene";
-    }
+    for (int i = 0; list && list[i] && !found; ++i)
+        found = sdm_path_is_hidden(list[i]) ? NULL : answer(list[i]);
     for (int i = 0; list && list[i] && !found && depth > 0; ++i) {
         char path[1024];
-        if (list[i][0] == '.' || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
+        if (sdm_path_is_hidden(list[i]) || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
             continue;
         const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
         if (n > 0 && (size_t)n < sizeof path)
-            found = sdm_aster_product_in(path, depth - 1);
+            found = ask_names(path, depth - 1, answer);
     }
     CSLDestroy(list);
     return found;
+}
+
+static const char *product_of_name(const char *name)
+{
+    const char *const found = sdm_aster_other_product(name);
+    return found || !strstr(name, ".VNIR_Swath.") ? found : "an ASTER level 1B or 1T scene";
+}
+
+const char *sdm_aster_product_in(const char *folder, int depth)
+{
+    return ask_names(folder, depth, product_of_name);
+}
+
+const char *sdm_aster_bands_of(const char *name)
+{
+    return strstr(name, "VNIR_Band3")   ? NULL
+           : strstr(name, "VNIR_Band")  ? "VNIR bands 1 and 2"
+           : strstr(name, "SWIR_Band")  ? "SWIR bands"
+           : strstr(name, "TIR_Band")   ? "TIR bands"
+                                        : NULL;
+}
+
+const char *sdm_aster_bands_in(const char *folder, int depth)
+{
+    return ask_names(folder, depth, sdm_aster_bands_of);
 }
 
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)

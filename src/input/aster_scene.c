@@ -68,12 +68,23 @@ done:
     return st;
 }
 
+/* A scene that was taken at night, or with the VNIR telescopes off. */
+static SdmStatus fail_bands(SdmContext *ctx, const char *path, const char *bands)
+{
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: an ASTER scene with %s, but without VNIR_Band3N and VNIR_Band3B, from which a DEM "
+                    "is made (taken at night, or with these telescopes off); take another scene of the place",
+                    path, bands);
+}
+
 /* The file is HDF4 but lacks the two telescopes: say which product it is, and what to order. */
 static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
 {
     CSLConstList const list = GDALGetMetadata(hdf, "SUBDATASETS");
     bool n3 = false, b3 = false, swath = false;
+    const char *bands = NULL;
     for (int i = 0; list && list[i]; ++i) {
+        bands = bands ? bands : sdm_aster_bands_of(list[i]);
         n3 = n3 || strstr(list[i], ":VNIR_Band3N:ImageData");
         b3 = b3 || strstr(list[i], ":VNIR_Band3B:ImageData");
         swath = swath || strstr(list[i], ":VNIR_Swath:");
@@ -85,9 +96,11 @@ static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
         return sdm_aster_refuse(ctx, path, other ? other : "an ASTER level 1B or 1T scene");
     if (n3 || b3)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: no VNIR_Band%s image in the scene (expedited scenes have no 3B, damaged ones "
-                        "may lack either); order it as AST_L1A V004",
-                        path, n3 ? "3B" : "3N");
+                        "%s: holds VNIR_Band%s but no VNIR_Band%s (that telescope was off, or its data are "
+                        "lost), and a DEM needs both; take another scene of the place",
+                        path, n3 ? "3N" : "3B", n3 ? "3B" : "3N");
+    if (bands)
+        return fail_bands(ctx, path, bands);
     return sdm_fail(ctx, SDM_ERR_INPUT,
                     "%s: an HDF4 file without VNIR_Band3N and VNIR_Band3B, expected an ASTER level 1A scene; "
                     "it is damaged or of another kind, order AST_L1A V004",
@@ -190,6 +203,16 @@ SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
     return st;
 }
 
+/* Where ".VNIR_Band3" stands in a name, in letters of either case; NULL: nowhere, or the file is hidden. */
+static const char *find_band3(const char *name)
+{
+    static const char mark[] = ".VNIR_Band3";
+    for (const char *at = sdm_path_is_hidden(name) ? NULL : strchr(name, '.'); at; at = strchr(at + 1, '.'))
+        if (EQUALN(at, mark, sizeof mark - 1))
+            return at;
+    return NULL;
+}
+
 /* Look in the folder, then in all folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
  * @return how many different scenes were found, 2 for more, base is the first's; -1 when the folder cannot be
  * listed */
@@ -198,7 +221,7 @@ static int find_base(const char *folder, int depth, char base[1024])
     char **const list = VSIReadDir(folder);
     int found = list ? 0 : -1;
     for (int i = 0; list && list[i] && found < 2; ++i) {
-        const char *const at = strstr(list[i], ".VNIR_Band3");
+        const char *const at = find_band3(list[i]);
         char path[1024];
         if (!at)
             continue;
@@ -213,7 +236,7 @@ static int find_base(const char *folder, int depth, char base[1024])
     const bool here = found > 0;
     for (int i = 0; list && list[i] && depth > 0 && !here && found < 2; ++i) {
         char path[1024], below[1024];
-        if (list[i][0] == '.' || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
+        if (sdm_path_is_hidden(list[i]) || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
             continue;
         const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
         const int more = n > 0 && (size_t)n < sizeof path ? find_base(path, depth - 1, below) : 0;
@@ -225,17 +248,68 @@ static int find_base(const char *folder, int depth, char base[1024])
     return found < 2 ? found : 2;
 }
 
+/* How many HDF files lie in the folder and `depth` levels below; out: the first, where it was "". */
+static int find_hdf(const char *folder, int depth, char out[1024])
+{
+    char **const list = VSIReadDir(folder);
+    int found = 0;
+    for (int i = 0; list && list[i]; ++i) {
+        char path[1024];
+        const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
+        if (sdm_path_is_hidden(list[i]) || n < 0 || (size_t)n >= sizeof path)
+            continue;
+        if (!sdm_path_ends_in(list[i], ".hdf")) {
+            found += depth > 0 ? find_hdf(path, depth - 1, out) : 0;
+            continue;
+        }
+        if (!*out)
+            memcpy(out, path, sizeof path);
+        ++found;
+    }
+    CSLDestroy(list);
+    return found;
+}
+
+/* A folder or archive without the files of a V003 scene: the HDF file in it, or what is wrong. */
+static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
+{
+    char hdf[1024] = "";
+    const bool zip = strcmp(path, gdal_path) != 0;
+    const char *const kind = zip ? "zip archive" : "folder", *const bands = sdm_aster_bands_in(gdal_path, 2);
+    const int found = find_hdf(gdal_path, 2, hdf);
+    if (found == 1 && !zip)
+        return sdm_aster_open_hdf(ctx, hdf, scene); /* which says what it is */
+    const char *const other = found == 0 || zip ? sdm_aster_product_in(gdal_path, 2) : NULL;
+    if (other)
+        return sdm_aster_refuse(ctx, path, other);
+    if (found > 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: a %s with %d HDF file%s (%s%s); %s", path, kind, found,
+                        found > 1 ? "s" : "", sdm_path_base(hdf), found > 1 ? " and others" : "",
+                        zip ? "GDAL reads HDF4 only from a disk: unpack it, then give the file"
+                            : "give one of them itself");
+    if (bands)
+        return fail_bands(ctx, path, bands);
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif and without an HDF file, expected "
+                    "an ASTER scene; give the scene's own %s",
+                    path, kind, kind);
+}
+
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
     SdmAsterBand band;
-    char base[1024] = "";
+    char base[1024] = "", fault[256] = "";
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder";
+    if (zip)
+        sdm_zip_fault(path, fault, sizeof fault);
+    if (*fault)
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: %s, so GDAL cannot open it inside the archive; unpack it, then give the folder",
+                        path, fault);
     const int found = find_base(gdal_path, 2, base);
-    const char *const other = found > 0    ? sdm_aster_other_product(sdm_path_base(base))
-                              : found == 0 ? sdm_aster_product_in(gdal_path, 2)
-                                           : NULL;
+    const char *const other = found > 0 ? sdm_aster_other_product(sdm_path_base(base)) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (found < 0)
@@ -245,10 +319,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
                             : "",
                         zip ? "fetch it again" : "check its permissions");
     if (found == 0)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif, expected an ASTER V003 "
-                        "scene; give the scene's own %s%s",
-                        path, kind, kind, zip ? " (unpack a zip of an HDF file first)" : "");
+        return open_other(ctx, path, gdal_path, scene);
     if (found > 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: a %s with more than one ASTER scene (%s and others); give one scene's own %s",

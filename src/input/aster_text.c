@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/aster_files.h"
 
+#include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <string.h>
 
 typedef struct Tables {
@@ -9,9 +11,25 @@ typedef struct Tables {
     SdmScene *scene;
 } Tables;
 
+/* The file's name; where the folder has it in other letters (".TIF"), as it stands there. */
 static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix, char path[1024])
 {
-    return sdm_format(ctx, path, 1024, "%s.VNIR_Band%s.%s", t->base, t->telescope, suffix);
+    SdmStatus st = SDM_OK;
+    TRY(sdm_format(ctx, path, 1024, "%s.VNIR_Band%s.%s", t->base, t->telescope, suffix));
+    if (sdm_path_exists(path))
+        return SDM_OK;
+    char *const base = path + (sdm_path_base(path) - path);
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
+    char **const list = VSIReadDir(*folder ? folder : ".");
+    for (int i = 0; list && list[i]; ++i)
+        if (EQUAL(list[i], base)) {
+            memcpy(base, list[i], strlen(base));
+            break;
+        }
+    CSLDestroy(list);
+done:
+    return st;
 }
 
 static SdmStatus read_file(SdmContext *ctx, const Tables *t, const char *suffix, int columns, double **out,

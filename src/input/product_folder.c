@@ -35,7 +35,8 @@ static void search(const char *folder, int depth, Found *found)
     for (int i = 0; list && list[i]; i++) {
         VSIStatBufL at;
         char path[PATH_BYTES];
-        if (list[i][0] == '.' || snprintf(path, sizeof path, "%s/%s", folder, list[i]) >= (int)sizeof path)
+        if (sdm_path_is_hidden(list[i]) ||
+            snprintf(path, sizeof path, "%s/%s", folder, list[i]) >= (int)sizeof path)
             continue;
         if (is_index(list[i])) {
             if (!found->count++)
@@ -119,7 +120,7 @@ static SdmStatus find_beside(SdmContext *ctx, const char *tile, char *out, size_
     char **const list = VSIReadDir(*folder ? folder : ".");
     *out = '\0';
     for (int i = 0; list && list[i] && !*out; i++) {
-        if (!is_index(list[i]))
+        if (sdm_path_is_hidden(list[i]) || !is_index(list[i]))
             continue;
         snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", list[i]);
         TRY(read_text(ctx, path, &text));

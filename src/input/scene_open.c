@@ -11,7 +11,18 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum Content { CONTENT_FOLDER, CONTENT_ZIP, CONTENT_HDF4, CONTENT_OTHER } Content;
+typedef enum Content {
+    CONTENT_FOLDER,
+    CONTENT_ZIP,
+    CONTENT_HDF4,
+    CONTENT_TAR,
+    CONTENT_PACKED,
+    CONTENT_HTML,
+    CONTENT_OTHER
+} Content;
+
+static const char *const content_name[] = {"a folder",      "a zip archive",     "an HDF4 file",
+                                           "a tar archive", "a compressed file", "a web page"};
 
 /* An address that leads to nothing. */
 static SdmStatus refuse_address(SdmContext *ctx, const char *path)
@@ -31,11 +42,37 @@ static SdmStatus refuse_address(SdmContext *ctx, const char *path)
                        path, GDALVersionInfo("RELEASE_NAME"));
 }
 
-/* The kind of a file by its first bytes; fails where it is missing or empty. */
+/* The kind of a file by its first 512 bytes, the last of which is 0. */
+static Content content_of(const unsigned char *head)
+{
+    static const struct {
+        const char *bytes;
+        int at, count;
+        Content content;
+    } mark[] = {{"PK\3\4", 0, 4, CONTENT_ZIP},
+                {"\x0e\x03\x13\x01", 0, 4, CONTENT_HDF4},
+                {"ustar", 257, 5, CONTENT_TAR},
+                {"\x1f\x8b", 0, 2, CONTENT_PACKED},       /* gzip */
+                {"BZh", 0, 3, CONTENT_PACKED},            /* bzip2 */
+                {"\xfd" "7zXZ", 0, 5, CONTENT_PACKED},     /* xz */
+                {"7z\xbc\xaf", 0, 4, CONTENT_PACKED},
+                {"Rar!", 0, 4, CONTENT_PACKED}};
+    for (size_t i = 0; i < sizeof mark / sizeof *mark; ++i)
+        if (memcmp(head + mark[i].at, mark[i].bytes, (size_t)mark[i].count) == 0)
+            return mark[i].content;
+    const char *const text = (const char *)head;
+    const char *const first = text + strspn(text, "\xef\xbb\xbf \t\r\n");
+    for (const char *at = first; *first == '<' && at; at = strchr(at + 1, '<'))
+        if (EQUALN(at, "<html", 5) || EQUALN(at, "<!doctype html", 14))
+            return CONTENT_HTML;
+    return CONTENT_OTHER;
+}
+
+/* The kind of a file; fails where it is missing or empty. */
 static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
 {
     VSIStatBufL at;
-    unsigned char head[4] = {0};
+    unsigned char head[512] = {0};
     *out = CONTENT_OTHER;
     CPLErrorReset();
     if (VSIStatL(path, &at) != 0) {
@@ -55,12 +92,9 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     VSILFILE *const file = VSIFOpenL(path, "rb");
     if (!file)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
-    const size_t n = VSIFReadL(head, 1, sizeof head, file);
+    (void)VSIFReadL(head, 1, sizeof head - 1, file); /* of a shorter file: zeros behind its end */
     VSIFCloseL(file);
-    if (n == 4 && memcmp(head, "PK\3\4", 4) == 0)
-        *out = CONTENT_ZIP;
-    else if (n == 4 && memcmp(head, "\x0e\x03\x13\x01", 4) == 0)
-        *out = CONTENT_HDF4;
+    *out = content_of(head);
     return SDM_OK;
 }
 
@@ -68,15 +102,17 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
  * ".zip". */
 static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, size_t size)
 {
+    /* GDAL takes a name that begins with vsi for one of its own */
+    const char *const here = strncmp(path, "vsi", 3) == 0 ? "./" : "";
     if (sdm_path_ends_in(path, ".zip"))
-        return sdm_format(ctx, out, size, "/vsizip/%s", path);
+        return sdm_format(ctx, out, size, "/vsizip/%s%s", here, path);
     if (strpbrk(path, "{}"))
         return sdm_fail(
             ctx, SDM_ERR_UNSUPPORTED,
             "%s: a zip archive with braces in its name and without .zip at its end, which GDAL cannot open; "
             "rename it",
             path);
-    return sdm_format(ctx, out, size, "/vsizip/{%s}", path);
+    return sdm_format(ctx, out, size, "/vsizip/{%s%s}", here, path);
 }
 
 static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)
@@ -103,6 +139,42 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
     TRY(sdm_aster_open_folder(ctx, trimmed, content == CONTENT_ZIP ? inside : trimmed, scene));
 done:
     return st;
+}
+
+/* What was delivered in another wrapping, or is a page of the archive's site, is refused. */
+static SdmStatus check_wrapping(SdmContext *ctx, Content content, const char *path)
+{
+    if (content != CONTENT_HTML && content != CONTENT_TAR && content != CONTENT_PACKED)
+        return SDM_OK;
+    if (content == CONTENT_HTML)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: is a web page (of a login, or of an error) saved under that name, expected an "
+                        "image or an ASTER scene; log in to the archive, then fetch it again",
+                        path);
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: is %s; unpack it, then give the scene's file or folder, or the images", path,
+                    content_name[content]);
+}
+
+/* The two images of an ASTER scene, without the tables of their cameras. */
+static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
+{
+    int telescopes = 0;
+    for (int k = 0; k < 2; ++k)
+        telescopes |= strstr(sdm_path_base(path[k]), "Band3N")   ? 1
+                      : strstr(sdm_path_base(path[k]), "Band3B") ? 2
+                                                                 : 0;
+    const GDALDatasetH ds = telescopes == 3 ? sdm_gdal_open(path[0]) : NULL;
+    const bool bare = ds && !GDALGetMetadata(ds, "RPC");
+    if (ds)
+        GDALClose(ds);
+    if (!bare)
+        return SDM_OK;
+    const bool delivered = strstr(sdm_path_base(path[0]), ".VNIR_Band3");
+    return sdm_fail(ctx, SDM_ERR_USAGE,
+                    "%s and %s: the images of an ASTER scene, whose cameras are not in them; give %s",
+                    path[0], path[1], delivered ? "the folder in which they lie with their tables"
+                                       : "the AST_L1A file, folder or zip that they were made from");
 }
 
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
@@ -137,16 +209,17 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const 
         TRY(sdm_product_find(ctx, given_right, name[1], sizeof name[1]));
         TRY(detect_content(ctx, right, &content[1]));
     }
+    for (int k = 0; k < (right ? 2 : 1); ++k)
+        TRY(check_wrapping(ctx, content[k], k ? right : left));
     for (int k = 0; right && k < 2; ++k)
         if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
                             "give it alone",
                             k ? right : left,
-                            content[k] == CONTENT_FOLDER ? "a folder"
-                            : content[k] == CONTENT_ZIP  ? "a zip archive"
-                                                         : "an HDF4 file",
-                            k ? "right" : "left");
+                            content_name[content[k]], k ? "right" : "left");
+    if (right && isnan(scene->options->base_height))
+        TRY(check_telescopes(ctx, (const char *const[2]){left, right}));
     if (!right)
         TRY(content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
                                         : open_aster(ctx, content[0], left, scene));

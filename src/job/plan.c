@@ -367,16 +367,16 @@ static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, co
     return place_of(ctx, plan, folder, path, &f->at);
 }
 
-/* The scene's own files, the prior DEM and the reference. */
+/* The scene's own files, the prior DEM, the reference and its masks. */
 static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, const SdmOptions *options,
                            const SdmScene *scene, SdmPlanScene *to)
 {
     SdmStatus st = SDM_OK;
-    const char *const more[] = {options->dem, options->reference, options->reference_mask};
-    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 3, sizeof *to->file, "list of inputs"));
+    const char *const more[] = {options->dem, options->reference, options->reference_mask, options->exclude};
+    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 4, sizeof *to->file, "list of inputs"));
     for (int i = 0; i < scene->file_count; i++)
         TRY(add_file(ctx, plan, folder, scene->files[i].path, to));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (more[i])
             TRY(add_file(ctx, plan, folder, more[i], to));
 done:
@@ -580,6 +580,60 @@ done:
     return st;
 }
 
+/* ---- acquisitions ---- */
+
+/* Time of an ASTER scene; "": of another, or unknown.  The time of a pair of images is that of its left one.
+ */
+static const char *acquisition_of(const SdmPlanScene *s)
+{
+    return s->kind && strncmp(s->kind, "ASTER", 5) == 0 && s->time_utc ? s->time_utc : "";
+}
+
+/* By time, then by their order in the plan; what has no time, or is no ASTER scene, comes first. */
+static int compare_times(const void *a, const void *b)
+{
+    const SdmPlanScene *const *const s = a, *const *const t = b;
+    const int order = strcmp(acquisition_of(*s), acquisition_of(*t));
+    return order ? order : (*s)->number - (*t)->number;
+}
+
+/* Is the ground of two scenes of one time the same?  Their grids are of one CRS then. */
+static bool is_same_place(const SdmPlanScene *a, const SdmPlanScene *b)
+{
+    const double side = fmin((double)a->cols, (double)a->rows) * a->spacing;
+    return fabs(a->x0 - b->x0) < 0.05 * side && fabs(a->y0 - b->y0) < 0.05 * side;
+}
+
+/* An acquisition that was delivered more than once makes a DEM each time: say so in one line. */
+static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
+{
+    SdmStatus st = SDM_OK;
+    const SdmPlanScene **sorted = NULL, *copy = NULL, *of = NULL;
+    int copies = 0;
+    TRY(sdm_alloc(ctx, &sorted, (size_t)plan->count, sizeof *sorted, "times of scenes"));
+    for (int n = 0; n < plan->count; n++)
+        sorted[n] = &plan->scene[n];
+    qsort(sorted, (size_t)plan->count, sizeof *sorted, compare_times);
+    for (int n = 1, first = 0; n < plan->count; n++) {
+        const char *const time = acquisition_of(sorted[n]);
+        if (!*time || strcmp(time, acquisition_of(sorted[first])) != 0 ||
+            !is_same_place(sorted[n], sorted[first])) {
+            first = n;
+            continue;
+        }
+        copy = copies++ ? copy : sorted[n];
+        of = copies > 1 ? of : sorted[first];
+    }
+    if (copies)
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%d scene%s of an acquisition that is planned already (%s and %s are both of %s); each gets "
+                "a DEM of its own, of which stack needs one",
+                copies, copies == 1 ? " is" : "s are", of->name, copy->name, copy->time_utc);
+done:
+    sdm_free(&sorted);
+    return st;
+}
+
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
                         const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out)
 {
@@ -603,6 +657,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     TRY(st);
     TRY(sdm_plan_complete(ctx, p));
     TRY(name_scenes(ctx, former, p));
+    TRY(warn_acquisitions(ctx, p));
     *out = p;
     p = NULL;
 done:

@@ -70,6 +70,13 @@ static void tidy(char *path)
     *to = '\0';
 }
 
+/* Does a name such as "._x.hdf" or "__MACOSX/x.hdf" stand for no scene?  Not: "..". */
+static bool is_hidden(const char *name)
+{
+    const char *const base = sdm_path_base(name);
+    return strstr(name, "__MACOSX/") || (base[strspn(base, ".")] && sdm_path_is_hidden(base));
+}
+
 static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder, int number, char *line,
                            SdmPlanInput *out, int *count)
 {
@@ -92,6 +99,13 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
     if (n > 1)
         hint_blanks(ctx, path, folder, number, entry);
     out[*count] = (SdmPlanInput){.left = ""}; /* what was dropped may lie there */
+    for (int k = 0; k < n; k++)
+        if (is_hidden(word[k])) {
+            sdm_log(ctx, SDM_LOG_WARNING, 1,
+                    "%s: line %d names %s, a hidden file (a rest of a transfer, or macOS's); it is left out",
+                    path, number, word[k]);
+            return SDM_OK;
+        }
     TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
     if (n == 2)
         TRY(sdm_path_join(ctx, folder, word[1], out[*count].right));

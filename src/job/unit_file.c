@@ -360,7 +360,7 @@ static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
     }
     for (int k = 0; k < 2; k++)
         TRY(move_bins(ctx, b, &r->bins[k]));
-    int has_mask = r->changed != NULL;
+    int has_mask = r->left_out != NULL;
     move_int(b, &has_mask, 0, 1);
     if (!has_mask)
         return SDM_OK;
@@ -369,8 +369,8 @@ static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
     if (!has_room_for(b, n, 1))
         return SDM_OK;
     if (b->way == READ)
-        TRY(sdm_alloc(ctx, &r->changed, (size_t)n + 1, 1, "the change mask"));
-    move_bytes(b, r->changed, (size_t)n);
+        TRY(sdm_alloc(ctx, &r->left_out, (size_t)n + 1, 1, "the blocks left out of the fit"));
+    move_bytes(b, r->left_out, (size_t)n);
 done:
     return st;
 }
@@ -610,7 +610,7 @@ static bool is_consistent(const SdmPrepared *p)
            p->pointing.terms <= (p->pointing.degree + 1) * (p->pointing.degree + 2) / 2 &&
            (p->pointing.profile_count == 0 || p->pointing.profile_step_px > 0) &&
            (!sdm_reference_applied(&p->reference) ||
-            (p->reference.changed && p->reference.grid.spacing > 0.0));
+            (p->reference.left_out && p->reference.grid.spacing > 0.0));
 }
 
 SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,

@@ -6,5 +6,5 @@ void sdm_reference_report_free(SdmReferenceReport *r)
 {
     sdm_free(&r->bins[0].value_px);
     sdm_free(&r->bins[1].value_px);
-    sdm_free(&r->changed);
+    sdm_free(&r->left_out);
 }

@@ -16,7 +16,7 @@ typedef enum SdmReferenceState {
 } SdmReferenceState;
 
 enum { SDM_REFERENCE_BEFORE, SDM_REFERENCE_AFTER };     /* the correction */
-enum { SDM_REFERENCE_UNCHANGED, SDM_REFERENCE_CHANGED }; /* ground, by the change mask */
+enum { SDM_REFERENCE_USED, SDM_REFERENCE_LEFT_OUT }; /* ground, by the fit */
 
 /* Differences between the surface and the reference over small pieces of ground. */
 typedef struct SdmReferenceSpread {
@@ -40,17 +40,17 @@ typedef struct SdmReferenceReport {
     double px_per_m;       /* that a metre of height changes the right position by */
     double row_m;          /* of the ground along the track */
     double covered;        /* share of the surface where the reference has heights */
-    double masked;         /* share of that ground which is taken for changed */
+    double masked;         /* share of that ground which the fit leaves out */
     SdmAlongReport fit;
-    SdmReferenceSpread spread[2][2]; /* before, after; unchanged, changed */
+    SdmReferenceSpread spread[2][2]; /* before, after; used, left out */
     SdmReferenceBins bins[2];        /* of the right and the left view */
-    SdmGrid grid;          /* of the change mask, metres about the scene's centre */
-    uint8_t *changed;      /* rows x cols; 1: left out of the fit; owned; NULL: none */
+    SdmGrid grid;          /* of the blocks that are left out, metres about the scene's centre */
+    uint8_t *left_out;     /* rows x cols; 1: left out of the fit; owned; NULL: none */
 } SdmReferenceReport;
 void sdm_reference_report_free(SdmReferenceReport *r);
 
-#define SDM_REFERENCE_MOST_MASKED 0.6 /* share of changed ground up to which more than the shift is fitted */
-#define SDM_REFERENCE_LEAST_ROWS 0.75 /* share of rows with unchanged ground from which on it is */
+#define SDM_REFERENCE_MOST_MASKED 0.6 /* share that is left out up to which more than the shift is fitted */
+#define SDM_REFERENCE_LEAST_ROWS 0.75 /* share of rows with ground of the fit from which on it is */
 /* Do the DEM's cameras lie on the reference: was the 3-D shift corrected? */
 static inline bool sdm_reference_applied(const SdmReferenceReport *r)
 {

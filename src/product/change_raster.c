@@ -53,8 +53,8 @@ static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int
     SdmStatus st = SDM_OK;
     const SdmGrid *const mask = &c->report->grid;
     *n = sdm_place_nodes_of(win, NODE_STEP);
-    TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the change mask"));
-    TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the change mask"));
+    TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the blocks of the fit"));
+    TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the blocks of the fit"));
     for (size_t i = 0; i < n->nx * n->ny; i++) {
         n->x[i] =
             c->grid->x0 + ((double)((n->i0 + (int64_t)(i % n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
@@ -103,24 +103,24 @@ static bool has_difference(const float *difference_m, int n)
     return false;
 }
 
-/* Whether n cells of a row from column `col` on, at most TOGETHER, have changed. */
-static void fill_changed(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row,
-                         int n, const float *difference_m, float *changed)
+/* Whether the fit left out n cells of a row from column `col` on, at most TOGETHER. */
+static void fill_left_out(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row,
+                          int n, const float *difference_m, float *left_out)
 {
     const SdmGrid *const mask = &c->report->grid;
     double x[TOGETHER], y[TOGETHER];
     int32_t at[TOGETHER];
     if (!has_difference(difference_m, n)) {
         for (int i = 0; i < n; i++)
-            changed[i] = SDM_NODATA;
+            left_out[i] = SDM_NODATA;
         return;
     }
     sdm_cell_places(nodes, col, row, n, x, y);
     find_mask_cells(x, y, n, (int)mask->cols, (int)mask->rows, at);
     for (int i = 0; i < n; i++)
-        changed[i] = difference_m[i] == SDM_NODATA             ? SDM_NODATA
-                     : at[i] >= 0 && c->report->changed[at[i]] ? 1.0f
-                                                               : 0.0f;
+        left_out[i] = difference_m[i] == SDM_NODATA              ? SDM_NODATA
+                      : at[i] >= 0 && c->report->left_out[at[i]] ? 1.0f
+                                                                 : 0.0f;
 }
 
 /* Bins of the histogram of n cells' differences, -1 for none, and the differences in steps of the preview. */
@@ -140,11 +140,11 @@ SDM_VECTOR_LOOPS static void find_bins(const float *restrict difference_m, int n
 
 /* Count the differences of a row of w cells for the report. */
 static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *difference_m,
-                      const float *changed)
+                      const float *left_out)
 {
     for (; w > 0 && difference_m[0] == SDM_NODATA; w--, col0++) {
         difference_m++;
-        changed++;
+        left_out++;
     }
     while (w > 0 && difference_m[w - 1] == SDM_NODATA)
         w--;
@@ -156,7 +156,7 @@ static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, 
         find_bins(difference_m + done, n, bin, steps);
         for (int i = 0; i < n; i++) {
             if (bin[i] >= 0) {
-                c->histogram[(changed[done + i] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
+                c->histogram[(left_out[done + i] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
                 c->sum[pixel] += steps[i];
                 c->count[pixel]++;
             }
@@ -185,12 +185,12 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
             const int64_t at = r * out->pitch + i;
             find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m,
                              out->difference_m + at);
-            fill_changed(c, &n, window[0] + i, window[1] + r, count, out->difference_m + at,
-                         out->changed + at);
+            fill_left_out(c, &n, window[0] + i, window[1] + r, count, out->difference_m + at,
+                          out->left_out + at);
         }
     for (int64_t r = 0; r < h; r++)
         count_row(c, window[0], window[1] + r, w, out->difference_m + r * out->pitch,
-                  out->changed + r * out->pitch);
+                  out->left_out + r * out->pitch);
 done:
     sdm_free(&n.x);
     sdm_free(&n.y);
@@ -200,17 +200,17 @@ done:
 
 /* ---- what the report says ---- */
 
-int64_t sdm_change_count(const SdmChangeRaster *c, int changed)
+int64_t sdm_change_count(const SdmChangeRaster *c, int left_out)
 {
     int64_t n = 0;
     for (int i = 0; i < SDM_CHANGE_BINS; i++)
-        n += c->histogram[changed * SDM_CHANGE_BINS + i];
+        n += c->histogram[left_out * SDM_CHANGE_BINS + i];
     return n;
 }
 
-SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int changed)
+SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out)
 {
-    const int64_t *const bin = c->histogram + changed * SDM_CHANGE_BINS, n = sdm_change_count(c, changed);
+    const int64_t *const bin = c->histogram + left_out * SDM_CHANGE_BINS, n = sdm_change_count(c, left_out);
     int64_t sum = 0;
     int middle = 0, reach = 0;
     if (n == 0)

@@ -1,4 +1,4 @@
-/* Heights of a DEM -> what has changed since the reference: height minus reference, and the change mask, by
+/* Heights of a DEM -> height minus reference, and whether the fit to the reference left the place out, by
  * cell. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CHANGE_RASTER_H
@@ -18,8 +18,8 @@ typedef struct SdmChangeRaster {
     const SdmGrid *grid;              /* of the DEM; borrowed */
     SdmHeightRaster *opened;          /* here; NULL: it was open */
     SdmHeightsOnGrid on_grid;
-    SdmProjector *plane;              /* of the change mask */
-    int64_t *histogram;               /* 2 x SDM_CHANGE_BINS: unchanged and changed cells, from -256 m on */
+    SdmProjector *plane;              /* of the blocks that are left out */
+    int64_t *histogram;               /* 2 x SDM_CHANGE_BINS: used and left out cells, from -256 m on */
     int factor, cols, rows;           /* preview: cells per side of a pixel; its size */
     int32_t *sum, *count;             /* rows x cols: differences in 1/16 m; cells */
 } SdmChangeRaster;
@@ -40,7 +40,7 @@ void sdm_change_close(SdmChangeRaster *c);
 /* Rows of both bands; SDM_NODATA where there is no height, or no reference. */
 typedef struct SdmChangeRows {
     float *difference_m; /* rounded to step_m */
-    float *changed;      /* 1 or 0 */
+    float *left_out;     /* of the fit: 1 or 0 */
     int64_t pitch;       /* cells from row to row */
 } SdmChangeRows;
 
@@ -48,10 +48,10 @@ typedef struct SdmChangeRows {
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
                           double step_m, const SdmChangeRows *out);
 
-/* Median and NMAD of the differences of the DEM's cells, unchanged (0) or changed (1). */
-SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int changed);
-int64_t sdm_change_count(const SdmChangeRaster *c, int changed);
-/* A map of the differences, red where the ground has fallen by limit_m, blue where it has risen. */
+/* Median and NMAD of the differences of the DEM's cells, used (0) or left out of the fit (1). */
+SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out);
+int64_t sdm_change_count(const SdmChangeRaster *c, int left_out);
+/* A map of the differences, red where the DEM is lower by limit_m, blue where it is higher. */
 SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out);
 /* Colour of a difference of t times the limit, -1..1. */
 void sdm_change_colour(double t, unsigned char rgb[3]);

@@ -51,12 +51,12 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 {
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
-    const char *const more[] = {opt->dem, opt->mask_left, opt->mask_right, opt->reference,
-                                opt->reference_mask};
+    const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
+                                opt->reference, opt->reference_mask, opt->exclude};
     TRY(name_files(ctx, opt->output, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         TRY(sdm_output_files_check_input(ctx, files, more[i]));
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
@@ -122,7 +122,8 @@ static void describe_bands(const SdmProduct *p)
     GDALDatasetH change = p->raster[SDM_FILE_CHANGE].dataset, qa = p->raster[SDM_FILE_QA].dataset;
     for (int k = 1; change && k <= SDM_CHANGE_BANDS; k++) {
         GDALSetRasterNoDataValue(GDALGetRasterBand(change, k), (double)SDM_NODATA);
-        GDALSetDescription(GDALGetRasterBand(change, k), k == 1 ? "height minus reference" : "changed");
+        GDALSetDescription(GDALGetRasterBand(change, k),
+                           k == 1 ? "height minus reference" : "left out of the fit");
     }
     if (change)
         GDALSetRasterUnitType(GDALGetRasterBand(change, 1), "m");

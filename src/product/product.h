@@ -67,7 +67,7 @@ double sdm_qa_step_m(const SdmGrid *grid);                 /* that of a DEM on t
 /* Relief, as the page shows it, and coverage, once the product is complete. */
 const SdmPng *sdm_product_relief(const SdmProduct *p);
 const SdmPng *sdm_product_coverage(const SdmProduct *p);
-/* What has changed since the reference; NULL without one. */
+/* Differences from the reference; NULL without one. */
 const SdmChangeRaster *sdm_product_change(const SdmProduct *p);
 #define SDM_CHANGE_MAP_M 20.0 /* difference of the strongest colour of its map */
 const SdmPng *sdm_product_change_map(const SdmProduct *p);

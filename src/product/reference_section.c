@@ -16,7 +16,7 @@ static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
     sdm_report_figure(to, "cell_m", "cells of the reference", s->cell_m, " m", 0);
     sdm_report_figure(to, NULL, "terrain with heights of the reference", 100.0 * s->covered, " %", 1);
     sdm_report_number(to, "share_covered", s->covered);
-    sdm_report_figure(to, NULL, "of it was taken for changed and left out", 100.0 * s->masked, " %", 1);
+    sdm_report_figure(to, NULL, "of it was left out of the fit", 100.0 * s->masked, " %", 1);
     sdm_report_number(to, "share_masked", s->masked);
     sdm_report_number(to, "px_per_m", s->px_per_m);
 }
@@ -85,13 +85,13 @@ static void add_spread(SdmReportItem *to, const char *key, const char *what, con
 
 static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmReferenceReport *s)
 {
-    static const char *const key[2][2] = {{"before_unchanged", "before_changed"},
-                                          {"after_unchanged", "after_changed"}};
+    static const char *const key[2][2] = {{"before_used", "before_left_out"},
+                                          {"after_used", "after_left_out"}};
     static const char *const what[2][2] = {
-        {"coarse surface minus reference before, unchanged ground", "before, changed ground"},
-        {"coarse surface minus reference after, unchanged ground", "after, changed ground"}};
-    static const char *const dem[2] = {"DEM minus reference, unchanged ground",
-                                       "DEM minus reference, changed ground"};
+        {"coarse surface minus reference before, ground of the fit", "before, left out of the fit"},
+        {"coarse surface minus reference after, ground of the fit", "after, left out of the fit"}};
+    static const char *const dem[2] = {"DEM minus reference, ground of the fit",
+                                       "DEM minus reference, left out of the fit"};
     SdmReportItem *const all = sdm_report_group(to, "coarse_surface");
     for (int i = 0; i < 4; i++)
         add_spread(all, key[i / 2][i % 2], what[i / 2][i % 2], &s->spread[i / 2][i % 2]);
@@ -99,9 +99,8 @@ static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmRef
     SdmReportItem *const cells = change ? sdm_report_group(to, "dem") : NULL;
     for (int k = 0; change && k < 2; k++) {
         const SdmReferenceSpread spread = sdm_change_spread(change, k);
-        add_spread(cells, k ? "changed" : "unchanged", dem[k], &spread);
-        sdm_report_number(cells, k ? "changed_cells" : "unchanged_cells",
-                          (double)sdm_change_count(change, k));
+        add_spread(cells, k ? "left_out" : "used", dem[k], &spread);
+        sdm_report_number(cells, k ? "left_out_cells" : "used_cells", (double)sdm_change_count(change, k));
     }
 }
 
@@ -161,6 +160,9 @@ static void add_map(SdmReport *r, const SdmProduct *p)
         sdm_report_colour(legend, rgb, NULL);
     }
     sdm_report_colour(legend, NULL, sdm_report_printf(r, "%+.0f m", SDM_CHANGE_MAP_M));
+    sdm_report_note(to, "The raster's second band marks what was left out of the fit: blocks that differ, "
+                        "blocks beside them, and "
+                        "what the masks leave out. It is no map of change.");
 }
 
 void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *s,
@@ -197,9 +199,9 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     SdmReportItem *const legend = sdm_report_legend(to);
     sdm_report_colour(legend, bins, "means by row");
     sdm_report_colour(legend, wave, "waves");
-    sdm_report_note(
-        to,
-        "The cameras were corrected, not the heights: a shift, %d numbers of low order and %d waves are "
-        "all that the DEM has of the reference.",
-        sdm_terms(a->degree), a->waves[0] + a->waves[1]);
+    const int terms = sdm_terms(a->degree), waves = a->waves[0] + a->waves[1];
+    sdm_report_note(to,
+                    "The cameras were corrected, not the heights: a shift, %d number%s of low order and %d "
+                    "wave%s are all that the DEM has of the reference.",
+                    terms, terms == 1 ? "" : "s", waves, waves == 1 ? "" : "s");
 }

@@ -35,6 +35,8 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
                                  .step = sdm_frame_lattice_step(f, 0),
                                  .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
+    if (grid)
+        TRY(sdm_lattice_check_map(ctx, &q, &lat));
     for (int i = 0; i < SIDE * SIDE; i++) {
         double at[2][2], g[2];
         bool seen[2];

@@ -242,9 +242,16 @@ static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrep
         p->lattice_error_px = fmax(p->lattice_error_px, sdm_lattice_error(&q, &lat));
         sdm_lattice_free(&lat);
     }
-    sdm_log(ctx, p->lattice_error_px > LATTICE_WARN_PX ? SDM_LOG_WARNING : SDM_LOG_VERBOSE, 3,
-            "lattice of %d px: at most %.5f px from the cameras and their correction", (int)SDM_LATTICE_STEP,
-            p->lattice_error_px);
+    if (p->lattice_error_px > LATTICE_WARN_PX)
+        sdm_log(ctx, SDM_LOG_WARNING, 3,
+                "the cameras and their correction bend by up to %.2f px within %d px, over which they are "
+                "taken as straight, so heights may be off by %.1f m; a camera that is not smooth, or "
+                "strong jitter",
+                p->lattice_error_px, (int)SDM_LATTICE_STEP, p->lattice_error_px / fabs(p->frame.du_dh));
+    else
+        sdm_log(ctx, SDM_LOG_VERBOSE, 3,
+                "lattice of %d px: at most %.5f px from the cameras and their correction",
+                (int)SDM_LATTICE_STEP, p->lattice_error_px);
 done:
     sdm_lattice_free(&lat);
     sdm_stage_leave(ctx, around);

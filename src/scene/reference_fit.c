@@ -5,6 +5,7 @@
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
+#include "scene/reference_mask.h"
 #include "scene/reference_samples.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ enum {
     ROUNDS = 3,
     TRIED_SIDE = 7,          /* cells a side of the frame that are read before any matching */
     LEAST_SAMPLES = 200,     /* of the surface, with a reference */
-    LEAST_USED = 50,         /* points of unchanged ground */
+    LEAST_USED = 50,         /* points that are not left out */
     BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
     BIN_ROWS = 16,           /* of the plot */
     MOVE_STEP = 4,           /* coarse pixels between places at which the correction is evaluated for the
@@ -37,7 +38,8 @@ static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves
 static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.5;
 
 struct SdmReferenceFiles {
-    SdmHeightRaster *dem, *mask;
+    SdmHeightRaster *dem;
+    SdmReferenceMask mask;
 };
 
 void sdm_reference_close(SdmReferenceFiles **files)
@@ -45,7 +47,7 @@ void sdm_reference_close(SdmReferenceFiles **files)
     if (!files || !*files)
         return;
     sdm_height_raster_close(&(*files)->dem);
-    sdm_height_raster_close(&(*files)->mask);
+    sdm_reference_mask_close(&(*files)->mask);
     sdm_free(files);
 }
 
@@ -54,23 +56,17 @@ static SdmHeightSource source_of(const SdmOptions *o)
     return (SdmHeightSource){"--reference", o->reference, "--reference-vertical", o->reference_vertical};
 }
 
-static SdmHeightSource mask_of(const SdmOptions *o)
-{
-    return (SdmHeightSource){"--reference-mask", o->reference_mask, NULL, NULL};
-}
-
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
 {
     SdmStatus st = SDM_OK;
     SdmGdalConfig config = {.changed = false};
-    const SdmHeightSource dem = source_of(options), mask = mask_of(options);
+    const SdmHeightSource dem = source_of(options);
     if (!options->reference)
         return SDM_OK;
     GDALAllRegister();
     TRY(sdm_gdal_config_begin(ctx, options, &config));
     TRY(sdm_height_raster_try(ctx, &dem));
-    if (options->reference_mask)
-        TRY(sdm_height_raster_try(ctx, &mask));
+    TRY(sdm_reference_mask_try(ctx, options));
 done:
     sdm_gdal_config_end(&config);
     return st;
@@ -99,15 +95,14 @@ SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenc
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
-    const SdmHeightSource dem = source_of(o), mask = mask_of(o);
+    const SdmHeightSource dem = source_of(o);
     *out = NULL;
     if (!o->reference)
         return SDM_OK;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
     TRY(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
     sdm_height_raster_tell_datum(ctx, (*out)->dem);
-    if (o->reference_mask)
-        TRY(sdm_height_raster_open(ctx, &mask, &(*out)->mask));
+    TRY(sdm_reference_mask_open(ctx, o, &(*out)->mask));
 done:
     return st;
 }
@@ -117,16 +112,16 @@ typedef struct Work {
     const SdmReferenceFiles *files;
     SdmPrepared *p;
     SdmReferenceSamples s;
-    SdmReferenceShift shift;
+    SdmShift shift; /* lays the surface on the reference */
     SdmAlongCorrection along;
     float *moved_m;        /* of each sample: change of height by the correction so far */
     float *scratch;        /* SDM_REFERENCE_SHIFT_FLOATS of the samples */
     SdmAlongPoint *point;  /* those that have a value */
     float *per_m, *raw_m;  /* of each of them: px per metre; difference before anything is corrected */
     float *place;          /* of each of them: column and row of the plane */
-    uint8_t *allowed;      /* of each of them: by the mask of the user */
+    uint8_t *allowed;      /* of each of them: by the masks of the user */
     int32_t *number;       /* of each piece of ground: which point it is; -1: none */
-    uint8_t *use;          /* of each piece of ground: unchanged */
+    uint8_t *use;          /* of each piece of ground: not left out */
     size_t points, pieces;
     double undulation_m;   /* of the geoid at the scene's centre; 0: not known */
     int threads;
@@ -151,6 +146,17 @@ static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
     sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s; %s", r->reason,
             state == SDM_REFERENCE_REFUSED ? "the cameras stay as they are"
                                            : "the 3-D shift alone is corrected");
+}
+
+/* For sentences: what else may leave ground out. */
+static const char *masks_of(const Work *w)
+{
+    const SdmReferenceMask *const m = &w->files->mask;
+    const bool stable = m->raster[0] || m->outlines[0].file, exclude = m->raster[1] || m->outlines[1].file;
+    return stable && exclude ? " or by --reference-mask and --exclude"
+           : stable          ? " or by --reference-mask"
+           : exclude         ? " or by --exclude"
+                             : "";
 }
 
 /* ---- does it serve? ---- */
@@ -250,7 +256,7 @@ static void ask_for_datum(SdmContext *ctx, Work *w)
 static bool serves(SdmContext *ctx, Work *w, size_t known)
 {
     SdmReferenceReport *const r = report_of(w);
-    const SdmReferenceShift *const shift = &w->shift;
+    const SdmShift *const shift = &w->shift;
     r->covered = (double)known / fmax((double)w->s.valid, 1.0);
     if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
@@ -259,7 +265,7 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
                sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m" : "");
         return false;
     }
-    const double far_m = hypot(shift->shift_m[0], shift->shift_m[1]), relief = relief_m(w);
+    const double far_m = hypot(shift->move_m[0], shift->move_m[1]), relief = relief_m(w);
     if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M))) {
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
                "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, "
@@ -274,7 +280,7 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
                far_m, FARTHEST_M);
         return false;
     }
-    const double up_m = shift->shift_m[2], most_m = height_by_pointing(w, POINTING_MOST_M);
+    const double up_m = shift->move_m[2], most_m = height_by_pointing(w, POINTING_MOST_M);
     char datum[360];
     find_undulation(w);
     if (refuses_geoid(ctx, w, up_m))
@@ -353,26 +359,6 @@ static void place_points(Work *w, const int32_t *count)
     }
 }
 
-/* Places that the mask of the user leaves out. */
-static SdmStatus apply_user_mask(SdmContext *ctx, Work *w)
-{
-    SdmStatus st = SDM_OK;
-    SdmProjector *projector = NULL;
-    const SdmGrid *const g = &w->s.plane.grid;
-    TRY(sdm_projector_open(ctx, g->wkt, &projector));
-    for (size_t i = 0; i < w->points; i++) {
-        double x = g->x0 + ((double)w->place[2 * i] + 0.5) * g->spacing,
-               y = g->y0 - ((double)w->place[2 * i + 1] + 0.5) * g->spacing;
-        sdm_projector_inverse(projector, 1, &x, &y);
-        const double value = sdm_height_raster_at(ctx, w->files->mask, x, y);
-        w->allowed[i] = !isnan(value) && value != 0.0;
-    }
-    TRY(sdm_height_raster_check(ctx, w->files->mask));
-done:
-    sdm_projector_close(&projector);
-    return st;
-}
-
 /* Number the pieces of ground with at least two samples, and place them. */
 static SdmStatus make_points(SdmContext *ctx, Work *w)
 {
@@ -392,8 +378,7 @@ static SdmStatus make_points(SdmContext *ctx, Work *w)
     w->place = w->raw_m + w->points;
     memset(w->allowed, 1, w->points + 1);
     place_points(w, count);
-    if (w->files->mask)
-        TRY(apply_user_mask(ctx, w));
+    TRY(sdm_reference_mask_apply(ctx, &w->files->mask, &s->plane.grid, w->place, w->points, w->allowed));
 done:
     sdm_free(&count);
     return st;
@@ -421,7 +406,8 @@ static SdmStatus open_mask(SdmContext *ctx, Work *w)
     r->grid.spacing *= (double)cells;
     r->grid.cols = (plane->cols + cells - 1) / cells;
     r->grid.rows = (plane->rows + cells - 1) / cells;
-    return sdm_alloc(ctx, &r->changed, (size_t)(r->grid.cols * r->grid.rows), 1, "the change mask");
+    return sdm_alloc(ctx, &r->left_out, (size_t)(r->grid.cols * r->grid.rows), 1,
+                     "the blocks left out of the fit");
 }
 
 static size_t block_of(const Work *w, size_t i)
@@ -445,7 +431,7 @@ typedef struct Blocks {
     size_t count;
 } Blocks;
 
-/* Median of what the correction leaves, by block. */
+/* Median of what the correction leaves, by block, of what the masks of the user allow. */
 static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
 {
     SdmStatus st = SDM_OK;
@@ -463,7 +449,8 @@ static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
     for (size_t c = 0; c < b->count; c++) {
         int64_t n = 0;
         for (size_t i = b->begin[c]; i < b->begin[c + 1]; i++)
-            w->scratch[n++] = (float)left_m(w, b->order[i]);
+            if (w->allowed[b->order[i]])
+                w->scratch[n++] = (float)left_m(w, b->order[i]);
         n = sdm_drop_nan_f32(w->scratch, n);
         b->median_m[c] = (float)sdm_median_f32(w->scratch, n);
     }
@@ -483,17 +470,17 @@ static SdmStatus find_change(SdmContext *ctx, Work *w)
     TRY(measure_blocks(ctx, w, &b));
     int64_t n = 0;
     for (size_t c = 0; c < b.count; c++)
-        if (!isnan(b.median_m[c]) && !r->changed[c])
+        if (!isnan(b.median_m[c]) && !r->left_out[c])
             w->scratch[n++] = b.median_m[c];
     const double limit = fmax(CHANGE_NMADS * sdm_nmad_f32(w->scratch, n, &middle), CHANGE_LEAST_M);
-    memset(r->changed, 0, b.count);
+    memset(r->left_out, 0, b.count);
     for (int64_t j = 0; j < rows; j++)
         for (int64_t i = 0; i < cols; i++)
             for (int64_t k = 0; k < 9; k++) {
                 const int64_t y = j + k / 3 - 1, x = i + k % 3 - 1;
                 if (x >= 0 && y >= 0 && x < cols && y < rows &&
                     fabs((double)b.median_m[y * cols + x] - middle) > limit)
-                    r->changed[j * cols + i] = 1;
+                    r->left_out[j * cols + i] = 1;
             }
 done:
     sdm_free(&b.begin);
@@ -502,13 +489,13 @@ done:
     return st;
 }
 
-/* Which points and pieces of ground are used; the share that is taken for changed. */
+/* Which points and pieces of ground are used; the share that is left out. */
 static void apply_change(Work *w)
 {
     SdmReferenceReport *const r = report_of(w);
     size_t masked = 0, known = 0;
     for (size_t i = 0; i < w->points; i++) {
-        const bool changed = r->changed[block_of(w, i)] != 0;
+        const bool changed = r->left_out[block_of(w, i)] != 0;
         w->point[i].use = w->allowed[i] && !changed && !isnan(w->point[i].value_px);
         masked += changed || !w->allowed[i];
         known++;
@@ -516,6 +503,18 @@ static void apply_change(Work *w)
     for (size_t i = 0; i < w->pieces; i++)
         w->use[i] = w->number[i] >= 0 && w->point[w->number[i]].use;
     r->masked = (double)masked / fmax((double)known, 1.0);
+}
+
+/* Use the pieces of ground that the masks of the user allow; false: there are no masks, or they leave too
+ * little. */
+static bool use_allowed(Work *w)
+{
+    size_t allowed = 0;
+    for (size_t i = 0; i < w->pieces; i++) {
+        w->use[i] = w->number[i] >= 0 && w->allowed[w->number[i]];
+        allowed += w->use[i];
+    }
+    return *masks_of(w) && allowed >= LEAST_USED;
 }
 
 static size_t used_points(const Work *w)
@@ -526,6 +525,18 @@ static size_t used_points(const Work *w)
     return n;
 }
 
+/* Blocks without a point that is used are left out, by the masks of the user, too. */
+static void mark_left_out(Work *w)
+{
+    uint8_t *const left_out = report_of(w)->left_out;
+    for (size_t i = 0; i < w->points; i++)
+        if (!w->allowed[i])
+            left_out[block_of(w, i)] = 1;
+    for (size_t i = 0; i < w->points; i++)
+        if (w->point[i].use)
+            left_out[block_of(w, i)] = 0;
+}
+
 /* ---- the fit ---- */
 
 /* What may stop a fit along the lines: the constant is then the whole. */
@@ -534,11 +545,12 @@ static void check_fit(SdmContext *ctx, Work *w)
     SdmReferenceReport *const r = report_of(w);
     r->state = SDM_REFERENCE_FITTED;
     if (r->masked > SDM_REFERENCE_MOST_MASKED)
-        refuse(ctx, w, SDM_REFERENCE_SHIFT, "%.0f %% of the ground has changed, at most %.0f %% are expected",
-               100.0 * r->masked, 100.0 * SDM_REFERENCE_MOST_MASKED);
+        refuse(ctx, w, SDM_REFERENCE_SHIFT,
+               "%.0f %% of the ground is left out for its differences%s, at most %.0f %% may be",
+               100.0 * r->masked, masks_of(w), 100.0 * SDM_REFERENCE_MOST_MASKED);
     else if (r->fit.rows_seen < SDM_REFERENCE_LEAST_ROWS)
         refuse(ctx, w, SDM_REFERENCE_SHIFT,
-               "%.0f %% of the rows have unchanged ground, at least %.0f %% are needed",
+               "%.0f %% of the rows have ground that is not left out, at least %.0f %% are needed",
                100.0 * r->fit.rows_seen, 100.0 * SDM_REFERENCE_LEAST_ROWS);
     else if (w->along.degree == 0 && w->along.waves[0] + w->along.waves[1] == 0) {
         r->state = SDM_REFERENCE_SHIFT;
@@ -576,17 +588,18 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
     apply_change(w);
     for (int round = 0; round < ROUNDS; round++) {
         TRY(sdm_check_stop(ctx));
-        sdm_reference_shift(&w->s, w->use, w->scratch, w->threads, &w->shift);
+        TRY(sdm_reference_shift(ctx, &w->s, w->use, w->scratch, w->threads, &w->shift));
         if (w->shift.undetermined) { /* a shift that is no better known than that does more harm than good */
-            w->shift.shift_m[0] = w->shift.shift_m[1] = 0.0;
+            w->shift.move_m[0] = w->shift.move_m[1] = 0.0;
         }
-        (void)sdm_reference_compare(&w->s, w->shift.shift_m, w->threads);
+        (void)sdm_reference_compare(&w->s, w->shift.move_m, w->threads);
         fill_points(w);
         apply_change(w);
         if (used_points(w) < LEAST_USED) {
             refuse(ctx, w, SDM_REFERENCE_REFUSED,
-                   "of %zu places with heights of both, less than %d are unchanged ground", w->points,
-                   (int)LEAST_USED);
+                   "of %zu places with heights of both, fewer than %d are not left out for their "
+                   "differences%s",
+                   w->points, (int)LEAST_USED, masks_of(w));
             goto done;
         }
         TRY(sdm_along_fit(ctx, &task, &w->along, &r->fit));
@@ -594,11 +607,12 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
             TRY(find_change(ctx, w));
         if (round + 1 < ROUNDS)
             apply_change(w);
-        w->along.east_m = w->shift.shift_m[0];
-        w->along.north_m = w->shift.shift_m[1];
+        w->along.east_m = w->shift.move_m[0];
+        w->along.north_m = w->shift.move_m[1];
         if (round + 1 < ROUNDS)
             move_samples(w);
     }
+    mark_left_out(w);
     check_fit(ctx, w);
     if (r->state == SDM_REFERENCE_SHIFT)
         fit_constant(w);
@@ -614,7 +628,7 @@ static void measure_spread(const Work *w, int when, int where)
     int64_t n = 0;
     for (size_t i = 0; i < w->points; i++) {
         const double d = when == SDM_REFERENCE_BEFORE ? (double)w->raw_m[i] : left_m(w, i);
-        if (w->point[i].use == (where == SDM_REFERENCE_UNCHANGED) && !isnan(d))
+        if (w->point[i].use == (where == SDM_REFERENCE_USED) && !isnan(d))
             w->scratch[n++] = (float)d;
     }
     r->spread[when][where].nmad_m = sdm_nmad_f32(w->scratch, n, &r->spread[when][where].median_m);
@@ -787,10 +801,10 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     p->reference.cell_m = w.s.plane.cell_m;
     snprintf(p->reference.datum, sizeof p->reference.datum, "%s",
              sdm_height_raster_datum_phrase(files->dem));
-    const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.shift_m, w.threads) : 0;
+    const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
         TRY(make_points(ctx, &w));
-        sdm_reference_shift(&w.s, NULL, w.scratch, w.threads, &w.shift);
+        TRY(sdm_reference_shift(ctx, &w.s, use_allowed(&w) ? w.use : NULL, w.scratch, w.threads, &w.shift));
     }
     if (!serves(ctx, &w, known))
         goto done;

@@ -1,9 +1,7 @@
 /* The reference on a plane about the scene's centre; pixels of the coarse surface placed on it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_samples.h"
-#include "core/stats.h"
 #include "geo/bicubic.h"
-#include "geo/nuth_kaab.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,15 +14,12 @@ enum {
     WINDOW = 5,            /* coarse pixels a side that a match averages */
     LEAST_SCORE = 200,     /* 0.8 */
     SHIFT_EVERY = 3,       /* of the samples serve to find the shift */
-    ROUNDS = 25,           /* of the shift */
     TOGETHER = 64,         /* samples */
     STRIP_ROWS = 128       /* of the plane, read at once */
 };
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
-static const double LINEAR_CELLS = 0.01;   /* steps up to which the reference is a plane about each sample */
 static const double STEEPEST = 1.2;        /* tangent of the slope of samples that count */
-static const double OUTLIER_NMADS = 3.0, LEAST_NMAD_M = 0.1;
 /* Of a window's cells, and distance of their centroid from its centre in sides of the window.  Measured on
  * real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the windows have a mean, whose
  * error is 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4 to 3.9 m), without a pull along
@@ -382,125 +377,55 @@ size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[
     return known;
 }
 
-/* The samples that find the shift, side by side: SdmReferenceSample's fields. */
+/* The samples that find the shift: some of all. */
 typedef struct ShiftSamples {
+    const SdmReferenceSamples *of;
+    uint32_t *number; /* of each */
     size_t count;
-    float *h_m, *place[2], *d_m, *slope[2];
-    float *work; /* count */
 } ShiftSamples;
 
-static bool serves(const SdmReferenceSample *a, const uint8_t *use)
+/* SdmShiftTask.measure: the surface moves over the reference. */
+static void measure_samples(const void *surfaces, const double move_m[2], size_t first, int n, float *difference_m,
+                            float *const slope[2])
 {
-    return a->point >= 0 && (!use || use[a->point]);
-}
-
-static ShiftSamples gather_samples(const SdmReferenceSamples *s, const uint8_t *use, float *work)
-{
-    const size_t most = s->count / SHIFT_EVERY + 1;
-    ShiftSamples g = {0,
-                      work,
-                      {work + most, work + 2 * most},
-                      work + 3 * most,
-                      {work + 4 * most, work + 5 * most},
-                      work + 6 * most};
-    for (size_t i = 0; i < s->count; i += SHIFT_EVERY) {
-        const SdmReferenceSample *const a = &s->sample[i];
-        if (!serves(a, use))
-            continue;
-        g.h_m[g.count] = a->h_m;
-        g.place[0][g.count] = a->place[0];
-        g.place[1][g.count++] = a->place[1];
-    }
-    return g;
-}
-
-/* The differences go back to the samples. */
-static void return_differences(const ShiftSamples *g, const SdmReferenceSamples *s, const uint8_t *use)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
-        if (serves(&s->sample[i], use))
-            s->sample[i].d_m = g->d_m[n++];
-}
-
-static void compare_shifted(const ShiftSamples *s, const SdmReferencePlane *plane, const double shift_m[2],
-                            int threads)
-{
+    const ShiftSamples *const s = surfaces;
+    const SdmReferencePlane *const plane = &s->of->plane;
     double shift[2];
-    shift_in_cells(&plane->grid, shift_m, shift);
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (size_t first = 0; first < s->count; first += TOGETHER) {
-        const int n = s->count - first < TOGETHER ? (int)(s->count - first) : TOGETHER;
+    shift_in_cells(&plane->grid, move_m, shift);
+    for (int k = 0; k < n; k += TOGETHER) {
+        const int some = n - k < TOGETHER ? n - k : TOGETHER;
+        const uint32_t *const number = s->number + first + k;
         Together t;
-        for (int i = 0; i < n; i++) {
-            t.col[i] = (double)s->place[0][first + (size_t)i] + shift[0];
-            t.row[i] = (double)s->place[1][first + (size_t)i] + shift[1];
+        for (int i = 0; i < some; i++) {
+            t.col[i] = (double)s->of->sample[number[i]].place[0] + shift[0];
+            t.row[i] = (double)s->of->sample[number[i]].place[1] + shift[1];
         }
-        find_heights(plane, &t, n);
-        for (int i = 0; i < n; i++) {
-            s->d_m[first + (size_t)i] = (float)((double)s->h_m[first + (size_t)i] - t.value[i]);
-            s->slope[0][first + (size_t)i] = (float)(t.per_col[i] / plane->grid.spacing);
-            s->slope[1][first + (size_t)i] = (float)(-t.per_row[i] / plane->grid.spacing);
+        find_heights(plane, &t, some);
+        for (int i = 0; i < some; i++) {
+            difference_m[k + i] = (float)((double)s->of->sample[number[i]].h_m - t.value[i]);
+            if (slope) {
+                slope[0][k + i] = (float)(t.per_col[i] / plane->grid.spacing);
+                slope[1][k + i] = (float)(-t.per_row[i] / plane->grid.spacing);
+            }
         }
     }
 }
 
-/* Has the sample a difference, on ground that is not too steep? */
-static inline bool counts(const ShiftSamples *s, size_t i)
+SdmStatus sdm_reference_shift(SdmContext *ctx, const SdmReferenceSamples *s, const uint8_t *use, float *work,
+                              int threads, SdmShift *out)
 {
-    const double e = (double)s->slope[0][i], north = (double)s->slope[1][i];
-    return !isnan(s->d_m[i]) && e * e + north * north < STEEPEST * STEEPEST;
-}
-
-/* A step of the shift: the normal equations of the samples near the median. */
-static int find_step(const ShiftSamples *s, double cell_m, SdmReferenceShift *shift, double step_m[3])
-{
-    double sums[SDM_NUTH_KAAB_SUMS] = {0}, median = 0.0;
-    int64_t n = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (counts(s, i))
-            s->work[n++] = s->d_m[i];
-    shift->nmad_m = n ? sdm_nmad_f32(s->work, n, &median) : NAN;
-    const double limit = OUTLIER_NMADS * fmax(shift->nmad_m, LEAST_NMAD_M);
-    for (size_t i = 0; i < s->count && n; i++) {
-        const double d = (double)s->d_m[i], e = (double)s->slope[0][i], north = (double)s->slope[1][i];
-        if (!counts(s, i) || !(fabs(d - median) < limit))
-            continue;
-        const double terms[SDM_NUTH_KAAB_SUMS] = {e * e, e * north, e, north * north, north, 1.0,
-                                                  e * d, north * d, d};
-        for (int k = 0; k < SDM_NUTH_KAAB_SUMS; k++)
-            sums[k] += terms[k];
-    }
-    return sdm_nuth_kaab_step(sums, fmax(shift->nmad_m, LEAST_NMAD_M), cell_m, step_m);
-}
-
-/* Change the differences as a short step does, by the slopes of the reference. */
-static void step_along_slopes(const ShiftSamples *s, const double step_m[3])
-{
-    for (size_t i = 0; i < s->count; i++)
-        s->d_m[i] -= (float)(step_m[0] * (double)s->slope[0][i] + step_m[1] * (double)s->slope[1][i]);
-}
-
-void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
-                         SdmReferenceShift *out)
-{
-    const ShiftSamples g = gather_samples(s, use, work);
-    double step_m[3];
-    out->converged = false;
-    compare_shifted(&g, &s->plane, out->shift_m, threads);
-    for (int round = 0; round < ROUNDS && !out->converged; round++) {
-        (void)find_step(&g, s->plane.grid.spacing, out, step_m);
-        out->shift_m[0] += step_m[0];
-        out->shift_m[1] += step_m[1];
-        out->shift_m[2] = -step_m[2];
-        out->converged = hypot(step_m[0], step_m[1]) < ENOUGH_M;
-        if (!(hypot(out->shift_m[0], out->shift_m[1]) < MARGIN_M))
-            break;
-        if (hypot(step_m[0], step_m[1]) < LINEAR_CELLS * s->plane.grid.spacing)
-            step_along_slopes(&g, step_m);
-        else
-            compare_shifted(&g, &s->plane, out->shift_m, threads);
-    }
-    out->undetermined = find_step(&g, s->pixel_m, out, step_m);
-    return_differences(&g, s, use);
+    ShiftSamples some = {.of = s, .number = (uint32_t *)(void *)work};
+    for (size_t i = 0; i < s->count; i += SHIFT_EVERY)
+        if (s->sample[i].point >= 0 && (!use || use[s->sample[i].point]))
+            some.number[some.count++] = (uint32_t)i;
+    const SdmShiftTask task = {.measure = measure_samples,
+                               .surfaces = &some,
+                               .count = some.count,
+                               .cell_m = s->pixel_m,
+                               .correlated = SDM_SHIFT_CORRELATED,
+                               .steepest = STEEPEST,
+                               .last_step_m = ENOUGH_M,
+                               .threads = threads,
+                               .work = work + some.count};
+    return sdm_shift_fit(ctx, &task, out);
 }

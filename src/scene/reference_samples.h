@@ -5,6 +5,7 @@
 #define SDM_REFERENCE_SAMPLES_H
 
 #include "geo/height_raster.h"
+#include "geo/shift_fit.h"
 #include "scene/prepare.h"
 
 /* A pixel of the coarse surface. */
@@ -49,20 +50,12 @@ void sdm_reference_samples_free(SdmReferenceSamples *s);
  * many have a reference */
 size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads);
 
-typedef struct SdmReferenceShift {
-    double shift_m[3];    /* east, north, up: to be added to the surface to lay it on the reference */
-    double nmad_m;        /* of what remains */
-    bool converged;
-    int undetermined;     /* 0..2 horizontal directions that the ground does not determine to half a pixel */
-} SdmReferenceShift;
+#define SDM_REFERENCE_SHIFT_FLOATS(count) (3 * (count) + 16) /* at least 5 (count / 3 + 1) + 4 */
 
-#define SDM_REFERENCE_SHIFT_FLOATS(count) (3 * (count) + 8) /* at least 7 (count / 3 + 1) */
-
-/* The horizontal shift by Nuth and Kaab (2011), iterated to 0.02 m, of the samples for which use[point] is
- * not 0 (NULL: all).  Starts at *out; differences are not of the result before sdm_reference_compare() is
- * called for it.  work: SDM_REFERENCE_SHIFT_FLOATS(count) floats.  Does not depend on the number of
- * threads. */
-void sdm_reference_shift(const SdmReferenceSamples *s, const uint8_t *use, float *work, int threads,
-                         SdmReferenceShift *out);
+/* The move that lays the surface on the reference (geo/shift_fit.h), from *out on, by samples for which use[point] is
+ * not 0 (NULL: all).  A direction that the ground does not determine to half a pixel of the images is undetermined.
+ * work: SDM_REFERENCE_SHIFT_FLOATS(count) floats. */
+SdmStatus sdm_reference_shift(SdmContext *ctx, const SdmReferenceSamples *s, const uint8_t *use, float *work,
+                              int threads, SdmShift *out);
 
 #endif

@@ -357,6 +357,7 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
                                  .v1 = t->frame.height, .step = sdm_frame_lattice_step(&t->frame, 4),
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
+    TRY(sdm_lattice_check_map(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));
     TRY(find_footprints(ctx, t));
     set_fixed_costs(scene, t);

@@ -367,7 +367,35 @@ def part_parallel():
                  "parallel pair: NMAD under 0.16 px, bias under 0.05 px, covered")
 
 
-parts = {"fill": part_fill, "terrain": part_terrain, "prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "cost": part_cost,
+def part_antimeridian():
+    """Scenes on 180 degrees: degrees go on past it; a map that is cut there is refused before any work."""
+    aster = t.simulate(at("am"), "--lon", 180, "--lat", 70, "--width", 300, "--height", 300)
+    t.simulate(at("rp"), "--layout", "rpc", "--gsd", 5, "--lon", 179.9995, "--lat", -17, "--width", 300, "--height", 300)
+    for name, scene in (("ASTER", [aster]), ("RPC", [at("rp/left.tif"), at("rp/right.tif")])):
+        truth = os.path.join(os.path.dirname(scene[0]) if len(scene) > 1 else aster, "truth.tif")
+        said = json.loads(t.call([t.PROGRAM, "info", *scene, "--log", "json", "--t_srs", "EPSG:4326"]).stdout)
+        t.expect(said["cols"] < 1000 and said["rows"] < 1000, "180, %s: info %d x %d cells" % (name, said["cols"], said["rows"]))
+        dem, tiled, back = at("am.tif"), at("am_tiled.tif"), at("am_back.tif")
+        if not t.expect(t.run(scene, dem, "--t_srs", "EPSG:4326"), "180, %s: EPSG:4326" % name):
+            continue
+        h, g = heights(dem)
+        t.expect(179 < g[0] < 180 < g[0] + h.shape[1] * g[1] < 181, "180, %s: from %.3f to %.3f" % (
+            name, g[0], g[0] + h.shape[1] * g[1]))
+        t.run(scene, tiled, "--t_srs", "EPSG:4326", "--tile", 64)
+        t.expect(t.digest(dem) == t.digest(tiled), "180, %s: the same cells in tiles" % name)
+        gdal.Warp(back, dem, format="GTiff", dstSRS=gdal.Open(truth).GetProjection(), resampleAlg="bilinear")
+        f = t.compare(back, truth)
+        t.expect(f is not None and f["raw"]["nmad"] < 4 and abs(f["raw"]["bias"]) < 2, "180, %s: heights, %s" % (name, f and t.figures(f)))
+        for code in ("EPSG:3857", "EPSG:6933", "EPSG:8857"):
+            for words in (["info"], ["run", "-o", at("no.tif")], ["plan", "-o", at("no_job")]):
+                done = t.call([t.PROGRAM, words[0], *scene, *words[1:], "--t_srs", code], True)
+                cut = "map is cut where the scene lies" in done.stderr and "EPSG:4326" in done.stderr
+                t.expect(done.returncode == 2 and (cut or "cannot be stored in a GeoTIFF" in done.stderr),
+                         "180, %s: %s %s is refused" % (name, words[0], code))
+        t.expect(not [n for n in os.listdir(work) if n.startswith("no")], "180: nothing is left")
+
+
+parts = {"antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "cost": part_cost,
          "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()

@@ -112,6 +112,15 @@ t.expect(made.get("QA") == at("q_qa.tif") and made.get("CHANGE") == at("q_change
 t.expect(json.loads(algorithm("info", LEFT=scene).get("RESULT", "{}")).get("sensor") == "aster", "info")
 found = algorithm("compare", DEM=at("q.tif"), REFERENCE=truth, ALIGNED=at("aligned.tif"))
 t.expect(0 < found.get("NMAD", 0) < 6 and os.path.exists(at("aligned.tif")), "compare: NMAD %.2f m" % found.get("NMAD", -1))
+info = json.loads(t.call(["gdalinfo", "-json", truth]).stdout)
+ring = info["wgs84Extent"]["coordinates"][0]
+half = [[0.5 * (p[k] + ring[0][k]) for k in (0, 1)] for p in ring]
+with open(at("outlines.geojson"), "w") as f:
+    json.dump({"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"kind": "ice"}, "geometry":
+              {"type": "Polygon", "coordinates": [half]}}]}, f)
+left = [json.loads(algorithm("compare", DEM=at("q.tif"), REFERENCE=truth, EXCLUDE=e, **more).get("RESULT", "{}"))
+        for e, more in ((at("outlines.geojson"), {"WHERE": "kind = 'ice'"}), (truth, {}), (at("outlines.geojson"), {"WHERE": "kind = 'x'"}))]
+t.expect(left[0].get("unstable", {}).get("n", 0) > 1000 and left[1:] == [{}, {}], "compare: polygons or a raster are left out")
 found = algorithm("stack", DEMS=[at("q.tif"), at("aligned.tif")], OUTPUT=at("s.tif"))
 t.expect(found.get("QA") == at("s_qa.tif") and os.path.exists(at("s.tif")), "stack")
 tiff = at("left.tif")

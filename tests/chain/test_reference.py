@@ -98,7 +98,7 @@ for i, v in enumerate(difference):
 middle = sorted(inside)[len(inside) // 2], sorted(outside)[len(outside) // 2]
 t.expect(abs(middle[1]) < 0.3, "the DEM minus the reference is %.2f m on unchanged ground" % middle[1])
 t.expect(abs(middle[0] - middle[1] + 20.0) < 1.0, "and %.2f m where it has changed by -20 m" % middle[0])
-t.expect(found["dem"]["unchanged_cells"] > found["dem"]["changed_cells"] > 0.5 * len(inside), "the mask marks it")
+t.expect(found["dem"]["used_cells"] > found["dem"]["left_out_cells"] > 0.5 * len(inside), "the mask marks it")
 
 # the same bytes
 once = all_of(dem)
@@ -236,4 +236,77 @@ t.expect(masked["state"] == "fitted" and masked["share_masked"] >= 0.02, "it lea
 nothing = write("nothing", [0.0] * (w * h), *place)
 t.run([scene], other, "--reference", reference, "--reference-mask", nothing)
 t.expect(report(other)["reference"]["state"] in ("refused", "shift"), "a mask of nothing: " + report(other)["reference"]["reason"])
+
+def areas():
+    """Masks as polygons in degrees: inside of them or outside, chosen by an attribute, planned; change on half of the scene."""
+    corners = json.loads(t.call(["gdalinfo", "-json", reference]).stdout)["wgs84Extent"]["coordinates"][0]
+    upper_left, lower_left, lower_right, upper_right = corners[:4]
+
+    def at(u, v):
+        """Longitude and latitude of shares of width and height, close enough for this."""
+        return [(1 - v) * ((1 - u) * upper_left[k] + u * upper_right[k]) + v * ((1 - u) * lower_left[k] + u * lower_right[k])
+                for k in (0, 1)]
+
+    def ring(left, right, top, bottom):
+        return [at(left, top), at(right, top), at(right, bottom), at(left, bottom), at(left, top)]
+
+    def polygons(name, *features):
+        path = os.path.join(work, name + ".geojson")
+        with open(path, "w") as f:
+            json.dump({"type": "FeatureCollection", "features": [
+                {"type": "Feature", "properties": {"kind": kind}, "geometry": {"type": geometry, "coordinates": places}}
+                for kind, geometry, places in features]}, f)
+        return path
+
+    ice, all_of_it = ring(0.3, 0.5, 0.4, 0.55), ring(-1, 2, -1, 2)
+    outlines = polygons("outlines", ("ice", "Polygon", [ice]), ("area", "Polygon", [all_of_it]))
+    rock = polygons("rock", ("rock", "Polygon", [all_of_it, ice]))
+    chosen = ["--exclude", outlines, "--where", "kind = 'ice'"]
+    t.expect(t.run([scene], other, "--reference", reference, *chosen), "with outlines")
+    left, made = report(other)["reference"], all_of(other)
+    t.expect(left["state"] == "fitted" and left["share_masked"] < found["share_masked"],
+             "%.1f %% are left out, %.1f %% without outlines" % (100 * left["share_masked"], 100 * found["share_masked"]))
+    t.expect(abs(left["shift_m"][2] - found["shift_m"][2]) < 0.3 and left["dem"]["left_out_cells"] > 0.5 * len(inside),
+             "the shift is that of the rest: %s" % left["shift_m"])
+    bands = json.loads(t.call(["gdalinfo", "-json", t.companion(other, "_change.tif")]).stdout)["bands"]
+    t.expect([b["description"] for b in bands] == ["height minus reference", "left out of the fit"], "the bands say what they are")
+    t.run([scene], other, "--reference", reference, "--reference-mask", rock)
+    t.expect(all_of(other) == made, "stable ground as polygons: the same bytes")
+    planned = os.path.join(work, "planned")
+    t.call([t.PROGRAM, "plan", scene, "-o", planned, "--reference", reference, "--cost", "zncc", "--quiet", *chosen])
+    with open(os.path.join(planned, "plan.json")) as f:
+        units = json.load(f)["unit_count"]
+    t.call([t.PROGRAM, "tile", planned, "0-%d" % (units - 1), "--quiet"])
+    t.call([t.PROGRAM, "merge", planned, "--quiet"])
+    merged = [os.path.join(root, n) for root, _, names in os.walk(planned) for n in names if n.endswith("_change.tif")]
+    t.expect(len(merged) == 1 and all_of(merged[0].replace("_change.tif", ".tif")) == made, "plan, tile and merge give the same bytes")
+
+    # 20 m lower on most of the scene: without outlines the DEM follows
+    thinned = lambda i: 0.1 * w < i % w < 0.7 * w and 0.1 * h < i // w < 0.9 * h
+    glaciers = write("glaciers", [v if v == -9999 else v + UP + (20.0 if thinned(i) else 0.0) for i, v in enumerate(values)], *place)
+    large = polygons("large", ("ice", "Polygon", [ring(0.1, 0.7, 0.1, 0.9)]))
+    for options, low, high in (([], 15, 30), (["--exclude", large], UP - 1, UP + 1)):
+        t.run([scene], other, "--reference", glaciers, *options)
+        bias = t.compare(other, os.path.join(scene, "truth.tif"))["raw"]["bias"]
+        t.expect(low < bias < high, "most of the ground is 20 m lower: the DEM lies %.2f m above the truth %s" % (bias, options[:1]))
+
+    # polygons that are elsewhere change nothing, and are told; what is of no use is told before any work
+    far = polygons("far", ("ice", "Polygon", [[[100, 10], [101, 10], [101, 11], [100, 10]]]))
+    done = t.call([t.PROGRAM, "run", scene, "-o", other, "--overwrite", "--cost", "zncc", "--reference", reference, "--exclude", far])
+    t.expect(all_of(other) == once and "none of its polygons covers" in done.stderr, "polygons elsewhere: %s" % done.stderr.strip()[-150:])
+    points = polygons("points", ("ice", "Point", at(0.4, 0.4)))
+    for options, what in ((["--exclude", points], "--exclude %s holds Point, expected polygons" % points),
+                          (["--exclude", nowhere], "--exclude %s cannot be opened as a raster or as polygons" % nowhere),
+                          (["--exclude", outlines, "--where", "kinds = 'ice'"], "its fields are kind"),
+                          (["--exclude", outlines, "--where", "kind = 'tree'"], "--where kind = 'tree': selects no polygon of --exclude")):
+        code, said, progress = told("--reference", reference, *options)
+        t.expect(code == 1 and len(said) == 1 and what in said[0] and not progress, "%s: %s" % (options[-1], said))
+    for options, what in ((["--exclude", outlines], "--exclude: needs --reference FILE"),
+                          (["--reference", reference, "--where", "a = 1"], "--where: needs polygons"),
+                          (["--reference", reference, "--reference-mask", stable, "--layer", "x"], "--layer: needs polygons")):
+        code, said, progress = told(*options)
+        t.expect(code == 2 and len(said) == 1 and said[0].startswith(what) and not progress, "%s: %s" % (what, said))
+
+
+areas()
 t.finish()

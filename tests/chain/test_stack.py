@@ -231,6 +231,67 @@ def part_degrees():
     t.expect(same, "degrees: the same bytes for either order")
 
 
+def part_antimeridian():
+    """One terrain on 180 degrees in UTM, in degrees past 180 and below -180, and on a map that is cut there."""
+    lon, lat = centres(179.95, 60.05, 100, 100, 0.001)
+    z = 500 + 40 * np.sin(200 * lon) * np.cos(300 * lat)
+    east = write("east.tif", z, 179.95, 60.05, 0.001, epsg=4326)
+    west = write("west.tif", z, -180.05, 60.05, 0.001, epsg=4326)
+    utm = path("utm.tif")
+    gdal.Warp(utm, east, format="GTiff", dstSRS="EPSG:32601", xRes=60, yRes=60, resampleAlg="cubic")
+    for name, dems, options in (("degrees", [east, west, utm], ["--t_srs", "EPSG:4326"]),
+                                ("wrapped", [west, utm], ["--t_srs", "+proj=longlat +lon_wrap=180 +datum=WGS84"]),
+                                ("metres", [west, utm, east], ["--t_srs", "EPSG:32660"])):
+        out = "am_%s.tif" % name
+        if not t.expect(stack(dems, out, "--align", "none", *options) is not None, "180, %s: a stack is made" % name):
+            continue
+        h, count = read(out), read(out[:-4] + "_qa.tif", 2)
+        t.expect(h.size < 40000 and (count == len(dems)).sum() > 4000,
+                 "180, %s: %d x %d cells, all DEMs on %d" % (name, *h.shape, (count == len(dems)).sum()))
+        t.expect(np.nanmin(h) > 455 and np.nanmax(h) < 545, "180, %s: heights" % name)
+    done = t.call([t.PROGRAM, "stack", utm, east, "-o", path("am_cut.tif"), "--t_srs", "EPSG:3857"], True)
+    t.expect(done.returncode == 1 and "is cut where it lies" in done.stderr and not os.path.exists(path("am_cut.tif")),
+             "180: EPSG:3857 is refused")
+
+
+def part_copies():
+    """Of an acquisition that was delivered several times one DEM is used, whatever the order."""
+    rng = np.random.default_rng(8)
+    x, y = centres(X0, Y0, 100, 90)
+    one_noise = rng.normal(0, 3, x.shape)
+
+    def of(name, kind, time, noise, x0=X0):
+        return write(name, ground(x, y) + noise, x0, Y0, metadata={
+            "VERTICAL_DATUM": "WGS 84 ellipsoid", "SCENE_KIND": kind, "ACQUISITION_TIME_UTC": time})
+
+    def noise():
+        return rng.normal(0, 3, x.shape)
+
+    def call(dems):
+        done = t.call([t.PROGRAM, "stack", *dems, "-o", path("copies.tif"), "--overwrite"])
+        return done.stderr, sorted(d["path"] for d in json.load(open(path("copies.json")))["stack"]["dems"])
+
+    date = "2003-05-06T10:11:12Z"
+    one = [of("copy_%s.tif" % v, "ASTER L1A %s" % v, date, one_noise + rng.normal(0, 0.3, x.shape) + up)
+           for v, up in (("V003 (zip)", 0), ("V003 (folder)", 8), ("V004 (HDF)", -5))]
+    later = of("copy_later.tif", "ASTER L1A V004 (HDF)", "2004-05-06T10:11:12Z", noise())
+    first = None
+    for dems in (one + [later], [later] + one[::-1]):
+        said, used = call(dems)
+        t.expect(used == sorted([one[2], later]) and said.count("of the same acquisition (%s)" % date) == 2,
+                 "copies: V004 and the other date are used")
+        now = open(path("copies.tif"), "rb").read()
+        first = first or now
+        t.expect(now == first, "copies: the same bytes for either order")
+    said, used = call(one)
+    t.expect("all 3 DEMs are of one acquisition" in said and len(used) == 3, "copies alone: a warning")
+    part = of("copy_part.tif", "ASTER L1A V004 (HDF)", date, one_noise, X0 + 1500)
+    pair = [of("copy_pair%d.tif" % i, "pair with RPC", date, noise()) for i in range(2)]
+    for name, dems in (("parts of an acquisition", [one[0], part, later]), ("pairs of one left image", pair + [later])):
+        said, used = call(dems)
+        t.expect("acquisition" not in said and len(used) == 3, name + " are stacked")
+
+
 def part_cells():
     """Filled cells serve where nothing else is; two that disagree are marked; fine cells are averaged."""
     rng = np.random.default_rng(4)
@@ -344,7 +405,7 @@ def part_big():
 if sys.argv[3:] == ["big"]:
     part_big()
 else:
-    for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_cells, part_waves,
-                 part_scenes):
+    for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_antimeridian, part_copies,
+                 part_cells, part_waves, part_scenes):
         part()
 t.finish()

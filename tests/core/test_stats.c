@@ -126,8 +126,9 @@ static void figures_worked_by_hand(void **state)
     SdmErrorStats s;
     sdm_error_stats(e, 5, spare, &s);
     assert_int_equal(s.count, 5);
-    assert_near(s.bias_m, 0.0, 0.0);
-    assert_near(s.mean_m, -7.2, 1e-12);
+    assert_near(s.median_m, 0.0, 0.0);
+    assert_near(s.bias_m, -7.2, 1e-12);
+    assert_near(s.std_m, sqrt(1614.0 / 5.0 - 7.2 * 7.2), 1e-12);
     assert_near(s.rmse_m, sqrt(1614.0 / 5.0), 1e-12);
     assert_near(s.nmad_m, 1.4826 * 2.0, 1e-12);
     assert_near(s.le90_m, 3.0 + 0.6 * 37.0, 1e-9); /* |e| 0 1 2 3 40, rank 3.6 */

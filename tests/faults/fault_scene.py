@@ -287,6 +287,18 @@ def several(bench):
     bench.check("one scene in a folder below", done.returncode == 0, done.stderr)
 
 
+def listed(bench):
+    """A list that a command made: hidden files are no scenes, and deliveries of one acquisition are told."""
+    base.put("made.txt", b"scene\n._scene.hdf\n.scene.hdf.kG9aX2\n__MACOSX/scene\n\"scene.zip\"\n")
+    done = bench.call("plan", "--list", "made.txt", "-o", "listed")
+    bench.check("hidden files in a list", done.returncode == 0 and done.stderr.count("a hidden file") == 3, done.stderr)
+    told = "1 scene is of an acquisition that is planned already (AST_L1A_00301012001180005_sim and AST_L1A_00301012001180005_sim_2"
+    bench.check("two deliveries in a list", told in done.stderr and "2 units" in done.stdout + done.stderr, done.stderr)
+    base.put("hidden.txt", b"._scene.hdf\n")
+    bench.refuse("a list of hidden files", 2, ["hidden.txt", "no scenes in it"], command="plan", *("--list", "hidden.txt", "-o", "hidden"))
+    base.remove("listed")
+
+
 def scenes(bench):
     base.simulate(bench, "scene", "aster", "--with-rpc")
     width, height, data = base.read_raster("scene/left.tif", "uint8")
@@ -296,6 +308,7 @@ def scenes(bench):
             archive.write(path, os.path.basename(path))
     whole_files(bench)
     several(bench)
+    listed(bench)
     cut(bench)
     files_of_the_folder(bench)
     tables(bench)

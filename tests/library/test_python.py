@@ -1,6 +1,7 @@
 """The Python module beside the program: the same bytes, its sentences, threads, cancelling, memory, types.
 test_python.py STEREODEM SOURCE_DIR; PYTHONPATH and LD_LIBRARY_PATH name the module and the shared library."""
 # SPDX-License-Identifier: Apache-2.0
+import json
 import logging
 import os
 import resource
@@ -128,6 +129,30 @@ class Python(unittest.TestCase):
         self.assertAlmostEqual(float(np.nanmedian(found)), 7.0, places=1)
         stereodem.match(at("l.tif"), at("r.tif"), output=at("d2.tif"), max_disparity=20)
         np.testing.assert_array_equal(band(at("d2.tif")), expected)
+
+    def test_polygons_as_masks(self):
+        truth = gdal.Open(at("pair/truth.tif"))
+        ring = gdal.Info(truth, format="json")["wgs84Extent"]["coordinates"][0]
+        middle = [sum(p[k] for p in ring[:4]) / 4 for k in (0, 1)]
+        part = [[middle[k] + 0.3 * (p[k] - middle[k]) for k in (0, 1)] for p in ring]
+        with open(at("outlines.geojson"), "w", encoding="utf-8") as file:
+            json.dump({"type": "FeatureCollection", "features": [
+                {"type": "Feature", "properties": {"kind": kind}, "geometry": {"type": "Polygon", "coordinates": [places]}}
+                for kind, places in (("ice", part), ("all", ring))]}, file)
+        whole = stereodem.compare(at("pair.tif"), at("pair/truth.tif"))
+        options = {"where": "kind = 'ice'", "layer": "outlines"}
+        rest = stereodem.compare(at("pair.tif"), at("pair/truth.tif"), exclude=at("outlines.geojson"), **options)
+        inside = stereodem.compare(at("pair.tif"), at("pair/truth.tif"), within=at("outlines.geojson"), **options)
+        self.assertGreater(rest["unstable"]["n"], 100)
+        self.assertEqual(rest["cells"] + inside["cells"], whole["cells"])
+        with self.assertRaisesRegex(stereodem.Error, "its fields are kind"):
+            stereodem.compare(at("pair.tif"), at("pair/truth.tif"), mask=at("outlines.geojson"), where="a = 1")
+        with self.assertRaisesRegex(stereodem.Error, "where: needs polygons"):
+            stereodem.compare(at("pair.tif"), at("pair/truth.tif"), where="a = 1")
+        with self.assertRaisesRegex(stereodem.Error, "exclude: needs reference FILE"):
+            stereodem.run(self.left, self.right, exclude=at("outlines.geojson"))
+        dem = stereodem.run(self.left, self.right, reference=at("pair/truth.tif"), exclude=at("outlines.geojson"), **options)
+        self.assertEqual(dem.height.shape, band(at("pair.tif")).shape)
 
     def test_compare_stack_info(self):
         found = stereodem.compare(at("pair.tif"), at("pair/truth.tif"))

@@ -142,6 +142,119 @@ static void hdf_damaged(void **state)
     refuse(&opt, HDF, NULL, SDM_ERR_INPUT, "--mask-right", "820 x 840");
 }
 
+/* A copy of a file with each `from` replaced by `to` of the same length. */
+static void copy_edited(const char *path, const char *out, const char *from, const char *to)
+{
+    struct stat at;
+    const size_t n = strlen(from);
+    assert_int_equal(stat(path, &at), 0);
+    const size_t size = (size_t)at.st_size;
+    char *const bytes = malloc(size);
+    FILE *const f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(bytes, 1, size, f), size);
+    fclose(f);
+    for (size_t i = 0; i + n <= size; ++i)
+        if (memcmp(bytes + i, from, n) == 0)
+            memcpy(bytes + i, to, n);
+    put_file(out, bytes, size);
+    free(bytes);
+}
+
+/* Scenes that were taken without the telescopes that a DEM needs. */
+static void without_stereo_bands(void **state)
+{
+    (void)state;
+    NEED(HDF);
+    names("one.hdf", "none.hdf");
+    copy_edited(HDF, path_a, "VNIR_Band3B", "VNIR_Band1_");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT,
+           "one.hdf: holds VNIR_Band3N but no VNIR_Band3B", "another scene");
+    copy_edited(HDF, path_a, "VNIR_Band3N", "VNIR_Band2_");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT,
+           "one.hdf: holds VNIR_Band3B but no VNIR_Band3N", "another scene");
+    copy_edited(path_a, path_b, "VNIR_Band3B", "_TIR_Band10");
+    copy_edited(path_b, path_a, "VNIR_Band2_", "_TIR_Band11");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: an ASTER scene with TIR bands", "taken at night");
+    const char *folder = own_folder();
+    put_file(scene_file("3N.SightVector.txt"), "0 0 0\n", 6);
+    FILE *const f = fopen(scene_file("3N.SightVector.txt"), "a");
+    for (int i = 1; i < 11 * 13; ++i)
+        fputs("0 0 1\n", f);
+    fclose(f);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "1 of its 143 sight vectors are 0", "was not recorded");
+    char command[256], tir[256];
+    snprintf(command, sizeof command, "rm -f %s/*VNIR*", folder);
+    assert_int_equal(system(command), 0);
+    snprintf(tir, sizeof tir, "%s/" V003 ".TIR_Band10.ImageData.tif", folder);
+    put_file(tir, "x", 1);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "scene: an ASTER scene with TIR bands", "taken at night");
+    unlink(tir);
+    snprintf(tir, sizeof tir, "%s/AST_L1T_1.hdf", folder);
+    copy_file(path_a, tir, 0);
+    refuse(NULL, folder, NULL, SDM_ERR_UNSUPPORTED, "AST_L1T_1.hdf: is AST_L1T", "AST_L1A V004");
+    snprintf(tir, sizeof tir, "%s/AST_L1A_1.hdf", folder);
+    copy_file(path_a, tir, 0);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, "scene: a folder with 2 HDF files", "give one of them");
+    snprintf(command, sizeof command, "rm %s/*.hdf", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Scenes in another wrapping, and what is none. */
+static void wrapped(void **state)
+{
+    (void)state;
+    NEED(ZIP);
+    char tar[512] = "scene/";
+    static const char page[] = "\xef\xbb\xbf\n<!DOCTYPE html>\n<title>Login</title>";
+    static const char gzip[] = "\x1f\x8b\x08 and more";
+    names("scene.tar", "other.hdf");
+    memcpy(tar + 257, "ustar", 5);
+    put_file(path_a, tar, sizeof tar);
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "scene.tar: is a tar archive", "unpack it");
+    put_file(path_b, gzip, sizeof gzip);
+    refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: is a compressed file", "unpack it");
+    put_file(path_b, page, sizeof page);
+    refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: is a web page", "log in");
+    write_raster(path_a, PLAIN);
+    refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "other.hdf: is a web page", "log in");
+    refuse(NULL, FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif", FOLDER "/" V003 ".VNIR_Band3B.ImageData.tif",
+           SDM_ERR_USAGE, "the images of an ASTER scene", "give the folder");
+    names("out-Band3N.tif", "out-Band3B.tif");
+    copy_file(FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif", path_a, 0);
+    copy_file(FOLDER "/" V003 ".VNIR_Band3B.ImageData.tif", path_b, 0);
+    refuse(NULL, path_a, path_b, SDM_ERR_USAGE, "the images of an ASTER scene", "that they were made from");
+}
+
+/* Archives whose members GDAL cannot unpack, by the list at their end. */
+static void strange_zips(void **state)
+{
+    (void)state;
+    NEED(ZIP);
+    static const struct {
+        int at, value;
+        const char *word;
+    } edit[] = {{10, 12, "compressed by bzip2"}, {10, 14, "compressed by LZMA"}, {8, 1, "is encrypted"},
+                {46, '/', "has an absolute name"}};
+    names("odd.zip", "unused");
+    for (size_t c = 0; c < sizeof edit / sizeof *edit; ++c) {
+        copy_file(ZIP, path_a, 0);
+        FILE *const f = fopen(path_a, "r+b");
+        assert_non_null(f);
+        char tail[8192];
+        assert_int_equal(fseek(f, -(long)sizeof tail, SEEK_END), 0);
+        const long from = ftell(f);
+        assert_int_equal(fread(tail, 1, sizeof tail, f), sizeof tail);
+        for (long i = 0; i + 46 < (long)sizeof tail; ++i)
+            if (memcmp(tail + i, "PK\1\2", 4) == 0) {
+                assert_int_equal(fseek(f, from + i + edit[c].at, SEEK_SET), 0);
+                fputc(edit[c].value, f);
+            }
+        fclose(f);
+        refuse(NULL, path_a, NULL, SDM_ERR_UNSUPPORTED, "odd.zip: ", edit[c].word);
+    }
+}
+
 static void not_a_parallel_pair(void **state)
 {
     (void)state;
@@ -181,7 +294,10 @@ static void bad_inputs(void **state)
     refuse(NULL, path_a, NULL, SDM_ERR_USAGE, "a.tif", "right image");
     refuse(NULL, path_a, path_a, SDM_ERR_USAGE, "a.tif", "two different");
     refuse(NULL, path_a, scratch(), SDM_ERR_USAGE, scratch(), "a folder");
-    refuse(NULL, scratch(), NULL, SDM_ERR_INPUT, scratch(), "VNIR_Band3N");
+    char folder[256];
+    snprintf(folder, sizeof folder, "%s/empty", scratch());
+    mkdir(folder, 0755);
+    refuse(NULL, folder, NULL, SDM_ERR_INPUT, folder, "VNIR_Band3N");
     put_file(text, "", 0);
     refuse(NULL, text, path_b, SDM_ERR_INPUT, "text.tif", "empty");
     char product[256];
@@ -281,7 +397,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folder_damaged), cmocka_unit_test(folder_exchanged),
-        cmocka_unit_test(hdf_damaged),    cmocka_unit_test(not_a_parallel_pair),
+        cmocka_unit_test(hdf_damaged),    cmocka_unit_test(without_stereo_bands),
+        cmocka_unit_test(wrapped),        cmocka_unit_test(strange_zips),
+        cmocka_unit_test(not_a_parallel_pair),
         cmocka_unit_test(bad_inputs),     cmocka_unit_test(useless_images),
         cmocka_unit_test(cut_images),     cmocka_unit_test(allocation_fails),
     };

@@ -14,13 +14,13 @@ static void constant_offset(void **state)
     assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
     assert_int_equal(r.cells, 12);
     assert_near(r.coverage, 1.0, 0.0);
+    assert_near(r.raw.median_m, 3.5, 1e-6);
     assert_near(r.raw.bias_m, 3.5, 1e-6);
-    assert_near(r.raw.mean_m, 3.5, 1e-6);
     assert_near(r.raw.rmse_m, 3.5, 1e-6);
     assert_near(r.raw.nmad_m, 0.0, 1e-6);
-    assert_near(r.shift_m[0], 0.0, 1e-6); /* flat ground asks for no horizontal shift */
-    assert_near(r.shift_m[1], 0.0, 1e-6);
-    assert_near(r.shift_m[2], 3.5, 1e-6);
+    assert_near(r.move.move_m[0], 0.0, 1e-6); /* flat ground asks for no horizontal shift */
+    assert_near(r.move.move_m[1], 0.0, 1e-6);
+    assert_near(r.move.move_m[2], -3.5, 1e-6);
     assert_near(r.aligned.rmse_m, 0.0, 1e-5);
     assert_int_equal(r.slope[0].aligned.count, 12);
     assert_int_equal(r.slope[1].aligned.count, 0);
@@ -50,14 +50,14 @@ static void plane_and_ridge(void **state)
         r.values = ref;
         write_raster(REF, &r);
         assert_int_equal(run(NULL, &out, NULL, 0), SDM_OK);
-        assert_int_equal(out.undetermined, kind ? 1 : 2);
-        assert_near(out.shift_m[1], 0.0, 0.05);
-        assert_near(out.shift_m[2], 3.0, 0.02);
-        assert_near(out.shift_m[0] / 30.0, kind ? 0.5 : 0.0, 0.02);
+        assert_int_equal(out.move.undetermined, kind ? 1 : 2);
+        assert_near(out.move.move_m[1], 0.0, 0.05);
+        assert_near(out.move.move_m[2], -3.0, 0.02);
+        assert_near(out.move.move_m[0] / 30.0, kind ? 0.5 : 0.0, 0.02);
         assert_true(out.aligned.nmad_m < 0.1);
         char text[4096];
         sdm_compare_text(&out, text, sizeof text);
-        assert_non_null(strstr(text, kind ? "one horizontal direction only" : "shifted in height only"));
+        assert_non_null(strstr(text, kind ? "one horizontal direction only" : "moved in height only"));
     }
     free(ref);
     free(dem);
@@ -82,10 +82,10 @@ static void scale_and_offset(void **state)
     assert_int_equal(run(NULL, &figures, NULL, 0), SDM_OK);
     assert_int_equal(figures.cells, 11);
     assert_int_equal(figures.raw.count, 10);
-    assert_near(figures.raw.bias_m, 3.5, 1e-4);
+    assert_near(figures.raw.median_m, 3.5, 1e-4);
     write_flat(REF, hundred, NULL);
     assert_int_equal(run(NULL, &figures, NULL, 0), SDM_OK);
-    assert_near(figures.raw.bias_m, 3.5, 1e-4);
+    assert_near(figures.raw.median_m, 3.5, 1e-4);
 }
 
 static void figures_and_classes_by_hand(void **state)
@@ -106,8 +106,8 @@ static void figures_and_classes_by_hand(void **state)
     assert_int_equal(r.cells, 6);
     assert_near(r.coverage, 5.0 / 6.0, 1e-12);
     assert_int_equal(r.raw.count, 5);
-    assert_near(r.raw.bias_m, 0.0, 1e-6);
-    assert_near(r.raw.mean_m, -7.2, 1e-6);
+    assert_near(r.raw.median_m, 0.0, 1e-6);
+    assert_near(r.raw.bias_m, -7.2, 1e-6);
     assert_near(r.raw.nmad_m, 2.0 * 1.4826, 1e-6);
     assert_near(r.raw.rmse_m, sqrt(1614.0 / 5.0), 1e-6);
     assert_near(r.raw.le90_m, 3.0 + 0.6 * 37.0, 1e-5);
@@ -121,7 +121,7 @@ static void figures_and_classes_by_hand(void **state)
     assert_near(r.cloud.filled, 1.0, 1e-12);
     assert_near(r.cloud.over30, 0.5, 1e-12);
     /* the outlier of -40 m is left out of the shift: mean of -1 0 2 3 */
-    assert_near(r.shift_m[2], 1.0, 1e-5);
+    assert_near(r.move.move_m[2], -1.0, 1e-5);
 }
 
 static void within_limits_the_footprint(void **state)
@@ -160,9 +160,9 @@ static void known_shift_is_recovered(void **state)
     write_terrain(REF, 0.0, 0.0, 0.0, false);
     SdmCompareResult r, one;
     assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
-    assert_near(r.shift_m[0], 7.3, 0.05);
-    assert_near(r.shift_m[1], -4.1, 0.05);
-    assert_near(r.shift_m[2], 2.5, 0.05);
+    assert_near(r.move.move_m[0], 7.3, 0.05);
+    assert_near(r.move.move_m[1], -4.1, 0.05);
+    assert_near(r.move.move_m[2], -2.5, 0.05);
     assert_true(r.aligned.nmad_m < 0.02);
     assert_true(r.raw.nmad_m > 0.5);
     int64_t binned = 0;
@@ -177,8 +177,112 @@ static void known_shift_is_recovered(void **state)
     assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
     assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &(SdmCompareOptions){0}, &one), SDM_OK);
     sdm_close(&ctx);
-    assert_memory_equal(one.shift_m, r.shift_m, sizeof r.shift_m);
+    assert_memory_equal(one.move.move_m, r.move.move_m, sizeof r.move.move_m);
     assert_true(one.aligned.rmse_m == r.aligned.rmse_m && one.aligned.le90_m == r.aligned.le90_m);
+}
+
+enum { AREA_COLS = 160, AREA_ROWS = 130 };
+
+/* Is the cell's centre on the glacier of outlines_of_glaciers()? */
+static bool on_glacier(int i)
+{
+    const int col = i % AREA_COLS, row = i / AREA_COLS;
+    return col >= 20 && col < 140 && row >= 10 && row < 120;
+}
+
+/* The corners of the glacier, and of twice the area, in degrees. */
+static void write_outlines(const char *path)
+{
+    char ring[2][512] = {"", ""}, text[4096];
+    OGRSpatialReferenceH const utm = OSRNewSpatialReference(NULL), degrees = OSRNewSpatialReference(NULL);
+    assert_int_equal(OSRImportFromEPSG(utm, 32631), OGRERR_NONE);
+    assert_int_equal(OSRImportFromEPSG(degrees, 4326), OGRERR_NONE);
+    OSRSetAxisMappingStrategy(utm, OAMS_TRADITIONAL_GIS_ORDER);
+    OSRSetAxisMappingStrategy(degrees, OAMS_TRADITIONAL_GIS_ORDER);
+    OGRCoordinateTransformationH const to = OCTNewCoordinateTransformation(utm, degrees);
+    for (int k = 0; k < 10; k++) {
+        const bool right = k % 5 == 1 || k % 5 == 2, low = k % 5 == 2 || k % 5 == 3;
+        double x = 600000 + 30 * (k < 5 ? (right ? 140 : 20) : right ? 240 : -80),
+               y = 4900000 - 30 * (k < 5 ? (low ? 120 : 10) : low ? 195 : -65);
+        char *const of = ring[k / 5];
+        assert_true(OCTTransform(to, 1, &x, &y, NULL));
+        snprintf(of + strlen(of), 512 - strlen(of), "%s[%.10f,%.10f]", k % 5 ? "," : "", x, y);
+    }
+    snprintf(text, sizeof text,
+             "{\"type\":\"FeatureCollection\",\"features\":["
+             "{\"type\":\"Feature\",\"properties\":{\"kind\":\"rock\",\"class\":1},\"geometry\":{"
+             "\"type\":\"Polygon\",\"coordinates\":[[%s],[%s]]}},"
+             "{\"type\":\"Feature\",\"properties\":{\"kind\":\"ice\",\"class\":17},\"geometry\":{"
+             "\"type\":\"Polygon\",\"coordinates\":[[%s]]}}]}",
+             ring[1], ring[0], ring[0]);
+    VSILFILE *const f = VSIFOpenL(path, "wb");
+    VSIFWriteL(text, 1, strlen(text), f);
+    VSIFCloseL(f);
+    OCTDestroyCoordinateTransformation(to);
+    OSRDestroySpatialReference(utm);
+    OSRDestroySpatialReference(degrees);
+}
+
+/* A glacier on 63 % of the cells has thinned by 20 m: with its outlines the shift is that without thinning,
+ * and the glacier's figures are told apart; polygons of stable ground and of classes say the same. */
+static void outlines_of_glaciers(void **state)
+{
+    (void)state;
+    static const char *const outlines = "/vsimem/outlines.geojson", *const ice = "kind = 'ice'",
+                             *const rock = "kind = 'rock'";
+    const SdmCompareOptions cases[] = {{.exclude = outlines, .where = ice},
+                                       {.mask = outlines, .where = rock},
+                                       {.class_raster = outlines, .where = rock},
+                                       {.within = outlines, .where = rock},
+                                       {.class_raster = outlines}};
+    float *const dem = malloc(sizeof *dem * AREA_COLS * AREA_ROWS);
+    SdmCompareResult whole, r;
+    write_terrain(DEM, 7.3, -4.1, 2.5, false);
+    write_terrain(REF, 0.0, 0.0, 0.0, false);
+    assert_int_equal(run(NULL, &whole, NULL, 0), SDM_OK);
+    int thinned = 0;
+    for (int i = 0; i < AREA_COLS * AREA_ROWS; i++) {
+        dem[i] = (float)(terrain(30.0 * (i % AREA_COLS) + 7.3, -30.0 * (int)(i / AREA_COLS) - 4.1) + 2.5) -
+                 (on_glacier(i) ? 20.0f : 0.0f);
+        thinned += on_glacier(i);
+    }
+    const Raster raster = {
+        .cols = AREA_COLS, .rows = AREA_ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = dem};
+    write_raster(DEM, &raster);
+    write_outlines(outlines);
+    assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
+    assert_true(fabs(r.move.move_m[2] - whole.move.move_m[2]) > 15.0); /* taken for a shift */
+    for (int k = 0; k < 5; k++) {
+        assert_int_equal(run(&cases[k], &r, NULL, 0), SDM_OK);
+        assert_int_equal(r.cells, AREA_COLS * AREA_ROWS - thinned);
+        for (int j = 0; j < 3; j++)
+            assert_near(r.move.move_m[j], whole.move.move_m[j], 0.1);
+        if (k < 2) {
+            char text[16384];
+            assert_true(llabs(r.unstable.count - thinned) < 400); /* the border is not resampled */
+            assert_near(r.unstable.bias_m, -20.0, 0.1);
+            sdm_compare_text(&r, text, sizeof text);
+            assert_non_null(strstr(text, "\nnot stable"));
+        }
+    }
+    assert_near(r.class[17].bias_m, -20.0, 0.1);
+    /* both: what either leaves out */
+    refused(&(SdmCompareOptions){.mask = outlines, .exclude = outlines, .where = ice}, SDM_ERR_DATA,
+            "--exclude /vsimem/outlines.geojson: leaves no cell");
+    refused(&(SdmCompareOptions){.exclude = outlines, .where = "kinds = 1"}, SDM_ERR_INPUT,
+            "its fields are kind, class");
+    refused(&(SdmCompareOptions){.exclude = REF, .where = ice}, SDM_ERR_USAGE, "--where: needs polygons");
+    refused(&(SdmCompareOptions){.mask = "/vsimem/no.gpkg"}, SDM_ERR_INPUT,
+            "--mask /vsimem/no.gpkg cannot be opened as a raster or as polygons");
+    float *const left = dem; /* a raster that is not 0 where the glacier lies */
+    for (int i = 0; i < AREA_COLS * AREA_ROWS; i++)
+        left[i] = on_glacier(i) ? 3.0f : i % 2 ? 0.0f : NAN;
+    write_raster(EXTRA, &raster);
+    assert_int_equal(run(&(SdmCompareOptions){.exclude = EXTRA}, &r, NULL, 0), SDM_OK);
+    assert_int_equal(r.cells, AREA_COLS * AREA_ROWS - thinned);
+    assert_near(r.move.move_m[2], whole.move.move_m[2], 0.1);
+    assert_near(r.unstable.bias_m, -20.0, 0.1);
+    free(dem);
 }
 
 static void datums_are_reconciled(void **state)
@@ -201,19 +305,19 @@ static void datums_are_reconciled(void **state)
     }
     assert_int_equal(st, SDM_OK);
     assert_non_null(strstr(r.note, "EGM96"));
-    assert_near(r.raw.bias_m, -51.012, 0.01); /* the reference rises by N */
+    assert_near(r.raw.median_m, -51.012, 0.01); /* the reference rises by N */
     write_flat(DEM, hundred, "EGM96");
     write_flat(REF, hundred, "WGS 84 ellipsoid");
     assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
-    assert_near(r.raw.bias_m, 51.012, 0.01);
+    assert_near(r.raw.median_m, 51.012, 0.01);
     write_flat(DEM, hundred, "WGS 84 ellipsoid");
     write_raster(REF, &geoid);
     const SdmCompareOptions same = {.reference_vertical = "ellipsoid"};
     assert_int_equal(run(&same, &r, NULL, 0), SDM_OK);
-    assert_near(r.raw.bias_m, 0.0, 1e-6);
+    assert_near(r.raw.median_m, 0.0, 1e-6);
     write_flat(DEM, hundred, NULL); /* one side declares none: assumed as the other's, with a note */
     assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
-    assert_near(r.raw.bias_m, 0.0, 1e-6);
+    assert_near(r.raw.median_m, 0.0, 1e-6);
     assert_non_null(strstr(r.note, "DEM declares no"));
     geoid.vertical_epsg = 5703; /* NAVD88 */
     write_raster(REF, &geoid);
@@ -255,9 +359,9 @@ static void geographic_reference_keeps_its_place(void **state)
     SdmCompareResult out;
     assert_int_equal(run(NULL, &out, NULL, 0), SDM_OK);
     assert_true(out.raw.count > COLS * ROWS * 9 / 10);
-    assert_near(out.shift_m[0], 0.0, 0.05);
-    assert_near(out.shift_m[1], 0.0, 0.05);
-    assert_near(out.shift_m[2], 0.0, 0.05);
+    assert_near(out.move.move_m[0], 0.0, 0.05);
+    assert_near(out.move.move_m[1], 0.0, 0.05);
+    assert_near(out.move.move_m[2], 0.0, 0.05);
     OCTDestroyCoordinateTransformation(way);
     OSRDestroySpatialReference(srs[0]);
     OSRDestroySpatialReference(srs[1]);
@@ -275,6 +379,7 @@ int main(void)
         cmocka_unit_test(within_limits_the_footprint),
         cmocka_unit_test(coverage_counts_the_union),
         cmocka_unit_test(known_shift_is_recovered),
+        cmocka_unit_test(outlines_of_glaciers),
         cmocka_unit_test(datums_are_reconciled),
         cmocka_unit_test(geographic_reference_keeps_its_place),
     };

@@ -14,8 +14,7 @@ static void faults_are_named(void **state)
     write_raster(REF, &r);
     VSIUnlink(DEM);
     refused(NULL, SDM_ERR_INPUT, "cannot be opened");
-    r.epsg = 4326;
-    r.x0 = 4.0, r.y0 = 44.0, r.cell = 0.001;
+    r.epsg = 4978; /* geocentric */
     write_raster(DEM, &r);
     refused(NULL, SDM_ERR_INPUT, "gdalwarp -t_srs");
     r = flat_raster;
@@ -84,17 +83,17 @@ static void text_and_json_hold_the_figures(void **state)
 {
     (void)state;
     SdmCompareResult r = {
-        .cells = 5, .coverage = 0.25, .raw = {.count = 4, .bias_m = 1.25}, .note = "said \"so\""};
+        .cells = 5, .coverage = 0.25, .raw = {.count = 4, .median_m = 1.25}, .note = "said \"so\""};
     r.water.cells = 3;
     char text[4096], small[20];
     sdm_compare_text(&r, text, sizeof text);
     assert_non_null(strstr(text, "coverage 25.00 %"));
-    assert_non_null(strstr(text, "bias 1.250"));
+    assert_non_null(strstr(text, "median 1.250"));
     assert_non_null(strstr(text, "note: said"));
     sdm_compare_text(&r, small, sizeof small);
     assert_true(strlen(small) == sizeof small - 1);
     char *const json = sdm_compare_json(&r);
-    assert_non_null(strstr(json, "\"bias\":1.25"));
+    assert_non_null(strstr(json, "\"median\":1.25"));
     assert_non_null(strstr(json, "\"water\""));
     assert_null(strstr(json, "\"cloud\""));
     assert_non_null(strstr(json, "said \\\"so\\\""));

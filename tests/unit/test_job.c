@@ -329,7 +329,7 @@ static void a_prepared_scene_comes_back(void **state)
                            .shift_m = {7.0, -5.0, 3.0},
                            .bins[1] = {.count = 2, .step_px = 16.0, .value_px = by_row},
                            .grid = {.wkt = "LOCAL_CS[]", .spacing = 480.0, .cols = 3, .rows = 2},
-                           .changed = changed},
+                           .left_out = changed},
              .points = {.rounds = 1, .round[0] = {.matches = 9, .samples = sample, .sample_count = 2}},
              .coarse = {.win = win, .h_m = height, .flags = flags},
              .terrain = {.win = win, .h_m = terrain, .distance_px = away},
@@ -353,12 +353,12 @@ static void a_prepared_scene_comes_back(void **state)
     assert_true(back.reference.state == SDM_REFERENCE_FITTED && back.reference.masked == 0.25);
     assert_string_equal(back.reference.reason, "none");
     assert_true(back.reference.bins[0].count == 0 && back.reference.bins[1].value_px[1] == -0.5f);
-    assert_memory_equal(back.reference.changed, changed, sizeof changed);
+    assert_memory_equal(back.reference.left_out, changed, sizeof changed);
     sdm_prepared_free(&back);
-    p.reference.changed = NULL; /* which products need */
+    p.reference.left_out = NULL; /* which products need */
     assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
     assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
-    p.reference.changed = changed;
+    p.reference.left_out = changed;
     p.settings.coarse_level = 2; /* not that of the surface */
     assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
     assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);

@@ -53,6 +53,64 @@ static void deliveries_agree(void **state)
     sdm_close(&ctx);
 }
 
+static void run_shell(const char *format, const char *folder)
+{
+    char command[1024];
+    snprintf(command, sizeof command, format, folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Opens as the scene, from a path below the scratch folder. */
+static void is_the_scene(const char *name, const char *kind)
+{
+    char path[256];
+    SdmContext *ctx = open_context(NULL);
+    snprintf(path, sizeof path, "%s/%s", scratch(), name);
+    SdmScene *scene = open_ok(ctx, path, NULL);
+    assert_string_equal(scene->kind, kind);
+    assert_string_equal(scene->time_utc, "2001-01-01T18:00:05Z");
+    sdm_scene_close(&scene);
+    sdm_close(&ctx);
+}
+
+/* Resource forks, rests of transfers, names in other letters, and a folder around the HDF file. */
+static void deliveries_with_more(void **state)
+{
+    (void)state;
+    NEED(HDF);
+    run_shell("cp -r " FOLDER " %s/forks", scratch());
+    run_shell("chmod -R u+w %1$s/forks; cd %1$s/forks; mkdir __MACOSX; for f in AST*; do echo x >._$f; "
+              "echo x >.$f.kG9aX2; echo x >__MACOSX/._$f; cp $f __MACOSX/another$f; done", scratch());
+    is_the_scene("forks", "ASTER L1A V003 (folder)");
+    run_shell("cd %s/forks; mkdir below; mv AST* below", scratch());
+    is_the_scene("forks", "ASTER L1A V003 (folder)");
+    run_shell("cd %s/forks/below; for f in *.tif; do mv $f ${f%%.tif}.TIF; done; "
+              "for f in *.txt; do mv $f ${f%%.txt}.Txt; done", scratch());
+    is_the_scene("forks/below", "ASTER L1A V003 (folder)");
+    run_shell("mkdir -p %1$s/order/one; cp " HDF " %1$s/order/one; echo x >%1$s/order/one/._x.hdf",
+              scratch());
+    is_the_scene("order/one/", "ASTER L1A V004 (HDF)");
+    is_the_scene("order", "ASTER L1A V004 (HDF)");
+}
+
+/* GDAL takes names that begin with vsi for its own. */
+static void zip_called_vsi(void **state)
+{
+    (void)state;
+    NEED(ZIP);
+    char here[1024];
+    assert_non_null(getcwd(here, sizeof here));
+    run_shell("cp " ZIP " %1$s/vsi.zip; cp " ZIP " %1$s/vsi_scene", scratch());
+    assert_int_equal(chdir(scratch()), 0);
+    for (int k = 0; k < 2; ++k) {
+        SdmContext *ctx = open_context(NULL);
+        SdmScene *scene = open_ok(ctx, k ? "vsi_scene" : "vsi.zip", NULL);
+        sdm_scene_close(&scene);
+        sdm_close(&ctx);
+    }
+    assert_int_equal(chdir(here), 0);
+}
+
 /* DN' = C1 * DN / C2 + C0, quantised as 16 x DN' - 2048, from the files themselves. */
 static void radiometry_by_hand(void **state)
 {
@@ -350,7 +408,8 @@ static void parallel_pair(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deliveries_agree),   cmocka_unit_test(radiometry_by_hand),
+        cmocka_unit_test(deliveries_agree), cmocka_unit_test(deliveries_with_more),
+        cmocka_unit_test(zip_called_vsi),   cmocka_unit_test(radiometry_by_hand),
         cmocka_unit_test(windows_agree),      cmocka_unit_test(bytes_and_fill),
         cmocka_unit_test(nodata_alpha_masks), cmocka_unit_test(wide_stretch),
         cmocka_unit_test(storage_does_not_matter), cmocka_unit_test(parallel_pair),

@@ -1,0 +1,582 @@
+/* Polygons of a vector file -> the cells of a grid whose centres lie inside. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geo/outlines.h"
+#include "core/path.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NAMES_SIZE = 400, /* of a list of names in a sentence */
+    LATTICE = 33,     /* places a side at which the grid is looked up in the file's CRS */
+    STEPS = 1024,     /* an edge is cut into pieces of this part of the grid's diagonal */
+    STOP_EVERY = 1024 /* polygons */
+};
+static const double MARGIN = 1.0 / 16.0; /* of the grid's extent, on each side */
+
+/* ---- the file ---- */
+
+bool sdm_is_raster(const char *path)
+{
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    GDALDatasetH const file = GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL);
+    if (file)
+        GDALClose(file);
+    CPLPopErrorHandler();
+    return file != NULL;
+}
+
+/* GDAL's last message as a part of a sentence. */
+static void copy_reason(char *out, size_t size)
+{
+    snprintf(out, size, "%s", CPLGetLastErrorMsg());
+    for (char *c = out; *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
+    const size_t n = strlen(out);
+    if (n && out[n - 1] == '.')
+        out[n - 1] = '\0';
+}
+
+static SdmStatus open_file(SdmContext *ctx, SdmOutlines *o)
+{
+    SdmStatus st = SDM_OK;
+    static const char ZIP[] = "/vsizip/";
+    const char *const path = o->source.path;
+    char reason[256], *inside = NULL;
+    CPLErrorReset();
+    o->file = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    copy_reason(reason, sizeof reason);
+    const bool zip = sdm_path_ends_in(path, ".zip");
+    if (!o->file && zip) {
+        const size_t size = strlen(path) + sizeof ZIP;
+        TRY(sdm_alloc(ctx, &inside, size, 1, "a name"));
+        snprintf(inside, size, "%s%s", ZIP, path);
+        o->file = GDALOpenEx(inside, GDAL_OF_VECTOR, NULL, NULL, NULL);
+    }
+    if (!o->file)
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster or as polygons: %s%s",
+                      o->source.option, path, reason,
+                      zip ? "; name the file inside, /vsizip/FILE.zip/FOLDER/NAME.shp" : "");
+done:
+    sdm_free(&inside);
+    return st;
+}
+
+static bool is_surface(OGRwkbGeometryType type)
+{
+    return OGR_GT_IsSubClassOf(type, wkbSurface) || OGR_GT_IsSubClassOf(type, wkbMultiSurface);
+}
+
+/* Can a layer of this type hold polygons? */
+static bool may_hold_polygons(OGRLayerH layer)
+{
+    const OGRwkbGeometryType type = wkbFlatten(OGR_L_GetGeomType(layer));
+    return is_surface(type) || type == wkbUnknown || type == wkbGeometryCollection;
+}
+
+static void add_name(char names[NAMES_SIZE], const char *name)
+{
+    const size_t used = strlen(names);
+    snprintf(names + used, NAMES_SIZE - used, "%s%.60s", used ? ", " : "", name);
+}
+
+/* The layer that is asked for, else the only one that can hold polygons. */
+static SdmStatus choose_layer(SdmContext *ctx, SdmOutlines *o)
+{
+    const SdmOutlineSource *const s = &o->source;
+    const int count = GDALDatasetGetLayerCount(o->file);
+    char all[NAMES_SIZE] = "", able[NAMES_SIZE] = "";
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        OGRLayerH const layer = GDALDatasetGetLayer(o->file, i);
+        add_name(all, OGR_L_GetName(layer));
+        if (!may_hold_polygons(layer))
+            continue;
+        add_name(able, OGR_L_GetName(layer));
+        o->layer = layer;
+        found++;
+    }
+    if (count > 1 && s->layer) {
+        o->layer = GDALDatasetGetLayerByName(o->file, s->layer);
+        found = o->layer && may_hold_polygons(o->layer);
+        if (!o->layer)
+            return sdm_fail(ctx, SDM_ERR_INPUT, "--layer %s: %s %s has no such layer; it has %s", s->layer,
+                            s->option, s->path, all);
+    }
+    if (found > 1)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s has %d layers that can hold polygons (%s); name one with --layer", s->option,
+                        s->path, found, able);
+    if (found < 1) {
+        OGRLayerH const layer = o->layer ? o->layer : GDALDatasetGetLayer(o->file, 0);
+        const OGRwkbGeometryType type = layer ? OGR_L_GetGeomType(layer) : wkbNone;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s holds %s, expected polygons", s->option, s->path,
+                        type == wkbNone ? "no geometry" : OGRGeometryTypeToName(type));
+    }
+    return SDM_OK;
+}
+
+static SdmStatus fail_filter(SdmContext *ctx, const SdmOutlines *o)
+{
+    OGRFeatureDefnH const fields = OGR_L_GetLayerDefn(o->layer);
+    char names[NAMES_SIZE] = "", reason[256];
+    copy_reason(reason, sizeof reason);
+    for (int i = 0; i < OGR_FD_GetFieldCount(fields); i++)
+        add_name(names, OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(fields, i)));
+    return sdm_fail(ctx, SDM_ERR_INPUT, "--where %s: cannot be applied to %s %s (%s); its fields are %s",
+                    o->source.where, o->source.option, o->source.path, reason, *names ? names : "none");
+}
+
+/* Set the filter, and look whether there is anything. */
+static SdmStatus filter_layer(SdmContext *ctx, const SdmOutlines *o)
+{
+    const SdmOutlineSource *const s = &o->source;
+    CPLErrorReset();
+    if (s->where && OGR_L_SetAttributeFilter(o->layer, s->where) != OGRERR_NONE)
+        return fail_filter(ctx, o);
+    OGR_L_ResetReading(o->layer);
+    OGRFeatureH const first = OGR_L_GetNextFeature(o->layer);
+    OGR_F_Destroy(first);
+    if (first)
+        return SDM_OK;
+    if (s->where && CPLGetLastErrorType() >= CE_Failure) /* some drivers tell it here */
+        return fail_filter(ctx, o);
+    if (s->where && OGR_L_SetAttributeFilter(o->layer, NULL) == OGRERR_NONE &&
+        OGR_L_GetFeatureCount(o->layer, 1) > 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--where %s: selects no polygon of %s %s", s->where, s->option,
+                        s->path);
+    return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its layer %s is empty", s->option, s->path,
+                    OGR_L_GetName(o->layer));
+}
+
+static SdmStatus open_layer(SdmContext *ctx, SdmOutlines *o)
+{
+    SdmStatus st = SDM_OK;
+    TRY(open_file(ctx, o));
+    TRY(choose_layer(ctx, o));
+    if (!OGR_L_GetSpatialRef(o->layer))
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
+                     "NEW.gpkg FILE",
+                     o->source.option, o->source.path));
+    if (o->source.field)
+        o->field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(o->layer), o->source.field);
+    TRY(filter_layer(ctx, o));
+done:
+    return st;
+}
+
+SdmStatus sdm_outlines_open(SdmContext *ctx, const SdmOutlineSource *source, SdmOutlines *out)
+{
+    *out = (SdmOutlines){.source = *source, .field = -1};
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    const SdmStatus st = open_layer(ctx, out);
+    CPLPopErrorHandler();
+    return st;
+}
+
+void sdm_outlines_close(SdmOutlines *outlines)
+{
+    if (outlines->file)
+        GDALClose(outlines->file);
+    *outlines = (SdmOutlines){.file = NULL};
+}
+
+/* ---- on a grid ---- */
+
+typedef struct Burn {
+    SdmContext *ctx;
+    const SdmOutlines *from;
+    const SdmOutlineGrid *grid;
+    OGRCoordinateTransformationH to_grid, to_file;
+    double box[4]; /* x and y, from and to, about the grid in the CRS of the file */
+    double step;   /* of the pieces of edges, there */
+    double turn;   /* a full circle there; 0: not geographic */
+    double shift;  /* to be added to x: turns */
+    double *x, *y; /* of the ring in work, closed */
+    size_t count, room;
+    uint8_t *odd;       /* rows x cols: an edge passes between the cell before and this one */
+    int64_t touched[4]; /* columns and rows, from and to */
+    uint8_t *out, value;
+    int64_t polygons, others, crossed, covered; /* features, and cells */
+} Burn;
+
+static OGRSpatialReferenceH in_xy_order(OGRSpatialReferenceH srs)
+{
+    OGRSpatialReferenceH const out = srs ? OSRClone(srs) : OSRNewSpatialReference(NULL);
+    OSRSetAxisMappingStrategy(out, OAMS_TRADITIONAL_GIS_ORDER);
+    return out;
+}
+
+static SdmStatus open_transformations(Burn *b)
+{
+    SdmStatus st = SDM_OK;
+    const SdmOutlineSource *const s = &b->from->source;
+    OGRSpatialReferenceH const from = in_xy_order(OGR_L_GetSpatialRef(b->from->layer)),
+                               to = in_xy_order(NULL);
+    OSRStripVertical(from);
+    OSRDemoteTo2D(from, NULL);
+    if (OSRSetFromUserInput(to, b->grid->wkt) == OGRERR_NONE) {
+        b->to_grid = OCTNewCoordinateTransformation(from, to);
+        b->to_file = OCTNewCoordinateTransformation(to, from);
+    }
+    if (OSRIsGeographic(from))
+        b->turn = 6.283185307179586 / OSRGetAngularUnits(from, NULL);
+    if (!b->to_grid || !b->to_file)
+        st = sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
+                      "%s %s: its polygons in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",
+                      s->option, s->path, OSRGetName(from), CPLGetLastErrorMsg());
+    OSRDestroySpatialReference(from);
+    OSRDestroySpatialReference(to);
+    return st;
+}
+
+/* The grid's surroundings in the CRS of the file. */
+static SdmStatus find_box(Burn *b)
+{
+    enum { PLACES = LATTICE * LATTICE };
+    const double *const t = b->grid->transform;
+    double x[PLACES], y[PLACES], about = NAN;
+    int good[PLACES];
+    for (int i = 0; i < PLACES; i++) {
+        x[i] = t[0] + t[1] * (double)b->grid->cols * (i % LATTICE) / (LATTICE - 1);
+        y[i] = t[3] + t[5] * (double)b->grid->rows * ((int)(i / LATTICE)) / (LATTICE - 1);
+    }
+    OCTTransformEx(b->to_file, PLACES, x, y, NULL, good);
+    double *const box = b->box;
+    box[0] = box[1] = INFINITY;
+    box[2] = box[3] = -INFINITY;
+    for (int k = 0; k < PLACES; k++) {
+        const int i = (k + PLACES / 2) % PLACES; /* the middle first: other longitudes are counted about it */
+        if (!good[i] || !isfinite(x[i]) || !isfinite(y[i]))
+            continue;
+        about = isnan(about) ? x[i] : about;
+        const double at = b->turn > 0.0 ? x[i] - b->turn * round((x[i] - about) / b->turn) : x[i];
+        box[0] = fmin(box[0], at);
+        box[1] = fmin(box[1], y[i]);
+        box[2] = fmax(box[2], at);
+        box[3] = fmax(box[3], y[i]);
+    }
+    const double size[2] = {box[2] - box[0], box[3] - box[1]};
+    if (!(size[0] > 0.0) || !(size[1] > 0.0))
+        return sdm_fail(b->ctx, SDM_ERR_DATA,
+                        "%s %s: the DEM lies where the CRS of its polygons does not reach",
+                        b->from->source.option, b->from->source.path);
+    for (int k = 0; k < 2; k++) {
+        box[k] -= MARGIN * size[k];
+        box[2 + k] += MARGIN * size[k];
+    }
+    b->step = hypot(size[0], size[1]) / STEPS;
+    return SDM_OK;
+}
+
+/* ---- rings ---- */
+
+static SdmStatus push(Burn *b, double x, double y)
+{
+    SdmStatus st = SDM_OK;
+    if (b->count && b->x[b->count - 1] == x && b->y[b->count - 1] == y)
+        return SDM_OK;
+    if (b->count == b->room) {
+        double **const array[2] = {&b->x, &b->y};
+        const size_t room = b->room ? 2 * b->room : 4096;
+        for (int k = 0; k < 2; k++) {
+            double *larger = NULL;
+            TRY(sdm_alloc_raw(b->ctx, &larger, room, sizeof *larger, "polygons"));
+            if (b->count)
+                memcpy(larger, *array[k], b->count * sizeof *larger);
+            sdm_free(array[k]);
+            *array[k] = larger;
+        }
+        b->room = room;
+    }
+    b->x[b->count] = x;
+    b->y[b->count++] = y;
+done:
+    return st;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A place, or the nearest one of the box. */
+static void into_box(const Burn *b, const double p[2], double out[2])
+{
+    for (int k = 0; k < 2; k++)
+        out[k] = fmin(fmax(p[k], b->box[k]), b->box[2 + k]);
+}
+
+/* Push an edge without its first point.  What lies outside of the box is moved to the box's border, which
+ * changes nothing inside; pieces longer than a step are cut. */
+static SdmStatus push_edge(Burn *b, const double p[2], const double q[2])
+{
+    SdmStatus st = SDM_OK;
+    double cut[5], from[2], to[2];
+    int cuts = 0;
+    for (int k = 0; k < 4; k++) { /* where the edge passes a side of the box */
+        const double at = (b->box[k] - p[k % 2]) / (q[k % 2] - p[k % 2]);
+        if (at > 0.0 && at < 1.0)
+            cut[cuts++] = at;
+    }
+    cut[cuts++] = 1.0;
+    qsort(cut, (size_t)cuts, sizeof *cut, compare_numbers);
+    into_box(b, p, from);
+    for (int i = 0; i < cuts; i++) {
+        const double end[2] = {p[0] + cut[i] * (q[0] - p[0]), p[1] + cut[i] * (q[1] - p[1])};
+        into_box(b, cut[i] < 1.0 ? end : q, to);
+        const int pieces = (int)fmin(hypot(to[0] - from[0], to[1] - from[1]) / b->step, 1e6) + 1;
+        for (int n = 1; n < pieces; n++) {
+            const double share = (double)n / pieces;
+            TRY(push(b, from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])));
+        }
+        TRY(push(b, to[0], to[1]));
+        memcpy(from, to, sizeof from);
+    }
+done:
+    return st;
+}
+
+/* The closed ring, within the box, -> b->x, b->y in the CRS of the grid. */
+static SdmStatus read_ring(Burn *b, OGRGeometryH ring)
+{
+    SdmStatus st = SDM_OK;
+    const int n = OGR_G_GetPointCount(ring);
+    int *good = NULL;
+    double before[2] = {NAN, NAN};
+    b->count = 0;
+    for (int i = 0; i <= n && n > 2; i++) {
+        const double at[2] = {OGR_G_GetX(ring, i % n) + b->shift, OGR_G_GetY(ring, i % n)};
+        if (!isfinite(at[0]) || !isfinite(at[1]))
+            continue;
+        if (!isnan(before[0]))
+            TRY(push_edge(b, before, at));
+        memcpy(before, at, sizeof before);
+    }
+    if (b->count == 0)
+        return SDM_OK;
+    TRY(sdm_alloc_raw(b->ctx, &good, b->count, sizeof *good, "polygons"));
+    OCTTransformEx(b->to_grid, (int)b->count, b->x, b->y, NULL, good);
+    size_t kept = 0;
+    for (size_t i = 0; i < b->count; i++)
+        if (good[i] && isfinite(b->x[i]) && isfinite(b->y[i])) {
+            b->x[kept] = b->x[i];
+            b->y[kept++] = b->y[i];
+        }
+    b->count = kept;
+done:
+    sdm_free(&good);
+    return st;
+}
+
+/* ---- cells ---- */
+
+/* The first cell of a row, or row, whose centre is not before a place, 0 .. n. */
+static int64_t first_from(double place, int64_t n)
+{
+    return (int64_t)fmin(fmax(ceil(place - 0.5), 0.0), (double)n);
+}
+
+/* Where an edge passes between the centres of two cells of a row, what is to the right changes sides. */
+static void mark_edge(Burn *b, const double p[2], const double q[2])
+{
+    const int64_t cols = b->grid->cols, rows = b->grid->rows;
+    const bool falls = p[1] < q[1];
+    const double *const high = falls ? p : q, *const low = falls ? q : p;
+    const int64_t first = first_from(high[1], rows), end = first_from(low[1], rows);
+    for (int64_t r = first; r < end; r++) {
+        const double share = ((double)r + 0.5 - high[1]) / (low[1] - high[1]);
+        const int64_t col = first_from(high[0] + share * (low[0] - high[0]), cols);
+        if (col < cols)
+            b->odd[r * cols + col] ^= 1;
+        b->touched[0] = col < b->touched[0] ? col : b->touched[0];
+        b->touched[2] = col > b->touched[2] ? col : b->touched[2];
+    }
+    if (first < end) {
+        b->touched[1] = first < b->touched[1] ? first : b->touched[1];
+        b->touched[3] = end > b->touched[3] ? end : b->touched[3];
+    }
+}
+
+static void mark_ring(Burn *b)
+{
+    const double *const t = b->grid->transform;
+    for (size_t i = 0; i < b->count; i++) {
+        b->x[i] = (b->x[i] - t[0]) / t[1];
+        b->y[i] = (b->y[i] - t[3]) / t[5];
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        const size_t next = i + 1 < b->count ? i + 1 : 0;
+        mark_edge(b, (const double[2]){b->x[i], b->y[i]}, (const double[2]){b->x[next], b->y[next]});
+    }
+}
+
+/* Give the cells inside of the marked rings the value, and clear the marks. */
+static void fill_cells(Burn *b)
+{
+    const int64_t *const part = b->touched, cols = b->grid->cols;
+    for (int64_t r = part[1]; r < part[3]; r++) {
+        uint8_t inside = 0;
+        for (int64_t c = part[0]; c < part[2]; c++) {
+            inside ^= b->odd[r * cols + c];
+            b->odd[r * cols + c] = 0;
+            if (inside)
+                b->out[r * cols + c] = b->value;
+        }
+        if (part[2] < cols)
+            b->odd[r * cols + part[2]] = 0;
+    }
+}
+
+static SdmStatus burn_polygon(Burn *b, OGRGeometryH polygon)
+{
+    SdmStatus st = SDM_OK;
+    b->touched[0] = b->grid->cols;
+    b->touched[1] = b->grid->rows;
+    b->touched[2] = b->touched[3] = 0;
+    for (int i = 0; i < OGR_G_GetGeometryCount(polygon); i++) {
+        TRY(read_ring(b, OGR_G_GetGeometryRef(polygon, i)));
+        mark_ring(b);
+    }
+    fill_cells(b);
+done:
+    return st;
+}
+
+/* @return via *polygons: how many there were */
+static SdmStatus burn_geometry(Burn *b, OGRGeometryH geometry, int64_t *polygons)
+{
+    SdmStatus st = SDM_OK;
+    const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    if (type == wkbPolygon || type == wkbTriangle) {
+        ++*polygons;
+        return burn_polygon(b, geometry);
+    }
+    if (!is_surface(type) && type != wkbGeometryCollection)
+        return SDM_OK;
+    for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++)
+        TRY(burn_geometry(b, OGR_G_GetGeometryRef(geometry, i), polygons));
+done:
+    return st;
+}
+
+/* ---- features ---- */
+
+static SdmStatus read_value(Burn *b, OGRFeatureH feature)
+{
+    const SdmOutlineSource *const s = &b->from->source;
+    b->value = 1;
+    if (b->from->field < 0)
+        return SDM_OK;
+    const char *const text = OGR_F_GetFieldAsString(feature, b->from->field);
+    char *end = NULL;
+    const double value = CPLStrtod(text, &end);
+    b->value = 0; /* of an empty field */
+    if (!OGR_F_IsFieldSetAndNotNull(feature, b->from->field) || *text == '\0')
+        return SDM_OK;
+    if (*end != '\0' || !(value >= 0.0 && value <= 255.0) || value != floor(value))
+        return sdm_fail(b->ctx, SDM_ERR_INPUT,
+                        "%s %s: feature %lld has %s '%.40s', expected a whole number from 0 to 255",
+                        s->option, s->path, (long long)OGR_F_GetFID(feature), s->field, text);
+    b->value = (uint8_t)value;
+    return SDM_OK;
+}
+
+static SdmStatus burn_feature(Burn *b, OGRFeatureH feature)
+{
+    SdmStatus st = SDM_OK;
+    OGRGeometryH const given = OGR_F_GetGeometryRef(feature);
+    OGRGeometryH const plain =
+        given && OGR_G_HasCurveGeometry(given, 0) ? OGR_G_GetLinearGeometry(given, 0.0, NULL) : NULL;
+    OGRGeometryH const geometry = plain ? plain : given;
+    int64_t polygons = 0;
+    TRY(read_value(b, feature));
+    if (geometry)
+        TRY(burn_geometry(b, geometry, &polygons));
+    b->polygons += polygons > 0;
+    b->others += polygons == 0;
+    b->crossed += polygons > 0 && OGRGetGEOSVersion(NULL, NULL, NULL) && !OGR_G_IsValid(geometry);
+    if ((b->polygons + b->others) % STOP_EVERY == 0)
+        TRY(sdm_check_stop(b->ctx));
+done:
+    OGR_G_DestroyGeometry(plain);
+    return st;
+}
+
+/* The features near the grid whose longitudes are some turns from the grid's. */
+static SdmStatus burn_turn(Burn *b, int turns)
+{
+    SdmStatus st = SDM_OK;
+    OGRLayerH const layer = b->from->layer;
+    const double *const box = b->box;
+    b->shift = turns * b->turn;
+    OGR_L_SetSpatialFilterRect(layer, box[0] - b->shift, box[1], box[2] - b->shift, box[3]);
+    OGR_L_ResetReading(layer);
+    CPLErrorReset();
+    for (OGRFeatureH feature; (feature = OGR_L_GetNextFeature(layer)) != NULL; CPLErrorReset()) {
+        st = burn_feature(b, feature);
+        OGR_F_Destroy(feature);
+        TRY(st);
+    }
+    if (CPLGetLastErrorType() >= CE_Failure)
+        st = sdm_fail(b->ctx, SDM_ERR_INPUT, "%s %s cannot be read to its end: %s", b->from->source.option,
+                      b->from->source.path, CPLGetLastErrorMsg());
+done:
+    OGR_L_SetSpatialFilter(layer, NULL);
+    return st;
+}
+
+/* Say what was found that is not as expected. */
+static SdmStatus judge(Burn *b)
+{
+    const SdmOutlineSource *const s = &b->from->source;
+    static const char NONE[] = "%s %s: none of its polygons%s covers the centre of a cell of the DEM%s";
+    const char *const chosen = s->where ? " that --where selects" : "",
+                      *const what = b->others ? "; what lies there are no polygons" : "";
+    if (b->covered == 0 && !s->may_miss)
+        return sdm_fail(b->ctx, SDM_ERR_DATA, NONE, s->option, s->path, chosen, what);
+    if (b->covered == 0)
+        sdm_log(b->ctx, SDM_LOG_WARNING, 0, NONE, s->option, s->path, chosen, what);
+    else if (b->others)
+        sdm_log(b->ctx, SDM_LOG_WARNING, 0,
+                "%s %s: %lld of %lld features near the DEM are no polygons and are ignored", s->option,
+                s->path, (long long)b->others, (long long)(b->others + b->polygons));
+    if (b->covered && b->crossed)
+        sdm_log(b->ctx, SDM_LOG_WARNING, 0,
+                "%s %s: %lld of %lld polygons near the DEM cross themselves or are not closed; what an odd "
+                "number of edges encloses is inside (ogr2ogr -makevalid mends them)",
+                s->option, s->path, (long long)b->crossed, (long long)b->polygons);
+    return SDM_OK;
+}
+
+SdmStatus sdm_outlines_burn(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
+                            uint8_t *out)
+{
+    SdmStatus st = SDM_OK;
+    Burn b = {.ctx = ctx, .from = outlines, .grid = grid, .out = out};
+    const int64_t cells = grid->cols * grid->rows;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    memset(out, 0, (size_t)cells);
+    TRY(sdm_alloc(ctx, &b.odd, (size_t)cells, 1, "cells inside of polygons"));
+    TRY(open_transformations(&b));
+    TRY(find_box(&b));
+    for (int turns = b.turn > 0.0 ? -1 : 0; turns <= (b.turn > 0.0 ? 1 : 0); turns++)
+        TRY(burn_turn(&b, turns));
+    for (int64_t i = 0; i < cells; i++)
+        b.covered += out[i] != 0;
+    TRY(judge(&b));
+done:
+    CPLPopErrorHandler();
+    OCTDestroyCoordinateTransformation(b.to_grid);
+    OCTDestroyCoordinateTransformation(b.to_file);
+    sdm_free(&b.odd);
+    sdm_free(&b.x);
+    sdm_free(&b.y);
+    return st;
+}

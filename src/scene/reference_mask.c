@@ -1,0 +1,113 @@
+/* The masks of the reference: stable ground, and what is to be left out. */
+// SPDX-License-Identifier: Apache-2.0
+#include "scene/reference_mask.h"
+
+#include <math.h>
+
+enum { STABLE, EXCLUDE };
+
+static SdmHeightSource raster_of(const SdmOptions *o, int k)
+{
+    return k == STABLE ? (SdmHeightSource){"--reference-mask", o->reference_mask, NULL, NULL}
+                       : (SdmHeightSource){"--exclude", o->exclude, NULL, NULL};
+}
+
+static SdmOutlineSource outlines_of(const SdmOptions *o, int k)
+{
+    const SdmHeightSource file = raster_of(o, k);
+    return (SdmOutlineSource){
+        .option = file.option, .path = file.path, .layer = o->layer, .where = o->where, .may_miss = true};
+}
+
+void sdm_reference_mask_close(SdmReferenceMask *mask)
+{
+    for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
+        sdm_height_raster_close(&mask->raster[k]);
+        sdm_outlines_close(&mask->outlines[k]);
+    }
+}
+
+SdmStatus sdm_reference_mask_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceMask *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmReferenceMask){.raster = {NULL}};
+    for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
+        const SdmHeightSource raster = raster_of(options, k);
+        const SdmOutlineSource outlines = outlines_of(options, k);
+        if (raster.path && sdm_is_raster(raster.path))
+            TRY(sdm_height_raster_open(ctx, &raster, &out->raster[k]));
+        else if (raster.path)
+            TRY(sdm_outlines_open(ctx, &outlines, &out->outlines[k]));
+    }
+done:
+    return st;
+}
+
+SdmStatus sdm_reference_mask_try(SdmContext *ctx, const SdmOptions *options)
+{
+    SdmReferenceMask mask;
+    SdmStatus st = sdm_reference_mask_open(ctx, options, &mask);
+    if (!st && (options->where || options->layer) && !mask.outlines[STABLE].file &&
+        !mask.outlines[EXCLUDE].file)
+        st = sdm_fail(ctx, SDM_ERR_USAGE,
+                      "%s: needs polygons given by --reference-mask or --exclude, found none",
+                      options->where ? "--where" : "--layer");
+    sdm_reference_mask_close(&mask);
+    return st;
+}
+
+static SdmStatus apply_raster(SdmContext *ctx, SdmHeightRaster *raster, bool inside_counts, const SdmGrid *g,
+                              const float *place, size_t count, uint8_t *allowed)
+{
+    SdmStatus st = SDM_OK;
+    SdmProjector *projector = NULL;
+    TRY(sdm_projector_open(ctx, g->wkt, &projector));
+    for (size_t i = 0; i < count; i++) {
+        double x = g->x0 + ((double)place[2 * i] + 0.5) * g->spacing,
+               y = g->y0 - ((double)place[2 * i + 1] + 0.5) * g->spacing;
+        sdm_projector_inverse(projector, 1, &x, &y);
+        const double value = sdm_height_raster_at(ctx, raster, x, y);
+        if ((!isnan(value) && value != 0.0) != inside_counts)
+            allowed[i] = 0;
+    }
+    TRY(sdm_height_raster_check(ctx, raster));
+done:
+    sdm_projector_close(&projector);
+    return st;
+}
+
+static SdmStatus apply_outlines(SdmContext *ctx, const SdmOutlines *outlines, bool inside_counts,
+                                const SdmGrid *g, const float *place, size_t count, uint8_t *allowed)
+{
+    SdmStatus st = SDM_OK;
+    uint8_t *inside = NULL;
+    const SdmOutlineGrid on = {.wkt = g->wkt,
+                               .transform = {g->x0, g->spacing, 0.0, g->y0, 0.0, -g->spacing},
+                               .cols = g->cols,
+                               .rows = g->rows};
+    TRY(sdm_alloc_raw(ctx, &inside, (size_t)(g->cols * g->rows), 1, "cells inside of polygons"));
+    TRY(sdm_outlines_burn(ctx, outlines, &on, inside));
+    for (size_t i = 0; i < count; i++) {
+        const double col = floor((double)place[2 * i] + 0.5), row = floor((double)place[2 * i + 1] + 0.5);
+        const bool on_grid = col >= 0.0 && row >= 0.0 && col < (double)g->cols && row < (double)g->rows;
+        if ((on_grid && inside[(int64_t)row * g->cols + (int64_t)col]) != inside_counts)
+            allowed[i] = 0;
+    }
+done:
+    sdm_free(&inside);
+    return st;
+}
+
+SdmStatus sdm_reference_mask_apply(SdmContext *ctx, const SdmReferenceMask *mask, const SdmGrid *grid,
+                                   const float *place, size_t count, uint8_t *allowed)
+{
+    SdmStatus st = SDM_OK;
+    for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
+        if (mask->raster[k])
+            TRY(apply_raster(ctx, mask->raster[k], k == STABLE, grid, place, count, allowed));
+        if (mask->outlines[k].file)
+            TRY(apply_outlines(ctx, &mask->outlines[k], k == STABLE, grid, place, count, allowed));
+    }
+done:
+    return st;
+}
