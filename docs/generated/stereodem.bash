@@ -182,14 +182,14 @@ _stereodem() {
     esac
     if [ "$words" = - ] && [[ $word == -* ]]; then
         case ${COMP_WORDS[1]} in
-        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --quiet --verbose --log' ;;
+        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --strict --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --exclude --where --layer --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
         simulate) words='--help --output --layout --with-rpc --terrain --shape --town --town-azimuth --width --height --gsd --lon --lat --roll --base-height --symmetric --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
         plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
-        tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --quiet --verbose --log' ;;
-        merge) words='--help --output --threads --overwrite --keep-job --quiet --verbose --log' ;;
+        tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --strict --quiet --verbose --log' ;;
+        merge) words='--help --output --threads --overwrite --keep-job --strict --quiet --verbose --log' ;;
         status) words='--help --failed --accounting --threads --overwrite --quiet --verbose --log' ;;
         match) words='--help --output --format --preview --min-disparity --max-disparity --cost --window --census --lr-threshold --uniqueness --min-sigma --subpixel --median --fill --downscale --band --first --last --overwrite --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --config --quiet --verbose --log' ;;
         bench) words='--help --repeats --csv --markdown --quick --only --shrink --tune --tsukuba --device --cpu-level --threads --quiet --verbose --log' ;;

@@ -58,6 +58,7 @@ _stereodem() {
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
             '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
+            '--strict[Exit code 1 where a DEM is doubtful, such as with a reference that was refused]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -239,6 +240,7 @@ _stereodem() {
             '--wait[Longest wait for another task that prepares the scene of a tile]:SECONDS:' \
             '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
+            '--strict[Exit code 1 where a DEM is doubtful, such as with a reference that was refused]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -252,6 +254,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
+            '--strict[Exit code 1 where a DEM is doubtful, such as with a reference that was refused]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \

@@ -42,6 +42,7 @@ static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool 
     TRY(several ? sdm_run_several(ctx, views, count) : sdm_run_scene(ctx, views[0], views[1]));
     result = cJSON_CreateObject();
     sdm_result_run(ctx, output, result);
+    TRY(sdm_result_check(ctx, output, result));
 done:
     return finish(&call, st, result);
 }

@@ -16,6 +16,7 @@ typedef struct Making {
     SdmTiling tiling;
     SdmMatchQueue *queue;
     SdmQualitySums sums;
+    SdmQuality quality;
     SdmDem *dem;
 } Making;
 
@@ -164,17 +165,25 @@ done:
     return st;
 }
 
-static SdmStatus judge(SdmContext *ctx, const Making *m, const SdmOptions *options)
+static SdmStatus judge(SdmContext *ctx, Making *m, const SdmOptions *options)
 {
     SdmStatus st = SDM_OK;
-    SdmQuality quality;
+    const SdmQuality *const quality = &m->quality;
     const char *const left = m->scene->view[0].name,
                       *const right = m->scene->sensor == SDM_SENSOR_ASTER ? "" : m->scene->view[1].name;
-    TRY(sdm_quality_assess(ctx, options, &m->sums, &m->prepared, left, right, &quality));
-    for (int i = 0; i < quality.count; i++)
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "the DEM is doubtful: %s", quality.text[i]);
+    TRY(sdm_quality_assess(ctx, options, &m->sums, &m->prepared, left, right, &m->quality));
+    for (int i = 0; i < quality->count; i++)
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "the DEM is doubtful: %s", quality->text[i]);
 done:
     return st;
+}
+
+static cJSON *list_doubts(const Making *m)
+{
+    cJSON *const list = cJSON_CreateArray();
+    for (int i = 0; i < m->quality.count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(m->quality.text[i]));
+    return list;
 }
 
 #define PREPARED 0.4 /* share of the time when the blocks begin */
@@ -221,10 +230,12 @@ SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, Sdm
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
     TRY(sdm_face_open_scene(ctx, call.face, left, right, &m->scene));
     TRY(make(ctx, m, &call.face->values.common));
-    *out = m->dem;
-    m->dem = NULL;
     result = cJSON_CreateObject();
     sdm_result_run(ctx, NULL, result);
+    cJSON_AddItemToObject(result, "doubts", list_doubts(m));
+    TRY(sdm_result_check(ctx, "the DEM", result));
+    *out = m->dem;
+    m->dem = NULL;
 done:
     if (m)
         release(m);

@@ -39,23 +39,6 @@ static void add_quality(const cJSON *report, cJSON *to)
     cJSON_AddItemToObject(to, "doubts", warnings ? cJSON_Duplicate(warnings, true) : cJSON_CreateArray());
 }
 
-static cJSON *read_report(SdmContext *ctx, const char *path)
-{
-    char *text = NULL;
-    size_t size = 0;
-    cJSON *report = NULL;
-    FILE *const f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (size = (size_t)ftell(f)) < ((size_t)1 << 30) &&
-        fseek(f, 0, SEEK_SET) == 0 && sdm_alloc(ctx, &text, size + 1, 1, "the report") == SDM_OK &&
-        fread(text, 1, size, f) == size)
-        report = cJSON_Parse(text);
-    fclose(f);
-    sdm_free(&text);
-    return report;
-}
-
 /* The files of a DEM, and what its report says. */
 static void add_product(SdmContext *ctx, const char *output, cJSON *to)
 {
@@ -65,7 +48,7 @@ static void add_product(SdmContext *ctx, const char *output, cJSON *to)
         sdm_free(&files);
         return;
     }
-    cJSON *const report = read_report(ctx, files->path[SDM_FILE_JSON]),
+    cJSON *const report = sdm_json_read(ctx, files->path[SDM_FILE_JSON]),
                 *const list = cJSON_AddArrayToObject(to, "files");
     for (int i = SDM_FILES - 1; i >= 0; i--)
         if (access(files->path[i], F_OK) == 0)
@@ -86,6 +69,17 @@ void sdm_result_run(SdmContext *ctx, const char *output, cJSON *to)
     cJSON *const stages = cJSON_AddObjectToObject(to, "stage_seconds");
     for (int i = 1; i < 10; i++)
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], sdm_stage_time(ctx, i));
+}
+
+SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const cJSON *result)
+{
+    const cJSON *const doubts = cJSON_GetObjectItemCaseSensitive(result, "doubts"),
+                *const first = cJSON_GetArrayItem(doubts, 0);
+    const int count = cJSON_GetArraySize(doubts);
+    if (!sdm_options(ctx)->strict || count == 0)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s): %s", output, count,
+                    count == 1 ? "" : "s", cJSON_GetStringValue(first));
 }
 
 static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)

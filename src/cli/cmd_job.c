@@ -235,6 +235,7 @@ SdmStatus sdm_command_merge(SdmCall *call)
         cJSON_AddNumberToObject(call->summary, "scenes_merged_before", s.already);
         cJSON_AddNumberToObject(call->summary, "scenes_incomplete", s.incomplete);
         cJSON_AddNumberToObject(call->summary, "scenes_failed", s.failed);
+        cJSON_AddNumberToObject(call->summary, "scenes_doubtful", s.doubtful);
         cJSON_AddNumberToObject(call->summary, "units_missing", (double)s.missing);
     }
     return st;

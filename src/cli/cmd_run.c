@@ -90,6 +90,7 @@ SdmStatus sdm_command_run(SdmCall *call)
     result = cJSON_CreateObject();
     sdm_result_run(call->ctx, output, result);
     print_result(&call->screen, output, result, sdm_now_s() - call->screen.started_s);
+    st = sdm_result_check(call->ctx, output, result);
     if (call->summary) {
         sdm_json_move(call->summary, result);
         result = NULL;

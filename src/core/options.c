@@ -133,6 +133,10 @@ const SdmOptionSpec sdm_option_table[] = {
      SDM_CMD_RUN | SDM_CMD_MERGE,
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "
      "the scene."},
+    {"--strict", NULL, SDM_OPT_BOOL, AT(strict), NO_RANGE, "off: doubts are told, and the exit code is 0",
+     SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE,
+     "Exit code 1 where a DEM is doubtful, such as with a reference that was refused. Its files are written "
+     "all the same."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
     {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print details of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,

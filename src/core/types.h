@@ -53,7 +53,7 @@ typedef struct SdmOptions {
     int band;                 /* band of both images, from 1; 0 = the only one */
     const char *mask_left, *mask_right; /* rasters, 0 = do not use the pixel; NULL = none */
     double base_height;       /* B/H of a georeferenced parallel pair; NaN = not such a pair */
-    bool overwrite, quiet, verbose;
+    bool overwrite, strict, quiet, verbose; /* strict: a doubtful DEM is a failure */
     const char *log;          /* "text" or "json" */
     bool keep_job;            /* keep the job folder after success */
 } SdmOptions;
@@ -131,6 +131,7 @@ typedef struct SdmMergeRequest {
 typedef struct SdmMergeSummary {
     int scenes, merged, already, incomplete, failed; /* already: of merged; incomplete: units are missing */
     int permanent;                                    /* of failed: another try would end so, too */
+    int doubtful;                                     /* of merged: their reports have doubts */
     int64_t missing;                                 /* units */
 } SdmMergeSummary;
 

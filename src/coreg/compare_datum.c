@@ -3,6 +3,7 @@
 #include "coreg/input_raster.h"
 #include "geo/geoid.h"
 
+#include <cpl_conv.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,33 +12,55 @@ SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, co
 {
     if (!word || strcmp(word, "auto") == 0)
         return SDM_OK;
-    const int vertical = sdm_vertical_of_word(word);
-    if (vertical == SDM_VERTICAL_UNKNOWN)
+    if (sdm_vertical_of_word(word) == SDM_VERTICAL_UNKNOWN)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s is '%s', expected auto, ellipsoid, egm96 or egm2008", option,
                         word);
-    raster->vertical = vertical;
-    snprintf(raster->vertical_name, sizeof raster->vertical_name, "%s", sdm_vertical_name(vertical));
+    sdm_vertical_give(&raster->datum, option, word);
     return SDM_OK;
 }
 
 typedef struct Nodes { /* undulations at every `step` cells, from the centre of the first cell on */
     int64_t step, cols, rows;
-    double *add_m; /* rows x cols: what to add to the reference's heights */
+    double *add_m;    /* rows x cols: what to add to the reference's heights */
+    char source[160]; /* where the undulations are from */
 } Nodes;
 
-/* Add sign x the undulation of a geoid to the nodes.  undulation_m: room for a value of each node. */
-static SdmStatus add_geoid(SdmContext *ctx, Nodes *nodes, int vertical, double sign, const double *lon_deg,
-                           const double *lat_deg, double *undulation_m)
+/* The undulation of a raster's datum, which is not the ellipsoid. */
+static SdmStatus open_geoid(SdmContext *ctx, const SdmInputRaster *raster, SdmGeoid **out)
+{
+    SdmStatus st;
+    char who[1200], *crs;
+    if (raster->datum.vertical != SDM_VERTICAL_OTHER)
+        return sdm_geoid_open(ctx, raster->datum.vertical, out);
+    snprintf(who, sizeof who, "%s %s (above '%s')", raster->role, raster->path, raster->datum.name);
+    crs = raster->file ? sdm_vertical_crs(raster->file, &raster->datum) : NULL;
+    if (crs)
+        st = sdm_geoid_open_crs(ctx, crs, who, out);
+    else
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                      "%s: this datum cannot be converted; run gdalwarp on it with its compound CRS as "
+                      "-s_srs, or give --dem-vertical and --reference-vertical",
+                      who);
+    CPLFree(crs);
+    return st;
+}
+
+/* Add sign x the undulation of a raster's datum to the nodes.  undulation_m: room for a value of each
+ * node. */
+static SdmStatus add_geoid(SdmContext *ctx, Nodes *nodes, const SdmInputRaster *raster, double sign,
+                           const double *lon_deg, const double *lat_deg, double *undulation_m)
 {
     SdmStatus st = SDM_OK;
     SdmGeoid *geoid = NULL;
-    const size_t n = (size_t)(nodes->cols * nodes->rows);
-    if (vertical == SDM_ELLIPSOID)
+    const size_t n = (size_t)(nodes->cols * nodes->rows), used = strlen(nodes->source);
+    if (raster->datum.vertical == SDM_ELLIPSOID)
         return SDM_OK;
-    TRY(sdm_geoid_open(ctx, vertical, &geoid));
+    TRY(open_geoid(ctx, raster, &geoid));
     TRY(sdm_geoid_undulation(ctx, geoid, n, lon_deg, lat_deg, undulation_m));
     for (size_t i = 0; i < n; i++)
         nodes->add_m[i] += sign * undulation_m[i];
+    snprintf(nodes->source + used, sizeof nodes->source - used, "%s%s", used ? " and " : "",
+             sdm_geoid_source(geoid));
 done:
     sdm_geoid_close(&geoid);
     return st;
@@ -45,7 +68,8 @@ done:
 
 /* Height above the DEM's datum = height above the reference's + N(reference) - N(DEM).  The undulation N is
  * smooth over the 2 km between nodes. */
-static SdmStatus fill_nodes(SdmContext *ctx, const SdmRasterGrid *grid, int from, Nodes *nodes)
+static SdmStatus fill_nodes(SdmContext *ctx, const SdmRasterGrid *grid, const SdmInputRaster *reference,
+                            Nodes *nodes)
 {
     SdmStatus st = SDM_OK;
     SdmProjector *projector = NULL;
@@ -66,8 +90,8 @@ static SdmStatus fill_nodes(SdmContext *ctx, const SdmRasterGrid *grid, int from
     }
     TRY(sdm_projector_open(ctx, grid->dem->wkt, &projector));
     sdm_projector_inverse(projector, n, lon, lat);
-    TRY(add_geoid(ctx, nodes, from, 1.0, lon, lat, undulation));
-    TRY(add_geoid(ctx, nodes, grid->dem->vertical, -1.0, lon, lat, undulation));
+    TRY(add_geoid(ctx, nodes, reference, 1.0, lon, lat, undulation));
+    TRY(add_geoid(ctx, nodes, grid->dem, -1.0, lon, lat, undulation));
 done:
     sdm_projector_close(&projector);
     sdm_free(&undulation);
@@ -95,38 +119,59 @@ static void add_nodes(const SdmRasterGrid *grid, const Nodes *nodes, int threads
     }
 }
 
-/* What is known of both datums -> the note, and whether the reference's heights must be converted. */
-static SdmStatus compare_datums(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
-                                char note[SDM_DATUM_NOTE], bool *convert)
+/* Say what a name or the cells of a raster told. */
+static void add_guess(const SdmInputRaster *raster, char note[SDM_DATUM_NOTE])
 {
-    const bool dem_known = dem->vertical != SDM_VERTICAL_UNKNOWN;
-    const bool reference_known = reference->vertical != SDM_VERTICAL_UNKNOWN;
+    const size_t used = strlen(note);
+    char phrase[360];
+    if (raster->datum.by < SDM_DATUM_NAMED || raster->datum.vertical == SDM_VERTICAL_UNKNOWN)
+        return;
+    sdm_vertical_phrase(&raster->datum, phrase, sizeof phrase);
+    snprintf(note + used, SDM_DATUM_NOTE - used, "%sthe %s's heights are above %s", used ? "; " : "",
+             raster->role, phrase);
+}
+
+/* What is known of both datums -> the note, and whether the reference's heights must be converted. */
+static void compare_datums(const SdmInputRaster *dem, const SdmInputRaster *reference,
+                           char note[SDM_DATUM_NOTE], bool *convert)
+{
+    const SdmDatumFound *const a = &dem->datum, *const b = &reference->datum;
+    const bool dem_known = a->vertical != SDM_VERTICAL_UNKNOWN,
+               reference_known = b->vertical != SDM_VERTICAL_UNKNOWN;
     note[0] = '\0';
     *convert = false;
+    add_guess(dem, note);
+    add_guess(reference, note);
+    const size_t used = strlen(note);
     if (!dem_known && !reference_known) {
         snprintf(note, SDM_DATUM_NOTE,
                  "neither the DEM nor the reference declares a vertical datum: assumed to be the same; "
                  "otherwise give --dem-vertical and --reference-vertical");
     } else if (!dem_known || !reference_known) {
-        snprintf(note, SDM_DATUM_NOTE,
-                 "the %s declares no vertical datum: assumed to be %s, as that of the %s; otherwise give "
+        snprintf(note + used, SDM_DATUM_NOTE - used,
+                 "%sthe %s declares no vertical datum: assumed to be %s, as that of the %s; otherwise give "
                  "--%s-vertical",
-                 dem_known ? "reference" : "DEM", dem_known ? dem->vertical_name : reference->vertical_name,
+                 used ? "; " : "", dem_known ? "reference" : "DEM", dem_known ? a->name : b->name,
                  dem_known ? "DEM" : "reference", dem_known ? "reference" : "dem");
-    } else if (dem->vertical == SDM_VERTICAL_OTHER || reference->vertical == SDM_VERTICAL_OTHER) {
-        if (strcmp(dem->vertical_name, reference->vertical_name) != 0)
-            return sdm_fail(
-                ctx, SDM_ERR_UNSUPPORTED,
-                "the DEM's heights are above '%s' and the reference's above '%s', and only ellipsoid, EGM96 "
-                "and EGM2008 can be converted; run gdalwarp on one, or give --dem-vertical and "
-                "--reference-vertical",
-                dem->vertical_name, reference->vertical_name);
-    } else if (dem->vertical != reference->vertical) {
-        *convert = true;
-        snprintf(note, SDM_DATUM_NOTE, "the reference's heights were converted from %s to %s",
-                 sdm_vertical_name(reference->vertical), sdm_vertical_name(dem->vertical));
+    } else {
+        *convert = a->vertical != b->vertical ||
+                   (a->vertical == SDM_VERTICAL_OTHER && strcmp(a->name, b->name) != 0);
     }
-    return SDM_OK;
+}
+
+static const char *name_of(const SdmInputRaster *raster)
+{
+    const int vertical = raster->datum.vertical;
+    return vertical == SDM_VERTICAL_OTHER ? raster->datum.name : sdm_vertical_name(vertical);
+}
+
+static void note_conversion(const SdmInputRaster *dem, const SdmInputRaster *reference, const Nodes *nodes,
+                            char note[SDM_DATUM_NOTE])
+{
+    const size_t used = strlen(note);
+    snprintf(note + used, SDM_DATUM_NOTE - used,
+             "%sthe reference's heights were converted from %s to %s, undulation of %s", used ? "; " : "",
+             name_of(reference), name_of(dem), nodes->source);
 }
 
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
@@ -136,10 +181,11 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
     SdmStatus st = SDM_OK;
     Nodes nodes = {0};
     bool convert = false;
-    TRY(compare_datums(ctx, grid->dem, reference, note, &convert));
+    compare_datums(grid->dem, reference, note, &convert);
     if (convert) {
-        TRY(fill_nodes(ctx, grid, reference->vertical, &nodes));
+        TRY(fill_nodes(ctx, grid, reference, &nodes));
         add_nodes(grid, &nodes, sdm_threads(ctx), reference_m);
+        note_conversion(grid->dem, reference, &nodes, note);
     }
 done:
     sdm_free(&nodes.add_m);
@@ -155,7 +201,7 @@ SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *de
     double *room = NULL;
     const size_t n = (size_t)points->count;
     bool convert = false;
-    TRY(compare_datums(ctx, dem, reference, note, &convert));
+    compare_datums(dem, reference, note, &convert);
     if (!convert)
         return SDM_OK;
     TRY(sdm_alloc(ctx, &room, 3 * n, sizeof *room, "undulations"));
@@ -165,8 +211,9 @@ SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *de
     memcpy(lat, points->y, n * sizeof *lat);
     TRY(sdm_projector_open(ctx, dem->wkt, &projector));
     sdm_projector_inverse(projector, n, lon, lat);
-    TRY(add_geoid(ctx, &nodes, reference->vertical, 1.0, lon, lat, room + 2 * n));
-    TRY(add_geoid(ctx, &nodes, dem->vertical, -1.0, lon, lat, room + 2 * n));
+    TRY(add_geoid(ctx, &nodes, reference, 1.0, lon, lat, room + 2 * n));
+    TRY(add_geoid(ctx, &nodes, dem, -1.0, lon, lat, room + 2 * n));
+    note_conversion(dem, reference, &nodes, note);
 done:
     sdm_projector_close(&projector);
     sdm_free(&room);

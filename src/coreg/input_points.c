@@ -221,8 +221,8 @@ static SdmStatus choose_srs(Reading *r, OGRLayerH layer, const SdmInputRaster *d
     OGRSpatialReferenceH degrees = NULL;
     const Columns *const c = &r->columns;
     char places[64] = "their geometry", height[64] = "Z";
-    raster->vertical =
-        sdm_vertical_of_srs(declared, NULL, raster->vertical_name, sizeof raster->vertical_name);
+    SdmDatumFound *const datum = &raster->datum;
+    datum->vertical = sdm_vertical_of_srs(declared, NULL, datum->name, sizeof datum->name);
     if (declared) {
         TRY(sdm_input_raster_set_srs(r->ctx, raster, declared));
     } else if (c->degrees) {
@@ -283,7 +283,7 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
     Reading r = {.ctx = ctx, .path = path, .out = out};
     char *name = NULL;
     *out = (SdmInputPoints){.count = 0};
-    *raster = (SdmInputRaster){.path = path, .role = "reference", .vertical = SDM_VERTICAL_UNKNOWN};
+    *raster = (SdmInputRaster){.path = path, .role = "reference", .datum.vertical = SDM_VERTICAL_UNKNOWN};
     CPLErrorReset();
     const char *const dot = strrchr(path, '.');
     if (dot && strcasecmp(dot, ".txt") == 0) {

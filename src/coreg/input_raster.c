@@ -43,7 +43,7 @@ static SdmStatus check_unit(SdmContext *ctx, const SdmInputRaster *raster)
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out)
 {
     SdmStatus st = SDM_OK;
-    *out = (SdmInputRaster){.path = path, .role = role, .vertical = SDM_VERTICAL_UNKNOWN};
+    *out = (SdmInputRaster){.path = path, .role = role, .datum.vertical = SDM_VERTICAL_UNKNOWN};
     CPLErrorReset();
     out->file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (!out->file)
@@ -66,7 +66,7 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
                       path);
         goto done;
     }
-    out->vertical = sdm_vertical_declared(out->file, out->vertical_name, sizeof out->vertical_name);
+    sdm_vertical_find(out->file, &out->datum);
     TRY(sdm_input_raster_set_srs(ctx, out, srs));
 done:
     return st;
@@ -76,7 +76,8 @@ SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, 
 {
     if (sdm_is_raster(source->path))
         return sdm_input_raster_open(ctx, source->path, source->option, out);
-    *out = (SdmInputRaster){.path = source->path, .role = source->option, .vertical = SDM_VERTICAL_UNKNOWN};
+    *out = (SdmInputRaster){
+        .path = source->path, .role = source->option, .datum.vertical = SDM_VERTICAL_UNKNOWN};
     const SdmStatus st = sdm_outlines_open(ctx, source, &out->outlines);
     out->file = out->outlines.file;
     return st;

@@ -16,8 +16,7 @@ typedef struct SdmInputRaster {
     SdmOutlines outlines;     /* of a file of polygons, which has no band1; else not open */
     OGRSpatialReferenceH srs; /* horizontal part of its CRS */
     char *wkt;                /* of srs; CPLFree */
-    int vertical;             /* SdmVertical, SDM_VERTICAL_UNKNOWN or SDM_VERTICAL_OTHER */
-    char vertical_name[96];   /* as declared, "" when unknown */
+    SdmDatumFound datum;      /* of its heights */
 } SdmInputRaster;
 
 /* Open a raster that has a CRS and heights in metres; close after failure, too. */
@@ -95,7 +94,7 @@ const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRa
 SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, const char *option,
                                      const char *word);
 
-enum { SDM_DATUM_NOTE = 320 };
+enum { SDM_DATUM_NOTE = 960 };
 /* Convert the reference's heights (rows x cols of the grid) to the vertical datum of the grid's DEM, where
  * both are known and differ.  note: what was assumed or converted, "" when nothing. */
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,

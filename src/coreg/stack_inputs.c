@@ -172,17 +172,25 @@ done:
     return st;
 }
 
-static SdmStatus read_datum(SdmStack *s, const SdmInputRaster *raster, SdmLayer *l)
+/* What declares the datum goes before the option, and the option before what a name or the cells tell. */
+static SdmStatus read_datum(SdmStack *s, SdmInputRaster *raster, SdmLayer *l)
 {
-    l->vertical = raster->vertical;
-    if (raster->vertical == SDM_VERTICAL_OTHER)
+    SdmDatumFound *const datum = &raster->datum;
+    char phrase[360];
+    if (datum->by >= SDM_DATUM_NAMED)
+        sdm_vertical_give(datum, "--dem-vertical", s->opt->dem_vertical);
+    l->vertical = datum->vertical;
+    if (datum->vertical == SDM_VERTICAL_OTHER)
         return sdm_fail(
             s->ctx, SDM_ERR_UNSUPPORTED,
             "DEM %s: its heights are above '%s', and only ellipsoid, EGM96 and EGM2008 can be converted; "
             "run gdalwarp on it first",
-            l->path, raster->vertical_name);
-    if (l->vertical == SDM_VERTICAL_UNKNOWN && s->opt->dem_vertical)
-        l->vertical = sdm_vertical_of_word(s->opt->dem_vertical);
+            l->path, datum->name);
+    if (datum->by >= SDM_DATUM_NAMED && datum->vertical != SDM_VERTICAL_UNKNOWN) {
+        sdm_vertical_phrase(datum, phrase, sizeof phrase);
+        sdm_log(s->ctx, SDM_LOG_INFO, 1, "DEM %s: heights above %s (--dem-vertical says otherwise)", l->path,
+                phrase);
+    }
     return SDM_OK;
 }
 

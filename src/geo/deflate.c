@@ -1,6 +1,7 @@
-/* Bytes -> a zlib stream. */
+/* Bytes <-> a zlib stream. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/deflate.h"
+#include "core/core.h"
 
 #include <isa-l/igzip_lib.h>
 #include <string.h>
@@ -49,4 +50,21 @@ size_t sdm_deflate(const uint8_t *in, size_t n, uint8_t work[SDM_DEFLATE_WORK], 
         out = z.next_out;
     } while (z.internal_state.state != ZSTATE_END);
     return (size_t)(out - begin);
+}
+
+bool sdm_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t size)
+{
+    struct inflate_state *z = NULL;
+    if (n > PIECE || size > PIECE || sdm_alloc(NULL, &z, 1, sizeof *z, "a zlib stream") != SDM_OK)
+        return false;
+    isal_inflate_init(z);
+    z->crc_flag = ISAL_ZLIB;
+    z->next_in = (uint8_t *)(uintptr_t)in;
+    z->avail_in = (uint32_t)n;
+    z->next_out = out;
+    z->avail_out = (uint32_t)size;
+    const bool good =
+        isal_inflate(z) == ISAL_DECOMP_OK && z->block_state == ISAL_BLOCK_FINISH && z->avail_out == 0;
+    sdm_free(&z);
+    return good;
 }

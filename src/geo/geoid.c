@@ -1,17 +1,32 @@
 /* Geoid undulation above the WGS 84 ellipsoid: at points, and over the cells of a grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
+#include "geo/geoid_grid.h"
 #include "geo/projector.h"
 #include "geo/vertical_datum.h"
 
 #include <math.h>
 #include <proj.h>
 
+
 struct SdmGeoid {
     PJ_CONTEXT *context;
-    PJ *pj; /* lon, lat in degrees, h -> h - N by the named grid and nothing else: no ballpark */
+    PJ *pj; /* lon, lat in degrees, h -> h - N by the named grid or CRS and nothing else: no ballpark; NULL:
+             * the program's own grid */
+    SdmGeoidGrid own;
+    char source[64], who[200]; /* who: the raster, for the sentence; "" for EGM96 and EGM2008 */
 };
 
+static SdmStatus refuse(SdmContext *ctx, const char *who)
+{
+    return sdm_fail(
+        ctx, SDM_ERR_UNSUPPORTED,
+        "%s: PROJ cannot transform its vertical datum to the WGS 84 ellipsoid here, as a grid is missing "
+        "(see projinfo) or does not reach so far; run gdalwarp -t_srs EPSG:4979 on it where PROJ has that",
+        who);
+}
+
+/* PROJ's grid of that name; NULL: it does not find one. */
 static PJ *open_grid(PJ_CONTEXT *context, const char *name)
 {
     char text[256];
@@ -30,32 +45,74 @@ static PJ *open_grid(PJ_CONTEXT *context, const char *name)
     return NULL;
 }
 
+static SdmStatus open_geoid(SdmContext *ctx, SdmGeoid **out)
+{
+    SdmStatus st = SDM_OK;
+    *out = NULL;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "geoid"));
+    (*out)->context = sdm_proj_context();
+done:
+    return st;
+}
+
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
 {
-    const SdmVerticalDatum *const datum = sdm_vertical_datum(vertical);
     SdmStatus st = SDM_OK;
-    SdmGeoid *g = NULL;
-    *out = NULL;
-    TRY(sdm_alloc(ctx, &g, 1, sizeof *g, "geoid"));
-    g->context = sdm_proj_context();
-    for (int i = 0; i < 2 && !g->pj; i++)
-        g->pj = open_grid(g->context, datum->grid[i]);
-    if (!g->pj) {
-        TRY(sdm_proj_check(ctx));
-        const char *const paths = proj_info().searchpath;
-        st = sdm_fail(
-            ctx, SDM_ERR_UNSUPPORTED,
-            "--vertical or --dem-vertical %s needs the geoid grid %s, which PROJ does not find; get it from "
-            "https://cdn.proj.org/%s and put it into one of PROJ's folders (%.300s), or into a folder that "
-            "PROJ_DATA names",
-            datum->word, datum->grid[0], datum->grid[0], paths ? paths : "");
-        goto done;
+    const char *const *const grid = sdm_vertical_datum(vertical)->grid;
+    TRY(open_geoid(ctx, out));
+    for (int i = 0; i < 2 && !(*out)->pj; i++) {
+        (*out)->pj = open_grid((*out)->context, grid[i]);
+        snprintf((*out)->source, sizeof (*out)->source, "PROJ's grid %s", grid[i]);
     }
-    *out = g;
-    g = NULL;
+    if ((*out)->pj)
+        return SDM_OK;
+    sdm_geoid_close(out);
+    st = sdm_geoid_open_own(ctx, vertical, out);
 done:
-    sdm_geoid_close(&g);
     return st;
+}
+
+SdmStatus sdm_geoid_open_own(SdmContext *ctx, int vertical, SdmGeoid **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(open_geoid(ctx, out));
+    snprintf((*out)->source, sizeof (*out)->source, "the program's grid of 15'");
+    TRY(sdm_geoid_grid_open(ctx, vertical, &(*out)->own));
+done:
+    if (st)
+        sdm_geoid_close(out);
+    return st;
+}
+
+SdmStatus sdm_geoid_open_crs(SdmContext *ctx, const char *crs, const char *who, SdmGeoid **out)
+{
+    static const char *const options[] = {"ALLOW_BALLPARK=NO", NULL};
+    SdmStatus st = SDM_OK;
+    PJ *ellipsoid = NULL, *above = NULL, *pj = NULL;
+    TRY(open_geoid(ctx, out));
+    SdmGeoid *const g = *out;
+    snprintf(g->source, sizeof g->source, "PROJ");
+    snprintf(g->who, sizeof g->who, "%s", who);
+    ellipsoid = proj_create(g->context, "EPSG:4979");
+    above = proj_create(g->context, crs);
+    pj = ellipsoid && above
+             ? proj_create_crs_to_crs_from_pj(g->context, ellipsoid, above, NULL, options)
+             : NULL;
+    g->pj = pj ? proj_normalize_for_visualization(g->context, pj) : NULL;
+    if (!g->pj)
+        st = refuse(ctx, who);
+done:
+    proj_destroy(pj);
+    proj_destroy(above);
+    proj_destroy(ellipsoid);
+    if (st)
+        sdm_geoid_close(out);
+    return st;
+}
+
+const char *sdm_geoid_source(const SdmGeoid *g)
+{
+    return g->source;
 }
 
 SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const double *lon_deg,
@@ -66,12 +123,13 @@ SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const dou
         if (!isfinite(lon_deg[i]) || !isfinite(lat_deg[i]))
             continue;
         const double lon = lon_deg[i] - 360.0 * floor((lon_deg[i] + 180.0) / 360.0);
+        if (!g->pj) {
+            undulation_m[i] = sdm_geoid_grid_at(&g->own, lon, fmin(fmax(lat_deg[i], -90.0), 90.0));
+            continue;
+        }
         const PJ_COORD at = proj_trans(g->pj, PJ_FWD, proj_coord(lon, lat_deg[i], 0.0, 0.0));
         if (!isfinite(at.xyz.z))
-            return sdm_fail(ctx, SDM_ERR_DATA,
-                            "--vertical: the geoid grid has no value at lon %.6f lat %.6f; give --vertical "
-                            "ellipsoid, or a grid of the whole Earth to PROJ",
-                            lon, lat_deg[i]);
+            return refuse(ctx, *g->who ? g->who : g->source);
         undulation_m[i] = -at.xyz.z;
     }
     return SDM_OK;
@@ -83,6 +141,7 @@ void sdm_geoid_close(SdmGeoid **g)
         return;
     proj_destroy((*g)->pj);
     proj_context_destroy((*g)->context);
+    sdm_geoid_grid_free(&(*g)->own);
     sdm_free(g);
 }
 
@@ -91,11 +150,22 @@ void sdm_geoid_close(SdmGeoid **g)
 SdmStatus sdm_undulation_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmUndulation *out)
 {
     SdmStatus st = SDM_OK;
+    SdmGeoid *geoid = NULL;
     *out = (SdmUndulation){.grid = grid};
-    if (vertical == SDM_ELLIPSOID)
+    if (vertical != SDM_ELLIPSOID)
+        TRY(sdm_geoid_open(ctx, vertical, &geoid));
+    TRY(sdm_undulation_of(ctx, grid, geoid, out));
+done:
+    return st;
+}
+
+SdmStatus sdm_undulation_of(SdmContext *ctx, const SdmGrid *grid, SdmGeoid *geoid, SdmUndulation *out)
+{
+    SdmStatus st = SDM_OK;
+    *out = (SdmUndulation){.grid = grid, .geoid = geoid};
+    if (!geoid)
         return SDM_OK;
     out->step = (int)fmin(fmax(exp2(floor(log2(1000.0 / sdm_grid_spacing_m(grid)))), 1.0), 16.0);
-    TRY(sdm_geoid_open(ctx, vertical, &out->geoid));
     TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
 done:
     return st;

@@ -6,12 +6,19 @@
 #include "geo/grid.h"
 #include "geo/projector.h"
 
-/* Geoid undulation N (ellipsoidal height = geoid height + N) of SDM_EGM96 or SDM_EGM2008, from a grid of
- * PROJ's. open: SDM_ERR_UNSUPPORTED with a sentence that names the grid to get, where PROJ does not find it.
- */
+/* Undulation N (height above the ellipsoid = height above the geoid + N).  Of SDM_EGM96 or SDM_EGM2008: from
+ * PROJ's grid where PROJ finds one, else from the program's own (geoid_grid.h). */
 typedef struct SdmGeoid SdmGeoid;
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out);
-/* Metres at n points; NaN where a coordinate is NaN.  SDM_ERR_DATA outside the grid. */
+/* The same by the program's own grid, whatever PROJ has. */
+SdmStatus sdm_geoid_open_own(SdmContext *ctx, int vertical, SdmGeoid **out);
+/* Of any vertical datum that PROJ can transform.  crs: WKT of a compound CRS; who: "--reference FILE", for
+ * the sentence.  SDM_ERR_UNSUPPORTED where PROJ has no transformation of known accuracy, or lacks its
+ * grid. */
+SdmStatus sdm_geoid_open_crs(SdmContext *ctx, const char *crs, const char *who, SdmGeoid **out);
+/* What its values come from: "PROJ's grid egm96_15.gtx", "the program's grid of 15'", "PROJ". */
+const char *sdm_geoid_source(const SdmGeoid *g);
+/* Metres at n points; NaN where a coordinate is NaN.  SDM_ERR_DATA outside what PROJ transforms. */
 SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const double *lon_deg,
                                const double *lat_deg, double *undulation_m);
 void sdm_geoid_close(SdmGeoid **g);
@@ -24,7 +31,10 @@ typedef struct SdmUndulation {
     SdmGeoid *geoid; /* NULL: heights above the ellipsoid, nothing to add */
     int step;
 } SdmUndulation;
+/* vertical: SdmVertical.  Close it after failure, too. */
 SdmStatus sdm_undulation_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmUndulation *out);
+/* The same for a geoid, which is handed over; NULL: the ellipsoid. */
+SdmStatus sdm_undulation_of(SdmContext *ctx, const SdmGrid *grid, SdmGeoid *geoid, SdmUndulation *out);
 /* Metres for a window of cells: h rows of w. */
 SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,
                                 int64_t h, float *undulation_m);

@@ -1,6 +1,7 @@
 /* GDAL raster -> heights above the ellipsoid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/height_raster.h"
+#include "core/file.h"
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
@@ -10,14 +11,18 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_string.h>
 #include <float.h>
 #include <gdal.h>
+#include <gdal_utils.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <string.h>
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
+enum { SAMPLED_SIDE = 96 /* cells a side of a grid that are looked at for voids */ };
+static const double ZERO_GAP_M = 50.0, LOW_SHARE = 0.0005; /* of other heights, nearer to 0 than that */
 enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
 static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are
                                          * averaged */
@@ -34,29 +39,62 @@ struct SdmHeightRaster {
     bool geographic;
     double absurd_m;
     SdmProjector *proj;
-    int vertical;
-    SdmGeoid *geoid; /* NULL: heights above the ellipsoid */
+    SdmDatumFound datum;
+    char phrase[440]; /* the datum, and where its undulation is from */
+    SdmGeoid *geoid;  /* NULL: heights above the ellipsoid */
 };
 
-/* Datum of the heights: by the option, else as the file declares it, else the ellipsoid. */
-static int datum_of(SdmContext *ctx, const SdmHeightRaster *r)
+/* No datum that can be brought to the ellipsoid. */
+static SdmStatus refuse_datum(SdmContext *ctx, const SdmHeightRaster *r)
 {
-    const SdmHeightSource *const s = &r->source;
-    char name[96];
-    const int given = sdm_vertical_of_word(s->datum);
-    if (given != SDM_VERTICAL_UNKNOWN)
-        return given;
-    const int declared = sdm_vertical_declared(r->ds, name, sizeof name);
-    if (declared == SDM_VERTICAL_UNKNOWN)
-        sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "%s %s declares no vertical datum; taken as the ellipsoid (%s says otherwise)",
-                s->option, s->path, s->datum_option);
-    if (declared == SDM_VERTICAL_OTHER)
-        sdm_log(ctx, SDM_LOG_WARNING, 2,
-                "%s %s: heights above '%s', which is neither the WGS 84 ellipsoid nor EGM96 nor EGM2008; "
-                "taken as the ellipsoid (%s says otherwise)",
-                s->option, s->path, name, s->datum_option);
-    return declared == SDM_VERTICAL_OTHER || declared == SDM_VERTICAL_UNKNOWN ? SDM_ELLIPSOID : declared;
+    return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                    "%s %s: its heights are above '%s', %s, which cannot be brought to the WGS 84 ellipsoid; "
+                    "run gdalwarp -t_srs EPSG:4979 on it with its compound CRS as -s_srs, or give %s",
+                    r->source.option, r->source.path, r->datum.name, r->datum.why, r->source.datum_option);
+}
+
+/* The undulation of the datum; NULL: the ellipsoid. */
+static SdmStatus open_geoid(SdmContext *ctx, const SdmHeightRaster *r, SdmGeoid **out)
+{
+    SdmStatus st = SDM_OK;
+    char who[SDM_PATH_SIZE + 128], *crs = NULL;
+    *out = NULL;
+    if (r->datum.vertical == SDM_VERTICAL_OTHER) {
+        snprintf(who, sizeof who, "%s %s (above '%s')", r->source.option, r->source.path, r->datum.name);
+        crs = sdm_vertical_crs(r->ds, &r->datum);
+        st = crs ? sdm_geoid_open_crs(ctx, crs, who, out) : refuse_datum(ctx, r);
+    } else if (r->datum.vertical != SDM_ELLIPSOID && r->datum.vertical != SDM_VERTICAL_UNKNOWN) {
+        st = sdm_geoid_open(ctx, r->datum.vertical, out);
+    }
+    CPLFree(crs);
+    return st;
+}
+
+/* The datum of the heights, its undulation, and the phrase that says which it is. */
+static SdmStatus open_datum(SdmContext *ctx, SdmHeightRaster *r)
+{
+    SdmStatus st = SDM_OK;
+    char phrase[360];
+    sdm_vertical_find(r->ds, &r->datum);
+    sdm_vertical_give(&r->datum, r->source.datum_option, r->source.datum);
+    TRY(open_geoid(ctx, r, &r->geoid));
+    sdm_vertical_phrase(&r->datum, phrase, sizeof phrase);
+    snprintf(r->phrase, sizeof r->phrase, "%s%s%s", phrase, r->geoid ? "; undulation of " : "",
+             r->geoid ? sdm_geoid_source(r->geoid) : "");
+done:
+    return st;
+}
+
+void sdm_height_raster_tell_datum(SdmContext *ctx, const SdmHeightRaster *r)
+{
+    const int by = r->datum.by;
+    const bool guessed = by == SDM_DATUM_NAMED || by == SDM_DATUM_ASSUMED;
+    sdm_log(ctx,
+            by == SDM_DATUM_ASSUMED ? SDM_LOG_WARNING
+            : by == SDM_DATUM_NAMED ? SDM_LOG_INFO
+                                    : SDM_LOG_VERBOSE,
+            2, "%s %s: heights above %s%s%s%s", r->source.option, r->source.path, r->phrase,
+            guessed ? " (" : "", guessed ? r->source.datum_option : "", guessed ? " says otherwise)" : "");
 }
 
 /* The first band, its scale to metres, and its nodata value. */
@@ -153,9 +191,8 @@ SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source,
     TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
     TRY(open_file(ctx, source, r));
     TRY(open_crs(ctx, r));
-    r->vertical = source->datum_option ? datum_of(ctx, r) : SDM_ELLIPSOID;
-    if (r->vertical != SDM_ELLIPSOID)
-        TRY(sdm_geoid_open(ctx, r->vertical, &r->geoid));
+    if (source->datum_option)
+        TRY(open_datum(ctx, r));
     *out = r;
     r = NULL;
 done:
@@ -166,7 +203,10 @@ done:
 SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source)
 {
     SdmHeightRaster r = {.ds = NULL};
-    const SdmStatus st = open_file(ctx, source, &r);
+    SdmStatus st = open_file(ctx, source, &r);
+    if (st == SDM_OK && source->datum_option)
+        st = open_datum(ctx, &r);
+    sdm_geoid_close(&r.geoid);
     close_file(&r);
     return st;
 }
@@ -182,9 +222,14 @@ void sdm_height_raster_close(SdmHeightRaster **out)
     sdm_free(out);
 }
 
-int sdm_height_raster_vertical(const SdmHeightRaster *r)
+const SdmDatumFound *sdm_height_raster_datum(const SdmHeightRaster *r)
 {
-    return r->vertical;
+    return &r->datum;
+}
+
+const char *sdm_height_raster_datum_phrase(const SdmHeightRaster *r)
+{
+    return r->phrase;
 }
 
 double sdm_height_raster_absurd_m(const SdmHeightRaster *r)
@@ -281,18 +326,84 @@ double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_d
     return sqrt(east * north / area);
 }
 
+/* ---- voids that are not declared ---- */
+
+/* Values of a sample over a grid that may stand for voids. */
+typedef struct Sampled {
+    int64_t zeros, low, high, absurd; /* 0; nearer to it than ZERO_GAP_M; farther; no heights */
+    double value;                     /* of the absurd ones, the last */
+} Sampled;
+
+static void sample_values(SdmHeightRaster *r, SdmProjector *projector, const SdmGrid *grid, Sampled *s)
+{
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (int k = 0; k < SAMPLED_SIDE * SAMPLED_SIDE; k++) {
+        const double across = (k % SAMPLED_SIDE + 0.5) / SAMPLED_SIDE,
+                     down = (k / SAMPLED_SIDE + 0.5) / SAMPLED_SIDE;
+        double x = grid->x0 + across * (double)grid->cols * grid->spacing,
+               y = grid->y0 - down * (double)grid->rows * grid->spacing;
+        float v = 0.0f;
+        sdm_projector_inverse(projector, 1, &x, &y);
+        to_cell(r, 1, &x, &y);
+        if (!(x >= 0.0 && y >= 0.0 && x < (double)r->cols && y < (double)r->rows) ||
+            GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
+            !isfinite(v))
+            continue;
+        const double h = fabs((double)v * r->scale + r->offset);
+        s->zeros += v == 0.0f;
+        s->low += v != 0.0f && h < ZERO_GAP_M;
+        s->high += h >= ZERO_GAP_M && h <= HIGHEST_M;
+        s->absurd += h > HIGHEST_M;
+        s->value = h > HIGHEST_M ? (double)v : s->value;
+    }
+    CPLPopErrorHandler();
+}
+
+/* A raster without a nodata value that holds voids all the same: as values that are no heights, or as 0 where
+ * no ground lies near that height (beside the sea there is some).  They get a nodata value, since
+ * interpolation and means would mix them with heights. */
+static void find_voids(SdmContext *ctx, SdmHeightRaster *r, SdmProjector *projector, const SdmGrid *grid)
+{
+    Sampled s = {0};
+    char of[] = "-of", vrt[] = "VRT", nodata[] = "-a_nodata", value[32];
+    char *arguments[] = {of, vrt, nodata, value, NULL};
+    if (!r->source.datum_option || r->has_nodata || r->mask)
+        return;
+    sample_values(r, projector, grid, &s);
+    if (!s.absurd && !(s.zeros && (double)s.low < LOW_SHARE * (double)s.high))
+        return;
+    CPLsnprintf(value, sizeof value, "%.9g", s.absurd ? s.value : 0.0);
+    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
+    GDALDatasetH const with = options ? GDALTranslate("", r->first, options, NULL) : NULL;
+    GDALTranslateOptionsFree(options);
+    if (!with)
+        return;
+    if (r->first != r->ds)
+        GDALClose(r->first);
+    r->first = with;
+    r->band = GDALGetRasterBand(with, 1);
+    r->has_nodata = true;
+    r->nodata = s.absurd ? s.value : 0.0;
+    sdm_log(ctx, SDM_LOG_INFO, 2,
+            "%s %s: cells of %s are taken as voids, though the file does not declare them", r->source.option,
+            r->source.path, value);
+}
+
 /* ---- over the cells of a grid ---- */
 
 SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
                                    double lat_deg, SdmHeightsOnGrid *out)
 {
     SdmStatus st = SDM_OK;
+    SdmGeoid *geoid = NULL;
     *out = (SdmHeightsOnGrid){.raster = r, .grid = grid, .step = NODE_STEP};
     TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
     const double side_m = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg),
                  ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
+    find_voids(ctx, r, out->projector, grid);
     out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
-    TRY(sdm_undulation_open(ctx, grid, r->vertical, &out->undulation));
+    TRY(open_geoid(ctx, r, &geoid));
+    TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
 done:
     return st;
 }

@@ -5,6 +5,7 @@
 #define SDM_HEIGHT_RASTER_H
 
 #include "geo/geoid.h"
+#include "geo/vertical_datum.h"
 
 /* What to open; borrowed. */
 typedef struct SdmHeightSource {
@@ -17,11 +18,12 @@ typedef struct SdmHeightSource {
 typedef struct SdmHeightRaster SdmHeightRaster;
 
 /* Open the first band of a raster.  SDM_ERR_INPUT with a sentence that names the option where it cannot be
- * opened or used.  The datum is the option's, else the file's, else the ellipsoid, with a warning. */
+ * opened or used, SDM_ERR_UNSUPPORTED where its datum cannot be brought to the ellipsoid.  The datum is the
+ * option's, else what sdm_vertical_find() finds, else the ellipsoid. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
-/* Can it be opened, has it a georeference and a band of heights?  With the same sentences, without
- * warnings. */
+/* Can it be opened, has it a georeference, a band of heights and a datum that is understood?  With the same
+ * sentences, without warnings. */
 SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source);
 
 /* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values
@@ -31,8 +33,12 @@ double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg,
 SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r);
 /* The last value beyond 12000 m that was met and not declared as nodata; 0: none. */
 double sdm_height_raster_absurd_m(const SdmHeightRaster *r);
-/* SdmVertical: the datum that the heights are taken as. */
-int sdm_height_raster_vertical(const SdmHeightRaster *r);
+/* The datum that the heights are taken as; and as a phrase, with what tells it and where its undulation is
+ * from. */
+const SdmDatumFound *sdm_height_raster_datum(const SdmHeightRaster *r);
+const char *sdm_height_raster_datum_phrase(const SdmHeightRaster *r);
+/* A line of the log with that: a warning where it is assumed, with -v alone where it is declared or given. */
+void sdm_height_raster_tell_datum(SdmContext *ctx, const SdmHeightRaster *r);
 /* Is what was read over grids so small that GDAL's cache still holds it, if the raster stays open? */
 bool sdm_height_raster_is_cached(const SdmHeightRaster *r);
 /* Side of a cell on the ground at a place, metres; NaN outside the projection. */

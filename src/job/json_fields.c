@@ -4,6 +4,23 @@
 
 #include <math.h>
 
+cJSON *sdm_json_read(SdmContext *ctx, const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    cJSON *report = NULL;
+    FILE *const f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    if (fseek(f, 0, SEEK_END) == 0 && (size = (size_t)ftell(f)) < ((size_t)1 << 30) &&
+        fseek(f, 0, SEEK_SET) == 0 && sdm_alloc(ctx, &text, size + 1, 1, "the report") == SDM_OK &&
+        fread(text, 1, size, f) == size)
+        report = cJSON_Parse(text);
+    fclose(f);
+    sdm_free(&text);
+    return report;
+}
+
 const char *sdm_json_text(const cJSON *object, const char *key)
 {
     const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);

@@ -3,9 +3,13 @@
 #ifndef SDM_JSON_FIELDS_H
 #define SDM_JSON_FIELDS_H
 
+#include "core/core.h"
+
 #include <cJSON.h>
 #include <stdint.h>
 
+/* The object of a file; NULL: it cannot be read.  cJSON_Delete() it. */
+cJSON *sdm_json_read(SdmContext *ctx, const char *path);
 /* A text; NULL: none. */
 const char *sdm_json_text(const cJSON *object, const char *key);
 /* A whole number of 0..most; -1: none. */

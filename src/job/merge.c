@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "job/build_products.h"
+#include "job/json_fields.h"
 #include "job/tries.h"
 #include "product/output_files.h"
 
@@ -17,6 +18,7 @@ typedef struct Merge {
     bool is_file;            /* the output is the name of the only scene's DEM, not a folder */
     int64_t *missing, count; /* units of all scenes that are not there */
     char first[1024];        /* why the first scene failed that does not only miss units */
+    char doubt[2048];        /* the first doubt of the first scene that has one */
 } Merge;
 
 /* A scene of it. */
@@ -268,6 +270,24 @@ done:
 
 /* ---- all scenes ---- */
 
+/* Does the report of a merged scene have doubts? */
+static void count_doubts(SdmContext *ctx, Merge *m, const char *output)
+{
+    SdmOutputFiles *files = NULL;
+    cJSON *report = NULL;
+    if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK ||
+        sdm_output_files_name(ctx, output, files) != SDM_OK)
+        goto done;
+    report = sdm_json_read(ctx, files->path[SDM_FILE_JSON]);
+    const char *const doubt =
+        cJSON_GetStringValue(cJSON_GetArrayItem(sdm_json_member(report, "trust", "warnings"), 0));
+    if (doubt && m->out->doubtful++ == 0)
+        snprintf(m->doubt, sizeof m->doubt, "%.800s: %.1200s", output, doubt);
+done:
+    cJSON_Delete(report);
+    sdm_free(&files);
+}
+
 /* Count what became of a scene; what ends all is returned. */
 static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, SdmStatus st)
 {
@@ -277,6 +297,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
     if (st == SDM_OK) {
         m->out->merged++;
         m->out->already += one->already;
+        count_doubts(ctx, m, one->options.output);
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s: %s", one->options.output,
                 one->already ? "was merged already" : "done");
         return SDM_OK;
@@ -432,6 +453,9 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     }
     out->missing = m.count;
     TRY(tell_missing(ctx, &m));
+    if (sdm_options(ctx)->strict && out->doubtful)
+        st = sdm_fail(ctx, SDM_ERR_DATA, "--strict: %d of %d DEMs are doubtful, the first is %s",
+                      out->doubtful, out->merged, m.doubt);
 done:
     if (made)
         rmdir(q->folder); /* only when nothing came into it */

@@ -74,6 +74,9 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
                       (long long)out->failed, (long long)(out->done + out->failed), t.first);
     else if (out->failed)
         st = sdm_fail(ctx, st, "%s", t.first);
+    else if (sdm_options(ctx)->strict && *sdm_units_doubt(t.units))
+        st = sdm_fail(ctx, SDM_ERR_DATA, "--strict: the units are done, but doubtful: %s",
+                      sdm_units_doubt(t.units));
 done:
     out->skipped = t.units ? sdm_units_resumed(t.units) : 0;
     sdm_units_close(&t.units);

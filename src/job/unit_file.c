@@ -347,6 +347,7 @@ static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
                              &r->masked,  &r->fit.point_px,  &r->fit.rows_seen, &r->shift_m[0],
                              &r->shift_m[1], &r->shift_m[2], &r->fit.correction_px};
     move_int(b, &r->state, SDM_REFERENCE_NONE, SDM_REFERENCE_FITTED);
+    move_text(b, r->datum, sizeof r->datum);
     move_text(b, r->reason, sizeof r->reason);
     move_text(b, r->question, sizeof r->question);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
@@ -389,6 +390,8 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
     TRY(move_pointing(ctx, b, &p->pointing));
     move_along(b, &p->along);
     TRY(move_reference(ctx, b, &p->reference));
+    move_text(b, p->prior.datum, sizeof p->prior.datum);
+    move_reals(b, &p->prior.covered, 1);
     TRY(move_points(ctx, b, &p->points));
     TRY(move_surfaces(ctx, b, p));
 done:

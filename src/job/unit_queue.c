@@ -41,6 +41,7 @@ struct SdmUnits {
     double last_s[SDM_UNIT_STAGES];
     SdmUsage mark;   /* what was used before is charged to a unit */
     double waited_s; /* for other processes, since the mark */
+    char doubt[1200]; /* the first of a scene that was prepared here */
 };
 
 /* ---- open, close ---- */
@@ -106,6 +107,11 @@ SdmStatus sdm_units_finish(SdmContext *ctx, SdmUnits *u)
 const char *sdm_units_device(const SdmUnits *u)
 {
     return u->queue ? sdm_match_queue_name(u->queue) : NULL;
+}
+
+const char *sdm_units_doubt(const SdmUnits *u)
+{
+    return u->doubt;
 }
 
 int64_t sdm_units_resumed(const SdmUnits *u)
@@ -189,6 +195,14 @@ static double prepared_share(const SdmPlanScene *s, int64_t unit)
     return sdm_plan_tile_of(s, unit) ? sdm_plan_prepared_share(s, 1) : 1.0;
 }
 
+static void keep_doubt(SdmUnits *u)
+{
+    SdmQuality q = {.count = 0};
+    sdm_quality_warn_inputs(&u->scene.prepared, &q);
+    if (q.count > 0 && !*u->doubt)
+        snprintf(u->doubt, sizeof u->doubt, "%s", q.text[0]);
+}
+
 static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
@@ -210,6 +224,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmUnits *u, int64_t unit, SdmLeas
     const SdmUnitCommit commit = commit_held(u, lease);
     TRY(sdm_prepared_write(ctx, path, s->plan->fingerprint, &s->prepared, s->prepared_s, &commit));
     s->is_prepared = true;
+    keep_doubt(u);
 done:
     if (st != SDM_OK && !s->is_prepared) {
         sdm_prepared_free(&s->prepared);

@@ -46,6 +46,8 @@ SdmStatus sdm_units_end(SdmContext *ctx, SdmUnits *units, SdmUnitDone *done);
 int64_t sdm_units_cells(const SdmUnits *units, int64_t unit);
 /* After a failure, which is returned: the units in work are finished where they can be, and kept. */
 SdmStatus sdm_units_end_others(SdmContext *ctx, SdmUnits *units, SdmStatus st);
+/* The first doubt of a scene that was prepared here; "": none. */
+const char *sdm_units_doubt(const SdmUnits *units);
 int64_t sdm_units_resumed(const SdmUnits *units); /* that were found done */
 
 /* What the products of a scene are built from, once its units have ended: borrowed from `units`. */

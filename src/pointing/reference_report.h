@@ -32,7 +32,8 @@ typedef struct SdmReferenceBins {
 
 typedef struct SdmReferenceReport {
     int state;             /* SdmReferenceState */
-    char reason[400];      /* why it was refused, or the shift alone is corrected; "" */
+    char datum[440];       /* the datum of its heights, and what tells it */
+    char reason[1000];     /* why it was refused, or the shift alone is corrected; "" */
     char question[240];    /* what the user should look at although it serves; "" */
     double cell_m;         /* of the reference */
     double shift_m[3];     /* east, north, up: added to the surface */
@@ -54,6 +55,13 @@ void sdm_reference_report_free(SdmReferenceReport *r);
 static inline bool sdm_reference_applied(const SdmReferenceReport *r)
 {
     return r->state == SDM_REFERENCE_SHIFT || r->state == SDM_REFERENCE_FITTED;
+}
+/* Has the shift alone been corrected because the fit was limited, and not because there is no more to
+ * correct? */
+static inline bool sdm_reference_limited(const SdmReferenceReport *r)
+{
+    return r->state == SDM_REFERENCE_SHIFT &&
+           (r->masked > SDM_REFERENCE_MOST_MASKED || r->fit.rows_seen < SDM_REFERENCE_LEAST_ROWS);
 }
 /* Standard error of heights by that of the correction along the track, m; 0: there is none. */
 static inline double sdm_reference_error_m(const SdmReferenceReport *r)

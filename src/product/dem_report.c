@@ -99,6 +99,8 @@ SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p)
     sdm_report_number(to, "rows", (double)g->rows);
     sdm_report_text(to, "crs_wkt", g->wkt);
     sdm_report_text(to, "vertical_datum", datum_of(p, "unknown", false));
+    if (*sdm_product_geoid(p))
+        sdm_report_text(to, "geoid_from", sdm_product_geoid(p));
     sdm_report_number(to, "height_step_m", sdm_product_stats(p)->step_m);
     return to;
 }

@@ -51,7 +51,6 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 {
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
-    SdmGeoid *geoid = NULL;
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
                                 opt->reference, opt->reference_mask, opt->exclude};
     TRY(name_files(ctx, opt->output, &files));
@@ -62,10 +61,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
     TRY(sdm_cog_check(ctx, opt->co));
-    if (opt->vertical != SDM_ELLIPSOID)
-        TRY(sdm_geoid_open(ctx, opt->vertical, &geoid));
 done:
-    sdm_geoid_close(&geoid);
     sdm_free(&files);
     return st;
 }
@@ -195,6 +191,9 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     sdm_output_files_sweep(p->files);
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
+    if (p->undulation.geoid)
+        sdm_log(ctx, SDM_LOG_INFO, 8, "heights above %s, whose undulation is of %s",
+                sdm_vertical_datum(request->options->vertical)->phrase, sdm_product_geoid(p));
     if (request->reference)
         TRY(sdm_change_open(ctx,
                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
@@ -632,6 +631,11 @@ void sdm_product_close(SdmProduct **out)
 const SdmProductRequest *sdm_product_request(const SdmProduct *p)
 {
     return &p->request;
+}
+
+const char *sdm_product_geoid(const SdmProduct *p)
+{
+    return p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
 }
 
 const SdmDemStats *sdm_product_stats(const SdmProduct *p)

@@ -58,6 +58,7 @@ void sdm_product_close(SdmProduct **p);
 
 /* ---- what the report says of it ---- */
 const SdmProductRequest *sdm_product_request(const SdmProduct *p);
+const char *sdm_product_geoid(const SdmProduct *p); /* where its undulation is from; "": the ellipsoid */
 const SdmDemStats *sdm_product_stats(const SdmProduct *p); /* of the blocks so far */
 double sdm_product_metres_step(const SdmProduct *p);       /* unit of the QA raster's bands in metres */
 double sdm_product_error_step(const SdmProduct *p);         /* the same of predicted errors */

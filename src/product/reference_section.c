@@ -175,8 +175,11 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     SdmReportItem *const to =
         sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     sdm_report_text(to, "state", state[s->state]);
+    sdm_report_text(to, "datum", s->datum);
     sdm_report_text(to, "reason", s->reason);
     sdm_report_text(to, "question", s->question);
+    if (s->datum[0])
+        sdm_report_note(to, "Its heights were taken as above %s.", s->datum);
     if (!sdm_reference_applied(s)) {
         sdm_report_note(to, "The reference was not used: %s. The cameras are those of a run without it.",
                         s->reason);

@@ -26,6 +26,11 @@ static void add_scene(SdmReport *r, const SdmSceneReport *s)
     sdm_report_number(to, "base_height", s->base_height);
     sdm_report_number(to, "convergence_deg", s->convergence_deg);
     sdm_report_number(to, "ground_sample_distance_m", s->gsd_m);
+    if (!s->prior || !s->prior->datum[0])
+        return;
+    SdmReportItem *const prior = sdm_report_group(to, "prior_dem");
+    sdm_report_text(prior, "datum", s->prior->datum);
+    sdm_report_number(prior, "share_covered", s->prior->covered);
 }
 
 static void add_inputs(SdmReport *r, const SdmSceneReport *s)

@@ -23,6 +23,7 @@ typedef struct SdmSceneReport {
     const SdmPointReport *points;
     const SdmAlongCorrection *along;      /* by the reference */
     const SdmReferenceReport *reference;  /* NULL: none */
+    const SdmPriorReport *prior;          /* of --dem; NULL: none */
     SdmHeightRaster *reference_dem;       /* borrowed; NULL: to be opened */
     SdmReportWork work;        /* wall_s: up to the last block */
     const SdmQuality *quality; /* borrowed; NULL: not assessed */

@@ -46,7 +46,7 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
     const int around = sdm_stage_enter(ctx, 2);
     if (known) {
         TRY(sdm_surface_alloc(ctx, &win, &prior));
-        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior));
+        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior, &c->p->prior));
     }
     const SdmOffsetSearch q = {.scene = c->scene,
                                .frame = f,

@@ -10,6 +10,12 @@
 #include "pointing/pointing_fit.h"
 #include "pointing/reference_report.h"
 
+/* What --dem gave. */
+typedef struct SdmPriorReport {
+    char datum[440]; /* of its heights, and what tells it; "": no --dem */
+    double covered;  /* share of the frame where it has heights */
+} SdmPriorReport;
+
 typedef struct SdmPrepared {
     SdmFrame frame;
     SdmRadiometry radiometry[2];
@@ -19,6 +25,7 @@ typedef struct SdmPrepared {
     SdmReferenceReport reference;
     SdmHeightRaster *reference_dem; /* still open, to be read again from GDAL's cache; owned; NULL: it is to
                                      * be opened */
+    SdmPriorReport prior;
     SdmPointReport points;
     SdmSurface coarse;       /* whole frame, level settings.coarse_level */
     SdmTerrainMask terrain;  /* of the coarse surface */

@@ -7,7 +7,8 @@
 
 enum { ROUNDS = 3 };
 
-SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s)
+SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
+                            SdmPriorReport *report)
 {
     SdmStatus st = SDM_OK;
     SdmHeightRaster *dem = NULL;
@@ -18,6 +19,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     double sum = 0.0;
     size_t known = 0;
     TRY(sdm_height_raster_open(ctx, &source, &dem));
+    sdm_height_raster_tell_datum(ctx, dem);
     for (size_t i = 0; i < n; i++) {
         const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5,
                      v = ((double)(i / (size_t)s->win.w) + 0.5) * size - 0.5;
@@ -33,6 +35,8 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
         known += isfinite(h) ? 1 : 0;
         sum += isfinite(h) ? h : 0.0;
     }
+    report->covered = (double)known / (double)n;
+    snprintf(report->datum, sizeof report->datum, "%s", sdm_height_raster_datum_phrase(dem));
     const double absurd_m = sdm_height_raster_absurd_m(dem);
     if (known < 16) {
         st = sdm_fail(

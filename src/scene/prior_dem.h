@@ -5,6 +5,7 @@
 
 #include "geometry/epipolar_frame.h"
 #include "geometry/surface.h"
+#include "scene/prepare.h"
 
 /* Heights searched above and below a prior DEM, metres. */
 #define SDM_PRIOR_RANGE_M 400.0
@@ -12,6 +13,7 @@
 /* Heights of the DEM above the ellipsoid at the pixels of s, whose arrays are allocated; its mean where it
  * has none. SDM_ERR_INPUT where the DEM cannot be read or used, SDM_ERR_DATA where it does not cover the
  * scene. */
-SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s);
+SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
+                            SdmPriorReport *report);
 
 #endif

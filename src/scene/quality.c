@@ -9,6 +9,8 @@
 
 /* Fewer matched cells of those with texture point to a fault of scene or cameras. */
 #define EXPECTED_SHARE 0.5
+/* A prior DEM that covers less of the frame helps little. */
+#define PRIOR_SHARE 0.5
 /* Fewer than that, with the ray errors of chance matches, make no DEM. */
 #define LEAST_SHARE 0.25
 /* Chance spreads ray errors evenly up to the limit: the median is half of it.  Those of true matches lie
@@ -31,6 +33,19 @@ void sdm_quality_warn(SdmQuality *q, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(q->text[q->count++], sizeof q->text[0], fmt, args);
     va_end(args);
+}
+
+void sdm_quality_warn_inputs(const SdmPrepared *p, SdmQuality *q)
+{
+    const SdmReferenceReport *const r = &p->reference;
+    if (r->state == SDM_REFERENCE_REFUSED)
+        sdm_quality_warn(q, "the reference was not used: %s", r->reason);
+    else if (sdm_reference_limited(r))
+        sdm_quality_warn(q, "the reference corrects the 3-D shift alone: %s", r->reason);
+    if (sdm_reference_applied(r) && r->question[0])
+        sdm_quality_warn(q, "the reference: %s", r->question);
+    if (p->prior.datum[0] && p->prior.covered < PRIOR_SHARE)
+        sdm_quality_warn(q, "--dem has heights for %.0f %% of the scene alone", 100.0 * p->prior.covered);
 }
 
 /* Fails where fewer of the cells have a height than a DEM needs. */
@@ -158,6 +173,7 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const S
             "only %.0f %% of the cells with texture were matched (clouds, moving water, noise, or cameras "
             "that do not fit), so matched cells may be clouds or accidents, too",
             100.0 * share);
+    sdm_quality_warn_inputs(p, out);
     warn_pointing(p, out);
     warn_heights(options, sums, p, out);
     return SDM_OK;

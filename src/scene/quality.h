@@ -8,15 +8,19 @@
 #include "core/qa_reasons.h"
 
 /* The quality of a DEM: the figures, and a clause for each reason to doubt it. */
-enum { SDM_MAX_WARNINGS = 4 };
+enum { SDM_MAX_WARNINGS = 8 };
 typedef struct SdmQuality {
     int count;
-    char text[SDM_MAX_WARNINGS][320];
+    char text[SDM_MAX_WARNINGS][1200];
     double matched_share;       /* matched cells of those with texture, 0..1 */
     double ray_error_median_px; /* median ray error of the matched cells, px of the frame */
 } SdmQuality;
 /* Add a warning; more than SDM_MAX_WARNINGS are dropped. */
 void sdm_quality_warn(SdmQuality *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Add what was asked for and not done, as the preparation of a scene tells: a reference that was refused,
+ * corrects the shift alone or raises a question; a prior DEM that covers little. */
+void sdm_quality_warn_inputs(const SdmPrepared *p, SdmQuality *q);
 
 enum { SDM_RAY_ERROR_SHARES = 256 };
 

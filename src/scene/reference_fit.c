@@ -33,8 +33,9 @@ static const double CHANGE_NMADS = 3.0, CHANGE_LEAST_M = 2.0;
 static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long
                                               * distances: */
 static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves that may be their own */
-/* An undulation of at least so many metres is looked for in the vertical shift, up to this share of it. */
-static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.35, DATUM_MOST_M = 15.0;
+/* An undulation of at least so many metres is looked for in the vertical shift: it looks like it where it
+ * leaves at most this share of the shift, and no more than errors of pointing usually make. */
+static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.5;
 
 struct SdmReferenceFiles {
     SdmHeightRaster *dem;
@@ -100,6 +101,7 @@ SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenc
         return SDM_OK;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
     TRY(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
+    sdm_height_raster_tell_datum(ctx, (*out)->dem);
     TRY(sdm_reference_mask_open(ctx, o, &(*out)->mask));
 done:
     return st;
@@ -179,14 +181,6 @@ static void find_undulation(Work *w)
     sdm_geoid_close(&geoid);
 }
 
-/* Is the vertical shift that of a geoid which was not taken into account, or was without need? */
-static bool is_geoid(const Work *w, double up_m)
-{
-    const double sign = sdm_height_raster_vertical(w->files->dem) == SDM_ELLIPSOID ? -1.0 : 1.0;
-    const double near_m = fmin(DATUM_SHARE * fabs(w->undulation_m), DATUM_MOST_M);
-    return fabs(w->undulation_m) > DATUM_LEAST_M && fabs(up_m - sign * w->undulation_m) < near_m;
-}
-
 static const char *above(double up_m)
 {
     return up_m > 0.0 ? "above" : "below";
@@ -197,6 +191,46 @@ static const char *above(double up_m)
 static double height_by_pointing(const Work *w, double ground_m)
 {
     return fmin(ground_m / w->p->frame.base_height, FARTHEST_M);
+}
+
+/* Is the reference above a geoid?  Then heights that are those above the ellipsoid already lie too high by
+ * the undulation; else heights above a geoid lie too low by it. */
+static bool is_above_geoid(const Work *w)
+{
+    const int vertical = sdm_height_raster_datum(w->files->dem)->vertical;
+    return vertical != SDM_ELLIPSOID && vertical != SDM_VERTICAL_UNKNOWN;
+}
+
+/* What the vertical shift would be with the other kind of datum. */
+static double shift_otherwise_m(const Work *w, double up_m)
+{
+    return up_m - (is_above_geoid(w) ? w->undulation_m : -w->undulation_m);
+}
+
+/* Is the vertical shift that of a geoid which was not taken into account, or was without need?  Errors of
+ * ASTER's pointing reach 15 to 20 m, so an undulation of less cannot be told from them by the shift alone. */
+static bool is_geoid(const Work *w, double up_m)
+{
+    const double left_m = fabs(shift_otherwise_m(w, up_m));
+    return fabs(w->undulation_m) > DATUM_LEAST_M && left_m <= DATUM_SHARE * fabs(up_m) &&
+           left_m <= height_by_pointing(w, POINTING_USUAL_M);
+}
+
+/* A vertical shift that looks like a geoid's ends the fit, since the heights of the DEM would be moved by it:
+ * unless --reference-vertical names the datum, and errors of pointing usually reach so far. */
+static bool refuses_geoid(SdmContext *ctx, Work *w, double up_m)
+{
+    const bool given = sdm_height_raster_datum(w->files->dem)->by == SDM_DATUM_GIVEN;
+    char datum[360];
+    if (!is_geoid(w, up_m) || (given && fabs(up_m) <= height_by_pointing(w, POINTING_USUAL_M)))
+        return false;
+    sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
+    refuse(ctx, w, SDM_REFERENCE_REFUSED,
+           "it lies %.1f m %s the scene, as with a wrong datum (the geoid is at %.1f m here); give "
+           "--reference-vertical: %s would leave %.1f m; it was taken as above %s",
+           fabs(up_m), above(up_m), w->undulation_m, is_above_geoid(w) ? "ellipsoid" : "egm96 or egm2008",
+           fabs(shift_otherwise_m(w, up_m)), datum);
+    return true;
 }
 
 /* A vertical shift that is accepted may be one of the datum all the same. */
@@ -211,8 +245,8 @@ static void ask_for_datum(SdmContext *ctx, Work *w)
                  fabs(up_m), above(up_m), w->undulation_m);
     else if (fabs(up_m) > usual_m)
         snprintf(r->question, sizeof r->question,
-                 "it lies %.1f m %s the scene, more than errors of pointing usually make (%.0f m): is its "
-                 "vertical datum right (--reference-vertical)?",
+                 "it lies %.1f m %s the scene, where errors of pointing usually stay within %.1f m: are its "
+                 "heights and its vertical datum right (--reference-vertical)?",
                  fabs(up_m), above(up_m), usual_m);
     if (r->question[0])
         sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s", r->question);
@@ -246,14 +280,17 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
                far_m, FARTHEST_M);
         return false;
     }
-    const double up_m = shift->move_m[2], most_m = height_by_pointing(w, POINTING_MOST_M),
-                 usual_m = height_by_pointing(w, POINTING_USUAL_M);
+    const double up_m = shift->move_m[2], most_m = height_by_pointing(w, POINTING_MOST_M);
+    char datum[360];
     find_undulation(w);
-    if (!(fabs(up_m) <= most_m) || (is_geoid(w, up_m) && fabs(up_m) > usual_m)) {
+    if (refuses_geoid(ctx, w, up_m))
+        return false;
+    if (!(fabs(up_m) <= most_m)) {
+        sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
         refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m %s the scene; errors of pointing make %.0f m usually and %.0f m at most, and "
-               "the geoid is at %.0f m here; check --reference-vertical",
-               fabs(up_m), above(up_m), usual_m, most_m, w->undulation_m);
+               "it lies %.0f m %s the scene, errors of pointing make %.0f m at most, and the geoid is at "
+               "%.0f m here; it was taken as above %s; check --reference-vertical",
+               fabs(up_m), above(up_m), most_m, w->undulation_m, datum);
         return false;
     }
     return true;
@@ -762,6 +799,8 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     sdm_progress(ctx, 2, 0.85, "cameras against the reference");
     TRY(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
+    snprintf(p->reference.datum, sizeof p->reference.datum, "%s",
+             sdm_height_raster_datum_phrase(files->dem));
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
         TRY(make_points(ctx, &w));

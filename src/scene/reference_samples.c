@@ -20,7 +20,11 @@ enum {
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
 static const double STEEPEST = 1.2;        /* tangent of the slope of samples that count */
-static const double KNOWN_SHARE = 0.8;     /* of a window's cells */
+/* Of a window's cells, and distance of their centroid from its centre in sides of the window.  Measured on
+ * real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the windows have a mean, whose
+ * error is 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4 to 3.9 m), without a pull along
+ * slopes. */
+static const double KNOWN_SHARE = 0.25, CENTROID_SHARE = 0.2;
 
 void sdm_reference_samples_free(SdmReferenceSamples *s)
 {
@@ -58,42 +62,76 @@ static SdmStatus cover_plane(SdmContext *ctx, const double bounds[4], SdmReferen
     return sdm_grid_cover(ctx, b, &out->grid);
 }
 
-/* Means of (2 r + 1) x (2 r + 1) cells, of the cells that are known where those are most of them. */
+/* The mean of a window of which some cells are known: the value at its centre of the plane that fits these
+ * best, by least squares.  A plain mean would be that at their centroid, off by the slope between.  NaN where
+ * they are few or lie to one side. */
+static float mean_of_known(const SdmReferencePlane *plane, int col, int row, int r)
+{
+    const int w = (int)plane->grid.cols, h = (int)plane->grid.rows, side = 2 * r + 1;
+    double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0, v = 0.0, xv = 0.0, yv = 0.0;
+    for (int j = row - r < 0 ? -row : -r; j <= r && row + j < h; j++)
+        for (int i = col - r < 0 ? -col : -r; i <= r && col + i < w; i++) {
+            const double value = (double)plane->height_m[(size_t)(row + j) * (size_t)w + (size_t)(col + i)];
+            if (isnan(value))
+                continue;
+            n += 1.0;
+            x += i;
+            y += j;
+            xx += i * i;
+            xy += i * j;
+            yy += j * j;
+            v += value;
+            xv += i * value;
+            yv += j * value;
+        }
+    if (n < KNOWN_SHARE * side * side || hypot(x, y) > CENTROID_SHARE * side * n)
+        return NAN;
+    x /= n;
+    y /= n;
+    v /= n;
+    xx -= n * x * x;
+    xy -= n * x * y;
+    yy -= n * y * y;
+    xv -= n * x * v;
+    yv -= n * y * v;
+    const double det = xx * yy - xy * xy;
+    return (float)(v - ((xv * yy - yv * xy) * x + (yv * xx - xv * xy) * y) / det);
+}
+
+/* Means of (2 r + 1) x (2 r + 1) cells. */
 static SdmStatus average_plane(SdmContext *ctx, int r, SdmReferencePlane *plane)
 {
     SdmStatus st = SDM_OK;
     const int w = (int)plane->grid.cols, h = (int)plane->grid.rows, side = 2 * r + 1;
-    float *sum = NULL;
+    float *sum = NULL, *mean = NULL;
     if (r < 1)
         return SDM_OK;
-    TRY(sdm_alloc_raw(ctx, &sum, (size_t)w * (size_t)h * 2, sizeof *sum, "means of the reference"));
-    float *const count = sum + (size_t)w * (size_t)h;
+    TRY(sdm_alloc_raw(ctx, &sum, (size_t)w * (size_t)h, sizeof *sum, "means of the reference"));
+    TRY(sdm_alloc_raw(ctx, &mean, (size_t)w * (size_t)h, sizeof *mean, "means of the reference"));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < h; j++)
         for (int i = 0; i < w; i++) {
-            const size_t at = (size_t)j * (size_t)w + (size_t)i;
-            float s = 0.0f, n = 0.0f;
-            for (int k = i - r < 0 ? 0 : i - r; k <= i + r && k < w; k++) {
-                const float v = plane->height_m[(size_t)j * (size_t)w + (size_t)k];
-                s += isnan(v) ? 0.0f : v;
-                n += isnan(v) ? 0.0f : 1.0f;
-            }
-            sum[at] = s;
-            count[at] = n;
+            const float *const row = plane->height_m + (size_t)j * (size_t)w;
+            float s = i < r || i + r >= w ? NAN : 0.0f;
+            for (int k = i - r; k <= i + r && !isnan(s); k++)
+                s += row[k];
+            sum[(size_t)j * (size_t)w + (size_t)i] = s;
         }
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < h; j++)
         for (int i = 0; i < w; i++) {
-            double s = 0.0, n = 0.0;
-            for (int k = j - r < 0 ? 0 : j - r; k <= j + r && k < h; k++) {
+            double s = j < r || j + r >= h ? (double)NAN : 0.0;
+            for (int k = j - r; k <= j + r && !isnan(s); k++)
                 s += (double)sum[(size_t)k * (size_t)w + (size_t)i];
-                n += (double)count[(size_t)k * (size_t)w + (size_t)i];
-            }
-            plane->height_m[(size_t)j * (size_t)w + (size_t)i] =
-                n >= KNOWN_SHARE * side * side ? (float)(s / n) : NAN;
+            mean[(size_t)j * (size_t)w + (size_t)i] =
+                isnan(s) ? mean_of_known(plane, i, j, r) : (float)(s / (side * side));
         }
+    sdm_free(&plane->height_m);
+    plane->height_m = mean;
+    mean = NULL;
 done:
     sdm_free(&sum);
+    sdm_free(&mean);
     return st;
 }
 

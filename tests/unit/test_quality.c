@@ -123,7 +123,8 @@ static void heights_outside_the_options(void **state)
     assert_non_null(strstr(d.text[0], "83 % of the heights lie outside --hmin and --hmax"));
 }
 
-/* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not. */
+/* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not,
+ * and is a doubt itself, as what was asked for and not done. */
 static void a_reference_takes_doubt_back(void **state)
 {
     SdmPrepared p = a_run(0, 0.04, 0.3);
@@ -134,10 +135,10 @@ static void a_reference_takes_doubt_back(void **state)
         int state;
         double masked, rows_seen, fitted_px;
         int doubts;
-    } of[] = {{SDM_REFERENCE_NONE, 0.0, 0.0, 0.0, 1},    {SDM_REFERENCE_REFUSED, 0.0, 1.0, 0.05, 1},
+    } of[] = {{SDM_REFERENCE_NONE, 0.0, 0.0, 0.0, 1},    {SDM_REFERENCE_REFUSED, 0.0, 1.0, 0.05, 2},
               {SDM_REFERENCE_FITTED, 0.2, 0.99, 0.05, 0}, {SDM_REFERENCE_FITTED, 0.2, 0.99, 0.25, 1},
-              {SDM_REFERENCE_SHIFT, 0.2, 0.99, 0.05, 0},  {SDM_REFERENCE_SHIFT, 0.7, 0.99, 0.05, 1},
-              {SDM_REFERENCE_SHIFT, 0.2, 0.5, 0.05, 1}};
+              {SDM_REFERENCE_SHIFT, 0.2, 0.99, 0.05, 0},  {SDM_REFERENCE_SHIFT, 0.7, 0.99, 0.05, 2},
+              {SDM_REFERENCE_SHIFT, 0.2, 0.5, 0.05, 2}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         p.reference = (SdmReferenceReport){.state = of[i].state, .masked = of[i].masked};
         p.reference.fit.rows_seen = of[i].rows_seen;
@@ -145,6 +146,14 @@ static void a_reference_takes_doubt_back(void **state)
         assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
         assert_int_equal(d.count, of[i].doubts);
     }
+    snprintf(p.reference.question, sizeof p.reference.question, "is it?"); /* of one that is used */
+    p.reference.state = SDM_REFERENCE_FITTED;
+    p.reference.fit.rows_seen = 1.0;
+    p.prior = (SdmPriorReport){"the WGS 84 ellipsoid", 0.3}; /* and a prior DEM of a part of the scene */
+    assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
+    assert_int_equal(d.count, 2);
+    assert_non_null(strstr(d.text[0], "is it?"));
+    assert_non_null(strstr(d.text[1], "30 %"));
 }
 
 int main(void)
