@@ -14,6 +14,8 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 {
     put_text(out->name, sizeof out->name, v->name);
     put_text(out->camera, sizeof out->camera, sdm_camera_kind(v->camera));
+    put_text(out->camera_source, sizeof out->camera_source, v->note.source);
+    put_text(out->camera_doubt, sizeof out->camera_doubt, v->note.doubt);
     out->width = sdm_image_width(v->image);
     out->height = sdm_image_height(v->image);
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);

@@ -12,6 +12,7 @@
 
 typedef struct SdmPrepared {
     SdmFrame frame;
+    SdmCameraNote camera[2];
     SdmRadiometry radiometry[2];
     SdmMatchSettings settings;
     SdmPointing pointing;

@@ -8,10 +8,10 @@
 #include "core/qa_reasons.h"
 
 /* The quality of a DEM: the figures, and a clause for each reason to doubt it. */
-enum { SDM_MAX_WARNINGS = 4 };
+enum { SDM_MAX_WARNINGS = 6 };
 typedef struct SdmQuality {
     int count;
-    char text[SDM_MAX_WARNINGS][320];
+    char text[SDM_MAX_WARNINGS][SDM_CAMERA_DOUBT];
     double matched_share;       /* matched cells of those with texture, 0..1 */
     double ray_error_median_px; /* median ray error of the matched cells, px of the frame */
 } SdmQuality;
