@@ -17,27 +17,25 @@ static int64_t run_of(const float *sorted, int64_t from, int64_t to, bool top)
     return n;
 }
 
-int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to,
-                  bool top_alone, float fill[2]) {
-  const int64_t count = *to - *from;
-  int found = 0;
-  for (int top = top_alone; top < 2; ++top) {
-    const int64_t n = *from < *to ? run_of(sorted, *from, *to, top) : 0;
-    const int64_t a = top ? *from : *from + n,
-                  b = top ? *to - n : *to; /* the others */
-    if (n < FILL_LEAST || n * FILL_SHARE < count || a >= b)
-      continue;
-    const float v = sorted[top ? *to - 1 : *from];
-    const double spread = (double)sorted[b - 1] - (double)sorted[a];
-    const double away =
-        top ? (double)v - (double)sorted[b - 1] : (double)sorted[a] - (double)v;
-    if (!(spread > 0.0) || !(away > spread || (!top && v == 0.0f)))
-      continue;
-    fill[found++] = v;
-    *from = a;
-    *to = b;
-  }
-  return found;
+int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, bool top_alone, float fill[2])
+{
+    const int64_t count = *to - *from;
+    int found = 0;
+    for (int top = top_alone; top < 2; ++top) {
+        const int64_t n = *from < *to ? run_of(sorted, *from, *to, top) : 0;
+        const int64_t a = top ? *from : *from + n, b = top ? *to - n : *to; /* the others */
+        if (n < FILL_LEAST || n * FILL_SHARE < count || a >= b)
+            continue;
+        const float v = sorted[top ? *to - 1 : *from];
+        const double spread = (double)sorted[b - 1] - (double)sorted[a];
+        const double away = top ? (double)v - (double)sorted[b - 1] : (double)sorted[a] - (double)v;
+        if (!(spread > 0.0) || !(away > spread || (!top && v == 0.0f)))
+            continue;
+        fill[found++] = v;
+        *from = a;
+        *to = b;
+    }
+    return found;
 }
 
 void sdm_fill_text(float v, char out[24])

@@ -9,20 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-static SdmStatus open_rpc(SdmContext *ctx, const char *name, SdmScene *scene,
-                          SdmView *view) {
-  SdmStatus st = SDM_OK;
-  SdmFoundRpc found;
-  TRY(sdm_rpc_find(ctx, name, view->image->dataset, &found));
-  if (*found.path)
-    TRY(sdm_scene_add_file(ctx, scene, found.path));
-  TRY(sdm_rpc_judge(ctx, name, view->image, &found, &view->camera,
-                    &view->note));
-  if (scene->depth == SDM_DEPTH_WHOLE)
-    sdm_log(ctx, *found.path ? SDM_LOG_INFO : SDM_LOG_VERBOSE, 1,
-            "%s: camera from %s", name, view->note.source);
+static SdmStatus open_rpc(SdmContext *ctx, const char *name, SdmScene *scene, SdmView *view)
+{
+    SdmStatus st = SDM_OK;
+    SdmFoundRpc found;
+    TRY(sdm_rpc_find(ctx, name, view->image->dataset, &found));
+    if (*found.path)
+        TRY(sdm_scene_add_file(ctx, scene, found.path));
+    TRY(sdm_rpc_judge(ctx, name, view->image, &found, &view->camera, &view->note));
+    if (scene->depth == SDM_DEPTH_WHOLE)
+        sdm_log(ctx, *found.path ? SDM_LOG_INFO : SDM_LOG_VERBOSE, 1, "%s: camera from %s", name,
+                view->note.source);
 done:
-  return st;
+    return st;
 }
 
 static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH ds, double shift,
@@ -84,8 +83,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
     const GDALDatasetH ds = view->image->dataset;
     TRY(add_files(ctx, name, ds, scene));
     take_time(ctx, name, ds, k ? scene->right_time_utc : scene->time_utc);
-    TRY(parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0,
-                                 &view->camera)
+    TRY(parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
                  : open_rpc(ctx, name, scene, view));
 done:
     return st;

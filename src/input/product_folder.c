@@ -98,18 +98,19 @@ done:
     return st;
 }
 
-bool sdm_product_tile(const char *base, int *row, int *column) {
-  for (const char *r = strstr(base, "_R"); r; r = strstr(r + 1, "_R")) {
-    const char *c = r + 2;
-    while (isdigit((unsigned char)*c))
-      c++;
-    if (c > r + 2 && *c == 'C' && isdigit((unsigned char)c[1])) {
-      *row = atoi(r + 2);
-      *column = atoi(c + 1);
-      return true;
+bool sdm_product_tile(const char *base, int *row, int *column)
+{
+    for (const char *r = strstr(base, "_R"); r; r = strstr(r + 1, "_R")) {
+        const char *c = r + 2;
+        while (isdigit((unsigned char)*c))
+            c++;
+        if (c > r + 2 && *c == 'C' && isdigit((unsigned char)c[1])) {
+            *row = atoi(r + 2);
+            *column = atoi(c + 1);
+            return true;
+        }
     }
-  }
-  return false;
+    return false;
 }
 
 /* The description beside a tile that names it; out stays empty where there is none. */
@@ -171,20 +172,17 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
     if (VSI_ISDIR(at.st_mode)) {
         TRY(find_in_folder(ctx, name, out, size));
     } else if (sdm_product_tile(base, &row, &column)) {
-      TRY(find_beside(ctx, name, out, size));
-      if (!*out && EQUALN(base, "IMG_", 4))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: one tile of a product by its name, and no "
-                        "DIM_*.XML beside it lists it; "
-                        "give the product's folder as it was delivered, or "
-                        "rename the file where it is "
-                        "the whole image",
-                        name);
-      if (*out)
-        sdm_log(ctx, SDM_LOG_INFO, 1,
-                "%s is one tile; the whole product is used: %s", name, out);
-      else
-        TRY(sdm_format(ctx, out, size, "%s", name));
+        TRY(find_beside(ctx, name, out, size));
+        if (!*out && EQUALN(base, "IMG_", 4))
+            return sdm_fail(
+                ctx, SDM_ERR_INPUT,
+                "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; give the "
+                "product's folder as it was delivered, or rename the file where it is the whole image",
+                name);
+        if (*out)
+            sdm_log(ctx, SDM_LOG_INFO, 1, "%s is one tile; the whole product is used: %s", name, out);
+        else
+            TRY(sdm_format(ctx, out, size, "%s", name));
     }
     if (is_index(sdm_path_base(out)))
         TRY(check_tiles(ctx, out));

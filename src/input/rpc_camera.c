@@ -112,30 +112,28 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
     }
 }
 
-/* Some suppliers count latitude downwards (PlanetScope: LAT_SCALE below 0).
- * Turn the sign of a scale, and of what has an odd power of its coordinate. */
-static void make_positive(SdmRpc *c) {
-  static const unsigned odd_l = 0x3c32, odd_p = 0x1c454,
-                        odd_h = 0xe0468; /* bit i: of term i */
-  const struct {
-    double *scale;
-    unsigned odd;
-  } ground[] = {{&c->long_scale, odd_l},
-                {&c->lat_scale, odd_p},
-                {&c->height_scale, odd_h}};
-  double *const coef[4] = {c->line_num, c->line_den, c->samp_num, c->samp_den};
-  for (int k = 0; k < 3; ++k) {
-    for (int i = 0; i < 4 * 20 && *ground[k].scale < 0.0; ++i)
-      if (ground[k].odd >> (i % 20) & 1)
-        coef[i / 20][i % 20] = -coef[i / 20][i % 20];
-    *ground[k].scale = fabs(*ground[k].scale);
-  }
-  for (int i = 0; i < 20; ++i) {
-    c->line_num[i] = c->line_scale < 0.0 ? -c->line_num[i] : c->line_num[i];
-    c->samp_num[i] = c->samp_scale < 0.0 ? -c->samp_num[i] : c->samp_num[i];
-  }
-  c->line_scale = fabs(c->line_scale);
-  c->samp_scale = fabs(c->samp_scale);
+/* Some suppliers count latitude downwards (PlanetScope: LAT_SCALE below 0). Turn the sign of a scale, and of
+ * what has an odd power of its coordinate. */
+static void make_positive(SdmRpc *c)
+{
+    static const unsigned odd_l = 0x3c32, odd_p = 0x1c454, odd_h = 0xe0468; /* bit i: of term i */
+    const struct {
+        double *scale;
+        unsigned odd;
+    } ground[] = {{&c->long_scale, odd_l}, {&c->lat_scale, odd_p}, {&c->height_scale, odd_h}};
+    double *const coef[4] = {c->line_num, c->line_den, c->samp_num, c->samp_den};
+    for (int k = 0; k < 3; ++k) {
+        for (int i = 0; i < 4 * 20 && *ground[k].scale < 0.0; ++i)
+            if (ground[k].odd >> (i % 20) & 1)
+                coef[i / 20][i % 20] = -coef[i / 20][i % 20];
+        *ground[k].scale = fabs(*ground[k].scale);
+    }
+    for (int i = 0; i < 20; ++i) {
+        c->line_num[i] = c->line_scale < 0.0 ? -c->line_num[i] : c->line_num[i];
+        c->samp_num[i] = c->samp_scale < 0.0 ? -c->samp_num[i] : c->samp_num[i];
+    }
+    c->line_scale = fabs(c->line_scale);
+    c->samp_scale = fabs(c->samp_scale);
 }
 
 static bool finite_all(int n, const double *v)
@@ -158,11 +156,10 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
                  {"HEIGHT_SCALE", c->height_scale, 2e4}};
     for (int i = 0; i < 5; ++i)
         if (!(scale[i].value > 0.0) || !(scale[i].value <= scale[i].limit))
-          return sdm_fail(ctx, SDM_ERR_INPUT,
-                          "%s: RPC %s is %g, expected a number other than 0 up "
-                          "to %g; get the image's RPC "
-                          "from its supplier again",
-                          name, scale[i].key, scale[i].value, scale[i].limit);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: RPC %s is %g, expected a number other than 0 up to %g; get the image's RPC "
+                            "from its supplier again",
+                            name, scale[i].key, scale[i].value, scale[i].limit);
     const double off[5] = {c->line_off, c->samp_off, c->lat_off, c->long_off, c->height_off};
     if (!finite_all(5, off) || !(fabs(c->lat_off) <= 90.0) || !(fabs(c->long_off) <= 360.0)
         || !(fabs(c->height_off) <= 2e4))
@@ -179,32 +176,31 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
     return SDM_OK;
 }
 
-SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name,
-                              const SdmRpc *given, SdmCamera **out) {
-  SdmStatus st = SDM_OK;
-  Rpc *cam = NULL;
-  SdmRpc turned = *given, *const rpc = &turned;
-  make_positive(rpc);
-  *out = NULL;
-  TRY(check(ctx, name, rpc));
-  TRY(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
-  cam->base = (SdmCamera){.kind = "rpc",
-                          .hmin_m = rpc->height_off - rpc->height_scale,
-                          .hmax_m = rpc->height_off + rpc->height_scale,
-                          .project = project,
-                          .locate = locate};
-  cam->c = *rpc;
-  double image[3] = {rpc->samp_off, rpc->line_off, rpc->height_off}, ground[3];
-  locate(&cam->base, 1, image, ground);
-  if (!isfinite(ground[0])) {
-    st = sdm_fail(ctx, SDM_ERR_INPUT,
-                  "%s: the RPC puts no ground point into the middle of its "
-                  "image; get the image's RPC "
-                  "from its supplier again",
-                  name);
-    sdm_free(&cam);
-  }
-  *out = cam ? &cam->base : NULL;
+SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *given, SdmCamera **out)
+{
+    SdmStatus st = SDM_OK;
+    Rpc *cam = NULL;
+    SdmRpc turned = *given, *const rpc = &turned;
+    make_positive(rpc);
+    *out = NULL;
+    TRY(check(ctx, name, rpc));
+    TRY(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
+    cam->base = (SdmCamera){.kind = "rpc",
+                            .hmin_m = rpc->height_off - rpc->height_scale,
+                            .hmax_m = rpc->height_off + rpc->height_scale,
+                            .project = project,
+                            .locate = locate};
+    cam->c = *rpc;
+    double image[3] = {rpc->samp_off, rpc->line_off, rpc->height_off}, ground[3];
+    locate(&cam->base, 1, image, ground);
+    if (!isfinite(ground[0])) {
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: the RPC puts no ground point into the middle of its image; get the image's RPC "
+                      "from its supplier again",
+                      name);
+        sdm_free(&cam);
+    }
+    *out = cam ? &cam->base : NULL;
 done:
     return st;
 }

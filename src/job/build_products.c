@@ -60,30 +60,28 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
     const SdmPlanScene *const s = in->scene;
     const SdmPrepared *const p = in->prepared;
     const SdmFrame *const f = &p->frame;
-    *out =
-        (SdmSceneReport){.centre_lon_deg = f->lon_deg,
-                         .centre_lat_deg = f->lat_deg,
-                         .base_height = f->base_height,
-                         .convergence_deg = f->convergence_deg,
-                         .gsd_m = f->gsd_m,
-                         .hmin_m = f->hmin_m,
-                         .hmax_m = f->hmax_m,
-                         .error_known = !p->settings.semi_global &&
-                                        !strcmp(p->settings.cost_name, "zncc"),
-                         .pointing = &p->pointing,
-                         .points = &p->points,
-                         .along = &p->along,
-                         .reference = &p->reference,
-                         .reference_dem = p->reference_dem,
-                         .work = {.blocks = (int)s->tile_count,
-                                  .frame_cols = f->width,
-                                  .frame_rows = f->height,
-                                  .lattice_error_px = p->lattice_error_px,
-                                  .device = in->device,
-                                  .device_why = in->device_why},
-                         .camera = *p->camera[0].source ? p->camera : NULL,
-                         .file_count = s->file_count,
-                         .job = s->product_fingerprint};
+    *out = (SdmSceneReport){.centre_lon_deg = f->lon_deg,
+                            .centre_lat_deg = f->lat_deg,
+                            .base_height = f->base_height,
+                            .convergence_deg = f->convergence_deg,
+                            .gsd_m = f->gsd_m,
+                            .hmin_m = f->hmin_m,
+                            .hmax_m = f->hmax_m,
+                            .error_known = !p->settings.semi_global && !strcmp(p->settings.cost_name, "zncc"),
+                            .pointing = &p->pointing,
+                            .points = &p->points,
+                            .along = &p->along,
+                            .reference = &p->reference,
+                            .reference_dem = p->reference_dem,
+                            .work = {.blocks = (int)s->tile_count,
+                                     .frame_cols = f->width,
+                                     .frame_rows = f->height,
+                                     .lattice_error_px = p->lattice_error_px,
+                                     .device = in->device,
+                                     .device_why = in->device_why},
+                            .camera = *p->camera[0].source ? p->camera : NULL,
+                            .file_count = s->file_count,
+                            .job = s->product_fingerprint};
     TRY(sdm_job_find(ctx, in->job, &s->left, out->left));
     if (s->right.path)
         TRY(sdm_job_find(ctx, in->job, &s->right, out->right));

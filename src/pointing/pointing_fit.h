@@ -33,15 +33,13 @@ typedef struct SdmPointReport {
 } SdmPointReport;
 void sdm_point_report_free(SdmPointReport *r);
 
-/* The end of a sentence on too few matches: likely causes and what to do.  The
- * first cause named is a camera that is in doubt, then the prior DEM or the
- * height range, where the options (or NULL) give one, the heights that an RPC
- * is for, an overlap of few pixels. camera: of both views. */
+/* The end of a sentence on too few matches: likely causes and what to do.  The first cause named is a camera
+ * that is in doubt, then the prior DEM or the height range, where the options (or NULL) give one, the heights
+ * that an RPC is for, an overlap of few pixels. camera: of both views. */
 typedef struct SdmHint {
-  char text[2 * SDM_CAMERA_DOUBT + 400];
+    char text[2 * SDM_CAMERA_DOUBT + 400];
 } SdmHint;
-SdmHint sdm_few_matches_hint(const SdmOptions *options, const SdmFrame *frame,
-                             const SdmCameraNote camera[2]);
+SdmHint sdm_few_matches_hint(const SdmOptions *options, const SdmFrame *frame, const SdmCameraNote camera[2]);
 
 typedef struct SdmFitTask {
     const SdmTiePoint *point;   /* count of them */

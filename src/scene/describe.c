@@ -24,8 +24,8 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 
 enum { SIDE = 32, HEIGHTS = 33 };
 
-/* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the bounds
- * of their ground in the grid's CRS. */
+/* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the
+ * bounds of their ground in the grid's CRS. */
 static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, double h,
                        int64_t seen_by[2], double b[4])
 {
@@ -60,9 +60,14 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
 {
     SdmStatus st = SDM_OK;
     SdmLattice lat = {0};
-    const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = f,
+                                 .grid = grid,
+                                 .u1 = f->width,
+                                 .v1 = f->height,
                                  .step = sdm_frame_lattice_step(f, 0),
-                                 .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
+                                 .hmin_m = f->hmin_m,
+                                 .hmax_m = f->hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &lat));
     count_seen(scene, f, &lat, f->h0_m, seen_by, b);
     for (int i = 1; i < HEIGHTS; i++) { /* up and down in turns */

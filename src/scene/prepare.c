@@ -141,14 +141,11 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
         valid += s->flags[i] & SDM_QA_VALID;
     }
     if (valid < LEAST_MATCHES)
-      return sdm_fail(
-          ctx, SDM_ERR_DATA,
-          "too few matches between %s and %s: %zu at 1/%d of the size, at "
-          "least %d are "
-          "needed; %s",
-          scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level,
-          (int)LEAST_MATCHES,
-          sdm_few_matches_hint(scene->options, &p->frame, p->camera).text);
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "too few matches between %s and %s: %zu at 1/%d of the size, at least %d are needed; %s",
+            scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
+            sdm_few_matches_hint(scene->options, &p->frame, p->camera).text);
     if (p->settings.semi_global)
         TRY(sdm_semi_global_range(ctx, s, &p->settings));
     p->settings.threads =
@@ -221,8 +218,8 @@ SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_frame_find(ctx, scene, &p->frame));
     TRY(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
     for (int i = 0; i < 2; i++) {
-      p->camera[i] = scene->view[i].note;
-      sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
+        p->camera[i] = scene->view[i].note;
+        sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
     }
     p->coarse.win = sdm_frame_level(&p->frame, p->settings.coarse_level);
 done:

@@ -5,11 +5,9 @@
 
 #include "scene/prepare.h"
 
-/* Fails with SDM_ERR_DATA where a pair with RPC shows one exposure, whole or in
- * part, under two cameras: all matches of the coarse surface lie the same
- * number of pixels apart, and the images are alike there pixel by pixel.  p:
- * with its coarse surface and the range of its heights. */
-SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene,
-                              const SdmPrepared *p);
+/* Fails with SDM_ERR_DATA where a pair with RPC shows one exposure, whole or in part, under two cameras: all
+ * matches of the coarse surface lie the same number of pixels apart, and the images are alike there pixel by
+ * pixel.  p: with its coarse surface and the range of its heights. */
+SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
 
 #endif

@@ -117,44 +117,42 @@ static void nowhere(void **state)
 /* Scales below 0 (PlanetScope's LAT_SCALE): with the sign of what has an odd
  * power of that coordinate turned, or of the numerator, the camera is the same.
  */
-static void negative_scales(void **state) {
-  (void)state;
-  static const char *const term[20] = {
-      "",    "l",   "p",   "h",   "lp",  "lh",  "ph",  "ll",  "pp",  "hh",
-      "plh", "lll", "lpp", "lhh", "llp", "ppp", "phh", "llh", "pph", "hhh"};
-  SdmRpc c = simple();
-  for (int i = 0; i < 20; i++) {
-    c.samp_num[i] += 0.01 * i;
-    c.line_num[i] -= 0.02 * i;
-    c.samp_den[i] += 0.001 * i;
-    c.line_den[i] += 0.002 * i;
-  }
-  SdmCamera *const cam = open_rpc(&c);
-  const double ground[3] = {10.07, 44.96, 800};
-  double want[2], got[2];
-  sdm_camera_project(cam, 1, ground, want);
-  for (int k = 0; k < 5; k++) {
-    SdmRpc d = c;
-    double *const scale[5] = {&d.long_scale, &d.lat_scale, &d.height_scale,
-                              &d.samp_scale, &d.line_scale},
-                  *const coef[4] = {d.samp_num, d.line_num, d.samp_den,
-                                    d.line_den};
-    *scale[k] = -*scale[k];
-    for (int i = 0; i < 4 * 20; i++) {
-      bool odd = k >= 3 && i / 20 == k - 3;
-      for (const char *t = term[i % 20]; *t && k < 3; t++)
-        odd ^= *t == "lph"[k];
-      if (odd)
-        coef[i / 20][i % 20] *= -1.0;
+static void negative_scales(void **state)
+{
+    (void)state;
+    static const char *const term[20] = {"",    "l",   "p",   "h",   "lp",  "lh",  "ph",
+                                         "ll",  "pp",  "hh",  "plh", "lll", "lpp", "lhh",
+                                         "llp", "ppp", "phh", "llh", "pph", "hhh"};
+    SdmRpc c = simple();
+    for (int i = 0; i < 20; i++) {
+        c.samp_num[i] += 0.01 * i;
+        c.line_num[i] -= 0.02 * i;
+        c.samp_den[i] += 0.001 * i;
+        c.line_den[i] += 0.002 * i;
     }
-    SdmCamera *turned = open_rpc(&d);
-    sdm_camera_project(turned, 1, ground, got);
-    assert_true(isfinite(got[0]) &&
-                hypot(got[0] - want[0], got[1] - want[1]) < 1e-9);
-    sdm_camera_close(&turned);
-  }
-  SdmCamera *close = cam;
-  sdm_camera_close(&close);
+    SdmCamera *const cam = open_rpc(&c);
+    const double ground[3] = {10.07, 44.96, 800};
+    double want[2], got[2];
+    sdm_camera_project(cam, 1, ground, want);
+    for (int k = 0; k < 5; k++) {
+        SdmRpc d = c;
+        double *const scale[5] = {&d.long_scale, &d.lat_scale, &d.height_scale, &d.samp_scale, &d.line_scale},
+                      *const coef[4] = {d.samp_num, d.line_num, d.samp_den, d.line_den};
+        *scale[k] = -*scale[k];
+        for (int i = 0; i < 4 * 20; i++) {
+            bool odd = k >= 3 && i / 20 == k - 3;
+            for (const char *t = term[i % 20]; *t && k < 3; t++)
+                odd ^= *t == "lph"[k];
+            if (odd)
+                coef[i / 20][i % 20] *= -1.0;
+        }
+        SdmCamera *turned = open_rpc(&d);
+        sdm_camera_project(turned, 1, ground, got);
+        assert_true(isfinite(got[0]) && hypot(got[0] - want[0], got[1] - want[1]) < 1e-9);
+        sdm_camera_close(&turned);
+    }
+    SdmCamera *close = cam;
+    sdm_camera_close(&close);
 }
 
 static void bad_coefficients(void **state)
@@ -219,10 +217,9 @@ static void against_gdal(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(by_hand),          cmocka_unit_test(term_order),
-      cmocka_unit_test(antimeridian),     cmocka_unit_test(nowhere),
-      cmocka_unit_test(bad_coefficients), cmocka_unit_test(negative_scales),
-      cmocka_unit_test(against_gdal)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),          cmocka_unit_test(term_order),
+                                       cmocka_unit_test(antimeridian),     cmocka_unit_test(nowhere),
+                                       cmocka_unit_test(bad_coefficients), cmocka_unit_test(negative_scales),
+                                       cmocka_unit_test(against_gdal)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
