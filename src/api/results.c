@@ -87,6 +87,8 @@ static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)
     cJSON *const object = cJSON_AddObjectToObject(to, name);
     cJSON_AddStringToObject(object, "name", view->name);
     cJSON_AddStringToObject(object, "camera", view->camera);
+    cJSON_AddStringToObject(object, "camera_source", view->camera_source);
+    cJSON_AddStringToObject(object, "camera_doubt", view->camera_doubt);
     cJSON_AddStringToObject(object, "mask", view->mask);
     sdm_json_number(object, "unusable", view->unusable);
     sdm_json_number(object, "saturated", view->saturated);

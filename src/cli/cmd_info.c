@@ -26,7 +26,10 @@ static void print_view(SdmScreen *screen, const char *title, const SdmViewInfo *
     sdm_screen_print(screen, "  pixels         %s not usable, %s saturated",
                      figure(unusable, 100.0 * view->unusable, 2, "%"),
                      figure(saturated, 100.0 * view->saturated, 2, "%"));
-    sdm_screen_print(screen, "  camera         %s", view->camera);
+    sdm_screen_print(screen, "  camera         %s%s%s", view->camera, *view->camera_source ? " from " : "",
+                     view->camera_source);
+    if (*view->camera_doubt)
+        sdm_screen_print(screen, "  doubt          %s", view->camera_doubt);
 }
 
 static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)

@@ -168,6 +168,9 @@ void sdm_job_progress_close(SdmJobProgress **progress);
 typedef struct SdmViewInfo {
     char name[512];        /* file or subdataset */
     char camera[32];       /* "aster", "rpc", "parallel" */
+    char camera_source[256]; /* of an RPC: "metadata in the file",
+                                "left_RPC.TXT"; else "" */
+    char camera_doubt[320];  /* why it may not be the image's; "" */
     char mask[600];        /* pixels that are not used: "none", "nodata 0", "--mask-left FILE" */
     double unusable;       /* share of pixels that are masked, nodata or NaN, 0..1; from samples of all */
     double saturated;      /* share of pixels where the sensor was saturated, the same way */

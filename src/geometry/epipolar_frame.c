@@ -119,6 +119,11 @@ static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFram
         snprintf(heights, sizeof heights,
                  " at heights of %.0f to %.0f m, as --hmin or --hmax have it (leave these out)",
                  f->hmin_m, f->hmax_m);
+    else if (*sc->view[0].note.source)
+        snprintf(heights, sizeof heights,
+                 " at %.0f m, the middle of the RPCs' heights (where the ground is not there, give --hmin, "
+                 "--hmax)",
+                 f->h0_m);
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "the footprints of the images do not overlap%s: %s lies %s, %s %s; give two images of the same place",

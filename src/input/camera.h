@@ -21,6 +21,15 @@ void sdm_camera_locate(const SdmCamera *cam, size_t n, const double *image, doub
  * HEIGHT_OFF and HEIGHT_SCALE). */
 void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_m);
 
+/* What there is to say of a camera besides its kind. */
+enum { SDM_CAMERA_SOURCE = 256, SDM_CAMERA_DOUBT = 320 };
+typedef struct SdmCameraNote {
+    char source[SDM_CAMERA_SOURCE]; /* of an RPC: "metadata in the file",
+                                       "left_RPC.TXT"; else "" */
+    char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "":
+                                       nothing speaks against it */
+} SdmCameraNote;
+
 const char *sdm_camera_kind(const SdmCamera *cam); /* "aster", "rpc", "parallel" */
 
 /* Free *cam and set it to NULL.  Accepts pointer to NULL. */

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/fill_nodata.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,11 +17,11 @@ static int64_t run_of(const float *sorted, int64_t from, int64_t to, bool top)
     return n;
 }
 
-int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, float fill[2])
+int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, bool top_alone, float fill[2])
 {
     const int64_t count = *to - *from;
     int found = 0;
-    for (int top = 0; top < 2; ++top) {
+    for (int top = top_alone; top < 2; ++top) {
         const int64_t n = *from < *to ? run_of(sorted, *from, *to, top) : 0;
         const int64_t a = top ? *from : *from + n, b = top ? *to - n : *to; /* the others */
         if (n < FILL_LEAST || n * FILL_SHARE < count || a >= b)

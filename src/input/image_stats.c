@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_PX_MAX = 1 << 25, SAMPLES_MAX = 1 << 19, WINDOW_PX = 1 << 20, BAND_ROWS = 256, BANDS = 8 };
+enum {
+    READ_PX_MAX = 1 << 25,
+    SAMPLES_MAX = 1 << 19,
+    WINDOW_PX = 1 << 20,
+    BAND_ROWS = 256,
+    BANDS = 8,
+    SATURATED_PART = 20
+};
 
 typedef struct Samples {
     float *value; /* of usable pixels, `count` of them */
@@ -182,10 +189,24 @@ done:
     return st;
 }
 
+/* The samples without those at the highest value, where these are more than the percentile leaves out and lie
+ * far above all others: saturated pixels. */
+static int64_t count_unsaturated(const Samples *s)
+{
+    int64_t n = s->count;
+    while (n > 0 && s->value[n - 1] == s->max)
+        n--;
+    if (n == 0 || s->count - n <= s->count / 1000)
+        return s->count;
+    const double low = s->value[n / 1000], high = s->value[n - 1 - n / 1000];
+    return (double)s->max > high + 1.5 * (high - low) ? n : s->count;
+}
+
 /* A stretch from percentiles with head-room, so that the darkest and brightest pixels keep their texture. */
 static void set_stretch(SdmImage *im, const Samples *s)
 {
-    const double low = s->value[s->count / 1000], high = s->value[s->count - 1 - s->count / 1000];
+    const int64_t n = count_unsaturated(s);
+    const double low = s->value[n / 1000], high = s->value[n - 1 - n / 1000];
     const double min = s->min, max = s->max, range = fmax(high - low, 1e-3 * (max - min));
     const double from = fmax(min, low - 0.5 * range), to = fmin(max, high + 1.5 * range);
     im->scale = 2 * SDM_Q_MAX / (to - from);
@@ -218,8 +239,13 @@ static void set_shares(SdmImage *im, const Samples *s)
 static void drop_fill(SdmImage *im, Samples *s)
 {
     int64_t from = 0, to = s->count;
-    if (!sdm_fill_find(s->value, &from, &to, im->fill))
+    const bool top_alone = im->own_mask || im->zero_is_fill;
+    if (!sdm_fill_find(s->value, &from, &to, top_alone, im->fill))
         return;
+    if (top_alone && (s->count - to) * SATURATED_PART < s->count) { /* spots, not a collar: saturated */
+        im->fill[0] = NAN;
+        return;
+    }
     memmove(s->value, s->value + from, (size_t)(to - from) * sizeof *s->value);
     s->count = to - from;
     s->min = s->value[0];
@@ -258,8 +284,7 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
         if (!s->count) /* a few usable pixels, none of them a sample */
             s->value[s->count++] = s->min;
         sdm_sort_f32(s->value, s->count, s->spare);
-        if (!im->own_mask && !im->zero_is_fill)
-            drop_fill(im, s);
+        drop_fill(im, s);
         warn_fill(ctx, im, before, s);
         set_stretch(im, s);
         set_saturation(im, s);

@@ -2,63 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/aster_files.h"
 #include "input/image.h"
+#include "input/rpc_find.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <math.h>
 #include <string.h>
 
-/* The RPC of an image, or of its first tile, which begins where the image does: some products have it there
- * alone.  To be freed with CSLDestroy(). */
-static char **find_rpc(GDALDatasetH ds)
+static SdmStatus open_rpc(SdmContext *ctx, const char *name, SdmScene *scene, SdmView *view)
 {
-    char **domain = CSLDuplicate(GDALGetMetadata(ds, "RPC"));
-    char **const list = domain ? NULL : GDALGetFileList(ds);
-    for (int i = 0; list && list[i] && !domain; i++) {
-        const GDALDatasetH tile = strstr(sdm_path_base(list[i]), "_R1C1") ? sdm_gdal_open(list[i]) : NULL;
-        domain = tile ? CSLDuplicate(GDALGetMetadata(tile, "RPC")) : NULL;
-        if (tile)
-            GDALClose(tile);
-    }
-    CSLDestroy(list);
-    return domain;
-}
-
-static SdmStatus open_rpc(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmCamera **out)
-{
-    char **const domain = find_rpc(ds);
-    GDALRPCInfoV2 info;
-    SdmRpc rpc;
-    const bool known = domain && *domain, complete = known && GDALExtractRPCInfoV2(domain, &info);
-    CSLDestroy(domain);
-    if (!known)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the "
-                        "like beside it%s); fetch the image with its RPC, or give --base-height for a "
-                        "georeferenced epipolar pair",
-                        name,
-                        EQUAL(CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", ""), "EMPTY_DIR")
-                            ? ", where GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR keeps GDAL from looking"
-                            : "");
-    if (!complete)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
-                        sdm_gdal_reason());
-    rpc = (SdmRpc){.line_off = info.dfLINE_OFF,
-                   .samp_off = info.dfSAMP_OFF,
-                   .lat_off = info.dfLAT_OFF,
-                   .long_off = info.dfLONG_OFF,
-                   .height_off = info.dfHEIGHT_OFF,
-                   .line_scale = info.dfLINE_SCALE,
-                   .samp_scale = info.dfSAMP_SCALE,
-                   .lat_scale = info.dfLAT_SCALE,
-                   .long_scale = info.dfLONG_SCALE,
-                   .height_scale = info.dfHEIGHT_SCALE};
-    memcpy(rpc.line_num, info.adfLINE_NUM_COEFF, sizeof rpc.line_num);
-    memcpy(rpc.line_den, info.adfLINE_DEN_COEFF, sizeof rpc.line_den);
-    memcpy(rpc.samp_num, info.adfSAMP_NUM_COEFF, sizeof rpc.samp_num);
-    memcpy(rpc.samp_den, info.adfSAMP_DEN_COEFF, sizeof rpc.samp_den);
-    return sdm_camera_open_rpc(ctx, name, &rpc, out);
+    SdmStatus st = SDM_OK;
+    SdmFoundRpc found;
+    TRY(sdm_rpc_find(ctx, name, view->image->dataset, &found));
+    if (*found.path)
+        TRY(sdm_scene_add_file(ctx, scene, found.path));
+    TRY(sdm_rpc_judge(ctx, name, view->image, &found, &view->camera, &view->note));
+    if (scene->depth == SDM_DEPTH_WHOLE)
+        sdm_log(ctx, *found.path ? SDM_LOG_INFO : SDM_LOG_VERBOSE, 1, "%s: camera from %s", name,
+                view->note.source);
+done:
+    return st;
 }
 
 static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH ds, double shift,
@@ -121,7 +84,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
     TRY(add_files(ctx, name, ds, scene));
     take_time(ctx, name, ds, k ? scene->right_time_utc : scene->time_utc);
     TRY(parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
-                 : open_rpc(ctx, name, ds, &view->camera));
+                 : open_rpc(ctx, name, scene, view));
 done:
     return st;
 }

@@ -8,6 +8,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH = 3, PATH_BYTES = 1024, INDEX_BYTES = 16 << 20 };
@@ -98,15 +99,17 @@ done:
     return st;
 }
 
-/* Does the name hold the row and the column of a tile, "_R1C1"? */
-static bool is_tile(const char *base)
+bool sdm_product_tile(const char *base, int *row, int *column)
 {
     for (const char *r = strstr(base, "_R"); r; r = strstr(r + 1, "_R")) {
         const char *c = r + 2;
         while (isdigit((unsigned char)*c))
             c++;
-        if (c > r + 2 && *c == 'C' && isdigit((unsigned char)c[1]))
+        if (c > r + 2 && *c == 'C' && isdigit((unsigned char)c[1])) {
+            *row = atoi(r + 2);
+            *column = atoi(c + 1);
             return true;
+        }
     }
     return false;
 }
@@ -162,20 +165,21 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
 {
     SdmStatus st = SDM_OK;
     VSIStatBufL at;
+    int row, column;
     const char *const base = sdm_path_base(name);
     TRY(sdm_format(ctx, out, size, "%s", name));
     if (VSIStatL(name, &at) != 0)
         return SDM_OK; /* the caller says so, or GDAL knows the name */
     if (VSI_ISDIR(at.st_mode)) {
         TRY(find_in_folder(ctx, name, out, size));
-    } else if (is_tile(base)) {
+    } else if (sdm_product_tile(base, &row, &column)) {
         TRY(find_beside(ctx, name, out, size));
         if (!*out && EQUALN(base, "IMG_", 4))
-            return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; "
-                            "give the product's folder as it was delivered, or rename the file where it is "
-                            "the whole image",
-                            name);
+            return sdm_fail(
+                ctx, SDM_ERR_INPUT,
+                "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; give the "
+                "product's folder as it was delivered, or rename the file where it is the whole image",
+                name);
         if (*out)
             sdm_log(ctx, SDM_LOG_INFO, 1, "%s is one tile; the whole product is used: %s", name, out);
         else

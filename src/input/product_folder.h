@@ -12,4 +12,8 @@
  * is too long. */
 SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t size);
 
+/* The row and the column, from 1, of a tile by the name of its file, "..._R1C2..."; false, and neither, where
+ * it is no such name. */
+bool sdm_product_tile(const char *base, int *row, int *column);
+
 #endif

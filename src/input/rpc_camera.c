@@ -112,6 +112,30 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
     }
 }
 
+/* Some suppliers count latitude downwards (PlanetScope: LAT_SCALE below 0). Turn the sign of a scale, and of
+ * what has an odd power of its coordinate. */
+static void make_positive(SdmRpc *c)
+{
+    static const unsigned odd_l = 0x3c32, odd_p = 0x1c454, odd_h = 0xe0468; /* bit i: of term i */
+    const struct {
+        double *scale;
+        unsigned odd;
+    } ground[] = {{&c->long_scale, odd_l}, {&c->lat_scale, odd_p}, {&c->height_scale, odd_h}};
+    double *const coef[4] = {c->line_num, c->line_den, c->samp_num, c->samp_den};
+    for (int k = 0; k < 3; ++k) {
+        for (int i = 0; i < 4 * 20 && *ground[k].scale < 0.0; ++i)
+            if (ground[k].odd >> (i % 20) & 1)
+                coef[i / 20][i % 20] = -coef[i / 20][i % 20];
+        *ground[k].scale = fabs(*ground[k].scale);
+    }
+    for (int i = 0; i < 20; ++i) {
+        c->line_num[i] = c->line_scale < 0.0 ? -c->line_num[i] : c->line_num[i];
+        c->samp_num[i] = c->samp_scale < 0.0 ? -c->samp_num[i] : c->samp_num[i];
+    }
+    c->line_scale = fabs(c->line_scale);
+    c->samp_scale = fabs(c->samp_scale);
+}
+
 static bool finite_all(int n, const double *v)
 {
     for (int i = 0; i < n; ++i)
@@ -133,7 +157,7 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
     for (int i = 0; i < 5; ++i)
         if (!(scale[i].value > 0.0) || !(scale[i].value <= scale[i].limit))
             return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: RPC %s is %g, expected a positive number up to %g; get the image's RPC "
+                            "%s: RPC %s is %g, expected a number other than 0 up to %g; get the image's RPC "
                             "from its supplier again",
                             name, scale[i].key, scale[i].value, scale[i].limit);
     const double off[5] = {c->line_off, c->samp_off, c->lat_off, c->long_off, c->height_off};
@@ -152,10 +176,12 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
     return SDM_OK;
 }
 
-SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc, SdmCamera **out)
+SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *given, SdmCamera **out)
 {
     SdmStatus st = SDM_OK;
     Rpc *cam = NULL;
+    SdmRpc turned = *given, *const rpc = &turned;
+    make_positive(rpc);
     *out = NULL;
     TRY(check(ctx, name, rpc));
     TRY(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));

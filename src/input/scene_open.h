@@ -56,6 +56,7 @@ typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL }
 typedef struct SdmView {
     SdmImage *image;
     SdmCamera *camera;
+    SdmCameraNote note;
     char name[512]; /* file or subdataset, for messages */
 } SdmView;
 

@@ -380,8 +380,11 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = object;
     move_frame(b, &p->frame);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        move_text(b, p->camera[i].source, sizeof p->camera[i].source);
+        move_text(b, p->camera[i].doubt, sizeof p->camera[i].doubt);
         move_radiometry(b, &p->radiometry[i]);
+    }
     move_settings(b, &p->settings);
     double *const reals[] = {&p->hmin_m, &p->hmax_m, &p->max_update_m, &p->lattice_error_px};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)

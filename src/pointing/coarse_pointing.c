@@ -63,10 +63,10 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     }
     if (best_share < LEAST_MATCHED)
         st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at "
-                      "least 3 %% are needed; %s",
+                      "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at least 3 "
+                      "%% are needed; %s",
                       100.0 * best_share, q->scene->view[0].name, q->scene->view[1].name, 1 << level,
-                      sdm_few_matches_hint(q->scene->options, sdm_frame_pixels(f)));
+                      sdm_fit_task(q->scene, f).hint.text);
 done:
     sdm_surface_free(&s);
     return st;
@@ -97,7 +97,7 @@ static SdmStatus check_matches(SdmContext *ctx, const SdmWindow *level, const Sd
                     "too few matches between %s and %s: %zu of %.0f places at 1/%d of the size, their rays "
                     "miss each other by %.1f px; %s",
                     task->left, task->right, task->count, blocks, 1 << level->level, r->after_nmad_px,
-                    sdm_few_matches_hint(task->options, task->overlap_px));
+                    task->hint.text);
 }
 
 int sdm_pointing_block(bool last)

@@ -376,12 +376,12 @@ static void deal_folds(const Fit *f)
 
 SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame)
 {
-    return (SdmFitTask){.options = scene->options,
-                        .response = 1.0,
+    const SdmCameraNote camera[2] = {scene->view[0].note, scene->view[1].note};
+    return (SdmFitTask){.response = 1.0,
                         .rows = sdm_image_height(scene->view[1].image),
-                        .overlap_px = sdm_frame_pixels(frame),
                         .left = scene->view[0].name,
-                        .right = scene->view[1].name};
+                        .right = scene->view[1].name,
+                        .hint = sdm_few_matches_hint(scene->options, frame, camera)};
 }
 
 /* Choose the degree by some DEGREE_POINTS of the points; thin: room for all. */
@@ -410,11 +410,10 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
              .threads = sdm_threads(ctx)};
     SdmTiePoint *thin = NULL;
     if (count < LEAST_POINTS)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "too few matches between %s and %s: %zu, at least %d are needed to find the "
-                        "pointing; %s",
-                        task->left, task->right, count, (int)LEAST_POINTS,
-                        sdm_few_matches_hint(task->options, task->overlap_px));
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "too few matches between %s and %s: %zu, at least %d are needed to find the pointing; %s",
+            task->left, task->right, count, (int)LEAST_POINTS, task->hint.text);
     const int max_degree = degree_for(count, task->max_degree);
     sdm_free(&p->profile_px);
     p->profile_count = 0;
@@ -454,18 +453,41 @@ done:
     return st;
 }
 
-const char *sdm_few_matches_hint(const SdmOptions *o, double overlap_px)
+/* Causes and what to do, without those of the cameras. */
+static void say_causes(const SdmOptions *o, const SdmFrame *f, bool is_rpc, char *out, size_t size)
 {
     if (o && o->dem)
-        return "heights of --dem that are not the terrain's (another place, unit or datum), clouds, water or "
-               "snow, images of different places, or one mirrored: leave --dem out, or give another";
-    if (o && (!isnan(o->hmin_m) || !isnan(o->hmax_m)))
-        return "terrain outside --hmin and --hmax (metres above the ellipsoid), clouds, water or snow, "
-               "images of different places, or one mirrored: leave the heights out, or give others";
-    if (overlap_px < 256.0 * 256.0)
-        return "an overlap smaller than 256 x 256 px, clouds, water or snow, images of different places, or "
-               "one mirrored: give larger images, or others";
-    return "clouds, water or snow, images of different places, or one mirrored: give others";
+        snprintf(out, size,
+                 "heights of --dem that are not the terrain's (another place, unit or datum), clouds, water "
+                 "or snow, images of different places, or one mirrored: leave --dem out, or give another");
+    else if (o && (!isnan(o->hmin_m) || !isnan(o->hmax_m)))
+        snprintf(out, size,
+                 "terrain outside --hmin and --hmax (metres above the ellipsoid), clouds, water or snow, "
+                 "images of different places, or one mirrored: leave the heights out, or give others");
+    else if (sdm_frame_pixels(f) < 256.0 * 256.0)
+        snprintf(out, size,
+                 "an overlap smaller than 256 x 256 px, clouds, water or snow, images of different places, "
+                 "or one mirrored: give larger images, or others");
+    else if (is_rpc)
+        snprintf(out, size,
+                 "terrain outside the heights of the RPCs (%.0f to %.0f m above the ellipsoid: give its own "
+                 "with --hmin and --hmax), clouds, water or snow, images of different places, or one "
+                 "mirrored: give others",
+                 f->hmin_m, f->hmax_m);
+    else
+        snprintf(out, size,
+                 "clouds, water or snow, images of different places, or one mirrored: give others");
+}
+
+SdmHint sdm_few_matches_hint(const SdmOptions *o, const SdmFrame *f, const SdmCameraNote camera[2])
+{
+    SdmHint hint = {""};
+    size_t n = 0;
+    for (int i = 0; i < 2; i++)
+        if (*camera[i].doubt)
+            n += (size_t)snprintf(hint.text + n, sizeof hint.text - n, "%s; ", camera[i].doubt);
+    say_causes(o, f, *camera[0].source, hint.text + n, sizeof hint.text - n);
+    return hint;
 }
 
 void sdm_point_report_free(SdmPointReport *r)

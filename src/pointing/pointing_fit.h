@@ -33,13 +33,15 @@ typedef struct SdmPointReport {
 } SdmPointReport;
 void sdm_point_report_free(SdmPointReport *r);
 
-/* The end of a sentence on too few matches: likely causes and what to do.  The first cause named is the
- * prior DEM or the height range, where the options give one (options may be NULL); then an overlap of few
- * pixels. */
-const char *sdm_few_matches_hint(const SdmOptions *options, double overlap_px);
+/* The end of a sentence on too few matches: likely causes and what to do.  The first cause named is a camera
+ * that is in doubt, then the prior DEM or the height range, where the options (or NULL) give one, the heights
+ * that an RPC is for, an overlap of few pixels. camera: of both views. */
+typedef struct SdmHint {
+    char text[2 * SDM_CAMERA_DOUBT + 400];
+} SdmHint;
+SdmHint sdm_few_matches_hint(const SdmOptions *options, const SdmFrame *frame, const SdmCameraNote camera[2]);
 
 typedef struct SdmFitTask {
-    const SdmOptions *options;  /* for messages */
     const SdmTiePoint *point;   /* count of them */
     size_t count;
     int max_degree;
@@ -47,11 +49,11 @@ typedef struct SdmFitTask {
     double response;            /* share of an error that the residuals of the points show; their corrections
                                  * are whole */
     int64_t rows;               /* of the right image */
-    double overlap_px;          /* pixels of the frame, for messages */
     const char *left, *right;   /* names of the images, for messages */
+    SdmHint hint;               /* where there are too few points */
 } SdmFitTask;
 
-/* The task of a scene, without tie points: names, rows, overlap and options. */
+/* The task of a scene, without tie points: names, rows and hint. */
 SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame);
 
 /* Fit a polynomial (degree 0..max_degree, chosen by cross-validation over blocks of the image) and,

@@ -21,6 +21,10 @@ static void add_scene(SdmReport *r, const SdmSceneReport *s)
     sdm_report_text(to, "cost", s->cost);
     sdm_report_text(to, "left", s->left);
     sdm_report_text(to, "right", s->right);
+    if (s->camera) {
+        sdm_report_text(to, "left_camera", s->camera[0].source);
+        sdm_report_text(to, "right_camera", s->camera[1].source);
+    }
     sdm_report_number(to, "centre_lon_deg", s->centre_lon_deg);
     sdm_report_number(to, "centre_lat_deg", s->centre_lat_deg);
     sdm_report_number(to, "base_height", s->base_height);
@@ -54,6 +58,9 @@ static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneRepor
     SdmReportItem *const to = sdm_report_options(r, sdm_product_request(p)->options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
+    for (int i = 0; i < 2 && s->camera; i++)
+        if (*s->camera[i].source)
+            sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
 }
 
 /* How good the DEM is, as far as the run itself can say, and what it cannot. */

@@ -13,6 +13,7 @@
 /* What the report says of a scene, besides what the product knows. */
 typedef struct SdmSceneReport {
     char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
+    const SdmCameraNote *camera; /* of both views, borrowed; NULL: nothing to say */
     char cost[8];              /* that matched: what --cost auto stood for */
     const SdmInputFile *files; /* borrowed */
     int file_count;

@@ -283,7 +283,7 @@ static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64
             sample[count++] = grey[i];
     TRY(sdm_alloc_raw(ctx, &spare, (size_t)count + 1, sizeof *spare, "sample of an image"));
     sdm_sort_f32(sample, count, spare);
-    const int found = sdm_fill_find(sample, &from, &count, fill);
+    const int found = sdm_fill_find(sample, &from, &count, false, fill);
     if (!found)
         goto done;
     for (int64_t i = 0; i < n; i++)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <ogr_srs_api.h>
+#include <string.h>
 
 static void put_text(char *out, size_t size, const char *text)
 {
@@ -14,46 +15,72 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 {
     put_text(out->name, sizeof out->name, v->name);
     put_text(out->camera, sizeof out->camera, sdm_camera_kind(v->camera));
+    put_text(out->camera_source, sizeof out->camera_source, v->note.source);
+    put_text(out->camera_doubt, sizeof out->camera_doubt, v->note.doubt);
     out->width = sdm_image_width(v->image);
     out->height = sdm_image_height(v->image);
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
-enum { SIDE = 32 };
+enum { SIDE = 32, HEIGHTS = 33 };
 
-/* Of SIDE x SIDE places of the frame, how many the left image and both images show at h0, and the bounds of
- * their ground in the grid's CRS (NULL: none). */
-static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
-                                 const SdmGrid *grid, int64_t seen_by[2], double b[4])
+/* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the
+ * bounds of their ground in the grid's CRS. */
+static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, double h,
+                       int64_t seen_by[2], double b[4])
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
     seen_by[0] = seen_by[1] = 0;
     b[0] = b[1] = INFINITY;
     b[2] = b[3] = -INFINITY;
-    const SdmLatticeRequest q = {.scene = scene, .frame = f, .grid = grid, .u1 = f->width, .v1 = f->height,
-                                 .step = sdm_frame_lattice_step(f, 0),
-                                 .hmin_m = f->hmin_m, .hmax_m = f->hmax_m};
-    TRY(sdm_lattice_build(ctx, &q, &lat));
-    if (grid)
-        TRY(sdm_lattice_check_map(ctx, &q, &lat));
     for (int i = 0; i < SIDE * SIDE; i++) {
         double at[2][2], g[2];
         bool seen[2];
         const double u = (i % SIDE + 0.5) / SIDE * (double)f->width;
         const double v = ((double)(i / SIDE) + 0.5) / SIDE * (double)f->height;
-        sdm_lattice_left(&lat, u, v, at[0]);
-        sdm_lattice_right(&lat, u, v, f->h0_m, at[1]);
+        sdm_lattice_left(lat, u, v, at[0]);
+        sdm_lattice_right(lat, u, v, h, at[1]);
         for (int k = 0; k < 2; k++)
             seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 &&
                       at[k][0] < (double)sdm_image_width(scene->view[k].image) &&
                       at[k][1] < (double)sdm_image_height(scene->view[k].image);
         seen_by[0] += seen[0];
         seen_by[1] += seen[0] && seen[1];
-        sdm_lattice_ground(&lat, u, v, f->h0_m, g);
+        sdm_lattice_ground(lat, u, v, h, g);
         for (int k = 0; k < 2 && seen[0] && seen[1]; k++) {
             b[k] = fmin(b[k], g[k]);
             b[2 + k] = fmax(b[2 + k], g[k]);
+        }
+    }
+}
+
+/* The same at that height of the range at which both see most: people take pairs that overlap on the ground,
+ * which may lie anywhere in the range of an RPC.  Of ties that nearest to h0.  grid: NULL: no bounds. */
+static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
+                                 const SdmGrid *grid, int64_t seen_by[2], double b[4])
+{
+    SdmStatus st = SDM_OK;
+    SdmLattice lat = {0};
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = f,
+                                 .grid = grid,
+                                 .u1 = f->width,
+                                 .v1 = f->height,
+                                 .step = sdm_frame_lattice_step(f, 0),
+                                 .hmin_m = f->hmin_m,
+                                 .hmax_m = f->hmax_m};
+    TRY(sdm_lattice_build(ctx, &q, &lat));
+    if (grid)
+        TRY(sdm_lattice_check_map(ctx, &q, &lat));
+    count_seen(scene, f, &lat, f->h0_m, seen_by, b);
+    for (int i = 1; i < HEIGHTS; i++) { /* up and down in turns */
+        const double way = (double)((i + 1) / 2) / (0.5 * (HEIGHTS - 1));
+        const double h = f->h0_m + way * ((i & 1 ? f->hmax_m : f->hmin_m) - f->h0_m);
+        int64_t seen[2];
+        double bounds[4];
+        count_seen(scene, f, &lat, h, seen, bounds);
+        if (seen[1] > seen_by[1]) {
+            memcpy(seen_by, seen, sizeof seen);
+            memcpy(b, bounds, sizeof bounds);
         }
     }
 done:

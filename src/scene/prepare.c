@@ -8,6 +8,7 @@
 #include "scene/coarse_surface.h"
 #include "scene/full_resolution_pointing.h"
 #include "scene/reference_fit.h"
+#include "scene/same_exposure.h"
 #include "scene/window_input.h"
 
 #include "matching/semi_global_surface.h"
@@ -142,10 +143,9 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     if (valid < LEAST_MATCHES)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
-            "too few matches between %s and %s: %zu at 1/%d of the size, at least %d are "
-            "needed; %s",
+            "too few matches between %s and %s: %zu at 1/%d of the size, at least %d are needed; %s",
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
-            sdm_few_matches_hint(scene->options, sdm_frame_pixels(&p->frame)));
+            sdm_few_matches_hint(scene->options, &p->frame, p->camera).text);
     if (p->settings.semi_global)
         TRY(sdm_semi_global_range(ctx, s, &p->settings));
     p->settings.threads =
@@ -217,8 +217,10 @@ SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     SdmStatus st = SDM_OK;
     TRY(sdm_frame_find(ctx, scene, &p->frame));
     TRY(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        p->camera[i] = scene->view[i].note;
         sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
+    }
     p->coarse.win = sdm_frame_level(&p->frame, p->settings.coarse_level);
 done:
     return st;
@@ -273,6 +275,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
     TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
     TRY(coarse_range(ctx, scene, p));
+    TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
     if (reference) {
         TRY(sdm_reference_correct(ctx, scene, reference, images, p));

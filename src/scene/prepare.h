@@ -18,6 +18,7 @@ typedef struct SdmPriorReport {
 
 typedef struct SdmPrepared {
     SdmFrame frame;
+    SdmCameraNote camera[2];
     SdmRadiometry radiometry[2];
     SdmMatchSettings settings;
     SdmPointing pointing;

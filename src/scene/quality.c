@@ -57,10 +57,9 @@ static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const S
         return SDM_OK;
     return sdm_fail(
         ctx, SDM_ERR_DATA,
-        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of "
-        "%s%s%s; %s",
+        "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of %s%s%s; %s",
         (long long)sums->valid, (long long)sums->cells, (long long)least, left, *right ? " and " : "", right,
-        sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
+        sdm_few_matches_hint(options, &p->frame, p->camera).text);
 }
 
 void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared *p, int threads)
@@ -129,23 +128,30 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
             last->profile_rms_px, last->profile_rms_px * parallax_m);
 }
 
-/* Terrain outside the height range of the options can be followed, but not found from the start; a few cells
- * there are accidents. */
+/* Terrain outside the height range of the options or of RPCs can be followed, but not found from the start; a few
+ * cells there are accidents. */
 static void warn_heights(const SdmOptions *o, const SdmQualitySums *sums, const SdmPrepared *p,
                          SdmQuality *out)
 {
     const bool low = o && o->hmin_m == p->frame.hmin_m, high = o && o->hmax_m == p->frame.hmax_m;
     const int64_t below = low ? sums->below : 0, above = high ? sums->above : 0;
     const double share = (double)(below + above) / fmax((double)sums->valid, 1.0);
-    if (share < LEAST_OUTSIDE)
-        return;
-    sdm_quality_warn(out,
-                     "%.0f %% of the heights lie %s, where none are searched from the start, so parts of the "
-                     "terrain may be missing or less exact; give wider heights, or leave them out",
-                     100.0 * share,
-                     !above   ? "below --hmin"
-                     : !below ? "above --hmax"
-                              : "outside --hmin and --hmax");
+    const double lo = p->hmin_m + p->max_update_m, hi = p->hmax_m - p->max_update_m;
+    const double hmin = p->frame.hmin_m, hmax = p->frame.hmax_m, half = 0.5 * (hmax - hmin);
+    if (share >= LEAST_OUTSIDE)
+        sdm_quality_warn(out,
+                         "%.0f %% of the heights lie %s, where none are searched from the start, so parts of the "
+                         "terrain may be missing or less exact; give wider heights, or leave them out",
+                         100.0 * share,
+                         !above   ? "below --hmin"
+                         : !below ? "above --hmax"
+                                  : "outside --hmin and --hmax");
+    else if (*p->camera[0].source && (!o || (isnan(o->hmin_m) && isnan(o->hmax_m))) &&
+             (lo < hmin - half || hi > hmax + half))
+        sdm_quality_warn(out,
+                         "the terrain lies at %.0f to %.0f m, outside the heights of the RPCs (%.0f to %.0f m), so "
+                         "parts of it may be missing or less exact; give its own with --hmin and --hmax",
+                         lo, hi, hmin, hmax);
 }
 
 SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
@@ -159,14 +165,16 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const S
     if (counted != SDM_OK)
         return counted;
     if (share < LEAST_SHARE && error > CHANCE_RAY_ERROR)
-        return sdm_fail(
-            ctx, SDM_ERR_DATA,
-            "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their rays miss "
-            "each other by %.2f px in the median, where chance makes %.2f px; cameras that do not fit "
-            "the images, %s",
-            left, *right ? " and " : "", right, 100.0 * share, out->ray_error_median_px,
-            0.5 * (double)p->settings.ray_error_limit_px,
-            sdm_few_matches_hint(options, sdm_frame_pixels(&p->frame)));
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "too few matches to trust in %s%s%s: %.1f %% of the cells with texture, and their "
+                        "rays miss each other by %.2f px in the median, where chance makes %.2f px; cameras "
+                        "that do not fit the images, %s",
+                        left, *right ? " and " : "", right, 100.0 * share, out->ray_error_median_px,
+                        0.5 * (double)p->settings.ray_error_limit_px,
+                        sdm_few_matches_hint(options, &p->frame, p->camera).text);
+    for (int i = 0; i < 2; i++)
+        if (*p->camera[i].doubt)
+            sdm_quality_warn(out, "%s", p->camera[i].doubt);
     if (share < EXPECTED_SHARE)
         sdm_quality_warn(
             out,

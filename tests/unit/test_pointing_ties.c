@@ -192,7 +192,6 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
                              .max_degree = 6,
                              .with_profile = true,
                              .rows = ROWS,
-                             .overlap_px = 1e6,
                              .left = "3N",
                              .right = "3B"};
     assert_int_equal(sdm_pointing_fit(ctx, &task, p, &round), SDM_OK);

@@ -114,6 +114,47 @@ static void nowhere(void **state)
     sdm_camera_close(&cam);
 }
 
+/* Scales below 0 (PlanetScope's LAT_SCALE): with the sign of what has an odd
+ * power of that coordinate turned, or of the numerator, the camera is the same.
+ */
+static void negative_scales(void **state)
+{
+    (void)state;
+    static const char *const term[20] = {"",    "l",   "p",   "h",   "lp",  "lh",  "ph",
+                                         "ll",  "pp",  "hh",  "plh", "lll", "lpp", "lhh",
+                                         "llp", "ppp", "phh", "llh", "pph", "hhh"};
+    SdmRpc c = simple();
+    for (int i = 0; i < 20; i++) {
+        c.samp_num[i] += 0.01 * i;
+        c.line_num[i] -= 0.02 * i;
+        c.samp_den[i] += 0.001 * i;
+        c.line_den[i] += 0.002 * i;
+    }
+    SdmCamera *const cam = open_rpc(&c);
+    const double ground[3] = {10.07, 44.96, 800};
+    double want[2], got[2];
+    sdm_camera_project(cam, 1, ground, want);
+    for (int k = 0; k < 5; k++) {
+        SdmRpc d = c;
+        double *const scale[5] = {&d.long_scale, &d.lat_scale, &d.height_scale, &d.samp_scale, &d.line_scale},
+                      *const coef[4] = {d.samp_num, d.line_num, d.samp_den, d.line_den};
+        *scale[k] = -*scale[k];
+        for (int i = 0; i < 4 * 20; i++) {
+            bool odd = k >= 3 && i / 20 == k - 3;
+            for (const char *t = term[i % 20]; *t && k < 3; t++)
+                odd ^= *t == "lph"[k];
+            if (odd)
+                coef[i / 20][i % 20] *= -1.0;
+        }
+        SdmCamera *turned = open_rpc(&d);
+        sdm_camera_project(turned, 1, ground, got);
+        assert_true(isfinite(got[0]) && hypot(got[0] - want[0], got[1] - want[1]) < 1e-9);
+        sdm_camera_close(&turned);
+    }
+    SdmCamera *close = cam;
+    sdm_camera_close(&close);
+}
+
 static void bad_coefficients(void **state)
 {
     (void)state;
@@ -123,7 +164,7 @@ static void bad_coefficients(void **state)
         SdmCamera *cam = NULL;
         double *const field[8] = {&c.line_scale, &c.lat_scale,   &c.height_scale, &c.lat_off,
                                   &c.long_off,   &c.samp_num[7], &c.line_den[0],  &c.samp_num[1]};
-        *field[i] = i == 1 ? -1 : i == 3 ? 95 : i == 4 || i == 5 ? NAN : 0;
+        *field[i] = i == 1 ? -91 : i == 3 ? 95 : i == 4 || i == 5 ? NAN : 0;
         assert_int_equal(sdm_camera_open_rpc(ctx, "bad.tif", &c, &cam), SDM_ERR_INPUT);
         assert_null(cam);
         assert_non_null(strstr(sdm_error(ctx), "bad.tif: "));
@@ -178,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),          cmocka_unit_test(term_order),
                                        cmocka_unit_test(antimeridian),     cmocka_unit_test(nowhere),
-                                       cmocka_unit_test(bad_coefficients), cmocka_unit_test(against_gdal)};
+                                       cmocka_unit_test(bad_coefficients), cmocka_unit_test(negative_scales),
+                                       cmocka_unit_test(against_gdal)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,358 @@
+/* An image, the files beside it, the description of its product -> the RPC of
+ * its camera. */
+// SPDX-License-Identifier: Apache-2.0
+#define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "input/rpc_find.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <math.h>
+#include <string.h>
+
+/* Two RPCs of one image that place the ground farther apart than their own
+ * rounding (that of RPC00B in NITF) are two cameras. */
+static const double SAME_CAMERA_PX = 2.0;
+static const char IN_FILE[] = "metadata in the file";
+enum { TEXT_BYTES = 1 << 20 };
+
+/* ---- what GDAL makes of an image, and of one file beside it ---- */
+
+static bool take_domain(char **domain, SdmRpc *out)
+{
+    GDALRPCInfoV2 info;
+    if (!domain || !*domain || !GDALExtractRPCInfoV2(domain, &info))
+        return false;
+    *out = (SdmRpc){.line_off = info.dfLINE_OFF,
+                    .samp_off = info.dfSAMP_OFF,
+                    .lat_off = info.dfLAT_OFF,
+                    .long_off = info.dfLONG_OFF,
+                    .height_off = info.dfHEIGHT_OFF,
+                    .line_scale = info.dfLINE_SCALE,
+                    .samp_scale = info.dfSAMP_SCALE,
+                    .lat_scale = info.dfLAT_SCALE,
+                    .long_scale = info.dfLONG_SCALE,
+                    .height_scale = info.dfHEIGHT_SCALE};
+    memcpy(out->line_num, info.adfLINE_NUM_COEFF, sizeof out->line_num);
+    memcpy(out->line_den, info.adfLINE_DEN_COEFF, sizeof out->line_den);
+    memcpy(out->samp_num, info.adfSAMP_NUM_COEFF, sizeof out->samp_num);
+    memcpy(out->samp_den, info.adfSAMP_DEN_COEFF, sizeof out->samp_den);
+    return true;
+}
+
+static bool is_same(const SdmRpc *a, const SdmRpc *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* The RPC in the file itself: without names of other files GDAL looks at none.
+ */
+static bool read_inside(const char *name, GDALDatasetH like, SdmRpc *out)
+{
+    const char *const driver[] = {GDALGetDriverShortName(GDALGetDatasetDriver(like)), NULL};
+    const char *const siblings[] = {sdm_path_base(name), NULL};
+    const GDALDatasetH ds = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, driver, NULL, siblings);
+    const bool found = ds && take_domain(GDALGetMetadata(ds, "RPC"), out);
+    if (ds)
+        GDALClose(ds);
+    return found;
+}
+
+/* The RPC that GDAL finds in one file beside an image of that name, beside a
+ * small image in memory, where no other is.  GDAL's message remains where it
+ * finds none. */
+static bool read_beside(const char *name, const char *beside, SdmRpc *out)
+{
+    char folder[64], image[SDM_PATH_SIZE + 64], copy[SDM_PATH_SIZE + 64];
+    GByte *text = NULL;
+    vsi_l_offset bytes = 0;
+    if (!VSIIngestFile(NULL, beside, &text, &bytes, TEXT_BYTES))
+        return false;
+    snprintf(folder, sizeof folder, "/vsimem/sdm_rpc_%p", (void *)folder); /* of this thread alone */
+    snprintf(image, sizeof image, "%s/%.1000s", folder, sdm_path_base(name));
+    snprintf(copy, sizeof copy, "%s/%.1000s", folder, sdm_path_base(beside));
+    GDALDatasetH ds = GDALCreate(GDALGetDriverByName("GTiff"), image, 8, 8, 1, GDT_Byte, NULL);
+    GDALClose(ds);
+    VSIFCloseL(VSIFileFromMemBuffer(copy, text, bytes, TRUE));
+    CPLErrorReset();
+    ds = sdm_gdal_open(image);
+    const bool found = ds && take_domain(GDALGetMetadata(ds, "RPC"), out);
+    if (ds)
+        GDALClose(ds);
+    VSIRmdirRecursive(folder);
+    return found;
+}
+
+static bool is_camera_file(const char *path)
+{
+    return sdm_path_ends_in(path, ".txt") || sdm_path_ends_in(path, ".rpb") ||
+           sdm_path_ends_in(path, ".rpc") || sdm_path_ends_in(path, ".xml") || sdm_path_ends_in(path, ".pvl");
+}
+
+/* Files beside an image from which GDAL may take its RPC: those that it lists,
+ * and those with the names that it looks for.  To be freed with CSLDestroy().
+ */
+static char **list_beside(const char *name, GDALDatasetH ds)
+{
+    static const char *const endings[] = {"_RPC.TXT", "_rpc.txt", ".RPB", ".rpb", ".RPC", ".rpc"};
+    char **out = NULL, **const used = GDALGetFileList(ds), *const folder = CPLStrdup(CPLGetPath(name)),
+         *const stem = CPLStrdup(CPLFormFilename(folder, CPLGetBasename(name), NULL));
+    const char *const hidden = CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "NO");
+    const bool is_local =
+        !sdm_is_virtual(name) || !strncmp(name, "/vsimem/", 8) || !strncmp(name, "/vsizip/", 8);
+    for (int i = 0; used && used[i]; i++)
+        if (strcmp(used[i], name) != 0 && is_camera_file(used[i]) && !strcmp(CPLGetPath(used[i]), folder))
+            out = CSLAddString(out, used[i]);
+    for (int i = 0; i < 7 && is_local && !EQUAL(hidden, "EMPTY_DIR"); i++) {
+        char path[SDM_PATH_SIZE];
+        const int n = i < 6 ? snprintf(path, sizeof path, "%s%s", stem, endings[i])
+                            : snprintf(path, sizeof path, "%s.aux.xml", name);
+        if (n < (int)sizeof path && CSLFindString(out, path) < 0 && sdm_path_exists(path))
+            out = CSLAddString(out, path);
+    }
+    CSLDestroy(used);
+    CPLFree(folder);
+    CPLFree(stem);
+    return out;
+}
+
+/* ---- sentences where there is none ---- */
+
+/* Does a text hold a part, in letters of either case? */
+static bool holds(const char *text, const char *part)
+{
+    const size_t n = strlen(part);
+    while (*text && !EQUALN(text, part, n))
+        text++;
+    return *text;
+}
+
+/* Does the text of a small file look like an RPC? */
+static bool looks_like_rpc(const char *path)
+{
+    GByte *text = NULL;
+    vsi_l_offset bytes = 0;
+    if (!VSIIngestFile(NULL, path, &text, &bytes, TEXT_BYTES))
+        return false;
+    const bool is = holds((const char *)text, "line_off") || holds((const char *)text, "lineOffset");
+    VSIFree(text); /* GDAL ended it with a 0 */
+    return is;
+}
+
+/* A file beside the image that holds its name and is or seems to be an RPC; out
+ * stays "" where there is none. */
+static void find_misnamed(const char *name, char out[SDM_PATH_SIZE])
+{
+    char *const folder = CPLStrdup(CPLGetPath(name)), *const stem = CPLStrdup(CPLGetBasename(name));
+    char **const list = VSIReadDir(*folder ? folder : ".");
+    out[0] = '\0';
+    for (int i = 0; list && list[i] && !*out; i++) {
+        if (!holds(list[i], stem) || !is_camera_file(list[i]))
+            continue;
+        snprintf(out, SDM_PATH_SIZE, "%s", CPLFormFilename(folder, list[i], NULL));
+        if (!holds(list[i], "rpc") && !looks_like_rpc(out))
+            out[0] = '\0';
+    }
+    CSLDestroy(list);
+    CPLFree(folder);
+    CPLFree(stem);
+}
+
+static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)
+{
+    SdmRpc rpc;
+    char misnamed[SDM_PATH_SIZE];
+    for (int i = 0; beside && beside[i]; i++)
+        if (!read_beside(name, beside[i], &rpc) && *CPLGetLastErrorMsg())
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: its RPC in %s cannot be read (%.300s); mend that file, or fetch it again",
+                            name, beside[i], sdm_path_base(sdm_gdal_reason()));
+    find_misnamed(name, misnamed);
+    if (*misnamed && EQUAL(CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "NO"), "EMPTY_DIR"))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %s lies beside it, but GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR hides that from "
+                        "GDAL; unset it, or give --config GDAL_DISABLE_READDIR_ON_OPEN=NO",
+                        name, misnamed);
+    if (*misnamed)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: no RPC camera with it; %s seems to be one, but GDAL looks for %s_RPC.TXT or "
+                        "%s.RPB in their own formats: rename or convert it",
+                        name, misnamed, CPLGetBasename(name), CPLGetBasename(name));
+    return sdm_fail(
+        ctx, SDM_ERR_INPUT,
+        "%s: no RPC camera with it (neither metadata in the file nor _RPC.TXT, .RPB or the like beside it); "
+        "fetch the image with its RPC, or give --base-height for a georeferenced epipolar pair",
+        name);
+}
+
+/* ---- which file it came from; is it the only one? ---- */
+
+double sdm_rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h)
+{
+    double most = INFINITY;
+    SdmCamera *cam[2] = {NULL, NULL};
+    if (sdm_camera_open_rpc(NULL, "", a, &cam[0]) == SDM_OK &&
+        sdm_camera_open_rpc(NULL, "", b, &cam[1]) == SDM_OK) {
+        double lo, hi;
+        sdm_camera_height_range(cam[0], &lo, &hi);
+        most = 0.0;
+        for (int i = 0; i < 18; i++) {
+            const double at[3] = {0.5 * (i % 3) * (double)w, 0.5 * (double)(i / 3 % 3) * (double)h,
+                                  i < 9 ? fmax(lo, -500.0) : fmin(hi, 9000.0)};
+            double ground[3], back[2];
+            sdm_camera_locate(cam[0], 1, at, ground);
+            sdm_camera_project(cam[1], 1, ground, back);
+            const double d = hypot(back[0] - at[0], back[1] - at[1]);
+            most = d <= most ? most : isnan(d) ? INFINITY : d;
+        }
+    }
+    sdm_camera_close(&cam[0]);
+    sdm_camera_close(&cam[1]);
+    return most;
+}
+
+static SdmStatus fail_two(SdmContext *ctx, const char *name, const char *a, const char *b, double px)
+{
+    return sdm_fail(
+        ctx, SDM_ERR_INPUT,
+        "%s: has two cameras, which lie %.4g px apart: %s and %s beside it; remove or rename the one that is "
+        "not the image's, or take that in the file with --config GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR",
+        name, px, a, b);
+}
+
+/* out->rpc is what GDAL takes: name its source.  False where no single file
+ * gives it (a product's index). */
+static bool name_source(const char *name, char **beside, const SdmRpc *own, SdmFoundRpc *out)
+{
+    SdmRpc other;
+    const char *guess = NULL;
+    if (own && is_same(own, &out->rpc))
+        return true;
+    for (int i = 0; beside[i]; i++) {
+        const bool is = read_beside(name, beside[i], &other) && is_same(&other, &out->rpc);
+        if (is || (!guess && !sdm_path_ends_in(beside[i], ".xml"))) {
+            guess = beside[i];
+            snprintf(out->source, sizeof out->source, "%.200s", sdm_path_base(guess));
+            snprintf(out->path, sizeof out->path, "%s", guess);
+        }
+        if (is)
+            return true;
+    }
+    return false;
+}
+
+/* Fails where the file or another one beside it has another camera than that in
+ * use. */
+static SdmStatus check_sources(SdmContext *ctx, const char *name, GDALDatasetH ds, char **beside,
+                               SdmFoundRpc *out)
+{
+    SdmRpc own, other;
+    const bool has_own = read_inside(name, ds, &own),
+               is_nitf = EQUAL(GDALGetDriverShortName(GDALGetDatasetDriver(ds)), "NITF");
+    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds);
+    if (!name_source(name, beside, has_own ? &own : NULL, out) || is_nitf) /* whose RPC00B is rounded */
+        return SDM_OK;
+    for (int i = -1; i < 0 || beside[i]; i++) {
+        const char *const rival = i < 0 ? IN_FILE : sdm_path_base(beside[i]);
+        if (i < 0 ? !has_own : !read_beside(name, beside[i], &other) || (has_own && is_same(&other, &own)))
+            continue; /* the file's own, or the same once more */
+        const SdmRpc *const c = i < 0 ? &own : &other;
+        const double px = is_same(c, &out->rpc) ? 0.0 : sdm_rpc_distance_px(&out->rpc, c, w, h);
+        if (px > SAME_CAMERA_PX)
+            return fail_two(ctx, name, i < 0 || !*out->path ? IN_FILE : out->source,
+                            i < 0 ? out->source : rival, px);
+        const size_t n = strlen(out->source);
+        if (px > 0.01)
+            snprintf(out->source + n, sizeof out->source - n, " (%.100s is up to %.2g px off)", rival, px);
+    }
+    return SDM_OK;
+}
+
+/* ---- the one that serves ---- */
+
+/* The RPC of a DIMAP file RPC_*.XML among the files of a data set. */
+static SdmStatus find_dimap(SdmContext *ctx, GDALDatasetH ds, SdmFoundRpc *out, bool *found)
+{
+    SdmStatus st = SDM_OK;
+    char **const list = GDALGetFileList(ds);
+    for (int i = 0; list && list[i] && !*found; i++) {
+        const char *const base = sdm_path_base(list[i]);
+        if (!EQUALN(base, "RPC_", 4) || !sdm_path_ends_in(base, ".xml"))
+            continue;
+        TRY(sdm_dimap_rpc_read(ctx, list[i], &out->rpc, found));
+        if (*found)
+            TRY(sdm_format(ctx, out->path, sizeof out->path, "%s", list[i]));
+    }
+done:
+    CSLDestroy(list);
+    return st;
+}
+
+/* The first tile, which begins where the image does: some products have their
+ * RPC there alone. */
+static GDALDatasetH open_first_tile(GDALDatasetH ds)
+{
+    GDALDatasetH tile = NULL;
+    char **const list = GDALGetFileList(ds);
+    for (int i = 0; list && list[i] && !tile; i++)
+        tile = strstr(sdm_path_base(list[i]), "_R1C1") ? sdm_gdal_open(list[i]) : NULL;
+    CSLDestroy(list);
+    return tile;
+}
+
+/* *found becomes true where the description of a product has it, or its first
+ * tile. */
+static SdmStatus find_in_product(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out,
+                                 bool *found)
+{
+    SdmStatus st = SDM_OK;
+    GDALDatasetH tile = NULL;
+    if (EQUAL(GDALGetDriverShortName(GDALGetDatasetDriver(ds)), "DIMAP"))
+        TRY(sdm_dimap_rpc_path(ctx, name, out->path));
+    if (*out->path)
+        TRY(sdm_dimap_rpc_read(ctx, out->path, &out->rpc, found));
+    if (!*found)
+        TRY(find_dimap(ctx, ds, out, found));
+    if (!*found && !GDALGetMetadata(ds, "RPC"))
+        tile = open_first_tile(ds);
+    if (tile) {
+        TRY(find_dimap(ctx, tile, out, found));
+        if (!*found && take_domain(GDALGetMetadata(tile, "RPC"), &out->rpc)) {
+            *found = true;
+            TRY(sdm_format(ctx, out->path, sizeof out->path, "%s", GDALGetDescription(tile)));
+        }
+    }
+    if (*found)
+        snprintf(out->source, sizeof out->source, "%.200s", sdm_path_base(out->path));
+done:
+    if (tile)
+        GDALClose(tile);
+    return st;
+}
+
+SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out)
+{
+    SdmStatus st = SDM_OK;
+    bool found = false;
+    char **beside = NULL;
+    *out = (SdmFoundRpc){.path = ""};
+    TRY(find_in_product(ctx, name, ds, out, &found));
+    if (found)
+        goto done;
+    out->path[0] = '\0';
+    char **const domain = GDALGetMetadata(ds, "RPC");
+    beside = list_beside(name, ds);
+    if (!domain || !*domain)
+        TRY(fail_none(ctx, name, beside));
+    if (!take_domain(domain, &out->rpc))
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
+                     sdm_gdal_reason()));
+    snprintf(out->source, sizeof out->source, "%s", IN_FILE);
+    if (beside)
+        TRY(check_sources(ctx, name, ds, beside, out));
+done:
+    CSLDestroy(beside);
+    return st;
+}

@@ -1,0 +1,251 @@
+/* Is an RPC the camera of its image?  By its rays, by the map coordinates of
+ * the image, by the image's size. */
+// SPDX-License-Identifier: Apache-2.0
+#include "geo/geodesy.h"
+#include "geo/projector.h"
+#include "input/product_folder.h"
+#include "input/rpc_find.h"
+
+#include <cpl_conv.h>
+#include <math.h>
+#include <string.h>
+
+enum { PLACES = 9 };
+static const double EARTH_LOW_M = -500.0, EARTH_HIGH_M = 9000.0;
+
+/* Place i of 3 x 3 over the image, px. */
+static void place(const SdmImage *im, int i, double at[2])
+{
+    static const double share[3] = {0.05, 0.5, 0.95};
+    at[0] = share[i % 3] * (double)im->width;
+    at[1] = share[i / 3] * (double)im->height;
+}
+
+static void heights(const SdmCamera *cam, double *lo, double *hi)
+{
+    sdm_camera_height_range(cam, lo, hi);
+    *lo = fmax(*lo, EARTH_LOW_M);
+    *hi = fmin(*hi, EARTH_HIGH_M);
+}
+
+/* ---- rays are straight ---- */
+
+/* Right RPCs bend their rays by less than 0.01 px, one whose coefficients stand
+ * in another order by 0.5 to 110 px (Pleiades, WorldView-3, ZY-3). */
+static const double BENT_PX = 0.02, STRAIGHT_PX = 0.03, DOUBTFUL_BEND_PX = 10.0;
+
+static double distance(const double a[3], const double b[3])
+{
+    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
+                (a[2] - b[2]) * (a[2] - b[2]));
+}
+
+/* The most that the middle of a ray lies beside the line between its ends, px;
+ * rays that are lost do not count. */
+static double measure_bend_px(const SdmCamera *cam, const SdmImage *im)
+{
+    double lo, hi, most = 0.0;
+    heights(cam, &lo, &hi);
+    for (int i = 0; i < PLACES; i++) {
+        double at[4][3], ground[4][3], p[4][3], on[3];
+        for (int k = 0; k < 4; k++) { /* low, middle, high; and the next pixel */
+            place(im, i, at[k]);
+            at[k][0] += k == 3;
+            at[k][2] = k == 0 ? lo : k == 2 ? hi : 0.5 * (lo + hi);
+        }
+        sdm_camera_locate(cam, 4, at[0], ground[0]);
+        for (int k = 0; k < 4; k++)
+            sdm_geodetic_to_ecef(ground[k][0], ground[k][1], ground[k][2], p[k]);
+        const double t =
+            (distance(p[0], p[1]) * distance(p[0], p[1]) - distance(p[1], p[2]) * distance(p[1], p[2])) /
+                (2.0 * distance(p[0], p[2]) * distance(p[0], p[2])) +
+            0.5;
+        for (int k = 0; k < 3; k++)
+            on[k] = p[0][k] + t * (p[2][k] - p[0][k]);
+        const double bend = distance(p[1], on) / distance(p[1], p[3]);
+        most = bend > most ? bend : most;
+    }
+    return most;
+}
+
+/* The same terms in the order of RPC00A -> that of RPC00B. */
+static void reorder(double c[20])
+{
+    static const int from[20] = {0, 1, 2, 3, 4, 5, 6, 10, 7, 8, 9, 11, 14, 17, 12, 15, 18, 13, 16, 19};
+    double b[20];
+    for (int i = 0; i < 20; i++)
+        b[from[i]] = c[i];
+    memcpy(c, b, sizeof b);
+}
+
+/* Rays that are bent, and straight in the other order: the coefficients are
+ * those of RPC00A. */
+static void judge_order(const char *name, const SdmImage *im, const SdmRpc *rpc, SdmCamera **cam,
+                        SdmCameraNote *note)
+{
+    SdmRpc other = *rpc;
+    SdmCamera *straight = NULL;
+    const double bend = measure_bend_px(*cam, im);
+    if (!(bend > BENT_PX))
+        return;
+    reorder(other.line_num);
+    reorder(other.line_den);
+    reorder(other.samp_num);
+    reorder(other.samp_den);
+    const bool opened = sdm_camera_open_rpc(NULL, name, &other, &straight) == SDM_OK;
+    const double left = opened ? measure_bend_px(straight, im) : NAN;
+    if (left < STRAIGHT_PX && left < 0.1 * bend) {
+        const size_t n = strlen(note->source);
+        snprintf(note->source + n, sizeof note->source - n,
+                 " (in the order of RPC00A: in that of RPC00B its rays would bend by %.2g px)", bend);
+        SdmCamera *const bent = *cam;
+        *cam = straight;
+        straight = bent;
+    } else if (bend > DOUBTFUL_BEND_PX) {
+        snprintf(note->doubt, sizeof note->doubt,
+                 "the RPC of %.120s bends its rays by up to %.1f px, which no camera does: its coefficients "
+                 "are damaged or in another order",
+                 sdm_path_base(name), bend);
+    }
+    sdm_camera_close(&straight);
+}
+
+/* ---- map coordinates ---- */
+
+/* An image on a map (an Ortho Ready product) has an RPC that agrees with the
+ * map at one height.  px; of an RPC adjusted by a constant, and of one that is
+ * another image's. */
+static const double MAP_SHAPE_PX = 1.5, MAP_SHIFT_PX = 20.0;
+
+/* How the RPC and the map place the pixels at the height where they agree best:
+ * the mean, and the most that a place lies from it, px.  False where the RPC
+ * has no place for the map's. */
+static bool compare_with_map(const SdmImage *im, const SdmCamera *cam, double ground[PLACES][2],
+                             double *shift, double *shape)
+{
+    double r[2][PLACES][2], h[2], dot = 0.0, square = 0.0, mean[2] = {0.0, 0.0};
+    heights(cam, &h[0], &h[1]);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < PLACES; i++) {
+            const double g[3] = {ground[i][0], ground[i][1], h[k]};
+            double at[2], is[2];
+            place(im, i, at);
+            sdm_camera_project(cam, 1, g, is);
+            for (int j = 0; j < 2; j++)
+                r[k][i][j] = is[j] - at[j];
+        }
+    for (int i = 0; i < 2 * PLACES; i++) {
+        const double a = r[0][i / 2][i % 2], slope = r[1][i / 2][i % 2] - a;
+        dot += a * slope;
+        square += slope * slope;
+    }
+    for (int i = 0; i < 2 * PLACES; i++) {
+        r[0][i / 2][i % 2] -= dot / fmax(square, 1e-12) * (r[1][i / 2][i % 2] - r[0][i / 2][i % 2]);
+        mean[i % 2] += r[0][i / 2][i % 2] / PLACES;
+    }
+    *shape = 0.0;
+    for (int i = 0; i < PLACES; i++)
+        *shape = fmax(*shape, hypot(r[0][i][0] - mean[0], r[0][i][1] - mean[1]));
+    *shift = hypot(mean[0], mean[1]);
+    return isfinite(dot) && isfinite(square);
+}
+
+/* Longitude and latitude of the places by the image's map coordinates; false
+ * where it has none. */
+static bool locate_on_map(SdmContext *ctx, const SdmImage *im, double ground[PLACES][2])
+{
+    double g[6];
+    SdmProjector *map = NULL;
+    const char *const wkt = im->dataset ? GDALGetProjectionRef(im->dataset) : NULL;
+    if (!wkt || !*wkt || GDALGetGeoTransform(im->dataset, g) != CE_None)
+        return false;
+    const bool known = sdm_projector_open(NULL, wkt, &map) == SDM_OK;
+    for (int i = 0; i < PLACES && known; i++) {
+        double at[2];
+        place(im, i, at);
+        ground[i][0] = g[0] + (at[0] + 0.5) * g[1] + (at[1] + 0.5) * g[2];
+        ground[i][1] = g[3] + (at[0] + 0.5) * g[4] + (at[1] + 0.5) * g[5];
+        sdm_projector_inverse(map, 1, &ground[i][0], &ground[i][1]);
+    }
+    if (!known)
+        sdm_log(ctx, SDM_LOG_VERBOSE, 1, "%s: its map coordinates are not compared with its RPC", im->name);
+    sdm_projector_close(&map);
+    return known;
+}
+
+static SdmStatus judge_map(SdmContext *ctx, const char *name, const SdmImage *im, const SdmCamera *cam,
+                           SdmCameraNote *note)
+{
+    double ground[PLACES][2], shift, shape;
+    if (!locate_on_map(ctx, im, ground))
+        return SDM_OK;
+    const bool seen = compare_with_map(im, cam, ground, &shift, &shape);
+    if (seen && shape <= MAP_SHAPE_PX && shift <= MAP_SHAPE_PX)
+        return SDM_OK;
+    if (!seen || shape > MAP_SHAPE_PX || shift > MAP_SHIFT_PX) {
+        char apart[64] = "have no place in common";
+        if (seen)
+            snprintf(apart, sizeof apart, "lie up to %.4g px apart", shift + shape);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: its map coordinates and its RPC (%s) %s at any height; an image put on a map "
+                        "cannot keep the RPC of the raw one: give the raw image, or, where this is it, take "
+                        "the map coordinates off with gdal_edit.py -unsetgt",
+                        name, note->source, apart);
+    }
+    snprintf(note->doubt, sizeof note->doubt,
+             "the RPC of %.120s places its pixels %.1f px from where its map coordinates do",
+             sdm_path_base(name), shift);
+    return SDM_OK;
+}
+
+/* ---- size ---- */
+
+static const double MARGIN_PX = 5.0; /* that suppliers leave about the image */
+
+/* An RPC is fitted to the pixels from OFF - SCALE to OFF + SCALE.  That of a
+ * whole image begins at its first pixel, and when it went with a clip to other
+ * pixels, before the clip's. */
+static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *im, const SdmRpc *rpc,
+                            SdmCameraNote *note)
+{
+    const double size[2] = {2.0 * fabs(rpc->samp_scale), 2.0 * fabs(rpc->line_scale)},
+                 first[2] = {rpc->samp_off - 0.5 * size[0], rpc->line_off - 0.5 * size[1]},
+                 is[2] = {(double)im->width, (double)im->height};
+    bool smaller = false, moved = false;
+    int row = 1, column = 1;
+    for (int k = 0; k < 2; k++) {
+        smaller = smaller || is[k] < 0.98 * size[k] - 2.0;
+        moved = moved || first[k] < -MARGIN_PX;
+    }
+    const bool is_tile = sdm_product_tile(sdm_path_base(name), &row, &column);
+    if (!smaller || moved || (is_tile && row == 1 && column == 1))
+        return SDM_OK;
+    if (is_tile)
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "%s: one tile of a product by its name (row %d, column %d), but its RPC (%s) is that of the "
+            "whole product, %.0f x %.0f px, the tile has %.0f x %.0f; give the product's .TIL or folder",
+            name, row, column, note->source, size[0], size[1], is[0], is[1]);
+    snprintf(
+        note->doubt, sizeof note->doubt,
+        "%.120s has %.0f x %.0f px, its RPC is for %.0f x %.0f: unless that was moved with the clip "
+        "(LINE_OFF, SAMP_OFF), or the clip begins at the image's first pixel, places and heights are wrong",
+        sdm_path_base(name), is[0], is[1], size[0], size[1]);
+    return SDM_OK;
+}
+
+SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, const SdmFoundRpc *found,
+                        SdmCamera **out, SdmCameraNote *note)
+{
+    SdmStatus st = SDM_OK;
+    *note = (SdmCameraNote){.doubt = ""};
+    memcpy(note->source, found->source, sizeof note->source);
+    TRY(sdm_camera_open_rpc(ctx, *found->path ? found->path : name, &found->rpc, out));
+    TRY(judge_size(ctx, name, im, &found->rpc, note));
+    judge_order(name, im, &found->rpc, out, note);
+    TRY(judge_map(ctx, name, im, *out, note));
+done:
+    if (st != SDM_OK)
+        sdm_camera_close(out);
+    return st;
+}

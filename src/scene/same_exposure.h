@@ -1,0 +1,13 @@
+/* Two views whose pixels are those of one exposure make no heights. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_SAME_EXPOSURE_H
+#define SDM_SAME_EXPOSURE_H
+
+#include "scene/prepare.h"
+
+/* Fails with SDM_ERR_DATA where a pair with RPC shows one exposure, whole or in part, under two cameras: all
+ * matches of the coarse surface lie the same number of pixels apart, and the images are alike there pixel by
+ * pixel.  p: with its coarse surface and the range of its heights. */
+SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
+
+#endif

@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+# Cameras that are not the image's, or come from another file than one thinks: used rightly, or refused with the reason, and
+# never unnamed.  All of a simulated pair; the right values are those of the plain pair.
+# test_rpc_files.py [STEREODEM]     exits 77 without numpy or GDAL for Python
+# SPDX-License-Identifier: Apache-2.0
+import json
+import math
+import os
+import sys
+
+if len(sys.argv) > 1:
+    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
+import harness as t
+
+try:
+    import numpy as np
+    from osgeo import gdal
+except ImportError:
+    t.skip("no numpy and GDAL for Python")
+gdal.UseExceptions()
+gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
+TERMS = ("LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF")
+PLACES = ("LINE", "SAMP", "LAT", "LONG", "HEIGHT")
+RPC00A = (0, 1, 2, 3, 4, 5, 6, 10, 7, 8, 9, 11, 14, 17, 12, 15, 18, 13, 16, 19)
+ODD_P = (2, 4, 6, 10, 14, 15, 16)  # terms with an odd power of the latitude
+work = t.folder()
+at = lambda *name: os.path.join(work, *name)
+
+
+def write(path, data, rpc=None, nodata=None, geotransform=None, srs=None):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    made = gdal.GetDriverByName("MEM").Create("", data.shape[1], data.shape[0], 1, gdal.GDT_UInt16)
+    made.GetRasterBand(1).WriteArray(data)
+    if nodata is not None:
+        made.GetRasterBand(1).SetNoDataValue(nodata)
+    if rpc:
+        made.SetMetadata(rpc, "RPC")
+    if geotransform:
+        made.SetGeoTransform(geotransform)
+        made.SetProjection(srs)
+    gdal.GetDriverByName("GTiff").CreateCopy(path, made)
+    return path
+
+
+def text(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(content)
+    return path
+
+
+def rpc_txt(rpc):
+    return "".join("%s_%s: %s\n" % (k, what, rpc["%s_%s" % (k, what)]) for what in ("OFF", "SCALE") for k in PLACES) + \
+        "".join("%s_%d: %s\n" % (k, i + 1, v) for k in TERMS for i, v in enumerate(rpc[k].split()))
+
+
+def coefs(rpc, change):
+    return dict(rpc, **{k: " ".join(change([float(v) for v in rpc[k].split()])) for k in TERMS})
+
+
+def moved(rpc, col, row):
+    return dict(rpc, SAMP_OFF=repr(float(rpc["SAMP_OFF"]) - col), LINE_OFF=repr(float(rpc["LINE_OFF"]) - row))
+
+
+def pair(name, make):
+    """Two views by make(k, samples, rpc, path)."""
+    paths = [at(name, "v%d.tif" % k) for k in range(2)]
+    return [make(k, *views[k], paths[k]) or paths[k] for k in range(2)]
+
+
+def heights(name, inputs, *options):
+    out = at(name + "_dem.tif")
+    done = t.call([t.PROGRAM, "run"] + inputs + ["-o", out, "--overwrite", "--optimizer", "local", "--cost", "census", "--threads", "1"] +
+                  list(options), quiet=True)
+    return (gdal.Open(out).ReadAsArray() if done.returncode == 0 else None), done.stderr, out
+
+
+def as_plain(name, inputs, *said):
+    h, words, out = heights(name, inputs)
+    same = h is not None and h.shape == plain.shape and ((h > -9000) == (plain > -9000)).all()
+    t.expect(same and abs(h - plain).max() <= 0.01, "%s: the plain pair's heights%s" % (name, "" if same else ": " + words.strip().split("\n")[-1][-200:]))
+    for s in said:
+        t.expect(s in words, "%s: the log says %s" % (name, s))
+    return out
+
+
+def refused(name, inputs, *said):
+    done = t.call([t.PROGRAM, "info"] + inputs, quiet=True)
+    lines = done.stderr.strip().split("\n")
+    t.expect(done.returncode == 1 and len(lines) == 1 and all(s in lines[0] for s in said), "%s: %s" % (name, lines[-1][-260:]))
+
+
+def told(name, inputs, *options):
+    """Sources and doubts of both cameras by `info`."""
+    done = t.call([t.PROGRAM, "info"] + inputs + ["--log", "json"] + list(options), quiet=True)
+    lines = [json.loads(l) for l in (done.stdout + done.stderr).split("\n") if l.startswith("{") and "camera_source" in l]
+    if not t.expect(done.returncode == 0 and len(lines) == 1, "%s: info describes it %s" % (name, done.stderr[-200:] if done.returncode else "")):
+        return ["?", "?"], ["?", "?"]
+    found = [lines[0].get(k) or lines[0]["result"][k] for k in ("left", "right")]
+    return [f["camera_source"] for f in found], [f["camera_doubt"] for f in found]
+
+
+t.simulate(at("s"), "--layout", "rpc", "--seed", "5", "--gsd", "2.5", "--width", "360", "--height", "360", "--relief", "150", "--base-height", "0.4")
+source = [gdal.Open(at("s", f)) for f in ("left.tif", "right.tif")]
+views = [(s.ReadAsArray(), s.GetMetadata("RPC")) for s in source]
+inside = pair("inside", lambda k, a, r, p: write(p, a, r))
+plain, words, out = heights("inside", inside)
+if not t.expect(plain is not None, "the plain pair"):
+    t.finish()
+t.expect(told("inside", inside) == (["metadata in the file"] * 2, ["", ""]), "inside: named so, and no doubt")
+with open(t.companion(out, ".json")) as f:
+    report = json.load(f)
+t.expect(report["scene"]["left_camera"] == "metadata in the file" and not report["trust"]["warnings"], "inside: the report names it, too")
+
+# ---- Airbus: the file that DIM_*.XML names, its first pixel by its profile, whatever the domain of validity begins with
+
+
+def dimap(k, a, rpc, path, profile="PNEO_SENSOR", first=-4900, ending="F_1_P", shift=0):
+    folder = os.path.dirname(path) + "/%d" % k
+    write(folder + "/IMG_A_R1C1.TIF", a)
+    if ending:
+        model = "".join("<%s_%d>%s</%s_%d>" % (n, i + 1, v, n, i + 1) for n in TERMS for i, v in enumerate(rpc[n].split()))
+        text(folder + "/RPC_A_%s.XML" % ending, "<Dimap_Document><Metadata_Identification><METADATA_PROFILE>%s</METADATA_PROFILE>"
+             "</Metadata_Identification><Rational_Function_Model><Global_RFM><RFM_Validity>%s<ImagetoGround_Validity_Domain><FIRST_COL>%d"
+             "</FIRST_COL><FIRST_ROW>%d</FIRST_ROW></ImagetoGround_Validity_Domain></RFM_Validity><GroundtoImage_Values>%s"
+             "</GroundtoImage_Values></Global_RFM></Rational_Function_Model></Dimap_Document>" % (profile, "".join(
+                 "<%s_%s>%r</%s_%s>" % (n, w, float(rpc["%s_%s" % (n, w)]) + shift * (w == "OFF" and n in ("LINE", "SAMP")), n, w)
+                 for n in PLACES for w in ("OFF", "SCALE")), first, first + 390, model))
+    return text(folder + "/DIM_A.XML", "<Dimap_Document><Metadata_Identification><METADATA_FORMAT version='2.0'>DIMAP</METADATA_FORMAT>"
+                "<METADATA_PROFILE>%s</METADATA_PROFILE></Metadata_Identification><Dataset_Content><Dataset_Components><Component>"
+                "<COMPONENT_TITLE>RPC Model</COMPONENT_TITLE><COMPONENT_PATH href='RPC_A_F_1_P.XML'/></Component></Dataset_Components>"
+                "</Dataset_Content><Raster_Data><Raster_Dimensions><NROWS>%d</NROWS><NCOLS>%d</NCOLS><NBANDS>1</NBANDS></Raster_Dimensions>"
+                "<Raster_Encoding><DATA_TYPE>INTEGER</DATA_TYPE><NBITS>16</NBITS><SIGN>UNSIGNED</SIGN></Raster_Encoding><Data_Access>"
+                "<DATA_FILE_ORGANISATION>BAND_COMPOSITE</DATA_FILE_ORGANISATION><DATA_FILE_FORMAT>image/tiff</DATA_FILE_FORMAT><DATA_FILE_TILES>"
+                "false</DATA_FILE_TILES><Data_Files><Data_File tile_R='1' tile_C='1'><DATA_FILE_PATH href='IMG_A_R1C1.TIF'/></Data_File>"
+                "</Data_Files></Data_Access></Raster_Data></Dimap_Document>" % (profile, a.shape[0], a.shape[1]))
+
+
+as_plain("pneo", pair("pneo", lambda *v: dimap(*v, first=-4900 - 500 * v[0])), "camera from RPC_A_F_1_P.XML")
+as_plain("phr", pair("phr", lambda *v: dimap(*v, profile="PHR_SENSOR", first=1, shift=1)))
+refused("no RPC file", pair("norpc", lambda *v: dimap(*v, ending="")), "RPC_A_F_1_P.XML", "not there")
+
+# ---- a file beside the image: another camera than inside, the same, one that cannot be read, one with another name
+
+beside = lambda path, rpc, ending="_RPC.TXT": text(os.path.splitext(path)[0] + ending, rpc_txt(rpc))
+stale = pair("stale", lambda k, a, r, p: write(p, a[40:, 40:].copy(), moved(r, 40, 40)) and beside(p, r) and None)
+refused("stale", stale, "v0_RPC.TXT", "metadata in the file", "two cameras")
+sources, _ = told("stale, hidden", stale, "--config", "GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR")
+t.expect(sources == ["metadata in the file"] * 2, "stale: the way out that the sentence names, %s" % sources)
+refused("two files", pair("two", lambda k, a, r, p: write(p, a) and beside(p, r) and beside(p, moved(r, 30, 0), ".rpc") and None), "v0_RPC.TXT",
+        "v0.rpc")
+out = as_plain("sidecar", pair("sidecar", lambda k, a, r, p: write(p, a) and beside(p, r) and None), "camera from v1_RPC.TXT")
+with open(t.companion(out, ".json")) as f:
+    t.expect(json.load(f)["scene"]["right_camera"] == "v1_RPC.TXT", "sidecar: the report names it")
+drop = lambda rpc, key: "".join(l + "\n" for l in rpc_txt(rpc).split("\n") if not l.startswith(key))
+refused("torn", pair("torn", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", drop(r, "LINE_DEN_COEFF_20")) and None), "v0_RPC.TXT",
+        "missing LINE_DEN_COEFF_20")
+refused("named otherwise", pair("otherwise", lambda k, a, r, p: write(p, a) and beside(p, r, ".txt") and None), "v0.txt", "rename")
+refused("nothing", pair("nothing", lambda k, a, r, p: write(p, a)), "no RPC camera with it", "--base-height")
+
+# ---- coefficients and signs
+
+other = pair("rpc00a", lambda k, a, r, p: write(p, a, coefs(r, lambda c: [repr(c[i]) for i in RPC00A])))
+as_plain("RPC00A", other)
+t.expect(all("order of RPC00A" in s for s in told("RPC00A", other)[0]), "RPC00A: info says so")
+down = lambda r: dict(coefs(r, lambda c: [repr(-v if i in ODD_P else v) for i, v in enumerate(c)]), LAT_SCALE="-" + r["LAT_SCALE"])
+as_plain("latitude downwards", pair("down", lambda k, a, r, p: write(p, a, down(r))))
+
+# ---- images on a map: the RPC of the raw image, and one that is for the map's pixels
+
+
+def on_map(rpc, size, turn=0.0):
+    """The map of an image's pixels at its RPC's middle height, its pixels larger by `turn`."""
+    ds = gdal.GetDriverByName("MEM").Create("", size, size)
+    ds.SetMetadata(rpc, "RPC")
+    to = gdal.Transformer(ds, None, ["METHOD=RPC", "RPC_HEIGHT=%s" % rpc["HEIGHT_OFF"], "RPC_PIXEL_ERROR_THRESHOLD=1e-6"])
+    o, x, y = [np.array(to.TransformPoint(0, *p)[1][:2]) for p in ((0.0, 0.0), (size, 0.0), (0.0, size))]
+    x, y = (x - o) / size * (1 + turn), (y - o) / size
+    return (o[0], x[0], y[0], o[1], x[1], y[1])
+
+
+WGS84 = 'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]'
+ready = pair("ready", lambda k, a, r, p: write(p, a, r, geotransform=on_map(r, 360), srs=WGS84))
+t.expect(told("Ortho Ready", ready)[1] == ["", ""], "Ortho Ready: map and RPC agree at one height")
+ortho = pair("ortho", lambda k, a, r, p: write(p, a, r, geotransform=on_map(r, 360, 0.02), srs=WGS84))
+refused("ortho with the raw RPC", ortho, "map coordinates", "px apart")
+
+# ---- clips and tiles
+
+kept = pair("kept", lambda k, a, r, p: write(p, a[80:, 80:].copy(), r))
+t.expect(all("unless that was moved" in d for d in told("clips", kept)[1]), "clips with the whole image's RPC: doubtful")
+h, words, out = heights("kept", kept)
+with open(t.companion(out, ".json")) as f:
+    t.expect(any("v0.tif" in w and "moved with the clip" in w for w in json.load(f)["trust"]["warnings"]), "clips: the report doubts them")
+right = pair("right", lambda k, a, r, p: write(p, a[80:, 80:].copy(), moved(r, 80, 80)))
+t.expect(told("clips, moved", right)[1] == ["", ""], "clips with their own RPC: no doubt")
+tile = lambda k, a, r, p, move: write(os.path.dirname(p) + "/%d_R1C2.TIF" % k, a[:, 180:].copy(), moved(r, 180 * move, 0))
+refused("a tile", pair("tile", lambda *v: tile(*v, 0)), "one tile of a product", "row 1, column 2", ".TIL")
+t.expect(told("a tile, moved", pair("tile1", lambda *v: tile(*v, 1)))[1] == ["", ""], "a tile with its own RPC: no doubt")
+other = pair("elsewhere", lambda k, a, r, p: write(p, a[60 * k:60 * k + 280, 70 - 70 * k:350 - 70 * k].copy(), r))
+h, words, _ = heights("elsewhere", other)
+t.expect(h is not None or "moved with the clip" in words, "clips of other windows: too few matches name the RPC")
+
+# ---- one exposure under two cameras
+
+once = [inside[0], write(at("once", "v1.tif"), views[0][0][4:, 7:].copy(), moved(views[1][1], 40, 130))]
+h, words, _ = heights("once", once)
+t.expect(h is None and "one exposure" in words, "one exposure: %s" % words.strip().split("\n")[-1][-200:])
+
+# ---- pixels that are no data, and heights that are the RPC's
+
+def collar(k, a, r, p):
+    b = a.copy()
+    b[:, :40] = 65535
+    write(p, b, r, nodata=0 if k else None)
+
+
+clean = pair("clean", lambda k, a, r, p: write(p, np.where(np.arange(a.shape[1]) < 40, 0, a).astype("uint16"), r))
+white, words, _ = heights("white", pair("white", collar))
+black, _, _ = heights("clean", clean)
+t.expect(white is not None and white.shape == black.shape and (abs(white - black) < 0.5).mean() > 0.99 and "65535" in words,
+         "a collar of 65535 is no data")
+
+def blobs(k, a, r, p):
+    b = a.copy()
+    for y, x in np.random.default_rng(k).integers(0, np.array(a.shape) - 5, (a.size // 2500, 2)):
+        b[y:y + 5, x:x + 5] = 65535
+    write(p, b, r)
+
+
+spots, words, _ = heights("spots", pair("spots", blobs))
+t.expect(spots is not None and (spots > -9000).mean() > 0.6 and abs(np.median(spots[spots > -9000]) - np.median(plain[plain > -9000])) < 5.0,
+         "1 %% of the pixels at 65535 %s" % ("" if spots is not None else words[-300:]))
+POWERS = ("", "l", "p", "h", "lp", "lh", "ph", "ll", "pp", "hh", "lph", "lll", "lpp", "lhh", "llp", "ppp", "phh", "llh", "pph", "hhh")
+
+
+def for_heights(rpc, off, scale):
+    """The same camera, said to be for other heights: h = a + b h', exactly."""
+    a, b = (off - float(rpc["HEIGHT_OFF"])) / float(rpc["HEIGHT_SCALE"]), scale / float(rpc["HEIGHT_SCALE"])
+
+    def change(c):
+        out = [0.0] * 20
+        for i, term in enumerate(POWERS):
+            n = term.count("h")
+            for m in range(n + 1):
+                out[POWERS.index(term.replace("h", "") + "h" * m)] += math.comb(n, m) * a ** (n - m) * b ** m * c[i]
+        return out
+
+    new = {k: change([float(v) for v in rpc[k].split()]) for k in TERMS}
+    for axis in ("LINE", "SAMP"):  # a denominator begins with 1
+        one = new[axis + "_DEN_COEFF"][0]
+        for k in (axis + "_NUM_COEFF", axis + "_DEN_COEFF"):
+            new[k] = [v / one for v in new[k]]
+    return dict(rpc, HEIGHT_OFF=repr(off), HEIGHT_SCALE=repr(scale), **{k: " ".join(map(repr, v)) for k, v in new.items()})
+
+
+narrow = lambda k, a, r, p: write(p, a, for_heights(r, 1500.0, 100.0))
+h, words, _ = heights("narrow", pair("narrow", narrow))
+t.expect(h is None and "outside the heights of the RPCs (" in words and "--hmin" in words, "heights of the RPC: %s" % words.strip()[-260:])
+t.finish()
