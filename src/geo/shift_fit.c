@@ -20,6 +20,7 @@ static const double BOUND_M = 5.0;      /* of a difference in a search */
 static const double FIRST_STEP = 4.0, LAST_STEP = 0.002; /* of a search, cells */
 static const double SAME_NMAD = 1.01;                   /* NMAD after the move / before, at most */
 static const double GROSS_NMADS = 5.0, SAME_GROSS = 1.05, FEW_GROSS = 1e-4;
+static const double LONG_CELLS = 10.0, LEAST_PART = 0.1; /* of a long move: what it takes out of the variance, at least */
 static const double HALVES_CELLS = 1.0, HALVES_SIGMAS = 4.0; /* between halves that agree, at most */
 
 /* Runs of TOGETHER places from `first` on, of which every so many is taken. */
@@ -259,12 +260,17 @@ done:
 
 /* ---- judgement ---- */
 
-/* NMAD of the differences at a move over the places that have one at both moves, and the share beyond *gross_m, which is
- * set where it is 0.  other: differences at the other move. */
-static double spread(const SdmShiftTask *t, const double move_m[2], const float *other, double *gross_m, double *gross)
+/* How differences spread about their median. */
+typedef struct Spread {
+    double nmad_m, variance_m2;
+    double gross; /* share beyond gross_m */
+} Spread;
+
+/* Of the places that have a difference at the move and in other[].  *gross_m is set where it is 0. */
+static Spread spread(const SdmShiftTask *t, const double move_m[2], const float *other, double *gross_m)
 {
     float *const d = t->work + 3 * t->count;
-    double median_m = 0.0;
+    double median_m = 0.0, squares = 0.0;
     int64_t n = 0, over = 0;
     measure(t, (Part){0, t->count, 1}, move_m, false);
     for (size_t i = 0; i < t->count; i++)
@@ -273,23 +279,44 @@ static double spread(const SdmShiftTask *t, const double move_m[2], const float 
     const double nmad_m = sdm_nmad_f32(d, n, &median_m); /* d: distances from the median */
     if (!(*gross_m > 0.0))
         *gross_m = GROSS_NMADS * fmax(nmad_m, MIN_NMAD_M);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         over += (double)d[i] > *gross_m;
-    *gross = n ? (double)over / (double)n : 0.0;
-    return nmad_m;
+        squares += (double)d[i] * (double)d[i];
+    }
+    const double all = fmax((double)n, 1.0);
+    return (Spread){nmad_m, squares / all, (double)over / all};
 }
 
+/* Mean square of the slopes that were measured last. */
+static double slope_square(const SdmShiftTask *t)
+{
+    double sum = 0.0, n = 0.0;
+    for (size_t i = 0; i < t->count; i++)
+        if (counts(t, i)) {
+            sum += (double)t->work[t->count + i] * (double)t->work[t->count + i] +
+                   (double)t->work[2 * t->count + i] * (double)t->work[2 * t->count + i];
+            n += 1.0;
+        }
+    return n > 0.0 ? sum / n : 0.0;
+}
+
+/* Moving a surface of slope s by m changes its differences by some s m / sqrt(2): a long move that is right takes a good
+ * part of that out of them, one of surfaces that have nothing in common does not. */
 static bool is_better(const SdmShiftTask *t, const double move_m[2])
 {
     static const double none_m[2] = {0.0, 0.0};
+    const double length_m = hypot(move_m[0], move_m[1]);
     float *const other = t->work + t->count;
-    double gross_m = 0.0, gross[2];
-    measure(t, (Part){0, t->count, 1}, move_m, false);
+    double gross_m = 0.0;
+    measure(t, (Part){0, t->count, 1}, move_m, true);
+    const double change = length_m > LONG_CELLS * t->cell_m ? 0.5 * slope_square(t) * length_m * length_m : 0.0;
+    memcpy(other, t->work, t->count * sizeof *other); /* the slopes are not needed any more */
+    const Spread before = spread(t, none_m, other, &gross_m);
     memcpy(other, t->work, t->count * sizeof *other);
-    const double before_m = spread(t, none_m, other, &gross_m, &gross[0]);
-    memcpy(other, t->work, t->count * sizeof *other);
-    const double after_m = spread(t, move_m, other, &gross_m, &gross[1]);
-    return after_m <= SAME_NMAD * fmax(before_m, MIN_NOISE_M) && gross[1] <= SAME_GROSS * gross[0] + FEW_GROSS;
+    const Spread after = spread(t, move_m, other, &gross_m);
+    return after.nmad_m <= SAME_NMAD * fmax(before.nmad_m, MIN_NOISE_M) &&
+           after.gross <= SAME_GROSS * before.gross + FEW_GROSS &&
+           before.variance_m2 - after.variance_m2 >= LEAST_PART * change;
 }
 
 /* The move that a part asks for, from that of all places on. */
@@ -353,7 +380,7 @@ done:
 const char *sdm_shift_verdict_text(SdmShiftVerdict verdict)
 {
     switch (verdict) {
-    case SDM_SHIFT_NOT_BETTER: return "a move would raise NMAD or gross errors";
+    case SDM_SHIFT_NOT_BETTER: return "the move that was found does not lower NMAD and gross errors";
     case SDM_SHIFT_HALVES_DIFFER: return "the two halves of the area ask for different moves";
     default: return "";
     }

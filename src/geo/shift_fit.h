@@ -29,7 +29,7 @@ enum { SDM_SHIFT_CORRELATED = 25 }; /* of all cells of a DEM */
 
 typedef enum SdmShiftVerdict {
     SDM_SHIFT_FOUND,
-    SDM_SHIFT_NOT_BETTER,   /* NMAD or gross errors are larger after the move */
+    SDM_SHIFT_NOT_BETTER,   /* NMAD or gross errors are larger after the move, or a long one takes nothing out */
     SDM_SHIFT_HALVES_DIFFER /* the two halves of the places ask for different moves */
 } SdmShiftVerdict;
 

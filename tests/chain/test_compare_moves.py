@@ -237,8 +237,8 @@ def kept_in_its_place():
              "halves that disagree: %s" % f.get("not_applied"))
     text = subprocess.run([t.PROGRAM, "compare", at("dem.tif"), reference], stdout=subprocess.PIPE, text=True).stdout
     t.expect("moved in height only: the two halves" in text, "said in the text")
-    noise = ndi.gaussian_filter(rng.normal(0, 1, a.shape), 1)
-    f = compared(save("dem.tif", 500 + 40 * noise, place, cell), reference)
+    elsewhere = mountains()[0][700:1100, 700:1100]
+    f = compared(save("dem.tif", elsewhere, place, cell), reference)
     t.expect(f["apply_m"][:2] == [0.0, 0.0], "another place: no horizontal move (%s, %s)" % (f["apply_m"], f.get("not_applied")))
 
 
@@ -247,8 +247,10 @@ def world():
     a, cell = mountains()
     place = (600000.0, 5000010.0)
     dem = save("dem.tif", a[:300, :300], place, cell)
-    near = warped("near.tif", save("ref.tif", a[:300, :300], place, cell), dstSRS="EPSG:4326", resampleAlg="cubic")
-    far = save("far.tif", np.full((100, 100), 7.0), (-179.0, -40.0), 0.001, 4326)
+    second = 1.0 / 3600.0
+    near = warped("near.tif", save("ref.tif", a[:300, :300], place, cell), dstSRS="EPSG:4326", resampleAlg="cubic", xRes=second,
+                  yRes=second, targetAlignedPixels=True)
+    far = save("far.tif", np.full((100, 100), 7.0), (-179.0, -40.0), second, 4326)
     gdal.BuildVRT(at("world.vrt"), [near, far], outputBounds=(-180, -90, 180, 90), resolution="highest").FlushCache()
     f, g = compared(dem, at("world.vrt")), compared(dem, near)
     t.expect(np.allclose(f["apply_m"], g["apply_m"], atol=0.02) and f["raw"]["n"] == g["raw"]["n"],

@@ -371,7 +371,7 @@ static void wrong_input_is_named(void **state)
     write_raster(DEM, &ten);
     write_raster(REF, &ten);
     refused(&(SdmCompareOptions){.model = "track", .track_deg = 0.0}, SDM_ERR_DATA,
-            "6 cells in common along the track");
+            "10 cells in common along the track");
     unlink(input);
     unlink(other);
 }
