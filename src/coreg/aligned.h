@@ -6,9 +6,9 @@
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
 
-/* scratch(x, y) = DEM(x - east, y - north) + up: the DEM moved to where the reference has it.  A cell has a height where
- * the nearest cell of the DEM there has one, so holes keep their size; cells of a DEM that is not moved keep their
- * heights.  Overwrites residual_m. */
+/* scratch(x, y) = DEM(x - east, y - north) + up: the DEM moved to where the reference has it.  A cell has a
+ * height where the nearest cell of the DEM there has one, so holes keep their size; cells of a DEM that is
+ * not moved keep their heights.  Overwrites residual_m. */
 SdmStatus sdm_aligned_resample(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3]);
 
 /* A raster to be written on the cells of the grid's DEM. */

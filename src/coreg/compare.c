@@ -133,7 +133,8 @@ static SdmStatus find_shift(void *of)
     SdmCoregShift found;
     if (w->g.own_cells) {
         TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_REFERENCE], &w->own, "near", w->g.residual_m));
-        TRY(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m, w->out->note));
+        TRY(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m,
+                                         w->out->note));
     }
     TRY(sdm_coreg_shift(w->ctx, &w->g, w->out->bias.kind == SDM_BIAS_NONE, &found));
     w->out->move = found.move;
@@ -147,7 +148,8 @@ static SdmStatus compare_rasters(SdmComparison *w)
     SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const dem = &w->in[SDM_IN_DEM], *const reference = &w->in[SDM_IN_REFERENCE];
-    const bool whole = w->opt->aligned || w->opt->difference || (w->opt->model && strcmp(w->opt->model, "track") == 0);
+    const bool whole =
+        w->opt->aligned || w->opt->difference || (w->opt->model && strcmp(w->opt->model, "track") == 0);
     TRY(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
     TRY(sdm_compare_open_grid(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),

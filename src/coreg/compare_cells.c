@@ -17,11 +17,11 @@ static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_
     const double need = (double)(grid->cols * grid->rows) * SDM_COREG_CELL_BYTES;
     if (limit == 0 || need <= (double)limit)
         return SDM_OK;
-    return sdm_fail(
-        ctx, SDM_ERR_MEMORY,
-        "DEM and reference have %lld x %lld cells in common, which take %.1f GiB of memory; raise --memory, or "
-        "compare a part (gdal_translate -projwin)",
-        (long long)grid->cols, (long long)grid->rows, need / 1073741824.0);
+    return sdm_fail(ctx, SDM_ERR_MEMORY,
+                    "DEM and reference have %lld x %lld cells in common, which take %.1f GiB of memory; "
+                    "raise --memory, or "
+                    "compare a part (gdal_translate -projwin)",
+                    (long long)grid->cols, (long long)grid->rows, need / 1073741824.0);
 }
 
 SdmStatus sdm_compare_open_grid(SdmComparison *w)
@@ -287,8 +287,7 @@ static char **alignment_items(const SdmComparison *w)
     char text[128], **list = NULL;
     double tilt[2];
     list = CSLSetNameValue(list, "ALIGNED_TO", w->in[SDM_IN_REFERENCE].path);
-    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->move.move_m[0], r->move.move_m[1],
-                r->move.move_m[2]);
+    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->move.move_m[0], r->move.move_m[1], r->move.move_m[2]);
     list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M", text);
     list = CSLSetNameValue(list, "ALIGNED_MODEL", w->opt->model ? w->opt->model : "shift");
     if (r->bias.kind == SDM_BIAS_NONE)

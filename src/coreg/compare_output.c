@@ -175,9 +175,10 @@ static void add_stats(Text *t, const char *name, const SdmErrorStats *s)
     if (s->count == 0)
         return;
     add(t,
-        "%-12s n %lld  bias %.3f  median %.3f  std %.3f  nmad %.3f  rmse %.3f  le90 %.3f  p99 %.3f  over30 %.3f %%\n",
-        name, (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m, s->p99_m,
-        100.0 * s->over30);
+        "%-12s n %lld  bias %.3f  median %.3f  std %.3f  nmad %.3f  rmse %.3f  le90 %.3f  p99 %.3f  over30 "
+        "%.3f %%\n",
+        name, (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m,
+        s->p99_m, 100.0 * s->over30);
 }
 
 static void add_class(Text *t, const char *name, const SdmCompareClass *k)
@@ -264,7 +265,8 @@ static void add_bias(Text *t, const SdmCompareResult *r)
 static void add_move(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
-    add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", move->move_m[0], move->move_m[1], move->move_m[2]);
+    add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", move->move_m[0], move->move_m[1],
+        move->move_m[2]);
     if (move->undetermined)
         add(t, "moved %s: the heights of the %s %s\n",
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
@@ -272,7 +274,8 @@ static void add_move(Text *t, const SdmCompareResult *r)
             move->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
     if (move->verdict)
         add(t,
-            "moved in height only: %s (found: %.2f m east, %.2f m north; halves: %.2f, %.2f and %.2f, %.2f m)\n",
+            "moved in height only: %s (found: %.2f m east, %.2f m north; halves: %.2f, %.2f and %.2f, %.2f "
+            "m)\n",
             sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1], move->half_m[0][0],
             move->half_m[0][1], move->half_m[1][0], move->half_m[1][1]);
 }
@@ -280,7 +283,8 @@ static void add_move(Text *t, const SdmCompareResult *r)
 void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
 {
     Text t = {.out = out, .size = size};
-    add(&t, "%s %lld  coverage %.2f %%\n", r->points ? "points" : "cells", (long long)r->cells, 100.0 * r->coverage);
+    add(&t, "%s %lld  coverage %.2f %%\n", r->points ? "points" : "cells", (long long)r->cells,
+        100.0 * r->coverage);
     add_move(&t, r);
     add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
         fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");

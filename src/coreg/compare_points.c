@@ -44,8 +44,7 @@ done:
 static void sites_close(Sites *s)
 {
     void *const array[] = {&s->x_m,   &s->y_m,   &s->height_m, &s->residual_m, &s->east,
-                           &s->north, &s->value, &s->spare,    &s->class,
-                           &s->work};
+                           &s->north, &s->value, &s->spare,    &s->class,      &s->work};
     for (int k = 0; k < 10; k++)
         sdm_free(array[k]);
 }
@@ -72,15 +71,16 @@ static void choose_sites(Sites *s)
 }
 
 /* SdmShiftTask.measure of a DEM and points. */
-static void measure_points(const void *surfaces, const double move_m[2], size_t first, int n, float *difference_m,
-                           float *const slope[2])
+static void measure_points(const void *surfaces, const double move_m[2], size_t first, int n,
+                           float *difference_m, float *const slope[2])
 {
     const Sites *const s = surfaces;
     const SdmCoregGrid *const g = &s->w->g;
     for (int k = 0; k < n; k++) {
         const size_t i = first + (size_t)k;
         double per_cell[2] = {0.0, 0.0};
-        const double col = (s->x_m[i] - move_m[0]) / g->dx_m - 0.5, row = -(s->y_m[i] - move_m[1]) / g->dy_m - 0.5;
+        const double col = (s->x_m[i] - move_m[0]) / g->dx_m - 0.5,
+                     row = -(s->y_m[i] - move_m[1]) / g->dy_m - 0.5;
         difference_m[k] = (float)(sdm_coreg_height(g, col, row, per_cell) - s->height_m[i]);
         if (slope) {
             slope[0][k] = (float)(per_cell[0] / g->dx_m);
@@ -109,7 +109,8 @@ static SdmStatus find_shift(void *of)
                                .surfaces = s,
                                .count = (size_t)s->count,
                                .cell_m = cell_m,
-                               .correlated = s->count < MIN_POINTS ? INFINITY : 1.0, /* few determine nothing */
+                               .correlated =
+                                   s->count < MIN_POINTS ? INFINITY : 1.0, /* few determine nothing */
                                .steepest = INFINITY,
                                .last_step_m = LAST_STEP_M,
                                .walls = cell_m < WALL_CELL_M,
@@ -249,7 +250,8 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;
     if (w->out->raw.count == 0) {
-        st = sdm_fail(w->ctx, SDM_ERR_DATA, "DEM %s has no heights around any of the %lld points of reference %s",
+        st = sdm_fail(w->ctx, SDM_ERR_DATA,
+                      "DEM %s has no heights around any of the %lld points of reference %s",
                       w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
         goto done;
     }

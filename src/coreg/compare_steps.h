@@ -39,8 +39,8 @@ void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n);
 /* Index into out->band of a height of the reference. */
 int sdm_compare_band(const SdmCompareResult *out, double height_m);
 
-/* Statistics of the residuals of the cells of each bin; bin_of: 0 .. bins - 1, or -1 for a cell that has none.
- * bins: at most SDM_COMPARE_CLASSES.  Overwrites scratch and the spline. */
+/* Statistics of the residuals of the cells of each bin; bin_of: 0 .. bins - 1, or -1 for a cell that has
+ * none. bins: at most SDM_COMPARE_CLASSES.  Overwrites scratch and the spline. */
 void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
                           SdmErrorStats *out);
 

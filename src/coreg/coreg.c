@@ -1,4 +1,5 @@
-/* Co-registration of two grids: the reference becomes a spline, and the move is found at cells chosen evenly. */
+/* Co-registration of two grids: the reference becomes a spline, and the move is found at cells chosen evenly.
+ */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
 #include "core/stats.h"
@@ -69,7 +70,8 @@ void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsign
 /* ---- the surface ---- */
 
 /* Number of cells to the nearest void of its row, for each cell of a row; WIDE + 1 at most. */
-static void find_row_reach(const SdmCoregGrid *g, int64_t j, const float *height_m, unsigned bits, uint8_t *reach)
+static void find_row_reach(const SdmCoregGrid *g, int64_t j, const float *height_m, unsigned bits,
+                           uint8_t *reach)
 {
     const int64_t w = g->cols;
     int far = 0;
@@ -115,18 +117,22 @@ static void mark_sure(SdmCoregGrid *g, const float *height_m, unsigned bits, uns
     for (int64_t i = 0; i + g->cols + 1 < g->cols * g->rows; i++)
         if ((g->mask[i] & counted) == counted && reach[i] > 0) {
             const uint8_t beside = reach[i + 1] < reach[i + g->cols] ? reach[i + 1] : reach[i + g->cols];
-            with[beside < reach[i] ? beside : reach[i]]++; /* between cells, the neighbours must be sure, too */
+            with[beside < reach[i] ? beside
+                                   : reach[i]]++; /* between cells, the neighbours must be sure, too */
             known++;
         }
     int needed = WIDE + 1;
-    for (int64_t so_far = with[needed]; needed > 1 && (so_far < FEW_SURE || (double)so_far < LEAST_SURE * (double)known);
+    for (int64_t so_far = with[needed];
+         needed > 1 && (so_far < FEW_SURE || (double)so_far < LEAST_SURE * (double)known);
          so_far += with[needed])
         needed--;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
-        g->mask[i] = (uint8_t)((g->mask[i] & ~(unsigned)SDM_COREG_SURE) | (reach[i] >= needed ? SDM_COREG_SURE : 0U));
+        g->mask[i] =
+            (uint8_t)((g->mask[i] & ~(unsigned)SDM_COREG_SURE) | (reach[i] >= needed ? SDM_COREG_SURE : 0U));
 }
 
-SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted)
+SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits,
+                        unsigned counted)
 {
     SdmStatus st = SDM_OK;
     int64_t n = 0;
@@ -149,9 +155,11 @@ static bool is_sure(const SdmCoregGrid *g, double col, double row)
 {
     const double x = floor(col + WHOLE_CELL), y = floor(row + WHOLE_CELL);
     const int64_t more_i = col - x > WHOLE_CELL, more_j = row - y > WHOLE_CELL;
-    if (!(x >= 0.0 && y >= 0.0 && x + (double)more_i < (double)g->cols && y + (double)more_j < (double)g->rows))
+    if (!(x >= 0.0 && y >= 0.0 && x + (double)more_i < (double)g->cols &&
+          y + (double)more_j < (double)g->rows))
         return false;
-    const uint8_t *const at = g->mask + (int64_t)y * g->cols + (int64_t)x, *const below = at + more_j * g->cols;
+    const uint8_t *const at = g->mask + (int64_t)y * g->cols + (int64_t)x, *const below =
+                                                                               at + more_j * g->cols;
     return at[0] & at[more_i] & below[0] & below[more_i] & SDM_COREG_SURE;
 }
 
@@ -202,8 +210,8 @@ static void places_close(Places *p)
 }
 
 /* SdmShiftTask.measure of two grids: the moved DEM lies over the reference. */
-static void measure_places(const void *surfaces, const double move_m[2], size_t first, int n, float *difference_m,
-                           float *const slope[2])
+static void measure_places(const void *surfaces, const double move_m[2], size_t first, int n,
+                           float *difference_m, float *const slope[2])
 {
     const Places *const p = surfaces;
     const SdmCoregGrid *const g = p->g;
@@ -211,7 +219,8 @@ static void measure_places(const void *surfaces, const double move_m[2], size_t 
     for (int k = 0; k < n; k++) {
         const int64_t at = p->cell[first + (size_t)k];
         double per_cell[2] = {0.0, 0.0};
-        const double h = sdm_coreg_height(g, (double)(at % g->cols) + dcol, (double)(at / g->cols) + drow, per_cell);
+        const double h =
+            sdm_coreg_height(g, (double)(at % g->cols) + dcol, (double)(at / g->cols) + drow, per_cell);
         difference_m[k] = (float)((double)g->dem_m[at] - h);
         if (slope) {
             slope[0][k] = (float)(per_cell[0] / g->dx_m);

@@ -1,5 +1,5 @@
-/* Heights of two DEMs on one grid, and a mask -> the 3-D move that lays one on the other and the residuals that remain.
- * For compare and stack. */
+/* Heights of two DEMs on one grid, and a mask -> the 3-D move that lays one on the other and the residuals
+ * that remain. For compare and stack. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COREG_H
 #define SDM_COREG_H
@@ -27,8 +27,8 @@ typedef struct SdmCoregGrid {
     float *scratch;             /* rows x cols; overwritten by every function below but sdm_coreg_height() */
     SdmSpline spline;           /* through the reference, or through the DEM, less base_m */
     double base_m;
-    /* Of sdm_coreg_shift(): the reference as its file has it, in residual_m, whose cells lie phase[0] columns and phase[1]
-     * rows beyond those of the grid; false: reference_m serves. */
+    /* Of sdm_coreg_shift(): the reference as its file has it, in residual_m, whose cells lie phase[0] columns
+     * and phase[1] rows beyond those of the grid; false: reference_m serves. */
     bool own_cells;
     double phase[2];
 } SdmCoregGrid;
@@ -47,11 +47,14 @@ int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference);
 void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted,
                      SdmErrorStats *out);
 
-/* Fit the spline to the heights (rows x cols, may be residual_m) of cells that have all `bits`; voids are extended from their surroundings
- * before.  Set the bit SURE where the cells around are known, too: two on each side, or fewer where that would leave less
- * than a fiftieth of the cells with a height that have the bits `counted`, or less than a thousand.  Overwrites residual_m. */
-SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted);
-/* Height of the fitted surface at a column and row, NaN where a cell around it is not SURE; its slopes, metres a cell. */
+/* Fit the spline to the heights (rows x cols, may be residual_m) of cells that have all `bits`; voids are
+ * extended from their surroundings before.  Set the bit SURE where the cells around are known, too: two on
+ * each side, or fewer where that would leave less than a fiftieth of the cells with a height that have the
+ * bits `counted`, or less than a thousand.  Overwrites residual_m. */
+SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits,
+                        unsigned counted);
+/* Height of the fitted surface at a column and row, NaN where a cell around it is not SURE; its slopes,
+ * metres a cell. */
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2]);
 
 typedef struct SdmCoregShift {
@@ -60,8 +63,9 @@ typedef struct SdmCoregShift {
 } SdmCoregShift;
 
 /* Find the move from the common cells, of which there is at least one, after sdm_coreg_mark().  residual_m
- * becomes moved DEM - reference in the common cells where the reference is known around, NaN elsewhere.  judge: keep the
- * DEM in its place where sdm_shift_judge() says so.  Does not depend on the number of threads.
+ * becomes moved DEM - reference in the common cells where the reference is known around, NaN elsewhere.
+ * judge: keep the DEM in its place where sdm_shift_judge() says so.  Does not depend on the number of
+ * threads.
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out);
 

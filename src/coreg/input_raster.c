@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN_CELLS = 8 }; /* around what DEM and reference have in common */
+enum { MARGIN_CELLS = 8 };       /* around what DEM and reference have in common */
 #define EMPTY (-99999.0f) /* nodata of the warped raster */
-#define SAME_CELLS 1e-3 /* of a cell, over the whole grid */
-#define WHOLE_SHARE 0.999f /* of a cell's weights on values, from which on none lies on a void */
-#define MOST_SHARE 0.5f
-#define ENOUGH_WHOLE 0.01 /* of the cells: where fewer are whole, all serve */
+#define SAME_CELLS   1e-3        /* of a cell, over the whole grid */
+#define WHOLE_SHARE  0.999f      /* of a cell's weights on values, from which on none lies on a void */
+#define MOST_SHARE   0.5f
+#define ENOUGH_WHOLE 0.01    /* of the cells: where fewer are whole, all serve */
 #define PLACE_ERROR "0.001" /* of places that the warper interpolates, pixels of the source; default 0.125 */
 
 SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared)
@@ -101,10 +101,11 @@ SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
 {
     double g[6];
     if (!OSRIsGeographic(dem->srs) && !OSRIsProjected(dem->srs))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "DEM %s: its coordinate reference system '%s' is neither projected nor geographic; run gdalwarp "
-                        "-t_srs EPSG:... on it first",
-                        dem->path, OSRGetName(dem->srs) ? OSRGetName(dem->srs) : "");
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "DEM %s: its coordinate reference system '%s' is neither projected nor geographic; run gdalwarp "
+            "-t_srs EPSG:... on it first",
+            dem->path, OSRGetName(dem->srs) ? OSRGetName(dem->srs) : "");
     if (GDALGetGeoTransform(dem->file, g) != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT, "DEM %s: has no geotransform, so its place is unknown",
                         dem->path);
@@ -126,14 +127,15 @@ static OGRCoordinateTransformationH transformation(const SdmInputRaster *from, c
     return t;
 }
 
-/* Longitudes of a raster in degrees begin at any meridian: the one that is a whole turn away and nearest to x. */
+/* Longitudes of a raster in degrees begin at any meridian: the one that is a whole turn away and nearest to
+ * x. */
 static double nearest_turn(double lon, double x)
 {
     return lon + 360.0 * round((x - lon) / 360.0);
 }
 
-/* Where the reference lies in the CRS of the DEM: x0, y0, x1, y1 of the places of a lattice over it that can be
- * transformed, and a step more; false: none can. */
+/* Where the reference lies in the CRS of the DEM: x0, y0, x1, y1 of the places of a lattice over it that can
+ * be transformed, and a step more; false: none can. */
 static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster *dem, double box[4])
 {
     enum { SIDE = 33 };
@@ -163,7 +165,8 @@ static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster 
         found++;
     }
     OCTDestroyCoordinateTransformation(t);
-    /* between places of the lattice an edge may bend outwards; where some cannot be transformed, it may end anywhere */
+    /* between places of the lattice an edge may bend outwards; where some cannot be transformed, it may end
+     * anywhere */
     const double share = OSRIsSame(reference->srs, dem->srs) ? 0.0 : found == SIDE * SIDE ? 0.01 : 1.0;
     const double more[2] = {share * (box[2] - box[0]), share * (box[3] - box[1])};
     for (int k = 0; k < 2; k++) {
@@ -173,8 +176,8 @@ static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster 
     return found > 0;
 }
 
-/* First and last + 1 cell of the DEM's axis that are used: those within lo..hi of the reference, and of each raster some
- * cells beyond the end of the other one, for the move and for support. */
+/* First and last + 1 cell of the DEM's axis that are used: those within lo..hi of the reference, and of each
+ * raster some cells beyond the end of the other one, for the move and for support. */
 static void cut_axis(double lo, double hi, int64_t size, bool whole, int64_t *first, int64_t *end)
 {
     const double n = (double)size, from = floor(lo), to = ceil(hi);
@@ -212,8 +215,8 @@ SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, con
     return SDM_OK;
 }
 
-bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid, SdmRasterGrid *out,
-                                  double phase[2])
+bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid,
+                                  SdmRasterGrid *out, double phase[2])
 {
     double q[6];
     const double *const g = grid->transform;
@@ -241,8 +244,9 @@ const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRa
     const double x0 = g[0] + 0.5 * (double)grid->cols * g[1], y0 = g[3] + 0.5 * (double)grid->rows * g[5];
     double x[3] = {x0, x0 + g[1], x0}, y[3] = {y0, y0, y0 + g[5]}, q[6];
     OGRCoordinateTransformationH const t = transformation(grid->dem, reference);
-    const bool known = t && GDALGetGeoTransform(reference->file, q) == CE_None && GDALInvGeoTransform(q, to) &&
-                       OCTTransformEx(t, 3, x, y, NULL, good) && good[0] && good[1] && good[2];
+    const bool known = t && GDALGetGeoTransform(reference->file, q) == CE_None &&
+                       GDALInvGeoTransform(q, to) && OCTTransformEx(t, 3, x, y, NULL, good) && good[0] &&
+                       good[1] && good[2];
     OCTDestroyCoordinateTransformation(t);
     if (!known)
         return "bilinear";
@@ -259,9 +263,11 @@ void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
     GDALGetGeoTransform(dem->file, out->transform);
     const double *const t = out->transform;
     double unit_m[2] = {OSRGetLinearUnits(dem->srs, NULL), OSRGetLinearUnits(dem->srs, NULL)};
-    if (OSRIsGeographic(dem->srs)) { /* radii of the ellipsoid's parallel and meridian in the middle of the DEM */
+    if (OSRIsGeographic(
+            dem->srs)) { /* radii of the ellipsoid's parallel and meridian in the middle of the DEM */
         const double unit = OSRGetAngularUnits(dem->srs, NULL), a = OSRGetSemiMajor(dem->srs, NULL),
-                     b = OSRGetSemiMinor(dem->srs, NULL), lat = unit * (t[3] + 0.5 * (double)out->rows * t[5]);
+                     b = OSRGetSemiMinor(dem->srs, NULL),
+                     lat = unit * (t[3] + 0.5 * (double)out->rows * t[5]);
         const double e2 = 1.0 - b * b / (a * a), v = sqrt(1.0 - e2 * sin(lat) * sin(lat));
         unit_m[0] = unit * a / v * cos(lat);
         unit_m[1] = unit * a * (1.0 - e2) / (v * v * v);
@@ -343,8 +349,8 @@ done:
     return st;
 }
 
-/* The band of a dataset with the raster's place, by GDAL's warper -> out, EMPTY where it has none.  voids: its nodata
- * value is one. */
+/* The band of a dataset with the raster's place, by GDAL's warper -> out, EMPTY where it has none.  voids:
+ * its nodata value is one. */
 static SdmStatus warp(SdmContext *ctx, const SdmInputRaster *raster, GDALDatasetH source, bool voids,
                       const SdmRasterGrid *grid, const char *method, float *out)
 {
@@ -353,13 +359,14 @@ static SdmStatus warp(SdmContext *ctx, const SdmInputRaster *raster, GDALDataset
     CPLErrorReset();
     GDALDatasetH const target = sdm_raster_grid_wrap(grid, out, grid->cols, (double)EMPTY);
     GDALWarpAppOptions *const options = warp_options(raster, grid, method, voids, sdm_threads(ctx));
-    const bool good = target && source && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
+    const bool good =
+        target && source && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
     GDALWarpAppOptionsFree(options);
     if (target)
         GDALClose(target);
     return good ? SDM_OK
-                : sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)", raster->role,
-                           raster->path, CPLGetLastErrorMsg());
+                : sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)",
+                           raster->role, raster->path, CPLGetLastErrorMsg());
 }
 
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
@@ -394,8 +401,9 @@ static GDALDatasetH mask_of(const SdmInputRaster *raster)
     return out;
 }
 
-SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                        const char *method, float *spare, float *height_m)
+SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster,
+                                        const SdmRasterGrid *grid, const char *method, float *spare,
+                                        float *height_m)
 {
     SdmStatus st = SDM_OK;
     const float least = 255.0f * (strcmp(method, "bilinear") == 0 ? WHOLE_SHARE : MOST_SHARE);

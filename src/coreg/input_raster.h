@@ -65,24 +65,26 @@ void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *u
 /* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,
  * rows `pitch` values apart; NULL: no memory. */
 GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata);
-/* The part of the DEM's grid where DEM and reference lie, with a few cells more on each side; whole_dem: all of the DEM.
- * SDM_ERR_DATA when the extents do not overlap. */
+/* The part of the DEM's grid where DEM and reference lie, with a few cells more on each side; whole_dem: all
+ * of the DEM. SDM_ERR_DATA when the extents do not overlap. */
 SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
                                  bool whole_dem, SdmRasterGrid *out);
 
-/* Are the reference's cells as large as the grid's, in the same CRS?  Then *out has as many cells as the grid, which are
- * the reference's, and phase says how many columns and rows they lie beyond the grid's, -0.5..0.5. */
-bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid, SdmRasterGrid *out,
-                                  double phase[2]);
+/* Are the reference's cells as large as the grid's, in the same CRS?  Then *out has as many cells as the
+ * grid, which are the reference's, and phase says how many columns and rows they lie beyond the grid's,
+ * -0.5..0.5. */
+bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid,
+                                  SdmRasterGrid *out, double phase[2]);
 
 /* Resample the first band to the grid, method "near", "bilinear" or "average" -> out, rows x cols; NaN where
  * it has no value, or one that is not finite or beyond +-1e5. */
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                 const char *method, float *out);
-/* Drop heights (rows x cols, as loaded) that lie on voids in part: bilinear ones on any, since what is there would be
- * moved towards what is known; means on voids for the most part.  spare: rows x cols. */
-SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                        const char *method, float *spare, float *height_m);
+/* Drop heights (rows x cols, as loaded) that lie on voids in part: bilinear ones on any, since what is there
+ * would be moved towards what is known; means on voids for the most part.  spare: rows x cols. */
+SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster,
+                                        const SdmRasterGrid *grid, const char *method, float *spare,
+                                        float *height_m);
 /* The method for the reference: "average" where its cells are smaller than two thirds of the grid's (a
  * geographic one: not larger), else "bilinear". */
 const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid);

@@ -129,8 +129,8 @@ done:
     return st;
 }
 
-/* Weights of the spline at a position and of its central difference over a cell on each side, for the six coefficients
- * from two before the position's cell on. */
+/* Weights of the spline at a position and of its central difference over a cell on each side, for the six
+ * coefficients from two before the position's cell on. */
 static void weights_at(double t, double value[6], double slope[6])
 {
     const double u = 1.0 - t;

@@ -26,8 +26,8 @@ SdmStatus sdm_spline_fit(SdmContext *ctx, SdmSpline *s, const float *values);
 SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out);
 
 /* Value of the spline at a position of the grid, clamped to the padding, and its slope a cell along columns
- * and rows: central differences over one cell on each side, as numpy.gradient takes them.  (The derivative itself answers
- * to details that a smoother DEM does not show: half a metre of a shift on ASTER scenes.) */
+ * and rows: central differences over one cell on each side, as numpy.gradient takes them.  (The derivative
+ * itself answers to details that a smoother DEM does not show: half a metre of a shift on ASTER scenes.) */
 double sdm_spline_at(const SdmSpline *s, double col, double row, double slope[2]);
 
 #endif

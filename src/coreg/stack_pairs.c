@@ -256,8 +256,8 @@ done:
     return st;
 }
 
-/* Co-register a pair: the offset of a from b is the move that lays a on b, turned round.  o->samples = 0 where it cannot
- * be determined. */
+/* Co-register a pair: the offset of a from b is the move that lays a on b, turned round.  o->samples = 0
+ * where it cannot be determined. */
 static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m)
 {
     SdmStatus st = SDM_OK;

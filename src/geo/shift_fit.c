@@ -13,14 +13,16 @@ enum {
 };
 static const double CUT_NMADS[] = {20.0, 10.0, 5.0, 3.0}; /* of each round; the last one of all later ones */
 enum { CUTS = sizeof CUT_NMADS / sizeof *CUT_NMADS };
-static const double SURE = 0.5, FIRST_SURE = 2.0; /* cells: largest standard error of a move, at the end and before */
+static const double SURE = 0.5,
+                    FIRST_SURE = 2.0;   /* cells: largest standard error of a move, at the end and before */
 static const double MIN_NMAD_M = 0.1;   /* of a cut */
 static const double MIN_NOISE_M = 0.01; /* of a difference, when the error of the move is estimated */
 static const double BOUND_M = 5.0;      /* of a difference in a search */
 static const double FIRST_STEP = 4.0, LAST_STEP = 0.002; /* of a search, cells */
-static const double SAME_NMAD = 1.01;                   /* NMAD after the move / before, at most */
+static const double SAME_NMAD = 1.01;                    /* NMAD after the move / before, at most */
 static const double GROSS_NMADS = 5.0, SAME_GROSS = 1.05, FEW_GROSS = 1e-4;
-static const double LONG_CELLS = 10.0, LEAST_PART = 0.1; /* of a long move: what it takes out of the variance, at least */
+static const double LONG_CELLS = 10.0,
+                    LEAST_PART = 0.1; /* of a long move: what it takes out of the variance, at least */
 static const double HALVES_CELLS = 1.0, HALVES_SIGMAS = 4.0; /* between halves that agree, at most */
 
 /* Runs of TOGETHER places from `first` on, of which every so many is taken. */
@@ -96,15 +98,16 @@ typedef struct Step {
     int undetermined;
 } Step;
 
-/* Solve about the means, along the principal axes of the slopes.  In a direction where the standard error of the move,
- * noise / standard deviation of the slope / sqrt(independent places), is sure_m or more (a plane, flat ground), the step
- * is 0. */
+/* Solve about the means, along the principal axes of the slopes.  In a direction where the standard error of
+ * the move, noise / standard deviation of the slope / sqrt(independent places), is sure_m or more (a plane,
+ * flat ground), the step is 0. */
 static Step solve(const Sums *s, double noise_m, const SdmShiftTask *t, double sure_m)
 {
     const double n = fmax(s->one, 1.0), e = s->e / n, north = s->n / n, d = s->d / n;
     const double ee = s->ee / n - e * e, en = s->en / n - e * north, nn = s->nn / n - north * north;
     const double ed = s->ed / n - e * d, nd = s->nd / n - north * d;
-    const double middle = 0.5 * (ee + nn), half = hypot(0.5 * (ee - nn), en), angle = 0.5 * atan2(2.0 * en, ee - nn);
+    const double middle = 0.5 * (ee + nn), half = hypot(0.5 * (ee - nn), en),
+                 angle = 0.5 * atan2(2.0 * en, ee - nn);
     Step out = {.undetermined = 0};
     for (int k = 0; k < 2; k++) { /* the axis of the larger variance first */
         const double variance = fmax(k ? middle - half : middle + half, 0.0);
@@ -136,18 +139,18 @@ static Step find_step(const SdmShiftTask *t, Part p, const double move_m[2], dou
     return solve(&s, fmax(*nmad_m, MIN_NOISE_M), t, sure_m);
 }
 
-/* Rounds of steps, whose cuts are those from CUT_NMADS[cut] on, in directions that are known to sure_m.  out: as of
- * sdm_shift_fit(), without the verdict.  *sigma_m: standard error of the horizontal move. */
-static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut, double sure_m, SdmShift *out,
-                         double *sigma_m)
+/* Rounds of steps, whose cuts are those from CUT_NMADS[cut] on, in directions that are known to sure_m.  out:
+ * as of sdm_shift_fit(), without the verdict.  *sigma_m: standard error of the horizontal move. */
+static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut, double sure_m,
+                         SdmShift *out, double *sigma_m)
 {
     SdmStatus st = SDM_OK;
     double before_m[2] = {0.0, 0.0};
     out->converged = false;
     for (int round = 0; round < ROUNDS && !out->converged; round++, cut++) {
         TRY(sdm_check_stop(ctx));
-        const Step step = find_step(t, p, out->move_m, CUT_NMADS[cut < CUTS ? cut : CUTS - 1], sure_m,
-                                    &out->nmad_m);
+        const Step step =
+            find_step(t, p, out->move_m, CUT_NMADS[cut < CUTS ? cut : CUTS - 1], sure_m, &out->nmad_m);
         if (!isfinite(out->nmad_m)) /* moved off the other surface */
             break;
         const double length_m = hypot(step.move_m[0], step.move_m[1]);
@@ -245,7 +248,8 @@ SdmStatus sdm_shift_fit(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out
     const Part all = {0, task->count, 1};
     double sigma_m, nmad_m;
     out->verdict = SDM_SHIFT_FOUND;
-    /* the noise at the start is that of surfaces that do not lie on each other: it is the end that tells what is known */
+    /* the noise at the start is that of surfaces that do not lie on each other: it is the end that tells what
+     * is known */
     TRY(iterate(ctx, task, all, 0, FIRST_SURE * task->cell_m, out, &sigma_m));
     if (find_step(task, all, out->move_m, CUT_NMADS[CUTS - 1], SURE * task->cell_m, &nmad_m).undetermined) {
         memcpy(out->move_m, start_m, sizeof start_m);
@@ -300,8 +304,8 @@ static double slope_square(const SdmShiftTask *t)
     return n > 0.0 ? sum / n : 0.0;
 }
 
-/* Moving a surface of slope s by m changes its differences by some s m / sqrt(2): a long move that is right takes a good
- * part of that out of them, one of surfaces that have nothing in common does not. */
+/* Moving a surface of slope s by m changes its differences by some s m / sqrt(2): a long move that is right
+ * takes a good part of that out of them, one of surfaces that have nothing in common does not. */
 static bool is_better(const SdmShiftTask *t, const double move_m[2])
 {
     static const double none_m[2] = {0.0, 0.0};
@@ -309,7 +313,8 @@ static bool is_better(const SdmShiftTask *t, const double move_m[2])
     float *const other = t->work + t->count;
     double gross_m = 0.0;
     measure(t, (Part){0, t->count, 1}, move_m, true);
-    const double change = length_m > LONG_CELLS * t->cell_m ? 0.5 * slope_square(t) * length_m * length_m : 0.0;
+    const double change =
+        length_m > LONG_CELLS * t->cell_m ? 0.5 * slope_square(t) * length_m * length_m : 0.0;
     memcpy(other, t->work, t->count * sizeof *other); /* the slopes are not needed any more */
     const Spread before = spread(t, none_m, other, &gross_m);
     memcpy(other, t->work, t->count * sizeof *other);
@@ -320,8 +325,8 @@ static bool is_better(const SdmShiftTask *t, const double move_m[2])
 }
 
 /* The move that a part asks for, from that of all places on. */
-static SdmStatus fit_half(SdmContext *ctx, const SdmShiftTask *t, Part p, const double from_m[2], double move_m[2],
-                          double *sigma_m)
+static SdmStatus fit_half(SdmContext *ctx, const SdmShiftTask *t, Part p, const double from_m[2],
+                          double move_m[2], double *sigma_m)
 {
     SdmStatus st = SDM_OK;
     SdmShift half = {.move_m = {from_m[0], from_m[1], 0.0}};
@@ -346,7 +351,8 @@ static SdmStatus halves_agree(SdmContext *ctx, const SdmShiftTask *t, SdmShift *
         const Part half = {k * (t->count / 2), k ? t->count : t->count / 2, 1};
         TRY(fit_half(ctx, t, half, out->move_m, out->half_m[k], &sigma_m[k]));
     }
-    const double apart_m = hypot(out->half_m[0][0] - out->half_m[1][0], out->half_m[0][1] - out->half_m[1][1]);
+    const double apart_m =
+        hypot(out->half_m[0][0] - out->half_m[1][0], out->half_m[0][1] - out->half_m[1][1]);
     *agree = !(apart_m > fmax(HALVES_CELLS * t->cell_m, HALVES_SIGMAS * hypot(sigma_m[0], sigma_m[1])));
 done:
     return st;
@@ -362,7 +368,7 @@ SdmStatus sdm_shift_judge(SdmContext *ctx, const SdmShiftTask *task, SdmShift *o
         return SDM_OK;
     if (out->undetermined == 0)
         TRY(halves_agree(ctx, task, out, &agree));
-    out->verdict = !agree                           ? SDM_SHIFT_HALVES_DIFFER
+    out->verdict = !agree                          ? SDM_SHIFT_HALVES_DIFFER
                    : !is_better(task, out->move_m) ? SDM_SHIFT_NOT_BETTER
                                                    : SDM_SHIFT_FOUND;
     if (out->verdict == SDM_SHIFT_FOUND)

@@ -128,8 +128,8 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
             last->profile_rms_px, last->profile_rms_px * parallax_m);
 }
 
-/* Terrain outside the height range of the options or of RPCs can be followed, but not found from the start; a few
- * cells there are accidents. */
+/* Terrain outside the height range of the options or of RPCs can be followed, but not found from the start; a
+ * few cells there are accidents. */
 static void warn_heights(const SdmOptions *o, const SdmQualitySums *sums, const SdmPrepared *p,
                          SdmQuality *out)
 {
@@ -139,19 +139,21 @@ static void warn_heights(const SdmOptions *o, const SdmQualitySums *sums, const 
     const double lo = p->hmin_m + p->max_update_m, hi = p->hmax_m - p->max_update_m;
     const double hmin = p->frame.hmin_m, hmax = p->frame.hmax_m, half = 0.5 * (hmax - hmin);
     if (share >= LEAST_OUTSIDE)
-        sdm_quality_warn(out,
-                         "%.0f %% of the heights lie %s, where none are searched from the start, so parts of the "
-                         "terrain may be missing or less exact; give wider heights, or leave them out",
-                         100.0 * share,
-                         !above   ? "below --hmin"
-                         : !below ? "above --hmax"
-                                  : "outside --hmin and --hmax");
+        sdm_quality_warn(
+            out,
+            "%.0f %% of the heights lie %s, where none are searched from the start, so parts of the "
+            "terrain may be missing or less exact; give wider heights, or leave them out",
+            100.0 * share,
+            !above   ? "below --hmin"
+            : !below ? "above --hmax"
+                     : "outside --hmin and --hmax");
     else if (*p->camera[0].source && (!o || (isnan(o->hmin_m) && isnan(o->hmax_m))) &&
              (lo < hmin - half || hi > hmax + half))
-        sdm_quality_warn(out,
-                         "the terrain lies at %.0f to %.0f m, outside the heights of the RPCs (%.0f to %.0f m), so "
-                         "parts of it may be missing or less exact; give its own with --hmin and --hmax",
-                         lo, hi, hmin, hmax);
+        sdm_quality_warn(
+            out,
+            "the terrain lies at %.0f to %.0f m, outside the heights of the RPCs (%.0f to %.0f m), so "
+            "parts of it may be missing or less exact; give its own with --hmin and --hmax",
+            lo, hi, hmin, hmax);
 }
 
 SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,

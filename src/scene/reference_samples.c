@@ -7,15 +7,15 @@
 #include <string.h>
 
 enum {
-    POINT_SIDE = 2,        /* samples a side of a point */
-    LEAST_STEP = 2,        /* coarse pixels between samples */
+    POINT_SIDE = 2, /* samples a side of a point */
+    LEAST_STEP = 2, /* coarse pixels between samples */
     MOST_SAMPLES = 400000,
-    MOST_CELLS = 1 << 24,  /* of the plane */
-    WINDOW = 5,            /* coarse pixels a side that a match averages */
-    LEAST_SCORE = 200,     /* 0.8 */
-    SHIFT_EVERY = 3,       /* of the samples serve to find the shift */
-    TOGETHER = 64,         /* samples */
-    STRIP_ROWS = 128       /* of the plane, read at once */
+    MOST_CELLS = 1 << 24, /* of the plane */
+    WINDOW = 5,           /* coarse pixels a side that a match averages */
+    LEAST_SCORE = 200,    /* 0.8 */
+    SHIFT_EVERY = 3,      /* of the samples serve to find the shift */
+    TOGETHER = 64,        /* samples */
+    STRIP_ROWS = 128      /* of the plane, read at once */
 };
 static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;       /* last step of the shift */
@@ -385,8 +385,8 @@ typedef struct ShiftSamples {
 } ShiftSamples;
 
 /* SdmShiftTask.measure: the surface moves over the reference. */
-static void measure_samples(const void *surfaces, const double move_m[2], size_t first, int n, float *difference_m,
-                            float *const slope[2])
+static void measure_samples(const void *surfaces, const double move_m[2], size_t first, int n,
+                            float *difference_m, float *const slope[2])
 {
     const ShiftSamples *const s = surfaces;
     const SdmReferencePlane *const plane = &s->of->plane;

@@ -52,9 +52,9 @@ size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[
 
 #define SDM_REFERENCE_SHIFT_FLOATS(count) (3 * (count) + 16) /* at least 5 (count / 3 + 1) + 4 */
 
-/* The move that lays the surface on the reference (geo/shift_fit.h), from *out on, by samples for which use[point] is
- * not 0 (NULL: all).  A direction that the ground does not determine to half a pixel of the images is undetermined.
- * work: SDM_REFERENCE_SHIFT_FLOATS(count) floats. */
+/* The move that lays the surface on the reference (geo/shift_fit.h), from *out on, by samples for which
+ * use[point] is not 0 (NULL: all).  A direction that the ground does not determine to half a pixel of the
+ * images is undetermined. work: SDM_REFERENCE_SHIFT_FLOATS(count) floats. */
 SdmStatus sdm_reference_shift(SdmContext *ctx, const SdmReferenceSamples *s, const uint8_t *use, float *work,
                               int threads, SdmShift *out);
 

@@ -194,8 +194,8 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
 
 static void add_pairs(SdmReport *r, const Fusing *f)
 {
-    static const char *const heading[] = {"pair",     "base/height", "apart", "weight", "moved east, north, up",
-                                          "coverage", "pointing"};
+    static const char *const heading[] = {
+        "pair", "base/height", "apart", "weight", "moved east, north, up", "coverage", "pointing"};
     const SdmViews *const v = f->views;
     SdmReportItem *const list = sdm_report_list(r->root, "pairs");
     SdmReportItem *const page =
