@@ -58,6 +58,8 @@ SdmStatus sdm_use_options(SdmContext *ctx, const SdmOptions *opt)
     else
         sdm_options_default(&ctx->options);
     ctx->threads = ctx->options.threads > 0 ? ctx->options.threads : sdm_usual_threads();
+    if (ctx->threads_most > 0 && ctx->threads > ctx->threads_most)
+        ctx->threads = ctx->threads_most;
     ctx->memory_bytes = ctx->options.memory_bytes;
     return sdm_options_check(ctx, &ctx->options);
 }
@@ -85,6 +87,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     ctx->calling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ctx->options = parent->options;
     ctx->threads = parent->threads;
+    ctx->threads_most = parent->threads_most;
     ctx->memory_bytes = parent->memory_bytes;
     ctx->account = parent->account ? parent->account : parent;
     ctx->started_s = parent->started_s;

@@ -32,6 +32,7 @@ struct SdmContext {
     SdmOptions options; /* of the work; changed by sdm_use_options() alone */
     int64_t memory_bytes; /* budget of the process: see sdm_set_memory_budget() */
     int threads; /* as asked for, or the usual number */
+    int threads_most;           /* that sdm_threads_check() found can be used; 0: any number */
     int cancelled;              /* set atomically */
     sig_atomic_t stop_requests; /* calls of sdm_stop() before the context was opened */
     SdmContext *account; /* of a child: the context whose account is charged for memory; else NULL */

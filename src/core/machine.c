@@ -222,7 +222,7 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
 {
     SdmStatus st = SDM_OK;
     if (is_fork_of_caller()) {
-        ctx->threads = 1;
+        ctx->threads = ctx->threads_most = 1;
         sdm_log(ctx, SDM_LOG_INFO, 0,
                 "1 thread is used: the process was forked after a call of the library, and threads do not "
                 "outlive a fork; for more, start processes by spawn, or fork before the first call");
@@ -231,7 +231,7 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
     TRY(check_stack(ctx));
     const int wanted = sdm_threads(ctx), others = wanted > 1 ? try_threads(wanted - 1 + SPARE) - SPARE : 0;
     if (others < wanted - 1) {
-        ctx->threads = others > 0 ? others + 1 : 1;
+        ctx->threads = ctx->threads_most = others > 0 ? others + 1 : 1;
         sdm_log(ctx, SDM_LOG_WARNING, 0,
                 "%d of %d threads are used: the system starts no more (limit of processes: ulimit -u, "
                 "pids.max of a control group; or of memory)",

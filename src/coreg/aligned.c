@@ -84,6 +84,7 @@ SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file)
     TRY(describe(ctx, file, &raster));
     const SdmCogRequest request = {.path = part, .memory_bytes = file->memory_bytes};
     TRY(sdm_cog_write(ctx, &raster, &request));
+    TRY(sdm_lease_check(ctx, owner));
     if (rename(part, file->path) != 0)
         st = sdm_fail_write(ctx, file->path, strerror(errno));
 done:

@@ -156,7 +156,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
     const char *const method = same_cells ? "near" : sdm_input_raster_method(reference, &w->grid);
     TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, method, g->reference_m));
-    if (!same_cells)
+    if (!same_size)
         TRY(sdm_input_raster_drop_partial(w->ctx, reference, &w->grid, method, g->scratch, g->reference_m));
     g->own_cells = same_size && !same_cells;
     TRY(sdm_check_stop(w->ctx));

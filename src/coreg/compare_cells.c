@@ -129,17 +129,17 @@ void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w
 {
     SdmCoregGrid *const g = &w->g;
     int64_t end[SDM_COMPARE_CLASSES + 1] = {0};
-    for (int64_t i = 0; i < g->cols * g->rows; i++) {
-        const int k = isnan(g->residual_m[i]) ? -1 : bin_of(w, i);
-        end[k + 1] += k >= 0;
-    }
+    int16_t *const bin = (int16_t *)(void *)g->spline.coefficient;
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        bin[i] = (int16_t)(isnan(g->residual_m[i]) ? -1 : bin_of(w, i));
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        end[bin[i] + 1] += bin[i] >= 0;
     for (int k = 0; k < bins; k++)
         end[k + 1] += end[k];
-    for (int64_t i = 0; i < g->cols * g->rows; i++) {
-        const int k = isnan(g->residual_m[i]) ? -1 : bin_of(w, i);
-        if (k >= 0)
-            g->scratch[end[k]++] = g->residual_m[i];
-    }
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if (bin[i] >= 0)
+            g->scratch[end[bin[i]]++] = g->residual_m[i];
     for (int k = 0; k < bins; k++) {
         const int64_t first = k ? end[k - 1] : 0;
         sdm_error_stats(g->scratch + first, end[k] - first, g->spline.coefficient, &out[k]);

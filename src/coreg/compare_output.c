@@ -265,8 +265,10 @@ static void add_bias(Text *t, const SdmCompareResult *r)
 static void add_move(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
-    add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", move->move_m[0], move->move_m[1],
-        move->move_m[2]);
+    double m[3];
+    for (int k = 0; k < 3; k++)
+        m[k] = 0.0 + round(100.0 * move->move_m[k]) / 100.0; /* no -0.00 */
+    add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
     if (move->undetermined)
         add(t, "moved %s: the heights of the %s %s\n",
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",

@@ -5,6 +5,7 @@
 #include "core/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MIN_POINTS = 10 };
@@ -49,13 +50,34 @@ static void sites_close(Sites *s)
         sdm_free(array[k]);
 }
 
-/* Keep the points on the DEM's cells that count. */
-static void choose_sites(Sites *s)
+/* A point's y, by which it is sorted, and its number. */
+typedef struct Order {
+    double y;
+    int64_t number;
+} Order;
+
+static int from_the_north(const void *a, const void *b)
 {
+    const Order *const p = a, *const q = b;
+    const int order = (p->y < q->y) - (p->y > q->y);
+    return order ? order : (p->number > q->number) - (p->number < q->number);
+}
+
+/* Keep the points on the DEM's cells that count, from north to south: the first half of them is one half of
+ * the area. */
+static SdmStatus choose_sites(Sites *s)
+{
+    SdmStatus st = SDM_OK;
     const SdmComparison *const w = s->w;
+    Order *order = NULL;
+    TRY(sdm_alloc_raw(w->ctx, &order, (size_t)w->points.count, sizeof *order, "points"));
+    for (int64_t i = 0; i < w->points.count; i++)
+        order[i] = (Order){w->points.y[i], i};
+    qsort(order, (size_t)w->points.count, sizeof *order, from_the_north);
     const SdmCoregGrid *const g = &w->g;
     const double *const t = w->grid.transform;
-    for (int64_t i = 0; i < w->points.count; i++) {
+    for (int64_t k = 0; k < w->points.count; k++) {
+        const int64_t i = order[k].number;
         const double col = (w->points.x[i] - t[0]) / t[1], row = (w->points.y[i] - t[3]) / t[5];
         if (!(col >= 0.0) || !(row >= 0.0) || !(col < (double)g->cols) || !(row < (double)g->rows))
             continue;
@@ -68,6 +90,9 @@ static void choose_sites(Sites *s)
         s->height_m[s->count++] = w->points.height_m[i];
         s->filled += !isnan(g->dem_m[at]);
     }
+done:
+    sdm_free(&order);
+    return st;
 }
 
 /* SdmShiftTask.measure of a DEM and points. */
@@ -239,7 +264,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     TRY(sdm_compare_open_grid(w));
     TRY(sdm_compare_load_cells(w));
     TRY(sites_open(w, &s));
-    choose_sites(&s);
+    TRY(choose_sites(&s));
     if (s.count == 0) {
         st = fail_outside(&s);
         goto done;

@@ -9,12 +9,14 @@
 #include <string.h>
 
 enum {
-    MAX_PLACES = 500000, /* cells that find the move */
-    WIDE = 2,            /* cells on each side of a SURE one, at most */
-    FEW_SURE = 1000      /* cells */
+    MAX_PLACES = 250000,  /* cells that find the move */
+    WIDE = 2,             /* cells on each side of a SURE one, at most */
+    FEW_SURE = 1000,      /* cells */
+    LOOSE_SAMPLES = 50000 /* cells */
 };
 static const double LAST_STEP_CELLS = 0.002, LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
 static const double LEAST_SURE = 0.02; /* of the cells, before less support serves, too */
+static const double LITTLE = 0.25;     /* of the NMAD of the residuals */
 static const double WALL_CELL_M = 5.0; /* smaller cells show walls */
 static const double WHOLE_CELL = 1e-3; /* a position so near to a cell needs that one alone */
 
@@ -22,6 +24,10 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(g->cols * g->rows);
+    if (n > UINT32_MAX)
+        return sdm_fail(ctx, SDM_ERR_MEMORY,
+                        "DEM and reference have %zu cells in common, at most %u are compared at once", n,
+                        UINT32_MAX);
     TRY(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
     TRY(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
     TRY(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
@@ -128,7 +134,8 @@ static void mark_sure(SdmCoregGrid *g, const float *height_m, unsigned bits, uns
         needed--;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->mask[i] =
-            (uint8_t)((g->mask[i] & ~(unsigned)SDM_COREG_SURE) | (reach[i] >= needed ? SDM_COREG_SURE : 0U));
+            (uint8_t)((g->mask[i] & ~(unsigned)(SDM_COREG_KNOWN | SDM_COREG_SURE)) |
+                      (reach[i] > 0 ? SDM_COREG_KNOWN : 0U) | (reach[i] >= needed ? SDM_COREG_SURE : 0U));
 }
 
 SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits,
@@ -150,22 +157,23 @@ done:
     return st;
 }
 
-/* Are the cells around a position, whose weights are not 0, all SURE? */
-static bool is_sure(const SdmCoregGrid *g, double col, double row)
+/* Have the cells around a position, whose weights are not 0, all the bit? */
+static bool all_have(const SdmCoregGrid *g, unsigned bit, double col, double row)
 {
     const double x = floor(col + WHOLE_CELL), y = floor(row + WHOLE_CELL);
     const int64_t more_i = col - x > WHOLE_CELL, more_j = row - y > WHOLE_CELL;
     if (!(x >= 0.0 && y >= 0.0 && x + (double)more_i < (double)g->cols &&
           y + (double)more_j < (double)g->rows))
         return false;
-    const uint8_t *const at = g->mask + (int64_t)y * g->cols + (int64_t)x, *const below =
-                                                                               at + more_j * g->cols;
-    return at[0] & at[more_i] & below[0] & below[more_i] & SDM_COREG_SURE;
+    const uint8_t *const at = g->mask + (int64_t)y * g->cols + (int64_t)x;
+    const uint8_t *const below = at + more_j * g->cols;
+    return at[0] & at[more_i] & below[0] & below[more_i] & bit;
 }
 
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2])
 {
-    return is_sure(g, col, row) ? g->base_m + sdm_spline_at(&g->spline, col, row, slope) : (double)NAN;
+    return all_have(g, SDM_COREG_SURE, col, row) ? g->base_m + sdm_spline_at(&g->spline, col, row, slope)
+                                                 : (double)NAN;
 }
 
 /* ---- the move ---- */
@@ -173,7 +181,7 @@ double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double sl
 /* Cells of the DEM, evenly chosen. */
 typedef struct Places {
     const SdmCoregGrid *g;
-    int64_t *cell; /* count */
+    uint32_t *cell; /* count */
     size_t count;
     int64_t every; /* of the cells is one */
     float *work;
@@ -197,7 +205,7 @@ static SdmStatus choose_places(SdmContext *ctx, const SdmCoregGrid *g, Places *o
         /* one of each `every` cells, not always the same, since columns may have stripes */
         const uint64_t scattered = (uint64_t)(met / every) * 0x9E3779B97F4A7C15u >> 33;
         if (met++ % every == (int64_t)(scattered % (uint64_t)every))
-            out->cell[out->count++] = i;
+            out->cell[out->count++] = (uint32_t)i;
     }
 done:
     return st;
@@ -229,7 +237,62 @@ static void measure_places(const void *surfaces, const double move_m[2], size_t 
     }
 }
 
-/* Moved DEM minus reference, in common cells where the reference is sure. */
+/* What the spline adds to the plane through the cells around a position: there fills of voids can do no more.
+ */
+static double bend_at(const SdmCoregGrid *g, double col, double row)
+{
+    const double i = floor(col), j = floor(row), x = col - i, y = row - j;
+    double slope[2], around[4];
+    for (int k = 0; k < 4; k++)
+        around[k] = sdm_spline_at(&g->spline, i + (k & 1), j + (k >> 1), slope);
+    const double above = around[0] + x * (around[1] - around[0]),
+                 below = around[2] + x * (around[3] - around[2]);
+    return sdm_spline_at(&g->spline, col, row, slope) - above - y * (below - above);
+}
+
+/* Has a cell a residual, though its place in the reference is not SURE? */
+static bool is_loose(const SdmCoregGrid *g, int64_t i, double dcol, double drow)
+{
+    return !isnan(g->residual_m[i]) &&
+           !all_have(g, SDM_COREG_SURE, (double)(i % g->cols) + dcol, (double)(i / g->cols) + drow);
+}
+
+/* Is the spline nearly the plane of the nearest cells at loose cells, against the residuals of the others? */
+static bool bends_little(SdmCoregGrid *g, int64_t loose, double dcol, double drow)
+{
+    const int64_t every = loose / LOOSE_SAMPLES + 1;
+    int64_t n = 0, met = 0;
+    for (int64_t i = 0; i < g->rows * g->cols; i++)
+        if (is_loose(g, i, dcol, drow) && met++ % every == 0)
+            g->scratch[n++] =
+                (float)fabs(bend_at(g, (double)(i % g->cols) + dcol, (double)(i / g->cols) + drow));
+    const double bend_m = 1.4826 * sdm_median_f32(g->scratch, n);
+    n = 0;
+    for (int64_t i = 0; i < g->rows * g->cols; i++)
+        if (!isnan(g->residual_m[i]) && !is_loose(g, i, dcol, drow))
+            g->scratch[n++] = g->residual_m[i];
+    return bend_m < LITTLE * sdm_nmad_f32(g->scratch, n, NULL);
+}
+
+/* Loose cells take part where the others are fewer, so that figures would be of another ground, and what lies
+ * around them can change little. */
+static void judge_loose(SdmCoregGrid *g, double dcol, double drow)
+{
+    int64_t known = 0, loose = 0;
+#pragma omp parallel for num_threads(g->threads) schedule(static) reduction(+ : known, loose)
+    for (int64_t i = 0; i < g->rows * g->cols; i++) {
+        known += !isnan(g->residual_m[i]);
+        loose += is_loose(g, i, dcol, drow);
+    }
+    if (loose == 0 || (2 * loose > known && bends_little(g, loose, dcol, drow)))
+        return;
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t i = 0; i < g->rows * g->cols; i++)
+        if (is_loose(g, i, dcol, drow))
+            g->residual_m[i] = NAN;
+}
+
+/* Moved DEM minus reference, in common cells where the reference is known around. */
 static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3])
 {
     SdmStatus st = SDM_OK;
@@ -238,10 +301,12 @@ static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double m
     TRY(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->residual_m));
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
-        g->residual_m[i] = (g->mask[i] & SDM_COREG_COMMON) &&
-                                   is_sure(g, (double)(i % g->cols) + dcol, (double)(i / g->cols) + drow)
-                               ? (float)((double)g->dem_m[i] - (double)g->residual_m[i] + up_m)
-                               : NAN;
+        g->residual_m[i] =
+            (g->mask[i] & SDM_COREG_COMMON) &&
+                    all_have(g, SDM_COREG_KNOWN, (double)(i % g->cols) + dcol, (double)(i / g->cols) + drow)
+                ? (float)((double)g->dem_m[i] - (double)g->residual_m[i] + up_m)
+                : NAN;
+    judge_loose(g, dcol, drow);
 done:
     return st;
 }

@@ -11,8 +11,9 @@ enum {                          /* bits of mask[]; the higher ones are the calle
        SDM_COREG_STABLE = 1,    /* set by the caller: the cell may be used */
        SDM_COREG_REFERENCE = 2, /* stable, and the reference has a height */
        SDM_COREG_COMMON = 4,    /* stable, and both have a height */
-       SDM_COREG_SURE = 8,      /* the surface of the spline is known around the cell */
-       SDM_COREG_CALLER_SHIFT = 4
+       SDM_COREG_KNOWN = 8,     /* the surface of the spline has a height */
+       SDM_COREG_SURE = 16,     /* and is known around the cell, too */
+       SDM_COREG_CALLER_SHIFT = 5
 };
 
 enum { SDM_COREG_CELL_BYTES = 21 }; /* memory of a cell: five floats and the mask */

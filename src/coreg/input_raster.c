@@ -7,6 +7,7 @@
 #include <cpl_error.h>
 #include <cpl_string.h>
 #include <gdal_utils.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -377,12 +378,13 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
         return load_outlines(ctx, raster, grid, out);
     TRY(warp(ctx, raster, raster->band1, true, grid, method, out));
     GDALFlushCache(raster->file); /* its blocks are not needed again */
+    const double most = *raster->role == '-' ? (double)FLT_MAX : 1e5; /* of a mask; of heights */
     int scaled = 0, moved = 0; /* the warper does not apply scale and offset */
     const double scale = GDALGetRasterScale(GDALGetRasterBand(raster->file, 1), &scaled);
     const double offset = GDALGetRasterOffset(GDALGetRasterBand(raster->file, 1), &moved);
     for (int64_t i = 0; i < grid->cols * grid->rows; i++) {
         const double v = (double)out[i] * (scaled ? scale : 1.0) + (moved ? offset : 0.0);
-        out[i] = out[i] == EMPTY || !(fabs(v) <= 1e5) ? NAN : (float)v;
+        out[i] = out[i] == EMPTY || !(fabs(v) <= most) ? NAN : (float)v;
     }
 done:
     return st;

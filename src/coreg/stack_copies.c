@@ -94,6 +94,9 @@ static void drop(SdmStack *s, int i)
     sdm_free(&l->path);
     sdm_free(&l->qa);
     sdm_free(&l->sample);
+    sdm_free(&l->residual);
+    sdm_free(&l->unstable);
+    sdm_free(&l->bias_m);
     s->count--;
     memmove(l, l + 1, (size_t)(s->count - i) * sizeof *l);
 }

@@ -270,12 +270,12 @@ static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *eas
     TRY(sdm_coreg_shift(s->ctx, &g, true, &found));
     const SdmShift *const move = &found.move;
     const bool far = !(hypot(move->move_m[0], move->move_m[1]) < MAX_SHIFT_CELLS * s->dx_m);
-    const char *const why = move->undetermined ? ", not used: the ground is flat or a plane"
-                            : far              ? ", not used: too far"
+    const char *const why = move->undetermined ? "the ground is flat or a plane"
+                            : far              ? "too far"
                                                : sdm_shift_verdict_text(move->verdict);
     sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: east %.2f north %.2f up %.2f m, NMAD %.2f m%s%s",
             s->layer[o->a].path, s->layer[o->b].path, move->move_m[0], move->move_m[1], move->move_m[2],
-            found.residual.nmad_m, move->verdict ? ", not used: " : "", why);
+            found.residual.nmad_m, *why ? ", not used: " : "", why);
     if (move->undetermined || far || move->verdict)
         goto done;
     o->samples = found.residual.count;

@@ -43,13 +43,13 @@ static int64_t count_voids(const float *h, int64_t n)
 }
 
 /* Cells without a height beside one, in order. */
-static int64_t find_rim(const float *h, int64_t cols, int64_t rows, int64_t *out, int64_t room)
+static int64_t find_rim(const float *h, int64_t cols, int64_t rows, uint32_t *out, int64_t room)
 {
     int64_t n = 0;
     for (int64_t at = 0; at < cols * rows; at++)
         if (isnan(h[at]) && !isnan(surroundings(h, cols, rows, at, false))) {
             if (n < room)
-                out[n] = at;
+                out[n] = (uint32_t)at;
             n++;
         }
     return n;
@@ -57,7 +57,8 @@ static int64_t find_rim(const float *h, int64_t cols, int64_t rows, int64_t *out
 
 /* Cells without a height that are filled next. */
 typedef struct Rim {
-    int64_t *cell, count, room;
+    uint32_t *cell;
+    int64_t count, room;
 } Rim;
 
 /* Cells without a height beside those of the rim -> out, each once: mark[] of it becomes 0. */
@@ -73,7 +74,7 @@ static void next_rim(const float *h, int64_t cols, int64_t rows, const Rim *rim,
                     out->count == out->room)
                     continue;
                 mark[at] = 0.0f;
-                out->cell[out->count++] = at;
+                out->cell[out->count++] = (uint32_t)at;
             }
     }
 }
@@ -82,7 +83,7 @@ SdmStatus sdm_fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t rows, 
 {
     SdmStatus st = SDM_OK;
     const int64_t found = find_rim(h, cols, rows, NULL, 0), voids = count_voids(h, cols * rows);
-    const int64_t room = (4 * found < voids ? 4 * found : voids) + 1; /* a rim grows at corners alone */
+    const int64_t room = (12 * found < voids ? 12 * found : voids) + 1; /* about a single cell it grows so */
     Rim rim = {.count = found, .room = room}, next = {.room = room};
     float *value = NULL;
     TRY(sdm_alloc(ctx, &rim.cell, (size_t)room, sizeof *rim.cell, "voids of a DEM"));

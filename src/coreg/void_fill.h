@@ -6,7 +6,7 @@
 #include "core/core.h"
 
 /* Fill the NaN of h (rows x cols) from their rims inwards, some cells far, linearly at first; 0 beyond.
- * mark: rows x cols, overwritten. */
+ * mark: rows x cols, overwritten.  At most UINT32_MAX cells. */
 SdmStatus sdm_fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark);
 
 #endif

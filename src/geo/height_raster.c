@@ -30,6 +30,7 @@ static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the 
 struct SdmHeightRaster {
     SdmHeightSource source;
     GDALDatasetH ds, first; /* first: the first band of ds alone */
+    GDALDatasetH under;     /* what first reads from, where that is neither; or NULL */
     GDALRasterBandH band, mask; /* mask: NULL where every cell counts that is not nodata */
     int64_t cols, rows;
     int64_t read_cells;            /* over grids */
@@ -133,6 +134,8 @@ static void close_file(SdmHeightRaster *r)
 {
     if (r->first && r->first != r->ds)
         GDALClose(r->first);
+    if (r->under)
+        GDALClose(r->under);
     if (r->ds)
         GDALClose(r->ds);
 }
@@ -378,8 +381,7 @@ static void find_voids(SdmContext *ctx, SdmHeightRaster *r, SdmProjector *projec
     GDALTranslateOptionsFree(options);
     if (!with)
         return;
-    if (r->first != r->ds)
-        GDALClose(r->first);
+    r->under = r->first != r->ds ? r->first : NULL; /* `with` reads from it */
     r->first = with;
     r->band = GDALGetRasterBand(with, 1);
     r->has_nodata = true;

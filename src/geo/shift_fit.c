@@ -18,12 +18,13 @@ static const double SURE = 0.5,
 static const double MIN_NMAD_M = 0.1;   /* of a cut */
 static const double MIN_NOISE_M = 0.01; /* of a difference, when the error of the move is estimated */
 static const double BOUND_M = 5.0;      /* of a difference in a search */
-static const double FIRST_STEP = 4.0, LAST_STEP = 0.002; /* of a search, cells */
+static const double FIRST_STEP = 4.0, HALF_STEP = 0.25, LAST_STEP = 0.002; /* of a search, cells */
 static const double SAME_NMAD = 1.01;                    /* NMAD after the move / before, at most */
 static const double GROSS_NMADS = 5.0, SAME_GROSS = 1.05, FEW_GROSS = 1e-4;
 static const double LONG_CELLS = 10.0,
                     LEAST_PART = 0.1; /* of a long move: what it takes out of the variance, at least */
-static const double HALVES_CELLS = 1.0, HALVES_SIGMAS = 4.0; /* between halves that agree, at most */
+static const double HALVES_CELLS = 1.0, HALVES_WALL_CELLS = 3.0,
+                    HALVES_SIGMAS = 4.0; /* between halves that agree, at most */
 
 /* Runs of TOGETHER places from `first` on, of which every so many is taken. */
 typedef struct Part {
@@ -151,8 +152,10 @@ static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut
         TRY(sdm_check_stop(ctx));
         const Step step =
             find_step(t, p, out->move_m, CUT_NMADS[cut < CUTS ? cut : CUTS - 1], sure_m, &out->nmad_m);
-        if (!isfinite(out->nmad_m)) /* moved off the other surface */
+        if (!isfinite(out->nmad_m)) { /* moved off the other surface */
+            out->undetermined = 2;
             break;
+        }
         const double length_m = hypot(step.move_m[0], step.move_m[1]);
         /* to and fro between two sets of outliers: the middle */
         const bool swings = cut >= CUTS && hypot(step.move_m[0] + before_m[0], step.move_m[1] + before_m[1]) <
@@ -217,9 +220,9 @@ done:
     return st;
 }
 
-static Part thinned(Part p)
+static Part thinned(Part p, size_t most)
 {
-    p.every = (p.end - p.first) / SEARCH_PLACES + 1;
+    p.every = (p.end - p.first) / most + 1;
     return p;
 }
 
@@ -227,7 +230,7 @@ static Part thinned(Part p)
 static SdmStatus search_walls(SdmContext *ctx, const SdmShiftTask *t, const double start_m[2], SdmShift *out)
 {
     SdmStatus st = SDM_OK;
-    const Part p = thinned((Part){0, t->count, 1});
+    const Part p = thinned((Part){0, t->count, 1}, SEARCH_PLACES);
     Search best = bounded_mean(t, p, start_m[0], start_m[1]);
     const Search found = bounded_mean(t, p, out->move_m[0], out->move_m[1]);
     if (found.known >= best.known / 2 && found.mean_m < best.mean_m)
@@ -332,9 +335,9 @@ static SdmStatus fit_half(SdmContext *ctx, const SdmShiftTask *t, Part p, const 
     SdmShift half = {.move_m = {from_m[0], from_m[1], 0.0}};
     TRY(iterate(ctx, t, p, CUTS - 1, SURE * t->cell_m, &half, sigma_m));
     if (t->walls && half.undetermined == 0) {
-        const Part some = thinned(p);
+        const Part some = thinned(p, SEARCH_PLACES / 2);
         Search best = bounded_mean(t, some, from_m[0], from_m[1]);
-        TRY(search(ctx, t, some, 1.0, &best));
+        TRY(search(ctx, t, some, HALF_STEP, &best));
         memcpy(half.move_m, best.move_m, sizeof best.move_m);
     }
     for (int k = 0; k < 2; k++)
@@ -343,17 +346,31 @@ done:
     return st;
 }
 
+/* Half of the places that have a difference lie before it. */
+static size_t middle_place(const SdmShiftTask *t, const double move_m[2])
+{
+    size_t known = 0, before = 0, at = 0;
+    measure(t, (Part){0, t->count, 1}, move_m, false);
+    for (size_t i = 0; i < t->count; i++)
+        known += isnan(t->work[i]) ? 0 : 1;
+    for (; at < t->count && 2 * before < known; at++)
+        before += isnan(t->work[at]) ? 0 : 1;
+    return at;
+}
+
 static SdmStatus halves_agree(SdmContext *ctx, const SdmShiftTask *t, SdmShift *out, bool *agree)
 {
     SdmStatus st = SDM_OK;
-    double sigma_m[2];
+    double sigma_m[2] = {0.0, 0.0};
+    const size_t middle = middle_place(t, out->move_m);
     for (size_t k = 0; k < 2; k++) {
-        const Part half = {k * (t->count / 2), k ? t->count : t->count / 2, 1};
+        const Part half = {k ? middle : 0, k ? t->count : middle, 1};
         TRY(fit_half(ctx, t, half, out->move_m, out->half_m[k], &sigma_m[k]));
     }
     const double apart_m =
         hypot(out->half_m[0][0] - out->half_m[1][0], out->half_m[0][1] - out->half_m[1][1]);
-    *agree = !(apart_m > fmax(HALVES_CELLS * t->cell_m, HALVES_SIGMAS * hypot(sigma_m[0], sigma_m[1])));
+    *agree = !(apart_m > fmax((t->walls ? HALVES_WALL_CELLS : HALVES_CELLS) * t->cell_m,
+                              HALVES_SIGMAS * hypot(sigma_m[0], sigma_m[1])));
 done:
     return st;
 }
@@ -386,7 +403,8 @@ done:
 const char *sdm_shift_verdict_text(SdmShiftVerdict verdict)
 {
     switch (verdict) {
-    case SDM_SHIFT_NOT_BETTER: return "the move that was found does not lower NMAD and gross errors";
+    case SDM_SHIFT_NOT_BETTER:
+        return "the move that was found raises NMAD or gross errors, or explains too little";
     case SDM_SHIFT_HALVES_DIFFER: return "the two halves of the area ask for different moves";
     default: return "";
     }

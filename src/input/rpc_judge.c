@@ -8,6 +8,7 @@
 
 #include <cpl_conv.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum { PLACES = 9 };
@@ -26,6 +27,21 @@ static void heights(const SdmCamera *cam, double *lo, double *hi)
     sdm_camera_height_range(cam, lo, hi);
     *lo = fmax(*lo, EARTH_LOW_M);
     *hi = fmin(*hi, EARTH_HIGH_M);
+}
+
+/* One more reason to doubt the camera. */
+static void add_doubt(SdmCameraNote *note, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_doubt(SdmCameraNote *note, const char *fmt, ...)
+{
+    size_t n = strlen(note->doubt);
+    va_list args;
+    if (n > 0)
+        n += (size_t)snprintf(note->doubt + n, sizeof note->doubt - n, "; ");
+    if (n >= sizeof note->doubt)
+        return;
+    va_start(args, fmt);
+    vsnprintf(note->doubt + n, sizeof note->doubt - n, fmt, args);
+    va_end(args);
 }
 
 /* ---- rays are straight ---- */
@@ -102,10 +118,10 @@ static void judge_order(const char *name, const SdmImage *im, const SdmRpc *rpc,
         *cam = straight;
         straight = bent;
     } else if (bend > DOUBTFUL_BEND_PX) {
-        snprintf(note->doubt, sizeof note->doubt,
-                 "the RPC of %.120s bends its rays by up to %.1f px, which no camera does: its coefficients "
-                 "are damaged or in another order",
-                 sdm_path_base(name), bend);
+        add_doubt(note,
+                  "the RPC of %.120s bends its rays by up to %.1f px, which no camera does: its coefficients "
+                  "are damaged or in another order",
+                  sdm_path_base(name), bend);
     }
     sdm_camera_close(&straight);
 }
@@ -192,9 +208,8 @@ static SdmStatus judge_map(SdmContext *ctx, const char *name, const SdmImage *im
                         "the map coordinates off with gdal_edit.py -unsetgt",
                         name, note->source, apart);
     }
-    snprintf(note->doubt, sizeof note->doubt,
-             "the RPC of %.120s places its pixels %.1f px from where its map coordinates do",
-             sdm_path_base(name), shift);
+    add_doubt(note, "the RPC of %.120s places its pixels %.1f px from where its map coordinates do",
+              sdm_path_base(name), shift);
     return SDM_OK;
 }
 
@@ -226,8 +241,8 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
             "%s: one tile of a product by its name (row %d, column %d), but its RPC (%s) is that of the "
             "whole product, %.0f x %.0f px, the tile has %.0f x %.0f; give the product's .TIL or folder",
             name, row, column, note->source, size[0], size[1], is[0], is[1]);
-    snprintf(
-        note->doubt, sizeof note->doubt,
+    add_doubt(
+        note,
         "%.120s has %.0f x %.0f px, its RPC is for %.0f x %.0f: unless that was moved with the clip "
         "(LINE_OFF, SAMP_OFF), or the clip begins at the image's first pixel, places and heights are wrong",
         sdm_path_base(name), is[0], is[1], size[0], size[1]);

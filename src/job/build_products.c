@@ -72,6 +72,7 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                             .points = &p->points,
                             .along = &p->along,
                             .reference = &p->reference,
+                            .prior = &p->prior,
                             .reference_dem = p->reference_dem,
                             .work = {.blocks = (int)s->tile_count,
                                      .frame_cols = f->width,

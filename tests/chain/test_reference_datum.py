@@ -154,7 +154,7 @@ for turn in (0, 360, -360):
     moved, ((x, y), (x1, y1)) = os.path.join(work, "turned.tif"), [place["cornerCoordinates"][k] for k in ("upperLeft", "lowerRight")]
     t.call(["gdal_translate", "-q", "-a_ullr", x + turn, y, x1 + turn, y1, tile, moved])
     code, _, report, _ = run(moved, "--strict")
-    made.append((code, [round(v, 3) for v in report["reference"]["shift_m"]]))
+    made.append((code, [round(v, 3) for v in report["reference"]["apply_m"]]))
 t.expect(made[0] == made[1] == made[2] and made[0][0] == 0, "longitudes: %s" % made)
 
 # compare and stack know the datum, too; the prior DEM's is in the report

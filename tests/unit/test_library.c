@@ -120,9 +120,9 @@ static void compare_of_arrays(void **state)
         fail_msg("%s", sdm_error(ctx));
     assert_int_equal(sdm_result_number(ctx, "raw.bias", &value), SDM_OK);
     assert_true(fabs(value - 3.0) < 0.01);
-    assert_int_equal(sdm_result_number(ctx, "shift_m.2", &value), SDM_OK);
-    assert_true(fabs(value - 3.0) < 0.1);
-    refused(ctx, sdm_result_number(ctx, "shift_m.7", &value), "no number 'shift_m.7'");
+    assert_int_equal(sdm_result_number(ctx, "apply_m.2", &value), SDM_OK);
+    assert_true(fabs(value + 3.0) < 0.1);
+    refused(ctx, sdm_result_number(ctx, "apply_m.7", &value), "no number 'apply_m.7'");
     refused(ctx, sdm_compare(ctx, name[0], NULL), "a name is missing");
     shape.crs = "nowhere";
     refused(ctx, sdm_add_raster(ctx, &shape, dem, &name[0]), "found the CRS 'nowhere'");
