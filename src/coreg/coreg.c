@@ -184,21 +184,22 @@ typedef struct Places {
     uint32_t *cell; /* count */
     size_t count;
     int64_t every; /* of the cells is one */
-    float *work;
+    float *work;   /* SDM_SHIFT_FLOATS: the grid's scratch, where that is large enough */
 } Places;
 
-static SdmStatus choose_places(SdmContext *ctx, const SdmCoregGrid *g, Places *out)
+static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
 {
     SdmStatus st = SDM_OK;
     int64_t known = 0, met = 0;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         known += !isnan(g->dem_m[i]);
     const int64_t every = known / MAX_PLACES + 1, room = known / every + 1;
-    out->g = g;
     out->every = every;
     TRY(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
-    TRY(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
-                      "places of the co-registration"));
+    out->work = g->scratch;
+    if (g->cols * g->rows < (int64_t)SDM_SHIFT_FLOATS(room))
+        TRY(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
+                          "places of the co-registration"));
     for (int64_t i = 0; i < g->cols * g->rows && (int64_t)out->count < room; i++) {
         if (isnan(g->dem_m[i]))
             continue;
@@ -214,7 +215,8 @@ done:
 static void places_close(Places *p)
 {
     sdm_free(&p->cell);
-    sdm_free(&p->work);
+    if (p->work != p->g->scratch)
+        sdm_free(&p->work);
 }
 
 /* SdmShiftTask.measure of two grids: the moved DEM lies over the reference. */
@@ -314,7 +316,7 @@ done:
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out)
 {
     SdmStatus st = SDM_OK;
-    Places places = {.count = 0};
+    Places places = {.g = g};
     const double cell_m = fmin(g->dx_m, g->dy_m);
     *out = (SdmCoregShift){.move = {.undetermined = 0}};
     if (g->own_cells)
