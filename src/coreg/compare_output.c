@@ -261,6 +261,12 @@ static void add_bias(Text *t, const SdmCompareResult *r)
             m->sine[k].amplitude_m);
 }
 
+/* A model is kept in any case: does it do harm? */
+static bool model_harms(const SdmCompareResult *r)
+{
+    return r->bias.kind != SDM_BIAS_NONE && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m;
+}
+
 /* What lays the DEM on the reference, and why something was left out. */
 static void add_move(Text *t, const SdmCompareResult *r)
 {
@@ -274,6 +280,9 @@ static void add_move(Text *t, const SdmCompareResult *r)
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
             r->points ? "DEM at the points" : "reference",
             move->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
+    if (model_harms(r))
+        add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
+            r->aligned.nmad_m);
     if (move->verdict)
         add(t,
             "moved in height only: %s (found: %.2f m east, %.2f m north; halves: %.2f, %.2f and %.2f, %.2f "
