@@ -267,6 +267,12 @@ static bool model_harms(const SdmCompareResult *r)
     return r->bias.kind != SDM_BIAS_NONE && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m;
 }
 
+/* Most cells have voids around their place in the reference: the figures are of the others. */
+static bool is_thin(const SdmCompareResult *r)
+{
+    return 5 * r->aligned.count < r->raw.count;
+}
+
 /* What lays the DEM on the reference, and why something was left out. */
 static void add_move(Text *t, const SdmCompareResult *r)
 {
@@ -280,6 +286,13 @@ static void add_move(Text *t, const SdmCompareResult *r)
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
             r->points ? "DEM at the points" : "reference",
             move->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
+    if (is_thin(r))
+        add(t,
+            "only %lld of %lld %s have no voids around their place in the %s: the move and the figures after "
+            "it are "
+            "theirs\n",
+            (long long)r->aligned.count, (long long)r->raw.count, r->points ? "points" : "cells",
+            r->points ? "DEM" : "reference");
     if (model_harms(r))
         add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
             r->aligned.nmad_m);

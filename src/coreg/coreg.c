@@ -122,12 +122,14 @@ static void mark_sure(SdmCoregGrid *g, const float *height_m, unsigned bits, uns
     int64_t known = 0;
     for (int64_t i = 0; i + g->cols + 1 < g->cols * g->rows; i++)
         if ((g->mask[i] & counted) == counted && reach[i] > 0) {
-            const uint8_t beside = reach[i + 1] < reach[i + g->cols] ? reach[i + 1] : reach[i + g->cols];
-            with[beside < reach[i] ? beside
-                                   : reach[i]]++; /* between cells, the neighbours must be sure, too */
+            const uint8_t *const row = reach + i, *const below = row + g->cols; /* between cells: all four */
+            const uint8_t over = row[0] < row[1] ? row[0] : row[1];
+            const uint8_t under = below[0] < below[1] ? below[0] : below[1];
+            with[over < under ? over : under]++;
             known++;
         }
     int needed = WIDE + 1;
+    g->few = known < FEW_SURE;
     for (int64_t so_far = with[needed];
          needed > 1 && (so_far < FEW_SURE || (double)so_far < LEAST_SURE * (double)known);
          so_far += with[needed])
@@ -172,8 +174,11 @@ static bool all_have(const SdmCoregGrid *g, unsigned bit, double col, double row
 
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2])
 {
-    return all_have(g, SDM_COREG_SURE, col, row) ? g->base_m + sdm_spline_at(&g->spline, col, row, slope)
-                                                 : (double)NAN;
+    /* whole cells need what places between them need, or moves by whole cells would be compared at more
+     * places */
+    const bool sure = g->few ? all_have(g, SDM_COREG_SURE, col, row)
+                             : all_have(g, SDM_COREG_SURE, floor(col) + 0.5, floor(row) + 0.5);
+    return sure ? g->base_m + sdm_spline_at(&g->spline, col, row, slope) : (double)NAN;
 }
 
 /* ---- the move ---- */

@@ -28,6 +28,7 @@ typedef struct SdmCoregGrid {
     float *scratch;             /* rows x cols; overwritten by every function below but sdm_coreg_height() */
     SdmSpline spline;           /* through the reference, or through the DEM, less base_m */
     double base_m;
+    bool few; /* cells with a height: all that can serve do */
     /* Of sdm_coreg_shift(): the reference as its file has it, in residual_m, whose cells lie phase[0] columns
      * and phase[1] rows beyond those of the grid; false: reference_m serves. */
     bool own_cells;

@@ -306,6 +306,16 @@ GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int6
     return set;
 }
 
+/* Voids that a file of heights does not declare have the values that are usual for its type. */
+static char **add_usual_void(char **arguments, GDALDatasetH band1)
+{
+    const GDALDataType type = GDALGetRasterDataType(GDALGetRasterBand(band1, 1));
+    const char *const value = type == GDT_Int16                            ? "-32768"
+                              : type == GDT_Float32 || type == GDT_Float64 ? "-9999"
+                                                                           : NULL;
+    return value ? CSLAddString(CSLAddString(arguments, "-srcnodata"), value) : arguments;
+}
+
 static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                         const char *method, bool voids, int threads)
 {
@@ -319,6 +329,8 @@ static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmR
     for (int i = 0; fixed[i]; i++)
         arguments = CSLAddString(arguments, fixed[i]);
     const double nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->band1, 1), &has_nodata);
+    if (!has_nodata && voids && *raster->role != '-')
+        arguments = add_usual_void(arguments, raster->band1);
     if (has_nodata && voids) {
         CPLsnprintf(text, sizeof text, "%.17g", nodata);
         arguments = CSLAddString(arguments, "-srcnodata");

@@ -11,26 +11,30 @@ enum {
         2 /* of these by extrapolation: cells at the rim may be resampled from half a cell inside */
 };
 
-/* Mean of the neighbours that have a height or, for `linear`, of what they and those behind them extrapolate
- * to, where there are such; NaN without any. */
+/* A cell from its neighbours that have a height: the mean of those that face each other, else, for `linear`,
+ * of what they and those behind them extrapolate to, else of all; NaN without any. */
 static float surroundings(const float *h, int64_t cols, int64_t rows, int64_t at, bool linear)
 {
-    double sum[2] = {0.0, 0.0};
-    int n[2] = {0, 0};
+    double sum[3] = {0.0, 0.0, 0.0};
+    int n[3] = {0, 0, 0};
     for (int k = 0; k < 9; k++) {
         const int64_t dx = k % 3 - 1, dy = k / 3 - 1, x = at % cols + dx, y = at / cols + dy;
         if (x < 0 || y < 0 || x >= cols || y >= rows || isnan(h[y * cols + x]))
             continue;
         const double near = (double)h[y * cols + x];
+        const int64_t fx = x - 2 * dx, fy = y - 2 * dy, bx = x + dx, by = y + dy;
         sum[0] += near;
         n[0]++;
-        if (x + dx < 0 || y + dy < 0 || x + dx >= cols || y + dy >= rows ||
-            isnan(h[(y + dy) * cols + x + dx]))
+        if (fx >= 0 && fy >= 0 && fx < cols && fy < rows && !isnan(h[fy * cols + fx])) {
+            sum[2] += near;
+            n[2]++;
+        }
+        if (bx < 0 || by < 0 || bx >= cols || by >= rows || isnan(h[by * cols + bx]))
             continue;
-        sum[1] += 2.0 * near - (double)h[(y + dy) * cols + x + dx];
+        sum[1] += 2.0 * near - (double)h[by * cols + bx];
         n[1]++;
     }
-    const int kind = linear && n[1] > 0;
+    const int kind = n[2] > 0 ? 2 : linear && n[1] > 0 ? 1 : 0;
     return n[0] ? (float)(sum[kind] / n[kind]) : NAN;
 }
 

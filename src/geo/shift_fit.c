@@ -19,10 +19,15 @@ static const double MIN_NMAD_M = 0.1;   /* of a cut */
 static const double MIN_NOISE_M = 0.01; /* of a difference, when the error of the move is estimated */
 static const double BOUND_M = 5.0;      /* of a difference in a search */
 static const double FIRST_STEP = 4.0, HALF_STEP = 0.25, LAST_STEP = 0.002; /* of a search, cells */
+static const double BASIN_CELLS = 0.5,
+                    SAME_MEAN = 1.02; /* of a refined move: how far, and its mean at most */
 static const double SAME_NMAD = 1.01;                    /* NMAD after the move / before, at most */
 static const double GROSS_NMADS = 5.0, SAME_GROSS = 1.05, FEW_GROSS = 1e-4;
+static const double LESS_NMAD = 0.95; /* that outweighs gross errors which rise */
 static const double LONG_CELLS = 10.0,
-                    LEAST_PART = 0.1; /* of a long move: what it takes out of the variance, at least */
+                    LESS_BOUNDED = 0.9; /* what a longer move leaves of bounded differences */
+static const double LEAST_BOTH = 0.05;  /* of the places, that are known at both moves */
+static const double SHORT_CELLS = 0.02; /* a shorter move is not judged */
 static const double HALVES_CELLS = 1.0, HALVES_WALL_CELLS = 3.0,
                     HALVES_SIGMAS = 4.0; /* between halves that agree, at most */
 
@@ -226,6 +231,22 @@ static Part thinned(Part p, size_t most)
     return p;
 }
 
+/* The mean is lowest where the grids lie on each other, in a basin of a fraction of a cell: there the slopes
+ * tell more, as long as the mean says the same. */
+static SdmStatus refine(SdmContext *ctx, const SdmShiftTask *t, Part p, Search *best)
+{
+    SdmStatus st = SDM_OK;
+    SdmShift fine = {.move_m = {best->move_m[0], best->move_m[1], 0.0}};
+    double sigma_m;
+    TRY(iterate(ctx, t, (Part){0, t->count, 1}, CUTS - 1, SURE * t->cell_m, &fine, &sigma_m));
+    const Search s = bounded_mean(t, p, fine.move_m[0], fine.move_m[1]);
+    if (fine.undetermined == 0 && s.mean_m < SAME_MEAN * best->mean_m &&
+        hypot(s.move_m[0] - best->move_m[0], s.move_m[1] - best->move_m[1]) < BASIN_CELLS * t->cell_m)
+        *best = s;
+done:
+    return st;
+}
+
 /* The search after the rounds: from the start, from what they found, whichever is better. */
 static SdmStatus search_walls(SdmContext *ctx, const SdmShiftTask *t, const double start_m[2], SdmShift *out)
 {
@@ -236,6 +257,7 @@ static SdmStatus search_walls(SdmContext *ctx, const SdmShiftTask *t, const doub
     if (found.known >= best.known / 2 && found.mean_m < best.mean_m)
         best = found;
     TRY(search(ctx, t, p, FIRST_STEP, &best));
+    TRY(refine(ctx, t, p, &best));
     out->move_m[0] = best.move_m[0];
     out->move_m[1] = best.move_m[1];
     out->move_m[2] = best.up_m;
@@ -269,62 +291,60 @@ done:
 
 /* How differences spread about their median. */
 typedef struct Spread {
-    double nmad_m, variance_m2;
-    double gross; /* share beyond gross_m */
+    double nmad_m;
+    double gross;     /* share beyond gross_m */
+    double bounded_m; /* mean of the distances from the median, none larger than gross_m */
 } Spread;
 
-/* Of the places that have a difference at the move and in other[].  *gross_m is set where it is 0. */
+/* Of the places that have a difference at the move, and in other[] where that is not NULL.  *gross_m is set
+ * where it is 0. */
 static Spread spread(const SdmShiftTask *t, const double move_m[2], const float *other, double *gross_m)
 {
     float *const d = t->work + 3 * t->count;
-    double median_m = 0.0, squares = 0.0;
+    double median_m = 0.0, sum = 0.0;
     int64_t n = 0, over = 0;
     measure(t, (Part){0, t->count, 1}, move_m, false);
     for (size_t i = 0; i < t->count; i++)
-        if (!isnan(t->work[i]) && !isnan(other[i]))
+        if (!isnan(t->work[i]) && !(other && isnan(other[i])))
             d[n++] = t->work[i];
     const double nmad_m = sdm_nmad_f32(d, n, &median_m); /* d: distances from the median */
     if (!(*gross_m > 0.0))
         *gross_m = GROSS_NMADS * fmax(nmad_m, MIN_NMAD_M);
     for (int64_t i = 0; i < n; i++) {
         over += (double)d[i] > *gross_m;
-        squares += (double)d[i] * (double)d[i];
+        sum += fmin((double)d[i], *gross_m);
     }
     const double all = fmax((double)n, 1.0);
-    return (Spread){nmad_m, squares / all, (double)over / all};
+    return (Spread){nmad_m, (double)over / all, sum / all};
 }
 
-/* Mean square of the slopes that were measured last. */
-static double slope_square(const SdmShiftTask *t)
-{
-    double sum = 0.0, n = 0.0;
-    for (size_t i = 0; i < t->count; i++)
-        if (counts(t, i)) {
-            sum += (double)t->work[t->count + i] * (double)t->work[t->count + i] +
-                   (double)t->work[2 * t->count + i] * (double)t->work[2 * t->count + i];
-            n += 1.0;
-        }
-    return n > 0.0 ? sum / n : 0.0;
-}
-
-/* Moving a surface of slope s by m changes its differences by some s m / sqrt(2): a long move that is right
- * takes a good part of that out of them, one of surfaces that have nothing in common does not. */
+/* Is the surface better where it was moved to?  Gross errors may rise where the NMAD falls: changed ground
+ * lies beyond any limit then, and was within it before.  A long move takes a good part out of the
+ * differences, unless the surfaces have nothing in common. */
 static bool is_better(const SdmShiftTask *t, const double move_m[2])
 {
     static const double none_m[2] = {0.0, 0.0};
-    const double length_m = hypot(move_m[0], move_m[1]);
     float *const other = t->work + t->count;
     double gross_m = 0.0;
-    measure(t, (Part){0, t->count, 1}, move_m, true);
-    const double change =
-        length_m > LONG_CELLS * t->cell_m ? 0.5 * slope_square(t) * length_m * length_m : 0.0;
-    memcpy(other, t->work, t->count * sizeof *other); /* the slopes are not needed any more */
-    const Spread before = spread(t, none_m, other, &gross_m);
+    size_t both = 0, known = 0;
+    measure(t, (Part){0, t->count, 1}, move_m, false);
     memcpy(other, t->work, t->count * sizeof *other);
-    const Spread after = spread(t, move_m, other, &gross_m);
-    return after.nmad_m <= SAME_NMAD * fmax(before.nmad_m, MIN_NOISE_M) &&
-           after.gross <= SAME_GROSS * before.gross + FEW_GROSS &&
-           before.variance_m2 - after.variance_m2 >= LEAST_PART * change;
+    measure(t, (Part){0, t->count, 1}, none_m, false);
+    for (size_t i = 0; i < t->count; i++) {
+        known += isnan(other[i]) ? 0 : 1;
+        both += isnan(other[i]) || isnan(t->work[i]) ? 0 : 1;
+    }
+    const bool same =
+        (double)both > LEAST_BOTH * (double)known; /* not so with voids narrower than the move */
+    const Spread before = spread(t, none_m, same ? other : NULL, &gross_m);
+    memcpy(other, t->work, t->count * sizeof *other);
+    const Spread after = spread(t, move_m, same ? other : NULL, &gross_m);
+    if (!(after.nmad_m <= SAME_NMAD * fmax(before.nmad_m, MIN_NOISE_M)))
+        return false;
+    if (after.gross > SAME_GROSS * before.gross + FEW_GROSS && after.nmad_m > LESS_NMAD * before.nmad_m)
+        return false;
+    return !(hypot(move_m[0], move_m[1]) > LONG_CELLS * t->cell_m) ||
+           after.bounded_m < LESS_BOUNDED * before.bounded_m;
 }
 
 /* The move that a part asks for, from that of all places on. */
@@ -381,7 +401,7 @@ SdmStatus sdm_shift_judge(SdmContext *ctx, const SdmShiftTask *task, SdmShift *o
     static const double none_m[2] = {0.0, 0.0};
     bool agree = true;
     out->half_m[0][0] = out->half_m[0][1] = out->half_m[1][0] = out->half_m[1][1] = (double)NAN;
-    if (!(hypot(out->move_m[0], out->move_m[1]) > 0.0))
+    if (!(hypot(out->move_m[0], out->move_m[1]) > SHORT_CELLS * task->cell_m))
         return SDM_OK;
     if (out->undetermined == 0)
         TRY(halves_agree(ctx, task, out, &agree));
@@ -404,7 +424,7 @@ const char *sdm_shift_verdict_text(SdmShiftVerdict verdict)
 {
     switch (verdict) {
     case SDM_SHIFT_NOT_BETTER:
-        return "the move that was found raises NMAD or gross errors, or explains too little";
+        return "the move that was found raises NMAD or gross errors, or is long and explains little";
     case SDM_SHIFT_HALVES_DIFFER: return "the two halves of the area ask for different moves";
     default: return "";
     }
