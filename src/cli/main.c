@@ -265,6 +265,8 @@ int main(int argc, char **argv)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return leave(code);
+    if (errno == 0) /* an earlier write failed, and why is forgotten: another one tells */
+        (void)!write(STDOUT_FILENO, "\n", 1);
     if (errno && errno != EPIPE)
         fprintf(stderr, "stereodem: cannot write to standard output: %s\n", strerror(errno));
     return leave(code ? code : 1);

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # compare: pairs of rasters moved by known amounts, of mountains and of a town, with voids on 0 to 60 % of either: the move
 # within 0.02 cells, the NMAD after alignment within 2 % of that without voids.
-# test_compare_moves.py [STEREODEM [xdem]]     xdem: hold the moves against xdem's NuthKaab, too (from PyPI)
+# test_compare_moves.py [STEREODEM [xdem]]     xdem: hold the moves against xdem's NuthKaab, too (from PyPI;
+# XDEM_PYTHON: the Python that has it)
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -118,11 +119,13 @@ def compared(dem, reference, words=()):
 
 
 def by_xdem(dem, reference):
-    import geoutils
-    import xdem
-    if WITH_XDEM:
-        fit = xdem.coreg.NuthKaab().fit(reference_elev=xdem.DEM(reference), to_be_aligned_elev=xdem.DEM(dem), random_state=1)
-        return fit.to_translations()
+    """East, north, up by xdem's NuthKaab, which a Python of its own may have: XDEM_PYTHON."""
+    code = ("import sys, warnings; warnings.simplefilter('ignore'); import xdem\n"
+            "fit = xdem.coreg.NuthKaab(subsample=1).fit(reference_elev=xdem.DEM(sys.argv[2]), to_be_aligned_elev=xdem.DEM(sys.argv[1]))\n"
+            "print(*fit.to_translations())")
+    words = subprocess.run([os.environ.get("XDEM_PYTHON", sys.executable), "-c", code, dem, reference], stdout=subprocess.PIPE,
+                           check=True, text=True).stdout.split()
+    return [float(word) for word in words[-3:]]
 
 
 def pair(name, dem, reference, apply_m, cell_m, nmad=None, words=(), vertical=0.05):
@@ -137,7 +140,7 @@ def pair(name, dem, reference, apply_m, cell_m, nmad=None, words=(), vertical=0.
         worst["nmad"] = max(worst["nmad"], off)
         t.expect(off <= max(0.02, 2.5 * 1.17 / n ** 0.5),  # few cells: 2.5 standard errors of an NMAD
                  "%s: NMAD %.3f of %d cells, %.3f without voids" % (name, f["aligned"]["nmad"], n, nmad))
-    if WITH_XDEM and not words:
+    if WITH_XDEM and not words and name.startswith("mountains"):  # of towns it finds 0.85 to 0.95 of the move
         theirs = by_xdem(dem, reference)
         apart = max(abs(theirs[k] - f["apply_m"][k]) for k in (0, 1)) / cell_m
         worst["xdem"] = max(worst["xdem"], apart)
