@@ -59,18 +59,18 @@ const char *sdm_gdal_reason(void)
 
 GDALDatasetH sdm_gdal_open(const char *name)
 {
-    /* set for images on the network, it hides RPCs, masks and headers beside an image on a disk */
+    /* set in the environment, for images on the network, it hides RPCs, masks and headers beside images on
+     * disks; who gives it by --config wants that */
     static const char option[] = "GDAL_DISABLE_READDIR_ON_OPEN";
-    const char *const given = CPLGetThreadLocalConfigOption(option, NULL);
-    char before[32];
-    const bool hides = !sdm_is_virtual(name) && EQUAL(CPLGetConfigOption(option, ""), "EMPTY_DIR");
-    snprintf(before, sizeof before, "%s", given ? given : "");
+    const char *const set = getenv(option);
+    const bool hides = !sdm_is_virtual(name) && set && EQUAL(set, "EMPTY_DIR") &&
+                       !CPLGetThreadLocalConfigOption(option, NULL);
     if (hides)
         CPLSetThreadLocalConfigOption(option, "FALSE");
     const GDALDatasetH out =
         GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (hides)
-        CPLSetThreadLocalConfigOption(option, given ? before : NULL);
+        CPLSetThreadLocalConfigOption(option, NULL);
     return out;
 }
 
