@@ -10,7 +10,6 @@
 
 enum { MIN_POINTS = 10 };
 static const double LAST_STEP_M = 0.005;
-static const double WALL_CELL_M = 5.0; /* smaller cells show walls */
 
 /* The points that count, and what is measured at them; arrays of `count`. */
 typedef struct Sites {
@@ -138,7 +137,7 @@ static SdmStatus find_shift(void *of)
                                    s->count < MIN_POINTS ? INFINITY : 1.0, /* few determine nothing */
                                .steepest = INFINITY,
                                .last_step_m = LAST_STEP_M,
-                               .walls = cell_m < WALL_CELL_M,
+                               .walls = cell_m < SDM_SHIFT_WALL_CELL_M,
                                .threads = w->g.threads,
                                .work = s->work};
     TRY(sdm_shift_fit(w->ctx, &task, move));

@@ -17,7 +17,6 @@ enum {
 static const double LAST_STEP_CELLS = 0.002, LAST_STEP_M = 0.005; /* a shorter step ends the rounds */
 static const double LEAST_SURE = 0.02; /* of the cells, before less support serves, too */
 static const double LITTLE = 0.25;     /* of the NMAD of the residuals */
-static const double WALL_CELL_M = 5.0; /* smaller cells show walls */
 static const double WHOLE_CELL = 1e-3; /* a position so near to a cell needs that one alone */
 
 SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
@@ -336,7 +335,7 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
                                .correlated = fmax(SDM_SHIFT_CORRELATED / (double)places.every, 1.0),
                                .steepest = INFINITY,
                                .last_step_m = fmin(LAST_STEP_CELLS * cell_m, LAST_STEP_M),
-                               .walls = cell_m < WALL_CELL_M,
+                               .walls = cell_m < SDM_SHIFT_WALL_CELL_M,
                                .threads = g->threads,
                                .work = places.work};
     TRY(sdm_shift_fit(ctx, &task, &out->move));

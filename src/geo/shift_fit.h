@@ -27,6 +27,7 @@ typedef struct SdmShiftTask {
 
 #define SDM_SHIFT_FLOATS(count) (4 * (count) + 4)
 enum { SDM_SHIFT_CORRELATED = 25 }; /* of all cells of a DEM */
+#define SDM_SHIFT_WALL_CELL_M 5.0   /* smaller cells show walls */
 
 typedef enum SdmShiftVerdict {
     SDM_SHIFT_FOUND,
