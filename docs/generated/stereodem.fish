@@ -136,6 +136,7 @@ complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l jitter-right 
 complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l orbit-noise -x -d 'Sigma of the metadatas positions, metres'
 complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l velocity-noise -x -d 'Sigma of the metadatas velocities, metres a second'
 complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l cloud -x -d 'Share of the left image under cloud, 0..1'
+complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l cloud-kind -x -a 'patches broken cirrus layers' -d 'With --cloud, whose kinds but patches move with winds of 5 to 20 m/s, by the seed, while ASTERs second view follows 55 s after the first'
 complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l lake -x -d 'Share of the scene under a lake, 0..1'
 complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l ocean -x -d 'Share of the scene under an ocean at height 0, in the west, 0..1'
 complete -c stereodem -n '__fish_seen_subcommand_from simulate' -l reference -x -d 'Posting of a reference DEM to write, reference.tif, metres as global DEMs of 30 or 90 m are, with noise that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 and 3 m (east, north, up)'

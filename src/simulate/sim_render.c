@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static const float CLOUD_DN = 195.0f, CLOUD_ROUGH_DN = 3.0f;
 static const double RPC_SCALE = 10.0; /* UInt16 of the rpc layout: DN x 10 */
 
 enum { TOWN_RAYS = 4 }; /* a pixel and axis */
@@ -63,24 +62,24 @@ static float footprint(const Job *job, const SimRay *ray, double h)
 static void render_row(Job *job, int r)
 {
     const SimScene *const sc = job->sc;
+    const SimGround *const g = &job->ground;
     const SimLattice *const lat = &job->view->lattice;
     double *const line = job->rows + (size_t)r * (size_t)lat->nx * 6;
     double dcol, drow;
     sim_camera_error(&job->view->cam, job->r0 + r, &dcol, &drow);
+    const double t_s = sim_row_time(&job->view->cam, job->r0 + r + drow);
     sim_lattice_row(lat, job->r0 + r + drow, line);
     for (int c = 0; c < job->nx; c++) {
         SimRay ray;
-        float cover = 0.0f, top = 0.0f, *const out = job->dn + (size_t)r * (size_t)job->nx + (size_t)c;
+        double p[3];
+        float *const out = job->dn + (size_t)r * (size_t)job->nx + (size_t)c;
         sim_lattice_ray(lat, line, job->c0 + c + dcol, &ray);
-        if (job->ground.cloud.v) {
-            double x, y;
-            sim_ray_xy(lat, &ray, sc->cloud_height, &x, &y);
-            cover = sim_cloud_cover(sc, &job->ground, x, y);
-            top = CLOUD_DN + CLOUD_ROUGH_DN * (sim_value(&job->ground.cloud, x, y) - (float)sc->cloud_edge);
-        }
-        *out = cover * top;
-        if (cover < 1.0f)
-            *out += (1.0f - cover) * footprint(job, &ray, sim_trace(lat, &job->ground, &ray));
+        const float through = sim_cloud_view(sc, g, lat, &ray, t_s, out);
+        if (!(through > 0.0f))
+            continue;
+        p[2] = sim_trace(lat, g, &ray);
+        sim_ray_xy(lat, &ray, p[2], &p[0], &p[1]);
+        *out += through * sim_cloud_shadow(sc, g, p, t_s) * footprint(job, &ray, p[2]);
     }
 }
 
@@ -127,10 +126,12 @@ static SdmStatus render_tile(Job *job, bool wide)
                  m1 = 2.0 + fabs(cam->shift_px[1]) + jitter;
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
     const SimBox box = sim_lattice_box(&job->view->lattice, px, sc->h_lo, sc->h_hi);
-    const SimBox sky = sim_lattice_box(&job->view->lattice, px, sc->cloud_height, sc->cloud_height);
+    SimBox sky[SIM_DECKS];
+    for (int k = 0; k < sc->decks; k++)
+        sky[k] = sim_lattice_box(&job->view->lattice, px, sc->deck[k].height, sc->deck[k].top);
     TRY(sim_ground_open(sc, &box, &job->ground));
     TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
-    TRY(sim_cloud_open(sc, &sky, &job->ground));
+    TRY(sim_cloud_open(sc, sky, &box, &job->ground));
     set_footprint(job);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int r = 0; r < job->ny; r++) {

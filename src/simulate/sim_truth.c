@@ -7,7 +7,6 @@
 #include <math.h>
 
 enum { CELLS = 1024 };
-static const float CLEAR = 0.03f; /* cover of a cloud's haze that still counts as clear */
 
 typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell
                        * (i + 1) */
@@ -48,6 +47,7 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
                  bool *cloudy)
 {
     double dcol, drow, x, y, lean[2];
+    float dn;
     int class;
     SimRay ray;
     sim_lattice_find(&view->lattice, p[0], p[1], p[2], &at[0], &at[1]);
@@ -68,10 +68,8 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
     }
     if (h > p[2] + 0.5 * sc->opt->gsd_m)
         return false;
-    if (g->cloud.v) {
-        sim_ray_xy(&view->lattice, &ray, sc->cloud_height, &x, &y);
-        *cloudy |= sim_cloud_cover(sc, g, x, y) > CLEAR;
-    }
+    *cloudy |=
+        sim_cloud_view(sc, g, &view->lattice, &ray, sim_row_time(&view->cam, at[1]), &dn) < sc->clear;
     return true;
 }
 
@@ -140,9 +138,12 @@ static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_
     SdmStatus st = SDM_OK;
     SimGround g = {.top = 0.0f};
     const int threads = sc->threads;
-    const SimBox box = reach(sc, tile, sc->h_hi), sky = reach(sc, tile, sc->cloud_height);
+    const SimBox box = reach(sc, tile, sc->h_hi);
+    SimBox sky[SIM_DECKS];
+    for (int k = 0; k < sc->decks; k++)
+        sky[k] = reach(sc, tile, sc->deck[k].top);
     TRY(sim_ground_open(sc, &box, &g));
-    TRY(sim_cloud_open(sc, &sky, &g));
+    TRY(sim_cloud_open(sc, sky, NULL, &g));
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int j = 0; j < tile->ny; j++)
         truth_row(sc, &g, tile, j, truth, class);

@@ -34,6 +34,7 @@ typedef struct SdmSimulateOptions {
     const char *jitter_left, *jitter_right; /* more sines, "AMPLITUDE_PX:WAVELENGTH_ROWS,..."; NULL = none */
     double orbit_noise_m, velocity_noise_mps; /* of the metadata */
     double cloud;           /* share of the scene, 0..0.9 */
+    const char *cloud_kind; /* "patches", "broken", "cirrus", "layers"; NULL: patches */
     double lake;            /* share under a lake, 0..0.9 */
     double ocean;           /* share under an ocean at height 0, 0..0.9 */
     double reference_m;     /* posting of the reference to write, m; 0 = none */
@@ -48,8 +49,9 @@ typedef struct SdmSimulateOptions {
 void sdm_simulate_default(SdmSimulateOptions *opt);
 
 /* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, of a town heights at cells' centres, 1 x
- * gsd; UTM, metres above the ellipsoid) and class.tif (0 not seen by both views, 1 land, 2 water, 3 cloud in
- * either view; of a town 1 streets and yards, 4 roof, 5 roof without texture, 6 tree, 7 car in either view)
+ * gsd; UTM, metres above the ellipsoid) and class.tif (0 not seen by both views, 1 land, 2 water, 3 hidden by a
+ * cloud in either view, which leaves less than half of the light of the ground, of patches less than 97 %; of
+ * a town 1 streets and yards, 4 roof, 5 roof without texture, 6 tree, 7 car in either view)
  * into opt->output, by blocks of rows. */
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
 

@@ -82,6 +82,12 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--velocity-noise", "M/S", velocity_noise_mps, 0, 10, "0",
          "Sigma of the metadata's velocities, metres a second."),
     REAL("--cloud", "SHARE", cloud, 0, 0.9, "0", "Share of the left image under cloud, 0..1."),
+    CHOICE("--cloud-kind", cloud_kind, "patches|broken|cirrus|layers", "patches",
+           "With --cloud, whose kinds but patches move with winds of 5 to 20 m/s, by the seed, while ASTER's "
+           "second view follows 55 s after the first. patches: large, smooth and at rest; broken: many small "
+           "heaps of 150 to 500 m, 1 to 3 km above the ground, that cast shadows; cirrus: a veil, 6 to 10 km "
+           "above it, through which the ground shows; layers: heaps, a sheet that casts shadows 3 to 5 km "
+           "above the ground, and with every second seed cirrus."),
     REAL("--lake", "SHARE", lake, 0, 0.9, "0", "Share of the scene under a lake, 0..1."),
     REAL("--ocean", "SHARE", ocean, 0, 0.9, "0",
          "Share of the scene under an ocean at height 0, in the west, 0..1."),
@@ -185,6 +191,8 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
     if (opt->change && !(opt->reference_m > 0.0))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--change: needs --reference METRES, found none");
+    if (opt->cloud_kind && !(opt->cloud > 0.0))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cloud-kind: needs --cloud SHARE, found none");
     if (isnan(opt->lon_deg) != isnan(opt->lat_deg))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--lon and --lat belong together, found %s alone",
                         isnan(opt->lat_deg) ? "--lon" : "--lat");
