@@ -6,6 +6,7 @@
 #include "matching/cpu_backend.h"
 
 #include <math.h>
+#include <string.h>
 
 SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence,
                                   SdmSurface *s)
@@ -92,7 +93,7 @@ done:
 }
 
 SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *s,
-                              float *ray_error_v)
+                              float *ray_error_v, int16_t *grey)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
@@ -107,6 +108,7 @@ SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const Sd
     for (size_t i = 0; i < n; i++)
         if (!(s->flags[i] & SDM_QA_VALID))
             ray_error_v[i] = NAN;
+    memcpy(grey, task.left, n * sizeof *grey);
 done:
     sdm_free(&score);
     sdm_level_close(&task);

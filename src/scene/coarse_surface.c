@@ -10,6 +10,8 @@
 #include "scene/window_input.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -31,8 +33,20 @@ typedef struct Coarse {
     SdmLattice lattice;
     SdmPyramid left, right;
     SdmMatchInput in;
+    SdmTerrainEvidence evidence; /* of the level in work */
 } Coarse;
 
+static void dump(const SdmSurface *s, const char *tag)
+{
+    char name[300];
+    if (!getenv("XDUMP")) return;
+    snprintf(name, sizeof name, "%s_%s_l%d.raw", getenv("XDUMP"), tag, s->win.level);
+    FILE *f = fopen(name, "wb");
+    int wh[2] = {s->win.w, s->win.h};
+    size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    fwrite(wh, 4, 2, f); fwrite(s->h_m, 4, n, f); fwrite(s->flags, 2, n, f); fwrite(s->score, 1, n, f);
+    fclose(f);
+}
 /* The coarsest level: prior heights where a DEM gives them, then the search for the offset. */
 static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
 {
@@ -61,8 +75,31 @@ done:
     return st;
 }
 
+/* Separate terrain from clouds and false matches: *out is the mask, and heights outside the terrain are
+ * interpolated from it. */
+static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, SdmTerrainMask *out)
+{
+    SdmStatus st = SDM_OK;
+    const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
+    const int around = sdm_stage_enter(ctx, 6);
+    TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
+    TRY(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
+done:
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+/* Replace the heights outside the terrain by interpolation from the terrain around. */
+static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
+{
+    SdmTerrainMask terrain = {0};
+    const SdmStatus st = find_terrain(ctx, c, s, &terrain);
+    sdm_terrain_mask_free(&terrain);
+    return st;
+}
+
 /* Fit the pointing to the ray errors of a level's surface; the lattice follows it. */
-static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
+static SdmStatus fit_level(SdmContext *ctx, Coarse *c, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
@@ -70,8 +107,16 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
     const SdmFitTask task = sdm_fit_task(c->scene, &p->frame);
     SdmTiePoints points = {0};
     const int around = sdm_stage_enter(ctx, 2);
-    TRY(sdm_coarse_tie_points(ctx, &c->in, c->scene->options->memory_bytes, s, sdm_pointing_block(last),
-                              &p->pointing, &points));
+    sdm_free(&c->evidence.grey);
+    sdm_free(&c->evidence.ray_error_v);
+    TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
+    TRY(remove_clouds(ctx, c, s));
+    dump(s, "c");
+    const int block = sdm_pointing_block(last);
+    const SdmTiePointSource from = {.lattice = &c->lattice, .in_use = &p->pointing, .surface = s,
+                                    .ray_error_v = c->evidence.ray_error_v, .block = block};
+    TRY(sdm_tie_points_alloc(ctx, (size_t)(s->win.w / block) * (size_t)(s->win.h / block) + 1, &points));
+    sdm_tie_points_add(&from, &points);
     TRY(sdm_pointing_fit_level(ctx, &task, &points, &s->win, last, &p->pointing, &p->points));
     TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
 done:
@@ -86,6 +131,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
     const int around = sdm_stage_enter(ctx, 5);
+    dump(s, "a");
     TRY(fit_level(ctx, c, s));
     for (int l = c->p->settings.coarsest_level - 1; l >= c->p->settings.coarse_level; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);
@@ -93,6 +139,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
+        dump(s, "a");
         TRY(fit_level(ctx, c, s));
         sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)),
                      "coarse surface");
@@ -100,27 +147,6 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
 done:
     sdm_surface_free(&finer);
     sdm_stage_leave(ctx, around);
-    return st;
-}
-
-SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out)
-{
-    SdmStatus st = SDM_OK;
-    const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
-    const int around = sdm_stage_enter(ctx, 6);
-    TRY(sdm_terrain_mask_find(ctx, s, pixel_m, out));
-    TRY(sdm_fill_everywhere(ctx, p->settings.kernels, out->h_m, s));
-done:
-    sdm_stage_leave(ctx, around);
-    return st;
-}
-
-/* Replace the heights outside the terrain by interpolation from the terrain around. */
-static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
-{
-    SdmTerrainMask terrain = {0};
-    const SdmStatus st = sdm_coarse_terrain_mask(ctx, c->p, s, &terrain);
-    sdm_terrain_mask_free(&terrain);
     return st;
 }
 
@@ -154,6 +180,7 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
         found = share_valid(s) - before;
     }
     TRY(remove_clouds(ctx, c, s));
+    dump(s, "t");
     for (int round = 0; round < SHARPEN_ROUNDS; round++)
         TRY(sdm_coarse_sharpen(ctx, &c->in, memory, s));
 done:
@@ -166,7 +193,15 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     SdmStatus st = SDM_OK;
     SdmSurface s = {0};
     Coarse c = {.scene = scene, .p = p};
-    const SdmMatchSettings *const set = &p->settings;
+    SdmMatchSettings robust = p->settings;
+    const SdmMatchSettings *set = &p->settings;
+    if (getenv("XCENSUS")) {
+        SdmMatchSettings t;
+        TRY(sdm_match_settings(ctx, scene->options, "census", scene->options->cpu_level, 16.0f, &t));
+        robust.cost = t.cost; robust.min_score = t.min_score; robust.final_score = t.final_score;
+        robust.min_small_window_score = t.min_small_window_score; robust.score_sigma = t.score_sigma;
+        set = &robust;
+    }
     c.request = (SdmLatticeRequest){.scene = scene,
                                     .frame = &p->frame,
                                     .pointing = &p->pointing,
@@ -189,6 +224,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
     TRY(descend(ctx, &c, &s));
     TRY(refine_terrain(ctx, &c, &s));
+    TRY(find_terrain(ctx, &c, &s, &p->terrain));
     p->coarse = s;
     s = (SdmSurface){0};
     for (int k = 0; k < 2 && images; k++) {
@@ -196,6 +232,8 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         *(k ? &c.right : &c.left) = (SdmPyramid){0};
     }
 done:
+    sdm_free(&c.evidence.grey);
+    sdm_free(&c.evidence.ray_error_v);
     sdm_surface_free(&s);
     sdm_pyramid_free(&c.left);
     sdm_pyramid_free(&c.right);

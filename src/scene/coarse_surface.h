@@ -6,7 +6,7 @@
 #include "scene/prepare.h"
 
 /* Match the coarse levels.  p: frame, settings and the start of the pointing are set; its coarse surface,
- * pointing and points are the result.  images: get the coarse levels of both images, the caller's to free;
+ * terrain, pointing and points are the result.  images: get the coarse levels of both images, the caller's to free;
  * NULL: not kept. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2]);
 
@@ -16,9 +16,5 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
  * matched; freed by the caller, also after a failure. */
 SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                                  const SdmPyramid images[2], SdmSurface *out);
-
-/* Separate terrain from clouds and false matches of a coarse surface: *out is the mask, and heights
- * outside the terrain are interpolated from it. */
-SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out);
 
 #endif

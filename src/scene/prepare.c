@@ -273,7 +273,6 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     sdm_pointing_start(scene, &p->frame, &p->pointing);
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
