@@ -274,7 +274,7 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
     return any;
 }
 
-/* Pixels of darker pieces below the piece from which the distances count. */
+/* Size of the largest darker piece below the piece from which the distances count. */
 static int32_t count_below(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, int32_t main, Pieces *all)
 {
     int32_t below = 0;
@@ -283,7 +283,7 @@ static int32_t count_below(const SdmSurface *s, float pixel_m, const SdmTerrainM
         const Piece *const p = &all->piece[i];
         if (i != main && p->size >= LEAST_PIECE && p->below * 2 > p->edge &&
             is_brighter(&all->piece[main], &p->grey) && sigma(&p->residual) < RESIDUAL_UNIT * 0.35)
-            below += p->size;
+            below = p->size > below ? p->size : below;
     }
     return below;
 }
@@ -300,7 +300,7 @@ static void find_main(const SdmSurface *s, float pixel_m, const SdmTerrainEviden
         memset(g->distance_px, 0, (size_t)n * sizeof *g->distance_px);
         all->terrain[main] = MAIN_TERRAIN;
         all->main_size = size / MAIN_SHARE;
-        if (!e)
+        if (!e || e->hidden)
             return;
         spread_nearest(s, all, MAIN_TERRAIN, g);
         int32_t below = count_below(s, pixel_m, g, main, all);

@@ -17,6 +17,9 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t mem
  * pixels: see sdm_coarse_run_sequence(). */
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
+/* Match a level again about its own heights. */
+SdmStatus sdm_coarse_again(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
+
 /* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_sharpen_level(). */
 SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 

@@ -24,6 +24,7 @@ enum {
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
 #define LEAST_FOUND 0.005
+#define MOST_FOUND 0.9
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -33,7 +34,10 @@ typedef struct Coarse {
     SdmLattice lattice;
     SdmPyramid left, right;
     SdmMatchInput in;
+    SdmMatchSettings settings; /* of these levels */
     SdmTerrainEvidence evidence; /* of the level in work */
+    int16_t *hide;             /* the left view of the only level, with its bright pixels; NULL: none is hidden */
+    int hide_above;
 } Coarse;
 
 static void dump(const SdmSurface *s, const char *tag)
@@ -47,12 +51,19 @@ static void dump(const SdmSurface *s, const char *tag)
     fwrite(wh, 4, 2, f); fwrite(s->h_m, 4, n, f); fwrite(s->flags, 2, n, f); fwrite(s->score, 1, n, f);
     fclose(f);
 }
+static void free_evidence(SdmTerrainEvidence *e)
+{
+    sdm_free(&e->grey);
+    sdm_free(&e->ray_error_v);
+    sdm_free(&e->score);
+}
+
 /* The coarsest level: prior heights where a DEM gives them, then the search for the offset. */
 static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &c->p->frame;
-    const int level = c->p->settings.coarsest_level;
+    const int level = c->settings.coarsest_level;
     const bool known = c->scene->options->dem != NULL;
     const SdmWindow win = sdm_frame_level(f, level);
     SdmSurface prior = {0};
@@ -82,6 +93,9 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
     SdmStatus st = SDM_OK;
     const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
     const int around = sdm_stage_enter(ctx, 6);
+    for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
+        if (c->hide[i] > c->hide_above && (s->flags[i] & SDM_QA_VALID))
+            s->flags[i] = SDM_QA_TEXTURELESS;
     TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
     TRY(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
 done:
@@ -99,16 +113,14 @@ static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 }
 
 /* Fit the pointing to the ray errors of a level's surface; the lattice follows it. */
-static SdmStatus fit_level(SdmContext *ctx, Coarse *c, SdmSurface *s)
+static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
-    const bool last = s->win.level == p->settings.coarse_level;
     const SdmFitTask task = sdm_fit_task(c->scene, &p->frame);
     SdmTiePoints points = {0};
     const int around = sdm_stage_enter(ctx, 2);
-    sdm_free(&c->evidence.grey);
-    sdm_free(&c->evidence.ray_error_v);
+    free_evidence(&c->evidence);
     TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
     TRY(remove_clouds(ctx, c, s));
     dump(s, "c");
@@ -132,16 +144,21 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     SdmSurface finer = {0};
     const int around = sdm_stage_enter(ctx, 5);
     dump(s, "a");
-    TRY(fit_level(ctx, c, s));
-    for (int l = c->p->settings.coarsest_level - 1; l >= c->p->settings.coarse_level; l--) {
+    const bool single = c->settings.coarsest_level == c->settings.coarse_level;
+    TRY(fit_level(ctx, c, false, s));
+    for (int round = 0; round < 2 && single; round++) { /* a fit shows a part of an error */
+        TRY(sdm_coarse_again(ctx, &c->in, c->scene->options->memory_bytes, s));
+        TRY(fit_level(ctx, c, round == 1, s));
+    }
+    for (int l = c->settings.coarsest_level - 1; l >= c->settings.coarse_level; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);
         TRY(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
         dump(s, "a");
-        TRY(fit_level(ctx, c, s));
-        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)),
+        TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)),
                      "coarse surface");
     }
 done:
@@ -188,56 +205,267 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
+/* The border between the grey values of a view in two classes of least variance (Otsu 1979). */
+static int split_grey(const SdmLevelImage *image)
+{
+    enum { BINS = 256, UNIT = 16, LOWEST = -2048 };
+    int64_t count[BINS] = {0}, all = 0, sum_all = 0, n = 0, sum = 0;
+    double best = -1.0;
+    int above = INT16_MAX;
+    for (int64_t i = 0; i < image->w * image->h; i++) {
+        const int bin = (image->data[i] - LOWEST) / UNIT;
+        if (image->data[i] != SDM_Q_NODATA)
+            count[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1]++;
+    }
+    for (int k = 0; k < BINS; k++) {
+        all += count[k];
+        sum_all += count[k] * k;
+    }
+    for (int k = 0; k < BINS - 1; k++) {
+        n += count[k];
+        sum += count[k] * k;
+        if (n == 0 || n == all)
+            continue;
+        const double apart = (double)(sum_all - sum) / (double)(all - n) - (double)sum / (double)n,
+                     between = (double)n * (double)(all - n) * apart * apart;
+        if (between > best) {
+            best = between;
+            above = LOWEST + (k + 1) * UNIT;
+        }
+    }
+    return above;
+}
+
+/* Give the pixels above a limit, and those beside them, the mean of the others around, of the smallest square
+ * of 2^k pixels that has some. */
+static SdmStatus hide_bright(SdmContext *ctx, int above, SdmLevelImage *image)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = image->w, h = image->h;
+    int64_t at[20] = {0}, ws[20] = {w}, hs[20] = {h}, total = 0;
+    int levels = 0;
+    float *sum = NULL, *weight = NULL;
+    do {
+        ws[levels] = levels ? (ws[levels - 1] + 1) / 2 : w;
+        hs[levels] = levels ? (hs[levels - 1] + 1) / 2 : h;
+        at[levels] = total;
+        total += ws[levels] * hs[levels];
+    } while (ws[levels] * hs[levels] > 1 && ++levels < 19);
+    TRY(sdm_alloc(ctx, &sum, (size_t)total, sizeof *sum, "the ground's grey values"));
+    TRY(sdm_alloc(ctx, &weight, (size_t)total, sizeof *weight, "the ground's grey values"));
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++) {
+            bool bright = false;
+            for (int64_t j = y > 0 ? y - 1 : 0; j <= y + 1 && j < h; j++)
+                for (int64_t i = x > 0 ? x - 1 : 0; i <= x + 1 && i < w; i++)
+                    bright |= image->data[j * w + i] > above;
+            weight[y * w + x] = !bright && image->data[y * w + x] != SDM_Q_NODATA;
+            sum[y * w + x] = weight[y * w + x] * (float)image->data[y * w + x];
+        }
+    for (int l = 1; l <= levels; l++)
+        for (int64_t y = 0; y < hs[l - 1]; y++)
+            for (int64_t x = 0; x < ws[l - 1]; x++) {
+                const int64_t from = at[l - 1] + y * ws[l - 1] + x, to = at[l] + y / 2 * ws[l] + x / 2;
+                sum[to] += sum[from];
+                weight[to] += weight[from];
+            }
+    for (int l = levels; l >= 0; l--)
+        for (int64_t y = 0; y < hs[l]; y++)
+            for (int64_t x = 0; x < ws[l]; x++) {
+                const int64_t i = at[l] + y * ws[l] + x;
+                if (weight[i] > 0.0f) {
+                    sum[i] /= weight[i];
+                    continue;
+                }
+                if (l == levels)
+                    continue;
+                /* bilinear between the means above */
+                const double cx = 0.5 * (double)x - 0.25, cy = 0.5 * (double)y - 0.25;
+                double v = 0.0, all = 0.0;
+                for (int k = 0; k < 4; k++) {
+                    const int64_t px = (int64_t)floor(cx) + (k & 1), py = (int64_t)floor(cy) + (k >> 1);
+                    if (px < 0 || py < 0 || px >= ws[l + 1] || py >= hs[l + 1])
+                        continue;
+                    const double f = (1.0 - fabs(cx - (double)px)) * (1.0 - fabs(cy - (double)py));
+                    v += f * (double)sum[at[l + 1] + py * ws[l + 1] + px];
+                    all += f;
+                }
+                sum[i] = (float)(v / all);
+            }
+    for (int64_t i = 0; i < w * h; i++)
+        if (weight[i] <= 0.0f && image->data[i] != SDM_Q_NODATA)
+            image->data[i] = (int16_t)sum[i];
+done:
+    sdm_free(&sum);
+    sdm_free(&weight);
+    return st;
+}
+
+/* Pixels of the surface's level that are terrain, and those darker than the limit: with texture, and
+ * terrain. */
+typedef struct Found {
+    int64_t all, dark, dark_terrain;
+} Found;
+
+static Found count_found(const Coarse *c, const SdmSurface *s, int above)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    Found f = {0};
+    for (size_t i = 0; i < n; i++) {
+        const bool valid = s->flags[i] & SDM_QA_VALID, dark = c->evidence.grey[i] <= above;
+        f.all += valid;
+        f.dark_terrain += valid && dark;
+        f.dark += dark && (valid || !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS)));
+    }
+    return f;
+}
+
+static void close_coarse(Coarse *c)
+{
+    free_evidence(&c->evidence);
+    sdm_free(&c->hide);
+    sdm_pyramid_free(&c->left);
+    sdm_pyramid_free(&c->right);
+    sdm_lattice_free(&c->lattice);
+}
+
+/* All levels.  above: limits of the grey values of both views, above which pixels are hidden; NULL: none. */
+static SdmStatus find_surface(SdmContext *ctx, const int *above, Coarse *c)
 {
     SdmStatus st = SDM_OK;
     SdmSurface s = {0};
-    Coarse c = {.scene = scene, .p = p};
-    SdmMatchSettings robust = p->settings;
-    const SdmMatchSettings *set = &p->settings;
-    if (getenv("XCENSUS")) {
-        SdmMatchSettings t;
-        TRY(sdm_match_settings(ctx, scene->options, "census", scene->options->cpu_level, 16.0f, &t));
-        robust.cost = t.cost; robust.min_score = t.min_score; robust.final_score = t.final_score;
-        robust.min_small_window_score = t.min_small_window_score; robust.score_sigma = t.score_sigma;
-        set = &robust;
-    }
-    c.request = (SdmLatticeRequest){.scene = scene,
-                                    .frame = &p->frame,
-                                    .pointing = &p->pointing,
-                                    .u1 = p->frame.width + ((int64_t)1 << set->coarsest_level),
-                                    .v1 = p->frame.height + ((int64_t)1 << set->coarsest_level),
-                                    .step = sdm_frame_lattice_step(&p->frame, 0),
-                                    .hmin_m = p->frame.hmin_m,
-                                    .hmax_m = p->frame.hmax_m,
-                                    .again = true};
-    while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > LATTICE_NODES)
-        c.request.step *= 2;
-    TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
-    c.in = (SdmMatchInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
-    const SdmWindow all = sdm_frame_level(&p->frame, 0);
-    const SdmPyramidRequest request = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
-                                      .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m,
-                                      .lmin = set->coarse_level, .lmax = set->coarsest_level};
-    TRY(sdm_pyramids_open(ctx, &request, &c.left, &c.right));
-    TRY(search_coarsest(ctx, &c, &s));
-    TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
-    TRY(descend(ctx, &c, &s));
-    TRY(refine_terrain(ctx, &c, &s));
-    TRY(find_terrain(ctx, &c, &s, &p->terrain));
+    SdmPrepared *const p = c->p;
+    c->evidence.hidden = above != NULL;
+    const SdmMatchSettings *const set = &c->settings;
+    const SdmFrame *const f = &p->frame;
+    sdm_pointing_start(c->scene, f, &p->pointing);
+    c->request = (SdmLatticeRequest){.scene = c->scene,
+                                     .frame = f,
+                                     .pointing = &p->pointing,
+                                     .u1 = f->width + ((int64_t)1 << set->coarsest_level),
+                                     .v1 = f->height + ((int64_t)1 << set->coarsest_level),
+                                     .step = sdm_frame_lattice_step(f, 0),
+                                     .hmin_m = f->hmin_m,
+                                     .hmax_m = f->hmax_m,
+                                     .again = true};
+    while ((f->width / c->request.step) * (f->height / c->request.step) > LATTICE_NODES)
+        c->request.step *= 2;
+    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
+    c->in = (SdmMatchInput){.settings = set, .lattice = &c->lattice, .left = &c->left, .right = &c->right};
+    const SdmWindow all = sdm_frame_level(f, 0);
+    const SdmPyramidRequest request = {.scene = c->scene, .settings = set, .lattice = &c->lattice, .win = &all,
+                                       .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
+                                       .lmin = set->coarse_level, .lmax = set->coarsest_level};
+    TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
+    for (int k = 0; k < 2 && above; k++)
+        for (int l = set->coarse_level; l <= set->coarsest_level; l++)
+            TRY(hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
+    TRY(search_coarsest(ctx, c, &s));
+    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
+    TRY(descend(ctx, c, &s));
+    TRY(refine_terrain(ctx, c, &s));
+    TRY(find_terrain(ctx, c, &s, &p->terrain));
     p->coarse = s;
     s = (SdmSurface){0};
-    for (int k = 0; k < 2 && images; k++) {
+done:
+    sdm_surface_free(&s);
+    return st;
+}
+
+static void drop_found(SdmPrepared *p)
+{
+    sdm_pointing_free(&p->pointing);
+    sdm_point_report_free(&p->points);
+    sdm_surface_free(&p->coarse);
+    sdm_terrain_mask_free(&p->terrain);
+}
+
+/* Settings to match small gaps between clouds: no level is coarser than the last one, since windows there
+ * show clouds everywhere, and by a cost to which the rims of clouds and shadows are few of many pixels. */
+static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSettings *set)
+{
+    SdmStatus st = SDM_OK;
+    SdmMatchSettings census;
+    TRY(sdm_match_settings(ctx, scene->options, "census", scene->options->cpu_level, 0.0f, &census));
+    set->cost = census.cost;
+    set->min_score = census.min_score;
+    set->min_small_window_score = census.min_small_window_score;
+    set->score_sigma = census.score_sigma;
+    set->coarsest_level = set->coarse_level;
+done:
+    return st;
+}
+
+/* Pixels at which the images of `hidden` agree about the surface of `found`. */
+static SdmStatus count_agreeing(SdmContext *ctx, const Coarse *hidden, const Coarse *found, int64_t *count)
+{
+    SdmStatus st = SDM_OK;
+    SdmTerrainEvidence e = {0};
+    SdmMatchInput in = hidden->in;
+    const SdmSurface *const s = &found->p->coarse;
+    const uint8_t least = (uint8_t)(hidden->settings.min_score * 250.0f);
+    in.lattice = &found->lattice;
+    TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++)
+        *count += hidden->hide[i] <= hidden->hide_above && fabsf(e.ray_error_v[i]) <= 0.5f && e.score[i] >= least;
+done:
+    free_evidence(&e);
+    return st;
+}
+
+/* Clouds and their shadows fill the windows of coarse levels.  Where less than most of the dark ground was
+ * found, bright pixels are hidden. */
+SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
+{
+    SdmStatus st = SDM_OK;
+    SdmPrepared hidden = *p;
+    Coarse c = {.scene = scene, .p = p, .settings = p->settings},
+           again = {.scene = scene, .p = &hidden, .settings = p->settings};
+    Found found = {0};
+    int above[2];
+    const int lmin = p->settings.coarse_level;
+    st = find_surface(ctx, NULL, &c);
+    if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.left.level[lmin].data || !c.right.level[lmin].data)
+        goto done;
+    above[0] = split_grey(&c.left.level[lmin]);
+    above[1] = split_grey(&c.right.level[lmin]);
+    if (st == SDM_OK)
+        found = count_found(&c, &p->coarse, above[0]);
+    if (getenv("XP")) fprintf(stderr, "first %d all %ld dark %ld terrain %ld above %d %d\n", st, (long)found.all, (long)found.dark, (long)found.dark_terrain, above[0], above[1]);
+    if (st == SDM_OK && (double)found.dark_terrain >= MOST_FOUND * (double)found.dark)
+        goto done;
+    TRY(gap_settings(ctx, scene, &again.settings));
+    const SdmWindow win = sdm_frame_level(&p->frame, lmin);
+    TRY(sdm_alloc_raw(ctx, &again.hide, (size_t)win.w * (size_t)win.h, sizeof *again.hide, "the left view"));
+    again.hide_above = above[0];
+    TRY(sdm_match_left_view(ctx, &c.in, &win, again.hide));
+    const SdmStatus second = find_surface(ctx, above, &again);
+    if (getenv("XP")) fprintf(stderr, "second status %d: %s\n", second, sdm_error(ctx));
+    if (second != SDM_OK) {
+        if (second != SDM_ERR_DATA) st = second;
+        goto done;
+    }
+    int64_t first_count = 0, second_count = 0;
+    if (st == SDM_OK)
+        TRY(count_agreeing(ctx, &again, &c, &first_count));
+    TRY(count_agreeing(ctx, &again, &again, &second_count));
+    if (getenv("XP")) fprintf(stderr, "agreeing %ld %ld\n", (long)first_count, (long)second_count);
+    if ((double)second_count > 1.02 * (double)first_count) {
+        const SdmPrepared other = *p;
+        const Coarse o = c;
+        c = again; again = o;
+        *p = hidden;
+        hidden = other;
+        st = SDM_OK;
+    }
+done:
+    for (int k = 0; k < 2 && images && st == SDM_OK; k++) {
         images[k] = k ? c.right : c.left;
         *(k ? &c.right : &c.left) = (SdmPyramid){0};
     }
-done:
-    sdm_free(&c.evidence.grey);
-    sdm_free(&c.evidence.ray_error_v);
-    sdm_surface_free(&s);
-    sdm_pyramid_free(&c.left);
-    sdm_pyramid_free(&c.right);
-    sdm_lattice_free(&c.lattice);
+    close_coarse(&c);
+    close_coarse(&again);
+    drop_found(&hidden);
     return st;
 }
 

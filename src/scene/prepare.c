@@ -271,7 +271,6 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_reference_open(ctx, scene, &reference));
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
-    sdm_pointing_start(scene, &p->frame, &p->pointing);
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
