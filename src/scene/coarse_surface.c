@@ -24,7 +24,12 @@ enum {
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
 #define LEAST_FOUND 0.005
-#define MOST_FOUND 0.9
+/* Share of the variance of the grey values that lies between their two classes: 0.64 for normal ones. */
+#define LEAST_APART 0.7
+/* Share of the dark ground at which the views must agree. */
+#define LEAST_GROUND_SHARE 0.1
+/* Of the census words in gaps between clouds: chance reaches the usual score. */
+#define GAP_SCORE 0.45f
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -206,7 +211,7 @@ done:
 }
 
 /* The border between the grey values of a view in two classes of least variance (Otsu 1979). */
-static int split_grey(const SdmLevelImage *image)
+static int split_grey(const SdmLevelImage *image, double *share)
 {
     enum { BINS = 256, UNIT = 16, LOWEST = -2048 };
     int64_t count[BINS] = {0}, all = 0, sum_all = 0, n = 0, sum = 0;
@@ -233,6 +238,10 @@ static int split_grey(const SdmLevelImage *image)
             above = LOWEST + (k + 1) * UNIT;
         }
     }
+    double square = 0.0;
+    for (int k = 0; k < BINS; k++)
+        square += (double)count[k] * k * k;
+    *share = best / (square * (double)all - (double)sum_all * (double)sum_all);
     return above;
 }
 
@@ -301,25 +310,6 @@ done:
     return st;
 }
 
-/* Pixels of the surface's level that are terrain, and those darker than the limit: with texture, and
- * terrain. */
-typedef struct Found {
-    int64_t all, dark, dark_terrain;
-} Found;
-
-static Found count_found(const Coarse *c, const SdmSurface *s, int above)
-{
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    Found f = {0};
-    for (size_t i = 0; i < n; i++) {
-        const bool valid = s->flags[i] & SDM_QA_VALID, dark = c->evidence.grey[i] <= above;
-        f.all += valid;
-        f.dark_terrain += valid && dark;
-        f.dark += dark && (valid || !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS)));
-    }
-    return f;
-}
-
 static void close_coarse(Coarse *c)
 {
     free_evidence(&c->evidence);
@@ -360,7 +350,10 @@ static SdmStatus find_surface(SdmContext *ctx, const int *above, Coarse *c)
     for (int k = 0; k < 2 && above; k++)
         for (int l = set->coarse_level; l <= set->coarsest_level; l++)
             TRY(hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
+    const float least = set->min_score;
+    c->settings.min_score = above ? GAP_SCORE : least;
     TRY(search_coarsest(ctx, c, &s));
+    c->settings.min_score = least;
     TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
     TRY(descend(ctx, c, &s));
     TRY(refine_terrain(ctx, c, &s));
@@ -396,76 +389,115 @@ done:
     return st;
 }
 
-/* Pixels at which the images of `hidden` agree about the surface of `found`. */
-static SdmStatus count_agreeing(SdmContext *ctx, const Coarse *hidden, const Coarse *found, int64_t *count)
+/* Of the dark pixels with texture: those at which the images of `hidden` agree about the surface of `found`. */
+static SdmStatus share_agreeing(SdmContext *ctx, const Coarse *hidden, const Coarse *found, double *share)
 {
     SdmStatus st = SDM_OK;
     SdmTerrainEvidence e = {0};
     SdmMatchInput in = hidden->in;
     const SdmSurface *const s = &found->p->coarse;
     const uint8_t least = (uint8_t)(hidden->settings.min_score * 250.0f);
+    int64_t agree = 0, dark = 0;
     in.lattice = &found->lattice;
     TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));
-    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++)
-        *count += hidden->hide[i] <= hidden->hide_above && fabsf(e.ray_error_v[i]) <= 0.5f && e.score[i] >= least;
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
+        if (hidden->hide[i] > hidden->hide_above || (s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS)))
+            continue;
+        dark++;
+        agree += fabsf(e.ray_error_v[i]) <= 0.5f && e.score[i] >= least;
+    }
+    *share = (double)agree / fmax((double)dark, 1.0);
 done:
     free_evidence(&e);
     return st;
 }
 
-/* Clouds and their shadows fill the windows of coarse levels.  Where less than most of the dark ground was
- * found, bright pixels are hidden. */
+/* What the second search left open takes what the first found, where that is terrain. */
+static SdmStatus merge(SdmContext *ctx, const Coarse *first, Coarse *second)
+{
+    const SdmSurface *const from = &first->p->coarse;
+    SdmSurface *const to = &second->p->coarse;
+    for (size_t i = 0; i < (size_t)to->win.w * (size_t)to->win.h; i++)
+        if (!(to->flags[i] & SDM_QA_VALID)) {
+            to->h_m[i] = from->h_m[i];
+            to->flags[i] = from->flags[i];
+            to->score[i] = from->score[i];
+        }
+    sdm_terrain_mask_free(&second->p->terrain);
+    return find_terrain(ctx, first, to, &second->p->terrain);
+}
+
+/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground. */
+static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
+                                     Coarse *second, bool *better)
+{
+    SdmStatus st = SDM_OK;
+    double share[2] = {0.0, 0.0};
+    const SdmPrepared *const p = first->p;
+    const SdmWindow win = sdm_frame_level(&p->frame, p->settings.coarse_level);
+    *better = false;
+    second->hide_above = above[0];
+    TRY(gap_settings(ctx, first->scene, &second->settings));
+    TRY(sdm_alloc_raw(ctx, &second->hide, (size_t)win.w * (size_t)win.h, sizeof(int16_t), "the left view"));
+    TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
+    const SdmStatus after = find_surface(ctx, above, second);
+    if (after != SDM_OK && after != SDM_ERR_DATA)
+        return after;
+    if (before == SDM_OK)
+        TRY(share_agreeing(ctx, second, first, &share[0]));
+    if (after == SDM_OK)
+        TRY(share_agreeing(ctx, second, second, &share[1]));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden",
+            100.0 * share[0], 100.0 * share[1]);
+    *better = share[1] > 1.02 * share[0];
+    if (fmax(share[0], share[1]) < LEAST_GROUND_SHARE)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "clouds hide the ground of %s and %s: the views agree at %.0f %% of what is darker than "
+                        "clouds, at least %.0f %% are needed for a DEM of the ground; use a clearer scene, cut "
+                        "the images to what is clear, or give masks of the clouds",
+                        first->scene->view[0].name, first->scene->view[1].name,
+                        100.0 * fmax(share[0], share[1]), 100.0 * LEAST_GROUND_SHARE);
+    if (*better && share[0] > 0.5 * share[1])
+        TRY(merge(ctx, first, second));
+done:
+    return st;
+}
+
+/* Clouds and their shadows fill the windows of coarse levels: where grey values fall in two classes, as those
+ * of ground and clouds do, the ground is searched once more without the bright one. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
 {
     SdmStatus st = SDM_OK;
-    SdmPrepared hidden = *p;
+    SdmPrepared other = *p;
     Coarse c = {.scene = scene, .p = p, .settings = p->settings},
-           again = {.scene = scene, .p = &hidden, .settings = p->settings};
-    Found found = {0};
+           again = {.scene = scene, .p = &other, .settings = p->settings};
+    const int level = p->settings.coarse_level;
     int above[2];
-    const int lmin = p->settings.coarse_level;
+    double apart[2];
+    bool better = false;
     st = find_surface(ctx, NULL, &c);
-    if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.left.level[lmin].data || !c.right.level[lmin].data)
+    if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.right.level[level].data)
         goto done;
-    above[0] = split_grey(&c.left.level[lmin]);
-    above[1] = split_grey(&c.right.level[lmin]);
-    if (st == SDM_OK)
-        found = count_found(&c, &p->coarse, above[0]);
-    if (getenv("XP")) fprintf(stderr, "first %d all %ld dark %ld terrain %ld above %d %d\n", st, (long)found.all, (long)found.dark, (long)found.dark_terrain, above[0], above[1]);
-    if (st == SDM_OK && (double)found.dark_terrain >= MOST_FOUND * (double)found.dark)
+    above[0] = split_grey(&c.left.level[level], &apart[0]);
+    above[1] = split_grey(&c.right.level[level], &apart[1]);
+    if (fmin(apart[0], apart[1]) < LEAST_APART)
         goto done;
-    TRY(gap_settings(ctx, scene, &again.settings));
-    const SdmWindow win = sdm_frame_level(&p->frame, lmin);
-    TRY(sdm_alloc_raw(ctx, &again.hide, (size_t)win.w * (size_t)win.h, sizeof *again.hide, "the left view"));
-    again.hide_above = above[0];
-    TRY(sdm_match_left_view(ctx, &c.in, &win, again.hide));
-    const SdmStatus second = find_surface(ctx, above, &again);
-    if (getenv("XP")) fprintf(stderr, "second status %d: %s\n", second, sdm_error(ctx));
-    if (second != SDM_OK) {
-        if (second != SDM_ERR_DATA) st = second;
-        goto done;
-    }
-    int64_t first_count = 0, second_count = 0;
-    if (st == SDM_OK)
-        TRY(count_agreeing(ctx, &again, &c, &first_count));
-    TRY(count_agreeing(ctx, &again, &again, &second_count));
-    if (getenv("XP")) fprintf(stderr, "agreeing %ld %ld\n", (long)first_count, (long)second_count);
-    if ((double)second_count > 1.02 * (double)first_count) {
-        const SdmPrepared other = *p;
-        const Coarse o = c;
-        c = again; again = o;
-        *p = hidden;
-        hidden = other;
-        st = SDM_OK;
+    TRY(find_between_clouds(ctx, &c, st, above, &again, &better));
+    if (better) {
+        const SdmPrepared found = other;
+        other = *p;
+        *p = found;
+        p->clouds = true;
     }
 done:
     for (int k = 0; k < 2 && images && st == SDM_OK; k++) {
-        images[k] = k ? c.right : c.left;
-        *(k ? &c.right : &c.left) = (SdmPyramid){0};
+        Coarse *const from = better ? &again : &c;
+        images[k] = k ? from->right : from->left;
+        *(k ? &from->right : &from->left) = (SdmPyramid){0};
     }
     close_coarse(&c);
     close_coarse(&again);
-    drop_found(&hidden);
+    drop_found(&other);
     return st;
 }
 

@@ -13,6 +13,7 @@
 
 #include "matching/semi_global_surface.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -272,6 +273,10 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
+    if (p->clouds && strcmp(scene->options->cost, "auto") == 0) { /* rims are few of the pixels of a window */
+        snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
+        TRY(sdm_prepared_kernels(ctx, scene->options, p));
+    }
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
