@@ -5,8 +5,6 @@
 #include "core/disjoint_sets.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -262,10 +260,6 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
         bool is = piece[i].off * 2 <= piece[i].edge;
         if (!is && e && piece[i].size >= LEAST_WALLED)
             is = !is_brighter(&piece[i], &grey) && rays_meet(&piece[i], &residual);
-        if (getenv("XP") && piece[i].size >= 64)
-            fprintf(stderr, "L%d piece %d size %d edge %d off %d below %d grey %.0f %.0f main %.0f %.0f res n %.2f %.3f %.3f main %.3f %.3f: %d\n", s->win.level, i, piece[i].size,
-            piece[i].edge, piece[i].off, piece[i].below, mean(&piece[i].grey), sigma(&piece[i].grey), mean(&grey), sigma(&grey), (double)piece[i].residual.n/piece[i].size, mean(&piece[i].residual)/1024, sigma(&piece[i].residual)/1024,
-            mean(&residual)/1024, sigma(&residual)/1024, is);
         if (is) {
             terrain[i] = piece[i].size >= all->main_size ? MAIN_TERRAIN : TERRAIN;
             any |= terrain[i] == MAIN_TERRAIN;
@@ -304,8 +298,6 @@ static void find_main(const SdmSurface *s, float pixel_m, const SdmTerrainEviden
             return;
         spread_nearest(s, all, MAIN_TERRAIN, g);
         int32_t below = count_below(s, pixel_m, g, main, all);
-        if (getenv("XP"))
-            fprintf(stderr, "L%d main %d size %d grey %.0f below %d\n", s->win.level, main, size, mean(&all->piece[main].grey), below);
         if (below < LEAST_GROUND || below < size / 50)
             return;
         all->terrain[main] = CLOUD;

@@ -10,8 +10,6 @@
 #include "scene/window_input.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -43,24 +41,23 @@ typedef struct Coarse {
     SdmTerrainEvidence evidence; /* of the level in work */
     int16_t *hide;             /* the left view of the only level, with its bright pixels; NULL: none is hidden */
     int hide_above;
+    SdmSurface prior; /* of --dem, coarse level; VALID where it covers */
 } Coarse;
 
-static void dump(const SdmSurface *s, const char *tag)
-{
-    char name[300];
-    if (!getenv("XDUMP")) return;
-    snprintf(name, sizeof name, "%s_%s_l%d.raw", getenv("XDUMP"), tag, s->win.level);
-    FILE *f = fopen(name, "wb");
-    int wh[2] = {s->win.w, s->win.h};
-    size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    fwrite(wh, 4, 2, f); fwrite(s->h_m, 4, n, f); fwrite(s->flags, 2, n, f); fwrite(s->score, 1, n, f);
-    fclose(f);
-}
 static void free_evidence(SdmTerrainEvidence *e)
 {
     sdm_free(&e->grey);
     sdm_free(&e->ray_error_v);
     sdm_free(&e->score);
+}
+
+/* The pixel of the prior surface at the middle of a pixel of a level. */
+static size_t prior_at(const SdmSurface *prior, int level, int x, int y)
+{
+    const int k = level - prior->win.level, half = k > 0 ? 1 << (k - 1) : 0, px = (x << k) + half,
+              py = (y << k) + half;
+    return (size_t)(py < prior->win.h ? py : prior->win.h - 1) * (size_t)prior->win.w +
+           (size_t)(px < prior->win.w ? px : prior->win.w - 1);
 }
 
 /* The coarsest level: prior heights where a DEM gives them, then the search for the offset. */
@@ -70,13 +67,17 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
     const SdmFrame *const f = &c->p->frame;
     const int level = c->settings.coarsest_level;
     const bool known = c->scene->options->dem != NULL;
-    const SdmWindow win = sdm_frame_level(f, level);
+    const SdmWindow win = sdm_frame_level(f, level), last = sdm_frame_level(f, c->settings.coarse_level);
     SdmSurface prior = {0};
     int offset = 0;
     const int around = sdm_stage_enter(ctx, 2);
     if (known) {
+        TRY(sdm_surface_alloc(ctx, &last, &c->prior));
+        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
         TRY(sdm_surface_alloc(ctx, &win, &prior));
-        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior, &c->p->prior));
+        for (int y = 0; y < win.h; y++)
+            for (int x = 0; x < win.w; x++)
+                prior.h_m[(size_t)y * (size_t)win.w + (size_t)x] = c->prior.h_m[prior_at(&c->prior, level, x, y)];
     }
     const SdmOffsetSearch q = {.scene = c->scene,
                                .frame = f,
@@ -91,6 +92,58 @@ done:
     return st;
 }
 
+/* Heights that --hmin, --hmax and --dem leave to pixel (x, y) of a level. */
+static void find_bounds(const Coarse *c, int level, int x, int y, float bound[2])
+{
+    const SdmOptions *const o = c->scene->options;
+    bound[0] = isnan(o->hmin_m) ? -INFINITY : (float)o->hmin_m;
+    bound[1] = isnan(o->hmax_m) ? INFINITY : (float)o->hmax_m;
+    if (!c->prior.h_m)
+        return;
+    float lo = INFINITY, hi = -INFINITY; /* around, since a wall's place may be off by a pixel */
+    for (int j = y > 0 ? y - 1 : 0; j <= y + 1; j++)
+        for (int i = x > 0 ? x - 1 : 0; i <= x + 1; i++) {
+            const size_t at = prior_at(&c->prior, level, i, j);
+            if (!(c->prior.flags[at] & SDM_QA_VALID))
+                return; /* not covered */
+            lo = fminf(lo, c->prior.h_m[at]);
+            hi = fmaxf(hi, c->prior.h_m[at]);
+        }
+    bound[0] = fmaxf(bound[0], lo - (float)SDM_PRIOR_RANGE_M);
+    bound[1] = fminf(bound[1], hi + (float)SDM_PRIOR_RANGE_M);
+}
+
+static bool is_bounded(const Coarse *c)
+{
+    const SdmOptions *const o = c->scene->options;
+    return c->prior.h_m || !isnan(o->hmin_m) || !isnan(o->hmax_m);
+}
+
+/* Matches outside the bounds are none. */
+static void reject_outside(const Coarse *c, SdmSurface *s)
+{
+    for (int y = 0; y < s->win.h && is_bounded(c); y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            float bound[2];
+            find_bounds(c, s->win.level, x, y, bound);
+            if ((s->flags[i] & SDM_QA_VALID) && (s->h_m[i] < bound[0] || s->h_m[i] > bound[1]))
+                s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
+        }
+}
+
+/* Filled heights stay within the bounds. */
+static void keep_inside(const Coarse *c, SdmSurface *s)
+{
+    for (int y = 0; y < s->win.h && is_bounded(c); y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            float bound[2];
+            find_bounds(c, s->win.level, x, y, bound);
+            s->h_m[i] = fminf(fmaxf(s->h_m[i], bound[0]), bound[1]);
+        }
+}
+
 /* Separate terrain from clouds and false matches: *out is the mask, and heights outside the terrain are
  * interpolated from it. */
 static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, SdmTerrainMask *out)
@@ -101,8 +154,10 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
     for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
         if (c->hide[i] > c->hide_above && (s->flags[i] & SDM_QA_VALID))
             s->flags[i] = SDM_QA_TEXTURELESS;
+    reject_outside(c, s);
     TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
     TRY(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
+    keep_inside(c, s);
 done:
     sdm_stage_leave(ctx, around);
     return st;
@@ -128,7 +183,6 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     free_evidence(&c->evidence);
     TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
     TRY(remove_clouds(ctx, c, s));
-    dump(s, "c");
     const int block = sdm_pointing_block(last);
     const SdmTiePointSource from = {.lattice = &c->lattice, .in_use = &p->pointing, .surface = s,
                                     .ray_error_v = c->evidence.ray_error_v, .block = block};
@@ -148,7 +202,6 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
     const int around = sdm_stage_enter(ctx, 5);
-    dump(s, "a");
     const bool single = c->settings.coarsest_level == c->settings.coarse_level;
     TRY(fit_level(ctx, c, false, s));
     for (int round = 0; round < 2 && single; round++) { /* a fit shows a part of an error */
@@ -161,8 +214,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
-        dump(s, "a");
-        TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
+            TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
         sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)),
                      "coarse surface");
     }
@@ -202,7 +254,6 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
         found = share_valid(s) - before;
     }
     TRY(remove_clouds(ctx, c, s));
-    dump(s, "t");
     for (int round = 0; round < SHARPEN_ROUNDS; round++)
         TRY(sdm_coarse_sharpen(ctx, &c->in, memory, s));
 done:
@@ -314,6 +365,7 @@ static void close_coarse(Coarse *c)
 {
     free_evidence(&c->evidence);
     sdm_free(&c->hide);
+    sdm_surface_free(&c->prior);
     sdm_pyramid_free(&c->left);
     sdm_pyramid_free(&c->right);
     sdm_lattice_free(&c->lattice);
