@@ -19,7 +19,7 @@ typedef struct Kind {
     double hurst, soft, shadow;
     float rough_dn;
 } Kind;
-static const Kind HEAPS = {{1e3, 3e3}, {250.0, 800.0}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.7, 0.25, 0.6, 15.0f},
+static const Kind HEAPS = {{1e3, 3e3}, {2.5e2, 8e2}, {150.0, 5e2}, {1.0, 1.0}, 0.1, 0.7, 0.25, 0.6, 15.0f},
                   SHEET = {{3e3, 5e3}, {4e3, 12e3}, {0.0, 0.0}, {1.0, 1.0}, 0.25, 0.8, 0.35, 0.6, 6.0f},
                   VEIL = {{6e3, 10e3}, {3e3, 10e3}, {0.0, 0.0}, {0.3, 0.65}, 0.25, 0.7, 1.6, 0.0, 10.0f};
 
@@ -66,7 +66,7 @@ static SdmStatus add_deck(SimScene *sc, const Kind *kind, double share)
     sim_spectrum(&d->field, sim_error_seed(sc->opt) + 4u + 0x5bd1e995u * (uint32_t)(sc->decks + 1), LEVEL,
                  sim_octave(wave_m, sc->unit_m), kind->hurst, 1.0);
     sc->decks++;
-    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "clouds of %.0f %% at %.0f to %.0f m, wind of %.1f m/s towards %.0f deg",
+    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "clouds on %.0f %%, %.0f to %.0f m high, wind %.1f m/s to %.0f deg",
             100.0 * share, d->height, d->top, speed, to * 180.0 / SIM_PI);
     return find_edge(sc, d, share);
 }

@@ -105,8 +105,8 @@ static int fixed_pixel(const Job *job, int c, int r, bool wide)
 {
     if (job->view->lost[job->r0 + r] || job->view->dead[job->c0 + c])
         return 0;
-    const bool full = job->sc->opt->snow > 0.0 &&
-                      job->dn[(size_t)r * (size_t)job->nx + (size_t)c] >= SIM_FULL_DN;
+    const bool full =
+        job->sc->opt->snow > 0.0 && job->dn[(size_t)r * (size_t)job->nx + (size_t)c] >= SIM_FULL_DN;
     return full ? wide ? UINT16_MAX - 1 : UINT8_MAX : -1;
 }
 

@@ -68,8 +68,7 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
     }
     if (h > p[2] + 0.5 * sc->opt->gsd_m)
         return false;
-    *cloudy |=
-        sim_cloud_view(sc, g, &view->lattice, &ray, sim_row_time(&view->cam, at[1]), &dn) < sc->clear;
+    *cloudy |= sim_cloud_view(sc, g, &view->lattice, &ray, sim_row_time(&view->cam, at[1]), &dn) < sc->clear;
     return true;
 }
 
