@@ -207,12 +207,13 @@ def masks_table(program, a):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("options", nargs="*", help="of run, behind --")
     parser.add_argument("--scenes", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
     parser.add_argument("--largest", type=int, default=4200, metavar="PX")
     parser.add_argument("--masks", action="store_true")
-    a = parser.parse_args()
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    a = parser.parse_args(sys.argv[1:end])
+    a.options = sys.argv[end + 1:]
     (masks_table if a.masks else weather_table)(os.path.abspath(a.program), a)
 
 

@@ -137,7 +137,7 @@ typedef struct SimDeck { /* one layer of clouds; it moves with the wind */
                                           * edge to edge + rise heap up */
     double opacity, shadow;              /* 0..1: of the view and of the sun that the thickest part takes */
     double wind[2];                      /* map x, y, m/s */
-    float rough_dn;                      /* DN a unit of the field */
+    float dn, rough_dn;                  /* radiance: at the edge, a unit of the field */
 } SimDeck;
 typedef struct SimTown SimTown;
 typedef struct SimScene {
