@@ -3,7 +3,7 @@
 # weather_table.py PROGRAM [--scenes N] [--first SEED] [--largest PX] [-- OPTION ...]   options behind -- go to `run`
 # weather_table.py PROGRAM --masks [--first SEED]      masks in specks, lines and columns on one clear scene
 # Seen: ground that neither terrain nor clouds hide from either view.  Found: of it, cells with a height within 100 m of the
-# truth; inner: the same of cells 4 and more from any that is not seen.  Cloud: of all heights, those more than 100 m above it.
+# truth; inner: the same of cells that a window of 9 pixels sees without hidden ground.  Cloud: of all heights, those more than 100 m above it.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import concurrent.futures
@@ -98,7 +98,7 @@ def weather(program, seed, largest, options):
                 said = "; ".join(json.load(f)["trust"]["warnings"])
     ground, has = (kind == 1) | (kind == 2), np.isfinite(off)
     right = np.abs(np.where(has, off, np.inf)) <= FAR_M
-    inner = ndimage.binary_erosion(ground, np.ones((3, 3)), iterations=4)
+    inner = ndimage.binary_erosion(ground, np.ones((3, 3)), iterations=2)
     return what, dict(seen=percent(ground, kind > 0), found=percent(ground & right, ground), inner=percent(inner & right, inner),
                       cloud=percent(off > FAR_M, has), nmad=nmad(off[ground & has]), refused=not has.any(), said=said)
 

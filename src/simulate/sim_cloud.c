@@ -19,7 +19,7 @@ typedef struct Kind {
     double hurst, soft, shadow;
     float dn, rough_dn;                      /* a veil scatters most of what it takes forward */
 } Kind;
-static const Kind HEAPS = {{1e3, 3e3}, {250.0, 800.0}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.7, 0.25, 0.6,
+static const Kind HEAPS = {{1e3, 3e3}, {350.0, 1.1e3}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.85, 0.25, 0.6,
                            WHITE_DN, 15.0f},
                   SHEET = {{3e3, 5e3}, {4e3, 12e3}, {0.0, 0.0}, {1.0, 1.0}, 0.25, 0.8, 0.35, 0.6, WHITE_DN,
                            6.0f},

@@ -539,7 +539,8 @@ static void test_allocations(void **state)
     char why[512];
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 64;
-    opt.cloud = opt.lake = opt.ocean = 0.1;
+    opt.cloud = opt.lake = opt.ocean = opt.snow = 0.1;
+    opt.cloud_kind = "layers";
     for (int64_t n = 1; n < 400000; n = n < 40 ? n + 1 : n * 2) {
         sdm_alloc_fail_at(n);
         const SdmStatus st = simulate("alloc", &opt, why, sizeof why);
