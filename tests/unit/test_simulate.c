@@ -399,7 +399,7 @@ static void test_cloud_kinds(void **state)
     (void)state;
     static const char *const kinds[] = {"patches", "broken", "layers", "cirrus"};
     SdmSimulateOptions opt = small();
-    opt.width = opt.height = 400;
+    opt.width = opt.height = 320;
     opt.shape = "flat";
     for (int k = 0; k < 4; k++) {
         Band l, r;
