@@ -127,6 +127,7 @@ typedef struct SimView {
     SimCamera cam;
     SimLattice lattice;
     double *c1, *c0;  /* radiometric table: DN' = c1 DN + c0, by column */
+    uint8_t *lost, *dead; /* 1: row, column of zeros */
 } SimView;
 
 typedef struct SimDeck { /* one layer of clouds; it moves with the wind */
@@ -136,7 +137,7 @@ typedef struct SimDeck { /* one layer of clouds; it moves with the wind */
                                           * edge to edge + rise heap up */
     double opacity, shadow;              /* 0..1: of the view and of the sun that the thickest part takes */
     double wind[2];                      /* map x, y, m/s */
-    float rough_dn;                      /* DN a unit of the field */
+    float dn, rough_dn;                  /* radiance: at the edge, a unit of the field */
 } SimDeck;
 typedef struct SimTown SimTown;
 typedef struct SimScene {
@@ -153,6 +154,7 @@ typedef struct SimScene {
     SimSpectrum relief, texture, wave[2], shore[2];
     double relief_gain, relief_lift;     /* height = lift + gain noise */
     double lake_level, water_edge[2];    /* ocean, lake: field <= edge is water */
+    double snow_edge;                    /* height above which snow lies */
     SimDeck deck[SIM_DECKS];             /* clouds from the top down */
     int decks;
     float clear;                         /* of the light of the ground that comes through it is seen */
@@ -196,8 +198,8 @@ SdmStatus sim_terrain_at(SimScene *sc, double x, double y, float *h);
 SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win);
 
 /* ---- sim_town.c ---- */
-/* Classes of class.tif; those from SIM_ROOF on are towns'. */
-enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR };
+/* Classes of class.tif; those from SIM_ROOF to SIM_CAR are towns'. */
+enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR, SIM_SNOW };
 /* Build sc->town and raise sc->h_hi above it. */
 SdmStatus sim_town_open(SimScene *sc);
 void sim_town_close(SimTown **town);
@@ -229,12 +231,15 @@ float sim_cloud_shadow(const SimScene *sc, const SimGround *g, const double p[3]
 
 /* ---- sim_water.c, sim_light.c ---- */
 #define SIM_LAND_DN 70.0f       /* mean of the ground's texture */
+#define SIM_FULL_DN 255.0f      /* saturates a detector */
+enum { SIM_BLOOM = 3 };         /* pixels of a row that a saturated one may saturate on either side */
 extern const float sim_sun[3]; /* east, north, up: azimuth 150, elevation 45 degrees */
 /* Map position of sample k (of SIM_SAMPLES, a grid over the left image) at height h. */
 void sim_sample_xy(const SimScene *sc, int k, double h, double *x, double *y);
 /* Value below which `share` of v[SIM_SAMPLES] lies; v is sorted. */
 double sim_quantile(float *v, double share);
 SdmStatus sim_water_plan(SimScene *sc);
+SdmStatus sim_snow_plan(SimScene *sc);
 SdmStatus sim_water_apply(SimScene *sc, SimGround *g); /* fields, and the terrain under water made flat */
 SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g);
 
@@ -264,6 +269,7 @@ SdmStatus sim_truth(SimScene *sc);
  * them. */
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny);
 SdmStatus sim_tables(SimScene *sc, int view);
+/* The detectors of a view: radiometric table, lost rows, dead columns. */
 SdmStatus sim_radiometry(SimScene *sc, int view);
 /* Fit an RPC to the exact camera; coefficients as GDAL metadata NAME=VALUE list (CSLDestroy), error in px. */
 SdmStatus sim_rpc_fit(SimScene *sc, int view, char ***metadata, double *rms_px, double *worst_px);

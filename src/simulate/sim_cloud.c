@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { LEVEL = 2 /* octave of the finest nodes */, HEAP_STEPS = 2 };
-static const float CLOUD_DN = 195.0f;
+#define WHITE_DN 195.0f
 /* Of the light of the ground: the edge of a patch hides it early; through a veil of an optical depth of
  * ln 2 half of its contrast is left. */
 static const float CLEAR_PATCH = 0.97f, CLEAR_VEIL = 0.5f;
@@ -17,11 +17,14 @@ typedef struct Kind {
     Range height_m, wave_m, heap_m, opacity; /* height: above the ground; clouds are 2 to 3 waves wide */
     double most_wave;                        /* share of the scene */
     double hurst, soft, shadow;
-    float rough_dn;
+    float dn, rough_dn;                      /* a veil scatters most of what it takes forward */
 } Kind;
-static const Kind HEAPS = {{1e3, 3e3}, {250.0, 800.0}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.6, 0.25, 0.6, 15.0f},
-                  SHEET = {{3e3, 5e3}, {4e3, 12e3}, {0.0, 0.0}, {1.0, 1.0}, 0.25, 0.8, 0.35, 0.6, 6.0f},
-                  VEIL = {{6e3, 10e3}, {3e3, 10e3}, {0.0, 0.0}, {0.3, 0.65}, 0.25, 0.7, 1.6, 0.0, 10.0f};
+static const Kind HEAPS = {{1e3, 3e3}, {350.0, 1.1e3}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.85, 0.25, 0.6,
+                           WHITE_DN, 15.0f},
+                  SHEET = {{3e3, 5e3}, {4e3, 12e3}, {0.0, 0.0}, {1.0, 1.0}, 0.25, 0.8, 0.35, 0.6, WHITE_DN,
+                           6.0f},
+                  VEIL = {{6e3, 10e3}, {3e3, 10e3}, {0.0, 0.0}, {0.3, 0.65}, 0.25, 0.9, 1.6, 0.0, 130.0f,
+                          5.0f};
 
 /* A value of the range by the seed; `what` tells the draws of a deck apart. */
 static double draw(const SimScene *sc, uint32_t what, Range of)
@@ -58,15 +61,15 @@ static SdmStatus add_deck(SimScene *sc, const Kind *kind, double share)
     SimDeck *const d = &sc->deck[sc->decks];
     const double speed = draw(sc, 0, (Range){5.0, 20.0}), to = draw(sc, 1, (Range){0.0, 2.0 * SIM_PI});
     const double wave_m = fmin(draw(sc, 2, kind->wave_m), kind->most_wave * sc->extent_m);
-    *d = (SimDeck){.soft = kind->soft, .rise = 1.0, .shadow = kind->shadow, .rough_dn = kind->rough_dn,
-                   .wind = {speed * sin(to), speed * cos(to)}};
+    *d = (SimDeck){.soft = kind->soft, .rise = 1.0, .shadow = kind->shadow, .dn = kind->dn,
+                   .rough_dn = kind->rough_dn, .wind = {speed * sin(to), speed * cos(to)}};
     d->opacity = draw(sc, 3, kind->opacity);
     d->height = fmax(sc->h_mean + draw(sc, 4, kind->height_m), sc->h_hi + 200.0); /* no peak reaches it */
     d->top = d->height + draw(sc, 5, kind->heap_m);
     sim_spectrum(&d->field, sim_error_seed(sc->opt) + 4u + 0x5bd1e995u * (uint32_t)(sc->decks + 1), LEVEL,
                  sim_octave(wave_m, sc->unit_m), kind->hurst, 1.0);
     sc->decks++;
-    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "clouds of %.0f %% at %.0f to %.0f m, wind of %.1f m/s towards %.0f deg",
+    sdm_log(sc->ctx, SDM_LOG_INFO, 0, "clouds on %.0f %%, %.0f to %.0f m high, wind %.1f m/s to %.0f deg",
             100.0 * share, d->height, d->top, speed, to * 180.0 / SIM_PI);
     return find_edge(sc, d, share);
 }
@@ -75,7 +78,7 @@ static SdmStatus add_deck(SimScene *sc, const Kind *kind, double share)
 static SdmStatus add_patches(SimScene *sc)
 {
     SimDeck *const d = &sc->deck[sc->decks++];
-    *d = (SimDeck){.soft = 0.35, .opacity = 1.0, .rough_dn = 3.0f};
+    *d = (SimDeck){.soft = 0.35, .opacity = 1.0, .dn = WHITE_DN, .rough_dn = 3.0f};
     d->height = d->top = sc->h_mean + fmin(3000.0, 0.25 * sc->extent_m);
     sim_spectrum(&d->field, sim_error_seed(sc->opt) + 4u, LEVEL, sim_octave(0.25 * sc->extent_m, sc->unit_m),
                  0.9, 1.0);
@@ -159,7 +162,7 @@ float sim_cloud_view(const SimScene *sc, const SimGround *g, const SimLattice *l
             field = field_at(d, &g->deck[k], x, y, t_s);
         }
         const float cover = cover_of(d, field);
-        *dn += through * cover * (CLOUD_DN + d->rough_dn * (field - (float)d->edge));
+        *dn += through * cover * (d->dn + d->rough_dn * (field - (float)d->edge));
         through *= 1.0f - cover;
     }
     return through;

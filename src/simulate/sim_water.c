@@ -1,4 +1,4 @@
-/* Shares of ocean and lake -> shore lines, flat water.  A field falls towards the water's
+/* Shares of ocean, lake and snow -> shore lines, flat water, snow line.  A field falls towards the water's
  * heart; its quantile over the left image is the shore, so the shares come out as asked. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
@@ -90,6 +90,25 @@ SdmStatus sim_water_plan(SimScene *sc)
         TRY(plan_level(sc));
     }
 done:
+    return st;
+}
+
+SdmStatus sim_snow_plan(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    float *v = NULL;
+    sc->snow_edge = INFINITY;
+    if (!(sc->opt->snow > 0.0))
+        return SDM_OK;
+    TRY(sdm_alloc(sc->ctx, &v, SIM_SAMPLES, sizeof *v, "snow"));
+    for (int k = 0; k < SIM_SAMPLES; k++) {
+        double x, y;
+        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
+        TRY(sim_terrain_at(sc, x, y, &v[k]));
+    }
+    sc->snow_edge = sim_quantile(v, 1.0 - sc->opt->snow);
+done:
+    sdm_free(&v);
     return st;
 }
 
