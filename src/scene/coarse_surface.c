@@ -26,6 +26,10 @@ enum {
 #define LEAST_APART 0.7
 /* Share of the dark ground at which the views must agree. */
 #define LEAST_GROUND_SHARE 0.1
+/* Where the views agree at that share of the dark ground, and that share of what is bright is terrain, too,
+ * bright areas are no clouds. */
+#define RIGHT_SHARE 0.3
+#define BRIGHT_SHARE 0.5
 /* Of the census words in gaps between clouds: chance reaches the usual score. */
 #define GAP_SCORE 0.45f
 
@@ -371,11 +375,10 @@ static void close_coarse(Coarse *c)
     sdm_lattice_free(&c->lattice);
 }
 
-/* All levels.  above: limits of the grey values of both views, above which pixels are hidden; NULL: none. */
-static SdmStatus find_surface(SdmContext *ctx, const int *above, Coarse *c)
+/* Lattice and levels of both images.  above: grey values above which pixels are hidden; NULL: none. */
+static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
 {
     SdmStatus st = SDM_OK;
-    SdmSurface s = {0};
     SdmPrepared *const p = c->p;
     c->evidence.hidden = above != NULL;
     const SdmMatchSettings *const set = &c->settings;
@@ -402,8 +405,18 @@ static SdmStatus find_surface(SdmContext *ctx, const int *above, Coarse *c)
     for (int k = 0; k < 2 && above; k++)
         for (int l = set->coarse_level; l <= set->coarsest_level; l++)
             TRY(hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
-    const float least = set->min_score;
-    c->settings.min_score = above ? GAP_SCORE : least;
+done:
+    return st;
+}
+
+/* All levels, one after the other. */
+static SdmStatus find_surface(SdmContext *ctx, Coarse *c)
+{
+    SdmStatus st = SDM_OK;
+    SdmSurface s = {0};
+    SdmPrepared *const p = c->p;
+    const float least = c->settings.min_score;
+    c->settings.min_score = c->hide ? GAP_SCORE : least;
     TRY(search_coarsest(ctx, c, &s));
     c->settings.min_score = least;
     TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
@@ -439,6 +452,18 @@ static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSe
     set->coarsest_level = set->coarse_level;
 done:
     return st;
+}
+
+/* Share of the bright pixels that a surface takes for terrain. */
+static double share_bright(const int16_t *grey, int above, const SdmSurface *s)
+{
+    int64_t bright = 0, terrain = 0;
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
+        const bool is = grey[i] > above && !(s->flags[i] & SDM_QA_OUTSIDE);
+        bright += is;
+        terrain += is && (s->flags[i] & SDM_QA_VALID);
+    }
+    return (double)terrain / fmax((double)bright, 1.0);
 }
 
 /* Of the dark pixels with texture: those at which the images of `hidden` agree about the surface of `found`. */
@@ -492,11 +517,14 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     TRY(gap_settings(ctx, first->scene, &second->settings));
     TRY(sdm_alloc_raw(ctx, &second->hide, (size_t)win.w * (size_t)win.h, sizeof(int16_t), "the left view"));
     TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
-    const SdmStatus after = find_surface(ctx, above, second);
-    if (after != SDM_OK && after != SDM_ERR_DATA)
-        return after;
+    TRY(open_levels(ctx, above, second));
     if (before == SDM_OK)
         TRY(share_agreeing(ctx, second, first, &share[0]));
+    if (share[0] >= RIGHT_SHARE && share_bright(second->hide, above[0], &p->coarse) >= BRIGHT_SHARE)
+        goto done; /* bright ground beside water or dark rock */
+    const SdmStatus after = find_surface(ctx, second);
+    if (after != SDM_OK && after != SDM_ERR_DATA)
+        return after;
     if (after == SDM_OK)
         TRY(share_agreeing(ctx, second, second, &share[1]));
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden",
@@ -527,7 +555,8 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     int above[2];
     double apart[2];
     bool better = false;
-    st = find_surface(ctx, NULL, &c);
+    TRY(open_levels(ctx, NULL, &c));
+    st = find_surface(ctx, &c);
     if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.right.level[level].data)
         goto done;
     above[0] = split_grey(&c.left.level[level], &apart[0]);
