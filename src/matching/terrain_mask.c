@@ -10,12 +10,17 @@
 enum {
     FAR = 65535,
     BAND = 64, /* rows */
-    LEAST_PIECE = 12,
-    LEAST_WALLED = 64,
-    LEAST_GROUND = 24,
+    LEAST_PIECE = 12,  /* pixels */
+    LEAST_WALLED = 64, /* of a piece beyond a wall that is believed */
+    LEAST_GROUND = 24, /* of the ground below a cloud that is the largest piece, and */
+    GROUND_SHARE = 50, /* one in so many of its pixels */
+    CLOUD_LAYERS = 8,
     RESIDUAL_UNIT = 1024
 };
-#define BRIGHTER_SIGMAS 1.5
+#define BRIGHTER_SIGMAS 1.5     /* of the grey values of the darker one */
+#define MEET_PX 0.15            /* residuals of a piece beyond a wall, against those of the terrain */
+#define MEET_SPREAD_PX 0.2
+#define CHANCE_SPREAD_PX 0.35   /* that of chance matches is 0.4 and more */
 
 
 void sdm_terrain_mask_free(SdmTerrainMask *g)
@@ -90,9 +95,10 @@ typedef struct Sums {
 
 /* Sums over the pieces. */
 typedef struct Piece {
-    int32_t size, edge, off, below; /* pixels; those near terrain; of them, beyond a discontinuity, downwards */
-    int32_t nearest;                /* least distance to terrain, half px */
-    Sums grey, residual;            /* of the left view; across the epipolar lines, 1/1024 px */
+    int32_t size, edge;  /* pixels; those near terrain */
+    int32_t off, below;  /* of these: beyond a discontinuity; downwards */
+    int32_t nearest;     /* least distance to terrain, half px */
+    Sums grey, residual; /* of the left view; across the epipolar lines, 1/RESIDUAL_UNIT px */
 } Piece;
 
 /* The surface in pieces. */
@@ -166,7 +172,8 @@ static int32_t choose_main(int32_t n, Pieces *p)
 {
     int32_t largest = 0;
     for (int32_t i = 0; i < p->count; i++)
-        if (p->terrain[largest] == CLOUD || (p->terrain[i] != CLOUD && p->piece[i].size > p->piece[largest].size))
+        if (p->terrain[largest] == CLOUD ||
+            (p->terrain[i] != CLOUD && p->piece[i].size > p->piece[largest].size))
             largest = i;
     p->others = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -190,7 +197,7 @@ static void spread_nearest(const SdmSurface *s, const Pieces *p, int least, SdmT
     sweep(&s->win, p, -1, g->distance_px, g->h_m);
 }
 
-/* Of each piece that is no terrain: pixels that face the terrain, and those of them beyond a discontinuity. */
+/* Of each piece: pixels that face the terrain, and those of them beyond a discontinuity. */
 static void face_terrain(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, Pieces *all)
 {
     const int32_t *const of = all->of;
@@ -227,8 +234,9 @@ static bool is_brighter(const Piece *a, const Sums *than)
 /* Do rays of a piece meet as those of the terrain do? */
 static bool rays_meet(const Piece *p, const Sums *terrain)
 {
-    return p->residual.n * 2 > p->size && sigma(&p->residual) <= fmax(2.0 * sigma(terrain), RESIDUAL_UNIT * 0.2) &&
-           fabs(mean(&p->residual) - mean(terrain)) <= RESIDUAL_UNIT * 0.15;
+    return p->residual.n * 2 > p->size &&
+           sigma(&p->residual) <= fmax(2.0 * sigma(terrain), RESIDUAL_UNIT * MEET_SPREAD_PX) &&
+           fabs(mean(&p->residual) - mean(terrain)) <= RESIDUAL_UNIT * MEET_PX;
 }
 
 static void join_sums(const Sums *s, Sums *to)
@@ -258,7 +266,7 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
         if (terrain[i] || piece[i].size < LEAST_PIECE)
             continue;
         bool is = piece[i].off * 2 <= piece[i].edge;
-        if (!is && e && piece[i].size >= LEAST_WALLED)
+        if (!is && e && !e->hidden && piece[i].size >= LEAST_WALLED)
             is = !is_brighter(&piece[i], &grey) && rays_meet(&piece[i], &residual);
         if (is) {
             terrain[i] = piece[i].size >= all->main_size ? MAIN_TERRAIN : TERRAIN;
@@ -269,14 +277,16 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
 }
 
 /* Size of the largest darker piece below the piece from which the distances count. */
-static int32_t count_below(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, int32_t main, Pieces *all)
+static int32_t count_below(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, int32_t main,
+                           Pieces *all)
 {
     int32_t below = 0;
     face_terrain(s, pixel_m, g, all);
     for (int32_t i = 0; i < all->count; i++) {
         const Piece *const p = &all->piece[i];
         if (i != main && p->size >= LEAST_PIECE && p->below * 2 > p->edge &&
-            is_brighter(&all->piece[main], &p->grey) && sigma(&p->residual) < RESIDUAL_UNIT * 0.35)
+            is_brighter(&all->piece[main], &p->grey) &&
+            sigma(&p->residual) < RESIDUAL_UNIT * CHANCE_SPREAD_PX)
             below = p->size > below ? p->size : below;
     }
     return below;
@@ -287,7 +297,7 @@ static void find_main(const SdmSurface *s, float pixel_m, const SdmTerrainEviden
                       Pieces *all)
 {
     const int32_t n = s->win.w * s->win.h;
-    for (int round = 0; round < 8; round++) {
+    for (int round = 0; round < CLOUD_LAYERS; round++) {
         const int32_t main = choose_main(n, all);
         const int32_t size = all->piece[main].size;
         memcpy(g->h_m, s->h_m, (size_t)n * sizeof *g->h_m);
@@ -298,7 +308,7 @@ static void find_main(const SdmSurface *s, float pixel_m, const SdmTerrainEviden
             return;
         spread_nearest(s, all, MAIN_TERRAIN, g);
         int32_t below = count_below(s, pixel_m, g, main, all);
-        if (below < LEAST_GROUND || below < size / 50)
+        if (below < LEAST_GROUND || below < size / GROUND_SHARE)
             return;
         all->terrain[main] = CLOUD;
     }

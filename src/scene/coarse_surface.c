@@ -17,17 +17,20 @@ enum {
     SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
-    AGAIN_ROUNDS = 3
+    AGAIN_ROUNDS = 3,
+    SQUARE_LEVELS = 24
 };
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
 #define LEAST_FOUND 0.005
 /* Share of the variance of the grey values that lies between their two classes: 0.64 for normal ones. */
 #define LEAST_APART 0.7
-/* Share of the dark ground at which the views must agree. */
+/* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.1
-/* Where the views agree at that share of the dark ground, and that share of what is bright is terrain, too,
- * bright areas are no clouds. */
+#define AGREE_PX 0.5f /* across the lines, of the level */
+#define BETTER 1.02 /* what that must find more */
+/* Where the views agree at that share of the dark ground, the first search found it; where that share of what
+ * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
 #define BRIGHT_SHARE 0.5
 /* Of the census words in gaps between clouds: chance reaches the usual score. */
@@ -43,7 +46,7 @@ typedef struct Coarse {
     SdmMatchInput in;
     SdmMatchSettings settings; /* of these levels */
     SdmTerrainEvidence evidence; /* of the level in work */
-    int16_t *hide;             /* the left view of the only level, with its bright pixels; NULL: none is hidden */
+    int16_t *hide; /* the left view of the only level, with its bright pixels; NULL: none is hidden */
     int hide_above;
     SdmSurface prior; /* of --dem, coarse level; VALID where it covers */
 } Coarse;
@@ -81,7 +84,8 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
         TRY(sdm_surface_alloc(ctx, &win, &prior));
         for (int y = 0; y < win.h; y++)
             for (int x = 0; x < win.w; x++)
-                prior.h_m[(size_t)y * (size_t)win.w + (size_t)x] = c->prior.h_m[prior_at(&c->prior, level, x, y)];
+                prior.h_m[(size_t)y * (size_t)win.w + (size_t)x] =
+                    c->prior.h_m[prior_at(&c->prior, level, x, y)];
     }
     const SdmOffsetSearch q = {.scene = c->scene,
                                .frame = f,
@@ -186,7 +190,8 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     const int around = sdm_stage_enter(ctx, 2);
     free_evidence(&c->evidence);
     TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
-    TRY(remove_clouds(ctx, c, s));
+    if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
+        TRY(remove_clouds(ctx, c, s));
     const int block = sdm_pointing_block(last);
     const SdmTiePointSource from = {.lattice = &c->lattice, .in_use = &p->pointing, .surface = s,
                                     .ray_error_v = c->evidence.ray_error_v, .block = block};
@@ -300,68 +305,95 @@ static int split_grey(const SdmLevelImage *image, double *share)
     return above;
 }
 
+/* Sums over squares of 2^k x 2^k pixels of an image, one level after the other. */
+typedef struct Squares {
+    int levels; /* the last one is a single square */
+    int64_t w[SQUARE_LEVELS], h[SQUARE_LEVELS], at[SQUARE_LEVELS];
+    float *sum, *weight; /* grey values, later their means; pixels */
+} Squares;
+
+static SdmStatus open_squares(SdmContext *ctx, const SdmLevelImage *image, Squares *q)
+{
+    SdmStatus st = SDM_OK;
+    int64_t total = image->w * image->h;
+    *q = (Squares){.levels = 1, .w = {image->w}, .h = {image->h}};
+    while (q->w[q->levels - 1] * q->h[q->levels - 1] > 1 && q->levels < SQUARE_LEVELS) {
+        const int l = q->levels++;
+        q->w[l] = (q->w[l - 1] + 1) / 2;
+        q->h[l] = (q->h[l - 1] + 1) / 2;
+        q->at[l] = total;
+        total += q->w[l] * q->h[l];
+    }
+    TRY(sdm_alloc(ctx, &q->sum, (size_t)total, sizeof *q->sum, "the ground's grey values"));
+    TRY(sdm_alloc(ctx, &q->weight, (size_t)total, sizeof *q->weight, "the ground's grey values"));
+done:
+    return st;
+}
+
+/* Is a pixel or one beside it above the limit? */
+static bool is_beside_bright(const SdmLevelImage *image, int above, int64_t x, int64_t y)
+{
+    for (int64_t j = y > 0 ? y - 1 : 0; j <= y + 1 && j < image->h; j++)
+        for (int64_t i = x > 0 ? x - 1 : 0; i <= x + 1 && i < image->w; i++)
+            if (image->data[j * image->w + i] > above)
+                return true;
+    return false;
+}
+
+static void sum_dark(const SdmLevelImage *image, int above, Squares *q)
+{
+    for (int64_t i = 0; i < image->w * image->h; i++) {
+        const bool dark = image->data[i] != SDM_Q_NODATA &&
+                          !is_beside_bright(image, above, i % image->w, i / image->w);
+        q->weight[i] = dark;
+        q->sum[i] = dark ? (float)image->data[i] : 0.0f;
+    }
+    for (int l = 1; l < q->levels; l++)
+        for (int64_t i = 0; i < q->w[l - 1] * q->h[l - 1]; i++) {
+            const int64_t x = i % q->w[l - 1], y = i / q->w[l - 1], to = q->at[l] + y / 2 * q->w[l] + x / 2;
+            q->sum[to] += q->sum[q->at[l - 1] + i];
+            q->weight[to] += q->weight[q->at[l - 1] + i];
+        }
+}
+
+/* Bilinear between the means of level l at pixel (x, y) of the finer one. */
+static float mean_above(const Squares *q, int l, int64_t x, int64_t y)
+{
+    const double cx = 0.5 * (double)x - 0.25, cy = 0.5 * (double)y - 0.25;
+    double sum = 0.0, all = 0.0;
+    for (int k = 0; k < 4; k++) {
+        const int64_t i = (int64_t)floor(cx) + (k & 1), j = (int64_t)floor(cy) + (k >> 1);
+        if (i < 0 || j < 0 || i >= q->w[l] || j >= q->h[l])
+            continue;
+        const double f = (1.0 - fabs(cx - (double)i)) * (1.0 - fabs(cy - (double)j));
+        sum += f * (double)q->sum[q->at[l] + j * q->w[l] + i];
+        all += f;
+    }
+    return (float)(sum / all);
+}
+
 /* Give the pixels above a limit, and those beside them, the mean of the others around, of the smallest square
- * of 2^k pixels that has some. */
+ * that has some. */
 static SdmStatus hide_bright(SdmContext *ctx, int above, SdmLevelImage *image)
 {
     SdmStatus st = SDM_OK;
-    const int64_t w = image->w, h = image->h;
-    int64_t at[20] = {0}, ws[20] = {w}, hs[20] = {h}, total = 0;
-    int levels = 0;
-    float *sum = NULL, *weight = NULL;
-    do {
-        ws[levels] = levels ? (ws[levels - 1] + 1) / 2 : w;
-        hs[levels] = levels ? (hs[levels - 1] + 1) / 2 : h;
-        at[levels] = total;
-        total += ws[levels] * hs[levels];
-    } while (ws[levels] * hs[levels] > 1 && ++levels < 19);
-    TRY(sdm_alloc(ctx, &sum, (size_t)total, sizeof *sum, "the ground's grey values"));
-    TRY(sdm_alloc(ctx, &weight, (size_t)total, sizeof *weight, "the ground's grey values"));
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++) {
-            bool bright = false;
-            for (int64_t j = y > 0 ? y - 1 : 0; j <= y + 1 && j < h; j++)
-                for (int64_t i = x > 0 ? x - 1 : 0; i <= x + 1 && i < w; i++)
-                    bright |= image->data[j * w + i] > above;
-            weight[y * w + x] = !bright && image->data[y * w + x] != SDM_Q_NODATA;
-            sum[y * w + x] = weight[y * w + x] * (float)image->data[y * w + x];
+    Squares q = {.levels = 0};
+    TRY(open_squares(ctx, image, &q));
+    sum_dark(image, above, &q);
+    for (int l = q.levels - 1; l >= 0; l--)
+        for (int64_t i = 0; i < q.w[l] * q.h[l]; i++) {
+            const int64_t at = q.at[l] + i;
+            if (q.weight[at] > 0.0f)
+                q.sum[at] /= q.weight[at];
+            else if (l + 1 < q.levels)
+                q.sum[at] = mean_above(&q, l + 1, i % q.w[l], i / q.w[l]);
         }
-    for (int l = 1; l <= levels; l++)
-        for (int64_t y = 0; y < hs[l - 1]; y++)
-            for (int64_t x = 0; x < ws[l - 1]; x++) {
-                const int64_t from = at[l - 1] + y * ws[l - 1] + x, to = at[l] + y / 2 * ws[l] + x / 2;
-                sum[to] += sum[from];
-                weight[to] += weight[from];
-            }
-    for (int l = levels; l >= 0; l--)
-        for (int64_t y = 0; y < hs[l]; y++)
-            for (int64_t x = 0; x < ws[l]; x++) {
-                const int64_t i = at[l] + y * ws[l] + x;
-                if (weight[i] > 0.0f) {
-                    sum[i] /= weight[i];
-                    continue;
-                }
-                if (l == levels)
-                    continue;
-                /* bilinear between the means above */
-                const double cx = 0.5 * (double)x - 0.25, cy = 0.5 * (double)y - 0.25;
-                double v = 0.0, all = 0.0;
-                for (int k = 0; k < 4; k++) {
-                    const int64_t px = (int64_t)floor(cx) + (k & 1), py = (int64_t)floor(cy) + (k >> 1);
-                    if (px < 0 || py < 0 || px >= ws[l + 1] || py >= hs[l + 1])
-                        continue;
-                    const double f = (1.0 - fabs(cx - (double)px)) * (1.0 - fabs(cy - (double)py));
-                    v += f * (double)sum[at[l + 1] + py * ws[l + 1] + px];
-                    all += f;
-                }
-                sum[i] = (float)(v / all);
-            }
-    for (int64_t i = 0; i < w * h; i++)
-        if (weight[i] <= 0.0f && image->data[i] != SDM_Q_NODATA)
-            image->data[i] = (int16_t)sum[i];
+    for (int64_t i = 0; i < image->w * image->h; i++)
+        if (q.weight[i] <= 0.0f && image->data[i] != SDM_Q_NODATA)
+            image->data[i] = (int16_t)q.sum[i];
 done:
-    sdm_free(&sum);
-    sdm_free(&weight);
+    sdm_free(&q.sum);
+    sdm_free(&q.weight);
     return st;
 }
 
@@ -398,7 +430,8 @@ static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
     TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
     c->in = (SdmMatchInput){.settings = set, .lattice = &c->lattice, .left = &c->left, .right = &c->right};
     const SdmWindow all = sdm_frame_level(f, 0);
-    const SdmPyramidRequest request = {.scene = c->scene, .settings = set, .lattice = &c->lattice, .win = &all,
+    const SdmPyramidRequest request = {.scene = c->scene, .settings = set,
+                                       .lattice = &c->lattice, .win = &all,
                                        .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
                                        .lmin = set->coarse_level, .lmax = set->coarsest_level};
     TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
@@ -466,7 +499,8 @@ static double share_bright(const int16_t *grey, int above, const SdmSurface *s)
     return (double)terrain / fmax((double)bright, 1.0);
 }
 
-/* Of the dark pixels with texture: those at which the images of `hidden` agree about the surface of `found`. */
+/* Of the dark pixels with texture: those at which the images of `hidden` agree about the surface of `found`.
+ */
 static SdmStatus share_agreeing(SdmContext *ctx, const Coarse *hidden, const Coarse *found, double *share)
 {
     SdmStatus st = SDM_OK;
@@ -481,27 +515,12 @@ static SdmStatus share_agreeing(SdmContext *ctx, const Coarse *hidden, const Coa
         if (hidden->hide[i] > hidden->hide_above || (s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS)))
             continue;
         dark++;
-        agree += fabsf(e.ray_error_v[i]) <= 0.5f && e.score[i] >= least;
+        agree += fabsf(e.ray_error_v[i]) <= AGREE_PX && e.score[i] >= least;
     }
     *share = (double)agree / fmax((double)dark, 1.0);
 done:
     free_evidence(&e);
     return st;
-}
-
-/* What the second search left open takes what the first found, where that is terrain. */
-static SdmStatus merge(SdmContext *ctx, const Coarse *first, Coarse *second)
-{
-    const SdmSurface *const from = &first->p->coarse;
-    SdmSurface *const to = &second->p->coarse;
-    for (size_t i = 0; i < (size_t)to->win.w * (size_t)to->win.h; i++)
-        if (!(to->flags[i] & SDM_QA_VALID)) {
-            to->h_m[i] = from->h_m[i];
-            to->flags[i] = from->flags[i];
-            to->score[i] = from->score[i];
-        }
-    sdm_terrain_mask_free(&second->p->terrain);
-    return find_terrain(ctx, first, to, &second->p->terrain);
 }
 
 /* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground. */
@@ -515,7 +534,8 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     *better = false;
     second->hide_above = above[0];
     TRY(gap_settings(ctx, first->scene, &second->settings));
-    TRY(sdm_alloc_raw(ctx, &second->hide, (size_t)win.w * (size_t)win.h, sizeof(int16_t), "the left view"));
+    const size_t n = (size_t)win.w * (size_t)win.h;
+    TRY(sdm_alloc_raw(ctx, &second->hide, n, sizeof(int16_t), "the left view"));
     TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
     TRY(open_levels(ctx, above, second));
     if (before == SDM_OK)
@@ -527,18 +547,18 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         return after;
     if (after == SDM_OK)
         TRY(share_agreeing(ctx, second, second, &share[1]));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 5, "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden",
-            100.0 * share[0], 100.0 * share[1]);
-    *better = share[1] > 1.02 * share[0];
-    if (fmax(share[0], share[1]) < LEAST_GROUND_SHARE)
-        return sdm_fail(ctx, SDM_ERR_DATA,
-                        "clouds hide the ground of %s and %s: the views agree at %.0f %% of what is darker than "
-                        "clouds, at least %.0f %% are needed for a DEM of the ground; use a clearer scene, cut "
-                        "the images to what is clear, or give masks of the clouds",
-                        first->scene->view[0].name, first->scene->view[1].name,
-                        100.0 * fmax(share[0], share[1]), 100.0 * LEAST_GROUND_SHARE);
-    if (*better && share[0] > 0.5 * share[1])
-        TRY(merge(ctx, first, second));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5,
+            "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * share[0],
+            100.0 * share[1]);
+    *better = share[1] > BETTER * share[0];
+    if (share[*better] < (*better ? LEAST_GROUND_SHARE : RIGHT_SHARE))
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "clouds hide the ground of %s and %s: the views agree at %.0f %% of what is darker than "
+            "clouds, expected at least %.0f %%; use a clearer scene, or cut the images to what is "
+            "clear",
+            first->scene->view[0].name, first->scene->view[1].name, 100.0 * share[*better],
+            100.0 * (*better ? LEAST_GROUND_SHARE : RIGHT_SHARE));
 done:
     return st;
 }
