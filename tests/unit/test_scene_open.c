@@ -10,10 +10,10 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
     return scene;
 }
 
-static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *saturated)
+static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 {
     const SdmImageWindow all = {.w = sdm_image_width(im), .h = sdm_image_height(im)};
-    assert_int_equal(sdm_image_read(ctx, im, all, q, saturated, NULL), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, all, q, flaws, NULL), SDM_OK);
 }
 
 /* ---- ASTER ---- */
