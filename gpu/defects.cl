@@ -37,11 +37,11 @@ typedef struct Defects {
     int w, h;
 } Defects;
 
-FUNCTION int defects_around(const Defects *d, long x, long y, int half)
+FUNCTION int defects_around(const Defects *d, long x, long y, int reach)
 {
     int all = 0;
-    for (long b = y - half; b <= y + half; b++)
-        for (long a = x - half; a <= x + half; a++)
+    for (long b = y - reach; b <= y + reach; b++)
+        for (long a = x - reach; a <= x + reach; a++)
             if (a >= 0 && b >= 0 && a < d->w && b < d->h)
                 all |= d->at[b * d->w + a];
     return all;
@@ -66,8 +66,8 @@ FUNCTION int judge_place(const Defects *d, long x, long y, int right, int fills,
 /* One view; defect: defect_w x defect_h, its first pixel x0, y0 of the image.  u, v: of pixel (0, 0) from the
  * first node; height0_m: bits of a double; fills: do filled pixels keep their heights? */
 KERNEL ANY_GROUP mark_defects(GLOBAL const LatticeNode *node, int nu, int nv, int u, int v, int step_log2,
-                              long height0_m, int right, int fills, GLOBAL const uchar *defect, int x0, int y0,
-                              int defect_w, int defect_h, GLOBAL const float *h_m, int w, int h,
+                              long height0_m, int right, int fills, GLOBAL const uchar *defect, int x0,
+                              int y0, int defect_w, int defect_h, GLOBAL const float *h_m, int w, int h,
                               GLOBAL ushort *flags)
 {
     const int x = PLACE(0), y = PLACE(1), step = 1 << step_log2;

@@ -20,7 +20,7 @@ static const char *const words[SDM_QA_BITS] = {
     "hidden by terrain",
     "too few points",
     "",
-    "masked"};
+    "left out by a mask"};
 
 const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS] = {
     {0, {40, 44, 52}},
