@@ -42,8 +42,8 @@ typedef struct SdmImageSource {
 
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);
 
-/* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *valid);
+/* Raw samples (float) of a window inside the image, and their flaws but for saturation, h x w each. */
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws);
 
 /* Sample the whole image: sets stretch, saturation and undeclared fill.  SDM_ERR_INPUT where no pixel is
  * usable or a block is cut off. */

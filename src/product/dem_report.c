@@ -163,10 +163,13 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
     SdmReportItem *const to =
         sdm_report_section(r, "cells", "Cells by what they met", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_number(to, "total", (double)s->cells);
+    sdm_report_number(to, "seen", (double)(s->cells - s->unseen));
     sdm_report_number(to, "with_height", (double)s->valid);
     sdm_report_number(to, "share_with_height", (double)s->valid / (double)s->cells);
     SdmReportItem *const mask = sdm_report_group(to, "mask_bits");
-    for (int b = 0; b < sdm_product_request(p)->qa->mask_bits; b++) {
+    for (int b = 0; b < SDM_QA_BITS; b++) {
+        if (!(sdm_product_request(p)->qa->bits >> b & 1U))
+            continue;
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
         sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b),

@@ -144,7 +144,9 @@ static void describe_bands(const SdmProduct *p)
             GDALSetRasterUnitType(band, "m");
     }
     GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
-    for (int b = 0; b < layout->mask_bits; b++) {
+    for (int b = 0; b < SDM_QA_BITS; b++) {
+        if (!(layout->bits >> b & 1U))
+            continue;
         snprintf(key, sizeof key, "MASK_BIT_%d", b);
         GDALSetMetadataItem(qa, key, sdm_qa_names[b], NULL);
     }

@@ -74,7 +74,7 @@ void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared 
         all += valid;
         below += valid && (double)b->height_m[i] < p->frame.hmin_m;
         above += valid && (double)b->height_m[i] > p->frame.hmax_m;
-        if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
+        if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_MASKED | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
             continue;
         tried++;
         if (!valid || (m & SDM_QA_FILLED))

@@ -139,9 +139,9 @@ static void add_inputs(SdmReport *r, const Fusing *f)
 /* Cells with a height of those that the pair's views see, 0..1. */
 static double coverage_of(const SdmViewPair *p)
 {
-    const double seen = sdm_json_number_at(p->report, "cells", "total") -
-                        sdm_json_number_at(sdm_json_member(p->report, "cells", NULL), "mask_bits", "outside");
-    return fmin(sdm_json_number_at(p->report, "cells", "with_height") / fmax(seen, 1.0), 1.0);
+    return fmin(sdm_json_number_at(p->report, "cells", "with_height") /
+                    fmax(sdm_json_number_at(p->report, "cells", "seen"), 1.0),
+                1.0);
 }
 
 static const cJSON *last_round(const SdmViewPair *p)
@@ -263,7 +263,7 @@ static void add_doubts(SdmReport *r, const Fusing *f)
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 {
     const SdmDemStats *const stats = sdm_product_stats(p);
-    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)),
+    const double seen = (double)(stats->cells - stats->unseen),
                  valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
                  alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
     SdmReportItem *const to =
