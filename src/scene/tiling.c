@@ -222,7 +222,23 @@ SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 
 /* ---- tiles ---- */
 
-enum { LEAST_EDGE = 64 /* cells */ };
+enum { LEAST_EDGE = 64 /* cells */, WIDE_GRID = 10 /* times the area of the scene */ };
+
+/* Area of the frame on the map, of the quadrangles between its nodes. */
+static double map_area(const SdmLattice *lat)
+{
+    double sum = 0.0;
+    for (int j = 0; j + 1 < lat->nv; j++)
+        for (int i = 0; i + 1 < lat->nu; i++) {
+            const SdmNode *const n = &lat->node[j * lat->nu + i];
+            const double a[2] = {n[lat->nu + 1].ground[0] - n[0].ground[0],
+                                 n[lat->nu + 1].ground[1] - n[0].ground[1]};
+            const double b[2] = {n[lat->nu].ground[0] - n[1].ground[0],
+                                 n[lat->nu].ground[1] - n[1].ground[1]};
+            sum += 0.5 * fabs(a[0] * b[1] - a[1] * b[0]);
+        }
+    return sum;
+}
 
 /* Grid over the ground of every node of the frame at the lowest and the highest height. */
 static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
@@ -240,6 +256,11 @@ static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
                 b[2 + a] = fmax(b[2 + a], g[a]);
             }
         }
+    const double times = (b[2] - b[0]) * (b[3] - b[1]) / map_area(lat);
+    if (times > WIDE_GRID)
+        sdm_log(ctx, SDM_LOG_WARNING, 3,
+                "the DEM's grid has %.0f times the area of the scene, which lies aslant on the map of %s",
+                times, t->options->t_srs ? t->options->t_srs : "its CRS");
     return sdm_grid_cover(ctx, b, &t->grid);
 }
 
