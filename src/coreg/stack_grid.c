@@ -282,7 +282,7 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     OGRSpatialReferenceH target = NULL;
     TRY(first_centre(s, &place_deg[0], &place_deg[1]));
     TRY(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, place_deg[0], place_deg[1], &s->grid)); /* CRS */
-    sdm_grid_warn_area(s->ctx, s->options->t_srs, place_deg[0], place_deg[1]);
+    sdm_grid_warn(s->ctx, s->options->t_srs, place_deg[0], place_deg[1]);
     target = OSRNewSpatialReference(s->grid.wkt);
     TRY(median_pixel(s, target, place_deg, &usual));
     if (!(s->options->tr > 0.0))

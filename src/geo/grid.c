@@ -174,11 +174,28 @@ done:
     return st;
 }
 
-void sdm_grid_warn_area(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
+/* Heights are in metres, whatever unit the map has. */
+static void warn_unit(SdmContext *ctx, const char *t_srs)
+{
+    char *unit = NULL;
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    if (OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs)) {
+        const double metres = OSRGetLinearUnits(srs, &unit);
+        if (metres != 1.0)
+            sdm_log(ctx, SDM_LOG_WARNING, 8,
+                    "the map of --t_srs %s is in %s of %.6g m, the heights are in metres: slopes and shades "
+                    "need that factor (gdaldem -s %.6g)",
+                    t_srs, unit ? unit : "units", metres, metres);
+    }
+    OSRDestroySpatialReference(srs);
+}
+
+void sdm_grid_warn(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
 {
     double w, s, e, n;
     if (!t_srs)
         return;
+    warn_unit(ctx, t_srs);
     PJ_CONTEXT *const pc = sdm_proj_context();
     PJ *const crs = proj_create(pc, t_srs);
     if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {

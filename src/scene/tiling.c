@@ -224,20 +224,23 @@ SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 
 enum { LEAST_EDGE = 64 /* cells */, WIDE_GRID = 10 /* times the area of the scene */ };
 
-/* Area of the frame on the map, of the quadrangles between its nodes. */
-static double map_area(const SdmLattice *lat)
+/* The bounds of the frame's ground at its reference height, in areas of the quadrangles between its nodes. */
+static double measure_bounds(const SdmLattice *lat)
 {
-    double sum = 0.0;
-    for (int j = 0; j + 1 < lat->nv; j++)
-        for (int i = 0; i + 1 < lat->nu; i++) {
-            const SdmNode *const n = &lat->node[j * lat->nu + i];
-            const double a[2] = {n[lat->nu + 1].ground[0] - n[0].ground[0],
-                                 n[lat->nu + 1].ground[1] - n[0].ground[1]};
-            const double b[2] = {n[lat->nu].ground[0] - n[1].ground[0],
-                                 n[lat->nu].ground[1] - n[1].ground[1]};
-            sum += 0.5 * fabs(a[0] * b[1] - a[1] * b[0]);
+    double sum = 0.0, b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (int i = 0; i < lat->nu * lat->nv; i++) {
+        const SdmNode *const n = &lat->node[i];
+        for (int a = 0; a < 2; a++) {
+            b[a] = fmin(b[a], n->ground[a]);
+            b[2 + a] = fmax(b[2 + a], n->ground[a]);
         }
-    return sum;
+        if ((i + 1) % lat->nu == 0 || i + lat->nu >= lat->nu * lat->nv)
+            continue;
+        const double *const far = n[lat->nu + 1].ground, *const left = n[lat->nu].ground;
+        sum += 0.5 * fabs((far[0] - n[0].ground[0]) * (left[1] - n[1].ground[1]) -
+                          (far[1] - n[0].ground[1]) * (left[0] - n[1].ground[0]));
+    }
+    return (b[2] - b[0]) * (b[3] - b[1]) / sum;
 }
 
 /* Grid over the ground of every node of the frame at the lowest and the highest height. */
@@ -256,7 +259,7 @@ static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
                 b[2 + a] = fmax(b[2 + a], g[a]);
             }
         }
-    const double times = (b[2] - b[0]) * (b[3] - b[1]) / map_area(lat);
+    const double times = measure_bounds(lat);
     if (times > WIDE_GRID)
         sdm_log(ctx, SDM_LOG_WARNING, 3,
                 "the DEM's grid has %.0f times the area of the scene, which lies aslant on the map of %s",
@@ -373,7 +376,7 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     TRY(sdm_frame_find(ctx, scene, &t->frame));
     TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
     TRY(sdm_grid_choose(ctx, scene->options, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
-    sdm_grid_warn_area(ctx, scene->options->t_srs, t->frame.lon_deg, t->frame.lat_deg);
+    sdm_grid_warn(ctx, scene->options->t_srs, t->frame.lon_deg, t->frame.lat_deg);
     const SdmLatticeRequest q = {.scene = scene, .frame = &t->frame, .grid = &t->grid, .u1 = t->frame.width,
                                  .v1 = t->frame.height, .step = sdm_frame_lattice_step(&t->frame, 4),
                                  .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
