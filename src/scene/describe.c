@@ -170,6 +170,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     out->convergence_deg = f->convergence_deg;
     out->base_height = f->base_height;
     out->gsd_m = f->gsd_m;
+    out->right_gsd_m = f->right_gsd_m;
     out->centre_lon_deg = f->lon_deg;
     out->centre_lat_deg = f->lat_deg;
     out->hmin_m = f->hmin_m;

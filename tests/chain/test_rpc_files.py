@@ -305,6 +305,16 @@ t.expect(h is None and "/vsizip/%s/image.tif" % archive in words, "a zip of an i
 h, words, _ = heights("vsizip", ["/vsizip/%s/image.tif" % archive, inside[1]])
 t.expect(h is not None and (h == plain).all(), "an image in a zip by GDAL's name %s" % words[-200:])
 
+# ---- views of unlike resolution are named
+
+even = [n // 2 * 2 for n in views[1][0].shape]
+shrunk = views[1][0][:even[0], :even[1]].reshape(even[0] // 2, 2, even[1] // 2, 2).mean((1, 3))
+half = write(at("half", "v1.tif"), shrunk.astype("uint16"),
+             dict(views[1][1], **{k + "_OFF": repr((float(views[1][1][k + "_OFF"]) + 0.5) / 2 - 0.5) for k in ("LINE", "SAMP")},
+                  **{k + "_SCALE": repr(float(views[1][1][k + "_SCALE"]) / 2) for k in ("LINE", "SAMP")}))
+done = t.call([t.PROGRAM, "info", inside[0], half])
+t.expect(", right 5." in done.stdout and "-outsize 5" in done.stderr and "warning" in done.stderr, "a coarser right view: %s" % done.stderr.strip())
+
 # ---- options that hardly fit
 
 h, words, _ = heights("cells", inside, "--tr", "200")
