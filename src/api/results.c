@@ -106,6 +106,7 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
     sdm_json_number(to, "convergence_deg", info->convergence_deg);
     sdm_json_number(to, "base_height", info->base_height);
     sdm_json_number(to, "gsd_m", info->gsd_m);
+    sdm_json_number(to, "right_gsd_m", info->right_gsd_m);
     sdm_json_number(to, "centre_lon_deg", info->centre_lon_deg);
     sdm_json_number(to, "centre_lat_deg", info->centre_lat_deg);
     sdm_json_number(to, "overlap", info->overlap);

@@ -25,7 +25,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs", PLACE | BLOCKS,
+     "2 x the ground sample distance, 30 m on the ground for ASTER; stack: as its DEMs", PLACE | BLOCKS,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
@@ -113,7 +113,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
     {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
-     "Band of both images to match, counted from 1; needed where an image has several."},
+     "Band to match, counted from 1; needed where an image has several. One of a single band, such as a "
+     "panchromatic one beside a multispectral one, is taken as it is."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE | BLOCKS | INPUT,

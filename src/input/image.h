@@ -17,6 +17,7 @@ struct SdmImage {
     GDALRasterBandH user_mask; /* --mask-left, --mask-right, or the mask of an array; NULL: none */
     const char *mask_option;   /* how sdm_image_describe() names the user's mask: "--mask-left " ... */
     bool bytes;                /* 8-bit samples */
+    bool single;               /* one band, which serves whatever --band says */
     bool zero_is_fill;
     uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
     float *gain, *bias;   /* ASTER: q = DN * gain + bias, per column; else NULL */

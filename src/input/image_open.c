@@ -24,14 +24,15 @@ static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
     if (!colours)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no image band in it (%d bands); give the image itself",
                         im->name, count);
-    if (wanted > count)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted,
-                        im->name, count, count == 1 ? "" : "s", count);
+    im->single = count == 1;
+    if (wanted > count && !im->single)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d bands; give one of 1 to %d", wanted,
+                        im->name, count, count);
     if (!wanted && colours > 1)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: has %d bands, expected one; choose with --band 1 to --band %d", im->name,
                         colours, count);
-    im->band = GDALGetRasterBand(im->dataset, wanted ? wanted : only);
+    im->band = GDALGetRasterBand(im->dataset, wanted && !im->single ? wanted : only);
     return SDM_OK;
 }
 

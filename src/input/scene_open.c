@@ -201,6 +201,36 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                     path);
 }
 
+/* The first member of an archive that is an image -> its name inside; "" if none is. */
+static void find_member(const char *archive, char *out, size_t size)
+{
+    char **const members = VSIReadDirRecursive(archive);
+    *out = '\0';
+    for (int i = 0; members && members[i] && !*out; i++) {
+        char name[2048];
+        snprintf(name, sizeof name, "%s/%s", archive, members[i]);
+        if (!sdm_path_is_hidden(sdm_path_base(name)) &&
+            GDALIdentifyDriverEx(name, GDAL_OF_RASTER, NULL, NULL))
+            snprintf(out, size, "%s", members[i]);
+    }
+    CSLDestroy(members);
+}
+
+/* An archive as an image of a pair. */
+static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
+{
+    SdmStatus st = SDM_OK;
+    char inside[1024], member[1024];
+    TRY(name_inside_zip(ctx, path, inside, sizeof inside));
+    find_member(inside, member, sizeof member);
+    st = sdm_fail(ctx, SDM_ERR_USAGE,
+                  "%s: is a zip archive, expected the %s image of a pair; give the image in it, %s/%s, or an "
+                  "ASTER scene alone",
+                  path, side, inside, *member ? member : "NAME.tif");
+done:
+    return st;
+}
+
 static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
                                  SdmScene *scene)
 {
@@ -218,7 +248,9 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const 
     for (int k = 0; k < (right ? 2 : 1); ++k)
         TRY(check_wrapping(ctx, content[k], k ? right : left));
     for (int k = 0; right && k < 2; ++k)
-        if (content[k] != CONTENT_OTHER)
+        if (content[k] == CONTENT_ZIP)
+            TRY(refuse_zip(ctx, k ? right : left, k ? "right" : "left"));
+        else if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
                             "give it alone",

@@ -22,7 +22,7 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
-enum { SIDE = 32, HEIGHTS = 33 };
+enum { SIDE = 32, LEAST_STEPS = 16, MOST_STEPS = 512 }; /* heights above and below the middle */
 
 /* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the
  * bounds of their ground in the grid's CRS. */
@@ -72,8 +72,12 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
     if (grid)
         TRY(sdm_lattice_check_map(ctx, &q, &lat));
     count_seen(scene, f, &lat, f->h0_m, seen_by, b);
-    for (int i = 1; i < HEIGHTS; i++) { /* up and down in turns */
-        const double way = (double)((i + 1) / 2) / (0.5 * (HEIGHTS - 1));
+    /* from one height to the next the views move by at most 1/20 of the frame */
+    const double moves = 20.0 * fabs(f->du_dh) * fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) /
+                         (double)(f->width < f->height ? f->width : f->height);
+    const int steps = (int)fmin(fmax(ceil(moves), LEAST_STEPS), MOST_STEPS);
+    for (int i = 1; i <= 2 * steps; i++) { /* up and down in turns */
+        const double way = (double)((i + 1) / 2) / steps;
         const double h = f->h0_m + way * ((i & 1 ? f->hmax_m : f->hmin_m) - f->h0_m);
         int64_t seen[2];
         double bounds[4];
@@ -166,6 +170,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     out->convergence_deg = f->convergence_deg;
     out->base_height = f->base_height;
     out->gsd_m = f->gsd_m;
+    out->right_gsd_m = f->right_gsd_m;
     out->centre_lon_deg = f->lon_deg;
     out->centre_lat_deg = f->lat_deg;
     out->hmin_m = f->hmin_m;

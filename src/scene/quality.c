@@ -55,6 +55,12 @@ static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const S
     const int64_t share = sums->cells / CELLS_PER_VALID, least = share > LEAST_VALID ? share : LEAST_VALID;
     if (sums->valid >= least)
         return SDM_OK;
+    if (options->tr > 0.0 && 2 * sums->valid >= sums->cells) /* matches there are */
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "--tr %g: the DEM has %lld cells in all, at least %d with a height are needed; give "
+                        "%.2g or less",
+                        options->tr, (long long)sums->cells, (int)LEAST_VALID,
+                        options->tr * sqrt((double)sums->valid / (2.0 * LEAST_VALID)));
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of %s%s%s; %s",

@@ -439,8 +439,25 @@ def part_holes():
         t.expect((filled > 0).any(), "filled heights say so")
 
 
-parts = {"antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "holes": part_holes, "cost": part_cost,
-         "parallel": part_parallel}
+def part_poles():
+    """Cells are measured on the ground, edges are kept, a scene that holds the pole has no map in degrees."""
+    for name, lat in (("near", 89), ("south", -89), ("pole", 89.98)):
+        scene = t.simulate(at(name), "--lon", 30, "--lat", lat, "--width", 300, "--height", 300)
+        info = lambda code: t.call([t.PROGRAM, "info", scene, "--log", "json"] + (["--t_srs", code] if code else []), name == "pole")
+        own = json.loads(info(None).stdout)
+        for code in ("EPSG:4326", "EPSG:3857", "EPSG:3413", "EPSG:3031"):
+            done = info(code)
+            if name == "pole" and (code in ("EPSG:4326", "EPSG:3857", "EPSG:3031")):
+                t.expect(done.returncode == 2 and "map is cut where the scene lies" in done.stderr and "+lon_0" not in done.stderr,
+                         "the pole in %s is refused" % code)
+                continue
+            said = json.loads(done.stdout.splitlines()[-1])  # after warnings of the area of use
+            t.expect(0.3 < said["cols"] * said["rows"] / (own["cols"] * own["rows"]) < 10,
+                     "%s, %s: %d x %d cells of %g" % (name, code, said["cols"], said["rows"], said["spacing"]))
+
+
+parts = {"poles": part_poles, "antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior,
+         "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "holes": part_holes, "cost": part_cost, "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()
 t.finish()

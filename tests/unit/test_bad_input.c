@@ -310,8 +310,10 @@ static void bad_inputs(void **state)
     refuse(NULL, path_a, path_b, SDM_ERR_USAGE, "b.tif: has 3 bands", "--band");
     SdmOptions opt;
     sdm_options_default(&opt);
-    opt.band = 2;
-    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 2", "a.tif has 1 band;");
+    opt.band = 4;
+    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 4", "b.tif has 3 bands;");
+    write_raster(path_b, PLAIN);
+    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 4", "a.tif have 1 band;");
 }
 
 static void useless_images(void **state)
