@@ -18,7 +18,7 @@
  *  - arrays are row-major, the fastest axis last; row_bytes is the distance from a row to the next, 0 where
  *    rows have no gaps between them;
  *  - numbers are read and written with a decimal point, whatever locale the program has set: while a call
- *    works, LC_NUMERIC of its thread is "C".
+ *    works, the locale of its thread is "C".
  *
  *  Threads:
  *  - one thread at a time uses a context; several threads work at once, each with a context of its own, and

@@ -19,6 +19,7 @@ go to the logger ``stereodem`` of :mod:`logging`, unless ``log`` is given.
 from __future__ import annotations
 
 import collections.abc
+import copyreg
 import ctypes
 import functools
 import json
@@ -60,8 +61,8 @@ class Error(Exception):
         self.status = status
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Pickles carry the status, too: a pool of processes hands an error to its parent so."""
-        return type(self), (str(self), self.status), self.__dict__
+        """Pickles carry the status, too, and do not ask __init__(), which a class of the caller's may have otherwise."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 @dataclass

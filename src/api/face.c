@@ -34,13 +34,9 @@ SdmStatus sdm_context_open(SdmContext **out, const char *command)
     (*out)->face = f;
     (*out)->free_face = free_face;
     (*out)->plain_names = true;
-    const locale_t own = duplocale(uselocale((locale_t)0));
-    (*out)->numbers = own ? newlocale(LC_NUMERIC_MASK, "C", own) : (locale_t)0;
-    if (!(*out)->numbers) {
-        if (own)
-            freelocale(own);
+    (*out)->numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!(*out)->numbers)
         return sdm_fail(*out, SDM_ERR_MEMORY, "out of memory: a locale");
-    }
     f->command = sdm_command_options(command);
     if (!f->command)
         return sdm_fail(*out, SDM_ERR_USAGE,
@@ -215,6 +211,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     GDALAllRegister();
     TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
+    sdm_calls_add(1);
     call->began = true;
 done:
     return st;
@@ -235,6 +232,7 @@ SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int cou
 void sdm_face_end(SdmFaceCall *call, cJSON *result)
 {
     if (call->began) {
+        sdm_calls_add(-1);
         CPLPopErrorHandler();
         sdm_gdal_config_end(&call->config);
     }

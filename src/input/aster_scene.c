@@ -173,6 +173,11 @@ done:
 
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 {
+    const char *const skip = CPLGetConfigOption("GDAL_SKIP", "");
+    if (!GDALGetDriverByName("HDF4") && strstr(skip, "HDF4"))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: an HDF4 file, but this GDAL is without HDF4 by GDAL_SKIP=%.100s; unset it", path,
+                        skip);
     if (!GDALGetDriverByName("HDF4"))
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "

@@ -24,11 +24,22 @@ void sdm_quiet_end(void)
     CPLPopErrorHandler();
 }
 
+void sdm_gdal_steady(void (*set)(const char *name, const char *value))
+{
+    static const char *const usual[][2] = {{"GTIFF_IGNORE_READ_ERRORS", "NO"},
+                                           {"GTIFF_REPORT_COMPD_CS", "YES"},
+                                           {"GTIFF_POINT_GEO_IGNORE", "NO"},
+                                           {"GDAL_PAM_ENABLED", "YES"},
+                                           {"GDAL_GEOREF_SOURCES", "PAM,INTERNAL,TABFILE,WORLDFILE"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i)
+        if (getenv(usual[i][0]))
+            set(usual[i][0], usual[i][1]);
+}
+
 SdmStatus sdm_gdal_config_begin(SdmContext *ctx, const SdmOptions *options, SdmGdalConfig *scope)
 {
-    *scope = (SdmGdalConfig){.changed = options->config[0] != NULL};
-    if (scope->changed)
-        scope->before = CPLGetThreadLocalConfigOptions();
+    *scope = (SdmGdalConfig){.before = CPLGetThreadLocalConfigOptions(), .changed = true};
+    sdm_gdal_steady(CPLSetThreadLocalConfigOption);
     for (int i = 0; i < SDM_MAX_KEY_VALUES && options->config[i]; ++i) {
         char name[128];
         const char *const entry = options->config[i], *const equals = strchr(entry, '=');

@@ -14,6 +14,10 @@ void sdm_quiet_end(void);
 /* GDAL's last message, or "no reason given"; one line. */
 const char *sdm_gdal_reason(void);
 
+/* Settings of GDAL in the environment that hide or invent what inputs hold (lost lines as 0, no vertical
+ * CRS, no RPC of an .aux.xml) get their usual values; who gives them by --config wants them. */
+void sdm_gdal_steady(void (*set)(const char *name, const char *value));
+
 /* --config of the options holds for GDAL on this thread between the two calls; what held before comes back.
  * SDM_ERR_USAGE where an entry is not NAME=VALUE. */
 typedef struct SdmGdalConfig {
