@@ -266,12 +266,17 @@ class Python(unittest.TestCase):
             with self.assertRaisesRegex(stereodem.Error, said) as caught:
                 stereodem.compare(at("pair.tif"), stereodem.Raster(*fields))
             self.assertEqual(caught.exception.status, "usage")
-        for wrong in ("zero", [0], None.__class__):
+        for wrong, said in (([[1, 2], [3]], "expected an array"), (self.views[0].astype(object), "samples are object")):
+            with self.assertRaisesRegex(stereodem.Error, "left image: .*" + said):
+                stereodem.match(stereodem.Image(wrong), stereodem.Image(self.views[1]))
+        with self.assertRaisesRegex(stereodem.Error, "left image: its mask is .., the image"):
+            stereodem.run(stereodem.Image(self.views[0], mask="x"), stereodem.Image(self.views[1]))
+        for wrong in ("zero", [0], None.__class__, 10**400):
             with self.assertRaisesRegex(stereodem.Error, "left image: nodata: found .*expected a number"):
                 stereodem.match(stereodem.Image(self.views[0], nodata=wrong), stereodem.Image(self.views[1]))
 
     def test_values_of_options(self):
-        for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)},
+        for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)}, {"tr": np.array(30.0)},
                         {"tr": 30, "overwrite": np.bool_(True)}, {"tr": 30, "config": {"GDAL_CACHEMAX": 64}},
                         {"tr": 30, "config": ["GDAL_CACHEMAX=64"]}, {"tr": "30", "mask_left": None}):
             self.assertEqual(stereodem.run(self.left, self.right, **options).transform[1], 30.0)
