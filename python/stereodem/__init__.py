@@ -296,15 +296,15 @@ class _Context:
 
     def set(self, name: str, value: Option) -> None:
         """Give an option its value, or each entry of one that takes several."""
-        value = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        any_value: Any = value
+        several = isinstance(value, (Mapping, list, tuple, set)) or np.ndim(any_value) > 0
         if isinstance(value, Mapping):
             entries = ["%s=%s" % (key, _text(entry)) for key, entry in value.items()]
-        elif isinstance(value, (list, tuple, set, np.ndarray)):
-            entries = [_text(entry) for entry in value]
+        elif several:
+            entries = [_text(entry) for entry in any_value]
         else:
             entries = [] if value is None else [_text(value)]
-        if (isinstance(value, (Mapping, list, tuple, set, np.ndarray)) and
-                any(o["name"] == name.replace("-", "_") and o["type"] != "pairs" for o in self.options())):
+        if several and any(o["name"] == name.replace("-", "_") and o["type"] != "pairs" for o in self.options()):
             raise Error("%s: found %.80r, expected one value" % (name, value), "usage")
         for entry in entries:
             self.check(lib.sdm_set(self.handle, _bytes(name, "name of an option"), _bytes(entry, name)))
