@@ -246,6 +246,7 @@ static const char *format_without_driver(const char *path)
 /* Say why an image cannot be opened: it may be whole, and GDAL lack the driver for it. */
 static SdmStatus fail_open(SdmContext *ctx, const char *name)
 {
+    char reason[320];
     const char *const format = format_without_driver(name), *const skip = CPLGetConfigOption("GDAL_SKIP", "");
     return format
                ? sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
@@ -253,9 +254,9 @@ static SdmStatus fail_open(SdmContext *ctx, const char *name)
                           "that has one, or convert the image",
                           name, format, GDALVersionInfo("RELEASE_NAME"), *skip ? ", by GDAL_SKIP=" : "", skip)
                : sdm_fail(ctx, SDM_ERR_INPUT,
-                          "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch "
+                          "%s: not an image that GDAL can read (%s); it is cut short or no image, fetch "
                           "it again",
-                          name, sdm_gdal_reason());
+                          name, sdm_open_reason(name, reason));
 }
 
 static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)

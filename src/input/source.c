@@ -85,6 +85,25 @@ GDALDatasetH sdm_gdal_open(const char *name)
     return out;
 }
 
+const char *sdm_open_reason(const char *path, char out[320])
+{
+    unsigned char head[64] = "";
+    snprintf(out, 320, "%.300s", sdm_gdal_reason());
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    const size_t count = file ? VSIFReadL(head, 1, sizeof head - 1, file) : 0;
+    bool text = count > 0;
+    if (file)
+        VSIFCloseL(file);
+    for (size_t i = 0; i < count; ++i) {
+        text = text && (head[i] >= ' ' || isspace(head[i])) && head[i] != 127;
+        head[i] = head[i] < ' ' ? ' ' : head[i];
+    }
+    if (text)
+        snprintf(out, 320, "a text that begins with '%.60s', as an archive's answer to a failed request may",
+                 head);
+    return out;
+}
+
 bool sdm_path_exists(const char *path)
 {
     VSIStatBufL at;
