@@ -64,12 +64,12 @@ static bool is_name(const char *plain, const char *name)
 static SdmStatus find_option(SdmContext *ctx, const SdmFace *f, const char *name, SdmCommandOption *out)
 {
     char plain[64], nearest[64] = "";
-    int best = 3;
+    int best = 99;
     for (int i = 0; (*out = sdm_command_option(f->command, i)).spec; i++) {
         sdm_option_plain_name(out->spec, plain, sizeof plain);
         if (is_name(plain, name))
             return SDM_OK;
-        const int edits = sdm_edit_distance(plain, name);
+        const int edits = sdm_name_distance(name, plain);
         if (edits < best) {
             best = edits;
             memcpy(nearest, plain, sizeof nearest);

@@ -22,10 +22,10 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
-enum { SIDE = 32, HEIGHTS = 33 };
+enum { SIDE = 64, HEIGHTS = 33 };
 
 /* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the
- * bounds of their ground in the grid's CRS. */
+ * bounds of their ground in the grid's CRS, each with that about it. */
 static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, double h,
                        int64_t seen_by[2], double b[4])
 {
@@ -45,10 +45,14 @@ static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattic
                       at[k][1] < (double)sdm_image_height(scene->view[k].image);
         seen_by[0] += seen[0];
         seen_by[1] += seen[0] && seen[1];
-        sdm_lattice_ground(lat, u, v, h, g);
-        for (int k = 0; k < 2 && seen[0] && seen[1]; k++) {
-            b[k] = fmin(b[k], g[k]);
-            b[2 + k] = fmax(b[2 + k], g[k]);
+        for (int corner = 0; corner < 4 && seen[0] && seen[1]; corner++) {
+            const double du = (corner & 1 ? 0.5 : -0.5) / SIDE * (double)f->width;
+            const double dv = (corner & 2 ? 0.5 : -0.5) / SIDE * (double)f->height;
+            sdm_lattice_ground(lat, u + du, v + dv, h, g);
+            for (int k = 0; k < 2; k++) {
+                b[k] = fmin(b[k], g[k]);
+                b[2 + k] = fmax(b[2 + k], g[k]);
+            }
         }
     }
 }
