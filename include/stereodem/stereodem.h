@@ -128,7 +128,7 @@ typedef void sdm_log_fn(void *user, SdmLogLevel level, int stage, const char *te
  *  @param done  share of the work, 0..1, never falling @param what  a phrase such as "block 3 of 12" */
 typedef void sdm_progress_fn(void *user, int stage, double done, const char *what);
 
-/** Is asked often whether the call shall stop.  @param user  of the program
+/** Called regularly; return nonzero to cancel.  @param user  of the program
  *  @return 0 to go on; anything else ends the call with SDM_ERR_STOPPED, as sdm_cancel() does */
 typedef int sdm_cancel_fn(void *user);
 

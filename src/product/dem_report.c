@@ -161,7 +161,7 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
 {
     const SdmDemStats *const s = sdm_product_stats(p);
     SdmReportItem *const to =
-        sdm_report_section(r, "cells", "Cells by what they met", SDM_PAGE_MAPS, SDM_STYLE_HALF);
+        sdm_report_section(r, "cells", "Cells by status", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_number(to, "total", (double)s->cells);
     sdm_report_number(to, "with_height", (double)s->valid);
     sdm_report_number(to, "share_with_height", (double)s->valid / (double)s->cells);

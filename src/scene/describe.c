@@ -3,7 +3,6 @@
 #include "scene/scene.h"
 
 #include <math.h>
-#include <ogr_srs_api.h>
 #include <string.h>
 
 static void put_text(char *out, size_t size, const char *text)
@@ -139,19 +138,6 @@ done:
     return st;
 }
 
-/* "EPSG:32610" where the CRS has a code, else its name. */
-static void name_crs(const SdmGrid *grid, char *out, size_t size)
-{
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
-    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
-                                                                              srs ? OSRGetName(srs) : NULL;
-    if (code)
-        snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
-    else
-        put_text(out, size, name ? name : "unnamed");
-    OSRDestroySpatialReference(srs);
-}
-
 SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out)
 {
     static const char *const sensors[] = {"aster", "rpc", "parallel"};
@@ -177,7 +163,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     TRY(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
     TRY(describe_overlap(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
-    name_crs(&grid, out->crs, sizeof out->crs);
+    sdm_grid_name(&grid, out->crs, sizeof out->crs);
     TRY(describe_cost(ctx, scene, &grid, out));
 done:
     return st;
