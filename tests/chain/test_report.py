@@ -202,6 +202,8 @@ def progress_and_summary(scene, work):
         t.expect(done.returncode == 0 and min(steps) >= 0 and max(steps) < 0.2 and shares[-1] == 1,
                  "%s: progress %s" % (name, shares))
     page(dem)
+    with open(t.companion(dem, ".html"), encoding="utf-8") as f:
+        t.expect(not re.search(r"[^0-9]0\.00 s\b", f.read()), "stages that took no time are not on the page")
     said, report = events[-1], report_of(dem)
     cells, rounds = report["cells"], report["pointing"]["rounds"]
     want = cells["with_height"] / (cells["total"] - cells["mask_bits"]["outside"])
