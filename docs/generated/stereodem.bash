@@ -93,6 +93,10 @@ _stereodem() {
     'simulate --orbit-noise') words='' ;;
     'simulate --velocity-noise') words='' ;;
     'simulate --cloud') words='' ;;
+    'simulate --cloud-kind') words='patches broken cirrus layers' ;;
+    'simulate --snow') words='' ;;
+    'simulate --lost-lines') words='' ;;
+    'simulate --dead-columns') words='' ;;
     'simulate --lake') words='' ;;
     'simulate --ocean') words='' ;;
     'simulate --reference') words='' ;;
@@ -186,7 +190,7 @@ _stereodem() {
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --exclude --where --layer --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
-        simulate) words='--help --output --layout --with-rpc --terrain --shape --town --town-azimuth --width --height --gsd --lon --lat --roll --base-height --symmetric --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
+        simulate) words='--help --output --layout --with-rpc --terrain --shape --town --town-azimuth --width --height --gsd --lon --lat --roll --base-height --symmetric --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --cloud-kind --snow --lost-lines --dead-columns --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
         plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --strict --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --strict --quiet --verbose --log' ;;

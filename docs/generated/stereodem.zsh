@@ -172,6 +172,10 @@ _stereodem() {
             '--orbit-noise[Sigma of the metadatas positions, metres]:METRES:' \
             '--velocity-noise[Sigma of the metadatas velocities, metres a second]:M/S:' \
             '--cloud[Share of the left image under cloud, 0..1]:SHARE:' \
+            '--cloud-kind[With --cloud, whose kinds but patches move with winds of 5 to 20 m/s, by the seed, while ASTERs second view follows 55 s after the first]:NAME:(patches broken cirrus layers)' \
+            '--snow[Share of the scene, 0..1, under snow that saturates, on the highest ground; it blooms along the rows by up to 3 pixels]:SHARE:' \
+            '--lost-lines[Rows of zeros in each view, by the seed in groups of 1 to 4]:N:' \
+            '--dead-columns[Columns of zeros in each view, by the seed]:N:' \
             '--lake[Share of the scene under a lake, 0..1]:SHARE:' \
             '--ocean[Share of the scene under an ocean at height 0, in the west, 0..1]:SHARE:' \
             '--reference[Posting of a reference DEM to write, reference.tif, metres as global DEMs of 30 or 90 m are, with noise that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 and 3 m (east, north, up)]:METRES:' \

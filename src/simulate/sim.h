@@ -13,7 +13,8 @@
 #include <ogr_srs_api.h>
 
 #define SIM_PI 3.14159265358979323846
-enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32, SIM_WAVES = 9 };
+enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32, SIM_WAVES = 9,
+       SIM_DECKS = 3, SIM_SAMPLES = 48 * 48 };
 
 /* ---- sim_geodesy.c: WGS 84; points are Earth-centred, Earth-fixed, metres ---- */
 void sim_to_ecef(double lon_deg, double lat_deg, double h_m, double p[3]);
@@ -53,6 +54,10 @@ void sim_ray(const SimCamera *cam, double col, double row, double from[3], doubl
 void sim_camera_error(const SimCamera *cam, double row, double *dcol, double *drow);
 /* The largest jitter that the waves can add up to, pixels. */
 double sim_camera_jitter(const SimCamera *cam);
+static inline double sim_row_time(const SimCamera *cam, double row)
+{
+    return cam->t0_s + row * cam->line_s;
+}
 
 /* ---- sim_noise.c ---- */
 typedef struct SimWindow { /* coefficients of nodes i0..i0+nx-1, j0..j0+ny-1 of a grid of spacing step_m */
@@ -122,8 +127,18 @@ typedef struct SimView {
     SimCamera cam;
     SimLattice lattice;
     double *c1, *c0;  /* radiometric table: DN' = c1 DN + c0, by column */
+    uint8_t *lost, *dead; /* 1: row, column of zeros */
 } SimView;
 
+typedef struct SimDeck { /* one layer of clouds; it moves with the wind */
+    SimSpectrum field;                   /* cloud is where the field exceeds `edge` */
+    double height, top;                  /* m above the ellipsoid; heaps rise from height to top */
+    double edge, soft, rise;             /* fields from edge - soft / 2 to edge + soft / 2 thicken, those from
+                                          * edge to edge + rise heap up */
+    double opacity, shadow;              /* 0..1: of the view and of the sun that the thickest part takes */
+    double wind[2];                      /* map x, y, m/s */
+    float dn, rough_dn;                  /* radiance: at the edge, a unit of the field */
+} SimDeck;
 typedef struct SimTown SimTown;
 typedef struct SimScene {
     SdmContext *ctx;
@@ -136,10 +151,13 @@ typedef struct SimScene {
     OGRCoordinateTransformationH to_map; /* from WGS 84 lon, lat */
     SimDem dem;
     double unit_m;                       /* spacing of octave 0: gsd/2 */
-    SimSpectrum relief, texture, wave[2], shore[2], clouds;
+    SimSpectrum relief, texture, wave[2], shore[2];
     double relief_gain, relief_lift;     /* height = lift + gain noise */
     double lake_level, water_edge[2];    /* ocean, lake: field <= edge is water */
-    double cloud_height, cloud_edge;
+    double snow_edge;                    /* height above which snow lies */
+    SimDeck deck[SIM_DECKS];             /* clouds from the top down */
+    int decks;
+    float clear;                         /* of the light of the ground that comes through it is seen */
     SimTown *town;                       /* NULL without --town */
     SimView view[2];
     char folder[SIM_PATH];               /* where files are written */
@@ -170,7 +188,7 @@ typedef struct SimGround { /* what one tile needs */
     SimWindow field[2];  /* ocean, lake: shore fields on the same grid; v NULL when there is none */
     SimWindow peak[2];   /* maximum by blocks of SIM_BLOCK and SIM_BLOCK^2 cells */
     SimWindow light;     /* radiance at gsd/2, DN */
-    SimWindow cloud;     /* density at 2 gsd */
+    SimWindow deck[SIM_DECKS]; /* fields of the clouds at 2 gsd */
     float top, steepest;
 } SimGround;
 SdmStatus sim_terrain_plan(SimScene *sc); /* heights before the cameras are known */
@@ -180,8 +198,8 @@ SdmStatus sim_terrain_at(SimScene *sc, double x, double y, float *h);
 SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win);
 
 /* ---- sim_town.c ---- */
-/* Classes of class.tif; those from SIM_ROOF on are towns'. */
-enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR };
+/* Classes of class.tif; those from SIM_ROOF to SIM_CAR are towns'. */
+enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR, SIM_SNOW };
 /* Build sc->town and raise sc->h_hi above it. */
 SdmStatus sim_town_open(SimScene *sc);
 void sim_town_close(SimTown **town);
@@ -199,14 +217,30 @@ void sim_ground_close(SimGround *g);
 /* Water at a node of the terrain grid. */
 bool sim_is_water(const SimScene *sc, const SimGround *g, size_t node);
 
+/* ---- sim_cloud.c ---- */
+SdmStatus sim_cloud_plan(SimScene *sc);
+/* Fields of the clouds in `sky`, a box for each deck, and between `ground`, where it is not NULL, and the
+ * sun. */
+SdmStatus sim_cloud_open(SimScene *sc, const SimBox sky[SIM_DECKS], const SimBox *ground, SimGround *g);
+/* Share of the light of the ground, 0..1, that comes through the clouds on the ray at time t_s of the orbit;
+ * *dn: what they add. */
+float sim_cloud_view(const SimScene *sc, const SimGround *g, const SimLattice *lat, const SimRay *ray,
+                     double t_s, float *dn);
+/* Share of the radiance of the ground at x, y, h that the shadows of the clouds leave it, 0..1. */
+float sim_cloud_shadow(const SimScene *sc, const SimGround *g, const double p[3], double t_s);
+
 /* ---- sim_water.c, sim_light.c ---- */
 #define SIM_LAND_DN 70.0f       /* mean of the ground's texture */
+#define SIM_FULL_DN 255.0f      /* saturates a detector */
+enum { SIM_BLOOM = 3 };         /* pixels of a row that a saturated one may saturate on either side */
 extern const float sim_sun[3]; /* east, north, up: azimuth 150, elevation 45 degrees */
+/* Map position of sample k (of SIM_SAMPLES, a grid over the left image) at height h. */
+void sim_sample_xy(const SimScene *sc, int k, double h, double *x, double *y);
+/* Value below which `share` of v[SIM_SAMPLES] lies; v is sorted. */
+double sim_quantile(float *v, double share);
 SdmStatus sim_water_plan(SimScene *sc);
+SdmStatus sim_snow_plan(SimScene *sc);
 SdmStatus sim_water_apply(SimScene *sc, SimGround *g); /* fields, and the terrain under water made flat */
-SdmStatus sim_cloud_plan(SimScene *sc);
-SdmStatus sim_cloud_open(SimScene *sc, const SimBox *box, SimGround *g);
-float sim_cloud_cover(const SimScene *sc, const SimGround *g, double x, double y); /* 0..1 */
 SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g);
 
 /* ---- sim_trace.c ---- */
@@ -235,6 +269,7 @@ SdmStatus sim_truth(SimScene *sc);
  * them. */
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny);
 SdmStatus sim_tables(SimScene *sc, int view);
+/* The detectors of a view: radiometric table, lost rows, dead columns. */
 SdmStatus sim_radiometry(SimScene *sc, int view);
 /* Fit an RPC to the exact camera; coefficients as GDAL metadata NAME=VALUE list (CSLDestroy), error in px. */
 SdmStatus sim_rpc_fit(SimScene *sc, int view, char ***metadata, double *rms_px, double *worst_px);

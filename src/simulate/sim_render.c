@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static const float CLOUD_DN = 195.0f, CLOUD_ROUGH_DN = 3.0f;
 static const double RPC_SCALE = 10.0; /* UInt16 of the rpc layout: DN x 10 */
 
 enum { TOWN_RAYS = 4 }; /* a pixel and axis */
@@ -63,25 +62,52 @@ static float footprint(const Job *job, const SimRay *ray, double h)
 static void render_row(Job *job, int r)
 {
     const SimScene *const sc = job->sc;
+    const SimGround *const g = &job->ground;
     const SimLattice *const lat = &job->view->lattice;
     double *const line = job->rows + (size_t)r * (size_t)lat->nx * 6;
     double dcol, drow;
     sim_camera_error(&job->view->cam, job->r0 + r, &dcol, &drow);
+    const double t_s = sim_row_time(&job->view->cam, job->r0 + r + drow);
     sim_lattice_row(lat, job->r0 + r + drow, line);
     for (int c = 0; c < job->nx; c++) {
         SimRay ray;
-        float cover = 0.0f, top = 0.0f, *const out = job->dn + (size_t)r * (size_t)job->nx + (size_t)c;
+        double p[3];
+        float *const out = job->dn + (size_t)r * (size_t)job->nx + (size_t)c;
         sim_lattice_ray(lat, line, job->c0 + c + dcol, &ray);
-        if (job->ground.cloud.v) {
-            double x, y;
-            sim_ray_xy(lat, &ray, sc->cloud_height, &x, &y);
-            cover = sim_cloud_cover(sc, &job->ground, x, y);
-            top = CLOUD_DN + CLOUD_ROUGH_DN * (sim_value(&job->ground.cloud, x, y) - (float)sc->cloud_edge);
-        }
-        *out = cover * top;
-        if (cover < 1.0f)
-            *out += (1.0f - cover) * footprint(job, &ray, sim_trace(lat, &job->ground, &ray));
+        const float through = sim_cloud_view(sc, g, lat, &ray, t_s, out);
+        if (!(through > 0.0f))
+            continue;
+        p[2] = sim_trace(lat, g, &ray);
+        sim_ray_xy(lat, &ray, p[2], &p[0], &p[1]);
+        *out += through * sim_cloud_shadow(sc, g, p, t_s) * footprint(job, &ray, p[2]);
     }
+}
+
+/* Spread what saturates along the row, on either side by up to SIM_BLOOM pixels. */
+static void bloom_row(const Job *job, int r)
+{
+    float *const row = job->dn + (size_t)r * (size_t)job->nx;
+    for (int c = 0; c < job->nx; c++) {
+        if (row[c] < SIM_FULL_DN)
+            continue;
+        const uint32_t any = sim_hash(sim_error_seed(job->sc->opt) + 7u, 402, job->c0 + c, job->r0 + r);
+        for (int k = 1; k <= (int)(any % (SIM_BLOOM + 1)) && k <= c; k++)
+            row[c - k] = SIM_FULL_DN;
+        while (c < job->nx && row[c] >= SIM_FULL_DN)
+            c++;
+        for (int k = (int)(any / 256 % (SIM_BLOOM + 1)); k > 0 && c < job->nx; k--)
+            row[c++] = SIM_FULL_DN;
+    }
+}
+
+/* What is saturated, lost or dead: its digital number; else -1. */
+static int fixed_pixel(const Job *job, int c, int r, bool wide)
+{
+    if (job->view->lost[job->r0 + r] || job->view->dead[job->c0 + c])
+        return 0;
+    const bool full =
+        job->sc->opt->snow > 0.0 && job->dn[(size_t)r * (size_t)job->nx + (size_t)c] >= SIM_FULL_DN;
+    return full ? wide ? UINT16_MAX - 1 : UINT8_MAX : -1;
 }
 
 /* Noise and the detector's own gain and offset; integers. */
@@ -93,14 +119,17 @@ static void develop_row(Job *job, int r, bool wide)
         const size_t k = (size_t)r * (size_t)job->nx + (size_t)c;
         const double noise = sc->opt->noise_dn * sim_gauss(seed, job->c0 + c, job->r0 + r);
         const double c0 = job->view->c0[job->c0 + c], c1 = job->view->c1[job->c0 + c];
+        const int fixed = fixed_pixel(job, c, r, wide);
         if (wide) {
             const double scaled = rint(RPC_SCALE * ((double)job->dn[k] + noise));
-            ((uint16_t *)job->pixels)[k] = (uint16_t)fmin(fmax(scaled, 1.0), 65534.0);
+            ((uint16_t *)job->pixels)[k] =
+                (uint16_t)(fixed < 0 ? fmin(fmax(scaled, 1.0), 65534.0) : (double)fixed);
             continue;
         }
-        const double raw = fmin(fmax(rint(((double)job->dn[k] - c0) / c1 + noise), 1.0), 254.0);
+        const double seen = fmin(fmax(rint(((double)job->dn[k] - c0) / c1 + noise), 1.0), 254.0),
+                     raw = fixed < 0 ? seen : (double)fixed;
         ((uint8_t *)job->pixels)[k] = (uint8_t)raw;
-        job->dn[k] = (float)(c1 * raw + c0);
+        job->dn[k] = fixed == 0 ? 0.0f : (float)(c1 * raw + c0);
     }
 }
 
@@ -127,14 +156,18 @@ static SdmStatus render_tile(Job *job, bool wide)
                  m1 = 2.0 + fabs(cam->shift_px[1]) + jitter;
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
     const SimBox box = sim_lattice_box(&job->view->lattice, px, sc->h_lo, sc->h_hi);
-    const SimBox sky = sim_lattice_box(&job->view->lattice, px, sc->cloud_height, sc->cloud_height);
+    SimBox sky[SIM_DECKS];
+    for (int k = 0; k < sc->decks; k++)
+        sky[k] = sim_lattice_box(&job->view->lattice, px, sc->deck[k].height, sc->deck[k].top);
     TRY(sim_ground_open(sc, &box, &job->ground));
     TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
-    TRY(sim_cloud_open(sc, &sky, &job->ground));
+    TRY(sim_cloud_open(sc, sky, &box, &job->ground));
     set_footprint(job);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int r = 0; r < job->ny; r++) {
         render_row(job, r);
+        if (sc->opt->snow > 0.0)
+            bloom_row(job, r);
         develop_row(job, r, wide);
     }
 done:

@@ -12,6 +12,19 @@ typedef struct Table { /* lattice of one band as the metadata tell it */
     int rows, digits;
 } Table;
 
+/* Mark `count` of n by the seed, in groups of 1 to `most`. */
+static void mark_lost(uint32_t seed, int view, int count, int most, int n, uint8_t *lost)
+{
+    for (int k = 0, left = count; left > 0; k++) {
+        const int first = (int)(sim_hash(seed, 400, k, view) % (uint32_t)n),
+                  group = 1 + (int)(sim_hash(seed, 401, k, view) % (uint32_t)most);
+        for (int i = first; i < n && i < first + group && left > 0; i++) {
+            left -= !lost[i];
+            lost[i] = 1;
+        }
+    }
+}
+
 SdmStatus sim_radiometry(SimScene *sc, int view)
 {
     SdmStatus st = SDM_OK;
@@ -24,6 +37,10 @@ SdmStatus sim_radiometry(SimScene *sc, int view)
         v->c1[c] = 1.0 + 0.02 * sc->opt->striping * sim_gauss(seed, c, 2 * view);
         v->c0[c] = sc->opt->striping * sim_gauss(seed, c, 2 * view + 1);
     }
+    TRY(sdm_alloc(sc->ctx, &v->lost, (size_t)v->cam.height, 1, "lost lines"));
+    TRY(sdm_alloc(sc->ctx, &v->dead, n, 1, "dead columns"));
+    mark_lost(seed, view, sc->opt->lost_lines, 4, v->cam.height, v->lost);
+    mark_lost(seed, 2 + view, sc->opt->dead_columns, 1, v->cam.width, v->dead);
 done:
     return st;
 }

@@ -7,7 +7,6 @@
 #include <math.h>
 
 enum { CELLS = 1024 };
-static const float CLEAR = 0.03f; /* cover of a cloud's haze that still counts as clear */
 
 typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell
                        * (i + 1) */
@@ -48,6 +47,7 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
                  bool *cloudy)
 {
     double dcol, drow, x, y, lean[2];
+    float dn;
     int class;
     SimRay ray;
     sim_lattice_find(&view->lattice, p[0], p[1], p[2], &at[0], &at[1]);
@@ -68,10 +68,7 @@ static bool seen(const SimScene *sc, const SimGround *g, const SimView *view, co
     }
     if (h > p[2] + 0.5 * sc->opt->gsd_m)
         return false;
-    if (g->cloud.v) {
-        sim_ray_xy(&view->lattice, &ray, sc->cloud_height, &x, &y);
-        *cloudy |= sim_cloud_cover(sc, g, x, y) > CLEAR;
-    }
+    *cloudy |= sim_cloud_view(sc, g, &view->lattice, &ray, sim_row_time(&view->cam, at[1]), &dn) < sc->clear;
     return true;
 }
 
@@ -85,6 +82,15 @@ static void town_cell(const SimScene *sc, double p[3], float *truth, int *class)
     p[2] = sim_town_height(sc, 4, p, upright, class);
     *truth = (float)p[2];
     *class = with_cars == SIM_CAR ? SIM_CAR : *class;
+}
+
+/* Snow at p, or so near across the track that it may bloom there. */
+static bool is_snow(const SimScene *sc, const SimGround *g, const double p[3])
+{
+    for (int k = -1; k <= 1; k++)
+        if ((double)sim_value(&g->terrain, p[0] + k * SIM_BLOOM * sc->opt->gsd_m, p[1]) > sc->snow_edge)
+            return true;
+    return false;
 }
 
 static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
@@ -111,7 +117,10 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
         const bool right = seen(sc, g, &sc->view[1], p, at[1], &cloudy);
         const size_t node =
             (size_t)(nj + 1 - g->terrain.j0) * (size_t)g->terrain.nx + (size_t)(ni + 1 - g->terrain.i0);
-        kind = cloudy ? SIM_CLOUD : sim_is_water(sc, g, node) ? SIM_WATER : kind;
+        kind = cloudy                      ? SIM_CLOUD
+               : sim_is_water(sc, g, node) ? SIM_WATER
+               : is_snow(sc, g, p)         ? SIM_SNOW
+                                           : kind;
         class[k] = (uint8_t)((left && right) || (kind == SIM_CAR && (left || right)) ? kind : SIM_UNSEEN);
     }
 }
@@ -140,9 +149,12 @@ static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_
     SdmStatus st = SDM_OK;
     SimGround g = {.top = 0.0f};
     const int threads = sc->threads;
-    const SimBox box = reach(sc, tile, sc->h_hi), sky = reach(sc, tile, sc->cloud_height);
+    const SimBox box = reach(sc, tile, sc->h_hi);
+    SimBox sky[SIM_DECKS];
+    for (int k = 0; k < sc->decks; k++)
+        sky[k] = reach(sc, tile, sc->deck[k].top);
     TRY(sim_ground_open(sc, &box, &g));
-    TRY(sim_cloud_open(sc, &sky, &g));
+    TRY(sim_cloud_open(sc, sky, NULL, &g));
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int j = 0; j < tile->ny; j++)
         truth_row(sc, &g, tile, j, truth, class);

@@ -1,4 +1,4 @@
-/* Shares of ocean, lake and cloud -> shore lines, flat water, cloud cover.  A field falls towards the water's
+/* Shares of ocean, lake and snow -> shore lines, flat water, snow line.  A field falls towards the water's
  * heart; its quantile over the left image is the shore, so the shares come out as asked. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
@@ -6,8 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIDE = 48, COUNT = SIDE * SIDE, FIELD_LEVEL = 1, CLOUD_LEVEL = 2 };
-static const double BEACH = 0.05, CLOUD_SOFT = 0.35;
+enum { SIDE = 48, FIELD_LEVEL = 1 };
+_Static_assert((int)SIM_SAMPLES == SIDE * SIDE, "a square of samples");
+static const double BEACH = 0.05;
 
 static int by_value(const void *a, const void *b)
 {
@@ -15,17 +16,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Value below which `share` of v[COUNT] lies; v is sorted. */
-static double quantile(float *v, double share)
+double sim_quantile(float *v, double share)
 {
-    qsort(v, COUNT, sizeof *v, by_value);
-    const double t = share * COUNT - 0.5, f = floor(t);
-    const int i = f < 0 ? 0 : f > COUNT - 2 ? COUNT - 2 : (int)f;
+    qsort(v, SIM_SAMPLES, sizeof *v, by_value);
+    const double t = share * SIM_SAMPLES - 0.5, f = floor(t);
+    const int i = f < 0 ? 0 : f > SIM_SAMPLES - 2 ? SIM_SAMPLES - 2 : (int)f;
     return (double)v[i] + (t - i) * (double)(v[i + 1] - v[i]);
 }
 
-/* Map position of sample k of the left image at height h. */
-static void sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
+void sim_sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
 {
     const SimCamera *const cam = &sc->view[0].cam;
     sim_lattice_xy(&sc->view[0].lattice, (k % SIDE + 0.5) / SIDE * cam->width,
@@ -45,14 +44,14 @@ static SdmStatus plan_shore(SimScene *sc, int which, double share)
     float *v = NULL;
     sim_spectrum(&sc->shore[which], (uint32_t)sc->opt->seed * 8u + 2u + (uint32_t)which, FIELD_LEVEL,
                  sim_octave(0.15 * sc->extent_m, sc->unit_m), 1.0, 0.03);
-    TRY(sdm_alloc(sc->ctx, &v, COUNT, sizeof *v, "shore"));
-    for (int k = 0; k < COUNT; k++) {
+    TRY(sdm_alloc(sc->ctx, &v, SIM_SAMPLES, sizeof *v, "shore"));
+    for (int k = 0; k < SIM_SAMPLES; k++) {
         double x, y;
-        sample_xy(sc, k, sc->h_mean, &x, &y);
+        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
         TRY(sim_noise_at(sc->ctx, &sc->shore[which], FIELD_LEVEL, sc->unit_m, x, y, &v[k]));
         v[k] += (float)smooth_field(sc, which, x, y);
     }
-    sc->water_edge[which] = quantile(v, share);
+    sc->water_edge[which] = sim_quantile(v, share);
 done:
     sdm_free(&v);
     return st;
@@ -64,10 +63,10 @@ static SdmStatus plan_level(SimScene *sc)
     SdmStatus st = SDM_OK;
     double lo = INFINITY, sum = 0.0;
     int n = 0;
-    for (int k = 0; k < COUNT; k++) {
+    for (int k = 0; k < SIM_SAMPLES; k++) {
         double x, y;
         float h;
-        sample_xy(sc, k, sc->h_mean, &x, &y);
+        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
         if (smooth_field(sc, 1, x, y) > sc->water_edge[1])
             continue;
         TRY(sim_terrain_at(sc, x, y, &h));
@@ -91,6 +90,25 @@ SdmStatus sim_water_plan(SimScene *sc)
         TRY(plan_level(sc));
     }
 done:
+    return st;
+}
+
+SdmStatus sim_snow_plan(SimScene *sc)
+{
+    SdmStatus st = SDM_OK;
+    float *v = NULL;
+    sc->snow_edge = INFINITY;
+    if (!(sc->opt->snow > 0.0))
+        return SDM_OK;
+    TRY(sdm_alloc(sc->ctx, &v, SIM_SAMPLES, sizeof *v, "snow"));
+    for (int k = 0; k < SIM_SAMPLES; k++) {
+        double x, y;
+        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
+        TRY(sim_terrain_at(sc, x, y, &v[k]));
+    }
+    sc->snow_edge = sim_quantile(v, 1.0 - sc->opt->snow);
+done:
+    sdm_free(&v);
     return st;
 }
 
@@ -131,42 +149,4 @@ bool sim_is_water(const SimScene *sc, const SimGround *g, size_t node)
         if (g->field[w].v && (double)g->field[w].v[node] <= sc->water_edge[w])
             return true;
     return false;
-}
-
-SdmStatus sim_cloud_plan(SimScene *sc)
-{
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
-    sc->cloud_edge = INFINITY;
-    if (sc->opt->cloud <= 0.0)
-        return SDM_OK;
-    sc->cloud_height = sc->h_mean + fmin(3000.0, 0.25 * sc->extent_m);
-    sim_spectrum(&sc->clouds, sim_error_seed(sc->opt) + 4u, CLOUD_LEVEL,
-                 sim_octave(0.25 * sc->extent_m, sc->unit_m), 0.9, 1.0);
-    TRY(sdm_alloc(sc->ctx, &v, COUNT, sizeof *v, "clouds"));
-    for (int k = 0; k < COUNT; k++) {
-        double x, y;
-        sample_xy(sc, k, sc->cloud_height, &x, &y);
-        TRY(sim_noise_at(sc->ctx, &sc->clouds, CLOUD_LEVEL, sc->unit_m, x, y, &v[k]));
-    }
-    sc->cloud_edge = quantile(v, 1.0 - sc->opt->cloud);
-done:
-    sdm_free(&v);
-    return st;
-}
-
-SdmStatus sim_cloud_open(SimScene *sc, const SimBox *box, SimGround *g)
-{
-    if (sc->opt->cloud <= 0.0)
-        return SDM_OK;
-    g->cloud = sim_window(box, ldexp(sc->unit_m, CLOUD_LEVEL), 4);
-    return sim_noise(sc->ctx, &sc->clouds, CLOUD_LEVEL, &g->cloud);
-}
-
-float sim_cloud_cover(const SimScene *sc, const SimGround *g, double x, double y)
-{
-    if (!g->cloud.v)
-        return 0.0f;
-    const double s = ((double)sim_value(&g->cloud, x, y) - sc->cloud_edge) / CLOUD_SOFT + 0.5;
-    return (float)(s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s * s * (3.0 - 2.0 * s));
 }

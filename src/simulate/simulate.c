@@ -26,6 +26,7 @@ static SdmStatus plan(SimScene *sc)
         sim_spectrum(&sc->wave[v], wave, 0, 4, 0.3, 0.7);
     }
     TRY(sim_water_plan(sc));
+    TRY(sim_snow_plan(sc));
     TRY(sim_cloud_plan(sc));
     const int top = sim_octave(0.1 * sc->extent_m, sc->unit_m);
     sim_spectrum(&sc->texture, seed, 0, top < 3 ? 3 : top > 8 ? 8 : top, 0.25, sc->opt->texture_dn);
@@ -66,6 +67,8 @@ done:
         sim_lattice_close(&scene.view[v].lattice);
         sdm_free(&scene.view[v].c1);
         sdm_free(&scene.view[v].c0);
+        sdm_free(&scene.view[v].lost);
+        sdm_free(&scene.view[v].dead);
     }
     sim_dem_close(&scene.dem);
     sim_town_close(&scene.town);

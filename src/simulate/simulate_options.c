@@ -82,6 +82,19 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--velocity-noise", "M/S", velocity_noise_mps, 0, 10, "0",
          "Sigma of the metadata's velocities, metres a second."),
     REAL("--cloud", "SHARE", cloud, 0, 0.9, "0", "Share of the left image under cloud, 0..1."),
+    CHOICE("--cloud-kind", cloud_kind, "patches|broken|cirrus|layers", "patches",
+           "With --cloud, whose kinds but patches move with winds of 5 to 20 m/s, by the seed, while ASTER's "
+           "second view follows 55 s after the first. patches: large, smooth and at rest; broken: many small "
+           "heaps of 150 to 500 m, 1 to 3 km above the ground, that cast shadows; cirrus: a veil, 6 to 10 km "
+           "above it, through which the ground shows; layers: heaps, a sheet that casts shadows 3 to 5 km "
+           "above the ground, and with every second seed cirrus."),
+    REAL("--snow", "SHARE", snow, 0, 0.9, "0",
+         "Share of the scene, 0..1, under snow that saturates, on the highest ground; it blooms along the "
+         "rows by up to 3 pixels."),
+    INTEGER("--lost-lines", "N", lost_lines, 0, 10000, "0",
+            "Rows of zeros in each view, by the seed in groups of 1 to 4."),
+    INTEGER("--dead-columns", "N", dead_columns, 0, 10000, "0",
+            "Columns of zeros in each view, by the seed."),
     REAL("--lake", "SHARE", lake, 0, 0.9, "0", "Share of the scene under a lake, 0..1."),
     REAL("--ocean", "SHARE", ocean, 0, 0.9, "0",
          "Share of the scene under an ocean at height 0, in the west, 0..1."),
@@ -165,9 +178,12 @@ static SdmStatus check_town(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (opt->gsd_m > 2.0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--town: needs --gsd of at most 2 (m), found %g: houses are 10 m wide", opt->gsd_m);
-    if (opt->lake > 0.0 || opt->ocean > 0.0 || opt->reference_m > 0.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: has neither water nor a reference; leave out %s",
-                        opt->lake > 0.0 ? "--lake" : opt->ocean > 0.0 ? "--ocean" : "--reference");
+    if (opt->lake > 0.0 || opt->ocean > 0.0 || opt->snow > 0.0 || opt->reference_m > 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: has no water, snow or reference; leave out %s",
+                        opt->lake > 0.0    ? "--lake"
+                        : opt->ocean > 0.0 ? "--ocean"
+                        : opt->snow > 0.0  ? "--snow"
+                                           : "--reference");
     return SDM_OK;
 }
 
@@ -185,6 +201,8 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
     if (opt->change && !(opt->reference_m > 0.0))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--change: needs --reference METRES, found none");
+    if (opt->cloud_kind && !(opt->cloud > 0.0))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cloud-kind: needs --cloud SHARE, found none");
     if (isnan(opt->lon_deg) != isnan(opt->lat_deg))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--lon and --lat belong together, found %s alone",
                         isnan(opt->lat_deg) ? "--lon" : "--lat");
@@ -195,6 +213,11 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (opt->symmetric && strcmp(opt->layout, "rpc") != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--symmetric belongs to --layout rpc; the views of ASTER look down and back");
+    if (opt->lost_lines > opt->height / 2 || opt->dead_columns > opt->width / 2)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--lost-lines %d and --dead-columns %d: expected at most half of the %d rows and of "
+                        "the %d columns",
+                        opt->lost_lines, opt->dead_columns, opt->height, opt->width);
     if (opt->lake + opt->ocean > 0.95)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--lake %g and --ocean %g leave no land; give at most 0.95 together", opt->lake,

@@ -363,6 +363,129 @@ static void test_water_and_cloud(void **state)
     free(sky);
 }
 
+/* Columns by which the bright clouds of the right view lie beside those of the left one, beyond the
+ * difference of the swaths; the parallax along the track is whatever it is. */
+static int clouds_across(const Band *l, const Band *r)
+{
+    int least = l->nx * l->ny, at = 0;
+    for (int d = -80; d <= 80; d++)
+        for (int e = -160; e <= 160; e += 2) {
+            int unlike = 0;
+            for (int y = 100; y < l->ny - 100; y += 4)
+                for (int x = 80; x < l->nx - 80; x += 4) {
+                    const int rx = x + (r->nx - l->nx) / 2 + d, ry = y + (r->ny - l->ny) / 2 + e;
+                    const bool in = rx >= 0 && ry >= 0 && rx < r->nx && ry < r->ny,
+                               right = in && r->image[ry * r->nx + rx] > 130.0f;
+                    unlike += (l->image[y * l->nx + x] > 130.0f) != right;
+                }
+            if (unlike < least)
+                least = unlike, at = d;
+        }
+    return at;
+}
+
+/* Root mean square of the steps between pixels of a row. */
+static double contrast(const Band *b)
+{
+    double sum = 0.0;
+    for (int k = 1; k < b->nx * b->ny; k++)
+        if (k % b->nx)
+            sum += pow((double)(b->image[k] - b->image[k - 1]), 2.0);
+    return sqrt(sum / (b->nx * b->ny));
+}
+
+static void test_cloud_kinds(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"patches", "broken", "layers", "cirrus"};
+    SdmSimulateOptions opt = small();
+    opt.width = opt.height = 320;
+    opt.shape = "flat";
+    for (int k = 0; k < 4; k++) {
+        Band l, r;
+        int nx, ny, bright = 0, dark = 0;
+        opt.texture_dn = k == 3 ? 16.0 : 0.0;
+        opt.cloud = 0.3;
+        opt.cloud_kind = kinds[k];
+        simulate_ok(kinds[k], &opt);
+        read_band(kinds[k], "3N", &l);
+        read_band(kinds[k], "3B", &r);
+        float *const class = read_raster(kinds[k], "class.tif", &nx, &ny, NULL);
+        for (int i = 0; i < l.nx * l.ny; i++) {
+            bright += l.image[i] > 130.0f;
+            dark += l.image[i] < 50.0f;
+        }
+        const double cloudy = (double)bright / (l.nx * l.ny), shadow = (double)dark / (l.nx * l.ny),
+                     hidden = share_of(class, nx * ny, 3.0f);
+        const int across = clouds_across(&l, &r);
+        print_message("%s: clouds %.3f, shadows %.3f, hidden %.3f, %d px across\n", kinds[k], cloudy, shadow,
+                      hidden, across);
+        if (k < 3) {
+            assert_true(fabs(cloudy - 0.3) < 0.06 && hidden > cloudy && hidden < 2.2 * cloudy);
+            assert_true(k ? shadow > 0.03 && shadow < 0.35 : shadow == 0.0);
+            assert_true(k ? abs(across) >= 12 : abs(across) <= 6); /* 55 s of wind; the Earth turns */
+        } else {
+            const double veiled = contrast(&l);
+            free(l.image);
+            opt.cloud = 0.0;
+            opt.cloud_kind = NULL;
+            simulate_ok("clear", &opt);
+            read_band("clear", "3N", &l);
+            print_message("contrast %.3f of %.3f\n", veiled, contrast(&l));
+            assert_true(hidden < 0.1);
+            assert_true(veiled < 0.97 * contrast(&l) && veiled > 0.6 * contrast(&l));
+        }
+        free(l.image);
+        free(r.image);
+        free(class);
+    }
+}
+
+static void test_faults_of_detectors(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.snow = 0.2;
+    opt.lost_lines = 7;
+    opt.dead_columns = 3;
+    simulate_ok("faults", &opt);
+    for (int v = 0; v < 2; v++) {
+        Band b;
+        int lines = 0, columns = 0, full = 0;
+        read_band("faults", v ? "3B" : "3N", &b);
+        for (int r = 0; r < b.ny; r++) {
+            int n = 0;
+            for (int c = 0; c < b.nx; c++) {
+                n += b.image[r * b.nx + c] == 0.0f;
+                full += b.image[r * b.nx + c] == 255.0f;
+            }
+            lines += n == b.nx;
+            assert_true(n == b.nx || n == 3);
+        }
+        for (int c = 0; c < b.nx; c++) {
+            int n = 0;
+            for (int r = 0; r < b.ny; r++)
+                n += b.image[r * b.nx + c] == 0.0f;
+            columns += n == b.ny;
+        }
+        assert_true(lines == 7 && columns == 3);
+        assert_true(v || fabs((double)full / (b.nx * b.ny) - 0.2) < 0.05);
+        free(b.image);
+    }
+    int nx, ny;
+    double low = 1e9, high = -1e9; /* snow is the highest ground, but for what it blooms into */
+    float *const class = read_raster("faults", "class.tif", &nx, &ny, NULL);
+    float *const truth = read_raster("faults", "truth.tif", &nx, &ny, NULL);
+    for (int k = 0; k < nx * ny; k++) {
+        low = class[k] == 8.0f ? fmin(low, (double)truth[k]) : low;
+        high = class[k] == 1.0f ? fmax(high, (double)truth[k]) : high;
+    }
+    assert_true(high < low + 120.0);
+    assert_true(fabs(share_of(class, nx * ny, 8.0f) - 0.22) < 0.05);
+    free(class);
+    free(truth);
+}
+
 static void test_statistics(void **state)
 {
     (void)state;
@@ -416,7 +539,8 @@ static void test_allocations(void **state)
     char why[512];
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 64;
-    opt.cloud = opt.lake = opt.ocean = 0.1;
+    opt.cloud = opt.lake = opt.ocean = opt.snow = 0.1;
+    opt.cloud_kind = "layers";
     for (int64_t n = 1; n < 400000; n = n < 40 ? n + 1 : n * 2) {
         sdm_alloc_fail_at(n);
         const SdmStatus st = simulate("alloc", &opt, why, sizeof why);
@@ -448,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_centre_and_plane), cmocka_unit_test(test_fractal_and_errors),
         cmocka_unit_test(test_far_places),       cmocka_unit_test(test_rpc_of_aster),
         cmocka_unit_test(test_rpc_layout),       cmocka_unit_test(test_water_and_cloud),
+        cmocka_unit_test(test_cloud_kinds),      cmocka_unit_test(test_faults_of_detectors),
         cmocka_unit_test(test_statistics),       cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_error_seed),       cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_jitter_lists),     cmocka_unit_test(test_reference),
