@@ -252,12 +252,20 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
     const double usual = 2.0 * gsd_m / ground_m;
     grid->spacing = opt->tr != 0.0 ? opt->tr : grid->geographic ? neat_degrees(usual) : two_digits(usual);
     TRY(check_spacing(ctx, grid, ground_m, gsd_m));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 8, "output CRS %s, cells of %.10g %s", text, grid->spacing,
-            grid->geographic ? "degrees"
-            : unit_m == 1.0  ? "m"
-                             : "units");
 done:
     return st;
+}
+
+void sdm_grid_name(const SdmGrid *grid, char *out, size_t size)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
+                                                                              srs ? OSRGetName(srs) : NULL;
+    if (code)
+        snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
+    else
+        snprintf(out, size, "%s", name ? name : "unnamed");
+    OSRDestroySpatialReference(srs);
 }
 
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,

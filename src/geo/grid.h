@@ -27,6 +27,8 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
  * rounded). */
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
                                double lon_deg, double lat_deg, SdmGrid *grid);
+/* "EPSG:32610" where the CRS has a code, else its name. */
+void sdm_grid_name(const SdmGrid *grid, char *out, size_t size);
 /* Check t_srs as far as that is possible without the scene.  NULL is good. */
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs);
 /* Warn when the scene's centre lies outside the area of use of t_srs, and where its unit is not that of the

@@ -186,11 +186,12 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 {
     const GDALDatasetH ds = sdm_gdal_open(path);
+    char reason[320];
     if (!ds)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an "
-                        "AST_L1A file, folder or zip, or two images",
-                        path, sdm_gdal_reason());
+                        "%s: neither an ASTER scene nor an image that GDAL can read (%s); give an AST_L1A "
+                        "file, folder or zip, or two images",
+                        path, sdm_open_reason(path, reason));
     const char *const other = sdm_aster_product_of(ds, path);
     GDALClose(ds);
     if (other)

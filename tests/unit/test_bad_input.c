@@ -207,6 +207,7 @@ static void wrapped(void **state)
     NEED(ZIP);
     char tar[512] = "scene/";
     static const char page[] = "\xef\xbb\xbf\n<!DOCTYPE html>\n<title>Login</title>";
+    static const char answer[] = "{\n\"error\": \"Unauthorized\" }";
     static const char gzip[] = "\x1f\x8b\x08 and more";
     names("scene.tar", "other.hdf");
     memcpy(tar + 257, "ustar", 5);
@@ -214,6 +215,9 @@ static void wrapped(void **state)
     refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "scene.tar: is a tar archive", "unpack it");
     put_file(path_b, gzip, sizeof gzip);
     refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: is a compressed file", "unpack it");
+    put_file(path_b, answer, sizeof answer - 1);
+    refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: neither",
+           "begins with '{ \"error\": \"Unauthorized\" }'");
     put_file(path_b, page, sizeof page);
     refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: is a web page", "log in");
     write_raster(path_a, PLAIN);
