@@ -86,11 +86,12 @@ const SdmOptionSpec sdm_option_table[] = {
      "are holes no steeper than 20 degrees with pixels of 5 m and more; all with smaller pixels; narrow "
      "ones, and those that a step explains, with --optimizer sgm. NAME_qa.tif marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
-     SCENE | BLOCKS, "Lowest height to search, in metres above the ellipsoid."},
+     SCENE | BLOCKS, "Lowest height to search and to write, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene",
-     SCENE | BLOCKS, "Highest height to search, in metres above the ellipsoid."},
+     SCENE | BLOCKS, "Highest height to search and to write, in metres above the ellipsoid."},
     {"--dem", "FILE", SDM_OPT_TEXT, AT(dem), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
-     "DEM to start from, heights in metres. It is not needed; it helps in extreme terrain."},
+     "DEM to start from, heights in metres: only heights within 400 m of it are searched. It is not needed; "
+     "it helps in extreme terrain."},
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
      "auto", SCENE | BLOCKS, "Vertical datum of --dem; auto reads it from the file."},
     {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none", MAKE | BLOCKS | INPUT,

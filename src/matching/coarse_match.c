@@ -6,6 +6,7 @@
 #include "matching/cpu_backend.h"
 
 #include <math.h>
+#include <string.h>
 
 SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence,
                                   SdmSurface *s)
@@ -92,24 +93,33 @@ done:
 }
 
 SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *s,
-                              float *ray_error_v)
+                              float *ray_error_v, uint8_t *score, int16_t *grey)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLevelTask task = sdm_level_task(in, &s->win);
     const SdmPass pass = sdm_ray_error_pass(in->settings);
-    uint8_t *score = NULL;
     const int team = sdm_thread_limit_begin(ctx, (int64_t)n * SDM_PASS_UNITS);
     TRY(sdm_level_open(ctx, &task));
-    TRY(sdm_alloc(ctx, &score, n, 1, "scores"));
     TRY(sdm_level_warp(ctx, &task, s->h_m));
     TRY(sdm_level_ray_error(ctx, &task, &pass, ray_error_v, score));
     for (size_t i = 0; i < n; i++)
         if (!(s->flags[i] & SDM_QA_VALID))
             ray_error_v[i] = NAN;
+    memcpy(grey, task.left, n * sizeof *grey);
 done:
-    sdm_free(&score);
     sdm_level_close(&task);
     sdm_thread_limit_end(ctx, team);
+    return st;
+}
+
+SdmStatus sdm_match_left_view(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win, int16_t *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmLevelTask task = sdm_level_task(in, win);
+    TRY(sdm_level_open(ctx, &task));
+    memcpy(out, task.left, (size_t)win->w * (size_t)win->h * sizeof *out);
+done:
+    sdm_level_close(&task);
     return st;
 }

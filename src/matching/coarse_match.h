@@ -20,9 +20,12 @@ SdmStatus sdm_sharpen_level(SdmContext *ctx, const SdmMatchInput *in, SdmSurface
 SdmStatus sdm_fill_everywhere(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s);
 
 /* Ray intersection errors of a surface, level pixels, h x w; NaN where it is not valid: see
- * sdm_level_ray_error(). */
+ * sdm_level_ray_error().  score: 250 x the score there; grey: the left view; h x w. */
 SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *s,
-                              float *ray_error_v);
+                              float *ray_error_v, uint8_t *score, int16_t *grey);
+
+/* The left view of a window of a level, h x w. */
+SdmStatus sdm_match_left_view(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win, int16_t *out);
 
 /* The search at the coarsest level. */
 typedef struct SdmCoarsestSearch {

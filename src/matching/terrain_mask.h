@@ -16,6 +16,14 @@ typedef struct SdmTerrainMask {
     uint16_t *distance_px; /* h x w: distance to it (0: this pixel is terrain; 65535: far) */
 } SdmTerrainMask;
 
+/* What else a level shows of each pixel, h x w; borrowed. */
+typedef struct SdmTerrainEvidence {
+    int16_t *grey;      /* the left view */
+    float *ray_error_v; /* residual across the epipolar lines, px of the level; NaN: unknown */
+    uint8_t *score;     /* of the heights, over the window of the residual, 250 x */
+    bool hidden;        /* bright pixels are: there are no clouds to be told from it */
+} SdmTerrainEvidence;
+
 #define SDM_TERRAIN_STEP_M 80.0f
 #define SDM_TERRAIN_NOISE_M 20.0f
 #define SDM_TERRAIN_FAR_SLOPE 0.15f /* beyond 5 pixels: relief of high mountains over kilometres */
@@ -24,7 +32,8 @@ typedef struct SdmTerrainMask {
 
 /* pixel_m: ground size of a pixel.  Rejected pixels of s lose SDM_QA_VALID and get SDM_QA_ISOLATED.  The same
  * result for any number of threads.  out: sdm_terrain_mask_free(). */
-SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, SdmTerrainMask *out);
+SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, const SdmTerrainEvidence *e,
+                                SdmTerrainMask *out);
 void sdm_terrain_mask_free(SdmTerrainMask *g);
 
 /* Largest height difference from the nearest terrain that a pixel at that distance can have, metres. */

@@ -279,6 +279,20 @@ static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork
     return sdm_block_begin(ctx, w->scene, w->prepared, queue, w->room, w);
 }
 
+/* Cells outside --hmin and --hmax have no height. */
+static void reject_outside(const SdmOptions *o, int threads, SdmBlock *b)
+{
+    if (isnan(o->hmin_m) && isnan(o->hmax_m))
+        return;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < b->w * b->h; i++)
+        if ((double)b->height_m[i] < o->hmin_m || (double)b->height_m[i] > o->hmax_m) {
+            b->height_m[i] = b->score[i] = b->ray_error_m[i] = b->spread_m[i] = NAN;
+            b->count[i] = 0;
+            b->mask[i] = (uint16_t)((b->mask[i] & ~(SDM_QA_VALID | SDM_QA_FILLED)) | SDM_QA_ISOLATED);
+        }
+}
+
 SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
@@ -298,6 +312,8 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     }
     if (st == SDM_OK && !w->block.height_m)
         st = grid_window(ctx, w);
+    if (st == SDM_OK)
+        reject_outside(w->scene->options, sdm_threads(ctx), &w->block);
     close_window(w);
     if (st != SDM_OK)
         sdm_block_free(&w->block);

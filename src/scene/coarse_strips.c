@@ -126,6 +126,16 @@ SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t m
     return run_pass(ctx, in, memory_bytes, rematch, s);
 }
 
+static SdmStatus match_again(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+{
+    return sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_SECOND, s);
+}
+
+SdmStatus sdm_coarse_again(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
+{
+    return run_pass(ctx, in, memory_bytes, match_again, s);
+}
+
 SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
 {
     return run_pass(ctx, in, memory_bytes, sdm_sharpen_level, s);
@@ -153,28 +163,37 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
-                                const SdmSurface *s, int block, const SdmPointing *in_use, SdmTiePoints *out)
+SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
+                              const SdmSurface *s, SdmTerrainEvidence *out)
 {
     SdmStatus st = SDM_OK;
     float *errors = NULL;
+    int16_t *grey = NULL;
+    uint8_t *score = NULL;
     const SdmWindow *const win = &s->win;
+    const size_t w = (size_t)win->w, n = w * (size_t)win->h;
     const int rows = strip_rows(memory_bytes, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
-    TRY(sdm_tie_points_alloc(ctx, (size_t)(win->w / block) * (size_t)(win->h / block) + 1, out));
+    TRY(sdm_alloc_raw(ctx, &out->ray_error_v, n, sizeof(float), "ray errors"));
+    TRY(sdm_alloc_raw(ctx, &out->score, n, 1, "scores"));
+    TRY(sdm_alloc_raw(ctx, &out->grey, n, sizeof(int16_t), "the left view"));
     for (int y = 0; y < win->h; y += rows) {
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
-        const SdmSurface with_halo = rows_view(s, &outer), exact = rows_view(s, &inner);
-        TRY(sdm_alloc(ctx, &errors, (size_t)outer.w * (size_t)outer.h, sizeof *errors, "ray errors"));
-        TRY(sdm_match_ray_error(ctx, in, &with_halo, errors));
-        const SdmTiePointSource from = {.lattice = in->lattice,
-                                        .in_use = in_use,
-                                        .surface = &exact,
-                                        .ray_error_v = errors + (inner.v0 - outer.v0) * inner.w,
-                                        .block = block};
-        sdm_tie_points_add(&from, out);
+        const SdmSurface with_halo = rows_view(s, &outer);
+        const size_t above = (size_t)(inner.v0 - outer.v0) * w, at = (size_t)y * w, m = w * (size_t)inner.h;
+        TRY(sdm_alloc(ctx, &errors, w * (size_t)outer.h, sizeof *errors, "ray errors"));
+        TRY(sdm_alloc(ctx, &grey, w * (size_t)outer.h, sizeof *grey, "the left view"));
+        TRY(sdm_alloc(ctx, &score, w * (size_t)outer.h, 1, "scores"));
+        TRY(sdm_match_ray_error(ctx, in, &with_halo, errors, score, grey));
+        memcpy(out->score + at, score + above, m);
+        memcpy(out->ray_error_v + at, errors + above, m * sizeof *errors);
+        memcpy(out->grey + at, grey + above, m * sizeof *grey);
         sdm_free(&errors);
+        sdm_free(&grey);
+        sdm_free(&score);
     }
 done:
     sdm_free(&errors);
+    sdm_free(&grey);
+    sdm_free(&score);
     return st;
 }

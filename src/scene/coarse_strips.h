@@ -17,13 +17,16 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t mem
  * pixels: see sdm_coarse_run_sequence(). */
 SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
+/* Match a level again about its own heights. */
+SdmStatus sdm_coarse_again(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
+
 /* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_sharpen_level(). */
 SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
-/* The ray errors of a level's surface -> tie points, each of block x block pixels; block: a divisor of 8.
- * *out: to be freed by the caller, also after a failure. */
-SdmStatus sdm_coarse_tie_points(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
-                                const SdmSurface *s, int block, const SdmPointing *in_use, SdmTiePoints *out);
+/* What the terrain of a level's surface is told by; *out: its arrays are the caller's to free, also after a
+ * failure. */
+SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
+                              const SdmSurface *s, SdmTerrainEvidence *out);
 
 /* Bytes that a level of that window takes at a time, besides the surfaces and images of the whole frame. */
 int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win);

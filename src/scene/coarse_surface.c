@@ -17,11 +17,24 @@ enum {
     SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
-    AGAIN_ROUNDS = 3
+    AGAIN_ROUNDS = 3,
+    SQUARE_LEVELS = 24
 };
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
 #define LEAST_FOUND 0.005
+/* Share of the variance of the grey values that lies between their two classes: 0.64 for normal ones. */
+#define LEAST_APART 0.7
+/* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
+#define LEAST_GROUND_SHARE 0.1
+#define AGREE_PX 0.5f /* across the lines, of the level */
+#define BETTER 1.02 /* what that must find more */
+/* Where the views agree at that share of the dark ground, the first search found it; where that share of what
+ * is bright is terrain, too, bright areas are no clouds. */
+#define RIGHT_SHARE 0.3
+#define BRIGHT_SHARE 0.5
+/* Of the census words in gaps between clouds: chance reaches the usual score. */
+#define GAP_SCORE 0.45f
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -31,22 +44,48 @@ typedef struct Coarse {
     SdmLattice lattice;
     SdmPyramid left, right;
     SdmMatchInput in;
+    SdmMatchSettings settings; /* of these levels */
+    SdmTerrainEvidence evidence; /* of the level in work */
+    int16_t *hide; /* the left view of the only level, with its bright pixels; NULL: none is hidden */
+    int hide_above;
+    SdmSurface prior; /* of --dem, coarse level; VALID where it covers */
 } Coarse;
+
+static void free_evidence(SdmTerrainEvidence *e)
+{
+    sdm_free(&e->grey);
+    sdm_free(&e->ray_error_v);
+    sdm_free(&e->score);
+}
+
+/* The pixel of the prior surface at the middle of a pixel of a level. */
+static size_t prior_at(const SdmSurface *prior, int level, int x, int y)
+{
+    const int k = level - prior->win.level, half = k > 0 ? 1 << (k - 1) : 0, px = (x << k) + half,
+              py = (y << k) + half;
+    return (size_t)(py < prior->win.h ? py : prior->win.h - 1) * (size_t)prior->win.w +
+           (size_t)(px < prior->win.w ? px : prior->win.w - 1);
+}
 
 /* The coarsest level: prior heights where a DEM gives them, then the search for the offset. */
 static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = &c->p->frame;
-    const int level = c->p->settings.coarsest_level;
+    const int level = c->settings.coarsest_level;
     const bool known = c->scene->options->dem != NULL;
-    const SdmWindow win = sdm_frame_level(f, level);
+    const SdmWindow win = sdm_frame_level(f, level), last = sdm_frame_level(f, c->settings.coarse_level);
     SdmSurface prior = {0};
     int offset = 0;
     const int around = sdm_stage_enter(ctx, 2);
     if (known) {
+        TRY(sdm_surface_alloc(ctx, &last, &c->prior));
+        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
         TRY(sdm_surface_alloc(ctx, &win, &prior));
-        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &prior, &c->p->prior));
+        for (int y = 0; y < win.h; y++)
+            for (int x = 0; x < win.w; x++)
+                prior.h_m[(size_t)y * (size_t)win.w + (size_t)x] =
+                    c->prior.h_m[prior_at(&c->prior, level, x, y)];
     }
     const SdmOffsetSearch q = {.scene = c->scene,
                                .frame = f,
@@ -61,17 +100,103 @@ done:
     return st;
 }
 
+/* Heights that --hmin, --hmax and --dem leave to pixel (x, y) of a level. */
+static void find_bounds(const Coarse *c, int level, int x, int y, float bound[2])
+{
+    const SdmOptions *const o = c->scene->options;
+    bound[0] = isnan(o->hmin_m) ? -INFINITY : (float)o->hmin_m;
+    bound[1] = isnan(o->hmax_m) ? INFINITY : (float)o->hmax_m;
+    if (!c->prior.h_m)
+        return;
+    float lo = INFINITY, hi = -INFINITY; /* around, since a wall's place may be off by a pixel */
+    for (int j = y > 0 ? y - 1 : 0; j <= y + 1; j++)
+        for (int i = x > 0 ? x - 1 : 0; i <= x + 1; i++) {
+            const size_t at = prior_at(&c->prior, level, i, j);
+            if (!(c->prior.flags[at] & SDM_QA_VALID))
+                return; /* not covered */
+            lo = fminf(lo, c->prior.h_m[at]);
+            hi = fmaxf(hi, c->prior.h_m[at]);
+        }
+    bound[0] = fmaxf(bound[0], lo - (float)SDM_PRIOR_RANGE_M);
+    bound[1] = fminf(bound[1], hi + (float)SDM_PRIOR_RANGE_M);
+}
+
+static bool is_bounded(const Coarse *c)
+{
+    const SdmOptions *const o = c->scene->options;
+    return c->prior.h_m || !isnan(o->hmin_m) || !isnan(o->hmax_m);
+}
+
+/* Matches outside the bounds are none. */
+static void reject_outside(const Coarse *c, SdmSurface *s)
+{
+    for (int y = 0; y < s->win.h && is_bounded(c); y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            float bound[2];
+            find_bounds(c, s->win.level, x, y, bound);
+            if ((s->flags[i] & SDM_QA_VALID) && (s->h_m[i] < bound[0] || s->h_m[i] > bound[1]))
+                s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
+        }
+}
+
+/* Filled heights stay within the bounds. */
+static void keep_inside(const Coarse *c, SdmSurface *s)
+{
+    for (int y = 0; y < s->win.h && is_bounded(c); y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            float bound[2];
+            find_bounds(c, s->win.level, x, y, bound);
+            s->h_m[i] = fminf(fmaxf(s->h_m[i], bound[0]), bound[1]);
+        }
+}
+
+/* Separate terrain from clouds and false matches: *out is the mask, and heights outside the terrain are
+ * interpolated from it. */
+static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, SdmTerrainMask *out)
+{
+    SdmStatus st = SDM_OK;
+    const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
+    const int around = sdm_stage_enter(ctx, 6);
+    for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
+        if (c->hide[i] > c->hide_above && (s->flags[i] & SDM_QA_VALID))
+            s->flags[i] = SDM_QA_TEXTURELESS;
+    reject_outside(c, s);
+    TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
+    TRY(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
+    keep_inside(c, s);
+done:
+    sdm_stage_leave(ctx, around);
+    return st;
+}
+
+/* Replace the heights outside the terrain by interpolation from the terrain around. */
+static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
+{
+    SdmTerrainMask terrain = {0};
+    const SdmStatus st = find_terrain(ctx, c, s, &terrain);
+    sdm_terrain_mask_free(&terrain);
+    return st;
+}
+
 /* Fit the pointing to the ray errors of a level's surface; the lattice follows it. */
-static SdmStatus fit_level(SdmContext *ctx, Coarse *c, const SdmSurface *s)
+static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
-    const bool last = s->win.level == p->settings.coarse_level;
     const SdmFitTask task = sdm_fit_task(c->scene, &p->frame);
     SdmTiePoints points = {0};
     const int around = sdm_stage_enter(ctx, 2);
-    TRY(sdm_coarse_tie_points(ctx, &c->in, c->scene->options->memory_bytes, s, sdm_pointing_block(last),
-                              &p->pointing, &points));
+    free_evidence(&c->evidence);
+    TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
+    if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
+        TRY(remove_clouds(ctx, c, s));
+    const int block = sdm_pointing_block(last);
+    const SdmTiePointSource from = {.lattice = &c->lattice, .in_use = &p->pointing, .surface = s,
+                                    .ray_error_v = c->evidence.ray_error_v, .block = block};
+    TRY(sdm_tie_points_alloc(ctx, (size_t)(s->win.w / block) * (size_t)(s->win.h / block) + 1, &points));
+    sdm_tie_points_add(&from, &points);
     TRY(sdm_pointing_fit_level(ctx, &task, &points, &s->win, last, &p->pointing, &p->points));
     TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
 done:
@@ -86,41 +211,25 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
     const int around = sdm_stage_enter(ctx, 5);
-    TRY(fit_level(ctx, c, s));
-    for (int l = c->p->settings.coarsest_level - 1; l >= c->p->settings.coarse_level; l--) {
+    const bool single = c->settings.coarsest_level == c->settings.coarse_level;
+    TRY(fit_level(ctx, c, false, s));
+    for (int round = 0; round < 2 && single; round++) { /* a fit shows a part of an error */
+        TRY(sdm_coarse_again(ctx, &c->in, c->scene->options->memory_bytes, s));
+        TRY(fit_level(ctx, c, round == 1, s));
+    }
+    for (int l = c->settings.coarsest_level - 1; l >= c->settings.coarse_level; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);
         TRY(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
-        TRY(fit_level(ctx, c, s));
-        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->p->settings.coarse_level)),
+            TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)),
                      "coarse surface");
     }
 done:
     sdm_surface_free(&finer);
     sdm_stage_leave(ctx, around);
-    return st;
-}
-
-SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out)
-{
-    SdmStatus st = SDM_OK;
-    const float pixel_m = (float)(p->frame.gsd_m * (double)(1 << s->win.level));
-    const int around = sdm_stage_enter(ctx, 6);
-    TRY(sdm_terrain_mask_find(ctx, s, pixel_m, out));
-    TRY(sdm_fill_everywhere(ctx, p->settings.kernels, out->h_m, s));
-done:
-    sdm_stage_leave(ctx, around);
-    return st;
-}
-
-/* Replace the heights outside the terrain by interpolation from the terrain around. */
-static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
-{
-    SdmTerrainMask terrain = {0};
-    const SdmStatus st = sdm_coarse_terrain_mask(ctx, c->p, s, &terrain);
-    sdm_terrain_mask_free(&terrain);
     return st;
 }
 
@@ -161,45 +270,335 @@ done:
     return st;
 }
 
-SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
+/* The border between the grey values of a view in two classes of least variance (Otsu 1979). */
+static int split_grey(const SdmLevelImage *image, double *share)
+{
+    enum { BINS = 256, UNIT = 16, LOWEST = -2048 };
+    int64_t count[BINS] = {0}, all = 0, sum_all = 0, n = 0, sum = 0;
+    double best = -1.0;
+    int above = INT16_MAX;
+    for (int64_t i = 0; i < image->w * image->h; i++) {
+        const int bin = (image->data[i] - LOWEST) / UNIT;
+        if (image->data[i] != SDM_Q_NODATA)
+            count[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1]++;
+    }
+    for (int k = 0; k < BINS; k++) {
+        all += count[k];
+        sum_all += count[k] * k;
+    }
+    for (int k = 0; k < BINS - 1; k++) {
+        n += count[k];
+        sum += count[k] * k;
+        if (n == 0 || n == all)
+            continue;
+        const double apart = (double)(sum_all - sum) / (double)(all - n) - (double)sum / (double)n,
+                     between = (double)n * (double)(all - n) * apart * apart;
+        if (between > best) {
+            best = between;
+            above = LOWEST + (k + 1) * UNIT;
+        }
+    }
+    double square = 0.0;
+    for (int k = 0; k < BINS; k++)
+        square += (double)count[k] * k * k;
+    *share = best / (square * (double)all - (double)sum_all * (double)sum_all);
+    return above;
+}
+
+/* Sums over squares of 2^k x 2^k pixels of an image, one level after the other. */
+typedef struct Squares {
+    int levels; /* the last one is a single square */
+    int64_t w[SQUARE_LEVELS], h[SQUARE_LEVELS], at[SQUARE_LEVELS];
+    float *sum, *weight; /* grey values, later their means; pixels */
+} Squares;
+
+static SdmStatus open_squares(SdmContext *ctx, const SdmLevelImage *image, Squares *q)
+{
+    SdmStatus st = SDM_OK;
+    int64_t total = image->w * image->h;
+    *q = (Squares){.levels = 1, .w = {image->w}, .h = {image->h}};
+    while (q->w[q->levels - 1] * q->h[q->levels - 1] > 1 && q->levels < SQUARE_LEVELS) {
+        const int l = q->levels++;
+        q->w[l] = (q->w[l - 1] + 1) / 2;
+        q->h[l] = (q->h[l - 1] + 1) / 2;
+        q->at[l] = total;
+        total += q->w[l] * q->h[l];
+    }
+    TRY(sdm_alloc(ctx, &q->sum, (size_t)total, sizeof *q->sum, "the ground's grey values"));
+    TRY(sdm_alloc(ctx, &q->weight, (size_t)total, sizeof *q->weight, "the ground's grey values"));
+done:
+    return st;
+}
+
+/* Is a pixel or one beside it above the limit? */
+static bool is_beside_bright(const SdmLevelImage *image, int above, int64_t x, int64_t y)
+{
+    for (int64_t j = y > 0 ? y - 1 : 0; j <= y + 1 && j < image->h; j++)
+        for (int64_t i = x > 0 ? x - 1 : 0; i <= x + 1 && i < image->w; i++)
+            if (image->data[j * image->w + i] > above)
+                return true;
+    return false;
+}
+
+static void sum_dark(const SdmLevelImage *image, int above, Squares *q)
+{
+    for (int64_t i = 0; i < image->w * image->h; i++) {
+        const bool dark = image->data[i] != SDM_Q_NODATA &&
+                          !is_beside_bright(image, above, i % image->w, i / image->w);
+        q->weight[i] = dark;
+        q->sum[i] = dark ? (float)image->data[i] : 0.0f;
+    }
+    for (int l = 1; l < q->levels; l++)
+        for (int64_t i = 0; i < q->w[l - 1] * q->h[l - 1]; i++) {
+            const int64_t x = i % q->w[l - 1], y = i / q->w[l - 1], to = q->at[l] + y / 2 * q->w[l] + x / 2;
+            q->sum[to] += q->sum[q->at[l - 1] + i];
+            q->weight[to] += q->weight[q->at[l - 1] + i];
+        }
+}
+
+/* Bilinear between the means of level l at pixel (x, y) of the finer one. */
+static float mean_above(const Squares *q, int l, int64_t x, int64_t y)
+{
+    const double cx = 0.5 * (double)x - 0.25, cy = 0.5 * (double)y - 0.25;
+    double sum = 0.0, all = 0.0;
+    for (int k = 0; k < 4; k++) {
+        const int64_t i = (int64_t)floor(cx) + (k & 1), j = (int64_t)floor(cy) + (k >> 1);
+        if (i < 0 || j < 0 || i >= q->w[l] || j >= q->h[l])
+            continue;
+        const double f = (1.0 - fabs(cx - (double)i)) * (1.0 - fabs(cy - (double)j));
+        sum += f * (double)q->sum[q->at[l] + j * q->w[l] + i];
+        all += f;
+    }
+    return (float)(sum / all);
+}
+
+/* Give the pixels above a limit, and those beside them, the mean of the others around, of the smallest square
+ * that has some. */
+static SdmStatus hide_bright(SdmContext *ctx, int above, SdmLevelImage *image)
+{
+    SdmStatus st = SDM_OK;
+    Squares q = {.levels = 0};
+    TRY(open_squares(ctx, image, &q));
+    sum_dark(image, above, &q);
+    for (int l = q.levels - 1; l >= 0; l--)
+        for (int64_t i = 0; i < q.w[l] * q.h[l]; i++) {
+            const int64_t at = q.at[l] + i;
+            if (q.weight[at] > 0.0f)
+                q.sum[at] /= q.weight[at];
+            else if (l + 1 < q.levels)
+                q.sum[at] = mean_above(&q, l + 1, i % q.w[l], i / q.w[l]);
+        }
+    for (int64_t i = 0; i < image->w * image->h; i++)
+        if (q.weight[i] <= 0.0f && image->data[i] != SDM_Q_NODATA)
+            image->data[i] = (int16_t)q.sum[i];
+done:
+    sdm_free(&q.sum);
+    sdm_free(&q.weight);
+    return st;
+}
+
+static void close_coarse(Coarse *c)
+{
+    free_evidence(&c->evidence);
+    sdm_free(&c->hide);
+    sdm_surface_free(&c->prior);
+    sdm_pyramid_free(&c->left);
+    sdm_pyramid_free(&c->right);
+    sdm_lattice_free(&c->lattice);
+}
+
+/* Lattice and levels of both images.  above: grey values above which pixels are hidden; NULL: none. */
+static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
+{
+    SdmStatus st = SDM_OK;
+    SdmPrepared *const p = c->p;
+    c->evidence.hidden = above != NULL;
+    const SdmMatchSettings *const set = &c->settings;
+    const SdmFrame *const f = &p->frame;
+    sdm_pointing_start(c->scene, f, &p->pointing);
+    c->request = (SdmLatticeRequest){.scene = c->scene,
+                                     .frame = f,
+                                     .pointing = &p->pointing,
+                                     .u1 = f->width + ((int64_t)1 << set->coarsest_level),
+                                     .v1 = f->height + ((int64_t)1 << set->coarsest_level),
+                                     .step = sdm_frame_lattice_step(f, 0),
+                                     .hmin_m = f->hmin_m,
+                                     .hmax_m = f->hmax_m,
+                                     .again = true};
+    while ((f->width / c->request.step) * (f->height / c->request.step) > LATTICE_NODES)
+        c->request.step *= 2;
+    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
+    c->in = (SdmMatchInput){.settings = set, .lattice = &c->lattice, .left = &c->left, .right = &c->right};
+    const SdmWindow all = sdm_frame_level(f, 0);
+    const SdmPyramidRequest request = {.scene = c->scene, .settings = set,
+                                       .lattice = &c->lattice, .win = &all,
+                                       .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
+                                       .lmin = set->coarse_level, .lmax = set->coarsest_level};
+    TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
+    for (int k = 0; k < 2 && above; k++)
+        for (int l = set->coarse_level; l <= set->coarsest_level; l++)
+            TRY(hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
+done:
+    return st;
+}
+
+/* All levels, one after the other. */
+static SdmStatus find_surface(SdmContext *ctx, Coarse *c)
 {
     SdmStatus st = SDM_OK;
     SdmSurface s = {0};
-    Coarse c = {.scene = scene, .p = p};
-    const SdmMatchSettings *const set = &p->settings;
-    c.request = (SdmLatticeRequest){.scene = scene,
-                                    .frame = &p->frame,
-                                    .pointing = &p->pointing,
-                                    .u1 = p->frame.width + ((int64_t)1 << set->coarsest_level),
-                                    .v1 = p->frame.height + ((int64_t)1 << set->coarsest_level),
-                                    .step = sdm_frame_lattice_step(&p->frame, 0),
-                                    .hmin_m = p->frame.hmin_m,
-                                    .hmax_m = p->frame.hmax_m,
-                                    .again = true};
-    while ((p->frame.width / c.request.step) * (p->frame.height / c.request.step) > LATTICE_NODES)
-        c.request.step *= 2;
-    TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
-    c.in = (SdmMatchInput){.settings = set, .lattice = &c.lattice, .left = &c.left, .right = &c.right};
-    const SdmWindow all = sdm_frame_level(&p->frame, 0);
-    const SdmPyramidRequest request = {.scene = scene, .settings = set, .lattice = &c.lattice, .win = &all,
-                                      .hmin_m = p->frame.hmin_m, .hmax_m = p->frame.hmax_m,
-                                      .lmin = set->coarse_level, .lmax = set->coarsest_level};
-    TRY(sdm_pyramids_open(ctx, &request, &c.left, &c.right));
-    TRY(search_coarsest(ctx, &c, &s));
-    TRY(sdm_lattice_build(ctx, &c.request, &c.lattice));
-    TRY(descend(ctx, &c, &s));
-    TRY(refine_terrain(ctx, &c, &s));
+    SdmPrepared *const p = c->p;
+    const float least = c->settings.min_score;
+    c->settings.min_score = c->hide ? GAP_SCORE : least;
+    TRY(search_coarsest(ctx, c, &s));
+    c->settings.min_score = least;
+    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
+    TRY(descend(ctx, c, &s));
+    TRY(refine_terrain(ctx, c, &s));
+    TRY(find_terrain(ctx, c, &s, &p->terrain));
     p->coarse = s;
     s = (SdmSurface){0};
-    for (int k = 0; k < 2 && images; k++) {
-        images[k] = k ? c.right : c.left;
-        *(k ? &c.right : &c.left) = (SdmPyramid){0};
-    }
 done:
     sdm_surface_free(&s);
-    sdm_pyramid_free(&c.left);
-    sdm_pyramid_free(&c.right);
-    sdm_lattice_free(&c.lattice);
+    return st;
+}
+
+static void drop_found(SdmPrepared *p)
+{
+    sdm_pointing_free(&p->pointing);
+    sdm_point_report_free(&p->points);
+    sdm_surface_free(&p->coarse);
+    sdm_terrain_mask_free(&p->terrain);
+}
+
+/* Settings to match small gaps between clouds: no level is coarser than the last one, since windows there
+ * show clouds everywhere, and by a cost to which the rims of clouds and shadows are few of many pixels. */
+static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSettings *set)
+{
+    SdmStatus st = SDM_OK;
+    SdmMatchSettings census;
+    TRY(sdm_match_settings(ctx, scene->options, "census", scene->options->cpu_level, 0.0f, &census));
+    set->cost = census.cost;
+    set->min_score = census.min_score;
+    set->min_small_window_score = census.min_small_window_score;
+    set->score_sigma = census.score_sigma;
+    set->coarsest_level = set->coarse_level;
+done:
+    return st;
+}
+
+/* Share of the bright pixels that a surface takes for terrain. */
+static double share_bright(const int16_t *grey, int above, const SdmSurface *s)
+{
+    int64_t bright = 0, terrain = 0;
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
+        const bool is = grey[i] > above && !(s->flags[i] & SDM_QA_OUTSIDE);
+        bright += is;
+        terrain += is && (s->flags[i] & SDM_QA_VALID);
+    }
+    return (double)terrain / fmax((double)bright, 1.0);
+}
+
+/* Of the dark pixels with texture: those at which the images of `hidden` agree about the surface of `found`.
+ */
+static SdmStatus share_agreeing(SdmContext *ctx, const Coarse *hidden, const Coarse *found, double *share)
+{
+    SdmStatus st = SDM_OK;
+    SdmTerrainEvidence e = {0};
+    SdmMatchInput in = hidden->in;
+    const SdmSurface *const s = &found->p->coarse;
+    const uint8_t least = (uint8_t)(hidden->settings.min_score * 250.0f);
+    int64_t agree = 0, dark = 0;
+    in.lattice = &found->lattice;
+    TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
+        if (hidden->hide[i] > hidden->hide_above || (s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS)))
+            continue;
+        dark++;
+        agree += fabsf(e.ray_error_v[i]) <= AGREE_PX && e.score[i] >= least;
+    }
+    *share = (double)agree / fmax((double)dark, 1.0);
+done:
+    free_evidence(&e);
+    return st;
+}
+
+/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground. */
+static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
+                                     Coarse *second, bool *better)
+{
+    SdmStatus st = SDM_OK;
+    double share[2] = {0.0, 0.0};
+    const SdmPrepared *const p = first->p;
+    const SdmWindow win = sdm_frame_level(&p->frame, p->settings.coarse_level);
+    *better = false;
+    second->hide_above = above[0];
+    TRY(gap_settings(ctx, first->scene, &second->settings));
+    const size_t n = (size_t)win.w * (size_t)win.h;
+    TRY(sdm_alloc_raw(ctx, &second->hide, n, sizeof(int16_t), "the left view"));
+    TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
+    TRY(open_levels(ctx, above, second));
+    if (before == SDM_OK)
+        TRY(share_agreeing(ctx, second, first, &share[0]));
+    if (share[0] >= RIGHT_SHARE && share_bright(second->hide, above[0], &p->coarse) >= BRIGHT_SHARE)
+        goto done; /* bright ground beside water or dark rock */
+    const SdmStatus after = find_surface(ctx, second);
+    if (after != SDM_OK && after != SDM_ERR_DATA)
+        return after;
+    if (after == SDM_OK)
+        TRY(share_agreeing(ctx, second, second, &share[1]));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 5,
+            "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * share[0],
+            100.0 * share[1]);
+    *better = share[1] > BETTER * share[0];
+    if (share[*better] < (*better ? LEAST_GROUND_SHARE : RIGHT_SHARE))
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "clouds hide the ground of %s and %s: the views agree at %.0f %% of what is darker than "
+            "clouds, expected at least %.0f %%; use a clearer scene, or cut the images to what is "
+            "clear",
+            first->scene->view[0].name, first->scene->view[1].name, 100.0 * share[*better],
+            100.0 * (*better ? LEAST_GROUND_SHARE : RIGHT_SHARE));
+done:
+    return st;
+}
+
+/* Clouds and their shadows fill the windows of coarse levels: where grey values fall in two classes, as those
+ * of ground and clouds do, the ground is searched once more without the bright one. */
+SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
+{
+    SdmStatus st = SDM_OK;
+    SdmPrepared other = *p;
+    Coarse c = {.scene = scene, .p = p, .settings = p->settings},
+           again = {.scene = scene, .p = &other, .settings = p->settings};
+    const int level = p->settings.coarse_level;
+    int above[2];
+    double apart[2];
+    bool better = false;
+    TRY(open_levels(ctx, NULL, &c));
+    st = find_surface(ctx, &c);
+    if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.right.level[level].data)
+        goto done;
+    above[0] = split_grey(&c.left.level[level], &apart[0]);
+    above[1] = split_grey(&c.right.level[level], &apart[1]);
+    if (fmin(apart[0], apart[1]) < LEAST_APART)
+        goto done;
+    TRY(find_between_clouds(ctx, &c, st, above, &again, &better));
+    if (better) {
+        const SdmPrepared found = other;
+        other = *p;
+        *p = found;
+        p->clouds = true;
+    }
+done:
+    for (int k = 0; k < 2 && images && st == SDM_OK; k++) {
+        Coarse *const from = better ? &again : &c;
+        images[k] = k ? from->right : from->left;
+        *(k ? &from->right : &from->left) = (SdmPyramid){0};
+    }
+    close_coarse(&c);
+    close_coarse(&again);
+    drop_found(&other);
     return st;
 }
 

@@ -5,9 +5,9 @@
 
 #include "scene/prepare.h"
 
-/* Match the coarse levels.  p: frame, settings and the start of the pointing are set; its coarse surface,
- * pointing and points are the result.  images: get the coarse levels of both images, the caller's to free;
- * NULL: not kept. */
+/* Match the coarse levels.  p: frame and settings are set; its coarse surface, terrain, pointing and points
+ * are the result, and whether it was found between clouds.  images: get the coarse levels of both images, the
+ * caller's to free; NULL: not kept.  SDM_ERR_DATA where matches are too few, or clouds hide the ground. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2]);
 
 /* The coarse surface once more with the final pointing: where rays miss each other, matches are shifted along
@@ -16,9 +16,5 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
  * matched; freed by the caller, also after a failure. */
 SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                                  const SdmPyramid images[2], SdmSurface *out);
-
-/* Separate terrain from clouds and false matches of a coarse surface: *out is the mask, and heights
- * outside the terrain are interpolated from it. */
-SdmStatus sdm_coarse_terrain_mask(SdmContext *ctx, const SdmPrepared *p, SdmSurface *s, SdmTerrainMask *out);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "matching/semi_global_surface.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -275,9 +276,11 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_reference_open(ctx, scene, &reference));
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
-    sdm_pointing_start(scene, &p->frame, &p->pointing);
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    TRY(sdm_coarse_terrain_mask(ctx, p, &p->coarse, &p->terrain));
+    if (p->clouds && strcmp(scene->options->cost, "auto") == 0) { /* rims are few of the pixels of a window */
+        snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
+        TRY(sdm_prepared_kernels(ctx, scene->options, p));
+    }
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));

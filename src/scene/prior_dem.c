@@ -32,6 +32,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
         }
         TRY(sdm_height_raster_check(ctx, dem));
         s->h_m[i] = (float)h;
+        s->flags[i] = isfinite(h) ? SDM_QA_VALID : 0;
         known += isfinite(h) ? 1 : 0;
         sum += isfinite(h) ? h : 0.0;
     }

@@ -19,9 +19,6 @@
 /* Jitter across the epipolar lines is measured; jitter along them is as large, but moves heights unseen. */
 #define JITTER_PX 0.2
 
-/* Share of the heights outside --hmin and --hmax that is terrain, not accidents. */
-#define LEAST_OUTSIDE 0.01
-
 /* Less than that is not a DEM but a handful of accidents. */
 enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
 
@@ -71,15 +68,13 @@ static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const S
 void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared *p, int threads)
 {
     const double px_per_m = 1.0 / p->frame.gsd_m, limit_px = (double)p->settings.ray_error_limit_px;
-    int64_t all = 0, tried = 0, matched = 0, below = 0, above = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
+    int64_t all = 0, tried = 0, matched = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
 #pragma omp parallel for schedule(static) num_threads(threads) \
-    reduction(+ : all, tried, matched, below, above, errors)
+    reduction(+ : all, tried, matched, errors)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         const unsigned m = b->mask[i];
         const bool valid = m & SDM_QA_VALID;
         all += valid;
-        below += valid && (double)b->height_m[i] < p->frame.hmin_m;
-        above += valid && (double)b->height_m[i] > p->frame.hmax_m;
         if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_MASKED | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
             continue;
         tried++;
@@ -92,8 +87,6 @@ void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared 
     }
     sums->cells += b->w * b->h;
     sums->valid += all;
-    sums->below += below;
-    sums->above += above;
     sums->tried += tried;
     sums->matched += matched;
     for (int i = 0; i < SDM_RAY_ERROR_SHARES; i++)
@@ -134,27 +127,13 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
             last->profile_rms_px, last->profile_rms_px * parallax_m);
 }
 
-/* Terrain outside the height range of the options or of RPCs can be followed, but not found from the start; a
- * few cells there are accidents. */
-static void warn_heights(const SdmOptions *o, const SdmQualitySums *sums, const SdmPrepared *p,
-                         SdmQuality *out)
+/* Terrain outside the heights of RPCs can be followed, but not found from the start. */
+static void warn_heights(const SdmOptions *o, const SdmPrepared *p, SdmQuality *out)
 {
-    const bool low = o && o->hmin_m == p->frame.hmin_m, high = o && o->hmax_m == p->frame.hmax_m;
-    const int64_t below = low ? sums->below : 0, above = high ? sums->above : 0;
-    const double share = (double)(below + above) / fmax((double)sums->valid, 1.0);
     const double lo = p->hmin_m + p->max_update_m, hi = p->hmax_m - p->max_update_m;
     const double hmin = p->frame.hmin_m, hmax = p->frame.hmax_m, half = 0.5 * (hmax - hmin);
-    if (share >= LEAST_OUTSIDE)
-        sdm_quality_warn(
-            out,
-            "%.0f %% of the heights lie %s, where none are searched from the start, so parts of the "
-            "terrain may be missing or less exact; give wider heights, or leave them out",
-            100.0 * share,
-            !above   ? "below --hmin"
-            : !below ? "above --hmax"
-                     : "outside --hmin and --hmax");
-    else if (*p->camera[0].source && (!o || (isnan(o->hmin_m) && isnan(o->hmax_m))) &&
-             (lo < hmin - half || hi > hmax + half))
+    if (*p->camera[0].source && (!o || (isnan(o->hmin_m) && isnan(o->hmax_m))) &&
+        (lo < hmin - half || hi > hmax + half))
         sdm_quality_warn(
             out,
             "the terrain lies at %.0f to %.0f m, outside the heights of the RPCs (%.0f to %.0f m), so "
@@ -191,6 +170,6 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const S
             100.0 * share);
     sdm_quality_warn_inputs(p, out);
     warn_pointing(p, out);
-    warn_heights(options, sums, p, out);
+    warn_heights(options, p, out);
     return SDM_OK;
 }

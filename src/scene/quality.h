@@ -28,7 +28,6 @@ enum { SDM_RAY_ERROR_SHARES = 256 };
  * matters. */
 typedef struct SdmQualitySums {
     int64_t cells, valid; /* all; those with a height */
-    int64_t below, above; /* of those with one: outside the heights that are searched */
     int64_t tried;   /* cells seen by both views, with texture and not saturated */
     int64_t matched; /* of them: height from a match of their own, not filled */
     int64_t ray_error[SDM_RAY_ERROR_SHARES]; /* matched cells by ray error, bins of 1/256 of its limit */

@@ -11,6 +11,9 @@ typedef struct Case {
     SdmContext *ctx;
     SdmSurface s;
     SdmTerrainMask g;
+    int16_t grey[N];
+    float ray_error_v[N];
+    bool hidden; /* as of the evidence */
 } Case;
 
 static void start(Case *c, float h_m, uint16_t flags)
@@ -36,7 +39,23 @@ static void paint(Case *c, int x0, int y0, int x1, int y1, float h_m, uint16_t f
 
 static void find(Case *c)
 {
-    assert_int_equal(sdm_terrain_mask_find(c->ctx, &c->s, PIXEL_M, &c->g), SDM_OK);
+    assert_int_equal(sdm_terrain_mask_find(c->ctx, &c->s, PIXEL_M, NULL, &c->g), SDM_OK);
+}
+
+static void find_with_views(Case *c)
+{
+    const SdmTerrainEvidence e = {.grey = c->grey, .ray_error_v = c->ray_error_v, .hidden = c->hidden};
+    assert_int_equal(sdm_terrain_mask_find(c->ctx, &c->s, PIXEL_M, &e, &c->g), SDM_OK);
+}
+
+/* What the views show of an area; every other pixel is 40 grey values brighter. */
+static void show(Case *c, int x0, int y0, int x1, int y1, int grey, float residual)
+{
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++) {
+            c->grey[y * W + x] = (int16_t)(grey + (x + y) % 2 * 40);
+            c->ray_error_v[y * W + x] = residual;
+        }
 }
 
 static void end(Case *c)
@@ -166,6 +185,54 @@ static void far_island_alone(void **state)
     end(&c);
 }
 
+/* A plateau beyond a wall of 600 m: terrain where it is no brighter than the plain and its rays meet; not a
+ * cloud, not what moves, not a small piece. */
+static void plateau(void **state)
+{
+    (void)state;
+    static const struct {
+        int grey, width;
+        float residual;
+        bool terrain;
+    } of[] = {{0, 10, 0.05f, true}, {200, 10, 0.05f, false}, {0, 10, 0.4f, false}, {0, 2, 0.05f, false}};
+    for (int k = 0; k < 4; k++) {
+        Case c;
+        start(&c, 100.0f, SDM_QA_VALID);
+        show(&c, 0, 0, W, H, 0, 0.0f);
+        paint(&c, 20, 4, 20 + of[k].width, 20, 700.0f, SDM_QA_VALID);
+        show(&c, 20, 4, 20 + of[k].width, 20, of[k].grey, of[k].residual);
+        find_with_views(&c);
+        assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_VALID), of[k].terrain ? N : N - 16 * of[k].width);
+        end(&c);
+    }
+}
+
+/* A cloud that covers three quarters: the ground is what is darker and lies below, were it a tenth; a bright
+ * plateau over nothing, or one whose bright pixels are hidden anyway, stays. */
+static void cloud_is_largest(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        Case c;
+        start(&c, 2100.0f, SDM_QA_VALID);
+        c.hidden = k == 2;
+        show(&c, 0, 0, W, H, 1000, 0.0f);
+        paint(&c, 4, 4, 12, 16, 100.0f, SDM_QA_VALID);
+        paint(&c, 22, 10, 28, 20, 120.0f, SDM_QA_VALID);
+        show(&c, 4, 4, 12, 16, k == 1 ? 1000 : 0, 0.0f);
+        show(&c, 22, 10, 28, 20, k == 1 ? 1000 : 0, 0.0f);
+        find_with_views(&c);
+        if (k == 0) {
+            assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_VALID), 8 * 12 + 6 * 10);
+            assert_int_equal(count(&c, 4, 4, 12, 16, SDM_QA_VALID), 8 * 12);
+        } else {
+            assert_true(count(&c, 0, 0, W, H, SDM_QA_VALID) >= N - 8 * 12 - 6 * 10);
+            assert_int_equal(count(&c, 0, 0, 4, H, SDM_QA_VALID), 4 * H);
+        }
+        end(&c);
+    }
+}
+
 /* Distance: 1 along, 1.5 across the corner, rounded up; the height is that of the nearest pixel. */
 static void distances(void **state)
 {
@@ -191,7 +258,7 @@ static void allocations_fail(void **state)
         Case c;
         start(&c, 1.0f, SDM_QA_VALID);
         sdm_alloc_fail_at(n);
-        assert_int_equal(sdm_terrain_mask_find(c.ctx, &c.s, PIXEL_M, &c.g), SDM_ERR_MEMORY);
+        assert_int_equal(sdm_terrain_mask_find(c.ctx, &c.s, PIXEL_M, NULL, &c.g), SDM_ERR_MEMORY);
         sdm_alloc_fail_at(0);
         assert_null(c.g.h_m);
         assert_null(c.g.distance_px);
@@ -205,7 +272,8 @@ int main(void)
         cmocka_unit_test(limits),           cmocka_unit_test(all_terrain),
         cmocka_unit_test(nothing_matched),  cmocka_unit_test(cloud_is_rejected),
         cmocka_unit_test(slopes_and_jumps), cmocka_unit_test(islands),
-        cmocka_unit_test(far_island_alone), cmocka_unit_test(distances),
+        cmocka_unit_test(far_island_alone), cmocka_unit_test(plateau),
+        cmocka_unit_test(cloud_is_largest), cmocka_unit_test(distances),
         cmocka_unit_test(allocations_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,15 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
         assert_int_equal(sdm_coarse_sharpen(ctx, &in, memory, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
-    assert_int_equal(sdm_coarse_tie_points(ctx, &in, memory, &out->surface, 4, &pointing,
-                                           &out->points),
-                     SDM_OK);
+    SdmTerrainEvidence e = {0};
+    assert_int_equal(sdm_coarse_evidence(ctx, &in, memory, &out->surface, &e), SDM_OK);
+    const SdmTiePointSource source = {.lattice = &scene->lattice, .in_use = &pointing,
+                                      .surface = &out->surface, .ray_error_v = e.ray_error_v, .block = 4};
+    assert_int_equal(sdm_tie_points_alloc(ctx, (size_t)(W >> 3) * (size_t)(H >> 3), &out->points), SDM_OK);
+    sdm_tie_points_add(&source, &out->points);
+    sdm_free(&e.ray_error_v);
+    sdm_free(&e.grey);
+    sdm_free(&e.score);
     sdm_surface_free(&from);
     /* what is kept outlives its context: freed by the caller with none */
     Result kept = *out;

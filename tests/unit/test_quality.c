@@ -33,7 +33,6 @@ static void cells_are_counted(void **state)
     sdm_quality_add(&t, &b, &p, 2);
     assert_int_equal(t.cells, 8);
     assert_int_equal(t.valid, 4);
-    assert_true(t.below == 1 && t.above == 1);
     assert_int_equal(t.tried, 5);
     assert_int_equal(t.matched, 3);
     /* 0.1, 0.2 and 0.2 px of 0.6: the median is a third */
@@ -99,30 +98,6 @@ static void words_carry_the_figures(void **state)
     assert_int_equal(d.count, SDM_MAX_WARNINGS);
 }
 
-/* --hmin and --hmax are doubted by the share of the heights outside, not by single ones. */
-static void heights_outside_the_options(void **state)
-{
-    SdmPrepared p = a_run(0, 0.04, 0.1);
-    SdmQualitySums t = counts(0.9, 0.1);
-    SdmOptions o;
-    SdmQuality d;
-    (void)state;
-    sdm_options_default(&o);
-    t.below = 9;
-    t.above = 800;
-    p.frame.hmin_m = o.hmin_m = 100.0;
-    p.frame.hmax_m = 9000.0; /* not given: the cameras' */
-    assert_int_equal(sdm_quality_assess(NULL, &o, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
-    assert_int_equal(d.count, 0);
-    t.below = 31;
-    assert_int_equal(sdm_quality_assess(NULL, &o, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
-    assert_int_equal(d.count, 1);
-    assert_non_null(strstr(d.text[0], "3 % of the heights lie below --hmin"));
-    p.frame.hmax_m = o.hmax_m = 200.0;
-    assert_int_equal(sdm_quality_assess(NULL, &o, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
-    assert_non_null(strstr(d.text[0], "83 % of the heights lie outside --hmin and --hmax"));
-}
-
 /* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not,
  * and is a doubt itself, as what was asked for and not done. */
 static void a_reference_takes_doubt_back(void **state)
@@ -160,7 +135,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_counted), cmocka_unit_test(limits_are_kept),
                                        cmocka_unit_test(words_carry_the_figures),
-                                       cmocka_unit_test(heights_outside_the_options),
                                        cmocka_unit_test(a_reference_takes_doubt_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

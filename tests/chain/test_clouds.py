@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+# The ground between clouds, not their tops: small scenes that clouds fill; height bounds of what is written; walls and mesas.
+# SPDX-License-Identifier: Apache-2.0
+import os
+
+import harness as t
+
+try:
+    import numpy as np
+    from osgeo import gdal, osr
+except ImportError as missing:
+    t.skip("no %s for Python" % missing.name)
+
+gdal.UseExceptions()
+work = t.folder()
+
+
+def at(name):
+    return os.path.join(work, name)
+
+
+def read(path):
+    return gdal.Open(path).ReadAsArray()
+
+
+def on(path, dem, method):
+    """A raster on the cells of a DEM."""
+    d = gdal.Open(dem)
+    g = d.GetGeoTransform()
+    box = (g[0], g[3] + g[5] * d.RasterYSize, g[0] + g[1] * d.RasterXSize, g[3])
+    return gdal.Warp("", path, format="MEM", outputBounds=box, width=d.RasterXSize, height=d.RasterYSize,
+                     dstSRS=d.GetProjection(), resampleAlg=method, dstNodata=-9999).ReadAsArray()
+
+
+def made(inputs, name, *options):
+    return t.call([t.PROGRAM, "run"] + inputs + ["-o", at(name), "--quiet", "--overwrite"] + list(options), quiet=True)
+
+
+def judge(scene, dem):
+    """Share of the ground that both views see which is found; share of the heights that are cloud; %."""
+    h, truth, kind = read(dem), on(os.path.join(scene, "truth.tif"), dem, "bilinear"), on(os.path.join(scene, "class.tif"), dem, "near")
+    valid, land = h > -9000, kind == 1
+    off = np.where(valid & (truth > -9000), h - truth, 0)
+    return 100 * (valid & land & (abs(off) < 100)).sum() / land.sum(), 100 * (off > 100).sum() / valid.sum()
+
+
+def cloudy(name, size, share, *options):
+    return t.simulate(at(name), "--base", 0, "--width", size, "--height", size, "--pointing-across", 1.7, "--noise", 1,
+                      "--cloud", share, *options)
+
+
+for size, share, seed in ((500, 0.5, 3), (700, 0.3, 1), (1000, 0.8, 8)):
+    scene = cloudy("c%d" % seed, size, share, "--seed", seed)
+    done = made([scene], "c.tif")
+    t.expect(done.returncode == 0, "%d px, %g of cloud: a DEM" % (size, share))
+    if done.returncode == 0:
+        found, cloud = judge(scene, at("c.tif"))
+        t.expect(found > 95 and cloud < 0.5, "%.1f %% of the ground, %.2f %% cloud" % (found, cloud))
+scene = cloudy("heaps", 700, 0.3, "--cloud-kind", "broken", "--seed", 41)
+done = made([scene], "c.tif")
+t.expect(done.returncode == 0 and judge(scene, at("c.tif"))[1] < 0.5 or done.returncode == 1 and "clouds" in done.stderr,
+         "heaps: ground or a sentence: rc %d %s" % (done.returncode, done.stderr.strip()[-200:]))
+
+# Bounds hold for what is written.
+scene = at("c1")
+done = made([scene], "b.tif", "--hmin", "0", "--hmax", "400")
+h = read(at("b.tif"))
+h = h[h > -9000]
+t.expect(done.returncode == 0 and h.min() >= 0 and h.max() <= 400, "heights of %.0f to %.0f m" % (h.min(), h.max()))
+clear = t.simulate(at("clear"), "--base", 400, "--width", 400, "--height", 400, "--relief", 300)
+done = made([clear], "w.tif", "--hmin", "3000", "--hmax", "4000")
+t.expect(done.returncode == 1 and "--hmin and --hmax" in done.stderr and not os.path.exists(at("w.tif")),
+         "heights of another place: " + done.stderr.strip()[-160:])
+
+# A wall across the scene, a mesa.
+srs = osr.SpatialReference()
+srs.ImportFromEPSG(32632)
+
+
+def stepped(name, least, gsd, px, height_m, upper):
+    """A pair of terrain with walls: the upper ground must have heights on that share."""
+    cell, n = 4 * gsd, px // 2
+    y, x = np.mgrid[:n, :n]
+    up = upper(x / n - 0.5, y / n - 0.5)
+    ground = 100 + 8 * gsd * np.sin(x / 7) * np.cos(y / 9) + height_m * up
+    d = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), n, n, 1, gdal.GDT_Float32)
+    d.SetGeoTransform((500000, cell, 0, 4900000, 0, -cell))
+    d.SetProjection(srs.ExportToWkt())
+    d.GetRasterBand(1).WriteArray(ground.astype("f4"))
+    d = None
+    scene = t.simulate(at(name), "--terrain", at(name + ".tif"), "--layout", "rpc", "--gsd", gsd, "--width", px, "--height", px,
+                       "--base-height", 0.3, "--seed", 3)
+    made([os.path.join(scene, "left.tif"), os.path.join(scene, "right.tif")], name + "_dem.tif")
+    dem = at(name + "_dem.tif")
+    h, truth = read(dem), on(os.path.join(scene, "truth.tif"), dem, "bilinear")
+    right = (h > -9000) & (abs(h - truth) < 5)
+    inner = np.zeros(h.shape, bool)
+    inner[h.shape[0] // 4:-h.shape[0] // 4, h.shape[1] // 4:-h.shape[1] // 4] = True
+    share = right[(truth > 100 + 0.9 * height_m) & inner].mean()
+    t.expect(share > least, "%s: %.1f %% of the upper ground" % (name, 100 * share))
+
+
+stepped("wall", 0.9, 2.5, 800, 1000, lambda x, y: 1 / (1 + np.exp(-x * 600)))
+stepped("mesa", 0.6, 0.5, 1000, 250, lambda x, y: 1 / (1 + np.exp(-(0.06 - np.hypot(x, y)) * 500)))
+t.finish()
