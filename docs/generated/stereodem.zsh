@@ -40,9 +40,9 @@ _stereodem() {
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
             '--fill[Small holes to fill with interpolated heights none, all, or gentle those that can be trusted]:HOLES:(none gentle all)' \
-            '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
-            '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
-            '--dem[DEM to start from, heights in metres]:FILE:_files' \
+            '--hmin[Lowest height to search and to write, in metres above the ellipsoid]:METRES:' \
+            '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
+            '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference[DEM that corrects the cameras, heights in metres a 3-D shift and the jitter along the track, which a pair cannot show, are fitted to it where the ground has not changed]:FILE:_files' \
             '--reference-mask[Stable ground for --reference a raster, which leaves out what is 0, NaN or no data, or polygons, which leave out what is outside]:FILE:_files' \
@@ -73,9 +73,9 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
-            '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
-            '--dem[DEM to start from, heights in metres]:FILE:_files' \
+            '--hmin[Lowest height to search and to write, in metres above the ellipsoid]:METRES:' \
+            '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
+            '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--band[Band to match, counted from 1; needed where an image has several]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
@@ -212,9 +212,9 @@ _stereodem() {
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
             '--fill[Small holes to fill with interpolated heights none, all, or gentle those that can be trusted]:HOLES:(none gentle all)' \
-            '--hmin[Lowest height to search, in metres above the ellipsoid]:METRES:' \
-            '--hmax[Highest height to search, in metres above the ellipsoid]:METRES:' \
-            '--dem[DEM to start from, heights in metres]:FILE:_files' \
+            '--hmin[Lowest height to search and to write, in metres above the ellipsoid]:METRES:' \
+            '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
+            '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
             '--reference[DEM that corrects the cameras, heights in metres a 3-D shift and the jitter along the track, which a pair cannot show, are fitted to it where the ground has not changed]:FILE:_files' \
             '--reference-mask[Stable ground for --reference a raster, which leaves out what is 0, NaN or no data, or polygons, which leave out what is outside]:FILE:_files' \
