@@ -37,17 +37,19 @@ typedef struct Defects {
     int w, h;
 } Defects;
 
-FUNCTION int defects_around(const Defects *d, long x, long y, int reach)
+/* All defects within `reach` px of (x, y). */
+FUNCTION int defects_around(const Defects *d, int x, int y, int reach)
 {
+    const int x0 = x > reach ? x - reach : 0, x1 = x + reach < d->w ? x + reach : d->w - 1;
+    const int y0 = y > reach ? y - reach : 0, y1 = y + reach < d->h ? y + reach : d->h - 1;
     int all = 0;
-    for (long b = y - reach; b <= y + reach; b++)
-        for (long a = x - reach; a <= x + reach; a++)
-            if (a >= 0 && b >= 0 && a < d->w && b < d->h)
-                all |= d->at[b * d->w + a];
+    NO_UNROLL for (int b = y0; b <= y1; b++)
+        NO_UNROLL for (int a = x0; a <= x1; a++)
+            all |= d->at[(long)b * d->w + a];
     return all;
 }
 
-FUNCTION int judge_place(const Defects *d, long x, long y, int right, int fills, int flags)
+FUNCTION int judge_place(const Defects *d, int x, int y, int right, int fills, int flags)
 {
     const int own = defects_around(d, x, y, 0);
     if (!right && own & DEFECT_MASKED)
@@ -79,8 +81,8 @@ KERNEL ANY_GROUP mark_defects(GLOBAL const LatticeNode *node, int nu, int nv, in
     const double fu = (double)(x + u - i * step) / (double)step,
                  fv = (double)(y + v - j * step) / (double)step, t = (double)h_m[at] - AS_DOUBLE(height0_m);
     GLOBAL const LatticeNode *const n = node + (long)j * nu + i;
-    const long col = (long)floor(node_position(n, nu, right, 0, fu, fv, t) + 0.5) - x0,
-               row = (long)floor(node_position(n, nu, right, 1, fu, fv, t) + 0.5) - y0;
+    const int col = (int)floor(node_position(n, nu, right, 0, fu, fv, t) + 0.5) - x0,
+              row = (int)floor(node_position(n, nu, right, 1, fu, fv, t) + 0.5) - y0;
     flags[at] = (ushort)judge_place(&d, col, row, right, fills, flags[at]);
 }
 #endif
