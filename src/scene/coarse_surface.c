@@ -18,7 +18,8 @@ enum {
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
-    SQUARE_LEVELS = 24
+    SQUARE_LEVELS = 24,
+    LEVEL_FITS = 3
 };
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
@@ -28,7 +29,7 @@ enum {
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.1
 #define AGREE_PX 0.5f /* across the lines, of the level */
-#define BETTER 1.02 /* what that must find more */
+#define BETTER 1.1 /* what it must find more, since census measures less exactly */
 /* Where the views agree at that share of the dark ground, the first search found it; where that share of what
  * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
@@ -211,11 +212,11 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     SdmSurface finer = {0};
     const int around = sdm_stage_enter(ctx, 5);
-    const bool single = c->settings.coarsest_level == c->settings.coarse_level;
-    TRY(fit_level(ctx, c, false, s));
-    for (int round = 0; round < 2 && single; round++) { /* a fit shows a part of an error */
-        TRY(sdm_coarse_again(ctx, &c->in, c->scene->options->memory_bytes, s));
-        TRY(fit_level(ctx, c, round == 1, s));
+    const int again = c->hide ? LEVEL_FITS - 1 : 0; /* on a single level; a fit shows a part of an error */
+    for (int round = 0; round <= again; round++) {
+        if (round > 0)
+            TRY(sdm_coarse_again(ctx, &c->in, c->scene->options->memory_bytes, s));
+        TRY(fit_level(ctx, c, s->win.level == c->settings.coarse_level && round == again, s));
     }
     for (int l = c->settings.coarsest_level - 1; l >= c->settings.coarse_level; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);

@@ -19,7 +19,7 @@ def judged(name, inputs, *options):
     dem = os.path.join(work, name + ".tif")
     done = t.call([t.PROGRAM, "run", "--overwrite", "-o", dem, "--cost", "zncc", "--optimizer", "local"] + list(inputs) +
                   list(options), quiet=True)
-    lines = [l for l in done.stderr.split("\n") if "doubtful" in l or "too few" in l]
+    lines = [l for l in done.stderr.split("\n") if "doubtful" in l or "too few" in l or "clouds hide" in l]
     report, page = {}, ""
     if done.returncode == 0:
         with open(t.companion(dem, ".json")) as f:
