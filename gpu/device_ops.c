@@ -249,7 +249,7 @@ SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, con
                           SDM_BUF(new_flags));
 }
 
-SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuSaturated *q)
+SdmStatus sdm_gpu_defects(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuDefects *q)
 {
     const SdmLattice *const lat = q->lattice;
     const SdmLevelImage *const im = q->image;
@@ -258,9 +258,22 @@ SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, 
     memcpy(&height0, &lat->height0_m, sizeof height0);
     while (1 << step_log2 < lat->step)
         step_log2++;
-    return SDM_GPU_PIXELS(ctx, g, "mark_saturated", s->win.w, s->win.h, SDM_BUF(q->node), SDM_I32(lat->nu),
+    return SDM_GPU_PIXELS(ctx, g, "mark_defects", s->win.w, s->win.h, SDM_BUF(q->node), SDM_I32(lat->nu),
                           SDM_I32(lat->nv), SDM_I32(s->win.u0 - lat->u0), SDM_I32(s->win.v0 - lat->v0),
                           SDM_I32(step_log2), SDM_I64(height0), SDM_I32(q->side == SDM_RIGHT),
-                          SDM_BUF(q->mask), SDM_I32(im->x0), SDM_I32(im->y0), SDM_I32(im->w), SDM_I32(im->h),
-                          SDM_BUF(s->h_m), SDM_I32(s->win.w), SDM_I32(s->win.h), SDM_BUF(s->flags));
+                          SDM_I32(q->fills), SDM_BUF(q->defect), SDM_I32(im->x0), SDM_I32(im->y0),
+                          SDM_I32(im->w), SDM_I32(im->h), SDM_BUF(s->h_m), SDM_I32(s->win.w),
+                          SDM_I32(s->win.h), SDM_BUF(s->flags));
+}
+
+SdmStatus sdm_gpu_set_aside(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled)
+{
+    return SDM_GPU_PIXELS(ctx, g, "set_aside", s->win.w, s->win.h, SDM_BUF(filled), SDM_I32(s->win.w),
+                          SDM_I32(s->win.h), SDM_BUF(s->flags));
+}
+
+SdmStatus sdm_gpu_bring_back(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s)
+{
+    return SDM_GPU_PIXELS(ctx, g, "bring_back", s->win.w, s->win.h, SDM_I32(s->win.w), SDM_I32(s->win.h),
+                          SDM_BUF(s->flags));
 }

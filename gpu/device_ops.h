@@ -156,16 +156,21 @@ typedef struct SdmGpuFilled {
 SdmStatus sdm_gpu_accept(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuFilled *q,
                          SdmBuffer *new_flags);
 
-/* One view of sdm_mark_saturated().  node: the lattice's nodes; mask: uint8, 1 inside a saturated area, place
- * and size of `image`. */
-typedef struct SdmGpuSaturated {
+/* One view of sdm_mark_defects().  node: the lattice's nodes; defect: uint8, SdmDefect, place and size of
+ * `image`; fills: whether filled pixels keep their heights. */
+typedef struct SdmGpuDefects {
     const SdmLattice *lattice;
-    SdmBuffer *node, *mask;
+    SdmBuffer *node, *defect;
     enum SdmSide side;
     const SdmLevelImage *image;
-} SdmGpuSaturated;
+    bool fills;
+} SdmGpuDefects;
 /* Flags of the surface, in place.  The device has doubles. */
-SdmStatus sdm_gpu_saturated(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuSaturated *q);
+SdmStatus sdm_gpu_defects(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, const SdmGpuDefects *q);
+/* Pixels whose samples of a view are filled (int16, a warp of sdm_pyramid_filled()) are set aside; all are
+ * brought back. */
+SdmStatus sdm_gpu_set_aside(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s, SdmBuffer *filled);
+SdmStatus sdm_gpu_bring_back(SdmContext *ctx, SdmGpu *g, const SdmGpuSurface *s);
 
 /* ---- gridding ---- */
 

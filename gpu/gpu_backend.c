@@ -336,15 +336,41 @@ static SdmStatus wiener(void *state, float metres_per_px)
     return st;
 }
 
+/* The view's image and the prior are lost. */
+static SdmStatus set_aside(Device *d, enum SdmSide side)
+{
+    SdmStatus st = SDM_OK;
+    const SdmGpuSurface s = surface_of(d);
+    const SdmGpuImage *const image = &d->image[side][0]; /* no warp is left that needs it */
+    SdmGpuCells cells = d->cells;
+    SdmLevelImage filled;
+    TRY(sdm_pyramid_filled(d->ctx, side == SDM_LEFT ? d->in->left : d->in->right, &filled));
+    if (!filled.data)
+        goto done;
+    TRY(sdm_upload(d->ctx, image->data, 0, filled.data, image->w * image->h * 2, d->gpu.queue, true));
+    if (side == SDM_LEFT)
+        TRY(sdm_gpu_cells_new(d->ctx, &d->gpu, d->in->lattice, d->node, &d->win, SDM_LEFT, &cells));
+    TRY(sdm_gpu_warp(d->ctx, &d->gpu, &cells, side == SDM_LEFT ? NULL : d->a.now, image, d->a.prior));
+    TRY(sdm_gpu_set_aside(d->ctx, &d->gpu, &s, d->a.prior));
+done:
+    sdm_free(&filled.data);
+    return st;
+}
+
 /* The prior is lost. */
 static SdmStatus least_squares(void *state, float px_per_metre)
 {
     SdmStatus st = SDM_OK;
     Device *const d = state;
     const SdmGpuSurface s = surface_of(d);
+    const bool holes = d->in->left->defect || d->in->right->defect;
     const SdmGpuLeastSquares q = {.left = d->a.left, .right = d->a.right, .px_per_metre = px_per_metre};
     TRY(warp_right(d, d->a.now));
+    for (int side = 0; side < 2 && holes; side++)
+        TRY(set_aside(d, (enum SdmSide)side));
     TRY(sdm_gpu_least_squares(d->ctx, &d->gpu, &s, &q, d->a.spare));
+    if (holes)
+        TRY(sdm_gpu_bring_back(d->ctx, &d->gpu, &s));
     swap(&d->a.now, &d->a.spare);
 done:
     return st;
@@ -379,7 +405,7 @@ static SdmStatus validate(void *state)
     return sdm_gpu_validate(d->ctx, &d->gpu, &s, &q);
 }
 
-static SdmStatus saturated(void *state)
+static SdmStatus defects(void *state)
 {
     SdmStatus st = SDM_OK;
     Device *const d = state;
@@ -387,16 +413,17 @@ static SdmStatus saturated(void *state)
     const SdmGpuSurface s = surface_of(d);
     for (int side = 0; side < 2; side++) {
         const SdmLevelImage *const im = &views[side]->level[0];
-        SdmBuffer *const mask = d->image[side][0].data; /* no warp is left that needs the image */
-        const SdmGpuSaturated q = {.lattice = d->in->lattice,
-                                   .node = d->node,
-                                   .mask = mask,
-                                   .side = (enum SdmSide)side,
-                                   .image = im};
-        if (!views[side]->saturated)
+        SdmBuffer *const defect = d->image[side][0].data; /* no warp is left that needs the image */
+        const SdmGpuDefects q = {.lattice = d->in->lattice,
+                                 .node = d->node,
+                                 .defect = defect,
+                                 .side = (enum SdmSide)side,
+                                 .image = im,
+                                 .fills = d->in->settings->fill_limit.rise_m > 0.0f};
+        if (!views[side]->defect)
             continue;
-        TRY(sdm_upload(d->ctx, mask, 0, views[side]->saturated, im->w * im->h, d->gpu.queue, false));
-        TRY(sdm_gpu_saturated(d->ctx, &d->gpu, &s, &q));
+        TRY(sdm_upload(d->ctx, defect, 0, views[side]->defect, im->w * im->h, d->gpu.queue, false));
+        TRY(sdm_gpu_defects(d->ctx, &d->gpu, &s, &q));
     }
 done:
     return st;
@@ -440,11 +467,11 @@ done:
 
 /* ---- the way back ---- */
 
-/* Places of saturated pixels are found in doubles. */
+/* Places of defects are found in doubles. */
 static bool can_finish(const void *state)
 {
     const Device *const d = state;
-    return !(d->in->left->saturated || d->in->right->saturated) || sdm_device_info(d->gpu.device)->doubles;
+    return !(d->in->left->defect || d->in->right->defect) || sdm_device_info(d->gpu.device)->doubles;
 }
 
 static SdmStatus log_time(Device *d, const char *what, double *device_s)
@@ -544,7 +571,7 @@ static const SdmMatchOps device_ops = {.open_level = open_level,
                                        .warp = warp,
                                        .ray_error = ray_error,
                                        .validate = validate,
-                                       .saturated = saturated,
+                                       .defects = defects,
                                        .refine_coarse = refine_coarse,
                                        .fill_holes = fill_holes,
                                        .can_finish = can_finish,

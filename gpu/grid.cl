@@ -86,6 +86,12 @@ FUNCTION float grid_ortho(const GridSums *s, double scale, double offset)
     return (float)(((double)s->image / (double)s->image_weight - offset) / scale);
 }
 
+/* Of pixels -> of a cell. */
+FUNCTION uint reasons_of_cell(uint reasons)
+{
+    return reasons & QA_MASKED ? (reasons & ~(uint)QA_MASKED) | QA_CELL_MASKED : reasons;
+}
+
 /* Cells of the block.  table: weight by distance, radius + 1 of them.  scale, offset, ray_error_m: bits of
  * doubles; middle: see SdmGridding.  real: heights, scores, ray intersection errors, spreads, ortho image,
  * rows x cols each; whole: counts, masks. */
@@ -109,8 +115,9 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
                     const uint more = rest[i];
                     grid_add(&s, table[far_x] * table[far_y] >> 10, height[i], middle, at, more);
                     if (row == 0 && col == 0) {
-                        s.count += more >> 20 & QA_VALID;
-                        s.refused += (more >> 20 & (QA_VALID | QA_FILLED)) == QA_FILLED;
+                        const uint own = more >> 20, masked = own & QA_MASKED;
+                        s.count += (own & QA_VALID) && !masked;
+                        s.refused += masked || (own & (QA_VALID | QA_FILLED)) == QA_FILLED;
                         s.reasons |= more >> 20 & ~(uint)(QA_VALID | QA_FILLED);
                     }
                 }
@@ -122,7 +129,7 @@ KERNEL ANY_GROUP grid_cells(GLOBAL const int *head, GLOBAL const int *next, GLOB
     const bool valid = s.weight >= least && s.refused <= s.count;
     whole[out] = (ushort)(s.count > 65535 ? 65535 : s.count);
     whole[cells + out] = (ushort)(valid            ? QA_VALID | (2 * s.filled > s.weight ? QA_FILLED : 0)
-                                  : s.reasons      ? s.reasons
+                                  : s.reasons      ? reasons_of_cell(s.reasons)
                                   : s.image_weight ? QA_SPARSE
                                                    : QA_OUTSIDE);
     real[4 * cells + out] =

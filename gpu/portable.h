@@ -125,6 +125,9 @@ static __device__ __forceinline__ uint sdm_lesser16x2(uint a, uint b)
 /* Reasons of core/qa_reasons.h. */
 #define QA_VALID 1
 #define QA_FILLED 2
+#define QA_MASKED 2048 /* SDM_PIXEL_MASKED */
+#define QA_CELL_MASKED 8192
+#define QA_ASIDE 16384
 #define QA_OUTSIDE 4
 #define QA_SATURATED 8
 #define QA_TEXTURELESS 16

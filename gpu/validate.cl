@@ -146,7 +146,7 @@ typedef struct Filling {
 FUNCTION bool can_fill(const Filling *f, int x, int y)
 {
     const long i = (long)y * f->w + x;
-    if (!f->filled[i] || (f->flags[i] & (QA_OUTSIDE | QA_SATURATED | QA_VALID)))
+    if (!f->filled[i] || (f->flags[i] & (QA_OUTSIDE | QA_SATURATED | QA_MASKED | QA_VALID)))
         return false;
     if (!f->distance_px)
         return true;

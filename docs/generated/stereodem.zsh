@@ -39,7 +39,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle those whose heights are no steeper than 20 degrees on the ground, so that no cliff is invented (with --optimizer sgm narrow holes, and those that a step explains; else, with pixels below 5 m all); all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none, all, or gentle those that can be trusted]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
@@ -50,13 +50,13 @@ _stereodem() {
             '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
             '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
+            '--overwrite[Overwrite existing output]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
             '--strict[Exit code 1 where a DEM is doubtful, such as with a reference that was refused]' \
             '--quiet[Print errors only]' \
@@ -77,7 +77,7 @@ _stereodem() {
             '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
@@ -108,7 +108,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
+            '--overwrite[Overwrite existing output]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -131,7 +131,7 @@ _stereodem() {
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
+            '--overwrite[Overwrite existing output]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -211,7 +211,7 @@ _stereodem() {
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
-            '--fill[Small holes to fill with interpolated heights none; gentle those whose heights are no steeper than 20 degrees on the ground, so that no cliff is invented (with --optimizer sgm narrow holes, and those that a step explains; else, with pixels below 5 m all); all]:HOLES:(none gentle all)' \
+            '--fill[Small holes to fill with interpolated heights none, all, or gentle those that can be trusted]:HOLES:(none gentle all)' \
             '--hmin[Lowest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
@@ -222,13 +222,13 @@ _stereodem() {
             '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
             '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band of both images to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
             '*--co[Creation option of GDALs COG driver for the DEM, such as COMPRESS=ZSTD; may be given again]:NAME=VALUE:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
+            '--overwrite[Overwrite existing output]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
@@ -256,7 +256,7 @@ _stereodem() {
         _arguments '--help[Print the options]' \
             '--output[Folder of the DEMs; each is called after its scene]:FOLDER:_files' \
             '--threads[Number of threads]:N:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
+            '--overwrite[Overwrite existing output]' \
             '--keep-job[Keep the finished units after success with run the job folder NAME.tif.job, with merge the units of the scene]' \
             '--strict[Exit code 1 where a DEM is doubtful, such as with a reference that was refused]' \
             '--quiet[Print errors only]' \
@@ -271,7 +271,7 @@ _stereodem() {
             '--failed[Print only scenes that failed or are not planned, each with its reason]' \
             '--accounting[Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; one row per unit in a .csv file, with sums and each try in a .json file]:FILE:_files' \
             '--threads[Number of threads]:N:' \
-            '--overwrite[Replace an existing DEM and its companions, a raster of compare, a plan, or accounts]' \
+            '--overwrite[Overwrite existing output]' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \

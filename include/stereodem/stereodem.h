@@ -18,7 +18,7 @@
  *  - arrays are row-major, the fastest axis last; row_bytes is the distance from a row to the next, 0 where
  *    rows have no gaps between them;
  *  - numbers are read and written with a decimal point, whatever locale the program has set: while a call
- *    works, LC_NUMERIC of its thread is "C".
+ *    works, the locale of its thread is "C".
  *
  *  Threads:
  *  - one thread at a time uses a context; several threads work at once, each with a context of its own, and
@@ -128,7 +128,7 @@ typedef void sdm_log_fn(void *user, SdmLogLevel level, int stage, const char *te
  *  @param done  share of the work, 0..1, never falling @param what  a phrase such as "block 3 of 12" */
 typedef void sdm_progress_fn(void *user, int stage, double done, const char *what);
 
-/** Is asked often whether the call shall stop.  @param user  of the program
+/** Called regularly; return nonzero to cancel.  @param user  of the program
  *  @return 0 to go on; anything else ends the call with SDM_ERR_STOPPED, as sdm_cancel() does */
 typedef int sdm_cancel_fn(void *user);
 

@@ -19,6 +19,7 @@ go to the logger ``stereodem`` of :mod:`logging`, unless ``log`` is given.
 from __future__ import annotations
 
 import collections.abc
+import copyreg
 import ctypes
 import functools
 import json
@@ -60,8 +61,8 @@ class Error(Exception):
         self.status = status
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Pickles carry the status, too: a pool of processes hands an error to its parent so."""
-        return type(self), (str(self), self.status), self.__dict__
+        """Pickles carry the status, too, and do not ask __init__(), which a class of the caller's may have otherwise."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 @dataclass
@@ -237,11 +238,18 @@ def _numbers(values: Any, what: str, count: int) -> List[float]:
     """So many numbers, or one, as the library takes them."""
     try:
         found = [float(value) for value in (values if count > 1 else [values])]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Error("%s: found %.80r, expected %s" % (what, values, "%d numbers" % count if count > 1 else "a number"), "usage") from None
     if len(found) != count:
         raise Error("%s of %d numbers, expected %d" % (what, len(found), count), "usage")
     return found
+
+
+def _array(values: Any, what: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise Error("%s: found %.80r, expected an array (%s)" % (what, values, error), "usage") from None
 
 
 def _crs(crs: Any) -> bytes:
@@ -288,14 +296,15 @@ class _Context:
 
     def set(self, name: str, value: Option) -> None:
         """Give an option its value, or each entry of one that takes several."""
+        any_value: Any = value
+        several = isinstance(value, (Mapping, list, tuple, set)) or np.ndim(any_value) > 0
         if isinstance(value, Mapping):
             entries = ["%s=%s" % (key, _text(entry)) for key, entry in value.items()]
-        elif isinstance(value, (list, tuple, set, np.ndarray)):
-            entries = [_text(entry) for entry in value]
+        elif several:
+            entries = [_text(entry) for entry in any_value]
         else:
             entries = [] if value is None else [_text(value)]
-        if (isinstance(value, (Mapping, list, tuple, set, np.ndarray)) and
-                any(o["name"] == name.replace("-", "_") and o["type"] != "pairs" for o in self.options())):
+        if several and any(o["name"] == name.replace("-", "_") and o["type"] != "pairs" for o in self.options()):
             raise Error("%s: found %.80r, expected one value" % (name, value), "usage")
         for entry in entries:
             self.check(lib.sdm_set(self.handle, _bytes(name, "name of an option"), _bytes(entry, name)))
@@ -407,7 +416,7 @@ class _Context:
     def take(self, side: int, image: Image) -> None:
         """Give the view its image, mask and camera."""
         which = ("left", "right")[side]
-        samples = _rows(np.asarray(image.samples), which + " image")
+        samples = _rows(_array(image.samples, which + " image"), which + " image")
         hidden = np.asarray(image.samples.mask) if isinstance(image.samples, np.ma.MaskedArray) else None
         kind = _sample_type(samples, which + " image")
         rows, cols = samples.shape
@@ -417,9 +426,10 @@ class _Context:
         if image.nodata is not None:
             self.check(lib.sdm_set_image_nodata(self.handle, side, _numbers(image.nodata, which + " image: nodata", 1)[0]))
         if image.mask is not None or hidden is not None:
-            mask = np.ones(samples.shape, np.uint8) if image.mask is None else np.asarray(image.mask) != 0
+            mask = np.ones(samples.shape, np.uint8) if image.mask is None else _array(image.mask, which + " image: mask")
             if mask.shape != samples.shape:
                 raise Error("%s image: its mask is %s, the image %s" % (which, mask.shape, samples.shape), "usage")
+            mask = mask != 0
             mask = np.ascontiguousarray(mask if hidden is None else np.where(hidden, 0, mask), dtype=np.uint8)
             self.kept.append(mask)
             self.check(lib.sdm_set_image_mask(self.handle, side, mask.ctypes.data, 0))
@@ -449,7 +459,7 @@ def _rows(samples: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
 def _without_mask(raster: Raster) -> npt.NDArray[Any]:
     """The samples; no data where a masked array masks them."""
     if not isinstance(raster.samples, np.ma.MaskedArray):
-        return np.asarray(raster.samples)
+        return _array(raster.samples, "raster in memory")
     if raster.nodata is None and raster.samples.dtype.kind != "f":
         raise Error("raster in memory: a masked array of %s without nodata; give a value that stands for no data" %
                     raster.samples.dtype, "usage")

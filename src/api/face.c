@@ -34,13 +34,9 @@ SdmStatus sdm_context_open(SdmContext **out, const char *command)
     (*out)->face = f;
     (*out)->free_face = free_face;
     (*out)->plain_names = true;
-    const locale_t own = duplocale(uselocale((locale_t)0));
-    (*out)->numbers = own ? newlocale(LC_NUMERIC_MASK, "C", own) : (locale_t)0;
-    if (!(*out)->numbers) {
-        if (own)
-            freelocale(own);
+    (*out)->numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!(*out)->numbers)
         return sdm_fail(*out, SDM_ERR_MEMORY, "out of memory: a locale");
-    }
     f->command = sdm_command_options(command);
     if (!f->command)
         return sdm_fail(*out, SDM_ERR_USAGE,
@@ -68,12 +64,12 @@ static bool is_name(const char *plain, const char *name)
 static SdmStatus find_option(SdmContext *ctx, const SdmFace *f, const char *name, SdmCommandOption *out)
 {
     char plain[64], nearest[64] = "";
-    int best = 3;
+    int best = 99;
     for (int i = 0; (*out = sdm_command_option(f->command, i)).spec; i++) {
         sdm_option_plain_name(out->spec, plain, sizeof plain);
         if (is_name(plain, name))
             return SDM_OK;
-        const int edits = sdm_edit_distance(plain, name);
+        const int edits = sdm_name_distance(name, plain);
         if (edits < best) {
             best = edits;
             memcpy(nearest, plain, sizeof nearest);
@@ -215,6 +211,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     GDALAllRegister();
     TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
+    sdm_calls_add(1);
     call->began = true;
 done:
     return st;
@@ -235,6 +232,7 @@ SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int cou
 void sdm_face_end(SdmFaceCall *call, cJSON *result)
 {
     if (call->began) {
+        sdm_calls_add(-1);
         CPLPopErrorHandler();
         sdm_gdal_config_end(&call->config);
     }

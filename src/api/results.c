@@ -22,16 +22,15 @@ void sdm_json_number(cJSON *to, const char *name, double value)
 /* What a report says of how good its DEM is. */
 static void add_quality(const cJSON *report, cJSON *to)
 {
-    const double cells = sdm_json_number_at(report, "cells", "total"),
-                 valid = sdm_json_number_at(report, "cells", "with_height"),
-                 outside = sdm_json_number_at(sdm_json_member(report, "cells", NULL), "mask_bits", "outside");
+    const double seen = sdm_json_number_at(report, "cells", "seen"),
+                 valid = sdm_json_number_at(report, "cells", "with_height");
     const cJSON *const rounds = sdm_json_member(report, "pointing", "rounds"),
                 *const last = cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1),
                 *const warnings = sdm_json_member(report, "trust", "warnings");
     sdm_json_number(to, "cols", sdm_json_number_at(report, "grid", "cols"));
     sdm_json_number(to, "rows", sdm_json_number_at(report, "grid", "rows"));
     sdm_json_number(to, "spacing", sdm_json_number_at(report, "grid", "spacing"));
-    sdm_json_number(to, "coverage", fmin(valid / fmax(cells - outside, 1.0), 1.0));
+    sdm_json_number(to, "coverage", fmin(valid / fmax(seen, 1.0), 1.0));
     sdm_json_number(to, "pointing_residual_px", sdm_json_number_at(last, "after_nmad_px", NULL));
     sdm_json_number(to, "tie_points", sdm_json_number_at(last, "inliers", NULL));
     if (sdm_json_member(report, "pairs", NULL))
@@ -107,6 +106,7 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
     sdm_json_number(to, "convergence_deg", info->convergence_deg);
     sdm_json_number(to, "base_height", info->base_height);
     sdm_json_number(to, "gsd_m", info->gsd_m);
+    sdm_json_number(to, "right_gsd_m", info->right_gsd_m);
     sdm_json_number(to, "centre_lon_deg", info->centre_lon_deg);
     sdm_json_number(to, "centre_lat_deg", info->centre_lat_deg);
     sdm_json_number(to, "overlap", info->overlap);

@@ -42,7 +42,8 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
     print_view(screen, "right", &info->view[1]);
     sdm_screen_print(screen, "convergence      %s", figure(a, info->convergence_deg, 2, "deg"));
     sdm_screen_print(screen, "base/height      %s", figure(a, info->base_height, 4, ""));
-    sdm_screen_print(screen, "ground sample    %s", figure(a, info->gsd_m, 2, "m"));
+    sdm_screen_print(screen, "ground sample    %s, right %s", figure(a, info->gsd_m, 2, "m"),
+                     figure(b, info->right_gsd_m, 2, "m"));
     sdm_screen_print(screen, "centre           lon %s, lat %s", figure(a, info->centre_lon_deg, 5, "deg"),
                      figure(b, info->centre_lat_deg, 5, "deg"));
     sdm_screen_print(screen, "overlap          %s of the left image, %s",

@@ -40,10 +40,9 @@ static void print_pairs(SdmScreen *screen, const cJSON *result)
         for (int k = 0; k < 3; k++)
             by[k] = cJSON_GetNumberValue(cJSON_GetArrayItem(shift, k));
         sdm_screen_print(screen,
-                         "pair                %s, %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, "
+                         "pair                %s: base/height %.2f, weight %.0f %%, coverage %.1f %%, "
                          "moved by %.2f, %.2f, %.2f m",
-                         sdm_path_base(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "left"))),
-                         sdm_path_base(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "right"))),
+                         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pair, "names")),
                          number(pair, "base_height"), 100.0 * number(pair, "weight"),
                          100.0 * number(pair, "coverage"), by[0], by[1], by[2]);
     }

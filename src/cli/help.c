@@ -112,13 +112,12 @@ void sdm_help_program(FILE *to)
             SDM_VERSION);
     for (const SdmCommand *command = sdm_commands; command->name; command++)
         fprintf(to, "  %-10s %s\n", command->name, command->summary);
-    fprintf(to,
-            "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
-            "  stereodem COMMAND --help --log json   the same for programs\n"
-            "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
-            "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) done except scenes that "
-            "cannot\nbe processed.\n"
-            "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
+    fprintf(to, "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
+                "  stereodem COMMAND --help --log json   the same for programs\n"
+                "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
+                "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) finished, but "
+                "some\nscenes failed for good.\n"
+                "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
 }
 
 void sdm_help_version(FILE *to)

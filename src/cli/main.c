@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "core/machine.h"
+#include "input/source.h"
 #include "scene/tiling.h"
 
 #include <cpl_conv.h>
@@ -82,6 +83,7 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
  * screen.  Only the program does; the library restores what it changes. */
 static void open_gdal(SdmCall *call)
 {
+    sdm_gdal_steady(CPLSetConfigOption);
     for (const char *const *entry = call->options.config; *entry; entry++) {
         const size_t n = strcspn(*entry, "=");
         char name[128];

@@ -92,8 +92,8 @@ void sdm_help_manual(FILE *to)
           ".TP\n.I NAME.json, NAME.html, NAME.png\nThe run report, for machines and for people.\n"
           ".TP\n.I NAME.tif.job\nFinished blocks of a run that was interrupted; the same command goes on "
           "from there.\n"
-          ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) done except scenes that "
-          "cannot be processed.\nEvery failure is one sentence on standard "
+          ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) finished, but some "
+          "scenes failed for good.\nEvery failure is one sentence on standard "
           "error.\n"
           ".SH EXAMPLES\nstereodem run AST_L1A.hdf \\-o dem.tif\n.br\n"
           "stereodem compare dem.tif reference.tif\n",

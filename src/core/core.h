@@ -5,6 +5,7 @@
 
 #include "core/types.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -97,9 +98,11 @@ double sdm_stage_time(const SdmContext *ctx, int stage); /* seconds so far */
 extern const char *const sdm_stage_names[10]; /* "", "read", "point" ... "write" */
 
 /* ---- text ---- */
-/* To be called first by a thread that is started to work with ctx: its numbers get a decimal point where the
- * program has set a locale with a comma. */
-void sdm_thread_begin(const SdmContext *ctx);
+/* To be called first by a thread that works with ctx and prints, parses or names: it gets the locale "C"
+ * where the program has set one with a comma, or with other letters.  A thread of OpenMP's, which outlives
+ * ctx, gives back what it had. */
+locale_t sdm_thread_begin(const SdmContext *ctx);
+void sdm_thread_end(locale_t around);
 /* Bytes of the UTF-8 character that text (not empty) begins with; 0 where it is not valid. */
 int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */

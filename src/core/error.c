@@ -12,19 +12,23 @@ int sdm_exit_code(SdmStatus st)
     return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
 }
 
-void sdm_thread_begin(const SdmContext *ctx)
+locale_t sdm_thread_begin(const SdmContext *ctx)
 {
-    if (ctx && ctx->numbers)
-        (void)uselocale(ctx->numbers);
+    return ctx && ctx->numbers ? uselocale(ctx->numbers) : (locale_t)0;
+}
+
+void sdm_thread_end(locale_t around)
+{
+    if (around)
+        (void)uselocale(around);
 }
 
 /* vsnprintf() with a decimal point, on any thread. */
 static void print(const SdmContext *ctx, char *out, size_t size, const char *fmt, va_list ap)
 {
-    const locale_t around = ctx->numbers ? uselocale(ctx->numbers) : (locale_t)0;
+    const locale_t around = sdm_thread_begin(ctx);
     vsnprintf(out, size, fmt, ap);
-    if (around)
-        (void)uselocale(around);
+    sdm_thread_end(around);
 }
 
 /* "--mask-left FILE" -> "mask_left FILE", "-o" -> "output": names of options as sdm_set() takes them, in a

@@ -155,6 +155,14 @@ static bool is_fork_of_caller(void)
     return !atomic_compare_exchange_strong(&caller, &first, me) && first != me;
 }
 
+static atomic_int calls; /* at work in the caller */
+
+void sdm_calls_add(int count)
+{
+    if (atomic_load(&caller) == (long)getpid())
+        atomic_fetch_add(&calls, count);
+}
+
 /* Bytes of "64K", in units of 1024 without a letter, as OpenMP has it; 0: not set, or no size. */
 static int64_t stack_of(const char *variable)
 {
@@ -221,7 +229,12 @@ static int try_threads(int count)
 SdmStatus sdm_threads_check(SdmContext *ctx)
 {
     SdmStatus st = SDM_OK;
-    if (is_fork_of_caller()) {
+    const bool fork = is_fork_of_caller();
+    if (fork && atomic_load(&calls) > 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "the process was forked while a call of the library was at work in another thread, "
+                        "whose locks nobody opens here; fork between calls, or start processes by spawn");
+    if (fork) {
         ctx->threads = ctx->threads_most = 1;
         sdm_log(ctx, SDM_LOG_INFO, 0,
                 "1 thread is used: the process was forked after a call of the library, and threads do not "
@@ -241,6 +254,8 @@ done:
     return st;
 }
 #else
+void sdm_calls_add(int count) { (void)count; }
+
 int sdm_usual_threads(void)
 {
     return 1;

@@ -25,5 +25,8 @@ void sdm_memory_check(SdmContext *ctx, int64_t bytes);
  * fewer threads than wanted can be started, or OpenMP's threads were lost by a fork, the context works with
  * those that there are. */
 SdmStatus sdm_threads_check(SdmContext *ctx);
+/* Count calls of the library: 1 where one begins, -1 where it ends.  A process that is forked meanwhile is
+ * refused by sdm_threads_check(). */
+void sdm_calls_add(int count);
 
 #endif

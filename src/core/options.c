@@ -25,7 +25,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs", PLACE | BLOCKS,
+     "2 x the ground sample distance, 30 m on the ground for ASTER; stack: as its DEMs", PLACE | BLOCKS,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
@@ -82,9 +82,9 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
      "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it."},
     {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS,
-     "Small holes to fill with interpolated heights: none; gentle: those whose heights are no steeper than "
-     "20 degrees on the ground, so that no cliff is invented (with --optimizer sgm: narrow holes, and "
-     "those that a step explains; else, with pixels below 5 m: all); all. NAME_qa.tif marks filled cells."},
+     "Small holes to fill with interpolated heights: none, all, or gentle: those that can be trusted. These "
+     "are holes no steeper than 20 degrees with pixels of 5 m and more; all with smaller pixels; narrow "
+     "ones, and those that a step explains, with --optimizer sgm. NAME_qa.tif marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
      SCENE | BLOCKS, "Lowest height to search and to write, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene",
@@ -114,7 +114,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
     {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
-     "Band of both images to match, counted from 1; needed where an image has several."},
+     "Band to match, counted from 1; needed where an image has several. One of a single band, such as a "
+     "panchromatic one beside a multispectral one, is taken as it is."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
@@ -128,8 +129,7 @@ const SdmOptionSpec sdm_option_table[] = {
      (PLANNED & ~(unsigned)SDM_CMD_BENCH) | BLOCKS,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
-     DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS,
-     "Replace an existing DEM and its companions, a raster of compare, a plan, or accounts."},
+     DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS, "Overwrite existing output."},
     {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success",
      SDM_CMD_RUN | SDM_CMD_MERGE,
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "

@@ -107,5 +107,8 @@ SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, cha
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);
+/* How far an option's name lies from what was typed: 0 where other programs call it so, 1 where one begins
+ * with the other, else one more than the edits; 99: too far for "did you mean". */
+int sdm_name_distance(const char *typed, const char *name);
 
 #endif

@@ -3,6 +3,7 @@
 #include "core/options.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST_WORD = 64 };
@@ -53,16 +54,55 @@ static Found find_option(SdmCommandLine *line, const char *word, size_t n)
     return (Found){NULL, NULL};
 }
 
+/* A name without dashes, its words with "-" between them. */
+static void plain_name(const char *name, char out[LONGEST_WORD + 1])
+{
+    while (*name == '-')
+        name++;
+    snprintf(out, LONGEST_WORD + 1, "%s", name);
+    for (char *c = out; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
+int sdm_name_distance(const char *typed, const char *name)
+{
+    /* what other programs of the field call it */
+    static const char *const other[][2] = {{"tr", " res resolution spacing gsd pixel-size "},
+                                           {"t-srs", " srs crs epsg proj "},
+                                           {"output", " out output-file dest "},
+                                           {"threads", " jobs cpus workers processes "},
+                                           {"memory", " ram mem max-memory "},
+                                           {"device", " gpu cuda "},
+                                           {"overwrite", " force clobber "},
+                                           {"reference", " refdem "},
+                                           {"vertical", " geoid "},
+                                           {"hmin", " min-height "},
+                                           {"hmax", " max-height "},
+                                           {"log", " json "}};
+    char a[LONGEST_WORD + 1], b[LONGEST_WORD + 1], word[LONGEST_WORD + 3];
+    plain_name(typed, a);
+    plain_name(name, b);
+    snprintf(word, sizeof word, " %s ", a);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (strcmp(b, other[i][0]) == 0 && strstr(other[i][1], word))
+            return 0;
+    const size_t n = strlen(a);
+    if (n >= 3 && (strncmp(a, b, n) == 0 || (strncmp(a, b, strlen(b)) == 0 && a[strlen(b)] == '-')))
+        return 1; /* the beginning of it, or more than it */
+    const int edits = sdm_edit_distance(typed, name);
+    return edits < (3 < strlen(typed) / 3 ? 3 : (int)(strlen(typed) / 3) + 1) ? 1 + edits : 99;
+}
+
 static SdmStatus refuse_unknown(SdmContext *ctx, const SdmCommandLine *line, const char *word, size_t n)
 {
     char name[LONGEST_WORD + 1] = "";
     const char *nearest = NULL;
-    int best = 3 < n / 3 ? 3 : (int)(n / 3) + 1; /* accepts fewer edits than this */
+    int best = 99;
     if (n <= LONGEST_WORD)
         memcpy(name, word, n);
     for (int s = 0; s < SDM_OPTION_SETS; s++)
         for (const SdmOptionSpec *spec = line->sets[s].table; spec && spec->name; spec++) {
-            const int edits = sdm_edit_distance(name, spec->name);
+            const int edits = sdm_name_distance(name, spec->name);
             if ((spec->commands & line->command) && edits < best) {
                 best = edits;
                 nearest = spec->name;

@@ -16,9 +16,16 @@ enum SdmQaBit {
     SDM_QA_ISOLATED = 1 << 9,     /* rejected as outlier among its neighbours */
     SDM_QA_FOLD = 1 << 10,        /* hidden by terrain in one view (the warp folds) */
     SDM_QA_SPARSE = 1 << 11,      /* too few points for a cell */
-    SDM_QA_DISAGREE = 1 << 12     /* of a stack: just two DEMs, and they are far apart; of several views: one
+    SDM_QA_DISAGREE = 1 << 12,    /* of a stack: just two DEMs, and they are far apart; of several views: one
                                    * pair, and another one is far from it */
+    SDM_QA_MASKED = 1 << 13,      /* left out by the user's mask */
+
+    /* Of a pixel, which is never sparse: left out by the mask.  With VALID it has a height, which serves the
+     * cells around it, most of whose pixels are not masked.  Devices keep twelve bits of a pixel. */
+    SDM_PIXEL_MASKED = SDM_QA_SPARSE,
+    /* Of a pixel that has a height, while others are moved: its samples are not of a view. */
+    SDM_PIXEL_ASIDE = 1 << 14
 };
-enum { SDM_QA_SCENE_BITS = 12, SDM_QA_BITS = 13 }; /* a scene's DEM has the first twelve */
+enum { SDM_QA_BITS = 14 };
 
 #endif

@@ -186,7 +186,7 @@ typedef struct SdmSceneInfo {
     SdmViewInfo view[2];                /* left, right */
     double convergence_deg;             /* angle between the rays at the scene centre */
     double base_height;                 /* B/H, no unit */
-    double gsd_m;                       /* ground sample distance of the left image */
+    double gsd_m, right_gsd_m;          /* ground sample distances of the images */
     double centre_lon_deg, centre_lat_deg;
     double overlap;                     /* share of the left footprint that the right view sees, 0..1 */
     double footprint_m2;                /* area seen by both */

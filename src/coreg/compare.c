@@ -143,6 +143,38 @@ done:
     return st;
 }
 
+/* The share of the reference's cells that have a height of the DEM, within the DEM's footprint: the cells
+ * that have heights on both sides in their row, and in their column. */
+static SdmStatus measure_footprint(SdmComparison *w, int64_t common)
+{
+    SdmStatus st = SDM_OK;
+    const SdmCoregGrid *const g = &w->g;
+    int64_t *ends = NULL, count = 0; /* of each column: its first row with a height, one after its last */
+    TRY(sdm_alloc(w->ctx, &ends, 2 * (size_t)g->cols, sizeof *ends, "columns"));
+    for (int64_t i = 0; i < g->rows * g->cols; i++) {
+        int64_t *const end = ends + 2 * (i % g->cols);
+        if (isnan(g->dem_m[i]))
+            continue;
+        end[0] = end[1] ? end[0] : i / g->cols;
+        end[1] = i / g->cols + 1;
+    }
+    for (int64_t j = 0; j < g->rows; j++) {
+        const float *const row = g->dem_m + j * g->cols;
+        int64_t from = 0, to = g->cols;
+        while (from < to && isnan(row[from]))
+            from++;
+        while (from < to && isnan(row[to - 1]))
+            to--;
+        for (int64_t i = from; i < to; i++)
+            count +=
+                (g->mask[j * g->cols + i] & SDM_COREG_REFERENCE) && j >= ends[2 * i] && j < ends[2 * i + 1];
+    }
+    w->out->footprint_coverage = share(common, count);
+done:
+    sdm_free(&ends);
+    return st;
+}
+
 static SdmStatus compare_rasters(SdmComparison *w)
 {
     SdmStatus st = SDM_OK;
@@ -169,6 +201,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
                       dem->path, reference->path, w->out->cells ? "has one that counts" : "counts");
         goto done;
     }
+    TRY(measure_footprint(w, common));
     raw_stats(g, w->out);
     TRY(sdm_compare_choose_model(w));
     const int64_t step = sample_step(g);

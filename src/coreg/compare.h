@@ -38,6 +38,7 @@ enum { SDM_COMPARE_BANDS = 8, SDM_COMPARE_CLASSES = 256 };
 typedef struct SdmCompareResult {
     int64_t cells;   /* land cells where the reference has a height, within the masks; or points */
     double coverage; /* share of them where the DEM has a height, 0..1 */
+    double footprint_coverage;  /* the same within the DEM's footprint; of rasters */
     SdmErrorStats raw, aligned; /* DEM minus reference, before and after the move */
     SdmShift move;              /* what lays the DEM on the reference */
     SdmCompareClass water, cloud;

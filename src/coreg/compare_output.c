@@ -129,6 +129,8 @@ char *sdm_compare_json(const SdmCompareResult *r)
     cJSON_AddStringToObject(root, "sign", "DEM minus reference, metres");
     cJSON_AddNumberToObject(root, "cells", (double)r->cells);
     cJSON_AddNumberToObject(root, "coverage", r->coverage);
+    if (!r->points)
+        cJSON_AddNumberToObject(root, "footprint_coverage", r->footprint_coverage);
     cJSON_AddItemToObject(root, "raw", json_stats(&r->raw));
     json_move(root, &r->move);
     cJSON_AddItemToObject(root, "aligned", json_stats(&r->aligned));
@@ -216,7 +218,6 @@ static void add_bands(Text *t, const SdmCompareResult *r)
 
 static void add_lags(Text *t, const SdmCompareResult *r)
 {
-    bool told = false;
     for (int k = 0; k < SDM_LAGS; k++) {
         const SdmErrorLag *const l = &r->lag[k];
         if (l->pairs == 0 && l->areas < 2)
@@ -229,14 +230,7 @@ static void add_lags(Text *t, const SdmCompareResult *r)
             add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m,
                 l->area_error_m, (long long)l->areas);
         add(t, "\n");
-        told = true;
     }
-    if (told)
-        add(t,
-            "errors of neighbours are correlated: the error of a mean does not fall with the root of the "
-            "number of "
-            "%s\n",
-            r->points ? "points" : "cells");
 }
 
 static void add_bias(Text *t, const SdmCompareResult *r)
@@ -273,6 +267,8 @@ static bool is_thin(const SdmCompareResult *r)
     return 5 * r->aligned.count < r->raw.count;
 }
 
+enum { FEW = 10 }; /* differences, the move is fitted to */
+
 /* What lays the DEM on the reference, and why something was left out. */
 static void add_move(Text *t, const SdmCompareResult *r)
 {
@@ -293,6 +289,9 @@ static void add_move(Text *t, const SdmCompareResult *r)
             "theirs\n",
             (long long)r->aligned.count, (long long)r->raw.count, r->points ? "points" : "cells",
             r->points ? "DEM" : "reference");
+    if (r->aligned.count < FEW)
+        add(t, "only %lld %s%s: after a move that was fitted to so few, the figures say nothing of the DEM\n",
+            (long long)r->aligned.count, r->points ? "point" : "cell", r->aligned.count == 1 ? "" : "s");
     if (model_harms(r))
         add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
             r->aligned.nmad_m);
@@ -307,8 +306,11 @@ static void add_move(Text *t, const SdmCompareResult *r)
 void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
 {
     Text t = {.out = out, .size = size};
-    add(&t, "%s %lld  coverage %.2f %%\n", r->points ? "points" : "cells", (long long)r->cells,
+    add(&t, "%s %lld  coverage %.2f %%", r->points ? "points" : "cells", (long long)r->cells,
         100.0 * r->coverage);
+    if (!r->points)
+        add(&t, "  within the DEM's footprint %.2f %%", 100.0 * r->footprint_coverage);
+    add(&t, "\n");
     add_move(&t, r);
     add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
         fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");

@@ -42,8 +42,20 @@ static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
 /* Metres of a unit of a CRS, exact enough to choose a spacing; of degrees the mean of both directions. */
 static double unit_m(OGRSpatialReferenceH srs, double lat_deg)
 {
-    return OSRIsGeographic(srs) ? SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 0.01))
+    return OSRIsGeographic(srs) ? SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 1e-6))
                                 : OSRGetLinearUnits(srs, NULL);
+}
+
+/* The same on the ground, where the map of a projected CRS stretches it. */
+static SdmStatus ground_unit_m(SdmContext *ctx, const char *wkt, OGRSpatialReferenceH srs,
+                               const double place_deg[2], double *out)
+{
+    SdmGrid unit = {.spacing = 1.0};
+    *out = unit_m(srs, place_deg[1]);
+    if (OSRIsGeographic(srs))
+        return SDM_OK;
+    snprintf(unit.wkt, sizeof unit.wkt, "%s", wkt);
+    return sdm_grid_ground_m(ctx, &unit, place_deg[0], place_deg[1], out);
 }
 
 /* Longitude and latitude of a layer's centre. */
@@ -92,20 +104,20 @@ done:
 }
 
 /* The median pixel size of the DEMs (of an even number the smaller of the middle two) in units of the target
- * CRS; those of DEMs in degrees for a grid in metres, or the other way round, are rounded to two digits. */
-static SdmStatus median_pixel(SdmStack *s, OGRSpatialReferenceH target, double lat_deg, double *out)
+ * CRS; those of DEMs in other units, or that their maps stretch otherwise, are rounded to two digits. */
+static SdmStatus median_pixel(SdmStack *s, OGRSpatialReferenceH target, const double place_deg[2],
+                              double *out)
 {
     SdmStatus st = SDM_OK;
-    double *cell = NULL;
+    double *cell = NULL, to_m, from_m;
     TRY(sdm_alloc(s->ctx, &cell, (size_t)s->count, sizeof *cell, "cell sizes"));
+    TRY(ground_unit_m(s->ctx, s->grid.wkt, target, place_deg, &to_m));
     for (int i = 0; i < s->count; i++) {
-        OGRSpatialReferenceH srs = s->crs[s->layer[i].crs].srs;
-        const bool alike = OSRIsGeographic(srs) == OSRIsGeographic(target);
-        const bool degrees = alike && OSRIsGeographic(srs);
-        const double v = s->layer[i].pixel * (degrees ? 1.0 : unit_m(srs, lat_deg)) /
-                         (degrees ? 1.0 : unit_m(target, lat_deg));
-        const double digit = pow(10.0, floor(log10(v)) - 1.0);
-        cell[i] = alike ? v : round(v / digit) * digit;
+        const SdmLayerCrs *const crs = &s->crs[s->layer[i].crs];
+        TRY(ground_unit_m(s->ctx, crs->wkt, crs->srs, place_deg, &from_m));
+        const double times = fabs(from_m / to_m - 1.0) > 1e-3 ? from_m / to_m : 1.0;
+        const double v = s->layer[i].pixel * times, digit = pow(10.0, floor(log10(v)) - 1.0);
+        cell[i] = times == 1.0 ? v : round(v / digit) * digit;
     }
     *out = sdm_select_f64(cell, s->count, (s->count - 1) / 2);
 done:
@@ -232,6 +244,10 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
                       (long long)s->grid.cols, (long long)s->grid.rows);
         goto done;
     }
+    if ((double)s->grid.cols * (double)s->grid.rows > 1e5 + 10.0 * filled)
+        sdm_log(s->ctx, SDM_LOG_WARNING, 8, "the DEMs fill %.0f %% of their common grid of %lld x %lld cells",
+                100.0 * filled / ((double)s->grid.cols * (double)s->grid.rows), (long long)s->grid.cols,
+                (long long)s->grid.rows);
     if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2) {
         st = sdm_fail(s->ctx, SDM_ERR_USAGE,
                       "the stack would have %lld x %lld cells; give a larger --tr than %g",
@@ -261,19 +277,19 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
     char code[32];
-    double lon_deg, lat_deg, usual;
+    double place_deg[2], usual;
     const char *const text = crs_text(&s->crs[main_crs(s)], code, sizeof code);
     OGRSpatialReferenceH target = NULL;
-    TRY(first_centre(s, &lon_deg, &lat_deg));
-    TRY(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, lon_deg, lat_deg, &s->grid)); /* the CRS */
-    sdm_grid_warn_area(s->ctx, s->options->t_srs, lon_deg, lat_deg);
+    TRY(first_centre(s, &place_deg[0], &place_deg[1]));
+    TRY(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, place_deg[0], place_deg[1], &s->grid)); /* CRS */
+    sdm_grid_warn(s->ctx, s->options->t_srs, place_deg[0], place_deg[1]);
     target = OSRNewSpatialReference(s->grid.wkt);
-    TRY(median_pixel(s, target, lat_deg, &usual));
+    TRY(median_pixel(s, target, place_deg, &usual));
     if (!(s->options->tr > 0.0))
         s->grid.spacing = usual;
     TRY(check_spacing(s, usual));
     TRY(open_transforms(s));
-    TRY(choose_extent(s, lon_deg));
+    TRY(choose_extent(s, place_deg[0]));
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
     s->dy_m = sdm_grid_spacing_m(&s->grid);
     s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);

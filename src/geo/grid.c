@@ -174,11 +174,28 @@ done:
     return st;
 }
 
-void sdm_grid_warn_area(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
+/* Heights are in metres, whatever unit the map has. */
+static void warn_unit(SdmContext *ctx, const char *t_srs)
+{
+    char *unit = NULL;
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    if (OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs)) {
+        const double metres = OSRGetLinearUnits(srs, &unit);
+        if (metres != 1.0)
+            sdm_log(ctx, SDM_LOG_WARNING, 8,
+                    "the map of --t_srs %s is in %s of %.6g m, the heights are in metres: slopes and shades "
+                    "need that factor (gdaldem -s %.6g)",
+                    t_srs, unit ? unit : "units", metres, metres);
+    }
+    OSRDestroySpatialReference(srs);
+}
+
+void sdm_grid_warn(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
 {
     double w, s, e, n;
     if (!t_srs)
         return;
+    warn_unit(ctx, t_srs);
     PJ_CONTEXT *const pc = sdm_proj_context();
     PJ *const crs = proj_create(pc, t_srs);
     if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
@@ -218,7 +235,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
     SdmStatus st = SDM_OK;
     double unit_m = 1.0;
     char code[32];
-    *grid = (SdmGrid){.spacing = opt->tr};
+    *grid = (SdmGrid){.spacing = 1.0};
     if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd; the "
@@ -229,18 +246,26 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
     TRY(resolve(ctx, text, grid, &unit_m));
     if (opt->t_srs)
         TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
-    if (grid->geographic)
-        unit_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 0.01));
-    if (opt->tr == 0.0)
-        grid->spacing =
-            grid->geographic ? neat_degrees(2.0 * gsd_m / unit_m) : two_digits(2.0 * gsd_m / unit_m);
-    TRY(check_spacing(ctx, grid, unit_m, gsd_m));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 8, "output CRS %s, cells of %.10g %s", text, grid->spacing,
-            grid->geographic ? "degrees"
-            : unit_m == 1.0  ? "m"
-                             : "units");
+    double ground_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 1e-6));
+    if (!grid->geographic)
+        TRY(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &ground_m));
+    const double usual = 2.0 * gsd_m / ground_m;
+    grid->spacing = opt->tr != 0.0 ? opt->tr : grid->geographic ? neat_degrees(usual) : two_digits(usual);
+    TRY(check_spacing(ctx, grid, ground_m, gsd_m));
 done:
     return st;
+}
+
+void sdm_grid_name(const SdmGrid *grid, char *out, size_t size)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
+                                                                              srs ? OSRGetName(srs) : NULL;
+    if (code)
+        snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
+    else
+        snprintf(out, size, "%s", name ? name : "unnamed");
+    OSRDestroySpatialReference(srs);
 }
 
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
@@ -294,6 +319,7 @@ double sdm_grid_spacing_m(const SdmGrid *grid)
 double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double lon_deg, double lat_deg)
 {
     static const double step_deg = 1e-3;
+    lat_deg = fmax(fmin(lat_deg, 90.0 - step_deg), step_deg - 90.0);
     const double side = lat_deg > 0.0 ? -step_deg : step_deg; /* away from the pole */
     double x[3] = {lon_deg, lon_deg + step_deg, lon_deg}, y[3] = {lat_deg, lat_deg, lat_deg + side};
     const double side_m = sdm_grid_spacing_m(grid);

@@ -17,19 +17,23 @@ typedef struct SdmGrid {
 } SdmGrid;
 
 /* Choose the CRS and the spacing for a scene: those of opt->t_srs and opt->tr, else the UTM zone (polar:
- * EPSG:3413 north of 84 degrees, EPSG:3031 south of -80) and twice the ground sample distance, rounded. lon,
- * lat: scene centre, degrees.  gsd_m: of the left image.  Sets wkt, spacing and geographic, clears the rest.
- * SDM_ERR_USAGE for a CRS or spacing that does not fit, SDM_ERR_DATA for an absurd scene. */
+ * EPSG:3413 north of 84 degrees, EPSG:3031 south of -80) and twice the ground sample distance, on the ground
+ * and rounded. lon, lat: scene centre, degrees.  gsd_m: of the left image.  Sets wkt, spacing, geographic,
+ * clears the rest.  SDM_ERR_USAGE for a CRS or spacing that does not fit, SDM_ERR_DATA for an absurd scene.
+ */
 SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg, double lat_deg,
                           double gsd_m, SdmGrid *grid);
 /* The same for existing DEMs: without opt->t_srs and opt->tr, srs and spacing (in units of the CRS, not
  * rounded). */
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
                                double lon_deg, double lat_deg, SdmGrid *grid);
+/* "EPSG:32610" where the CRS has a code, else its name. */
+void sdm_grid_name(const SdmGrid *grid, char *out, size_t size);
 /* Check t_srs as far as that is possible without the scene.  NULL is good. */
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs);
-/* Warn when the scene's centre lies outside the area of use of t_srs (NULL: no warning). */
-void sdm_grid_warn_area(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg);
+/* Warn when the scene's centre lies outside the area of use of t_srs, and where its unit is not that of the
+ * heights (NULL: no warning). */
+void sdm_grid_warn(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg);
 /* Set x0, y0, cols, rows to cover the bounds (CRS units), aligned to multiples of the spacing. */
 SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4] /* xmin ymin xmax ymax */, SdmGrid *grid);
 /* Side of a cell in metres: along the meridian for a geographic grid, on the map for a projected one. */

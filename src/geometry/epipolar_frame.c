@@ -10,9 +10,11 @@
 
 #define PI 3.14159265358979323846
 enum { EDGE = 16 /* points a side of an image's outline */ };
-static const double LEAST_RANGE_M = 10.0;    /* of heights to search */
+static const double LEAST_RANGE_M = 10.0; /* of heights to search */
 static const double LEAST_BASE_HEIGHT = 0.005;
-static const double MARGIN_PX = 64.0;        /* of the frame across the epipolar lines, and along them */
+/* Sides of pixels that count as square: oblique views stretch those of a square detector, too. */
+static const double MOST_SQUARE = 1.25;
+static const double MARGIN_PX = 64.0;      /* of the frame across the epipolar lines, and along them */
 static const double PARALLAX_MARGIN = 1.1;   /* of the parallax by which the right view may lie off */
 
 typedef struct Local { /* east, north, up at the centre */
@@ -130,6 +132,24 @@ static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFram
         heights, sc->view[0].name, text[0], sc->view[1].name, text[1]);
 }
 
+/* A view's pixel on the ground, m: width and height, and the side of the square of its area. */
+static SdmStatus measure_pixel(SdmContext *ctx, const SdmScene *sc, const SdmView *v, const SdmFrame *f,
+                               const Local *l, const double at[2], double side_m[3])
+{
+    SdmStatus st = SDM_OK;
+    double g[3], x[3], y[3];
+    for (int i = 0; i < 3; i++) {
+        TRY(locate(ctx, sc, v, at[0] + (i == 1), at[1] + (i == 2), f->h0_m, g));
+        to_local(l, g, &x[i], &y[i]);
+    }
+    for (int k = 0; k < 2; k++)
+        side_m[k] = hypot(x[1 + k] - x[0], y[1 + k] - y[0]);
+    const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
+    side_m[2] = sqrt(area);
+done:
+    return st;
+}
+
 /* Direction and size of the separation of the rays at the left image's centre: metres of ground per metre of
  * height. */
 static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
@@ -169,7 +189,12 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     f->du_dh = f->base_height / f->gsd_m;
     f->slant_px[0] = (lx * sx + ly * sy) / (f->base_height * f->gsd_m);
     f->slant_px[1] = (ly * sx - lx * sy) / (f->base_height * f->gsd_m);
-    const double ec = at[2] - at[0], er = at[3] - at[1], len = hypot(ec, er);
+    double side[3];
+    TRY(measure_pixel(ctx, sc, right, f, l, at, side));
+    f->right_gsd_m = side[2];
+    const bool square = fmax(side[0], side[1]) < MOST_SQUARE * fmin(side[0], side[1]);
+    const double ratio = square ? 1.0 : side[1] / side[0]; /* of pixels: height to width */
+    const double ec = at[2] - at[0], er = ratio * ratio * (at[3] - at[1]), len = hypot(ec, er);
     f->across[0] = -er / len;
     f->across[1] = ec / len;
     if (f->across[0] < 0.0 || (f->across[0] == 0.0 && f->across[1] < 0.0)) {
@@ -184,15 +209,11 @@ static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, cons
 {
     SdmStatus st = SDM_OK;
     const SdmView *const left = &sc->view[0];
-    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
-                 row = 0.5 * (double)(sdm_image_height(left->image) - 1);
-    double g[3], x[3], y[3];
-    for (int i = 0; i < 3; i++) {
-        TRY(locate(ctx, sc, left, col + (i == 1), row + (i == 2), f->h0_m, g));
-        to_local(l, g, &x[i], &y[i]);
-    }
-    const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
-    f->gsd_m = sqrt(area);
+    const double middle[2] = {0.5 * (double)(sdm_image_width(left->image) - 1),
+                              0.5 * (double)(sdm_image_height(left->image) - 1)};
+    double side[3];
+    TRY(measure_pixel(ctx, sc, left, f, l, middle, side));
+    f->gsd_m = side[2];
     if (!(f->gsd_m > 1e-3 && f->gsd_m < 1e4))
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "%s: its camera gives a ground sample distance of %g m, expected 0.001 to "

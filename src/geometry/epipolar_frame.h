@@ -16,6 +16,7 @@
 typedef struct SdmFrame {
     double lon_deg, lat_deg, h0_m;  /* centre of the projection, reference height */
     double gsd_m;                   /* spacing of frame pixels */
+    double right_gsd_m;             /* ground sample distance of the right image */
     double angle_rad, x0_m, y0_m;
     int64_t width, height;          /* pixels, multiples of 16 */
     double hmin_m, hmax_m;          /* heights to search */
@@ -24,7 +25,8 @@ typedef struct SdmFrame {
     double du_dh;                   /* frame pixels per metre at the centre, signed */
     double slant_px[2];             /* along u and v: how far the ground of a left pixel moves for a metre of
                                      * height, at the centre, px of the frame */
-    double across[2];               /* unit vector across the epipolar lines in the right image (col, row) */
+    double across[2]; /* unit vector in the right image (col, row) across the epipolar lines: where pixels
+                       * are not square, across them on the ground */
 } SdmFrame;
 
 /* Find the frame that covers what both views see. Fails with SDM_ERR_DATA when they do not overlap or see the

@@ -386,7 +386,7 @@ SdmStatus sdm_lattice_check_map(SdmContext *ctx, const SdmLatticeRequest *q, con
     char other[128] = "";
     if (!is_cut(lat))
         return SDM_OK;
-    if (!q->grid->geographic)
+    if (!q->grid->geographic && fabs(q->frame->lat_deg) < 84.0) /* else polar stereographic alone serves */
         snprintf(other, sizeof other,
                  ", or give EPSG:4326, whose longitudes go on past 180, or a projection about that place "
                  "(+lon_0=%.0f)",

@@ -26,8 +26,8 @@ static int count_zero(const SdmAsterBand *band)
 SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
                                 SdmCamera **out)
 {
-    const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,    band->sight,
-                               band->position_m, band->velocity_mps, band->geocentric_deg};
+    const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,     band->sight,
+                               band->position_m, band->velocity_mps, band->geocentric_deg, band->once_more};
     const double *const s = band->sight + 3 * (band->ncol / 2); /* 3N looks down, 3B 27.6 degrees back */
     const bool back = strcmp(telescope, "3B") == 0;
     const int zero = count_zero(band);

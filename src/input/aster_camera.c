@@ -289,9 +289,10 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
     if (!isfinite(cam->t_per_tangent))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the line of sight misses the Earth; the file is damaged, fetch it again", name);
-    sdm_log(ctx, SDM_LOG_VERBOSE, 1,
-            "%s: orbit of %.4f ms a line, rms of positions %.2f m, of velocities %.3f m/s", name,
-            1e3 * cam->orbit.line_time_s, cam->orbit.position_rms_m, cam->orbit.velocity_rms_mps);
+    if (!in->silent)
+        sdm_log(ctx, SDM_LOG_VERBOSE, 1,
+                "%s: orbit of %.4f ms a line, rms of positions %.2f m, of velocities %.3f m/s", name,
+                1e3 * cam->orbit.line_time_s, cam->orbit.position_rms_m, cam->orbit.velocity_rms_mps);
     if (in->geocentric_deg) {
         const double misfit = lattice_misfit_m(cam, in);
         if (!(misfit < 500.0))

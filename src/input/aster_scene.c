@@ -43,7 +43,7 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
 }
 
 /* unpacked: samples of the image, or NULL. */
-static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, SdmUnpackedBand *unpacked,
+static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpackedBand *unpacked,
                            SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
@@ -63,6 +63,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, const SdmAsterBand *band, Sdm
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
         TRY(sdm_check_packed(ctx, band->image));
     TRY(check_cover(ctx, band, view->image));
+    band->once_more = scene->depth != SDM_DEPTH_WHOLE;
     TRY(sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera));
 done:
     return st;
@@ -173,6 +174,11 @@ done:
 
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 {
+    const char *const skip = CPLGetConfigOption("GDAL_SKIP", "");
+    if (!GDALGetDriverByName("HDF4") && strstr(skip, "HDF4"))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "%s: an HDF4 file, but this GDAL is without HDF4 by GDAL_SKIP=%.100s; unset it", path,
+                        skip);
     if (!GDALGetDriverByName("HDF4"))
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "

@@ -44,6 +44,7 @@ void sdm_camera_close(SdmCamera **cam);
 typedef struct SdmAsterArrays {
     int nrow, ncol;
     const double *lattice_px, *sight, *position_m, *velocity_mps, *geocentric_deg;
+    bool silent; /* no line in the log */
 } SdmAsterArrays;
 SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out);
 

@@ -83,9 +83,9 @@ static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int6
                     name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
 }
 
-/* valid becomes 0 where the file's own mask (bytes) or the user's (any samples) is 0, or NaN. */
+/* Adds the flaws where the file's own mask (bytes) or the user's (any samples) is 0, or NaN. */
 static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, SdmImageWindow at,
-                            uint8_t *valid)
+                            unsigned added, uint8_t *flaws)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(at.w * at.h);
@@ -97,13 +97,13 @@ static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH
         TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y,
                         at.h));
     for (size_t i = 0; i < n; ++i)
-        valid[i] &= mask[i] != 0.0f && !isnan(mask[i]);
+        flaws[i] |= (uint8_t)(mask[i] != 0.0f && !isnan(mask[i]) ? 0 : added);
 done:
     sdm_free(&mask);
     return st;
 }
 
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *valid)
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(at.w * at.h);
@@ -116,10 +116,12 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
     else if (!read_band(im->band, at, raw))
         TRY(read_failed(ctx, im->name, at.y, at.h));
     for (size_t i = 0; i < n; ++i)
-        valid[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
-                   raw[i] != im->fill[1];
-    TRY(apply_mask(ctx, im, im->own_mask, at, valid));
-    TRY(apply_mask(ctx, im, im->user_mask, at, valid));
+        flaws[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
+                           raw[i] != im->fill[1]
+                       ? 0
+                       : SDM_FLAW_NODATA;
+    TRY(apply_mask(ctx, im, im->own_mask, at, SDM_FLAW_NODATA, flaws));
+    TRY(apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws));
 done:
     sdm_quiet_end();
     sdm_reading_end(ctx);
@@ -139,34 +141,36 @@ static inline int16_t quantise(float q)
     return (int16_t)(bits - origin);
 }
 
-/* A row of an ASTER band that lies in memory, no mask: the fast way.  Returns whether a pixel is saturated.
- */
-SDM_VECTOR_LOOPS static bool row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w,
-                                          int16_t *out, uint8_t *saturated)
+/* A row of an ASTER band that lies in memory, no mask: the fast way.  Returns the flaws of its pixels. */
+SDM_VECTOR_LOOPS static unsigned row_of_bytes(const SdmImage *im, const uint8_t *in, int64_t x0, int64_t w,
+                                              int16_t *out, uint8_t *flaws)
 {
     const float *const gain = im->gain + x0, *const bias = im->bias + x0;
-    uint8_t any = 0;
+    uint8_t most = 0, least = UINT8_MAX;
     for (int64_t c = 0; c < w; ++c)
         out[c] = in[c] ? quantise((float)in[c] * gain[c] + bias[c]) : SDM_Q_NODATA;
-    for (int64_t c = 0; c < w; ++c)
-        any |= in[c] == UINT8_MAX;
-    for (int64_t c = 0; saturated && c < w; ++c)
-        saturated[c] = in[c] == UINT8_MAX;
-    return any;
+    for (int64_t c = 0; c < w; ++c) {
+        most = in[c] > most ? in[c] : most;
+        least = in[c] < least ? in[c] : least;
+    }
+    for (int64_t c = 0; flaws && c < w; ++c)
+        flaws[c] = (uint8_t)(in[c] == UINT8_MAX ? SDM_FLAW_SATURATED : in[c] ? 0 : SDM_FLAW_NODATA);
+    return (most == UINT8_MAX ? SDM_FLAW_SATURATED : 0U) | (least ? 0U : SDM_FLAW_NODATA);
 }
 
-SDM_VECTOR_LOOPS static bool row_of_floats(const SdmImage *im, const float *raw, const uint8_t *valid,
-                                           int64_t x0, int64_t w, int16_t *out, uint8_t *saturated)
+/* found: the flaws of each pixel but for saturation. */
+SDM_VECTOR_LOOPS static unsigned row_of_floats(const SdmImage *im, const float *raw, const uint8_t *found,
+                                               int64_t x0, int64_t w, int16_t *out, uint8_t *flaws)
 {
     const float scale = (float)im->scale, offset = (float)im->offset;
     uint8_t any = 0;
     for (int64_t c = 0; c < w; ++c) {
         const float gain = im->gain ? im->gain[x0 + c] : scale, bias = im->bias ? im->bias[x0 + c] : offset;
-        const uint8_t is = valid[c] && raw[c] >= im->saturated_at;
-        out[c] = valid[c] ? quantise(raw[c] * gain + bias) : SDM_Q_NODATA;
-        any |= is;
-        if (saturated)
-            saturated[c] = is;
+        const uint8_t bright = !found[c] && raw[c] >= im->saturated_at ? SDM_FLAW_SATURATED : 0;
+        out[c] = found[c] ? SDM_Q_NODATA : quantise(raw[c] * gain + bias);
+        any |= (uint8_t)(found[c] | bright);
+        if (flaws)
+            flaws[c] = (uint8_t)(found[c] | bright);
     }
     return any;
 }
@@ -174,7 +178,7 @@ SDM_VECTOR_LOOPS static bool row_of_floats(const SdmImage *im, const float *raw,
 /* Where pixels go: pixel (c, r) to out[r * pitch + c], or of a turned image to out[c * pitch + r]. */
 typedef struct Target {
     int16_t *out;
-    uint8_t *saturated; /* h x w, or NULL; not of a turned image */
+    uint8_t *flaws; /* h x w, or NULL; not of a turned image */
     int64_t pitch;
     bool turned;
 } Target;
@@ -182,60 +186,57 @@ typedef struct Target {
 enum { TILE_PITCH = SDM_TURN_TILE_W + 32 }; /* rows lie in different cache sets */
 
 /* The part p of a band that lies in memory. */
-static bool read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p, const Target *to)
+static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p, const Target *to)
 {
-    bool found = false;
+    unsigned found = 0;
     const int64_t tiles = sdm_turn_tiles(p.w, p.h);
     const uint8_t *const first = im->raw + p.y * im->width + p.x;
     if (!to->turned) {
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(| : found)
         for (int64_t r = 0; r < p.h; ++r)
-            found = row_of_bytes(im, first + r * im->width, p.x, p.w, to->out + r * to->pitch,
-                                 to->saturated ? to->saturated + r * to->pitch : NULL) ||
-                    found;
+            found |= row_of_bytes(im, first + r * im->width, p.x, p.w, to->out + r * to->pitch,
+                                  to->flaws ? to->flaws + r * to->pitch : NULL);
         return found;
     }
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(|| : found)
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(| : found)
     for (int64_t t = 0; t < tiles; ++t) {
         int16_t pixel[SDM_TURN_TILE_H * TILE_PITCH];
         const SdmTurnTile tile = sdm_turn_tile(p.w, p.h, t);
         const uint8_t *const in = first + tile.y * im->width + tile.x;
         for (int64_t i = 0; i < tile.h; ++i)
-            found =
-                row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL) ||
-                found;
+            found |=
+                row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL);
         sdm_turn_pixels(pixel, TILE_PITCH, tile.w, tile.h, to->out + tile.x * to->pitch + tile.y, to->pitch);
     }
     return found;
 }
 
-/* p: the part of the window that lies in the image.  *any becomes true where a pixel is saturated. */
-static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, const Target *to, bool *any)
+/* p: the part of the window that lies in the image.  *any: flaws of its pixels are added. */
+static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, const Target *to, unsigned *any)
 {
     SdmStatus st = SDM_OK;
     float *raw = NULL;
-    uint8_t *valid = NULL;
+    uint8_t *found = NULL;
     int16_t *row = NULL;
     if (im->raw && !im->user_mask) {
-        *any = read_bytes(ctx, im, p, to) || *any;
+        *any |= read_bytes(ctx, im, p, to);
         return SDM_OK;
     }
     const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
     const int64_t row_pitch = (p.w + 63) / 64 * 64 + 32; /* an odd number of lines, see TILE_PITCH */
     TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
-    TRY(sdm_alloc(ctx, &valid, (size_t)(strip * p.w), 1, "image strip"));
+    TRY(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));
     if (to->turned)
         TRY(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
 #pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
-        st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, valid);
+        st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, found);
         TRY(st);
         for (int64_t r = 0; r < h; ++r) {
             int16_t *const out = to->turned ? row + r % TURN_ROWS * row_pitch : to->out + (y + r) * to->pitch;
-            *any = row_of_floats(im, raw + r * p.w, valid + r * p.w, p.x, p.w, out,
-                                 to->saturated ? to->saturated + (y + r) * to->pitch : NULL) ||
-                   *any;
+            *any |= row_of_floats(im, raw + r * p.w, found + r * p.w, p.x, p.w, out,
+                                  to->flaws ? to->flaws + (y + r) * to->pitch : NULL);
             if (to->turned && (r % TURN_ROWS == TURN_ROWS - 1 || r == h - 1))
                 sdm_turn_pixels(row, row_pitch, p.w, r % TURN_ROWS + 1, to->out + y + r - r % TURN_ROWS,
                                 to->pitch);
@@ -243,17 +244,17 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
     }
 done:
     sdm_free(&raw);
-    sdm_free(&valid);
+    sdm_free(&found);
     sdm_free(&row);
     return st;
 }
 
-static void clear_pixels(int16_t *out, uint8_t *saturated, int64_t n)
+static void clear_pixels(int16_t *out, uint8_t *flaws, int64_t n)
 {
     for (int64_t i = 0; i < n; ++i)
         out[i] = SDM_Q_NODATA;
-    if (saturated)
-        memset(saturated, 0, (size_t)n);
+    if (flaws)
+        memset(flaws, 0, (size_t)n);
 }
 
 static int64_t within(int64_t a, int64_t most)
@@ -267,14 +268,14 @@ static void clear_around(const Target *to, int64_t h, const int64_t a[2], const 
     for (int64_t y = 0; y < h; ++y) {
         const bool inside = a[0] < a[1] && y >= b[0] && y < b[1];
         const int64_t from = inside ? a[0] : to->pitch, end = inside ? a[1] : to->pitch, at = y * to->pitch;
-        clear_pixels(to->out + at, to->saturated ? to->saturated + at : NULL, from);
-        clear_pixels(to->out + at + end, to->saturated ? to->saturated + at + end : NULL, to->pitch - end);
+        clear_pixels(to->out + at, to->flaws ? to->flaws + at : NULL, from);
+        clear_pixels(to->out + at + end, to->flaws ? to->flaws + at + end : NULL, to->pitch - end);
     }
 }
 
-static SdmStatus read_window(SdmContext *ctx, SdmImage *im, SdmImageWindow at, Target to, bool *any)
+static SdmStatus read_window(SdmContext *ctx, SdmImage *im, SdmImageWindow at, Target to, unsigned *any)
 {
-    bool found = false;
+    unsigned found = 0;
     const int64_t column[2] = {within(-at.x, at.w), within(im->width - at.x, at.w)},
                   row[2] = {within(-at.y, at.h), within(im->height - at.y, at.h)};
     if (at.w <= 0 || at.h <= 0)
@@ -285,18 +286,18 @@ static SdmStatus read_window(SdmContext *ctx, SdmImage *im, SdmImageWindow at, T
         return SDM_OK;
     const int64_t first = to.turned ? column[0] * to.pitch + row[0] : row[0] * to.pitch + column[0];
     to.out += first;
-    to.saturated = to.saturated ? to.saturated + first : NULL;
+    to.flaws = to.flaws ? to.flaws + first : NULL;
     at = (SdmImageWindow){at.x + column[0], at.y + row[0], column[1] - column[0], row[1] - row[0]};
     return read_part(ctx, im, at, &to, any ? any : &found);
 }
 
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated,
-                         bool *any)
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *flaws,
+                         unsigned *any)
 {
-    return read_window(ctx, im, at, (Target){.out = out, .saturated = saturated}, any);
+    return read_window(ctx, im, at, (Target){.out = out, .flaws = flaws}, any);
 }
 
-SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, bool *any)
+SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, unsigned *any)
 {
     return read_window(ctx, im, at, (Target){.out = out, .turned = true}, any);
 }

@@ -17,6 +17,7 @@ struct SdmImage {
     GDALRasterBandH user_mask; /* --mask-left, --mask-right, or the mask of an array; NULL: none */
     const char *mask_option;   /* how sdm_image_describe() names the user's mask: "--mask-left " ... */
     bool bytes;                /* 8-bit samples */
+    bool single;               /* one band, which serves whatever --band says */
     bool zero_is_fill;
     uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
     float *gain, *bias;   /* ASTER: q = DN * gain + bias, per column; else NULL */
@@ -42,8 +43,8 @@ typedef struct SdmImageSource {
 
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out);
 
-/* Raw samples (float) and validity (1 = use) of a window inside the image, h x w each. */
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *valid);
+/* Raw samples (float) of a window inside the image, and their flaws but for saturation, h x w each. */
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws);
 
 /* Sample the whole image: sets stretch, saturation and undeclared fill.  SDM_ERR_INPUT where no pixel is
  * usable or a block is cut off. */

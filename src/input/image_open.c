@@ -24,14 +24,15 @@ static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
     if (!colours)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no image band in it (%d bands); give the image itself",
                         im->name, count);
-    if (wanted > count)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d band%s; give one of 1 to %d", wanted,
-                        im->name, count, count == 1 ? "" : "s", count);
+    im->single = count == 1;
+    if (wanted > count && !im->single)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d bands; give one of 1 to %d", wanted,
+                        im->name, count, count);
     if (!wanted && colours > 1)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: has %d bands, expected one; choose with --band 1 to --band %d", im->name,
                         colours, count);
-    im->band = GDALGetRasterBand(im->dataset, wanted ? wanted : only);
+    im->band = GDALGetRasterBand(im->dataset, wanted && !im->single ? wanted : only);
     return SDM_OK;
 }
 
@@ -214,6 +215,51 @@ static GDALDatasetH open_file(const SdmImageSource *src)
     return ds;
 }
 
+/* The format of a file that this GDAL has no driver for, by its first bytes; NULL: not known to be such. */
+static const char *format_without_driver(const char *path)
+{
+    static const struct {
+        const char *name, *bytes;
+        size_t count;
+        const char *drivers[6];
+    } formats[] = {
+        {"JPEG 2000", "\0\0\0\x0cjP  ", 8, {"JP2OpenJPEG", "JP2KAK", "JP2ECW", "JP2MrSID", "JPEG2000"}},
+        {"JPEG 2000", "\xff\x4f\xff\x51", 4, {"JP2OpenJPEG", "JP2KAK", "JP2ECW", "JP2MrSID", "JPEG2000"}},
+        {"NITF", "NITF0", 5, {"NITF"}},
+        {"TIFF", "II*", 3, {"GTiff"}},
+        {"TIFF", "MM\0*", 4, {"GTiff"}}};
+    char head[8] = "";
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    const size_t count = file ? VSIFReadL(head, 1, sizeof head, file) : 0;
+    const char *found = NULL;
+    if (file)
+        VSIFCloseL(file);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (count < formats[i].count || memcmp(head, formats[i].bytes, formats[i].count) != 0)
+            continue;
+        found = formats[i].name;
+        for (const char *const *driver = formats[i].drivers; *driver; driver++)
+            found = GDALGetDriverByName(*driver) ? NULL : found;
+    }
+    return found;
+}
+
+/* Say why an image cannot be opened: it may be whole, and GDAL lack the driver for it. */
+static SdmStatus fail_open(SdmContext *ctx, const char *name)
+{
+    char reason[320];
+    const char *const format = format_without_driver(name), *const skip = CPLGetConfigOption("GDAL_SKIP", "");
+    return format
+               ? sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                          "%s: a %s image, and this GDAL (%s) has no driver for it%s%.100s; take a GDAL "
+                          "that has one, or convert the image",
+                          name, format, GDALVersionInfo("RELEASE_NAME"), *skip ? ", by GDAL_SKIP=" : "", skip)
+               : sdm_fail(ctx, SDM_ERR_INPUT,
+                          "%s: not an image that GDAL can read (%s); it is cut short or no image, fetch "
+                          "it again",
+                          name, sdm_open_reason(name, reason));
+}
+
 static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 {
     SdmStatus st = SDM_OK;
@@ -223,10 +269,7 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     else
         im->dataset = open_file(src);
     if (!im->dataset)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: not an image that GDAL can read (%.300s); it is cut short or no image, fetch it "
-                        "again",
-                        im->name, sdm_gdal_reason());
+        return fail_open(ctx, im->name);
     TRY(choose_band(ctx, im, src->band));
     TRY(check_kind(ctx, im));
     TRY(open_mask(ctx, im, src));

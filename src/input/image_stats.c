@@ -81,7 +81,7 @@ typedef struct Measure {
     Sampling p;
     Samples s;
     float *raw; /* a window */
-    uint8_t *valid;
+    uint8_t *flaws;
 } Measure;
 
 /* A window of an ASTER band in memory, where 0 is fill, without a copy to floats. */
@@ -117,16 +117,16 @@ static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
         sample_bytes(m, at);
         return SDM_OK;
     }
-    TRY(sdm_image_raw(ctx, m->im, at, m->raw, m->valid));
+    TRY(sdm_image_raw(ctx, m->im, at, m->raw, m->flaws));
     for (int64_t i = 0; i < at.w * at.h; ++i)
-        if (m->valid[i]) {
+        if (!m->flaws[i]) {
             s->min = m->raw[i] < s->min ? m->raw[i] : s->min;
             s->max = m->raw[i] > s->max ? m->raw[i] : s->max;
         }
     for (int64_t j = 0; j < at.h; ++j)
         for (int64_t x = first_sample(&m->p, at.x, at.y + j) - at.x; x < at.w; x += m->p.step) {
             s->tried++;
-            if (m->valid[j * at.w + x])
+            if (!m->flaws[j * at.w + x])
                 s->value[s->count++] = m->raw[j * at.w + x];
         }
 done:
@@ -172,7 +172,7 @@ static SdmStatus sample_image(SdmContext *ctx, Measure *m, SdmImageWindow size)
     const int64_t width = m->im->width, height = m->im->height;
     const int64_t rows = size.h < WINDOW_PX / size.w ? size.h : WINDOW_PX / size.w;
     TRY(sdm_alloc(ctx, &m->raw, (size_t)(size.w * rows), sizeof *m->raw, "image window"));
-    TRY(sdm_alloc(ctx, &m->valid, (size_t)(size.w * rows), 1, "image window"));
+    TRY(sdm_alloc(ctx, &m->flaws, (size_t)(size.w * rows), 1, "image window"));
     for (int64_t top = 0; top < height; top += size.h)
         for (int64_t x = 0; x < width; x += size.w) {
             const int64_t end = top + size.h < height ? top + size.h : height;
@@ -185,7 +185,7 @@ static SdmStatus sample_image(SdmContext *ctx, Measure *m, SdmImageWindow size)
         }
 done:
     sdm_free(&m->raw);
-    sdm_free(&m->valid);
+    sdm_free(&m->flaws);
     return st;
 }
 

@@ -105,6 +105,9 @@ SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, Sd
              (int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base)), base);
     TRY(open_view(ctx, 0, left, scene));
     TRY(open_view(ctx, 1, right, scene));
+    if (opt->band > 1 && scene->view[0].image->single && scene->view[1].image->single)
+        st = sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s and %s have 1 band; leave the option out", opt->band,
+                      left, right);
 done:
     return st;
 }

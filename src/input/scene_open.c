@@ -186,11 +186,12 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 {
     const GDALDatasetH ds = sdm_gdal_open(path);
+    char reason[320];
     if (!ds)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: neither an ASTER scene nor an image that GDAL can read (%.300s); give an "
-                        "AST_L1A file, folder or zip, or two images",
-                        path, sdm_gdal_reason());
+                        "%s: neither an ASTER scene nor an image that GDAL can read (%s); give an AST_L1A "
+                        "file, folder or zip, or two images",
+                        path, sdm_open_reason(path, reason));
     const char *const other = sdm_aster_product_of(ds, path);
     GDALClose(ds);
     if (other)
@@ -199,6 +200,36 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                     "%s: is a single image; give the right image of the pair too, or an ASTER level 1A scene "
                     "(its HDF file, folder or zip)",
                     path);
+}
+
+/* The first member of an archive that is an image -> its name inside; "" if none is. */
+static void find_member(const char *archive, char *out, size_t size)
+{
+    char **const members = VSIReadDirRecursive(archive);
+    *out = '\0';
+    for (int i = 0; members && members[i] && !*out; i++) {
+        char name[2048];
+        snprintf(name, sizeof name, "%s/%s", archive, members[i]);
+        if (!sdm_path_is_hidden(sdm_path_base(name)) &&
+            GDALIdentifyDriverEx(name, GDAL_OF_RASTER, NULL, NULL))
+            snprintf(out, size, "%s", members[i]);
+    }
+    CSLDestroy(members);
+}
+
+/* An archive as an image of a pair. */
+static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
+{
+    SdmStatus st = SDM_OK;
+    char inside[1024], member[1024];
+    TRY(name_inside_zip(ctx, path, inside, sizeof inside));
+    find_member(inside, member, sizeof member);
+    st = sdm_fail(ctx, SDM_ERR_USAGE,
+                  "%s: is a zip archive, expected the %s image of a pair; give the image in it, %s/%s, or an "
+                  "ASTER scene alone",
+                  path, side, inside, *member ? member : "NAME.tif");
+done:
+    return st;
 }
 
 static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
@@ -218,7 +249,9 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const 
     for (int k = 0; k < (right ? 2 : 1); ++k)
         TRY(check_wrapping(ctx, content[k], k ? right : left));
     for (int k = 0; right && k < 2; ++k)
-        if (content[k] != CONTENT_OTHER)
+        if (content[k] == CONTENT_ZIP)
+            TRY(refuse_zip(ctx, k ? right : left, k ? "right" : "left"));
+        else if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
                             "give it alone",

@@ -30,6 +30,13 @@ void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
  * all over it) of its pixels that cannot be used and of those that are saturated. */
 void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
 
+/* Flaws of a pixel, and of a window those of any of its pixels. */
+enum SdmFlaw {
+    SDM_FLAW_SATURATED = 1 << 0,
+    SDM_FLAW_NODATA = 1 << 1, /* inside the image, for whatever reason */
+    SDM_FLAW_MASKED = 1 << 2  /* --mask-left, --mask-right or the mask of an array leaves it out */
+};
+
 /* A window of an image: columns [x, x + w), rows [y, y + h). */
 typedef struct SdmImageWindow {
     int64_t x, y, w, h;
@@ -37,13 +44,14 @@ typedef struct SdmImageWindow {
 
 /* Read a window, which may lie outside the image in part or whole.
  * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
- * saturated: h x w bytes, 1 where the sensor was saturated, or NULL.
- * any: becomes true where a pixel was; or NULL.
+ * flaws: h x w bytes, SdmFlaw of each pixel, or NULL.
+ * any: SdmFlaw that a pixel has are added; or NULL.
  * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *saturated,
-                         bool *any);
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *flaws,
+                         unsigned *any);
 /* The same, column after column: out is w x h. */
-SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, bool *any);
+SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out,
+                                unsigned *any);
 /* Free the samples that lie in memory: no window is read any more. */
 void sdm_image_spend(SdmImage *im);
 void sdm_image_close(SdmImage **im);

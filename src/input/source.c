@@ -24,11 +24,22 @@ void sdm_quiet_end(void)
     CPLPopErrorHandler();
 }
 
+void sdm_gdal_steady(void (*set)(const char *name, const char *value))
+{
+    static const char *const usual[][2] = {{"GTIFF_IGNORE_READ_ERRORS", "NO"},
+                                           {"GTIFF_REPORT_COMPD_CS", "YES"},
+                                           {"GTIFF_POINT_GEO_IGNORE", "NO"},
+                                           {"GDAL_PAM_ENABLED", "YES"},
+                                           {"GDAL_GEOREF_SOURCES", "PAM,INTERNAL,TABFILE,WORLDFILE"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i)
+        if (getenv(usual[i][0]))
+            set(usual[i][0], usual[i][1]);
+}
+
 SdmStatus sdm_gdal_config_begin(SdmContext *ctx, const SdmOptions *options, SdmGdalConfig *scope)
 {
-    *scope = (SdmGdalConfig){.changed = options->config[0] != NULL};
-    if (scope->changed)
-        scope->before = CPLGetThreadLocalConfigOptions();
+    *scope = (SdmGdalConfig){.before = CPLGetThreadLocalConfigOptions(), .changed = true};
+    sdm_gdal_steady(CPLSetThreadLocalConfigOption);
     for (int i = 0; i < SDM_MAX_KEY_VALUES && options->config[i]; ++i) {
         char name[128];
         const char *const entry = options->config[i], *const equals = strchr(entry, '=');
@@ -71,6 +82,25 @@ GDALDatasetH sdm_gdal_open(const char *name)
         GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (hides)
         CPLSetThreadLocalConfigOption(option, NULL);
+    return out;
+}
+
+const char *sdm_open_reason(const char *path, char out[320])
+{
+    unsigned char head[64] = "";
+    snprintf(out, 320, "%.300s", sdm_gdal_reason());
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    const size_t count = file ? VSIFReadL(head, 1, sizeof head - 1, file) : 0;
+    bool text = count > 0;
+    if (file)
+        VSIFCloseL(file);
+    for (size_t i = 0; i < count; ++i) {
+        text = text && (head[i] >= ' ' || isspace(head[i])) && head[i] != 127;
+        head[i] = head[i] < ' ' ? ' ' : head[i];
+    }
+    if (text)
+        snprintf(out, 320, "a text that begins with '%.60s', as an archive's answer to a failed request may",
+                 head);
     return out;
 }
 

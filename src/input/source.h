@@ -14,6 +14,13 @@ void sdm_quiet_end(void);
 /* GDAL's last message, or "no reason given"; one line. */
 const char *sdm_gdal_reason(void);
 
+/* Why GDAL could not open a file: its last message, or what a text that is no image begins with. */
+const char *sdm_open_reason(const char *path, char out[320]);
+
+/* Settings of GDAL in the environment that hide or invent what inputs hold (lost lines as 0, no vertical
+ * CRS, no RPC of an .aux.xml) get their usual values; who gives them by --config wants them. */
+void sdm_gdal_steady(void (*set)(const char *name, const char *value));
+
 /* --config of the options holds for GDAL on this thread between the two calls; what held before comes back.
  * SDM_ERR_USAGE where an entry is not NAME=VALUE. */
 typedef struct SdmGdalConfig {

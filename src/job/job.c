@@ -86,7 +86,8 @@ SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int6
 
 SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *place, char out[SDM_PATH_SIZE])
 {
-    return sdm_path_find(ctx, job->folder, place->path, place->absolute, out);
+    return place->full ? sdm_format(ctx, out, SDM_PATH_SIZE, "%s", place->absolute)
+                       : sdm_path_find(ctx, job->folder, place->path, place->absolute, out);
 }
 
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,

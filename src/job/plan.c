@@ -109,6 +109,7 @@ static SdmStatus place_of(SdmContext *ctx, SdmPlan *plan, const char *folder, co
     TRY(sdm_path_split(ctx, folder, path, rel, absolute));
     TRY(sdm_plan_keep(ctx, plan, rel, &out->path));
     TRY(sdm_plan_keep(ctx, plan, *absolute ? absolute : NULL, &out->absolute));
+    out->full = *path == '/' && *absolute;
 done:
     return st;
 }

@@ -11,6 +11,7 @@
 typedef struct SdmPlanPlace {
     const char *path;     /* relative to the job folder, or a name that GDAL alone understands; NULL: none */
     const char *absolute; /* where it lay when it was planned; NULL: path is to be taken as it is */
+    bool full; /* the user gave its absolute name, which messages of this process keep; plan.json does not */
 } SdmPlanPlace;
 
 /* A file that a scene is made from. */

@@ -86,15 +86,15 @@ typedef struct SdmMatchOps {
     SdmStatus (*ray_error)(void *state, const SdmPass *pass);
     /* Flags and scores in the end: sdm_validate_pixels(). */
     SdmStatus (*validate)(void *state);
-    /* Pixels without data where a view is saturated become SDM_QA_SATURATED. */
-    SdmStatus (*saturated)(void *state);
+    /* sdm_mark_defects() of both views. */
+    SdmStatus (*defects)(void *state);
     /* The coarse surface (or what the call before made of it) refined to `win` of the next finer level. */
     SdmStatus (*refine_coarse)(void *state, const SdmWindow *win);
     /* Invalid pixels that both views see and that lie over terrain, with enough matches around: the refined
      * coarse surface and their changes, VALID and FILLED where that is within the settings' limit:
      * sdm_accept_filled(). */
     SdmStatus (*fill_holes)(void *state, const SdmFill *fill);
-    /* false: `saturated` and what follows it are left to the processor. */
+    /* false: `defects` and what follows it are left to the processor. */
     bool (*can_finish)(const void *state);
     /* Can the points of the current window be gridded here?  NULL: never. */
     bool (*can_grid)(const void *state, const SdmMatchCall *call);

@@ -242,14 +242,51 @@ static SdmStatus wiener(void *state, float metres_per_px)
     return st;
 }
 
+/* Pixels that a view shows only by what fills its holes. */
+static SdmStatus set_aside(SdmProcessor *p, enum SdmSide side)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
+    uint16_t *const flags = p->surface.flags;
+    SdmLevelTask task = p->task;
+    SdmLevelImage filled = {.data = NULL};
+    int16_t *warped = NULL;
+    TRY(sdm_pyramid_filled(p->ctx, side == SDM_LEFT ? p->in->left : p->in->right, &filled));
+    if (!filled.data)
+        goto done;
+    task.left_source = task.right_source = &filled;
+    TRY(sdm_alloc_raw(p->ctx, &warped, n, sizeof *warped, "filled pixels"));
+    TRY(sdm_warp_view(p->ctx, &task, side, side == SDM_LEFT ? NULL : p->surface.h_m, warped));
+    for (size_t i = 0; i < n; i++)
+        if (flags[i] & SDM_QA_VALID && warped[i] > 0)
+            flags[i] = SDM_PIXEL_ASIDE;
+done:
+    sdm_free(&filled.data);
+    sdm_free(&warped);
+    return st;
+}
+
+static void bring_back(SdmProcessor *p)
+{
+    const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
+    for (size_t i = 0; i < n; i++)
+        if (p->surface.flags[i] & SDM_PIXEL_ASIDE)
+            p->surface.flags[i] = SDM_QA_VALID;
+}
+
 static SdmStatus least_squares(void *state, float px_per_metre)
 {
     SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
+    const bool holes = p->in->left->defect || p->in->right->defect;
     const int around = sdm_stage_enter(p->ctx, 6);
     TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    for (int side = 0; side < 2 && holes; side++)
+        TRY(set_aside(p, (enum SdmSide)side));
     const SdmLeastSquares in = {&p->surface, p->task.left, p->task.right, px_per_metre};
     TRY(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
+    if (holes)
+        bring_back(p);
 done:
     sdm_stage_leave(p->ctx, around);
     return st;
@@ -312,10 +349,10 @@ static SdmStatus validate(void *state)
     return st;
 }
 
-static SdmStatus saturated(void *state)
+static SdmStatus defects(void *state)
 {
     SdmProcessor *const p = state;
-    sdm_mark_saturated(p->ctx, p->in, &p->surface);
+    sdm_mark_defects(p->ctx, p->in, &p->surface);
     return SDM_OK;
 }
 
@@ -388,7 +425,7 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .warp = warp,
                                        .ray_error = ray_error,
                                        .validate = validate,
-                                       .saturated = saturated,
+                                       .defects = defects,
                                        .refine_coarse = refine_coarse,
                                        .fill_holes = fill_holes,
                                        .can_finish = can_finish,

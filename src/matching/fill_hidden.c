@@ -186,7 +186,8 @@ SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *
         const Row row = {s->h_m + at, s->flags + at, s->win.w};
         Gap g;
         for (int x = 0; next_gap(&row, &x, &g);)
-            if (g.x1 - g.x0 <= SDM_FILL_RUN && !has_any(&row, &g, SDM_QA_OUTSIDE | SDM_QA_SATURATED))
+            if (g.x1 - g.x0 <= SDM_FILL_RUN &&
+                !has_any(&row, &g, SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_PIXEL_MASKED))
                 fill_gap(in->settings, &row, &g);
     }
     TRY(drop_walls(ctx, in, s));

@@ -398,9 +398,9 @@ static void count_pixel(const SdmSpreadPoint *p, uint16_t flags, Sums *s)
 {
     const uint16_t reasons = (uint16_t)(flags & ~(SDM_QA_VALID | SDM_QA_FILLED));
     const size_t c = (size_t)p->y / UNIT * SUB_COLS + (size_t)p->x / UNIT;
-    if (flags & SDM_QA_VALID)
+    if ((flags & (SDM_QA_VALID | SDM_PIXEL_MASKED)) == SDM_QA_VALID)
         s->count[c]++;
-    else if (flags & SDM_QA_FILLED)
+    else if (flags & (SDM_QA_FILLED | SDM_PIXEL_MASKED))
         s->refused[c]++;
     if (reasons)
         s->reasons[c] |= reasons;
@@ -492,6 +492,12 @@ static void fetch_patch(const Work *w, const Patch *p)
     }
 }
 
+/* The mask of a cell without a height from the reasons of its pixels. */
+static uint16_t reasons_of_cell(uint16_t reasons)
+{
+    return (uint16_t)(reasons & SDM_PIXEL_MASKED ? (reasons & ~SDM_PIXEL_MASKED) | SDM_QA_MASKED : reasons);
+}
+
 static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
 {
     const Cell *const cell = &s->cell[i], side = own_side(s, i);
@@ -503,7 +509,7 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
             (float)(((double)cell->image / (double)cell->image_weight - w->s.g->offset) / w->s.g->scale);
     if (!valid) {
         const uint16_t none = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
-        b->mask[out] = s->reasons[i] ? s->reasons[i] : none;
+        b->mask[out] = s->reasons[i] ? reasons_of_cell(s->reasons[i]) : none;
         return;
     }
     const double weight = (double)side.weight, mean = (double)side.height / weight,

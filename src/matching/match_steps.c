@@ -53,7 +53,7 @@ static const SdmStep validate[] = {{SDM_STEP_WARP, 1, 0, SDM_IF_OLD_WARP},
                                    {SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {
-    {SDM_STEP_SATURATED, 1, 0, SDM_ALWAYS},
+    {SDM_STEP_DEFECTS, 1, 0, SDM_ALWAYS},
     {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0, SDM_IF_PASSES},
     {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_HIDDEN_REACH + 1, 0, SDM_IF_SEMI_GLOBAL}};
 static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
@@ -88,7 +88,7 @@ int sdm_step_cost(SdmStepKind kind)
         [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
         [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
         [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
-        [SDM_STEP_SATURATED] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
+        [SDM_STEP_DEFECTS] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
         [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
         [SDM_STEP_BORDER] = 1,        [SDM_STEP_WARP] = 4};
     return cost[kind];

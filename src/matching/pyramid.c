@@ -16,7 +16,7 @@ void sdm_pyramid_free_pixels(SdmPyramid *p)
 void sdm_pyramid_free(SdmPyramid *p)
 {
     sdm_pyramid_free_pixels(p);
-    sdm_free(&p->saturated);
+    sdm_free(&p->defect);
 }
 
 static int64_t floor_shift(int64_t a, int n)
@@ -140,6 +140,25 @@ SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, con
 done:
     if (st != SDM_OK)
         sdm_pyramid_free(out);
+    return st;
+}
+
+SdmStatus sdm_pyramid_filled(SdmContext *ctx, const SdmPyramid *p, SdmLevelImage *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmLevelImage *const im = &p->level[0];
+    const int64_t n = im->w * im->h;
+    unsigned any = 0;
+    *out = *im;
+    out->data = NULL;
+    for (int64_t i = 0; p->defect && i < n; i++)
+        any |= p->defect[i];
+    if (!(any & SDM_DEFECT_FILLED))
+        return SDM_OK;
+    TRY(sdm_alloc_raw(ctx, &out->data, (size_t)n, sizeof *out->data, "filled pixels"));
+    for (int64_t i = 0; i < n; i++)
+        out->data[i] = p->defect[i] & SDM_DEFECT_FILLED ? 2047 : -2047;
+done:
     return st;
 }
 

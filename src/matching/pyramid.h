@@ -16,14 +16,21 @@ typedef struct SdmLevelImage {
     int16_t *data; /* NULL where a level is not kept */
 } SdmLevelImage;
 
+/* What is wrong with a pixel. */
+enum SdmDefect {
+    SDM_DEFECT_SATURATED = 1 << 0, /* inside a saturated area; nodata */
+    SDM_DEFECT_FILLED = 1 << 1,    /* no data: its value comes from the pixels around */
+    SDM_DEFECT_BEYOND = 1 << 2,    /* of a filled one: less than half of 9 x 9 pixels around have data */
+    SDM_DEFECT_MASKED = 1 << 3     /* the user's mask leaves it out */
+};
+
 /* turned: of the image whose rows are the file's columns; places and sizes are that image's, as those of
  * SdmLattice.turned. */
 typedef struct SdmPyramid {
     int lmin, lmax;
     bool turned;
     SdmLevelImage level[SDM_MAX_LEVELS];
-    uint8_t *saturated; /* of level 0's pixels: 1 inside a saturated area; NULL where there is none or no
-                           level 0 */
+    uint8_t *defect; /* of level 0's pixels: SdmDefect; NULL where they have none or there is no level 0 */
 } SdmPyramid;
 
 /* Reads a window of the full-resolution image (see sdm_image_read); nodata outside. */
@@ -49,6 +56,10 @@ int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin);
 void sdm_pyramid_free(SdmPyramid *p);
 /* Free the pixels alone; places and mask stay.  NULL is accepted. */
 void sdm_pyramid_free_pixels(SdmPyramid *p);
+
+/* Level 0 with 2047 where a pixel is filled, else -2047, so that a warp of it is positive where more than
+ * half of a sample's weight is.  data: NULL where no pixel is; owned by the caller. */
+SdmStatus sdm_pyramid_filled(SdmContext *ctx, const SdmPyramid *p, SdmLevelImage *out);
 
 #define SDM_NORM_SIGMA 512.0f /* of a normalised image */
 

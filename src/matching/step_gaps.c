@@ -76,7 +76,7 @@ static bool is_at_step(const SdmSteps *s, Gap *g)
     if (!(fabsf(step_px) >= TWO_SIDES_PX))
         return false;
     for (int x = g->first; x < g->end; x++)
-        if (s->b->flags[row + x] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED))
+        if (s->b->flags[row + x] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_PIXEL_MASKED))
             return false;
     if (!find_side(s, g->first - 1, g->y, &g->side[0]) || !find_side(s, g->end, g->y, &g->side[1]))
         return false;

@@ -14,7 +14,8 @@ enum {
     ROWS = 2 * HALF + 1,
     BESIDE = 16,       /* columns of the sums beyond either end of a row: zeros */
     UNIT = 1024,       /* of a pixel of ray intersection error */
-    SATURATED_HALF = 3 /* of a repeat's window, and what the warp reaches further */
+    SATURATED_HALF = 3, /* of a repeat's window, and what the warp reaches further */
+    MASKED_HALF = 4     /* of the first match's window */
 };
 
 /* Share of the score that is asked for where heights have moved since the views were warped. */
@@ -176,36 +177,55 @@ static bool on_terrain(const SdmMatchInput *in, const SdmWindow *win, size_t i)
     return u < g->win.w && v < g->win.h && g->distance_px[v * g->win.w + u] == 0;
 }
 
-/* Does the window around an image position (px) touch a saturated area? */
-static bool saturated_at(const SdmPyramid *p, const double at[2])
+/* All defects within `half` px of pixel (x, y) of level 0. */
+static unsigned defects_around(const SdmPyramid *p, int64_t x, int64_t y, int half)
 {
     const SdmLevelImage *const im = &p->level[0];
-    const int64_t x = (int64_t)floor(at[p->turned] + 0.5) - im->x0,
-                  y = (int64_t)floor(at[1 - p->turned] + 0.5) - im->y0;
-    for (int64_t j = y - SATURATED_HALF; j <= y + SATURATED_HALF; j++)
-        for (int64_t i = x - SATURATED_HALF; i <= x + SATURATED_HALF; i++)
-            if (i >= 0 && j >= 0 && i < im->w && j < im->h && p->saturated[j * im->w + i])
-                return true;
-    return false;
+    unsigned all = 0;
+    for (int64_t j = y - half; j <= y + half; j++)
+        for (int64_t i = x - half; i <= x + half; i++)
+            all |= i >= 0 && j >= 0 && i < im->w && j < im->h ? p->defect[j * im->w + i] : 0U;
+    return all;
 }
 
-void sdm_mark_saturated(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+/* Flags of a pixel at an image position (px) of a view. */
+static uint16_t judge_place(const SdmMatchInput *in, enum SdmSide side, const double at[2], uint16_t flags)
 {
-    if (!in->left->saturated && !in->right->saturated)
+    const SdmPyramid *const p = side == SDM_LEFT ? in->left : in->right;
+    const int64_t x = (int64_t)floor(at[p->turned] + 0.5) - p->level[0].x0,
+                  y = (int64_t)floor(at[1 - p->turned] + 0.5) - p->level[0].y0;
+    const unsigned own = defects_around(p, x, y, 0);
+    if (side == SDM_LEFT && own & SDM_DEFECT_MASKED)
+        return (uint16_t)((flags & SDM_QA_VALID) | SDM_PIXEL_MASKED);
+    if ((own & (SDM_DEFECT_BEYOND | SDM_DEFECT_MASKED)) == SDM_DEFECT_BEYOND)
+        return SDM_QA_OUTSIDE;
+    if (side == SDM_LEFT && own & SDM_DEFECT_FILLED && flags & SDM_QA_VALID)
+        return in->settings->fill_limit.rise_m > 0.0f ? flags | SDM_QA_FILLED : SDM_QA_OUTSIDE;
+    if (!(flags & SDM_QA_OUTSIDE))
+        return flags;
+    return defects_around(p, x, y, SATURATED_HALF) & SDM_DEFECT_SATURATED ? SDM_QA_SATURATED
+           : defects_around(p, x, y, MASKED_HALF) & SDM_DEFECT_MASKED     ? SDM_PIXEL_MASKED
+                                                                          : flags;
+}
+
+void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
+{
+    if (!in->left->defect && !in->right->defect)
         return;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++)
         for (int x = 0; x < s->win.w; x++) {
             const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
             const double u = (double)(s->win.u0 + x), v = (double)(s->win.v0 + y);
-            double left[2], right[2];
-            if (!(s->flags[i] & SDM_QA_OUTSIDE))
-                continue;
-            sdm_lattice_left(in->lattice, u, v, left);
-            sdm_lattice_right(in->lattice, u, v, (double)s->h_m[i], right);
-            if ((in->left->saturated && saturated_at(in->left, left)) ||
-                (in->right->saturated && saturated_at(in->right, right)))
-                s->flags[i] = SDM_QA_SATURATED;
+            double at[2];
+            if (in->left->defect) {
+                sdm_lattice_left(in->lattice, u, v, at);
+                s->flags[i] = judge_place(in, SDM_LEFT, at, s->flags[i]);
+            }
+            if (in->right->defect) {
+                sdm_lattice_right(in->lattice, u, v, (double)s->h_m[i], at);
+                s->flags[i] = judge_place(in, SDM_RIGHT, at, s->flags[i]);
+            }
         }
 }
 
@@ -218,7 +238,7 @@ typedef struct Filling {
 
 static bool can_fill(const Filling *f, size_t i)
 {
-    return !(f->s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_QA_VALID)) &&
+    return !(f->s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_PIXEL_MASKED | SDM_QA_VALID)) &&
            on_terrain(f->in, &f->s->win, i);
 }
 

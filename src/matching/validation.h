@@ -15,8 +15,13 @@ SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const fl
 /* The least score (250 x) that it accepts. */
 uint8_t sdm_validation_min_score(const SdmMatchSettings *set);
 
-/* Pixels SDM_QA_OUTSIDE where a view is saturated within 3 px of their place become SDM_QA_SATURATED. */
-void sdm_mark_saturated(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
+/* Flags of pixels whose place in a view, or its surroundings, has defects; the left view first.
+ * Masked in the left view: SDM_PIXEL_MASKED, besides VALID.
+ * Beyond the data in either view, and not for a mask: SDM_QA_OUTSIDE.
+ * Filled in the left view: FILLED, or SDM_QA_OUTSIDE where the settings fill nothing.
+ * SDM_QA_OUTSIDE: SDM_QA_SATURATED where the view is saturated within 3 px, SDM_PIXEL_MASKED where it is
+ * masked within 4 px, half a window. */
+void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
 
 /* Filled pixels (h x w, 1; overwritten) that both views see and that lie over terrain become VALID and FILLED
  * where they and those among them up to SDM_STEEP_HALF pixels away are gentle: the least-squares plane

@@ -161,16 +161,20 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
 {
     const SdmDemStats *const s = sdm_product_stats(p);
     SdmReportItem *const to =
-        sdm_report_section(r, "cells", "Cells by what they met", SDM_PAGE_MAPS, SDM_STYLE_HALF);
+        sdm_report_section(r, "cells", "Cells by status", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_number(to, "total", (double)s->cells);
+    sdm_report_number(to, "seen", (double)(s->cells - s->unseen));
     sdm_report_number(to, "with_height", (double)s->valid);
     sdm_report_number(to, "share_with_height", (double)s->valid / (double)s->cells);
     SdmReportItem *const mask = sdm_report_group(to, "mask_bits");
-    for (int b = 0; b < sdm_product_request(p)->qa->mask_bits; b++) {
+    for (int b = 0; b < SDM_QA_BITS; b++) {
+        if (!(sdm_product_request(p)->qa->bits >> b & 1U))
+            continue;
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
-        sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b),
-                          100.0 * n / (double)s->cells, " %", 2);
+        if (n > 0.0)
+            sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b),
+                              100.0 * n / (double)s->cells, " %", 2);
     }
 }
 
@@ -233,9 +237,11 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
         longest = fmax(longest, sdm_stage_time(ctx, i));
     for (int i = 1; i < 10; i++) {
         const double seconds = sdm_stage_time(ctx, i);
-        SdmReportItem *const bar =
-            sdm_report_figure(stages, sdm_stage_names[i],
-                              sdm_report_printf(r, "%d %s", i, sdm_stage_names[i]), seconds, " s", 2);
+        sdm_report_number(stages, sdm_stage_names[i], seconds);
+        if (seconds < 0.005)
+            continue;
+        SdmReportItem *const bar = sdm_report_figure(
+            stages, NULL, sdm_report_printf(r, "%d %s", i, sdm_stage_names[i]), seconds, " s", 2);
         if (bar)
             bar->share = seconds / longest;
     }
@@ -247,11 +253,11 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
     sdm_report_number(to, "frame_cols", (double)work->frame_cols);
     sdm_report_number(to, "frame_rows", (double)work->frame_rows);
     sdm_report_number(to, "lattice_error_px", work->lattice_error_px);
-    sdm_report_note(
-        to,
-        "%.1f s in all, %d threads, %.0f MiB of memory at most, %d blocks (%d taken up from an earlier run).",
-        work->wall_s, sdm_threads(ctx), (double)sdm_memory_resident(ctx) / 1048576.0, work->blocks,
-        work->blocks_resumed);
+    sdm_report_note(to,
+                    "%.1f s in all, %d threads, %.0f MiB of memory at most, %d block%s (%d taken up from an "
+                    "earlier run).",
+                    work->wall_s, sdm_threads(ctx), (double)sdm_memory_resident(ctx) / 1048576.0,
+                    work->blocks, work->blocks == 1 ? "" : "s", work->blocks_resumed);
     if (work->device)
         sdm_report_text(to, "device", work->device);
     if (work->device_why && work->device_why[0]) {

@@ -79,6 +79,7 @@ static void add_row(SdmDemStats *s, SdmDemStatsPart *part, const SdmDemCells *ce
     for (int64_t c = 0; c < cells->w; c++) {
         if (height_m[c] != SDM_NODATA)
             add_height(s, part, height_m[c], at);
+        part->unseen += !(mask[c] & SDM_QA_VALID) && mask[c] & (SDM_QA_OUTSIDE | SDM_QA_MASKED);
         s->preview_mask[at] |= mask[c];
         for (unsigned bits = mask[c]; bits; bits &= bits - 1)
             part->mask_bits[__builtin_ctz(bits)]++;
@@ -106,6 +107,7 @@ static void add_part(SdmDemStats *s, SdmDemStatsPart *part)
     s->sum += part->sum;
     s->squares += part->squares;
     s->valid += part->valid;
+    s->unseen += part->unseen;
     clear_part(part);
 }
 

@@ -11,7 +11,7 @@ enum { SDM_PREVIEW_MAX = 1600, SDM_HISTOGRAM = 1 << 16 }; /* longest side of the
 __extension__ typedef __int128 SdmWide;
 
 typedef struct __attribute__((aligned(64))) SdmDemStatsPart { /* what one thread counts */
-    int64_t valid, low, high, mask_bits[16];
+    int64_t valid, unseen, low, high, mask_bits[16];
     SdmWide sum, squares;
     float ortho_low, ortho_high;
     int64_t *histogram; /* SDM_HISTOGRAM */
@@ -20,6 +20,7 @@ typedef struct __attribute__((aligned(64))) SdmDemStatsPart { /* what one thread
 typedef struct SdmDemStats {
     double step_m;        /* heights are multiples of it: a power of two, below 1/1000 of the spacing */
     int64_t cells, valid; /* cells added; cells with a height */
+    int64_t unseen;       /* cells without one that not both views see, or that a mask leaves out */
     int64_t low, high;    /* smallest and largest height, in steps */
     SdmWide sum, squares; /* of the heights, in steps and steps^2 */
     double bin_m; /* bin i of the histogram holds heights from SDM_HISTOGRAM_FLOOR_M + i x bin_m on; a power

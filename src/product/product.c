@@ -144,7 +144,9 @@ static void describe_bands(const SdmProduct *p)
             GDALSetRasterUnitType(band, "m");
     }
     GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
-    for (int b = 0; b < layout->mask_bits; b++) {
+    for (int b = 0; b < SDM_QA_BITS; b++) {
+        if (!(layout->bits >> b & 1U))
+            continue;
         snprintf(key, sizeof key, "MASK_BIT_%d", b);
         GDALSetMetadataItem(qa, key, sdm_qa_names[b], NULL);
     }
@@ -534,8 +536,11 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     /* the thread that fails first sets the error; the others still finish, as they share nothing; threads
      * without a job compress tiles of the others' files */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int job = 0; job < JOBS; job++)
+    for (int job = 0; job < JOBS; job++) {
+        const locale_t own = sdm_thread_begin(ctx);
         job_st[job] = file[job] < 0 ? draw_pictures(ctx, p) : compress(ctx, p, file[job]);
+        sdm_thread_end(own);
+    }
     for (int job = 0; job < JOBS; job++)
         TRY(job_st[job]);
 done:

@@ -5,7 +5,7 @@
 
 const char *const sdm_qa_names[SDM_QA_BITS] = {
     "valid",      "filled",  "outside",  "saturated", "textureless", "low_score", "ambiguous",
-    "left_right", "ray_gap", "isolated", "fold",      "sparse",      "disagree"};
+    "left_right", "ray_gap", "isolated", "fold",      "sparse",      "disagree",  "masked"};
 static const char *const words[SDM_QA_BITS] = {
     "height",
     "height, filled over a small hole",
@@ -18,7 +18,9 @@ static const char *const words[SDM_QA_BITS] = {
     "ray intersection error too large",
     "outlier among its neighbours",
     "hidden by terrain",
-    "too few points"};
+    "too few points",
+    "",
+    "left out by a mask"};
 
 const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS] = {
     {0, {40, 44, 52}},
@@ -35,16 +37,17 @@ const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS] = {
     {SDM_QA_ISOLATED, {130, 100, 70}},
     {SDM_QA_SPARSE, {170, 170, 110}},
     {SDM_QA_OUTSIDE, {40, 44, 52}},
+    {SDM_QA_MASKED, {96, 104, 120}},
 };
 
 int sdm_qa_reason(unsigned mask)
 {
-    enum { HEIGHT = 1, FILLED, DISAGREE, FIRST_WITHOUT };
+    enum { HEIGHT = 1, FILLED, DISAGREE, FIRST_WITHOUT, MASKED = SDM_QA_REASONS - 1 };
     if (mask & SDM_QA_VALID)
         return mask & SDM_QA_FILLED ? FILLED : mask & SDM_QA_DISAGREE ? DISAGREE : HEIGHT;
     for (int i = FIRST_WITHOUT; i < SDM_QA_REASONS; i++)
         if (mask & sdm_qa_reasons[i].bit)
-            return i;
+            return mask & SDM_QA_MASKED && sdm_qa_reasons[i].bit == SDM_QA_OUTSIDE ? MASKED : i;
     return 0;
 }
 
@@ -65,11 +68,13 @@ const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
         SDM_BAND_REASON, "reason"                                                                       \
     }
 
+#define OF_A_SCENE ((1U << SDM_QA_BITS) - 1U - SDM_QA_DISAGREE)
+
 const SdmQaLayout sdm_qa_scene = {
     6,
     {OF_A_MATCH},
-    SDM_QA_SCENE_BITS,
-    (1U << SDM_QA_SCENE_BITS) - 1U,
+    OF_A_SCENE,
+    OF_A_SCENE,
     "not seen by both views",
     "height, two DEMs that disagree",
 };
@@ -78,8 +83,8 @@ const SdmQaLayout sdm_qa_scene_error = {
     7,
     {OF_A_MATCH,
      {SDM_BAND_ERROR, "predicted standard error"}},
-    SDM_QA_SCENE_BITS,
-    (1U << SDM_QA_SCENE_BITS) - 1U,
+    OF_A_SCENE,
+    OF_A_SCENE,
     "not seen by both views",
     "height, two DEMs that disagree",
 };
@@ -88,7 +93,7 @@ const SdmQaLayout sdm_qa_views = {
     7,
     {OF_A_MATCH,
      {SDM_BAND_PAIRS, "pairs in the cell"}},
-    SDM_QA_BITS,
+    (1U << SDM_QA_BITS) - 1U,
     (1U << SDM_QA_BITS) - 1U,
     "not seen by two views",
     "height, pairs that disagree",
@@ -100,7 +105,7 @@ const SdmQaLayout sdm_qa_stack = {
      {SDM_BAND_COUNT, "DEMs in the cell"},
      {SDM_BAND_MASK, "mask"},
      {SDM_BAND_REASON, "reason"}},
-    SDM_QA_BITS,
+    (1U << SDM_QA_BITS) - 1U - SDM_QA_MASKED,
     SDM_QA_VALID | SDM_QA_FILLED | SDM_QA_DISAGREE | SDM_QA_OUTSIDE,
     "no DEM has a height",
     "height, two DEMs that disagree",

@@ -11,7 +11,7 @@ extern const char *const sdm_qa_names[SDM_QA_BITS];
 
 /* The one reason of a cell, in the order in which they are looked for: the value of the band "reason" is the
  * place in this table, which stays as it was first published. */
-enum { SDM_QA_REASONS = 14 };
+enum { SDM_QA_REASONS = 15 };
 typedef struct SdmQaReason {
     unsigned bit; /* SdmQaBit; 0: no height, and no bit that says why */
     unsigned char rgb[3];
@@ -45,7 +45,7 @@ typedef struct SdmQaLayout {
         SdmQaBandKind kind;
         const char *name; /* the band's description */
     } band[SDM_QA_BANDS];
-    int mask_bits;   /* how many bits of the mask are in use, from the first on */
+    unsigned bits;   /* of the mask, that are in use */
     unsigned legend; /* bits whose colours the legend of the coverage map explains */
     const char *outside, *disagree; /* words for SDM_QA_OUTSIDE and SDM_QA_DISAGREE */
 } SdmQaLayout;

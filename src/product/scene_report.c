@@ -69,7 +69,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
     const SdmDemStats *const stats = sdm_product_stats(p);
     const SdmPointReport *const points = s->points;
     const SdmPointRound *const last = points && points->rounds ? &points->round[points->rounds - 1] : NULL;
-    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)),
+    const double seen = (double)(stats->cells - stats->unseen),
                  valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
     SdmReportItem *const to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);

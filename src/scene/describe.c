@@ -3,7 +3,6 @@
 #include "scene/scene.h"
 
 #include <math.h>
-#include <ogr_srs_api.h>
 #include <string.h>
 
 static void put_text(char *out, size_t size, const char *text)
@@ -22,10 +21,10 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 
-enum { SIDE = 32, HEIGHTS = 33 };
+enum { SIDE = 64, LEAST_STEPS = 16, MOST_STEPS = 512 }; /* heights above and below the middle */
 
 /* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the
- * bounds of their ground in the grid's CRS. */
+ * bounds of their ground in the grid's CRS, each with that about it. */
 static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, double h,
                        int64_t seen_by[2], double b[4])
 {
@@ -45,10 +44,14 @@ static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattic
                       at[k][1] < (double)sdm_image_height(scene->view[k].image);
         seen_by[0] += seen[0];
         seen_by[1] += seen[0] && seen[1];
-        sdm_lattice_ground(lat, u, v, h, g);
-        for (int k = 0; k < 2 && seen[0] && seen[1]; k++) {
-            b[k] = fmin(b[k], g[k]);
-            b[2 + k] = fmax(b[2 + k], g[k]);
+        for (int corner = 0; corner < 4 && seen[0] && seen[1]; corner++) {
+            const double du = (corner & 1 ? 0.5 : -0.5) / SIDE * (double)f->width;
+            const double dv = (corner & 2 ? 0.5 : -0.5) / SIDE * (double)f->height;
+            sdm_lattice_ground(lat, u + du, v + dv, h, g);
+            for (int k = 0; k < 2; k++) {
+                b[k] = fmin(b[k], g[k]);
+                b[2 + k] = fmax(b[2 + k], g[k]);
+            }
         }
     }
 }
@@ -72,8 +75,12 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
     if (grid)
         TRY(sdm_lattice_check_map(ctx, &q, &lat));
     count_seen(scene, f, &lat, f->h0_m, seen_by, b);
-    for (int i = 1; i < HEIGHTS; i++) { /* up and down in turns */
-        const double way = (double)((i + 1) / 2) / (0.5 * (HEIGHTS - 1));
+    /* from one height to the next the views move by at most 1/20 of the frame */
+    const double moves = 20.0 * fabs(f->du_dh) * fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) /
+                         (double)(f->width < f->height ? f->width : f->height);
+    const int steps = (int)fmin(fmax(ceil(moves), LEAST_STEPS), MOST_STEPS);
+    for (int i = 1; i <= 2 * steps; i++) { /* up and down in turns */
+        const double way = (double)((i + 1) / 2) / steps;
         const double h = f->h0_m + way * ((i & 1 ? f->hmax_m : f->hmin_m) - f->h0_m);
         int64_t seen[2];
         double bounds[4];
@@ -135,19 +142,6 @@ done:
     return st;
 }
 
-/* "EPSG:32610" where the CRS has a code, else its name. */
-static void name_crs(const SdmGrid *grid, char *out, size_t size)
-{
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
-    const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
-                                                                              srs ? OSRGetName(srs) : NULL;
-    if (code)
-        snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
-    else
-        put_text(out, size, name ? name : "unnamed");
-    OSRDestroySpatialReference(srs);
-}
-
 SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out)
 {
     static const char *const sensors[] = {"aster", "rpc", "parallel"};
@@ -166,6 +160,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     out->convergence_deg = f->convergence_deg;
     out->base_height = f->base_height;
     out->gsd_m = f->gsd_m;
+    out->right_gsd_m = f->right_gsd_m;
     out->centre_lon_deg = f->lon_deg;
     out->centre_lat_deg = f->lat_deg;
     out->hmin_m = f->hmin_m;
@@ -173,7 +168,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     TRY(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
     TRY(describe_overlap(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
-    name_crs(&grid, out->crs, sizeof out->crs);
+    sdm_grid_name(&grid, out->crs, sizeof out->crs);
     TRY(describe_cost(ctx, scene, &grid, out));
 done:
     return st;

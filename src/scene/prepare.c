@@ -171,7 +171,11 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const SdmSurface *const s = &p->coarse;
     const double size = (double)(1 << s->win.level);
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
+    char crs[80];
     TRY(sdm_grid_choose(ctx, scene->options, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
+    sdm_grid_name(&p->grid, crs, sizeof crs);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 8, "output CRS %s, cells of %.10g %s", crs, p->grid.spacing,
+            p->grid.geographic ? "degrees" : "units of the CRS");
     const SdmLatticeRequest q = sdm_coarse_request(scene, p, 16);
     TRY(sdm_lattice_build(ctx, &q, &lat));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : x0, y0) reduction(max : x1, y1)

@@ -52,6 +52,12 @@ static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const S
     const int64_t share = sums->cells / CELLS_PER_VALID, least = share > LEAST_VALID ? share : LEAST_VALID;
     if (sums->valid >= least)
         return SDM_OK;
+    if (options->tr > 0.0 && 2 * sums->valid >= sums->cells) /* matches there are */
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "--tr %g: the DEM has %lld cells in all, at least %d with a height are needed; give "
+                        "%.2g or less",
+                        options->tr, (long long)sums->cells, (int)LEAST_VALID,
+                        options->tr * sqrt((double)sums->valid / (2.0 * LEAST_VALID)));
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of %s%s%s; %s",
@@ -69,7 +75,7 @@ void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared 
         const unsigned m = b->mask[i];
         const bool valid = m & SDM_QA_VALID;
         all += valid;
-        if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
+        if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_MASKED | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
             continue;
         tried++;
         if (!valid || (m & SDM_QA_FILLED))

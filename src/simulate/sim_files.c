@@ -67,6 +67,9 @@ SdmStatus sim_files_begin(SimScene *sc)
     struct stat info;
     TRY(name_folder(sc, "", target));
     TRY(name_folder(sc, ".part", sc->folder));
+    if (lstat(target, &info) == 0 && S_ISLNK(info.st_mode))
+        return sdm_fail(sc->ctx, SDM_ERR_USAGE,
+                        "%s is a link; give the name of its folder, or remove the link", target);
     if (stat(target, &info) == 0) {
         if (!sc->opt->overwrite)
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s exists; give --overwrite to replace it", target);

@@ -46,7 +46,7 @@ const SdmOptionSpec sdm_simulate_options[] = {
     REAL("--gsd", "METRES", gsd_m, 0.05, 1000, "15", "Ground sample distance of the left image, metres."),
     REAL("--lon", "DEG", lon_deg, -180, 180, "centre of the terrain, 4.75 without one",
          "Longitude of the scene centre, degrees, east > 0."),
-    REAL("--lat", "DEG", lat_deg, -89, 89, "centre of the terrain, 44.45 without one",
+    REAL("--lat", "DEG", lat_deg, -89.98, 89.98, "centre of the terrain, 44.45 without one",
          "Latitude of the scene centre, degrees, north > 0."),
     REAL("--roll", "DEG", roll_deg, -8.55, 8.55, "0",
          "Cross-track pointing of both views, degrees, right of flight > 0."),

@@ -139,9 +139,9 @@ static void add_inputs(SdmReport *r, const Fusing *f)
 /* Cells with a height of those that the pair's views see, 0..1. */
 static double coverage_of(const SdmViewPair *p)
 {
-    const double seen = sdm_json_number_at(p->report, "cells", "total") -
-                        sdm_json_number_at(sdm_json_member(p->report, "cells", NULL), "mask_bits", "outside");
-    return fmin(sdm_json_number_at(p->report, "cells", "with_height") / fmax(seen, 1.0), 1.0);
+    return fmin(sdm_json_number_at(p->report, "cells", "with_height") /
+                    fmax(sdm_json_number_at(p->report, "cells", "seen"), 1.0),
+                1.0);
 }
 
 static const cJSON *last_round(const SdmViewPair *p)
@@ -158,13 +158,16 @@ static double share_of(const Fusing *f, int k)
     return 1.0 / (f->sigma_m[k] * f->sigma_m[k] * sum);
 }
 
-static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, int k)
+static void add_pair(SdmReport *r, SdmReportItem *list, SdmReportItem *page, const Fusing *f, int k)
 {
     const SdmViews *const v = f->views;
     const SdmViewPair *const p = f->pair[k];
     SdmReportItem *const pair = sdm_report_group(list, NULL), *const row = sdm_report_row(page);
     sdm_report_text(pair, "left", v->path[p->left]);
     sdm_report_text(pair, "right", v->path[p->right]);
+    const char *const names =
+        sdm_report_printf(r, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
+    sdm_report_text(pair, "names", names);
     sdm_report_flag(pair, "reference", k == 0);
     sdm_report_number(pair, "base_height", p->base_height);
     sdm_report_number(pair, "days_apart", p->days);
@@ -178,8 +181,7 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const Fusing *f, 
     sdm_report_number(pair, "pointing_residual_px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
     sdm_report_number(pair, "tie_points", sdm_json_number_at(last_round(p), "inliers", NULL));
     sdm_report_number(pair, "wall_s", sdm_json_number_at(p->report, "work", "wall_s"));
-    sdm_report_cell(row, "%s, %s%s", sdm_view_name(v, p->left), sdm_view_name(v, p->right),
-                    k ? "" : " (reference)");
+    sdm_report_cell(row, "%s%s", names, k ? "" : " (reference)");
     sdm_report_cell(row, "%.2f", p->base_height);
     if (isnan(p->days))
         sdm_report_cell(row, "unknown");
@@ -204,7 +206,7 @@ static void add_pairs(SdmReport *r, const Fusing *f)
     for (int i = 0; i < 7; i++)
         sdm_report_cell(row, "%s", heading[i]);
     for (int k = 0; k < f->count; k++)
-        add_pair(list, page, f, k);
+        add_pair(r, list, page, f, k);
     for (int k = 0; k < v->pairs; k++)
         if (!v->pair[k].has_dem)
             sdm_report_note(page, "%s and %s were not used: %s.", sdm_view_name(v, v->pair[k].left),
@@ -263,7 +265,7 @@ static void add_doubts(SdmReport *r, const Fusing *f)
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 {
     const SdmDemStats *const stats = sdm_product_stats(p);
-    const double seen = (double)(stats->cells - sdm_dem_stats_count(stats, SDM_QA_OUTSIDE)),
+    const double seen = (double)(stats->cells - stats->unseen),
                  valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
                  alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
     SdmReportItem *const to =

@@ -14,9 +14,26 @@ static const double DAYS = 30.0; /* apart: the variance of a pair's heights is t
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
 static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
 
+/* The last parts of a path, as many as `parts`. */
+static const char *path_tail(const char *path, int parts)
+{
+    const char *tail = path + strlen(path);
+    while (tail > path && (tail[-1] != '/' || --parts > 0))
+        tail--;
+    return tail;
+}
+
 const char *sdm_view_name(const SdmViews *v, int view)
 {
-    return sdm_path_base(v->path[view]);
+    const char *const path = v->path[view];
+    for (int parts = 1;; parts++) {
+        const char *const tail = path_tail(path, parts);
+        bool alone = true;
+        for (int i = 0; i < v->count; i++)
+            alone = alone && (i == view || strcmp(path_tail(v->path[i], parts), tail) != 0);
+        if (alone || tail == path)
+            return tail;
+    }
 }
 
 void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence)

@@ -48,7 +48,7 @@ typedef struct SdmViews {
     SdmLease *lease;            /* of the output */
 } SdmViews;
 
-/* Name of a view without its folder. */
+/* Name of a view without its folder, or with as many of its last folders as tell it from other views. */
 const char *sdm_view_name(const SdmViews *v, int view);
 
 /* ---- view_pairs.c ---- */

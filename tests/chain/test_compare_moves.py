@@ -262,6 +262,25 @@ def world():
     t.expect(abs(f["apply_m"][0]) < 0.5 and abs(f["apply_m"][1]) < 0.5, "the other way round: %s" % (f.get("fault") or f["apply_m"]))
 
 
+def footprint():
+    """Coverage within the DEM's footprint: a turned one has corners of the rectangle that it does not reach; one point is told."""
+    a, cell = mountains()
+    a = a[:200, :200].copy()
+    y, x = np.mgrid[:200, :200]
+    place = (600000.0, 5000010.0)
+    reference = save("ref.tif", a, place, cell)
+    a[np.abs(x - 99.5) + np.abs(y - 99.5) > 99.0] = np.nan
+    a[95:100, 90:110] = np.nan  # 100 of some 19,800 cells
+    f = compared(save("dem.tif", a, place, cell), reference)
+    t.expect(abs(f["coverage"] - 0.49) < 0.02 and 0.993 < f["footprint_coverage"] < 0.996,
+             "coverage %.4f, within the footprint %.4f" % (f["coverage"], f["footprint_coverage"]))
+    with open(at("one.csv"), "w") as file:
+        file.write("x,y,z\n%f,%f,100\n" % (place[0] + 100.5 * cell, place[1] - 80.5 * cell))
+    said = subprocess.run([t.PROGRAM, "compare", at("dem.tif"), at("one.csv")], stdout=subprocess.PIPE, text=True).stdout
+    t.expect("only 1 point: after a move that was fitted to so few" in said, "one point is no figure")
+
+
+footprint()
 a, cell = mountains()
 hold("mountains", a, cell, 1.0, ((0, 0), (1, -1), (3, 5), (-8, 6)), (480000.0, 5100000.0), True)
 frames("mountains", a, cell, (480000.0, 5100000.0))

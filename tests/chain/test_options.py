@@ -395,8 +395,69 @@ def part_antimeridian():
         t.expect(not [n for n in os.listdir(work) if n.startswith("no")], "180: nothing is left")
 
 
-parts = {"antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior, "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "cost": part_cost,
-         "parallel": part_parallel}
+def part_holes():
+    """Masks in specks, lost lines and dead columns: heights wherever a window has pixels, and the truth of what is missing."""
+    scene = t.simulate(at("specks"), "--width", 500, "--height", 500, "--lon", 7, "--lat", 45, "--seed", 21, "--noise", 1)
+    plain, truth = at("no_mask.tif"), os.path.join(at("specks"), "truth.tif")
+    if not t.expect(t.run([scene], plain), "without a mask: runs"):
+        return
+    whole = t.compare(plain, truth)
+    rng = np.random.default_rng(4)
+    kinds = {"5 % in pixels": (1, 0.05), "10 % in specks of 4 px": (4, 0.1), "20 % in specks of 10 px": (10, 0.2)}
+    for name, (side, share) in kinds.items():
+        use = np.ones((500, 500), np.uint8)
+        while (use == 0).mean() < share:
+            y, x = rng.integers(0, 500, 2)
+            use[y:y + side, x:x + side] = 0
+        mask, dem = at("mask.tif"), at("masked.tif")
+        made = gdal.GetDriverByName("GTiff").Create(mask, 500, 500, 1)
+        made.GetRasterBand(1).WriteArray(use)
+        made = None
+        if not t.expect(t.run([scene], dem, "--mask-left", mask), "mask, %s: runs" % name):
+            continue
+        f, cells = t.compare(dem, truth), json.load(open(t.companion(dem, ".json")))["cells"]
+        found = cells["with_height"] / cells["seen"]
+        t.expect(found > 0.97, "mask, %s: %.1f %% of what it leaves" % (name, 100 * found))
+        t.expect(f["raw"]["nmad"] < 1.25 * whole["raw"]["nmad"], "mask, %s: NMAD %.2f m, %.2f m without" %
+                 (name, f["raw"]["nmad"], whole["raw"]["nmad"]))
+        masked = cells["mask_bits"]["masked"] / cells["total"]
+        t.expect(0.01 < masked < share, "mask, %s: %.1f %% of the cells are masked" % (name, 100 * masked))
+    same = [at("units.tif"), dem]
+    if t.expect(t.run([scene], same[0], "--mask-left", mask, "--tile", 96, "--threads", 1, "--cpu-level", "c"), "mask, in tiles: runs"):
+        t.expect(t.digest(same[0]) == t.digest(same[1]), "mask: the same bytes in tiles, by plain C")
+    lost, open_, sides = at("lost.tif"), at("open.tif"), {}
+    scene = t.simulate(at("lines"), "--width", 500, "--height", 500, "--lon", 7, "--lat", 45, "--seed", 21, "--noise", 1,
+                       "--lost-lines", 12, "--dead-columns", 6)
+    for dem, fill in (lost, "gentle"), (open_, "none"):
+        if t.expect(t.run([scene], dem, "--fill", fill), "lost lines, --fill %s: runs" % fill):
+            sides[fill] = t.compare(dem, truth)["coverage"]
+    if len(sides) == 2:
+        t.expect(sides["gentle"] > whole["coverage"] - 0.005, "lost lines: coverage %.4f, %.4f without" % (sides["gentle"], whole["coverage"]))
+        t.expect(sides["none"] < sides["gentle"], "they are filled heights: %.4f with --fill none" % sides["none"])
+        quality = gdal.Open(t.companion(lost, "_qa.tif"))
+        filled = quality.GetRasterBand(5).ReadAsArray() & 2
+        t.expect((filled > 0).any(), "filled heights say so")
+
+
+def part_poles():
+    """Cells are measured on the ground, edges are kept, a scene that holds the pole has no map in degrees."""
+    for name, lat in (("near", 89), ("south", -89), ("pole", 89.98)):
+        scene = t.simulate(at(name), "--lon", 30, "--lat", lat, "--width", 300, "--height", 300)
+        info = lambda code: t.call([t.PROGRAM, "info", scene, "--log", "json"] + (["--t_srs", code] if code else []), name == "pole")
+        own = json.loads(info(None).stdout)
+        for code in ("EPSG:4326", "EPSG:3857", "EPSG:3413", "EPSG:3031"):
+            done = info(code)
+            if name == "pole" and (code in ("EPSG:4326", "EPSG:3857", "EPSG:3031")):
+                t.expect(done.returncode == 2 and "map is cut where the scene lies" in done.stderr and "+lon_0" not in done.stderr,
+                         "the pole in %s is refused" % code)
+                continue
+            said = json.loads(done.stdout.splitlines()[-1])  # after warnings of the area of use
+            t.expect(0.3 < said["cols"] * said["rows"] / (own["cols"] * own["rows"]) < 10,
+                     "%s, %s: %d x %d cells of %g" % (name, code, said["cols"], said["rows"], said["spacing"]))
+
+
+parts = {"poles": part_poles, "antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior,
+         "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "holes": part_holes, "cost": part_cost, "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()
 t.finish()

@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import shutil
 import sys
 
 if len(sys.argv) > 1:
@@ -194,6 +195,8 @@ with open(t.companion(out, ".json")) as f:
     t.expect(any("v0.tif" in w and "moved with the clip" in w for w in json.load(f)["trust"]["warnings"]), "clips: the report doubts them")
 right = pair("right", lambda k, a, r, p: write(p, a[80:, 80:].copy(), moved(r, 80, 80)))
 t.expect(told("clips, moved", right)[1] == ["", ""], "clips with their own RPC: no doubt")
+finer = pair("finer", lambda k, a, r, p: write(p, np.kron(a, np.ones((2, 2), "uint16")), r))
+t.expect(all("coarser pixels" in d for d in told("finer", finer)[1]), "the RPC of an image of coarser pixels: doubtful")
 tile = lambda k, a, r, p, move: write(os.path.dirname(p) + "/%d_R1C2.TIF" % k, a[:, 180:].copy(), moved(r, 180 * move, 0))
 refused("a tile", pair("tile", lambda *v: tile(*v, 0)), "one tile of a product", "row 1, column 2", ".TIL")
 t.expect(told("a tile, moved", pair("tile1", lambda *v: tile(*v, 1)))[1] == ["", ""], "a tile with its own RPC: no doubt")
@@ -257,4 +260,67 @@ def for_heights(rpc, off, scale):
 narrow = lambda k, a, r, p: write(p, a, for_heights(r, 1500.0, 100.0))
 h, words, _ = heights("narrow", pair("narrow", narrow))
 t.expect(h is None and "outside the heights of the RPCs (" in words and "--hmin" in words, "heights of the RPC: %s" % words.strip()[-260:])
+
+# ---- small clips of RPCs for a wide range of heights: what both see is measured where the ground is
+
+wide = [(a[60:, 60:].copy(), for_heights(moved(r, 60, 60), 3300.0, 9700.0)) for a, r in views]
+small = pair("small", lambda k, a, r, p: write(p, *wide[k]))
+third = write(at("small", "third.tif"), wide[0][0], moved(wide[0][1], 0, 0))  # the first view once more: one pair is left
+told_by = json.loads(t.call([t.PROGRAM, "info"] + small + ["--log", "json"]).stdout)
+h, words, _ = heights("small", small)
+t.expect(h is not None and told_by["overlap"] > 0.9 and 0.8 < told_by["cols"] * told_by["rows"] / h.size < 1.25,
+         "RPCs for -6400..13000 m: overlap %.3f, %d x %d cells %s" % (told_by["overlap"], told_by["cols"], told_by["rows"], words[-200:]))
+h, words, _ = heights("three", small + [third])
+t.expect(h is not None, "RPCs for -6400..13000 m: three views %s" % words[-300:])
+
+# ---- names, bands, archives
+
+named = [write(at(folder, "image.tif"), a, r) for folder, (a, r) in zip("NFB", views + [views[0]])]
+h, words, out = heights("named", named)
+with open(t.companion(out, ".json")) as f:
+    names = [p["names"] for p in json.load(f)["pairs"]]
+t.expect(h is not None and "N/image.tif and F/image.tif: matched" in words and "N/image.tif, F/image.tif" in names, "views of one name: %s" % names)
+here = os.getcwd()
+os.makedirs(at("sub", "deep"))
+os.chdir(at("sub", "deep"))
+done = t.call([t.PROGRAM, "run", named[0], "../../B/image.tif", "-o", "x.tif"], quiet=True)
+os.chdir(here)
+t.expect(": %s and ../../B/image.tif see" % named[0] in done.stderr, "absolute names stay, relative ones too: %s" % done.stderr[-200:])
+
+
+def colours(path, data, rpc):
+    made = gdal.GetDriverByName("GTiff").Create(path, data.shape[1], data.shape[0], 4, gdal.GDT_UInt16)
+    made.SetMetadata(rpc, "RPC")
+    for band in range(4):
+        made.GetRasterBand(band + 1).WriteArray(data if band == 2 else data[::-1])
+    return path
+
+
+mixed = [inside[0], colours(at("mixed.tif"), *views[1])]
+h, words, _ = heights("mixed", mixed, "--band", "3")
+t.expect(h is not None and (h == plain).all(), "a panchromatic and a 4-band image with --band 3 %s" % words[-200:])
+h, words, _ = heights("no_band", inside, "--band", "3")
+t.expect(h is None and "have 1 band" in words, "--band of two images of one band is refused")
+archive = shutil.make_archive(at("image"), "zip", at("N"), "image.tif")
+h, words, _ = heights("zip", [archive, inside[1]])
+t.expect(h is None and "/vsizip/%s/image.tif" % archive in words, "a zip of an image: %s" % words[-250:])
+h, words, _ = heights("vsizip", ["/vsizip/%s/image.tif" % archive, inside[1]])
+t.expect(h is not None and (h == plain).all(), "an image in a zip by GDAL's name %s" % words[-200:])
+
+# ---- views of unlike resolution are named
+
+even = [n // 2 * 2 for n in views[1][0].shape]
+shrunk = views[1][0][:even[0], :even[1]].reshape(even[0] // 2, 2, even[1] // 2, 2).mean((1, 3))
+half = write(at("half", "v1.tif"), shrunk.astype("uint16"),
+             dict(views[1][1], **{k + "_OFF": repr((float(views[1][1][k + "_OFF"]) + 0.5) / 2 - 0.5) for k in ("LINE", "SAMP")},
+                  **{k + "_SCALE": repr(float(views[1][1][k + "_SCALE"]) / 2) for k in ("LINE", "SAMP")}))
+done = t.call([t.PROGRAM, "info", inside[0], half])
+t.expect(", right 5." in done.stdout and "-outsize 5" in done.stderr and "warning" in done.stderr, "a coarser right view: %s" % done.stderr.strip())
+
+# ---- options that hardly fit
+
+h, words, _ = heights("cells", inside, "--tr", "200")
+t.expect(h is None and "--tr 200: the DEM has" in words and "clouds" not in words, "cells as large as the scene: %s" % words.strip().split("\n")[-1])
+done = t.call([t.PROGRAM, "info"] + inside + ["--t_srs", "EPSG:2263"])
+t.expect("US survey foot of 0.304801 m, the heights are in metres" in done.stderr, "a map in feet: %s" % done.stderr.strip())
 t.finish()

@@ -50,6 +50,22 @@ def reunion():
         t.expect(f["coverage"] >= 0.90, "reunion: coverage %.4f >= 0.9" % f["coverage"])
 
 
+def flat():
+    """The same with pixels of twice the height: the pointing is corrected across the rays on the ground."""
+    if not os.path.isdir(os.path.join(DATA, "pleiades_reunion")):
+        return
+    pair = []
+    for k in (1, 2):
+        pair.append(os.path.join(work, "flat%d.tif" % k))
+        source = faces.gdal.Open(os.path.join(DATA, "pleiades_reunion", "img_0%d.tif" % k))
+        faces.gdal.Translate(pair[-1], source, width=source.RasterXSize, height=source.RasterYSize // 2, resampleAlg="average")
+    dem = os.path.join(work, "flat.tif")
+    f = t.expect(t.run(pair, dem, "--cost", "auto"), "flat: a DEM is made") and against("flat", dem, "pleiades_reunion", "dsm_s2p.tif")
+    if f:
+        below("flat", "median (m), either way", abs(f["raw"]["median"]), 0.1)
+        below("flat", "NMAD (m)", f["raw"]["nmad"], 0.5)
+
+
 def giza():
     """East, west and south are lit.  The north face lies in shadow, where noise is twice the texture: it stays open but
     for its rim, and what is there must lie on the plane."""
@@ -96,6 +112,7 @@ def turkey():
 
 
 reunion()
+flat()
 giza()
 ridges()
 turkey()

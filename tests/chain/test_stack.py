@@ -252,6 +252,9 @@ def part_antimeridian():
     done = t.call([t.PROGRAM, "stack", utm, east, "-o", path("am_cut.tif"), "--t_srs", "EPSG:3857"], True)
     t.expect(done.returncode == 1 and "is cut where it lies" in done.stderr and not os.path.exists(path("am_cut.tif")),
              "180: EPSG:3857 is refused")
+    north = [write("north85_%d.tif" % k, z, 380000, -380000, 30, epsg=3413) for k in range(2)]
+    if t.expect(stack(north, "am_85.tif", "--align", "none", "--t_srs", "EPSG:3857") is not None, "85 N: Mercator"):
+        t.expect(read("am_85.tif").size < 40000, "85 N: Mercator's cells are measured on the ground")
 
 
 def part_copies():

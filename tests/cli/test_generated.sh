@@ -24,4 +24,6 @@ if command -v fish >/dev/null; then
     fish -c "source $work/now/stereodem.fish; complete -C 'stereodem run --cost c'" 2>/dev/null | grep -q '^census' ||
         complain "fish does not offer --cost census"
 fi
+grep -qx "version=$("$program" --version | sed -n '1s/.*stereodem \([0-9.]*\).*/\1/p')" "$source_dir/qgis/stereodem/metadata.txt" ||
+    complain "qgis/stereodem/metadata.txt has another version than the program"
 finish

@@ -19,6 +19,8 @@ try info "$scene"
 for word in "820 x 840" convergence base/height overlap "expected memory" "expected time" aster; do
     grep -qF "$word" "$work/out" || complain "info does not tell $word"
 done
+try run "$scene" -o "$work/verbose.tif" -v
+sort "$work/err" | uniq -d | grep '^\[' && complain "run -v tells something twice"
 try info "$scene" --quiet
 [ -s "$work/out" ] && [ "$code" -eq 0 ] && complain "info --quiet printed"
 if command -v python3 >/dev/null; then

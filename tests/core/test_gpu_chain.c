@@ -30,8 +30,8 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
 } Bench;
 
 /* What is wrong with a scene: nothing; holes of nodata, and terrain that part of the surface does not fit;
- * and saturated areas, too. */
-enum Trouble { NONE, TORN, SATURATED };
+ * and defects, too: saturated areas, filled and masked pixels. */
+enum Trouble { NONE, TORN, DEFECTS };
 
 /* Rectangles of the view lose their pixels, of small and of coarse ones. */
 static void cut_holes(SdmPyramid *p, uint64_t *seed)
@@ -81,14 +81,16 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     b->terrain.win.w -= 2; /* terrain that ends before the window */
     b->in.terrain = &b->terrain;
     b->in.terrain_pixel_m = 15.0f * (float)(1 << COARSE);
-    if (trouble != SATURATED)
+    if (trouble != DEFECTS)
         return;
     for (int side = 0; side < 2; side++) {
         SdmPyramid *const p = side ? &b->scene.right_pyramid : &b->scene.left_pyramid;
         const size_t pixels = (size_t)(p->level[0].w * p->level[0].h);
-        assert_int_equal(sdm_alloc(ctx, &p->saturated, pixels, 1, "saturated"), SDM_OK);
+        static const uint8_t kind[] = {SDM_DEFECT_FILLED, SDM_DEFECT_FILLED | SDM_DEFECT_BEYOND,
+                                       SDM_DEFECT_FILLED | SDM_DEFECT_MASKED, SDM_DEFECT_MASKED};
+        assert_int_equal(sdm_alloc(ctx, &p->defect, pixels, 1, "defects"), SDM_OK);
         for (size_t i = 0; i < pixels; i++)
-            p->saturated[i] = p->level[0].data[i] == SDM_PIXEL_NODATA && i % 3 < 2;
+            p->defect[i] = p->level[0].data[i] == SDM_PIXEL_NODATA ? i % 3 < 2 : i % 7 ? 0 : kind[i / 7 % 4];
     }
 }
 
@@ -220,7 +222,7 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
     }
     assert_true(told[0] > W * H / 3 && (trouble == NONE || (told[1] > refused && told[9] > 0)));
     assert_true(trouble == NONE || (refused > 0) == !isinf(b.settings.fill_limit.rise_m));
-    assert_true(trouble != SATURATED || told[3] > 0);
+    assert_true(trouble != DEFECTS || (told[3] > 0 && told[11] > 0));
     sdm_fine_result_free(&want);
     bench_close(&b);
 }
@@ -231,18 +233,18 @@ static void bytes_are_the_processors(void **state)
     const SdmWindow all = {.w = W, .h = H};
     compare_chain("zncc", 0.0, 0.0f, NONE, &all);
     compare_chain("zncc", 1.0, 0.0f, TORN, &all);
-    compare_chain("zncc", 0.7, 12.0f, SATURATED, &all); /* jumps to bridge: wider retries, on level 0, too */
+    compare_chain("zncc", 0.7, 12.0f, DEFECTS, &all); /* jumps to bridge: wider retries, on level 0, too */
     compare_chain("census", 0.7, 0.0f, TORN, &all);
     compare_chain("sad", 0.7, 6.0f, TORN, &all);
 }
 
-/* Without doubles the surface comes down, before what is saturated is told if anything is. */
+/* Without doubles the surface comes down, before defects are told if there are any. */
 static void doubles_are_not_needed(void **state)
 {
     (void)state;
     const SdmWindow all = {.w = W, .h = H};
     sdm_device_deny_doubles(true);
-    compare_chain("zncc", 0.7, 0.0f, SATURATED, &all);
+    compare_chain("zncc", 0.7, 0.0f, DEFECTS, &all);
     compare_chain("zncc", 0.7, 0.0f, TORN, &all);
     sdm_device_deny_doubles(false);
 }

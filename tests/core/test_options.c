@@ -151,6 +151,12 @@ static void test_lines_refused(void **state)
     refused(f, "--outptu x", "unknown option --outptu, did you mean --output?");
     refused(f, "-tr 5", "did you mean --tr?");
     refused(f, "--t-srs=EPSG:4326", "did you mean --t_srs?");
+    refused(f, "--ref x", "did you mean --reference?");
+    refused(f, "--out x", "did you mean --output?");
+    refused(f, "--resolution 5", "did you mean --tr?");
+    refused(f, "--res 5", "did you mean --tr?");
+    refused(f, "--EPSG 5", "unknown option --EPSG;");
+    refused(f, "--mem 2G", "did you mean --memory?");
     refused(f, "--nothinglikeit", "unknown option --nothinglikeit; stereodem run --help lists all");
     refused(f, "-x", "unknown option -x");
     refused(f, "-o", "--output: needs a value FILE, found none");

@@ -45,6 +45,25 @@ def readdir(bench):
         bench.check(f"{setting}: the same DEM", base.content("one.tif") == base.content("two.tif"))
 
 
+def settings(bench):
+    """Settings of GDAL that would hide or invent what inputs hold are taken for their usual values; one that takes a driver is named."""
+    for name in ("left", "right"):
+        subprocess.run(["gdal_translate", "-q", "-of", "PNG", "-ot", "UInt16", f"pair/{name}.tif", f"{name}.png"], check=True)
+    subprocess.run(["gdalwarp", "-q", "-t_srs", "EPSG:4326+5773", "-tr", "0.0003", "0.0003", "pair/truth.tif", "degrees.tif"], check=True)
+    command = ("run", "-q", "left.png", "right.png", "--reference", "degrees.tif", "-o")
+    bench.make(*command, "usual.tif")
+    for setting in ("GDAL_PAM_ENABLED=NO", "GTIFF_REPORT_COMPD_CS=NO", "GDAL_GEOREF_SOURCES=NONE", "GTIFF_POINT_GEO_IGNORE=TRUE",
+                    "OSR_DEFAULT_AXIS_MAPPING_STRATEGY=AUTHORITY_COMPLIANT"):
+        bench.make_with(dict([setting.split("=")]), *command, "set.tif", "--overwrite")
+        bench.check(setting, base.content("usual.tif") == base.content("set.tif"))
+    shutil.copytree("scene", "cut")
+    image = glob.glob("cut/*3B.ImageData.tif")[0]
+    base.put(image, base.content(image)[:os.path.getsize(image) * 6 // 10])
+    bench.refuse("errors are no zeros", 1, ["cut short or damaged"], "cut", "-o", "no.tif", env=os.environ | {"GTIFF_IGNORE_READ_ERRORS": "YES"})
+    base.put("made.hdf", b"\x0e\x03\x13\x01" + bytes(600))
+    bench.refuse("a driver is taken", 1, ["GDAL_SKIP=HDF4,HDF4Image", "unset it"], "made.hdf", "-o", "no.tif", env=os.environ | {"GDAL_SKIP": "HDF4,HDF4Image"})
+
+
 def threads(bench):
     """Fewer processes than threads: fewer threads, or a sentence; the same bytes.  Small stacks are refused."""
     def limited(processes):
@@ -143,6 +162,7 @@ def environment(bench):
             os.chmod(root, 0o755)
     proj(bench)
     readdir(bench)
+    settings(bench)
     threads(bench)
     groups(bench)
     shutil.rmtree("job", ignore_errors=True)

@@ -440,6 +440,7 @@ def node_faults(bench):
     for name, harm, env, word, failed in (
             ("no mount", missing, {}, "no such file here", "0-1"), ("a folder that cannot be entered", loop, {}, "cannot be read here: Too many levels", "0-1"),
             ("a driver", back, {"GDAL_SKIP": "HDF4 HDF4Image"}, "without HDF4", "0"),
+            ("the images' driver", back, {"GDAL_SKIP": "GTiff"}, "a TIFF image, and this GDAL", "1"),
             ("an old copy", lambda: os.utime("node/pair/right.tif"), {}, "has changed since", "1")):
         base.remove("o")
         bench.make("plan", "-q", "--list", "node/l.txt", "-o", "o")

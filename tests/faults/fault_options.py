@@ -142,6 +142,9 @@ def onto_inputs(bench):
         os.symlink("old.tif", link)
         bench.refuse(f"{link} is a link", 2, [f"{link} is a link"], *pair, "-o", "l.tif", "--overwrite")
         os.unlink(link)
+    os.mkdir("real")
+    os.symlink("real", "pointer")
+    bench.refuse("a folder that is a link", 2, ["pointer is a link"], "-o", "pointer/", "--overwrite", command="simulate")
     os.link("left.tif", "x_qa.tif")
     bench.refuse("a companion onto the input", 2, ["x_qa.tif", "overwrite the input"], *pair, "-o", "x.tif",
                  "--overwrite")

@@ -266,12 +266,17 @@ class Python(unittest.TestCase):
             with self.assertRaisesRegex(stereodem.Error, said) as caught:
                 stereodem.compare(at("pair.tif"), stereodem.Raster(*fields))
             self.assertEqual(caught.exception.status, "usage")
-        for wrong in ("zero", [0], None.__class__):
+        for wrong, said in (([[1, 2], [3]], "expected an array"), (self.views[0].astype(object), "samples are object")):
+            with self.assertRaisesRegex(stereodem.Error, "left image: .*" + said):
+                stereodem.match(stereodem.Image(wrong), stereodem.Image(self.views[1]))
+        with self.assertRaisesRegex(stereodem.Error, "left image: its mask is .., the image"):
+            stereodem.run(stereodem.Image(self.views[0], mask="x"), stereodem.Image(self.views[1]))
+        for wrong in ("zero", [0], None.__class__, 10**400):
             with self.assertRaisesRegex(stereodem.Error, "left image: nodata: found .*expected a number"):
                 stereodem.match(stereodem.Image(self.views[0], nodata=wrong), stereodem.Image(self.views[1]))
 
     def test_values_of_options(self):
-        for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)},
+        for options in ({"tr": 30}, {"tr": np.float64(30)}, {"tr": np.float32(30)}, {"tr": np.int64(30)}, {"tr": np.array(30.0)},
                         {"tr": 30, "overwrite": np.bool_(True)}, {"tr": 30, "config": {"GDAL_CACHEMAX": 64}},
                         {"tr": 30, "config": ["GDAL_CACHEMAX=64"]}, {"tr": "30", "mask_left": None}):
             self.assertEqual(stereodem.run(self.left, self.right, **options).transform[1], 30.0)
@@ -429,7 +434,30 @@ print(json.dumps([locale.localeconv()["decimal_point"], found]))
                 elif name.endswith(".json"):
                     self.assertEqual(json.load(one).keys(), json.load(two).keys())
 
+    @unittest.skipUnless(shutil.which("localedef"), "no localedef")
+    def test_turkish_locale(self):
+        """In Turkish, I and i are letters of their own: names of files and options are the same all the same."""
+        os.makedirs(at("locale"), exist_ok=True)
+        if subprocess.run(["localedef", "-c", "-i", "tr_TR", "-f", "ISO-8859-9", at("locale/tr_TR.ISO-8859-9")], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no locale of Turkey to make")
+        said = self.other_process("""
+import locale, stereodem
+locale.setlocale(locale.LC_ALL, "tr_TR.ISO-8859-9")
+stereodem.run("pair/left.tif", "pair/right.tif", output="turkish.TIF", memory="250M", threads=2)
+stereodem.compare("turkish.TIF", "pair/truth.tif", difference="turkish_d.TIF")
+stereodem.stack(["turkish.TIF", "pair/truth.tif"], output="turkish_s.TIF", co=["COMPRESS=DEFLATE"])
+stereodem.match("l.tif", "r.tif", output="turkish_m.TIF", max_disparity=20)
+print(open("turkish.TIF", "rb").read() == open("pair.tif", "rb").read())
+""", LOCPATH=at("locale"))
+        self.assertEqual(said, "True\n")
+
     def test_errors_cross_processes(self):
+        class Own(stereodem.Error):
+            def __init__(self):
+                super().__init__("of its own", "data")
+        own = copy.deepcopy(Own())
+        self.assertEqual((str(own), own.status, type(own)), ("of its own", "data", Own))
         for again in (pickle.loads(pickle.dumps(stereodem.Error("a sentence", "input"))), copy.copy(stereodem.Error("a sentence", "input"))):
             self.assertEqual((str(again), again.status, type(again)), ("a sentence", "input", stereodem.Error))
         said = self.other_process("""
@@ -462,6 +490,33 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
         print(there[:2] == here[:2], here[2], there[2])
 """)
         self.assertEqual(said, 3 * "True False True\n")
+
+    def test_fork_while_a_call_works(self):
+        """A process that was forked while another thread's call held locks is told so; it hung in some of the cases."""
+        said = self.other_process("""
+import os, signal, stereodem, threading
+begun, stop = threading.Event(), threading.Event()
+def work():
+    while not stop.is_set():
+        stereodem.run("pair/left.tif", "pair/right.tif", progress=lambda *_: begun.set())
+thread = threading.Thread(target=work)
+thread.start()
+for _ in range(3):
+    begun.clear()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        try:
+            stereodem.run("pair/left.tif", "pair/right.tif")
+        except stereodem.Error as error:
+            os._exit(7 if "forked while a call" in str(error) else 8)
+        os._exit(9)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.set()
+thread.join()
+""")
+        self.assertEqual(said, 3 * "7\n")
 
     def test_threads_of_the_environment(self):
         """OMP_NUM_THREADS bounds them, and what the library's loading sets is not left in the environment."""

@@ -207,6 +207,7 @@ static void wrapped(void **state)
     NEED(ZIP);
     char tar[512] = "scene/";
     static const char page[] = "\xef\xbb\xbf\n<!DOCTYPE html>\n<title>Login</title>";
+    static const char answer[] = "{\n\"error\": \"Unauthorized\" }";
     static const char gzip[] = "\x1f\x8b\x08 and more";
     names("scene.tar", "other.hdf");
     memcpy(tar + 257, "ustar", 5);
@@ -214,6 +215,9 @@ static void wrapped(void **state)
     refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "scene.tar: is a tar archive", "unpack it");
     put_file(path_b, gzip, sizeof gzip);
     refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: is a compressed file", "unpack it");
+    put_file(path_b, answer, sizeof answer - 1);
+    refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: neither",
+           "begins with '{ \"error\": \"Unauthorized\" }'");
     put_file(path_b, page, sizeof page);
     refuse(NULL, path_b, NULL, SDM_ERR_INPUT, "other.hdf: is a web page", "log in");
     write_raster(path_a, PLAIN);
@@ -310,8 +314,10 @@ static void bad_inputs(void **state)
     refuse(NULL, path_a, path_b, SDM_ERR_USAGE, "b.tif: has 3 bands", "--band");
     SdmOptions opt;
     sdm_options_default(&opt);
-    opt.band = 2;
-    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 2", "a.tif has 1 band;");
+    opt.band = 4;
+    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 4", "b.tif has 3 bands;");
+    write_raster(path_b, PLAIN);
+    refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 4", "a.tif have 1 band;");
 }
 
 static void useless_images(void **state)

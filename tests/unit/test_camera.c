@@ -49,7 +49,7 @@ static SdmAsterArrays make(Made *m)
             made_sight(m, 410 * j, m->sight + 3 * (k * NCOL + j));
         }
     }
-    return (SdmAsterArrays){NROW, NCOL, m->lattice, m->sight, m->position, m->velocity, NULL};
+    return (SdmAsterArrays){NROW, NCOL, m->lattice, m->sight, m->position, m->velocity, NULL, false};
 }
 
 /* Ray of a pixel, the plain way, on to the height. */

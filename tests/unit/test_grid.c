@@ -110,6 +110,10 @@ static void other_units(void **state)
     assert_true(fabs(g.spacing - 98.0) < 1e-9);
     assert_int_equal(choose("+proj=laea +lat_0=10 +lon_0=20 +datum=WGS84", 0, 20, 10, 15, &g, why), SDM_OK);
     assert_true(g.spacing == 30.0);
+    assert_int_equal(choose("EPSG:3857", 0, 20, 60, 15, &g, why), SDM_OK); /* measured on the ground */
+    assert_true(g.spacing == 60.0);
+    assert_int_equal(choose("EPSG:3857", 1, 20, 86, 15, &g, why), SDM_ERR_USAGE); /* 0.07 m there */
+    assert_non_null(strstr(why, "m on the ground"));
 }
 
 static void covers_on_multiples(void **state)

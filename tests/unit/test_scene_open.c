@@ -10,10 +10,10 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
     return scene;
 }
 
-static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *saturated)
+static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 {
     const SdmImageWindow all = {.w = sdm_image_width(im), .h = sdm_image_height(im)};
-    assert_int_equal(sdm_image_read(ctx, im, all, q, saturated, NULL), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, all, q, flaws, NULL), SDM_OK);
 }
 
 /* ---- ASTER ---- */
@@ -145,7 +145,7 @@ static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
 {
     const size_t n = (size_t)(at.w * at.h) * 2;
     int16_t *const rows = malloc(n), *const columns = malloc(n);
-    bool any[2] = {false, false};
+    unsigned any[2] = {0, 0};
     memset(columns, 1, n);
     assert_int_equal(sdm_image_read(ctx, im, at, rows, NULL, &any[0]), SDM_OK);
     assert_int_equal(sdm_image_read_turned(ctx, im, at, columns, &any[1]), SDM_OK);
