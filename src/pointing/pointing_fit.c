@@ -464,6 +464,10 @@ static void say_causes(const SdmOptions *o, const SdmFrame *f, bool is_rpc, char
         snprintf(out, size,
                  "terrain outside --hmin and --hmax (metres above the ellipsoid), clouds, water or snow, "
                  "images of different places, or one mirrored: leave the heights out, or give others");
+    else if (o && (o->mask_left || o->mask_right))
+        snprintf(out, size,
+                 "masks that leave too little of the images, clouds, water or snow, images of different "
+                 "places, or one mirrored: give masks that leave more, or none");
     else if (sdm_frame_pixels(f) < 256.0 * 256.0)
         snprintf(out, size,
                  "an overlap smaller than 256 x 256 px, clouds, water or snow, images of different places, "
