@@ -266,7 +266,7 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
         if (terrain[i] || piece[i].size < LEAST_PIECE)
             continue;
         bool is = piece[i].off * 2 <= piece[i].edge;
-        if (!is && e && !e->hidden && piece[i].size >= LEAST_WALLED)
+        if (!is && e && !e->no_grey && piece[i].size >= LEAST_WALLED)
             is = !is_brighter(&piece[i], &grey) && rays_meet(&piece[i], &residual);
         if (is) {
             terrain[i] = piece[i].size >= all->main_size ? MAIN_TERRAIN : TERRAIN;
@@ -304,7 +304,7 @@ static void find_main(const SdmSurface *s, float pixel_m, const SdmTerrainEviden
         memset(g->distance_px, 0, (size_t)n * sizeof *g->distance_px);
         all->terrain[main] = MAIN_TERRAIN;
         all->main_size = size / MAIN_SHARE;
-        if (!e || e->hidden)
+        if (!e || e->no_grey)
             return;
         spread_nearest(s, all, MAIN_TERRAIN, g);
         int32_t below = count_below(s, pixel_m, g, main, all);

@@ -413,8 +413,8 @@ static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
 {
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
-    c->evidence.hidden = above != NULL;
     const SdmMatchSettings *const set = &c->settings;
+    c->evidence.no_grey = above != NULL || set->cost == set->kernels->sad;
     const SdmFrame *const f = &p->frame;
     sdm_pointing_start(c->scene, f, &p->pointing);
     c->request = (SdmLatticeRequest){.scene = c->scene,

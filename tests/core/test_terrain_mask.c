@@ -44,7 +44,7 @@ static void find(Case *c)
 
 static void find_with_views(Case *c)
 {
-    const SdmTerrainEvidence e = {.grey = c->grey, .ray_error_v = c->ray_error_v, .hidden = c->hidden};
+    const SdmTerrainEvidence e = {.grey = c->grey, .ray_error_v = c->ray_error_v, .no_grey = c->hidden};
     assert_int_equal(sdm_terrain_mask_find(c->ctx, &c->s, PIXEL_M, &e, &c->g), SDM_OK);
 }
 
