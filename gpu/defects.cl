@@ -49,14 +49,14 @@ FUNCTION int defects_around(const Defects *d, int x, int y, int reach)
     return all;
 }
 
-FUNCTION int judge_place(const Defects *d, int x, int y, int right, int fills, int flags)
+FUNCTION int judge_place(const Defects *d, int x, int y, int fills, int flags)
 {
     const int own = defects_around(d, x, y, 0);
-    if (!right && own & DEFECT_MASKED)
+    if (own & DEFECT_MASKED)
         return (flags & QA_VALID) | QA_MASKED;
-    if ((own & (DEFECT_BEYOND | DEFECT_MASKED)) == DEFECT_BEYOND)
+    if (own & DEFECT_BEYOND)
         return QA_OUTSIDE;
-    if (!right && own & DEFECT_FILLED && flags & QA_VALID)
+    if (own & DEFECT_FILLED && flags & QA_VALID)
         return fills ? flags | QA_FILLED : QA_OUTSIDE;
     if (!(flags & QA_OUTSIDE))
         return flags;
@@ -83,7 +83,7 @@ KERNEL ANY_GROUP mark_defects(GLOBAL const LatticeNode *node, int nu, int nv, in
     GLOBAL const LatticeNode *const n = node + (long)j * nu + i;
     const int col = (int)floor(node_position(n, nu, right, 0, fu, fv, t) + 0.5) - x0,
               row = (int)floor(node_position(n, nu, right, 1, fu, fv, t) + 0.5) - y0;
-    flags[at] = (ushort)judge_place(&d, col, row, right, fills, flags[at]);
+    flags[at] = (ushort)judge_place(&d, col, row, fills, flags[at]);
 }
 #endif
 

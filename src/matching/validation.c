@@ -188,19 +188,18 @@ static unsigned defects_around(const SdmPyramid *p, int64_t x, int64_t y, int ha
     return all;
 }
 
-/* Flags of a pixel at an image position (px) of a view. */
-static uint16_t judge_place(const SdmMatchInput *in, enum SdmSide side, const double at[2], uint16_t flags)
+/* Flags of a pixel at an image position (px) of a view; fills: do filled pixels keep their heights? */
+static uint16_t judge_place(const SdmPyramid *p, const double at[2], bool fills, uint16_t flags)
 {
-    const SdmPyramid *const p = side == SDM_LEFT ? in->left : in->right;
     const int64_t x = (int64_t)floor(at[p->turned] + 0.5) - p->level[0].x0,
                   y = (int64_t)floor(at[1 - p->turned] + 0.5) - p->level[0].y0;
     const unsigned own = defects_around(p, x, y, 0);
-    if (side == SDM_LEFT && own & SDM_DEFECT_MASKED)
+    if (own & SDM_DEFECT_MASKED)
         return (uint16_t)((flags & SDM_QA_VALID) | SDM_PIXEL_MASKED);
-    if ((own & (SDM_DEFECT_BEYOND | SDM_DEFECT_MASKED)) == SDM_DEFECT_BEYOND)
+    if (own & SDM_DEFECT_BEYOND)
         return SDM_QA_OUTSIDE;
-    if (side == SDM_LEFT && own & SDM_DEFECT_FILLED && flags & SDM_QA_VALID)
-        return in->settings->fill_limit.rise_m > 0.0f ? flags | SDM_QA_FILLED : SDM_QA_OUTSIDE;
+    if (own & SDM_DEFECT_FILLED && flags & SDM_QA_VALID)
+        return fills ? flags | SDM_QA_FILLED : SDM_QA_OUTSIDE;
     if (!(flags & SDM_QA_OUTSIDE))
         return flags;
     return defects_around(p, x, y, SATURATED_HALF) & SDM_DEFECT_SATURATED ? SDM_QA_SATURATED
@@ -210,6 +209,7 @@ static uint16_t judge_place(const SdmMatchInput *in, enum SdmSide side, const do
 
 void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
+    const bool fills = in->settings->fill_limit.rise_m > 0.0f;
     if (!in->left->defect && !in->right->defect)
         return;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
@@ -220,11 +220,11 @@ void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
             double at[2];
             if (in->left->defect) {
                 sdm_lattice_left(in->lattice, u, v, at);
-                s->flags[i] = judge_place(in, SDM_LEFT, at, s->flags[i]);
+                s->flags[i] = judge_place(in->left, at, fills, s->flags[i]);
             }
             if (in->right->defect) {
                 sdm_lattice_right(in->lattice, u, v, (double)s->h_m[i], at);
-                s->flags[i] = judge_place(in, SDM_RIGHT, at, s->flags[i]);
+                s->flags[i] = judge_place(in->right, at, fills, s->flags[i]);
             }
         }
 }

@@ -16,9 +16,8 @@ SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const fl
 uint8_t sdm_validation_min_score(const SdmMatchSettings *set);
 
 /* Flags of pixels whose place in a view, or its surroundings, has defects; the left view first.
- * Masked in the left view: SDM_PIXEL_MASKED, besides VALID.
- * Beyond the data in either view, and not for a mask: SDM_QA_OUTSIDE.
- * Filled in the left view: FILLED, or SDM_QA_OUTSIDE where the settings fill nothing.
+ * Masked: SDM_PIXEL_MASKED, besides VALID.  Else beyond the data: SDM_QA_OUTSIDE.
+ * Else filled: FILLED, or SDM_QA_OUTSIDE where the settings fill nothing.
  * SDM_QA_OUTSIDE: SDM_QA_SATURATED where the view is saturated within 3 px, SDM_PIXEL_MASKED where it is
  * masked within 4 px, half a window. */
 void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);

@@ -422,6 +422,22 @@ def part_holes():
                  (name, f["raw"]["nmad"], whole["raw"]["nmad"]))
         masked = cells["mask_bits"]["masked"] / cells["total"]
         t.expect(0.01 < masked < share, "mask, %s: %.1f %% of the cells are masked" % (name, 100 * masked))
+    right = gdal.Open(os.path.join(at("specks"), next(n for n in os.listdir(at("specks")) if n.endswith("3B.ImageData.tif"))))
+    use = np.ones((right.RasterYSize, right.RasterXSize), np.uint8)
+    while (use == 0).mean() < 0.2:
+        y, x = rng.integers(0, use.shape)
+        use[y:y + 10, x:x + 10] = 0
+    made = gdal.GetDriverByName("GTiff").Create(at("right.tif"), use.shape[1], use.shape[0], 1)
+    made.GetRasterBand(1).WriteArray(use)
+    made = None
+    other = at("masked_right.tif")
+    if t.expect(t.run([scene], other, "--mask-right", at("right.tif")), "--mask-right: runs"):
+        f, cells = t.compare(other, truth), json.load(open(t.companion(other, ".json")))["cells"]
+        masked = cells["mask_bits"]["masked"] / cells["total"]
+        t.expect(cells["with_height"] / cells["seen"] > 0.97, "--mask-right: nearly all that it leaves")
+        t.expect(masked > 0.08, "--mask-right: %.1f %% of the cells are masked" % (100 * masked))
+        t.expect(f["raw"]["nmad"] < 1.25 * whole["raw"]["nmad"], "--mask-right: NMAD %.2f m, %.2f m without" %
+                 (f["raw"]["nmad"], whole["raw"]["nmad"]))
     same = [at("units.tif"), dem]
     if t.expect(t.run([scene], same[0], "--mask-left", mask, "--tile", 96, "--threads", 1, "--cpu-level", "c"), "mask, in tiles: runs"):
         t.expect(t.digest(same[0]) == t.digest(same[1]), "mask: the same bytes in tiles, by plain C")
