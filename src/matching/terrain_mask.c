@@ -18,6 +18,7 @@ enum {
     RESIDUAL_UNIT = 1024
 };
 #define BRIGHTER_SIGMAS 1.5     /* of the grey values of the darker one */
+#define HIGHEST_WALL_M 2000     /* the highest on Earth fall by some 1500 m */
 #define MEET_PX 0.15            /* residuals of a piece beyond a wall, against those of the terrain */
 #define MEET_SPREAD_PX 0.2
 #define CHANCE_SPREAD_PX 0.35   /* that of chance matches is 0.4 and more */
@@ -98,6 +99,7 @@ typedef struct Piece {
     int32_t size, edge;  /* pixels; those near terrain */
     int32_t off, below;  /* of these: beyond a discontinuity; downwards */
     int32_t nearest;     /* least distance to terrain, half px */
+    int64_t jump_m; /* sum of the discontinuities that it faces, metres */
     Sums grey, residual; /* of the left view; across the epipolar lines, 1/RESIDUAL_UNIT px */
 } Piece;
 
@@ -204,6 +206,7 @@ static void face_terrain(const SdmSurface *s, float pixel_m, const SdmTerrainMas
     Piece *const piece = all->piece;
     for (int32_t i = 0; i < all->count; i++) {
         piece[i].edge = piece[i].off = piece[i].below = 0;
+        piece[i].jump_m = 0;
         piece[i].nearest = FAR;
     }
     for (int32_t k = 0; k < all->others; k++) {
@@ -221,6 +224,7 @@ static void face_terrain(const SdmSurface *s, float pixel_m, const SdmTerrainMas
         if (fabsf(off) <= sdm_terrain_limit(0.5f * (float)g->distance_px[i], pixel_m))
             continue;
         p->off++;
+        p->jump_m += (int64_t)fabsf(off);
         p->below += off < 0.0f;
     }
 }
@@ -235,7 +239,8 @@ static bool is_brighter(const Piece *a, const Sums *than)
 static bool rays_meet(const Piece *p, const Sums *terrain)
 {
     return p->residual.n * 2 > p->size &&
-           sigma(&p->residual) <= fmax(2.0 * sigma(terrain), RESIDUAL_UNIT * MEET_SPREAD_PX) &&
+           sigma(&p->residual) <= fmin(fmax(2.0 * sigma(terrain), RESIDUAL_UNIT * MEET_SPREAD_PX),
+                                       RESIDUAL_UNIT * CHANCE_SPREAD_PX) &&
            fabs(mean(&p->residual) - mean(terrain)) <= RESIDUAL_UNIT * MEET_PX;
 }
 
@@ -267,7 +272,8 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
             continue;
         bool is = piece[i].off * 2 <= piece[i].edge;
         if (!is && e && !e->no_grey && piece[i].size >= LEAST_WALLED)
-            is = !is_brighter(&piece[i], &grey) && rays_meet(&piece[i], &residual);
+            is = piece[i].jump_m <= (int64_t)HIGHEST_WALL_M * piece[i].off &&
+                 !is_brighter(&piece[i], &grey) && rays_meet(&piece[i], &residual);
         if (is) {
             terrain[i] = piece[i].size >= all->main_size ? MAIN_TERRAIN : TERRAIN;
             any |= terrain[i] == MAIN_TERRAIN;

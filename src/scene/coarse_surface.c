@@ -5,11 +5,13 @@
 #include "matching/coarse_match.h"
 
 #include "pointing/coarse_pointing.h"
+#include "scene/bright_areas.h"
 #include "scene/coarse_strips.h"
 #include "scene/prior_dem.h"
 #include "scene/window_input.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -18,8 +20,7 @@ enum {
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
-    SQUARE_LEVELS = 24,
-    LEVEL_FITS = 3
+    LEVEL_FITS = 3 /* of the pointing, on a single level */
 };
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
@@ -34,6 +35,10 @@ enum {
  * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
 #define BRIGHT_SHARE 0.5
+/* Share of the dark pixels with texture: below the first, what is dark is water and what is bright is land;
+ * from the second on it is ground, which clouds hide if the views agree nowhere. */
+#define SOME_TEXTURE 0.2
+#define MOSTLY_TEXTURE 0.75
 /* Of the census words in gaps between clouds: chance reaches the usual score. */
 #define GAP_SCORE 0.45f
 
@@ -224,7 +229,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
-            TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
+        TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
         sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)),
                      "coarse surface");
     }
@@ -271,133 +276,6 @@ done:
     return st;
 }
 
-/* The border between the grey values of a view in two classes of least variance (Otsu 1979). */
-static int split_grey(const SdmLevelImage *image, double *share)
-{
-    enum { BINS = 256, UNIT = 16, LOWEST = -2048 };
-    int64_t count[BINS] = {0}, all = 0, sum_all = 0, n = 0, sum = 0;
-    double best = -1.0;
-    int above = INT16_MAX;
-    for (int64_t i = 0; i < image->w * image->h; i++) {
-        const int bin = (image->data[i] - LOWEST) / UNIT;
-        if (image->data[i] != SDM_Q_NODATA)
-            count[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1]++;
-    }
-    for (int k = 0; k < BINS; k++) {
-        all += count[k];
-        sum_all += count[k] * k;
-    }
-    for (int k = 0; k < BINS - 1; k++) {
-        n += count[k];
-        sum += count[k] * k;
-        if (n == 0 || n == all)
-            continue;
-        const double apart = (double)(sum_all - sum) / (double)(all - n) - (double)sum / (double)n,
-                     between = (double)n * (double)(all - n) * apart * apart;
-        if (between > best) {
-            best = between;
-            above = LOWEST + (k + 1) * UNIT;
-        }
-    }
-    double square = 0.0;
-    for (int k = 0; k < BINS; k++)
-        square += (double)count[k] * k * k;
-    *share = best / (square * (double)all - (double)sum_all * (double)sum_all);
-    return above;
-}
-
-/* Sums over squares of 2^k x 2^k pixels of an image, one level after the other. */
-typedef struct Squares {
-    int levels; /* the last one is a single square */
-    int64_t w[SQUARE_LEVELS], h[SQUARE_LEVELS], at[SQUARE_LEVELS];
-    float *sum, *weight; /* grey values, later their means; pixels */
-} Squares;
-
-static SdmStatus open_squares(SdmContext *ctx, const SdmLevelImage *image, Squares *q)
-{
-    SdmStatus st = SDM_OK;
-    int64_t total = image->w * image->h;
-    *q = (Squares){.levels = 1, .w = {image->w}, .h = {image->h}};
-    while (q->w[q->levels - 1] * q->h[q->levels - 1] > 1 && q->levels < SQUARE_LEVELS) {
-        const int l = q->levels++;
-        q->w[l] = (q->w[l - 1] + 1) / 2;
-        q->h[l] = (q->h[l - 1] + 1) / 2;
-        q->at[l] = total;
-        total += q->w[l] * q->h[l];
-    }
-    TRY(sdm_alloc(ctx, &q->sum, (size_t)total, sizeof *q->sum, "the ground's grey values"));
-    TRY(sdm_alloc(ctx, &q->weight, (size_t)total, sizeof *q->weight, "the ground's grey values"));
-done:
-    return st;
-}
-
-/* Is a pixel or one beside it above the limit? */
-static bool is_beside_bright(const SdmLevelImage *image, int above, int64_t x, int64_t y)
-{
-    for (int64_t j = y > 0 ? y - 1 : 0; j <= y + 1 && j < image->h; j++)
-        for (int64_t i = x > 0 ? x - 1 : 0; i <= x + 1 && i < image->w; i++)
-            if (image->data[j * image->w + i] > above)
-                return true;
-    return false;
-}
-
-static void sum_dark(const SdmLevelImage *image, int above, Squares *q)
-{
-    for (int64_t i = 0; i < image->w * image->h; i++) {
-        const bool dark = image->data[i] != SDM_Q_NODATA &&
-                          !is_beside_bright(image, above, i % image->w, i / image->w);
-        q->weight[i] = dark;
-        q->sum[i] = dark ? (float)image->data[i] : 0.0f;
-    }
-    for (int l = 1; l < q->levels; l++)
-        for (int64_t i = 0; i < q->w[l - 1] * q->h[l - 1]; i++) {
-            const int64_t x = i % q->w[l - 1], y = i / q->w[l - 1], to = q->at[l] + y / 2 * q->w[l] + x / 2;
-            q->sum[to] += q->sum[q->at[l - 1] + i];
-            q->weight[to] += q->weight[q->at[l - 1] + i];
-        }
-}
-
-/* Bilinear between the means of level l at pixel (x, y) of the finer one. */
-static float mean_above(const Squares *q, int l, int64_t x, int64_t y)
-{
-    const double cx = 0.5 * (double)x - 0.25, cy = 0.5 * (double)y - 0.25;
-    double sum = 0.0, all = 0.0;
-    for (int k = 0; k < 4; k++) {
-        const int64_t i = (int64_t)floor(cx) + (k & 1), j = (int64_t)floor(cy) + (k >> 1);
-        if (i < 0 || j < 0 || i >= q->w[l] || j >= q->h[l])
-            continue;
-        const double f = (1.0 - fabs(cx - (double)i)) * (1.0 - fabs(cy - (double)j));
-        sum += f * (double)q->sum[q->at[l] + j * q->w[l] + i];
-        all += f;
-    }
-    return (float)(sum / all);
-}
-
-/* Give the pixels above a limit, and those beside them, the mean of the others around, of the smallest square
- * that has some. */
-static SdmStatus hide_bright(SdmContext *ctx, int above, SdmLevelImage *image)
-{
-    SdmStatus st = SDM_OK;
-    Squares q = {.levels = 0};
-    TRY(open_squares(ctx, image, &q));
-    sum_dark(image, above, &q);
-    for (int l = q.levels - 1; l >= 0; l--)
-        for (int64_t i = 0; i < q.w[l] * q.h[l]; i++) {
-            const int64_t at = q.at[l] + i;
-            if (q.weight[at] > 0.0f)
-                q.sum[at] /= q.weight[at];
-            else if (l + 1 < q.levels)
-                q.sum[at] = mean_above(&q, l + 1, i % q.w[l], i / q.w[l]);
-        }
-    for (int64_t i = 0; i < image->w * image->h; i++)
-        if (q.weight[i] <= 0.0f && image->data[i] != SDM_Q_NODATA)
-            image->data[i] = (int16_t)q.sum[i];
-done:
-    sdm_free(&q.sum);
-    sdm_free(&q.weight);
-    return st;
-}
-
 static void close_coarse(Coarse *c)
 {
     free_evidence(&c->evidence);
@@ -438,7 +316,7 @@ static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
     TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
     for (int k = 0; k < 2 && above; k++)
         for (int l = set->coarse_level; l <= set->coarsest_level; l++)
-            TRY(hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
+            TRY(sdm_hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
 done:
     return st;
 }
@@ -500,36 +378,56 @@ static double share_bright(const int16_t *grey, int above, const SdmSurface *s)
     return (double)terrain / fmax((double)bright, 1.0);
 }
 
-/* Of the dark pixels with texture: those at which the images of `hidden` agree about the surface of `found`.
- */
-static SdmStatus share_agreeing(SdmContext *ctx, const Coarse *hidden, const Coarse *found, double *share)
+/* What is darker than the border between the classes. */
+typedef struct Dark {
+    double textured; /* share of its pixels */
+    double agree;    /* of these, those at which the images with hidden pixels agree about a surface */
+} Dark;
+
+/* hidden: the search whose images are asked; found: the one whose surface is. */
+static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const Coarse *found, Dark *out)
 {
     SdmStatus st = SDM_OK;
     SdmTerrainEvidence e = {0};
     SdmMatchInput in = hidden->in;
     const SdmSurface *const s = &found->p->coarse;
     const uint8_t least = (uint8_t)(hidden->settings.min_score * 250.0f);
-    int64_t agree = 0, dark = 0;
+    int64_t agree = 0, textured = 0, dark = 0;
     in.lattice = &found->lattice;
     TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));
     for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
-        if (hidden->hide[i] > hidden->hide_above || (s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS)))
+        if (hidden->hide[i] > hidden->hide_above || (s->flags[i] & SDM_QA_OUTSIDE))
             continue;
         dark++;
+        if (s->flags[i] & SDM_QA_TEXTURELESS)
+            continue;
+        textured++;
         agree += fabsf(e.ray_error_v[i]) <= AGREE_PX && e.score[i] >= least;
     }
-    *share = (double)agree / fmax((double)dark, 1.0);
+    out->textured = (double)textured / fmax((double)dark, 1.0);
+    out->agree = (double)agree / fmax((double)textured, 1.0);
 done:
     free_evidence(&e);
     return st;
 }
 
-/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground. */
+static SdmStatus refuse_clouds(SdmContext *ctx, const SdmScene *scene, double agree)
+{
+    return sdm_fail(ctx, SDM_ERR_DATA,
+                    "clouds hide the ground of %s and %s: the views agree at %.0f %% of what is darker than "
+                    "clouds, expected at least %.0f %%; use a clearer scene, or cut the images to what is "
+                    "clear",
+                    scene->view[0].name, scene->view[1].name, 100.0 * agree, 100.0 * RIGHT_SHARE);
+}
+
+/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground.  A failure where
+ * clouds hide the ground; where the first search found no surface (before), its own. */
 static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
                                      Coarse *second, bool *better)
 {
     SdmStatus st = SDM_OK;
-    double share[2] = {0.0, 0.0};
+    Dark dark[2] = {{.textured = 1.0}, {.textured = 1.0}};
+    char why[1024] = "";
     const SdmPrepared *const p = first->p;
     const SdmWindow win = sdm_frame_level(&p->frame, p->settings.coarse_level);
     *better = false;
@@ -540,26 +438,27 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
     TRY(open_levels(ctx, above, second));
     if (before == SDM_OK)
-        TRY(share_agreeing(ctx, second, first, &share[0]));
-    if (share[0] >= RIGHT_SHARE && share_bright(second->hide, above[0], &p->coarse) >= BRIGHT_SHARE)
+        TRY(judge_dark(ctx, second, first, &dark[0]));
+    else
+        snprintf(why, sizeof why, "%s", sdm_error(ctx));
+    if (dark[0].textured < SOME_TEXTURE ||
+        (dark[0].agree >= RIGHT_SHARE && share_bright(second->hide, above[0], &p->coarse) >= BRIGHT_SHARE))
         goto done; /* bright ground beside water or dark rock */
     const SdmStatus after = find_surface(ctx, second);
     if (after != SDM_OK && after != SDM_ERR_DATA)
         return after;
     if (after == SDM_OK)
-        TRY(share_agreeing(ctx, second, second, &share[1]));
+        TRY(judge_dark(ctx, second, second, &dark[1]));
     sdm_log(ctx, SDM_LOG_VERBOSE, 5,
-            "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * share[0],
-            100.0 * share[1]);
-    *better = share[1] > BETTER * share[0];
-    if (share[*better] < (*better ? LEAST_GROUND_SHARE : RIGHT_SHARE))
-        return sdm_fail(
-            ctx, SDM_ERR_DATA,
-            "clouds hide the ground of %s and %s: the views agree at %.0f %% of what is darker than "
-            "clouds, expected at least %.0f %%; use a clearer scene, or cut the images to what is "
-            "clear",
-            first->scene->view[0].name, first->scene->view[1].name, 100.0 * share[*better],
-            100.0 * (*better ? LEAST_GROUND_SHARE : RIGHT_SHARE));
+            "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * dark[0].agree,
+            100.0 * dark[1].agree);
+    const bool ground = fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
+    *better = dark[1].agree > BETTER * dark[0].agree &&
+              dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
+    if (!*better && before != SDM_OK)
+        return sdm_fail(ctx, before, "%s", why);
+    if (!*better && ground && dark[0].agree < RIGHT_SHARE)
+        return refuse_clouds(ctx, first->scene, fmax(dark[0].agree, dark[1].agree));
 done:
     return st;
 }
@@ -580,11 +479,13 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     st = find_surface(ctx, &c);
     if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.right.level[level].data)
         goto done;
-    above[0] = split_grey(&c.left.level[level], &apart[0]);
-    above[1] = split_grey(&c.right.level[level], &apart[1]);
+    above[0] = sdm_split_grey(&c.left.level[level], &apart[0]);
+    above[1] = sdm_split_grey(&c.right.level[level], &apart[1]);
     if (fmin(apart[0], apart[1]) < LEAST_APART)
         goto done;
-    TRY(find_between_clouds(ctx, &c, st, above, &again, &better));
+    const SdmStatus before = st;
+    st = SDM_OK;
+    TRY(find_between_clouds(ctx, &c, before, above, &again, &better));
     if (better) {
         const SdmPrepared found = other;
         other = *p;

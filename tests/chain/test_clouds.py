@@ -29,7 +29,7 @@ def on(path, dem, method):
     g = d.GetGeoTransform()
     box = (g[0], g[3] + g[5] * d.RasterYSize, g[0] + g[1] * d.RasterXSize, g[3])
     return gdal.Warp("", path, format="MEM", outputBounds=box, width=d.RasterXSize, height=d.RasterYSize,
-                     dstSRS=d.GetProjection(), resampleAlg=method, dstNodata=-9999).ReadAsArray()
+                     dstSRS=d.GetProjection(), resampleAlg=method, dstNodata=0 if method == "near" else -9999).ReadAsArray()
 
 
 def made(inputs, name, *options):
@@ -60,6 +60,25 @@ scene = cloudy("heaps", 700, 0.3, "--cloud-kind", "broken", "--seed", 41)
 done = made([scene], "c.tif")
 t.expect(done.returncode == 0 and judge(scene, at("c.tif"))[1] < 0.5 or done.returncode == 1 and "clouds" in done.stderr,
          "heaps: ground or a sentence: rc %d %s" % (done.returncode, done.stderr.strip()[-200:]))
+
+# Bright land beside a dark, noisy sea is no cloud, and what meets at its shore no wall.
+coast = t.simulate(at("coast"), "--base", 0, "--width", 700, "--height", 700, "--pointing-across", 1.7, "--texture", 10)
+rng = np.random.default_rng(7)
+for name in os.listdir(coast):
+    if name.endswith("ImageData.tif"):
+        data = gdal.Open(os.path.join(coast, name), gdal.GA_Update)
+        grey = data.ReadAsArray().astype(float)
+        rows, columns = np.mgrid[:grey.shape[0], :grey.shape[1]]
+        sea = columns + 40 * np.sin(rows / 60) - (grey.shape[1] - 700) / 2 < 350
+        data.GetRasterBand(1).WriteArray(np.where(sea, rng.normal(35, 6, grey.shape), np.clip(0.8 * grey + 90, 1, 250)).astype(np.uint8))
+        data = None
+done = made([coast], "s.tif")
+t.expect(done.returncode == 0, "a coast: a DEM " + done.stderr.strip()[-160:])
+if done.returncode == 0:
+    h, truth = read(at("s.tif")), on(os.path.join(coast, "truth.tif"), at("s.tif"), "bilinear")
+    valid = (h > -9000) & (truth > -9000)
+    t.expect(valid.sum() > 45000, "%d cells of land" % valid.sum())
+    t.expect((abs(h - truth)[valid] > 100).mean() < 0.001, "within 100 m but %d cells" % (abs(h - truth)[valid] > 100).sum())
 
 # Bounds hold for what is written.
 scene = at("c1")
