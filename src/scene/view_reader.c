@@ -12,27 +12,33 @@ void sdm_view_size(const SdmViewReader *r, int64_t size[2])
     size[1 - r->turned] = sdm_image_height(r->image);
 }
 
-/* The window and `margin` px around it. */
-static SdmImageWindow around(SdmImageWindow at, int64_t margin)
+/* A window as the file has it, which has flaws, and REACH px around. */
+typedef struct Flawed {
+    SdmImageWindow at, wide;
+    int64_t size[2]; /* of the image */
+    int16_t *pixels; /* of the wide window */
+    uint8_t *flaws;  /* SdmFlaw of them */
+    int64_t across, down; /* steps of out and defect to the next pixel of a row, and of a column */
+    int16_t *out;
+    uint8_t *defect; /* SdmDefect */
+} Flawed;
+
+enum {
+    REACH = 5, /* of what fills a hole */
+    SIDES = 4, /* half of the window that tells whether data are on all sides: that of a match */
+    RIM = 3,   /* of a saturated area, which keeps its pixels */
+    MOST_TAPS = (2 * REACH + 1) * (2 * REACH + 1)
+};
+
+/* ---- saturated and masked pixels ---- */
+
+/* columns: at.w counters, 0. */
+static void find_saturated(const Flawed *q, uint8_t *columns)
 {
-    return (SdmImageWindow){at.x - margin, at.y - margin, at.w + 2 * margin, at.h + 2 * margin};
-}
-
-static SdmImageWindow turn_window(SdmImageWindow at)
-{
-    return (SdmImageWindow){at.y, at.x, at.h, at.w};
-}
-
-/* ---- saturated areas ---- */
-
-enum { RIM = 3, SIDE = 2 * RIM + 1 };
-
-/* SDM_DEFECT_SATURATED in defect (h x w) where all of the SIDE x SIDE pixels around are saturated.  flaws:
- * SdmFlaw of the pixels with a rim of RIM pixels; columns: w counters, 0. */
-static void find_saturated(const uint8_t *flaws, int64_t w, int64_t h, uint8_t *columns, uint8_t *defect)
-{
+    enum { SIDE = 2 * RIM + 1, MARGIN = REACH - RIM };
+    const int64_t w = q->at.w, h = q->at.h;
     for (int64_t y = 0; y < h + 2 * RIM; y++) {
-        const uint8_t *const row = flaws + y * (w + 2 * RIM);
+        const uint8_t *const row = q->flaws + (y + MARGIN) * q->wide.w + MARGIN;
         int run = 0;
         for (int64_t x = 0; x < w + 2 * RIM; x++) {
             run = row[x] & SDM_FLAW_SATURATED ? run + 1 : 0;
@@ -40,65 +46,24 @@ static void find_saturated(const uint8_t *flaws, int64_t w, int64_t h, uint8_t *
                 continue;
             uint8_t *const rows = &columns[x - 2 * RIM]; /* up to here whose SIDE pixels are saturated */
             *rows = (uint8_t)(run < SIDE ? 0 : *rows < SIDE ? *rows + 1 : SIDE);
-            if (y >= 2 * RIM && *rows == SIDE)
-                defect[(y - 2 * RIM) * w + x - 2 * RIM] |= SDM_DEFECT_SATURATED;
+            if (y >= 2 * RIM && *rows == SIDE) {
+                const int64_t i = (y - 2 * RIM) * q->down + (x - 2 * RIM) * q->across;
+                q->defect[i] |= SDM_DEFECT_SATURATED;
+                q->out[i] = SDM_Q_NODATA;
+            }
         }
     }
 }
 
-/* SDM_DEFECT_MASKED in defect (h x w). */
-static void find_masked(const uint8_t *flaws, int64_t w, int64_t h, uint8_t *defect)
+static void find_masked(const Flawed *q)
 {
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++)
-            if (flaws[(y + RIM) * (w + 2 * RIM) + x + RIM] & SDM_FLAW_MASKED)
-                defect[y * w + x] |= SDM_DEFECT_MASKED;
-}
-
-static SdmStatus turn_defects(SdmContext *ctx, SdmImageWindow at, uint8_t *defect)
-{
-    uint8_t *turned = NULL;
-    const SdmStatus st = sdm_alloc_raw(ctx, &turned, (size_t)(at.w * at.h), 1, "defects of an image");
-    if (st != SDM_OK)
-        return st;
-    for (int64_t x = 0; x < at.w; x++)
-        for (int64_t y = 0; y < at.h; y++)
-            turned[x * at.h + y] = defect[y * at.w + x];
-    memcpy(defect, turned, (size_t)(at.w * at.h));
-    sdm_free(&turned);
-    return SDM_OK;
-}
-
-/* What is saturated and what the user's mask leaves out.  at: as the file has it. */
-static SdmStatus find_flaws(SdmContext *ctx, const SdmViewReader *r, SdmImageWindow at, uint8_t *defect)
-{
-    SdmStatus st = SDM_OK;
-    const SdmImageWindow wide = around(at, RIM);
-    const size_t n = (size_t)(wide.w * wide.h);
-    int16_t *pixels = NULL;
-    uint8_t *flaws = NULL, *columns = NULL;
-    TRY(sdm_alloc(ctx, &pixels, n, sizeof *pixels, "image window"));
-    TRY(sdm_alloc(ctx, &flaws, n, 1, "defects of an image"));
-    TRY(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "defects of an image"));
-    TRY(sdm_image_read(ctx, r->image, wide, pixels, flaws, NULL));
-    find_saturated(flaws, at.w, at.h, columns, defect);
-    find_masked(flaws, at.w, at.h, defect);
-    if (r->turned)
-        TRY(turn_defects(ctx, at, defect));
-done:
-    sdm_free(&pixels);
-    sdm_free(&flaws);
-    sdm_free(&columns);
-    return st;
+    for (int64_t y = 0; y < q->at.h; y++)
+        for (int64_t x = 0; x < q->at.w; x++)
+            if (q->flaws[(y + REACH) * q->wide.w + x + REACH] & SDM_FLAW_MASKED)
+                q->defect[y * q->down + x * q->across] |= SDM_DEFECT_MASKED;
 }
 
 /* ---- holes ---- */
-
-enum {
-    REACH = 5,
-    SIDES = 4, /* half of the window that tells whether data are on all sides: that of a match */
-    MOST_TAPS = (2 * REACH + 1) * (2 * REACH + 1)
-};
 
 /* Pixels within reach of a hole's. */
 typedef struct Taps {
@@ -144,77 +109,54 @@ static bool is_beyond(const int16_t *p, int64_t pitch)
     return 2 * count < ALL;
 }
 
-/* A window that is read, with REACH px around. */
-typedef struct Holes {
-    SdmImageWindow at;
-    int64_t size[2]; /* of the image */
-    const int16_t *wide;
-    Taps taps;
-    int16_t *out;
-    uint8_t *defect; /* NULL: nobody asks */
-} Holes;
-
-/* Count the pixels of row y of `wide` that have data, with a sign, by column. */
-static void count_row(const Holes *q, int64_t y, int sign, int16_t *restrict count)
+/* Count the pixels of row y of the wide window that have data, with a sign, by column. */
+static void count_row(const Flawed *q, int64_t y, int sign, int16_t *restrict count)
 {
-    const int64_t pitch = q->at.w + 2 * REACH;
-    const int16_t *restrict const row = q->wide + y * pitch;
-    for (int64_t x = 0; x < pitch; x++)
+    const int16_t *restrict const row = q->pixels + y * q->wide.w;
+    for (int64_t x = 0; x < q->wide.w; x++)
         count[x] = (int16_t)(count[x] + (row[x] == SDM_Q_NODATA ? 0 : sign));
 }
 
 /* Row y; count: pixels with data in each column of the rows within reach. */
-static void fill_row(const Holes *q, int64_t y, const int16_t *count)
+static void fill_row(const Flawed *q, const Taps *taps, int64_t y, const int16_t *count)
 {
-    const int64_t pitch = q->at.w + 2 * REACH, first = q->at.x < 0 ? -q->at.x : 0,
+    const int64_t pitch = q->wide.w, first = q->at.x < 0 ? -q->at.x : 0,
                   end = q->size[0] - q->at.x < q->at.w ? q->size[0] - q->at.x : q->at.w;
     int near = 0;
     for (int64_t x = first; x < first + 2 * REACH; x++)
         near += count[x];
     for (int64_t x = first; x < end; near -= count[x], x++) {
-        const int16_t *const p = q->wide + (y + REACH) * pitch + x + REACH;
+        const int16_t *const p = q->pixels + (y + REACH) * pitch + x + REACH;
         near += count[x + 2 * REACH];
         if (*p != SDM_Q_NODATA || near == 0)
             continue;
-        q->out[y * q->at.w + x] = fill_pixel(&q->taps, p);
-        if (q->defect)
-            q->defect[y * q->at.w + x] |=
-                (uint8_t)(SDM_DEFECT_FILLED | (is_beyond(p, pitch) ? SDM_DEFECT_BEYOND : 0));
+        q->out[y * q->down + x * q->across] = fill_pixel(taps, p);
+        q->defect[y * q->down + x * q->across] |=
+            (uint8_t)(SDM_DEFECT_FILLED | (is_beyond(p, pitch) ? SDM_DEFECT_BEYOND : 0));
     }
 }
 
-static SdmStatus fill_holes(SdmContext *ctx, const SdmViewReader *r, Holes *q)
+/* counts: rows of wide.w for each thread. */
+static void fill_holes(const Flawed *q, int threads, int16_t *counts)
 {
     enum { BAND = 64 /* rows */ };
-    SdmStatus st = SDM_OK;
-    const SdmImageWindow wide = around(q->at, REACH);
     const int64_t first = q->at.y < 0 ? -q->at.y : 0,
                   end = q->size[1] - q->at.y < q->at.h ? q->size[1] - q->at.y : q->at.h;
-    int16_t *pixels = NULL, *counts = NULL;
-    const int threads = sdm_threads(ctx);
-    TRY(sdm_alloc_raw(ctx, &pixels, (size_t)(wide.w * wide.h), sizeof *pixels, "image window"));
-    TRY(sdm_alloc(ctx, &counts, (size_t)(threads * wide.w), sizeof *counts, "image window"));
-    TRY(r->turned ? sdm_image_read_turned(ctx, r->image, turn_window(wide), pixels, NULL)
-                  : sdm_image_read(ctx, r->image, wide, pixels, NULL, NULL));
-    q->wide = pixels;
-    list_taps(wide.w, &q->taps);
+    Taps taps;
+    list_taps(q->wide.w, &taps);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t y0 = first; y0 < end; y0 += BAND) {
-        int16_t *const count = counts + sdm_thread() * wide.w;
+        int16_t *const count = counts + sdm_thread() * q->wide.w;
         const int64_t y1 = y0 + BAND < end ? y0 + BAND : end;
-        memset(count, 0, (size_t)wide.w * sizeof *count);
+        memset(count, 0, (size_t)q->wide.w * sizeof *count);
         for (int64_t y = y0; y < y0 + 2 * REACH; y++)
             count_row(q, y, 1, count);
         for (int64_t y = y0; y < y1; y++) {
             count_row(q, y + 2 * REACH, 1, count);
-            fill_row(q, y, count);
+            fill_row(q, &taps, y, count);
             count_row(q, y, -1, count);
         }
     }
-done:
-    sdm_free(&pixels);
-    sdm_free(&counts);
-    return st;
 }
 
 /* ---- borders ---- */
@@ -242,37 +184,71 @@ static void repeat_border(const int64_t size[2], SdmImageWindow at, int16_t *out
     }
 }
 
+/* ---- a window ---- */
+
+static bool any_defect(const uint8_t *defect, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (defect[i])
+            return true;
+    return false;
+}
+
+/* Mend the pixels of a window, and keep its defects.  flaws: those that it has; at: as the file has it; out:
+ * h x w, or w x h of a turned image. */
+static SdmStatus mend(SdmContext *ctx, SdmViewReader *r, unsigned flaws, SdmImageWindow at, int16_t *out)
+{
+    SdmStatus st = SDM_OK;
+    const int threads = sdm_threads(ctx);
+    const size_t n = (size_t)(at.w * at.h);
+    Flawed q = {.at = at,
+                .wide = {at.x - REACH, at.y - REACH, at.w + 2 * REACH, at.h + 2 * REACH},
+                .size = {sdm_image_width(r->image), sdm_image_height(r->image)},
+                .across = r->turned ? at.h : 1,
+                .down = r->turned ? 1 : at.w,
+                .out = out};
+    const size_t wide = (size_t)(q.wide.w * q.wide.h);
+    int16_t *counts = NULL;
+    uint8_t *columns = NULL;
+    TRY(sdm_alloc_raw(ctx, &q.pixels, wide, sizeof *q.pixels, "image window"));
+    TRY(sdm_alloc_raw(ctx, &q.flaws, wide, 1, "flaws of an image"));
+    TRY(sdm_alloc(ctx, &q.defect, n, 1, "defects of an image"));
+    TRY(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "defects of an image"));
+    TRY(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)q.wide.w, sizeof *counts, "image window"));
+    TRY(sdm_image_read(ctx, r->image, q.wide, q.pixels, q.flaws, NULL));
+    find_masked(&q);
+    if (flaws & SDM_FLAW_NODATA)
+        fill_holes(&q, threads, counts);
+    if (flaws & SDM_FLAW_SATURATED)
+        find_saturated(&q, columns);
+    if (r->keep && any_defect(q.defect, n)) {
+        r->defect = q.defect;
+        q.defect = NULL;
+    }
+done:
+    sdm_free(&q.pixels);
+    sdm_free(&q.flaws);
+    sdm_free(&q.defect);
+    sdm_free(&columns);
+    sdm_free(&counts);
+    return st;
+}
+
 SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         int16_t *out)
 {
     SdmStatus st = SDM_OK;
     SdmViewReader *const r = user;
-    const SdmImageWindow at = {x0, y0, w, h}, in_file = r->turned ? turn_window(at) : at;
-    const size_t n = (size_t)(w * h);
-    uint8_t *defect = NULL;
+    const SdmImageWindow at = {x0, y0, w, h}, in_file = r->turned ? (SdmImageWindow){y0, x0, h, w} : at;
     unsigned flaws = 0;
-    Holes holes = {.at = at, .out = out};
+    int64_t size[2];
     sdm_free(&r->defect);
+    sdm_view_size(r, size);
     TRY(r->turned ? sdm_image_read_turned(ctx, r->image, in_file, out, &flaws)
                   : sdm_image_read(ctx, r->image, in_file, out, NULL, &flaws));
-    sdm_view_size(r, holes.size);
-    if (flaws & SDM_FLAW_SATURATED || (flaws && r->keep))
-        TRY(sdm_alloc(ctx, &defect, n, 1, "defects of an image"));
-    if (flaws & SDM_FLAW_SATURATED || (flaws & SDM_FLAW_MASKED && r->keep))
-        TRY(find_flaws(ctx, r, in_file, defect));
-    holes.defect = r->keep ? defect : NULL;
-    if (flaws & SDM_FLAW_NODATA)
-        TRY(fill_holes(ctx, r, &holes));
-    repeat_border(holes.size, at, out);
-    for (size_t i = 0; defect && i < n; i++)
-        out[i] = defect[i] & SDM_DEFECT_SATURATED ? (int16_t)SDM_Q_NODATA : out[i];
-    for (size_t i = 0; r->keep && defect && i < n && !r->defect; i++)
-        if (defect[i]) {
-            r->defect = defect;
-            defect = NULL;
-            break;
-        }
+    if (flaws)
+        TRY(mend(ctx, r, flaws, in_file, out));
+    repeat_border(size, at, out);
 done:
-    sdm_free(&defect);
     return st;
 }
