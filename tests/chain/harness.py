@@ -11,7 +11,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-PROGRAM = os.environ.get("STEREODEM") or os.path.join(SOURCE, "build", "release", "stereodem")
+# A test's first argument, or else that of the release build.
+PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem"))
 SHARED = os.path.join(SOURCE, "..", "shared")
 SKIP = 77
 failures = []

@@ -6,7 +6,6 @@ import os
 import statistics
 import sys
 
-os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 COMMON = "--lon 7 --lat 45 --seed 4 --striping 1 --orbit-noise 0.3 --velocity-noise 0.05 "

@@ -5,8 +5,6 @@
 import os
 import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 ALL_ERRORS = ["--pointing-across", 1.8, "--pointing-along", 0.3, "--jitter", 0.15, "--noise", 1, "--striping", 1,

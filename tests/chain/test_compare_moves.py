@@ -9,8 +9,6 @@ import os
 import subprocess
 import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

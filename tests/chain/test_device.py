@@ -5,11 +5,8 @@
 import json
 import os
 import shutil
-import sys
 import time
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 

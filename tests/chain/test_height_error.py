@@ -3,10 +3,7 @@
 # test_height_error.py [STEREODEM]
 # SPDX-License-Identifier: Apache-2.0
 import os
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

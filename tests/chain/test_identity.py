@@ -3,10 +3,7 @@
 # test_identity.py [STEREODEM [SOURCE_DIR]]     exits 77 when gdal_translate is missing
 # SPDX-License-Identifier: Apache-2.0
 import os
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 SETTINGS = [["--threads", 1], ["--threads", 2], ["--threads", 3], ["--tile", 97], ["--tile", 200], ["--memory", "96M"],

@@ -5,11 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
-import sys
 import time
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

@@ -3,11 +3,8 @@
 # test_opened.py [STEREODEM]     exits 77 without Python's GDAL or numpy
 # SPDX-License-Identifier: Apache-2.0
 import os
-import sys
 import zipfile
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

@@ -10,8 +10,6 @@ import json
 import os
 import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 sys.path.insert(0, os.path.dirname(t.HERE))

@@ -5,10 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import shutil
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

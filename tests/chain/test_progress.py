@@ -6,10 +6,7 @@
 import json
 import os
 import subprocess
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 if not os.path.exists("/proc/self/stat"):

@@ -10,8 +10,6 @@ import shutil
 import sys
 import time
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 sys.dont_write_bytecode = True

@@ -8,11 +8,8 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 import time
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 EAST, NORTH, UP = 12.0, -9.0, 4.0  # of the reference against the truth

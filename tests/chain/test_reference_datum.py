@@ -7,10 +7,7 @@ import json
 import os
 import random
 import struct
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 LON, LAT, UNDULATION = 37.4, 50.0, 12.0  # EGM96 and EGM2008 there

@@ -6,11 +6,8 @@
 import json
 import os
 import re
-import sys
 import time
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 

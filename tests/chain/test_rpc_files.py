@@ -7,10 +7,7 @@ import json
 import math
 import os
 import shutil
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

@@ -4,10 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
-import sys
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 DATA = os.path.join(t.SHARED, "data")

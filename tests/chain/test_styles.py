@@ -8,8 +8,6 @@ import re
 import sys
 import xml.etree.ElementTree
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:

@@ -8,11 +8,8 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
-if len(sys.argv) > 1:
-    os.environ["STEREODEM"] = os.path.abspath(sys.argv[1])
 import harness as t
 
 try:
