@@ -117,9 +117,9 @@ done:
     return st;
 }
 
-/* Measure how well the images of each pair agree.  Views of one town on three days, the times unknown: the coarse
- * levels match 98, 98 and 91 % in the pairs of a day or a season, 67 to 85 % in the twelve others; of textured
- * cells at full size some fourth power of that is matched. */
+/* Measure how well the images of each pair agree.  Views of one town on three days, the times unknown: the
+ * coarse levels match 98, 98 and 91 % in the pairs of a day or a season, 67 to 85 % in the twelve others; of
+ * textured cells at full size some fourth power of that is matched. */
 static SdmStatus measure_agreement(SdmViews *v)
 {
     SdmStatus st = SDM_OK;
@@ -195,8 +195,8 @@ static void log_pair(const SdmViews *v, const SdmViewPair *p)
                 p->number == 1 ? ": the reference" : "");
 }
 
-/* The usable pair of most merit that is not chosen yet, and agrees at least as well as asked; of equal ones the
- * first.  fresh: one with a view that is in none. */
+/* The usable pair of most merit that is not chosen yet, and agrees at least as well as asked; of equal ones
+ * the first.  fresh: one with a view that is in none. */
 static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh, double least)
 {
     SdmViewPair *best = NULL;
