@@ -168,22 +168,6 @@ static bool clock_beside(const char *path, double *now_s)
     return told;
 }
 
-double sdm_lease_clock_s(const char *folder)
-{
-    char path[SDM_PATH_SIZE + 32];
-    double now_s;
-    snprintf(path, sizeof path, "%.*s/clock", SDM_PATH_SIZE, folder);
-    (void)clock_beside(path, &now_s);
-    return now_s;
-}
-
-bool sdm_lease_is_live(const char *path, double now_s)
-{
-    Look seen;
-    const Holder me = myself();
-    return look_at(path, NULL, &seen) == 0 && !is_dead(&seen.holder, &me, now_s - seconds_of(seen.changed));
-}
-
 /* Give the file back that was renamed.  Where another process has made a new one by now, that one stands. */
 static int give_back(const char *away, const char *path)
 {
@@ -283,13 +267,13 @@ static int start_thread(SdmLease *l)
 }
 
 /* A lease that is not held yet. */
-static SdmStatus prepare(SdmContext *ctx, const char *path, const char *end, const Holder *me, SdmLease **out)
+static SdmStatus prepare(SdmContext *ctx, const char *output, const Holder *me, SdmLease **out)
 {
     SdmStatus st = SDM_OK;
     SdmLease *l = NULL;
     *out = NULL;
     TRY(sdm_alloc(NULL, &l, 1, sizeof *l, "a lease"));
-    TRY(sdm_format(ctx, l->path, sizeof l->path, "%s%s", path, end));
+    TRY(sdm_format(ctx, l->path, sizeof l->path, "%s.part-owner", output));
     snprintf(l->text, sizeof l->text, "%s %ld %llu %016llx\n", me->place, me->process, me->began,
              (unsigned long long)sdm_file_draw());
     *out = l;
@@ -398,6 +382,15 @@ static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
         path, strerror(why));
 }
 
+static SdmStatus fail_make(SdmContext *ctx, const SdmLease *l, int why)
+{
+    return sdm_fail(
+        ctx, SDM_ERR_IO,
+        "%.*s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
+        "folder that can be written",
+        (int)(strlen(l->path) - strlen(".part-owner")), l->path, l->path, strerror(why));
+}
+
 /* Renew the lease from now on; where that cannot be, give it up. */
 static SdmStatus hold(SdmContext *ctx, SdmLease **l)
 {
@@ -465,14 +458,10 @@ SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **
     SdmLease *l = NULL;
     Try t;
     *out = NULL;
-    TRY(prepare(ctx, output, ".part-owner", &me, &l));
+    TRY(prepare(ctx, output, &me, &l));
     take(l, &me, &t);
     if (t.no_file)
-        st =
-            sdm_fail(ctx, SDM_ERR_IO,
-                     "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
-                     "folder that can be written",
-                     output, l->path, strerror(t.no_file));
+        st = fail_make(ctx, l, t.no_file);
     else if (t.no_removal)
         st = fail_stale(ctx, l->path, t.no_removal);
     else if (!t.held)
@@ -484,21 +473,6 @@ SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **
 done:
     sdm_free(&l);
     return st;
-}
-
-SdmLease *sdm_lease_announce(const char *path)
-{
-    const Holder me = myself();
-    SdmLease *l = NULL;
-    Try t;
-    if (prepare(NULL, path, "", &me, &l) != SDM_OK)
-        return NULL;
-    take(l, &me, &t);
-    if (t.held)
-        (void)start_thread(l);
-    else
-        sdm_free(&l);
-    return l;
 }
 
 /* For how long a file that is looked at repeatedly has not changed: at first by the clock of the file system,
@@ -522,36 +496,44 @@ static double silence_of(const char *path, Watch *w, const Look *now)
     return sdm_now_s() - w->heard_s;
 }
 
-SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, SdmLease **out)
+/* Take the lease if nobody has it, or if its holder is dead; else tell for how long that one is silent. */
+static SdmStatus look_again(SdmContext *ctx, SdmLease *l, Watch *watch, double *silent_s, bool *held)
+{
+    const Holder me = myself();
+    Look seen;
+    const int why = make(l->path, l->text, held);
+    if (why)
+        return fail_make(ctx, l, why);
+    if (*held)
+        return SDM_OK;
+    int stale = look_at(l->path, NULL, &seen);
+    *silent_s = stale ? 0.0 : silence_of(l->path, watch, &seen);
+    if (!stale && is_dead(&seen.holder, &me, *silent_s))
+        stale = take_away(l->path, &seen);
+    return stale && stale != ENOENT ? fail_stale(ctx, l->path, stale) : SDM_OK;
+}
+
+SdmStatus sdm_lease_wait_output(SdmContext *ctx, const char *output, const char *what, double wait_s,
+                                SdmLease **out)
 {
     SdmStatus st = SDM_OK;
     const Holder me = myself();
+    const double start = sdm_now_s();
     SdmLease *l = NULL;
     Watch watch = {.seen = false};
-    Look seen;
     bool held = false, told = false;
+    double silent_s = 0.0;
     *out = NULL;
-    TRY(prepare(ctx, path, "", &me, &l));
-    while (!held) {
-        const int why = make(path, l->text, &held);
-        if (why) {
-            st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be made: %s; make room, or let its folder be written",
-                          path, strerror(why));
-            goto done;
-        }
+    TRY(prepare(ctx, output, &me, &l));
+    for (;;) {
+        TRY(look_again(ctx, l, &watch, &silent_s, &held));
         if (held)
             break;
-        int stale = look_at(path, NULL, &seen);
-        if (!stale && is_dead(&seen.holder, &me, silence_of(path, &watch, &seen))) {
-            stale = take_away(path, &seen);
-        } else if (!stale && !told) {
-            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
-            told = true;
-        }
-        if (stale && stale != ENOENT) {
-            st = fail_stale(ctx, path, stale);
+        if (isfinite(wait_s) && (sdm_now_s() - start >= wait_s || silent_s > SDM_LEASE_SILENT_S))
             goto done;
-        }
+        if (!told)
+            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
+        told = true;
         TRY(sdm_check_stop(ctx));
         nanosleep(&POLL, NULL);
     }
@@ -560,33 +542,5 @@ SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, Sd
     l = NULL;
 done:
     sdm_free(&l);
-    return st;
-}
-
-SdmStatus sdm_lease_wait_result(SdmContext *ctx, const char *path, const char *result, double wait_s,
-                                int64_t order)
-{
-    SdmStatus st = SDM_OK;
-    const Holder me = myself();
-    const double start = sdm_now_s(), turn_s = 0.5 * (double)(order < 10 ? order : 10);
-    Watch watch = {.seen = false};
-    Look seen;
-    bool told = false;
-    for (;;) {
-        const double waited_s = sdm_now_s() - start;
-        const bool there = look_at(path, NULL, &seen) == 0;
-        if (access(result, F_OK) == 0 || waited_s >= wait_s)
-            break;
-        const double silent_s = there ? silence_of(path, &watch, &seen) : 0.0;
-        if (there ? silent_s > SDM_LEASE_SILENT_S || is_dead(&seen.holder, &me, silent_s)
-                  : watch.seen || waited_s >= turn_s)
-            break;
-        if (there && !told)
-            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another task prepares the scene");
-        told = told || there;
-        TRY(sdm_check_stop(ctx));
-        nanosleep(&POLL, NULL);
-    }
-done:
     return st;
 }
