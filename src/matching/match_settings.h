@@ -45,4 +45,20 @@ typedef struct SdmMatchSettings {
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
 
+/* ---- of semi-global matching: semi_global_surface.h ---- */
+
+enum {
+    SDM_SEMI_GLOBAL_RANGE_MAX = 100, /* px: labels reach at most so far from the base on either side */
+    SDM_SEMI_GLOBAL_BLOCK = 256,     /* px: side of a block */
+    SDM_SEMI_GLOBAL_OVERLAP = 64,    /* px around it: half for the paths to settle, half for the filters */
+    SDM_SEMI_GLOBAL_WORD = 5         /* px: side of a census word */
+};
+
+/* Pixels of the frame around a pixel on which its height depends. */
+static inline int sdm_semi_global_reach(const SdmMatchSettings *set)
+{
+    return SDM_SEMI_GLOBAL_BLOCK - 1 + SDM_SEMI_GLOBAL_OVERLAP + 2 * set->label_range_px +
+           SDM_SEMI_GLOBAL_WORD / 2;
+}
+
 #endif
