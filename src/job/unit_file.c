@@ -440,7 +440,8 @@ static SdmStatus move_record(SdmContext *ctx, Body *b, void *object)
     SdmStatus st = SDM_OK;
     SdmProductRecord *const p = object;
     SdmDemResult *const r = &p->result;
-    double *const reals[] = {&r->spacing, &r->coverage, &r->pointing_residual_px, &r->tie_points, &r->wall_s};
+    double *const reals[] = {&r->spacing,    &r->coverage,      &r->pointing_residual_px,
+                             &r->tie_points, &r->matched_share, &r->wall_s};
     int64_t hash;
     memcpy(&hash, &p->dem_hash, sizeof hash);
     r->known = true;

@@ -303,7 +303,8 @@ static SdmStatus take_result(SdmContext *ctx, const SdmProduct *p, const SdmScen
     const SdmPointRound *const last =
         s->points && s->points->rounds ? &s->points->round[s->points->rounds - 1] : NULL;
     *out = (SdmDemResult){.pointing_residual_px = last ? last->after_nmad_px : (double)NAN,
-                          .tie_points = last ? (double)last->inliers : (double)NAN};
+                          .tie_points = last ? (double)last->inliers : (double)NAN,
+                           .matched_share = s->quality ? s->quality->matched_share : (double)NAN};
     TRY(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
     TRY(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));
     out->files = s->file_count;

@@ -61,7 +61,7 @@ static int find_ortho_view(const Fusing *f)
  * of the textured cells that were matched tells how well these two agree. */
 static double trust_of(const SdmViewPair *p)
 {
-    const double share = sdm_json_number_at(p->report, "trust", "matched_share_of_texture");
+    const double share = p->result.matched_share;
     return isnan(share) ? 0.0 : share * share * share * sqrt(p->trust);
 }
 
