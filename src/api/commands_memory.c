@@ -166,7 +166,7 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
     const SdmUsage *used;
     TRY(sdm_match_queue_open(ctx, options->device, &queue));
     sdm_match_queue_log(ctx, queue);
-    TRY(sdm_plan_scene(ctx, options, m->scene, &plan));
+    TRY(sdm_plan_scene(ctx, options, ".", NULL, m->scene, &plan));
     TRY(sdm_job_start(ctx, ".", options, &plan, &m->job));
     const SdmFlowRequest request = {.job = &m->job,
                                     .images = m->scene,

@@ -33,23 +33,18 @@ done:
     return st;
 }
 
-static SdmStatus check_output(SdmContext *ctx, const SdmOptions *options, const SdmInputFile *files,
-                              int count)
-{
-    const char *paths[64];
-    int n = 0;
-    for (; n < count && n < 64; n++)
-        paths[n] = files[n].path;
-    return sdm_product_check(ctx, options, paths, n);
-}
-
 SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                  const SdmOptions *options)
 {
+    SdmStatus st = SDM_OK;
     SdmInputFile *files = NULL;
-    SdmStatus st = list_inputs(ctx, job, scene, &files);
-    if (st == SDM_OK)
-        st = check_output(ctx, options, files, scene->file_count);
+    const char *paths[64];
+    int n = 0;
+    TRY(list_inputs(ctx, job, scene, &files));
+    for (; n < scene->file_count && n < 64; n++)
+        paths[n] = files[n].path;
+    TRY(sdm_product_check(ctx, options, paths, n));
+done:
     sdm_free(&files);
     return st;
 }
@@ -188,7 +183,6 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     TRY(begin_report(ctx, in, &m.report));
     TRY(list_inputs(ctx, in->job, in->scene, &m.files));
     m.report.files = m.files;
-    TRY(check_output(ctx, options, m.files, m.report.file_count));
     add_usage(ctx, &m, in->scene->first_unit, 0, in->prepared_used);
     TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_scene_product_open(ctx, options, &in->prepared->grid, &m.report, &product));

@@ -135,6 +135,7 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
                               .started_s = sdm_now_s(),
                               .lease = m->lease,
                               .used = m->record.unit};
+    TRY(sdm_build_check_output(ctx, m->job, m->scene, &m->options));
     TRY(sdm_build_products(ctx, &in, &m->options, &product, &m->record.result, &no_dem));
     TRY(leave(ctx, m, &mark));
     sdm_lease_release(&m->lease); /* before the last trace of a finished merge goes */

@@ -12,6 +12,7 @@ typedef struct Run {
     SdmOptions options; /* the caller's, with the device that was chosen */
     SdmLease *lease;    /* of the output */
     char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
+    SdmScene *scene;    /* opened once, for the plan and for all units */
     SdmJob job;
     SdmFlow *flow;
     uint8_t *made;      /* of each unit: by this process? */
@@ -90,6 +91,7 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
     SdmStatus st = SDM_OK;
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
     const SdmFlowRequest request = {.job = &r->job,
+                                    .images = r->scene,
                                     .has_store = true,
                                     .keep_last = !r->options.keep_job,
                                     .output = r->lease,
@@ -172,7 +174,8 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     TRY(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
     sdm_crash_leftover(ctx, sdm_lease_path(r->lease), r->folder);
-    TRY(sdm_plan_make(ctx, &r->options, r->folder, input, 1, NULL, &plan));
+    TRY(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
+    TRY(sdm_plan_scene(ctx, &r->options, r->folder, input, r->scene, &plan));
     TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
 done:
     sdm_plan_close(&plan);
@@ -204,6 +207,7 @@ done:
     sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&r.lease);
     sdm_flow_close(&r.flow);
+    sdm_scene_close(&r.scene);
     sdm_block_free(&r.last);
     sdm_free(&r.made);
     sdm_job_close(&r.job);
