@@ -4,7 +4,6 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "sdm_build.h"
-#include "matching/semi_global_surface.h"
 
 #include <errno.h>
 #include <string.h>
@@ -194,19 +193,20 @@ static void move_radiometry(Body *b, SdmRadiometry *r)
     move_floats(b, r->fill, 2);
 }
 
-/* The rest of the settings follows from the cost and the radiometry: see sdm_prepared_kernels(). */
-static void move_settings(Body *b, SdmMatchSettings *s)
+/* All other settings follow: see sdm_prepared_kernels(). */
+static void move_measured(Body *b, SdmMeasured *m)
 {
-    move_text(b, s->cost_name, sizeof s->cost_name);
-    move_floats(b, &s->ray_error_limit_px, 1);
-    move_floats(b, &s->discontinuity_px, 1);
-    int borders = s->borders;
+    _Static_assert(sizeof *m == 8 + 7 * 4, "another field of SdmMeasured is to be stored");
+    int borders = m->borders;
+    move_text(b, m->cost_name, sizeof m->cost_name);
+    move_floats(b, &m->ray_error_limit_px, 1);
+    move_floats(b, &m->discontinuity_px, 1);
     move_int(b, &borders, 0, 1);
-    s->borders = borders == 1;
-    move_int(b, &s->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
-    move_int(b, &s->coarse_offset_px, 0, INT32_MAX);
-    move_int(b, &s->coarse_level, 0, 30);
-    move_int(b, &s->coarsest_level, 0, 30);
+    m->borders = borders == 1;
+    move_int(b, &m->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
+    move_int(b, &m->coarse_offset_px, 0, INT32_MAX);
+    move_int(b, &m->coarse_level, 0, 30);
+    move_int(b, &m->coarsest_level, 0, 30);
 }
 
 static SdmStatus move_pointing(SdmContext *ctx, Body *b, SdmPointing *p)
@@ -384,7 +384,7 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
         move_text(b, p->camera[i].doubt, sizeof p->camera[i].doubt);
         move_radiometry(b, &p->radiometry[i]);
     }
-    move_settings(b, &p->settings);
+    move_measured(b, &p->settings.measured);
     double *const reals[] = {&p->hmin_m, &p->hmax_m, &p->max_update_m, &p->lattice_error_px};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         move_reals(b, reals[i], 1);
