@@ -48,7 +48,7 @@ _stereodem() {
             '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
             '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
@@ -75,7 +75,7 @@ _stereodem() {
             '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
@@ -165,7 +165,7 @@ _stereodem() {
             '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
             '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \

@@ -113,9 +113,10 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
-    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
-     "Band to match, counted from 1; needed where an image has several. One of a single band, such as a "
-     "panchromatic one beside a multispectral one, is taken as it is."},
+    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one, or their mean", SCENE | BLOCKS,
+     "Band to match, counted from 1. Without it the mean of the red, green and blue bands is matched, or of "
+     "all bands where the file declares no colours. A single band, such as a panchromatic one beside a "
+     "multispectral one, is taken as it is."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE | BLOCKS | INPUT,

@@ -12,7 +12,7 @@ static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVER
 static const double MATCH_NOISE_PX = 0.1; /* of a parallax */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
-static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others are taken where a view is in no pair */
+static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others serve views that are in no pair */
 static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
 
 /* The last parts of a path, as many as `parts`. */
@@ -93,8 +93,8 @@ done:
     return st;
 }
 
-/* Open a pair in the order that it has, and describe it, or (pixels) measure how well its images agree; what it
- * lacks to be a pair goes to `why`. */
+/* Open a pair in the order that it has, and describe it, or (pixels) measure how well its images agree; what
+ * it lacks to be a pair goes to `why`. */
 static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
 {
     SdmStatus st = SDM_OK;
