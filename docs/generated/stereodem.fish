@@ -158,7 +158,7 @@ complete -c stereodem -n '__fish_seen_subcommand_from merge' -l quiet -s q -d 'P
 complete -c stereodem -n '__fish_seen_subcommand_from merge' -l verbose -s v -d 'Print details of each stage'
 complete -c stereodem -n '__fish_seen_subcommand_from merge' -l log -x -a 'text json' -d 'text lines for people on standard error; json one JSON object a line on standard output, the last one a summary'
 complete -c stereodem -n '__fish_seen_subcommand_from status' -l failed -d 'Print only scenes that failed or are not planned, each with its reason'
-complete -c stereodem -n '__fish_seen_subcommand_from status' -l accounting -r -F -d 'Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; one row per unit in a .csv file, with sums and each try in a .json file'
+complete -c stereodem -n '__fish_seen_subcommand_from status' -l accounting -r -F -d 'Write what each finished unit and merge has used wall, user and system time, peak resident memory, host; one row per unit in a .csv file, with sums in a .json file'
 complete -c stereodem -n '__fish_seen_subcommand_from status' -l threads -x -d 'Number of threads'
 complete -c stereodem -n '__fish_seen_subcommand_from status' -l overwrite -d 'Overwrite existing output'
 complete -c stereodem -n '__fish_seen_subcommand_from status' -l quiet -s q -d 'Print errors only'

@@ -212,7 +212,7 @@ _stereodem() {
         ((CURRENT--))
         _arguments '--help[Print the options]' \
             '--failed[Print only scenes that failed or are not planned, each with its reason]' \
-            '--accounting[Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; one row per unit in a .csv file, with sums and each try in a .json file]:FILE:_files' \
+            '--accounting[Write what each finished unit and merge has used wall, user and system time, peak resident memory, host; one row per unit in a .csv file, with sums in a .json file]:FILE:_files' \
             '--threads[Number of threads]:N:' \
             '--overwrite[Overwrite existing output]' \
             '--quiet[Print errors only]' \
