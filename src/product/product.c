@@ -531,10 +531,9 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
-    /* with --co GDAL takes some 100 MB for each file: a small budget has them written one after the other */
+    /* GDAL takes some 100 MB for each file: a small budget has them written one after the other */
     const int threads = p->request.options->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
-    /* the thread that fails first sets the error; the others still finish, as they share nothing; threads
-     * without a job compress tiles of the others' files */
+    /* the thread that fails first sets the error; the others still finish, as they share nothing */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int job = 0; job < JOBS; job++) {
         const locale_t own = sdm_thread_begin(ctx);
