@@ -10,8 +10,7 @@
 /* A raster of GDAL's over the pixels; NULL: no memory. */
 static GDALDatasetH wrap(const unsigned char *pixels, int width, int height, int bands)
 {
-    const GDALDatasetH ds =
-        GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 0, GDT_Byte, NULL);
+    const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 0, GDT_Byte, NULL);
     bool good = ds != NULL;
     for (int k = 0; good && k < bands; k++) {
         char at[40] = "", data[80], step[40], row[40];

@@ -39,8 +39,8 @@ static char **add_user_options(char **co, const char *const *user)
     return co;
 }
 
-/* For GDAL's drivers: COG for one band; GTiff for several, which lie apart, since COG's bands side by side take a
- * third more. */
+/* For GDAL's drivers: COG for one band; GTiff for several, which lie apart: COG's bands side by side take a
+ * third more room. */
 static char **creation_options(const SdmContext *ctx, const SdmCogRequest *request, int bands,
                                GDALDataType type)
 {

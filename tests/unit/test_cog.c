@@ -3,15 +3,15 @@
 #include "product/raster.h"
 #include <stereodem/stereodem.h>
 
+#include <cmocka.h>
 #include <errno.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #define NAME "cog.tif"
 
@@ -20,7 +20,8 @@ static const SdmCogRequest to_file = {.path = NAME, .first_cell = true, .memory_
 /* Cells by chance, which compress badly, but for rows of one value. */
 static GDALDatasetH make_raster(int cols, int rows, int bands, GDALDataType type)
 {
-    const size_t cell = (size_t)GDALGetDataTypeSizeBytes(type), row = (size_t)cols * cell, n = row * (size_t)rows;
+    const size_t cell = (size_t)GDALGetDataTypeSizeBytes(type), row = (size_t)cols * cell,
+                 n = row * (size_t)rows;
     uint8_t *const cells = malloc(n);
     uint32_t seed = 1;
     double transform[6] = {500000.0, 0.5, 0.0, 4000000.0, 0.0, -0.5};
@@ -36,7 +37,8 @@ static GDALDatasetH make_raster(int cols, int rows, int bands, GDALDataType type
             seed = seed * 1664525U + 1013904223U;
             cells[i] = i / row % 7 == 3 ? 66 : (uint8_t)(seed >> 24);
         }
-        assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, cols, rows, cells, cols, rows, type, 0, 0), CE_None);
+        assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, cols, rows, cells, cols, rows, type, 0, 0),
+                         CE_None);
     }
     free(cells);
     return ds;
@@ -68,8 +70,8 @@ static void read_back(void **state)
         int cols, rows, bands;
         GDALDataType type;
         int overviews;
-    } c[] = {{1, 1, 1, GDT_Float32, 0},    {512, 512, 1, GDT_Byte, 0},    {513, 3, 1, GDT_UInt16, 1},
-             {3, 513, 1, GDT_Float32, 1},  {1025, 700, 1, GDT_Byte, 2},   {700, 1025, 3, GDT_UInt16, 2},
+    } c[] = {{1, 1, 1, GDT_Float32, 0},     {512, 512, 1, GDT_Byte, 0},     {513, 3, 1, GDT_UInt16, 1},
+             {3, 513, 1, GDT_Float32, 1},   {1025, 700, 1, GDT_Byte, 1},    {700, 1025, 3, GDT_UInt16, 1},
              {511, 1537, 1, GDT_UInt16, 2}, {1300, 520, 2, GDT_Float32, 2}, {1, 1, 4, GDT_Byte, 0}};
     SdmContext *ctx = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
@@ -80,11 +82,13 @@ static void read_back(void **state)
         double a[6], b[6];
         assert_non_null(back);
         assert_int_equal(GDALGetRasterCount(back), c[i].bands);
-        assert_true(GDALGetGeoTransform(raster.dataset, a) == CE_None && GDALGetGeoTransform(back, b) == CE_None);
+        assert_true(GDALGetGeoTransform(raster.dataset, a) == CE_None &&
+                    GDALGetGeoTransform(back, b) == CE_None);
         assert_memory_equal(a, b, sizeof a);
         assert_string_equal(GDALGetMetadataItem(back, "SCENE_ID", NULL), "<one> & \"two\"");
         for (int k = 1; k <= c[i].bands; k++) {
-            const GDALRasterBandH from = GDALGetRasterBand(raster.dataset, k), to = GDALGetRasterBand(back, k);
+            const GDALRasterBandH from = GDALGetRasterBand(raster.dataset, k),
+                                  to = GDALGetRasterBand(back, k);
             assert_string_equal(GDALGetDescription(to), GDALGetDescription(from));
             assert_int_equal(GDALGetOverviewCount(to), c[i].overviews);
             check_band(from, to);
