@@ -55,6 +55,14 @@ static int find_ortho_view(const Fusing *f)
     return f->pair[f->place]->left;
 }
 
+/* Weight of a pair's vote: slanted views and views of other seasons match worse and hide more, and the share
+ * of the textured cells that were matched tells how well these two agree. */
+static double trust_of(const SdmViewPair *p)
+{
+    const double share = sdm_json_number_at(p->report, "trust", "matched_share_of_texture");
+    return isnan(share) ? 0.0 : share * share * share * sqrt(p->trust);
+}
+
 static void gather(SdmViews *v, Fusing *f)
 {
     f->views = v;
@@ -63,7 +71,7 @@ static void gather(SdmViews *v, Fusing *f)
             const SdmViewPair *const p = f->pair[f->count] = v->chosen[k];
             f->dem[f->count] = p->dem;
             f->sigma_m[f->count] = p->sigma_m;
-            f->trust[f->count++] = p->trust;
+            f->trust[f->count++] = trust_of(p);
         }
     f->place = find_place(f);
     f->ortho_view = find_ortho_view(f);

@@ -113,7 +113,7 @@ def part_terrain():
         out.GetRasterBand(1).SetNoDataValue(-9999)
         out.GetRasterBand(1).WriteArray(data)
         out = None
-        done = t.call([t.PROGRAM, "simulate", "-o", at("on_" + name), "--terrain", at("terrain_" + name + ".tif"), "--width", 100, "--height", 100])
+        done = t.call([t.LAB, "simulate", "-o", at("on_" + name), "--terrain", at("terrain_" + name + ".tif"), "--width", 100, "--height", 100])
         told = [l for l in done.stderr.splitlines() if "mirror image" in l or "are voids" in l]
         t.expect(done.returncode == 0 and len(told) == (word is not None) and all(word in l for l in told),
                  "%s: %s" % (name, told or "nothing to tell"))

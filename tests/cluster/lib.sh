@@ -12,6 +12,7 @@ fail() {
 }
 
 program=$(realpath "$1")
+lab=${program%/*}/stereodem-lab # simulates
 source_folder=$(realpath "$2")
 work=$(mktemp -d /tmp/stereodem_cluster_XXXXXX)
 chmod 755 "$work"
@@ -35,7 +36,7 @@ make_scenes() {
     for i in 1 2 3 4 5 6; do
         local side=${1:-300}
         [ $i -le 2 ] && side=${2:-560}
-        "$program" simulate -q -o "$work/scene$i" --layout rpc --gsd 15 --width $side --height $side --seed $i --relief 200
+        "$lab" simulate -q -o "$work/scene$i" --layout rpc --gsd 15 --width $side --height $side --seed $i --relief 200
         echo "scene$i/left.tif scene$i/right.tif" >>"$work/scenes.txt"
     done
     plan_options="--tile ${3:-256}"
