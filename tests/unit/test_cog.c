@@ -3,7 +3,6 @@
 #include "product/raster.h"
 #include <stereodem/stereodem.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <cmocka.h>
 
 #define NAME "cog.tif"
 
