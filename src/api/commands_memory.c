@@ -14,7 +14,7 @@ typedef struct Making {
     SdmScene *scene;
     SdmPrepared prepared;
     SdmTiling tiling;
-    SdmMatchQueue *queue;
+    SdmDevicePool *queue;
     SdmQualitySums sums;
     SdmQuality quality;
     SdmDem *dem;
@@ -140,8 +140,8 @@ static SdmStatus make_blocks(SdmContext *ctx, Making *m)
     const int64_t n = m->tiling.across * m->tiling.down;
     sdm_tiling_tile(&m->tiling, n - 1, &tile);
     const SdmTilesOf tiles = {m->tiling.grid.x0, m->tiling.grid.y0, {tile.col0 + tile.w, tile.row0 + tile.h}};
-    TRY(sdm_match_queue_ready(ctx, m->queue));
-    sdm_match_queue_expect(m->queue, n);
+    TRY(sdm_device_pool_ready(ctx, m->queue));
+    sdm_device_pool_expect(m->queue, n);
     for (int64_t i = 0; i < n; i++) {
         snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
         if (i > 0)
@@ -191,8 +191,8 @@ static cJSON *list_doubts(const Making *m)
 static SdmStatus make(SdmContext *ctx, Making *m, const SdmOptions *options)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_match_queue_open(ctx, options->device, &m->queue));
-    sdm_match_queue_log(ctx, m->queue);
+    TRY(sdm_device_pool_open(ctx, options->device, &m->queue));
+    sdm_device_pool_log(ctx, m->queue);
     TRY(sdm_tiling_find(ctx, m->scene, &m->tiling));
     SdmProgressPart all = sdm_progress_enter(ctx, 0.0, PREPARED);
     sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
@@ -214,7 +214,7 @@ static void release(Making *m)
 {
     sdm_tiling_free(&m->tiling);
     sdm_prepared_free(&m->prepared);
-    sdm_match_queue_close(&m->queue);
+    sdm_device_pool_close(&m->queue);
     sdm_scene_close(&m->scene);
     sdm_dem_close(&m->dem);
 }

@@ -61,7 +61,7 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
 {
     SdmStatus st = SDM_OK;
     Tile t = {.q = q, .out = out};
-    SdmMatchQueue *none = NULL;
+    SdmDevicePool *none = NULL;
     *out = (SdmTileSummary){0};
     TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &t.job));
     const SdmUnitsRequest request = {

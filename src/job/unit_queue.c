@@ -30,7 +30,7 @@ typedef struct SceneInWork {
 struct SdmUnits {
     SdmContext *ctx;
     SdmUnitsRequest q;
-    SdmMatchQueue *queue;
+    SdmDevicePool *queue;
     uint8_t *made; /* of each unit: made by this process? */
     int64_t resumed;
     SceneInWork scene;
@@ -46,7 +46,7 @@ struct SdmUnits {
 
 /* ---- open, close ---- */
 
-SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue,
+SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmDevicePool **queue,
                          SdmUnits **out)
 {
     SdmStatus st = SDM_OK;
@@ -88,7 +88,7 @@ void sdm_units_close(SdmUnits **units)
     leave_scene(&u->scene);
     sdm_block_free(&u->last);
     sdm_free(&u->made);
-    sdm_match_queue_close(&u->queue);
+    sdm_device_pool_close(&u->queue);
     sdm_free(units);
 }
 
@@ -99,14 +99,14 @@ int sdm_units_in_work(const SdmUnits *u)
 
 SdmStatus sdm_units_finish(SdmContext *ctx, SdmUnits *u)
 {
-    const SdmStatus st = u->queue ? sdm_match_queue_ready(ctx, u->queue) : SDM_OK;
-    sdm_match_queue_finish(u->queue);
+    const SdmStatus st = u->queue ? sdm_device_pool_ready(ctx, u->queue) : SDM_OK;
+    sdm_device_pool_finish(u->queue);
     return st;
 }
 
 const char *sdm_units_device(const SdmUnits *u)
 {
-    return u->queue ? sdm_match_queue_name(u->queue) : NULL;
+    return u->queue ? sdm_device_pool_name(u->queue) : NULL;
 }
 
 const char *sdm_units_doubt(const SdmUnits *u)
@@ -121,7 +121,7 @@ int64_t sdm_units_resumed(const SdmUnits *u)
 
 bool sdm_units_is_full(const SdmUnits *u, int64_t unit)
 {
-    return u->count > 0 && (!u->queue || u->count >= sdm_match_queue_slots(u->queue) ||
+    return u->count > 0 && (!u->queue || u->count >= sdm_device_pool_slots(u->queue) ||
                             sdm_plan_scene_of(u->q.job->plan, unit) != u->scene.plan->number);
 }
 
@@ -269,9 +269,9 @@ done:
 static SdmStatus ready_queue(SdmContext *ctx, SdmUnits *u)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_match_queue_ready(ctx, u->queue));
+    TRY(sdm_device_pool_ready(ctx, u->queue));
     if (u->count == 0)
-        sdm_match_queue_expect(u->queue, u->q.expected);
+        sdm_device_pool_expect(u->queue, u->q.expected);
 done:
     return st;
 }
@@ -308,7 +308,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
     if (!u->queue)
-        TRY(sdm_match_queue_open(ctx, u->q.job->options.device, &u->queue));
+        TRY(sdm_device_pool_open(ctx, u->q.job->options.device, &u->queue));
     TRY(need_prepared(ctx, u, w->unit, w->lease));
     TRY(ready_queue(ctx, u));
     TRY(open_images(ctx, u, SDM_DEPTH_WINDOWS));
@@ -316,7 +316,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmUnits *u, UnitInWork *w, const 
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     stages_now(ctx, before);
     place_block(u, tile, b);
-    const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(u->queue) -
+    const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_device_pool_slots(u->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
     w->work.is_last = u->q.keep_last && w->unit == last_unit(s->plan) &&
@@ -508,7 +508,7 @@ SdmStatus sdm_units_result(SdmContext *ctx, SdmUnits *u, int scene, SdmBuildInpu
                            .prepared_s = u->scene.prepared_s,
                            .made = u->made,
                            .device = sdm_units_device(u),
-                           .device_why = u->queue ? sdm_match_queue_why(u->queue) : NULL,
+                           .device_why = u->queue ? sdm_device_pool_why(u->queue) : NULL,
                            .last = u->has_last ? &u->last : NULL};
 done:
     return st;

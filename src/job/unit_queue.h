@@ -20,7 +20,7 @@ typedef struct SdmUnitsRequest {
 } SdmUnitsRequest;
 
 /* queue: the back end, taken over; pointer to NULL: opened when a unit needs it. */
-SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmMatchQueue **queue,
+SdmStatus sdm_units_open(SdmContext *ctx, const SdmUnitsRequest *request, SdmDevicePool **queue,
                          SdmUnits **out);
 void sdm_units_close(SdmUnits **units); /* abandons what is in work */
 

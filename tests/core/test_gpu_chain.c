@@ -1,7 +1,7 @@
 /* The chain of a window on every device of this machine against the same on the processor: bytes, on a
  * synthetic pair; and what happens when the device fails. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 #include "gpu/gpu_backend.h"
 #include "kernel_cases.h"
 

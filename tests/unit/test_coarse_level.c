@@ -1,7 +1,7 @@
 /* A coarse level of the whole scene by strips of rows: the same bytes as in one piece. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_strips.h"
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 #include "core/context.h"
 
 #include <math.h>
