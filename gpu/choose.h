@@ -18,8 +18,8 @@ typedef struct SdmChoice {
 } SdmChoice;
 
 /* name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
- * there is any); "opencl:2", that one; "auto": a CUDA device that claims to round as the processor does, else the
- * processor.  SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
+ * there is any); "opencl:2", that one; "auto": a CUDA device that claims to round as the processor does, else
+ * the processor.  SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The same with all that can share the work where no number was given: those of the platform of the first. */
 SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);

@@ -29,11 +29,10 @@ expect 2 "info takes a scene or a pair" info a b c
 expect 2 "unexpected argument 'c'" compare a b c
 expect 2 "unknown option --overwrite" info scene.hdf --overwrite
 expect 2 "expected the DEM and the reference" compare dem.tif
-expect 2 "--track: needs --model track, found tilt" compare dem.tif reference.tif --model tilt --track 9
 expect 2 "--aligned dem.tif would overwrite the input dem.tif" compare dem.tif reference.tif --aligned dem.tif
 expect 2 "--aligned and --difference both name a.tif" compare dem.tif reference.tif --aligned a.tif --difference a.tif
 expect 2 "ends in .tif" compare dem.tif reference.tif --difference d.png
-expect 2 "expected one of shift, tilt, track" compare dem.tif reference.tif --model plane
+expect 2 "expected one of shift, tilt" compare dem.tif reference.tif --model plane
 expect 2 "stereodem simulate: -o is missing" simulate
 expect 2 "--lon and --lat belong together, found --lon alone" simulate -o "$work/place" --lon 5
 expect 2 "--town: needs --layout rpc, found aster" simulate -o "$work/place" --town
