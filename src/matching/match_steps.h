@@ -104,9 +104,6 @@ typedef struct SdmPass {
     float min_margin;    /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
     float max_mismatch;  /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
     float min_sigma;     /* texture below (units of the images): SDM_QA_TEXTURELESS */
-    float score_sigma;   /* texture (standard deviation) for which the cost's scores hold: differences within
-                            smoother windows are small in any case, so a score s becomes
-                            1 - (1 - s) score_sigma / sigma; 0: scores are used as they are */
     float min_small_window_score; /* pixels that are VALID with a lower score keep the prior's height: their
                                      texture is too weak for a window as small as this pass's; 0: none */
 } SdmPass;

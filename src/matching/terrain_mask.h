@@ -21,7 +21,7 @@ typedef struct SdmTerrainEvidence {
     int16_t *grey;      /* the left view */
     float *ray_error_v; /* residual across the epipolar lines, px of the level; NaN: unknown */
     uint8_t *score;     /* of the heights, over the window of the residual, 250 x */
-    bool no_grey;       /* bright pixels are hidden, or levels normalised: brightness tells no cloud */
+    bool no_grey;       /* bright pixels are hidden: brightness tells no cloud */
 } SdmTerrainEvidence;
 
 #define SDM_TERRAIN_STEP_M 80.0f

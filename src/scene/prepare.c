@@ -111,9 +111,6 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
-    if (strcmp(o->optimizer, "bp") == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--optimizer bp: of match alone; a DEM is made with auto, local or sgm");
     sdm_image_radiometry(scene->view[0].image, &left);
     TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
     out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));

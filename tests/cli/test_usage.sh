@@ -18,7 +18,7 @@ expect 2 "--tr: needs a value SPACING, found none" run scene.hdf -o dem.tif --tr
 expect 2 "--output: needs a value FILE, found the option --tr" run scene.hdf -o --tr 5
 expect 2 "--threads: found '0', expected a whole number from 1 to 1024" run scene.hdf -o dem.tif --threads 0
 expect 2 "--memory: found '1M', expected a size of at least 64M" run scene.hdf -o dem.tif --memory 1M
-expect 2 "--cost: found 'ncc', expected one of auto, zncc, census, sad" run scene.hdf -o dem.tif --cost ncc
+expect 2 "--cost: found 'ncc', expected one of auto, zncc, census" run scene.hdf -o dem.tif --cost ncc
 expect 2 "--co: found 'ZSTD', expected NAME=VALUE" run scene.hdf -o dem.tif --co ZSTD
 expect 2 "--hmin: found 900 m" run scene.hdf -o dem.tif --hmin 900 --hmax 100
 expect 2 "--quiet and --verbose" run scene.hdf -o dem.tif --quiet --verbose

@@ -138,12 +138,6 @@ static void census_by_strips(void **state)
     strips("census", "local", true);
 }
 
-static void sad_by_strips(void **state)
-{
-    (void)state;
-    strips("sad", "local", true);
-}
-
 /* Labels depend on the rows that are taken together: the budget must not choose them. */
 static void sgm_does_not_know_the_budget(void **state)
 {
@@ -154,7 +148,7 @@ static void sgm_does_not_know_the_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zncc_by_strips), cmocka_unit_test(census_by_strips), cmocka_unit_test(sad_by_strips),
+        cmocka_unit_test(zncc_by_strips), cmocka_unit_test(census_by_strips), 
         cmocka_unit_test(sgm_does_not_know_the_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
