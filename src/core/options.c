@@ -87,7 +87,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
      "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it."},
-    {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS | FIRST,
+    {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle",
+     MAKE | BLOCKS | FIRST,
      "Small holes to fill with interpolated heights: none, all, or gentle: those that can be trusted. These "
      "are holes no steeper than 20 degrees with pixels of 5 m and more; all with smaller pixels; narrow "
      "ones, and those that a step explains, with --optimizer sgm. NAME_qa.tif marks filled cells."},

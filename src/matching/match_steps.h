@@ -6,6 +6,7 @@
 
 #include "matching/filters.h"
 #include "matching/match_settings.h"
+#include "matching/point_formulas.h"
 
 typedef enum SdmStepKind {
     SDM_STEP_REFINE,     /* heights of the next finer level, bilinear; the left view of its window */
@@ -68,10 +69,7 @@ typedef enum SdmSequence {
 } SdmSequence;
 
 enum {
-    SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
-    SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
-    SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled,
-                             * px */
+    SDM_RAY_ERROR_HALF = 5 /* of the window of the mean ray intersection error, px */
 };
 
 SdmSteps sdm_steps(SdmSequence sequence);
