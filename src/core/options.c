@@ -71,8 +71,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto",
      MAKE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH | FIRST,
      "Where matching runs: the processor, or a device with the number that stereodem devices prints; auto "
-     "takes CUDA devices that work, and logs it (commands other than run: the processor). The result does not "
-     "depend on it."},
+     "takes CUDA devices that work, and logs it (commands other than run: the processor). The result does "
+     "not depend on it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0,
      "auto|reference|c|neon|sse4.2|avx2|avx512bw|avx512", "auto",
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH,

@@ -289,7 +289,8 @@ static void test_table(void **state)
         if (spec->type == SDM_OPT_CHOICE || spec->type == SDM_OPT_ENUM)
             assert_non_null(spec->choices);
         for (const SdmOptionSpec *other = sdm_option_table; other < spec; other++)
-            assert_string_not_equal(other->name, spec->name);
+            if (other->commands & spec->commands & 0xffff) /* a command has one option of a name */
+                assert_string_not_equal(other->name, spec->name);
     }
     assert_in_range(count, 1, 64);
 }
