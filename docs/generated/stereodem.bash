@@ -9,12 +9,9 @@ _stereodem() {
     'run --tr') words='' ;;
     'run --t_srs') words='' ;;
     'run --vertical') words='ellipsoid egm96 egm2008' ;;
-    'run --cost') words='auto zncc census sad' ;;
-    'run --optimizer') words='auto local sgm bp' ;;
+    'run --cost') words='auto zncc census' ;;
+    'run --optimizer') words='auto local sgm' ;;
     'run --surface-filter') words='auto wiener none' ;;
-    'run --p1') words='' ;;
-    'run --p2') words='' ;;
-    'run --paths') words='4 8' ;;
     'run --device') words='auto cpu opencl cuda' ;;
     'run --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
     'run --threads') words='' ;;
@@ -48,8 +45,7 @@ _stereodem() {
     'compare --reference-vertical') words='auto ellipsoid egm96 egm2008' ;;
     'compare --where') words='' ;;
     'compare --layer') words='' ;;
-    'compare --model') words='shift tilt track' ;;
-    'compare --track') words='' ;;
+    'compare --model') words='shift tilt' ;;
     'compare --threads') words='' ;;
     'compare --memory') words='' ;;
     'compare --config') words='' ;;
@@ -68,12 +64,9 @@ _stereodem() {
     'plan --tr') words='' ;;
     'plan --t_srs') words='' ;;
     'plan --vertical') words='ellipsoid egm96 egm2008' ;;
-    'plan --cost') words='auto zncc census sad' ;;
-    'plan --optimizer') words='auto local sgm bp' ;;
+    'plan --cost') words='auto zncc census' ;;
+    'plan --optimizer') words='auto local sgm' ;;
     'plan --surface-filter') words='auto wiener none' ;;
-    'plan --p1') words='' ;;
-    'plan --p2') words='' ;;
-    'plan --paths') words='4 8' ;;
     'plan --device') words='auto cpu opencl cuda' ;;
     'plan --threads') words='' ;;
     'plan --memory') words='' ;;
@@ -136,11 +129,11 @@ _stereodem() {
     esac
     if [ "$words" = - ] && [[ $word == -* ]]; then
         case ${COMP_WORDS[1]} in
-        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --strict --quiet --verbose --log' ;;
+        run) words='--help --output --tr --t_srs --vertical --cost --optimizer --surface-filter --device --cpu-level --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --keep-job --strict --quiet --verbose --log' ;;
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
-        compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --exclude --where --layer --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
+        compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --exclude --where --layer --aligned --difference --model --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
-        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
+        plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --strict --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --strict --quiet --verbose --log' ;;
         status) words='--help --failed --accounting --threads --overwrite --quiet --verbose --log' ;;

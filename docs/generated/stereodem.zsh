@@ -26,13 +26,10 @@ _stereodem() {
             '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
             '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
-            '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
-            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
+            '--cost[Matching cost zero-mean normalised cross-correlation or census transform; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) also penalises differences between neighbours, which keeps the edges of roofs; auto sgm for pixels below 3 m, else local]:NAME:(auto local sgm)' \
             '--surface-filter[Filter of the matched heights wiener smooths plain ground within the predicted noise, restores ridges that the correlation window blurs, and moves heights by least squares to where the pixels of both views agree; none off; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
-            '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
-            '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
-            '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes CUDA devices that work, and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
             '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
@@ -100,8 +97,7 @@ _stereodem() {
             '--layer[Layer of the polygons, for a file that has several]:NAME:' \
             '--aligned[Write the DEM without the shift and the systematic error of --model on the same cells, resampled once from the original by cubic spline]:FILE.tif:_files' \
             '--difference[Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as metadata]:FILE.tif:_files' \
-            '--model[Systematic error that is estimated and removed shift a 3-D shift; tilt also a plane; track also a profile along the track, of low order with up to six sines, as far as cross-validation confirms them]:MODEL:(shift tilt track)' \
-            '--track[Direction of flight for --model track, clockwise from the grids north]:DEG:' \
+            '--model[Systematic error that is estimated and removed shift a 3-D shift; tilt also a plane]:MODEL:(shift tilt)' \
             '--json[Print the figures as one line of JSON (metres, shares 0..1)]' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
@@ -144,13 +140,10 @@ _stereodem() {
             '--tr[Spacing of the DEM in units of the output CRS metres, or degrees for a geographic CRS]:SPACING:' \
             '--t_srs[Output CRS, anything that GDAL understands, such as EPSG32633]:CRS:' \
             '--vertical[Vertical datum of the heights the WGS 84 ellipsoid or a geoid]:DATUM:(ellipsoid egm96 egm2008)' \
-            '--cost[Matching cost zero-mean normalised cross-correlation, census transform, or sum of absolute differences; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census sad)' \
-            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
+            '--cost[Matching cost zero-mean normalised cross-correlation or census transform; auto census for pixels below 5 m, else zncc]:COST:(auto zncc census)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) also penalises differences between neighbours, which keeps the edges of roofs; auto sgm for pixels below 3 m, else local]:NAME:(auto local sgm)' \
             '--surface-filter[Filter of the matched heights wiener smooths plain ground within the predicted noise, restores ridges that the correlation window blurs, and moves heights by least squares to where the pixels of both views agree; none off; auto wiener with zncc, else none]:NAME:(auto wiener none)' \
-            '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
-            '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
-            '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes CUDA devices that work, and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
@@ -243,7 +236,7 @@ _stereodem() {
             '--first[Sequences number of the first image]:N:' \
             '--last[Sequences number of the last image]:N:' \
             '--overwrite[Replace existing outputs]' \
-            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which keeps the edges of roofs; auto sgm for run with pixels below 3 m, else local]:NAME:(auto local sgm bp)' \
+            '--optimizer[How matches are chosen from the costs local takes the best one of each pixel; sgm (semi-global matching) and bp (belief propagation) also penalise differences between neighbours; auto local]:NAME:(auto local sgm bp)' \
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
@@ -252,7 +245,7 @@ _stereodem() {
             '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
             '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
             '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes CUDA devices that work, and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
             '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \

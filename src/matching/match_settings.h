@@ -35,9 +35,7 @@ typedef struct SdmMatchSettings {
     float min_score;   /* least score of a match while searching, in the cost's own scores */
     float final_score; /* least score in the end, over the window of the ray intersection error */
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
-    float score_sigma;            /* see SdmPass */
     float min_sigma;              /* least texture, units of the images that are matched */
-    float norm_floor;             /* sad: see sdm_pyramid_normalise() */
     bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
     int repeats;              /* how often the pixels of level 0 are matched again */
     SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
@@ -52,7 +50,7 @@ typedef struct SdmMatchSettings {
 /* Height of the discontinuities that a retry must bridge, metres. */
 #define SDM_DISCONTINUITY_M 25.0
 
-/* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census", "sad"; cpu_level: as the
+/* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census"; cpu_level: as the
  * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has
  * no limit, or that of --fill none.  Errors:
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
