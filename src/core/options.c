@@ -25,7 +25,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m on the ground for ASTER; stack: as its DEMs", PLACE | BLOCKS,
+     "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
+     PLACE | BLOCKS,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
