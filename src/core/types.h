@@ -1,5 +1,5 @@
-/* What the folders share besides the public header: the options of a call, statistics of errors.  Internal;
- * not installed.
+/* Types of all folders besides the public header: the options of a call, statistics of errors.  Internal; not
+ * installed.
  *
  * Conventions as in stereodem.h. */
 // SPDX-License-Identifier: Apache-2.0

@@ -300,7 +300,7 @@ static bool is_done(SdmContext *ctx, SdmFlow *f, int64_t unit)
     return false;
 }
 
-/* What was used since the last call is the unit's. */
+/* Charge the unit with the resources used since the last call. */
 static void charge(SdmContext *ctx, SdmFlow *f, UnitInWork *w)
 {
     if (w->resumed)

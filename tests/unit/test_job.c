@@ -374,7 +374,7 @@ static void a_prepared_scene_comes_back(void **state)
     sdm_close(&ctx);
 }
 
-/* What is told of a product comes back, also to another build. */
+/* The record of a product comes back, also to another build. */
 static void a_record_comes_back(void **state)
 {
     SdmContext *ctx = context();
