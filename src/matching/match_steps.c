@@ -16,7 +16,7 @@ enum {
     RETRY_RANGE = 5, /* without discontinuities */
     RETRY_WINDOW = 13,
     WIDE_RANGE = 16, /* with discontinuities, at most */
-    WIDE_WINDOW = 9,
+    FAR_WINDOW = 9,
     PLANE_WINDOW = 9,
     SHARPEN_WINDOW = 5,
     SHARPEN_RANGE = 2,
@@ -30,12 +30,14 @@ enum {
 
 /* Kind, window, range. */
 #define CLEAN {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_ALWAYS}, {SDM_STEP_MEDIAN, 3, 0, SDM_ALWAYS}
-#define RETRY                                                                                                \
-    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, SDM_IF_RETRIED},                                             \
-        {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_IF_RETRIED}, {SDM_STEP_MEDIAN, 3, 0, SDM_IF_RETRIED}
+#define RETRY(when)                                                                                          \
+    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, (when)}, {SDM_STEP_REJECT, REJECT_WINDOW, 0, (when)},        \
+    {                                                                                                        \
+        SDM_STEP_MEDIAN, 3, 0, (when)                                                                        \
+    }
 #define FILL {SDM_STEP_FILL, 2 * FAR_HALF + 1, 0, SDM_ALWAYS}
 #define SMOOTH(when) {SDM_STEP_SMOOTH, 3, 0, (when)}
-#define AFTER_MATCH CLEAN, RETRY, FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
+#define AFTER_MATCH CLEAN, RETRY(SDM_IF_RETRIED), FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
 
 static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      {SDM_STEP_MATCH, 9, 3, SDM_ALWAYS},
@@ -43,7 +45,7 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
-                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS}, CLEAN, FILL};
+                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS}, CLEAN, RETRY(SDM_IF_WIDE), FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 /* its reach: sdm_semi_global_reach() */
@@ -107,6 +109,12 @@ static int retry_range(const SdmMatchSettings *s, int level)
     return range > WIDE_RANGE ? WIDE_RANGE : range > RETRY_RANGE ? range : RETRY_RANGE;
 }
 
+/* A window, px, or the settings' wide one. */
+static int wider(const SdmMatchSettings *set, int window)
+{
+    return set->wide_window > window ? set->wide_window : window;
+}
+
 bool sdm_warps_to_validate(const SdmMatchSettings *set)
 {
     return set->semi_global || (set->repeats == 0 && !set->wiener);
@@ -124,7 +132,9 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return set->semi_global == (step->when == SDM_IF_SEMI_GLOBAL);
     if (step->when == SDM_IF_OLD_WARP)
         return sdm_warps_to_validate(set);
-    return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
+    if (step->when == SDM_IF_WIDE)
+        return set->wide_window > 0;
+    return step->when == SDM_ALWAYS || set->wide_window > 0 || level > 0 || retry_range(set, level) > RETRY_RANGE;
 }
 
 int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
@@ -135,11 +145,11 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
     case SDM_STEP_REMATCH:
         return step->window / 2 + 2 * step->range + 1;
     case SDM_STEP_RETRY:
-        return step->window / 2 + 2 * retry_range(set, level) + 1;
+        return wider(set, step->window) / 2 + 2 * retry_range(set, level) + 1;
     case SDM_STEP_BORDER:
         return sdm_border_reach(step->window / 2);
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
-        return step->window;
+        return wider(set, step->window);
     default:
         return step->window / 2;
     }
@@ -223,7 +233,9 @@ SdmPass sdm_first_pass(const SdmMatchSettings *set)
 SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
 {
     const int range = retry_range(set, level);
-    return sdm_search_pass(set, range > RETRY_RANGE ? WIDE_WINDOW : RETRY_WINDOW, range);
+    SdmPass pass = sdm_search_pass(set, wider(set, range > RETRY_RANGE ? FAR_WINDOW : RETRY_WINDOW), range);
+    pass.min_score = set->wide_window > 0 ? set->wide_score : set->min_score;
+    return pass;
 }
 
 SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
@@ -258,7 +270,7 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
-    return (SdmPass){.window = step.window, .range = step.range, .min_sigma = set->min_sigma,
+    return (SdmPass){.window = wider(set, step.window), .range = step.range, .min_sigma = set->min_sigma,
                      .score_sigma = set->score_sigma};
 }
 

@@ -33,6 +33,7 @@ typedef enum SdmStepKind {
 typedef enum SdmStepWhen {
     SDM_ALWAYS,
     SDM_IF_RETRIED,
+    SDM_IF_WIDE, /* the settings have a wide window */
     SDM_ABOVE_LEVEL_0,
     SDM_IF_WIENER,
     SDM_IF_BORDERS,
