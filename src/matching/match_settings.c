@@ -15,10 +15,9 @@
 #define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
 /* At this correlation noise moves a match over 5 x 5 pixels by 0.2 px (docs/chain.md). */
 #define SMALL_WINDOW_CORRELATION 0.8
-/* Between clouds: of the usual windows; of a wide one while searching, and in the end. */
+/* Between clouds: of the usual windows, and of wide ones (docs/chain.md). */
 #define GAP_CORRELATION 0.6
-#define WIDE_CORRELATION 0.2
-#define WIDE_FINAL_CORRELATION 0.15
+#define WIDE_CORRELATION 0.3
 #define RAY_ERROR_LIMIT_PX 0.25f
 enum { REPEATS = 2, WIDE_PX = 17 };
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
@@ -78,11 +77,16 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     return st;
 }
 
+void sdm_match_wide(SdmMatchSettings *set)
+{
+    set->wide_window = WIDE_PX;
+    set->wide_score = census_score(WIDE_CORRELATION);
+}
+
 void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set)
 {
+    sdm_match_wide(set);
     set->min_score = census_score(GAP_CORRELATION);
-    set->wide_score = census_score(WIDE_CORRELATION);
-    set->final_score = census_score(WIDE_FINAL_CORRELATION);
-    set->wide_window = WIDE_PX;
+    set->final_score = set->wide_score;
     set->min_sigma = noise_q / sqrtf(1.0f - (float)WIDE_CORRELATION); /* of texture and noise */
 }

@@ -5,6 +5,7 @@
 #include "matching/border_windows.h"
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
+#include "matching/pieces.h"
 #include "matching/semi_global_surface.h"
 #include "matching/wiener.h"
 
@@ -55,6 +56,7 @@ static const SdmStep validate[] = {{SDM_STEP_WARP, 1, 0, SDM_IF_OLD_WARP},
                                    {SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {
+    {SDM_STEP_DROP_PIECES, 2 * SDM_PIECE_MOST + 1, 0, SDM_IF_WIDE},
     {SDM_STEP_DEFECTS, 1, 0, SDM_ALWAYS},
     {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0, SDM_IF_PASSES},
     {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_HIDDEN_REACH + 1, 0, SDM_IF_SEMI_GLOBAL}};
@@ -90,7 +92,7 @@ int sdm_step_cost(SdmStepKind kind)
         [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
         [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
         [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
-        [SDM_STEP_DEFECTS] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
+        [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_DROP_PIECES] = 2, [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
         [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
         [SDM_STEP_BORDER] = 1,        [SDM_STEP_WARP] = 4};
     return cost[kind];
@@ -109,10 +111,24 @@ static int retry_range(const SdmMatchSettings *s, int level)
     return range > WIDE_RANGE ? WIDE_RANGE : range > RETRY_RANGE ? range : RETRY_RANGE;
 }
 
+/* The first step of a kind in a table that has one. */
+static SdmStep step_of(const SdmStep *step, SdmStepKind kind)
+{
+    while (step->kind != kind)
+        step++;
+    return *step;
+}
+
 /* A window, px, or the settings' wide one. */
 static int wider(const SdmMatchSettings *set, int window)
 {
     return set->wide_window > window ? set->wide_window : window;
+}
+
+/* Wider than that of the last matches. */
+static int validation_window(const SdmMatchSettings *set, int window)
+{
+    return set->wide_window > 0 ? set->wide_window + window - step_of(repeat, SDM_STEP_REPEAT).window : window;
 }
 
 bool sdm_warps_to_validate(const SdmMatchSettings *set)
@@ -149,7 +165,7 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
     case SDM_STEP_BORDER:
         return sdm_border_reach(step->window / 2);
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
-        return wider(set, step->window);
+        return validation_window(set, step->window);
     default:
         return step->window / 2;
     }
@@ -216,14 +232,6 @@ SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
                      .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
 }
 
-/* The first step of a kind in a table that has one. */
-static SdmStep step_of(const SdmStep *step, SdmStepKind kind)
-{
-    while (step->kind != kind)
-        step++;
-    return *step;
-}
-
 SdmPass sdm_first_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(fine_level, SDM_STEP_MATCH);
@@ -253,7 +261,7 @@ SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
 
 SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range)
 {
-    return (SdmPass){.window = PLANE_WINDOW,
+    return (SdmPass){.window = wider(set, PLANE_WINDOW),
                      .range = range,
                      .min_score = set->min_score,
                      .min_margin = 0.02f,
@@ -270,7 +278,7 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
-    return (SdmPass){.window = wider(set, step.window), .range = step.range, .min_sigma = set->min_sigma,
+    return (SdmPass){.window = validation_window(set, step.window), .range = step.range, .min_sigma = set->min_sigma,
                      .score_sigma = set->score_sigma};
 }
 
