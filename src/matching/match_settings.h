@@ -23,7 +23,7 @@ typedef struct SdmMatchSettings {
                                  SDM_DISCONTINUITY_M), px of level 0 */
     bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
     bool borders;             /* heights reach the border of what both views see: border_windows.h */
-    int wide_window;          /* of pixels that the usual windows do not match, px; 0: none; sdm_match_wide() */
+    int wide_window;          /* of pixels that the usual ones do not match, px; 0: none; sdm_match_wide() */
     float wide_score;         /* least score of a match over it */
     int repeats;              /* how often the pixels of level 0 are matched again */
     int coarse_level;         /* finest level of the scene-wide surface */
@@ -47,8 +47,8 @@ typedef struct SdmMatchSettings {
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
 
-/* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a part
- * of each window.  Pixels that the usual windows do not match get a wide one, over which chance has lower
+/* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a
+ * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance has lower
  * scores. */
 void sdm_match_wide(SdmMatchSettings *set);
 /* The same for the fine levels, where usual windows must score higher, and all of it is validated with wide

@@ -92,8 +92,8 @@ int sdm_step_cost(SdmStepKind kind)
         [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
         [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
         [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
-        [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_DROP_PIECES] = 2, [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
-        [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
+        [SDM_STEP_DROP_PIECES] = 2,   [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_FILL_HOLES] = 17,
+        [SDM_STEP_FILL_HIDDEN] = 1,   [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
         [SDM_STEP_BORDER] = 1,        [SDM_STEP_WARP] = 4};
     return cost[kind];
 }
@@ -128,7 +128,8 @@ static int wider(const SdmMatchSettings *set, int window)
 /* Wider than that of the last matches. */
 static int validation_window(const SdmMatchSettings *set, int window)
 {
-    return set->wide_window > 0 ? set->wide_window + window - step_of(repeat, SDM_STEP_REPEAT).window : window;
+    const int last = step_of(repeat, SDM_STEP_REPEAT).window;
+    return set->wide_window > 0 ? set->wide_window + window - last : window;
 }
 
 bool sdm_warps_to_validate(const SdmMatchSettings *set)
@@ -150,7 +151,8 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return sdm_warps_to_validate(set);
     if (step->when == SDM_IF_WIDE)
         return set->wide_window > 0;
-    return step->when == SDM_ALWAYS || set->wide_window > 0 || level > 0 || retry_range(set, level) > RETRY_RANGE;
+    return step->when == SDM_ALWAYS || set->wide_window > 0 || level > 0 ||
+           retry_range(set, level) > RETRY_RANGE;
 }
 
 int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
@@ -278,7 +280,9 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
-    return (SdmPass){.window = validation_window(set, step.window), .range = step.range, .min_sigma = set->min_sigma,
+    return (SdmPass){.window = validation_window(set, step.window),
+                     .range = step.range,
+                     .min_sigma = set->min_sigma,
                      .score_sigma = set->score_sigma};
 }
 

@@ -20,7 +20,8 @@ typedef struct Member {
 
 /* The valid pixels that are connected with pixel `first`, into piece[]; returns their number, `large` for a
  * piece of so many or more, of which some pixels are marked only. */
-static int find_piece(const SdmPieces *p, Member first, int large, uint8_t *state, Member piece[SDM_PIECE_MOST])
+static int find_piece(const SdmPieces *p, Member first, int large, uint8_t *state,
+                      Member piece[SDM_PIECE_MOST])
 {
     const Member step[4] = {{-1, -1}, {1, 1}, {-p->width, -p->width - 2}, {p->width, p->width + 2}};
     int count = 1;

@@ -204,7 +204,8 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
         sdm_match_settings(ctx, o, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
-    if (st == SDM_OK && strcmp(kept.cost_name, sdm_cost_for(o->cost, p->frame.gsd_m)) != 0) /* clouds chose it */
+    const bool clouds = strcmp(kept.cost_name, sdm_cost_for(o->cost, p->frame.gsd_m)) != 0; /* they chose it */
+    if (st == SDM_OK && clouds)
         sdm_match_between_clouds(noise_q(&p->radiometry[0]), &p->settings);
     p->settings.discontinuity_px = kept.discontinuity_px;
     p->settings.borders = kept.borders;
