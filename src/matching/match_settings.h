@@ -48,8 +48,8 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
 
 /* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a
- * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance has lower
- * scores. */
+ * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance scores
+ * less. */
 void sdm_match_wide(SdmMatchSettings *set);
 /* The same for the fine levels, where usual windows must score higher, and all of it is validated with wide
  * ones.  noise_q: as above. */

@@ -32,10 +32,8 @@ enum {
 /* Kind, window, range. */
 #define CLEAN {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_ALWAYS}, {SDM_STEP_MEDIAN, 3, 0, SDM_ALWAYS}
 #define RETRY(when)                                                                                          \
-    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, (when)}, {SDM_STEP_REJECT, REJECT_WINDOW, 0, (when)},        \
-    {                                                                                                        \
-        SDM_STEP_MEDIAN, 3, 0, (when)                                                                        \
-    }
+    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, (when)},                                                     \
+        {SDM_STEP_REJECT, REJECT_WINDOW, 0, (when)}, {SDM_STEP_MEDIAN, 3, 0, (when)}
 #define FILL {SDM_STEP_FILL, 2 * FAR_HALF + 1, 0, SDM_ALWAYS}
 #define SMOOTH(when) {SDM_STEP_SMOOTH, 3, 0, (when)}
 #define AFTER_MATCH CLEAN, RETRY(SDM_IF_RETRIED), FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
@@ -203,7 +201,8 @@ int sdm_match_row_reach(const SdmMatchSettings *set, int level)
     int sum = 0;
     for (int i = 0; i < steps.count; i++) {
         const SdmStep *const step = &steps.step[i];
-        const int matched = step->window / 2 + CENSUS_ROWS; /* residuals lie along the rows */
+        const int window = step->kind == SDM_STEP_RETRY ? wider(set, step->window) : step->window,
+                  matched = window / 2 + CENSUS_ROWS; /* residuals lie along the rows */
         if (step->kind == SDM_STEP_MATCH)
             sum += matched;
         else if (step->kind == SDM_STEP_RETRY) /* from the prior, too */

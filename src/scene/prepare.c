@@ -204,7 +204,7 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
     const SdmMatchSettings kept = p->settings;
     const SdmStatus st =
         sdm_match_settings(ctx, o, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
-    const bool clouds = strcmp(kept.cost_name, sdm_cost_for(o->cost, p->frame.gsd_m)) != 0; /* they chose it */
+    const bool clouds = strcmp(kept.cost_name, sdm_cost_for(o->cost, p->frame.gsd_m)) != 0; /* chose it */
     if (st == SDM_OK && clouds)
         sdm_match_between_clouds(noise_q(&p->radiometry[0]), &p->settings);
     p->settings.discontinuity_px = kept.discontinuity_px;
