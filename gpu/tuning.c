@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Rows are what `stereodem bench --tune --device NAME` printed on that device. */
+/* Rows are what `stereodem-lab bench --tune --device NAME` printed on that device. */
 static const SdmTuning table[] = {
     {"", 32, 32, 64, 64, 64, 32, 8, 32, 64},
     /* zncc 10.0 ms, by the first row 11.0; census 18.5, 18.9; a pair 0.71, 0.91 */

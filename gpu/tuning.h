@@ -1,5 +1,5 @@
 /* Sizes of the devices' launches: a row per device, found by its name; the first is for all others.  Results
- * do not depend on them.  `stereodem bench --tune --device NAME` measures a row.  Internal; not installed. */
+ * do not depend on them.  `stereodem-lab bench --tune --device NAME` measures a row.  Internal. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_TUNING_H
 #define SDM_GPU_TUNING_H

@@ -46,7 +46,7 @@ def parameters(header):
 
 
 failures = []
-sources = read(["src", "cpu", "gpu", "include"], (".c", ".h", ".cl"))
+sources = read(["src", "cpu", "gpu", "include", "lab/simulate", "lab/bench", "lab/program"], (".c", ".h", ".cl"))
 seen = 0
 for path, text in sources.items():
     lines = text.split("\n")
@@ -66,7 +66,7 @@ for path, text in sources.items():
             failures.append("%s:%d: a function of %d parameters" % (path, number, parameters(header)))
 
 words = {}
-for path, text in {**sources, **read(["tests", "examples", "python"], (".c", ".h", ".py"))}.items():
+for path, text in {**sources, **read(["tests", "lab/tests", "examples", "python"], (".c", ".h", ".py"))}.items():
     for word in re.findall(r"\bs(?:dm|im)_\w+", re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)):
         words[word] = words.get(word, 0) + 1
 for path, text in sources.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # Includes point downwards: a file may include its own folder's headers and those of folders below it, and no files
-# include, or call, each other in a circle.
+# include, or call, each other in a circle.  A header declares functions of its own folder and of those below.
 # test_includes.py SOURCE_DIR
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -9,26 +9,26 @@ import sys
 
 # From the bottom up.  cpu holds kernels, gpu the back end of a device.
 ORDER = ["include", "core", "cpu", "geo", "input", "geometry", "matching", "gpu", "pointing", "scene", "product", "job",
-         "coreg", "views", "rectified", "api", "simulate", "bench", "cli"]
-LEAVES = ["simulate", "bench"]  # the program alone may include them
+         "coreg", "views", "rectified", "api", "cli", "lab/simulate", "lab/bench", "lab/program"]
+JUDGE, ITS_OWN = "lab/simulate", ("include", "core", "lab/simulate")  # shares no geometry with the chain that it judges
 root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
 
 
 def sources():
-    for top in ("src", "cpu", "gpu", "include"):
+    for top in ("src", "cpu", "gpu", "include", "lab"):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in sorted(names):
-                if name.endswith((".c", ".h")):
+                if name.endswith((".c", ".h")) and not folder.endswith(("tests", "measure")):
                     yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def layer(path):
     parts = path.split("/")
-    return parts[1] if parts[0] == "src" else parts[0]
+    return {"src": parts[1], "lab": "/".join(parts[:2])}.get(parts[0], parts[0])
 
 
 def resolve(included, path):
-    for base in (os.path.dirname(path), "src", "include", "cpu", "."):
+    for base in (os.path.dirname(path), "src", "include", "cpu", "lab", "."):
         found = os.path.normpath(os.path.join(base, included))
         if os.path.exists(os.path.join(root, found)):
             return found
@@ -77,8 +77,8 @@ for path in files:
         here, there = layer(path), layer(target)
         if ORDER.index(there) > ORDER.index(here):
             failures.append("%s includes %s: %s lies above %s" % (path, target, there, here))
-        elif there in LEAVES and here not in (there, "cli"):
-            failures.append("%s includes %s: nothing but the program may include %s" % (path, target, there))
+        elif here == JUDGE and there not in ITS_OWN:
+            failures.append("%s includes %s: %s takes core alone" % (path, target, here))
 for group in circles(includes):
     failures.append("headers include each other: " + " ".join(group))
 
@@ -99,6 +99,10 @@ for path in files:
                 here, there = layer(path), layer(owner[name])
                 if ORDER.index(there) > ORDER.index(here):
                     failures.append("%s calls %s of %s" % (path, name, owner[name]))
+    elif layer(path) != "include":  # the public header stands for the library
+        for name in set(re.findall(r"\b((?:sdm|sim)_\w+)\s*\([^;{]*\)[^;{]*;", strip(text[path]))):
+            if name in owner and ORDER.index(layer(owner[name])) > ORDER.index(layer(path)):
+                failures.append("%s declares %s of %s" % (path, name, owner[name]))
 for group in circles(calls):
     failures.append("files call each other: " + " ".join(group))
 for name in sorted({os.path.basename(p) for p in files if p.endswith(".c")}):

@@ -3,7 +3,7 @@
 _stereodem() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=-
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words='help run info compare stack simulate plan tile merge status match bench devices'
+        words='help run info compare stack plan tile merge status match devices'
     fi
     case "${COMP_WORDS[1]} $before" in
     'run --tr') words='' ;;
@@ -65,49 +65,6 @@ _stereodem() {
     'stack --co') words='' ;;
     'stack --config') words='' ;;
     'stack --log') words='text json' ;;
-    'simulate --output') words='' ;;
-    'simulate --layout') words='aster aster-rpc rpc' ;;
-    'simulate --terrain') words='' ;;
-    'simulate --shape') words='fractal plane flat' ;;
-    'simulate --town-azimuth') words='' ;;
-    'simulate --width') words='' ;;
-    'simulate --height') words='' ;;
-    'simulate --gsd') words='' ;;
-    'simulate --lon') words='' ;;
-    'simulate --lat') words='' ;;
-    'simulate --roll') words='' ;;
-    'simulate --base-height') words='' ;;
-    'simulate --relief') words='' ;;
-    'simulate --base') words='' ;;
-    'simulate --slope') words='' ;;
-    'simulate --slope-azimuth') words='' ;;
-    'simulate --texture') words='' ;;
-    'simulate --noise') words='' ;;
-    'simulate --striping') words='' ;;
-    'simulate --pointing-across') words='' ;;
-    'simulate --pointing-along') words='' ;;
-    'simulate --jitter') words='' ;;
-    'simulate --jitter-frequency') words='' ;;
-    'simulate --jitter-left') words='' ;;
-    'simulate --jitter-right') words='' ;;
-    'simulate --orbit-noise') words='' ;;
-    'simulate --velocity-noise') words='' ;;
-    'simulate --cloud') words='' ;;
-    'simulate --cloud-kind') words='patches broken cirrus layers' ;;
-    'simulate --snow') words='' ;;
-    'simulate --lost-lines') words='' ;;
-    'simulate --dead-columns') words='' ;;
-    'simulate --lake') words='' ;;
-    'simulate --ocean') words='' ;;
-    'simulate --reference') words='' ;;
-    'simulate --change') words='none blobs ellipse valley band' ;;
-    'simulate --change-share') words='' ;;
-    'simulate --reference-seed') words='' ;;
-    'simulate --seed') words='' ;;
-    'simulate --error-seed') words='' ;;
-    'simulate --threads') words='' ;;
-    'simulate --config') words='' ;;
-    'simulate --log') words='text json' ;;
     'plan --tr') words='' ;;
     'plan --t_srs') words='' ;;
     'plan --vertical') words='ellipsoid egm96 egm2008' ;;
@@ -174,13 +131,6 @@ _stereodem() {
     'match --threads') words='' ;;
     'match --config') words='' ;;
     'match --log') words='text json' ;;
-    'bench --repeats') words='' ;;
-    'bench --only') words='' ;;
-    'bench --shrink') words='' ;;
-    'bench --device') words='auto cpu opencl cuda' ;;
-    'bench --cpu-level') words='auto reference c neon sse4.2 avx2 avx512bw avx512' ;;
-    'bench --threads') words='' ;;
-    'bench --log') words='text json' ;;
     'devices --threads') words='' ;;
     'devices --log') words='text json' ;;
     esac
@@ -190,13 +140,11 @@ _stereodem() {
         info) words='--help --tr --t_srs --threads --memory --tile --hmin --hmax --dem --dem-vertical --band --mask-left --mask-right --base-height --config --quiet --verbose --log' ;;
         compare) words='--help --class --within --dem-vertical --reference-vertical --png --mask --exclude --where --layer --aligned --difference --model --track --json --threads --memory --config --overwrite --quiet --verbose --log' ;;
         stack) words='--help --list --align --bias --dem-vertical --no-filled --output --tr --t_srs --vertical --threads --memory --co --config --overwrite --quiet --verbose --log' ;;
-        simulate) words='--help --output --layout --with-rpc --terrain --shape --town --town-azimuth --width --height --gsd --lon --lat --roll --base-height --symmetric --relief --base --slope --slope-azimuth --texture --noise --striping --pointing-across --pointing-along --jitter --jitter-frequency --jitter-left --jitter-right --orbit-noise --velocity-noise --cloud --cloud-kind --snow --lost-lines --dead-columns --lake --ocean --reference --change --change-share --reference-seed --seed --error-seed --overwrite --threads --config --quiet --verbose --log' ;;
         plan) words='--help --output --list --tr --t_srs --vertical --cost --optimizer --surface-filter --p1 --p2 --paths --device --threads --memory --tile --fill --hmin --hmax --dem --dem-vertical --reference --reference-mask --exclude --where --layer --reference-vertical --band --mask-left --mask-right --base-height --co --config --overwrite --quiet --verbose --log' ;;
         tile) words='--help --count --index-env --index-base --wait --cpu-level --threads --strict --quiet --verbose --log' ;;
         merge) words='--help --output --threads --overwrite --keep-job --strict --quiet --verbose --log' ;;
         status) words='--help --failed --accounting --threads --overwrite --quiet --verbose --log' ;;
         match) words='--help --output --format --preview --min-disparity --max-disparity --cost --window --census --lr-threshold --uniqueness --min-sigma --subpixel --median --fill --downscale --band --first --last --overwrite --optimizer --p1 --p2 --paths --bp-weight --bp-truncation --bp-outer --bp-inner --bp-tile --device --cpu-level --threads --config --quiet --verbose --log' ;;
-        bench) words='--help --repeats --csv --markdown --quick --only --shrink --tune --tsukuba --device --cpu-level --threads --quiet --verbose --log' ;;
         devices) words='--help --threads --quiet --verbose --log' ;;
         esac
     fi

@@ -8,13 +8,11 @@ _stereodem() {
             'info:describe a scene, sensor, cameras, overlap, expected cost'
             'compare:compare a DEM with a reference, bias, NMAD, RMSE, LE90; align it'
             'stack:make one DEM from DEMs of one place, median, NMAD, count'
-            'simulate:make a stereo pair with exact cameras over known terrain'
             'plan:plan a job, units of work of one or many scenes'
             'tile:compute units of a job'
             'merge:build the DEMs of a job from its units'
             'status:print the progress of a job'
             'match:match a rectified pair, disparities of its left image'
-            'bench:time the kernels and the workloads of papers on this machine'
             'devices:list the devices of this machine that can match')
         _describe command commands
         return
@@ -34,7 +32,7 @@ _stereodem() {
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
             '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
@@ -50,7 +48,7 @@ _stereodem() {
             '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
             '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
@@ -77,7 +75,7 @@ _stereodem() {
             '--hmax[Highest height to search and to write, in metres above the ellipsoid]:METRES:' \
             '--dem[DEM to start from, heights in metres only heights within 400 m of it are searched]:FILE:_files' \
             '--dem-vertical[Vertical datum of --dem; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
@@ -137,61 +135,6 @@ _stereodem() {
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
             '*:file:_files'
         ;;
-    simulate)
-        shift words
-        ((CURRENT--))
-        _arguments '--help[Print the options]' \
-            '--output[Folder to make; written under a temporary name and renamed when complete]:DIR:' \
-            '--layout[aster V003 folder; aster-rpc the same scene as left.tif and right.tif with RPC; rpc any pair with RPC]:NAME:(aster aster-rpc rpc)' \
-            '--with-rpc[With --layout aster left.tif and right.tif with RPC, too]' \
-            '--terrain[Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid]:DEM:' \
-            '--shape[Terrain when there is no --terrain]:NAME:(fractal plane flat)' \
-            '--town[A town on the terrain, with --layout rpc and --gsd of at most 2 (m) houses of 5 to 14 m with flat roofs and gables, streets of 6 m, chimneys, trees, shadows, cars that moved between the views, roofs of one grey value or of glass]' \
-            '--town-azimuth[With --town direction of the streets, degrees clockwise from the maps north]:DEG:' \
-            '--width[Columns of the left image, pixels]:PX:' \
-            '--height[Rows of the left image, pixels]:PX:' \
-            '--gsd[Ground sample distance of the left image, metres]:METRES:' \
-            '--lon[Longitude of the scene centre, degrees, east > 0]:DEG:' \
-            '--lat[Latitude of the scene centre, degrees, north > 0]:DEG:' \
-            '--roll[Cross-track pointing of both views, degrees, right of flight > 0]:DEG:' \
-            '--base-height[With --layout rpc base/height ratio, no unit]:RATIO:' \
-            '--symmetric[With --layout rpc both views are tilted, each by half of the base, instead of the right one alone]' \
-            '--relief[With --shape fractal highest minus lowest height, metres]:METRES:' \
-            '--base[Lowest height above the ellipsoid, metres]:METRES:' \
-            '--slope[With --shape plane tilt, degrees]:DEG:' \
-            '--slope-azimuth[With --shape plane direction in which it falls, degrees clockwise from the maps north]:DEG:' \
-            '--texture[Sigma of the grounds texture, digital numbers of 8 bit]:DN:' \
-            '--noise[Sigma of the sensor noise, digital numbers of 8 bit]:DN:' \
-            '--striping[Share, 0..1, of detector differences (gain 2 %, offset 1 DN) that the radiometric table undoes]:SHARE:' \
-            '--pointing-across[Pointing error of the right view, columns]:PX:' \
-            '--pointing-along[Pointing error of the right view, rows]:PX:' \
-            '--jitter[Amplitude of the right views jitter on both axes, pixels]:PX:' \
-            '--jitter-frequency[Frequency of the jitter, cycles a row]:CYCLES:' \
-            '--jitter-left[Jitter of the left view as a sum of up to 8 sines, AMPLITUDEWAVELENGTH in pixels and rows, separated by commas, such as 0.15300,0.0890]:LIST:' \
-            '--jitter-right[The same of the right view, added to --jitter]:LIST:' \
-            '--orbit-noise[Sigma of the metadatas positions, metres]:METRES:' \
-            '--velocity-noise[Sigma of the metadatas velocities, metres a second]:M/S:' \
-            '--cloud[Share of the left image under cloud, 0..1]:SHARE:' \
-            '--cloud-kind[With --cloud, whose kinds but patches move with winds of 5 to 20 m/s, by the seed, while ASTERs second view follows 55 s after the first]:NAME:(patches broken cirrus layers)' \
-            '--snow[Share of the scene, 0..1, under snow that saturates, on the highest ground; it blooms along the rows by up to 3 pixels]:SHARE:' \
-            '--lost-lines[Rows of zeros in each view, by the seed in groups of 1 to 4]:N:' \
-            '--dead-columns[Columns of zeros in each view, by the seed]:N:' \
-            '--lake[Share of the scene under a lake, 0..1]:SHARE:' \
-            '--ocean[Share of the scene under an ocean at height 0, in the west, 0..1]:SHARE:' \
-            '--reference[Posting of a reference DEM to write, reference.tif, metres as global DEMs of 30 or 90 m are, with noise that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 and 3 m (east, north, up)]:METRES:' \
-            '--change[With --reference where the scene has changed since]:NAME:(none blobs ellipse valley band)' \
-            '--change-share[Share of the scene that has changed, 0..0.5]:SHARE:' \
-            '--reference-seed[Seed of the reference and of the change]:N:' \
-            '--seed[Seed of terrain, texture and noise another one, another scene]:N:' \
-            '--error-seed[Seed of noise, striping, metadata noise, clouds and waves, and of the phase of the jitter another value makes another scene of the same ground; 0 takes --seed]:N:' \
-            '--overwrite[Replace an existing folder]' \
-            '--threads[Number of threads]:N:' \
-            '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--quiet[Print errors only]' \
-            '--verbose[Print details of each stage]' \
-            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
-            '*:file:_files'
-        ;;
     plan)
         shift words
         ((CURRENT--))
@@ -207,7 +150,7 @@ _stereodem() {
             '--p1[sgm penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)]:COST:' \
             '--p2[sgm penalty where neighbours differ by more labels, at least --p1; lower across edges of the left image]:COST:' \
             '--paths[sgm number of directions along which costs are aggregated, 4 or 8]:N:(4 8)' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
             '--threads[Number of threads]:N:' \
             '--memory[Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)]:BYTES:' \
             '--tile[Edge of the blocks that the DEM is made in, in cells]:CELLS:' \
@@ -222,7 +165,7 @@ _stereodem() {
             '--where[Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind WHERE in SQL area_km2 > 1]:SQL:' \
             '--layer[Layer of these polygons, for a file that has several]:NAME:' \
             '--reference-vertical[Vertical datum of --reference; auto reads it from the file]:DATUM:(auto ellipsoid egm96 egm2008)' \
-            '--band[Band to match, counted from 1; needed where an image has several]:N:' \
+            '--band[Band to match, counted from 1]:N:' \
             '--mask-left[Raster of the size of the left image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--mask-right[Raster of the size of the right image; 0 or NaN = do not use the pixel]:FILE:_files' \
             '--base-height[Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already]:RATIO:' \
@@ -269,7 +212,7 @@ _stereodem() {
         ((CURRENT--))
         _arguments '--help[Print the options]' \
             '--failed[Print only scenes that failed or are not planned, each with its reason]' \
-            '--accounting[Write what each unit and merge has used wall, user and system time, peak resident memory, host, tries; one row per unit in a .csv file, with sums and each try in a .json file]:FILE:_files' \
+            '--accounting[Write what each finished unit and merge has used wall, user and system time, peak resident memory, host; one row per unit in a .csv file, with sums in a .json file]:FILE:_files' \
             '--threads[Number of threads]:N:' \
             '--overwrite[Overwrite existing output]' \
             '--quiet[Print errors only]' \
@@ -309,30 +252,10 @@ _stereodem() {
             '--bp-outer[bp outer iterations; each visits every tile twice, in forward and in backward order]:N:' \
             '--bp-inner[bp inner iterations of each visit of a tile; each sends messages right, left, down and up]:N:' \
             '--bp-tile[bp side of a tile, in pixels; the messages of a tile should fit the cache]:PX:' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
+            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (commands other than run the processor)]:NAME:(auto cpu opencl cuda)' \
             '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
             '--threads[Number of threads]:N:' \
             '*--config[Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOSTPORT; may be given again]:NAME=VALUE:' \
-            '--quiet[Print errors only]' \
-            '--verbose[Print details of each stage]' \
-            '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \
-            '*:file:_files'
-        ;;
-    bench)
-        shift words
-        ((CURRENT--))
-        _arguments '--help[Print the options]' \
-            '--repeats[Timings of each case, interleaved with those of the other instruction sets; their median counts]:N:' \
-            '--csv[Write the figures as CSV, too]:FILE:_files' \
-            '--markdown[Write the tables as Markdown, too]:FILE:_files' \
-            '--quick[Small images shows that everything works; the figures mean nothing]' \
-            '--only[Time the rows whose name holds TEXT alone]:TEXT:' \
-            '--shrink[Divide the sides of images of 3962 x 4200 px by N, for an emulator; rows keep their names]:N:' \
-            '--tune[Instead measure sizes of launches on the device of --device and print the row for gpu/tuning.c]' \
-            '--tsukuba[Middleburys im_left.png, im_right.png and disp_left.png adds mismatches and energy of belief propagation against its iterations]:FOLDER:_files' \
-            '--device[Where matching runs the processor, or a device with the number that stereodem devices prints; auto takes the fastest that works and logs it (plan, match and bench the processor)]:NAME:(auto cpu opencl cuda)' \
-            '--cpu-level[Instruction set to use on the CPU; reference is the slow definition of the kernels]:LEVEL:(auto reference c neon sse4.2 avx2 avx512bw avx512)' \
-            '--threads[Number of threads]:N:' \
             '--quiet[Print errors only]' \
             '--verbose[Print details of each stage]' \
             '--log[text lines for people on standard error; json one JSON object a line on standard output, the last one a summary]:FORMAT:(text json)' \

@@ -1,14 +1,13 @@
-/* What the commands share: the table of commands, the call that is executed, the screen. */
+/* What the commands of stereodem, and of stereodem-lab (lab/), share: the table of commands, the call that is
+ * executed, the screen. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 
 #include "api/results.h"
-#include "bench/bench.h"
 #include "coreg/compare.h"
 #include "core/options.h"
 #include "rectified/disparity.h"
-#include "simulate/simulate.h"
 #include "coreg/stack.h"
 
 #include <cJSON.h>
@@ -48,11 +47,19 @@ typedef struct SdmCommand {
     const char *summary;            /* one line */
     const char *description;        /* a paragraph */
     const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCall.own; or NULL */
-    void (*set_defaults)(SdmCall *call); /* of own_table; or NULL */
+    void (*set_defaults)(SdmCall *call); /* of own_table; may set another struct as line.sets[1].opts; or
+                                          * NULL */
     SdmStatus (*run)(SdmCall *call);
 } SdmCommand;
 
-extern const SdmCommand sdm_commands[]; /* commands.c; ends with name == NULL */
+/* The program: each that links this library defines it. */
+typedef struct SdmProgram {
+    const char *name;           /* "stereodem" */
+    const char *summary;        /* what it does, one line */
+    const char *closing;        /* last lines of --help, each with its end */
+    const SdmCommand *commands; /* ends with name == NULL */
+} SdmProgram;
+extern const SdmProgram sdm_program;
 
 /* One command being executed. */
 struct SdmCall {
@@ -61,9 +68,7 @@ struct SdmCall {
     SdmOptions options;
     union {
         SdmCompareOptions compare;
-        SdmSimulateOptions simulate;
         SdmDisparityOptions match;
-        SdmBenchOptions bench;
         SdmStackOptions stack;
         SdmJobOptions job;
     } own;
@@ -79,9 +84,7 @@ enum { SDM_EXIT_PERMANENT_FAILURES = 3 }; /* plan, merge, status: done except sc
 SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);
 SdmStatus sdm_command_compare(SdmCall *call);
-SdmStatus sdm_command_simulate(SdmCall *call);
 SdmStatus sdm_command_match(SdmCall *call);
-SdmStatus sdm_command_bench(SdmCall *call);
 SdmStatus sdm_command_stack(SdmCall *call);
 SdmStatus sdm_command_plan(SdmCall *call);
 SdmStatus sdm_command_tile(SdmCall *call);
@@ -125,11 +128,6 @@ void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
 void sdm_help_manual(FILE *to);
 /* Completion of the command line for a shell, from the same tables; false: not bash, zsh or fish. */
 bool sdm_help_completion(FILE *to, const char *shell);
-
-/* The curve of belief propagation on Tsukuba, whose images lie in the folder (bench_tsukuba.c). */
-/* Are its images there? */
-SdmStatus sdm_bench_curve_check(SdmContext *ctx, const char *folder);
-SdmStatus sdm_bench_curve_of(SdmContext *ctx, const char *folder, const char *cpu_level, FILE *to);
 
 /* From now on, a library that crashes while an input is opened or read ends the program with a sentence, code
  * 1.  The hook of the contexts says what is being read, and what a crash then must not leave. */

@@ -1,8 +1,9 @@
-/* The table of commands: it drives calls, --help and the manual.  To add a command: a bit SDM_CMD_* in
+/* The commands of stereodem: the table drives calls, --help and the manual.  To add one: a bit SDM_CMD_* in
  * core/options.h, a file cmd_NAME.c, an entry here, and for options of its own a table, a member of
  * SdmCall.own and its defaults. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "views/run_views.h"
 
 static void default_compare(SdmCall *call)
 {
@@ -12,11 +13,6 @@ static void default_compare(SdmCall *call)
 static void default_stack(SdmCall *call)
 {
     sdm_stack_default(&call->own.stack);
-}
-
-static void default_simulate(SdmCall *call)
-{
-    sdm_simulate_default(&call->own.simulate);
 }
 
 static void default_job(SdmCall *call)
@@ -29,12 +25,7 @@ static void default_match(SdmCall *call)
     sdm_disparity_default(&call->own.match);
 }
 
-static void default_bench(SdmCall *call)
-{
-    sdm_bench_default(&call->own.bench);
-}
-
-const SdmCommand sdm_commands[] = {
+static const SdmCommand commands[] = {
     {"run", SDM_CMD_RUN, 1, SDM_MAX_POSITIONAL,
      "the scene, the left and the right image, or three views or more",
      "SCENE -o DEM.tif [options]\nLEFT RIGHT -o DEM.tif [options]\nVIEW VIEW VIEW ... -o DEM.tif [options]",
@@ -65,10 +56,6 @@ const SdmCommand sdm_commands[] = {
      "Combine DEMs of one place, such as run makes of several scenes: co-register them on stable cells, then "
      "give each cell the median of their heights. NAME_qa.tif holds NMAD and count of each cell and a mask.",
      sdm_stack_options, default_stack, sdm_command_stack},
-    {"simulate", SDM_CMD_SIMULATE, 0, 0, "", "-o FOLDER [options]",
-     "make a stereo pair with exact cameras over known terrain",
-     "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights.",
-     sdm_simulate_options, default_simulate, sdm_command_simulate},
     {"plan", SDM_CMD_PLAN, 0, SDM_MAX_VIEWS, "",
      "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
      "plan a job: units of work of one or many scenes",
@@ -98,11 +85,6 @@ const SdmCommand sdm_commands[] = {
      "left image the disparity d of its match, x_right = x_left - d. Takes any images that GDAL reads: "
      "8-bit, grey or colour, or wider ones; ignores nodata, masked pixels and NaN.",
      sdm_disparity_options, default_match, sdm_command_match},
-    {"bench", SDM_CMD_BENCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
-     "time the kernels and the workloads of papers on this machine",
-     "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
-     "that this program follows, beside their published times. Reads no files.",
-     sdm_bench_options, default_bench, sdm_command_bench},
     {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list the devices of this machine that can match",
      "Print the instruction sets of the processor, the OpenCL platforms and devices, and the CUDA devices of "
      "this machine, each by its name for --device, with what it can run, or why it cannot.  With --verbose "
@@ -111,3 +93,9 @@ const SdmCommand sdm_commands[] = {
      NULL, NULL, sdm_command_devices},
     {.name = NULL},
 };
+
+const SdmProgram sdm_program = {
+    "stereodem", "a stereo pair of satellite images in, a georeferenced DEM out",
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) finished, but some\nscenes failed "
+    "for good.\nExample: stereodem run AST_L1A.hdf -o dem.tif\n",
+    commands};

@@ -75,15 +75,15 @@ static void print_bash(FILE *to)
           "words=-\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='help",
           to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         fprintf(to, " %s", command->name);
     fputs("'\n    fi\n    case \"${COMP_WORDS[1]} $before\" in\n", to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         for_options(to, command, bash_values);
     fputs(
         "    esac\n    if [ \"$words\" = - ] && [[ $word == -* ]]; then\n        case ${COMP_WORDS[1]} in\n",
         to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++) {
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++) {
         fprintf(to, "        %s) words='--help", command->name);
         for_options(to, command, bash_name);
         fputs("' ;;\n", to);
@@ -120,14 +120,14 @@ static void print_zsh(FILE *to)
     fputs("#compdef stereodem\n# zsh completion of stereodem; made by scripts/generate.\n"
           "# SPDX-License-" "Identifier: Apache-2.0\n_stereodem() {\n    if ((CURRENT == 2)); then\n"
           "        local -a commands=(", to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++) {
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++) {
         fprintf(to, "\n            '%s:", command->name);
         for (const char *c = command->summary; *c; c++)
             fputc(*c == ':' ? ',' : *c, to);
         fputc('\'', to);
     }
     fputs(")\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n", to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++) {
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++) {
         fprintf(to,
                 "    %s)\n        shift words\n        ((CURRENT--))\n        _arguments '--help[Print the "
                 "options]'",
@@ -163,10 +163,10 @@ static void print_fish(FILE *to)
     fputs("# fish completion of stereodem; made by scripts/generate.\n# SPDX-License-"
           "Identifier: Apache-2.0\n",
           to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         fprintf(to, "complete -c stereodem -n __fish_use_subcommand -f -a %s -d '%s'\n", command->name,
                 command->summary);
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         for_options(to, command, fish_option);
 }
 

@@ -74,7 +74,8 @@ static void on_crash(int number)
     (void)number;
     if (!reading[0])
         return;
-    say("stereodem ");
+    say(sdm_program.name);
+    say(" ");
     say(running);
     say(": ");
     say(reading);

@@ -65,7 +65,7 @@ static void print_synopsis(FILE *to, const SdmCommand *command)
     const char *lead = "Usage:", *line = command->synopsis;
     while (line) {
         const int n = (int)strcspn(line, "\n");
-        fprintf(to, "%-6s stereodem %s %.*s\n", lead, command->name, n, line);
+        fprintf(to, "%-6s %s %s %.*s\n", lead, sdm_program.name, command->name, n, line);
         line = line[n] ? line + n + 1 : NULL;
         lead = "";
     }
@@ -106,24 +106,22 @@ void sdm_help_json(FILE *to, const SdmCommand *command)
 
 void sdm_help_program(FILE *to)
 {
-    fprintf(to,
-            "stereodem %s: a stereo pair of satellite images in, a georeferenced DEM out\n\n"
-            "Usage: stereodem COMMAND ARGUMENTS [options]\n\nCommands:\n",
-            SDM_VERSION);
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    const char *const name = sdm_program.name;
+    fprintf(to, "%s %s: %s\n\nUsage: %s COMMAND ARGUMENTS [options]\n\nCommands:\n", name, SDM_VERSION,
+            sdm_program.summary, name);
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         fprintf(to, "  %-10s %s\n", command->name, command->summary);
-    fprintf(to, "\n  stereodem COMMAND --help   options of a command, with units, ranges and defaults\n"
-                "  stereodem COMMAND --help --log json   the same for programs\n"
-                "  stereodem --version        versions of stereodem, GDAL and PROJ\n\n"
-                "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) finished, but "
-                "some\nscenes failed for good.\n"
-                "Example: stereodem run AST_L1A.hdf -o dem.tif\n");
+    fprintf(to,
+            "\n  %s COMMAND --help   options of a command, with units, ranges and defaults\n"
+            "  %s COMMAND --help --log json   the same for programs\n"
+            "  %s --version        versions of %s, GDAL and PROJ\n\n%s",
+            name, name, name, name, sdm_program.closing);
 }
 
 void sdm_help_version(FILE *to)
 {
     GDALAllRegister();
-    fprintf(to, "stereodem %s\nGDAL %s (HDF4 driver: %s)\nPROJ %s\n", SDM_VERSION,
+    fprintf(to, "%s %s\nGDAL %s (HDF4 driver: %s)\nPROJ %s\n", sdm_program.name, SDM_VERSION,
             GDALVersionInfo("RELEASE_NAME"),
             GDALGetDriverByName("HDF4") ? "yes" : "no, ASTER .hdf files cannot be read", proj_info().version);
 }

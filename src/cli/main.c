@@ -128,8 +128,9 @@ static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
         goto done;
     if (call->line.count < call->command->least) {
         st = sdm_fail(call->ctx, SDM_ERR_USAGE,
-                      "found %d argument%s, expected %s; stereodem %s --help says more", call->line.count,
-                      call->line.count == 1 ? "" : "s", call->command->wanted, call->command->name);
+                      "found %d argument%s, expected %s; %s %s --help says more", call->line.count,
+                      call->line.count == 1 ? "" : "s", call->command->wanted, sdm_program.name,
+                      call->command->name);
         goto done;
     }
     sdm_close(&call->ctx);
@@ -201,21 +202,21 @@ static int refuse_command(const char *word)
 {
     const char *nearest = NULL;
     int best = 3;
-    for (const SdmCommand *command = sdm_commands; command->name; command++) {
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++) {
         const int edits = sdm_edit_distance(word, command->name);
         if (edits < best) {
             best = edits;
             nearest = command->name;
         }
     }
-    fprintf(stderr, "stereodem: unknown command '%.100s'%s%s%s (stereodem --help lists all)\n", word,
-            nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    fprintf(stderr, "%s: unknown command '%.100s'%s%s%s (%s --help lists all)\n", sdm_program.name, word,
+            nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "", sdm_program.name);
     return 2;
 }
 
 static const SdmCommand *find_command(const char *name)
 {
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         if (strcmp(command->name, name) == 0)
             return command;
     return NULL;
@@ -226,7 +227,7 @@ static int dispatch(int argc, char **argv)
     const char *const word = argc > 1 ? argv[1] : "";
     const bool help = strcmp(word, "help") == 0;
     if (argc < 2) {
-        fprintf(stderr, "stereodem: no command given; stereodem --help lists all\n");
+        fprintf(stderr, "%s: no command given; %s --help lists all\n", sdm_program.name, sdm_program.name);
         return 2;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
@@ -270,6 +271,6 @@ int main(int argc, char **argv)
     if (errno == 0) /* an earlier write failed, and why is forgotten: another one tells */
         (void)!write(STDOUT_FILENO, "\n", 1);
     if (errno && errno != EPIPE)
-        fprintf(stderr, "stereodem: cannot write to standard output: %s\n", strerror(errno));
+        fprintf(stderr, "%s: cannot write to standard output: %s\n", sdm_program.name, strerror(errno));
     return leave(code ? code : 1);
 }

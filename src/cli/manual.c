@@ -58,7 +58,7 @@ static void print_common(FILE *to)
     for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {
         char text[128] = "For:";
         print_option(to, spec);
-        for (const SdmCommand *command = sdm_commands; command->name; command++)
+        for (const SdmCommand *command = sdm_program.commands; command->name; command++)
             if (spec->commands & command->bit) {
                 const size_t n = strlen(text);
                 snprintf(text + n, sizeof text - n, " %s", command->name);
@@ -74,12 +74,12 @@ void sdm_help_manual(FILE *to)
             ".TH STEREODEM 1 \"\" \"stereodem %s\" \"User commands\"\n.SH NAME\n"
             "stereodem \\- a stereo pair of satellite images in, a georeferenced DEM out\n.SH SYNOPSIS\n",
             SDM_VERSION);
-    for (const SdmCommand *command = sdm_commands; command->name; command++) {
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++) {
         print_synopsis(to, command);
         fputs(".br\n", to);
     }
     fputs(".SH COMMANDS\n", to);
-    for (const SdmCommand *command = sdm_commands; command->name; command++)
+    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
         print_command(to, command);
     fputs(".SH COMMON OPTIONS\n", to);
     print_common(to);

@@ -116,8 +116,8 @@ static void log_text(SdmScreen *screen, SdmLogLevel level, int stage, const char
 {
     erase_line(screen);
     if (level <= SDM_LOG_WARNING)
-        fprintf(stderr, "stereodem %s: %s%s\n", screen->command, level == SDM_LOG_WARNING ? "warning: " : "",
-                text);
+        fprintf(stderr, "%s %s: %s%s\n", sdm_program.name, screen->command,
+                level == SDM_LOG_WARNING ? "warning: " : "", text);
     else if (stage > 0)
         fprintf(stderr, "[%d %s] %s\n", stage, stage_name(stage), text);
     else
@@ -219,7 +219,7 @@ void sdm_screen_print(SdmScreen *screen, const char *fmt, ...)
 void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence)
 {
     erase_line(screen);
-    fprintf(stderr, "stereodem %s: %s\n", screen->command, sentence);
+    fprintf(stderr, "%s %s: %s\n", sdm_program.name, screen->command, sentence);
     if (!screen->json)
         return;
     cJSON *const object = cJSON_CreateObject();

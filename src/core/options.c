@@ -7,8 +7,8 @@
 
 #define AT(field) offsetof(SdmOptions, field)
 #define SCENE (SDM_CMD_RUN | SDM_CMD_INFO | SDM_CMD_PLAN)
-#define PLANNED (SCENE | SDM_CMD_COMPARE | SDM_CMD_SIMULATE | SDM_CMD_STACK | SDM_CMD_MATCH | SDM_CMD_BENCH)
-#define ALL (PLANNED | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STATUS | SDM_CMD_DEVICES)
+#define PLANNED (SCENE | SDM_CMD_COMPARE | SDM_CMD_OTHER | SDM_CMD_STACK | SDM_CMD_MATCH)
+#define ALL (PLANNED | SDM_CMD_OTHER_MATCH | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STATUS | SDM_CMD_DEVICES)
 #define MAKE (SDM_CMD_RUN | SDM_CMD_PLAN)
 #define PLACE (SCENE | SDM_CMD_STACK) /* commands that lay out a grid */
 #define DEM (MAKE | SDM_CMD_STACK)    /* commands that write a DEM, or plan one */
@@ -25,7 +25,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m on the ground for ASTER; stack: as its DEMs", PLACE | BLOCKS,
+     "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
+     PLACE | BLOCKS,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
@@ -64,13 +65,13 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), SDM_BP_TILE_MIN, 1024.0, NULL, "32", SDM_CMD_MATCH,
      "bp: side of a tile, in pixels; the messages of a tile should fit the cache."},
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto",
-     MAKE | SDM_CMD_MATCH | SDM_CMD_BENCH,
+     MAKE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH,
      "Where matching runs: the processor, or a device with the number that stereodem devices prints; auto "
-     "takes the fastest that works and logs it (plan, match and bench: the processor). The result does not "
+     "takes the fastest that works and logs it (commands other than run: the processor). The result does not "
      "depend on it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0,
      "auto|reference|c|neon|sse4.2|avx2|avx512bw|avx512", "auto",
-     SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_BENCH,
+     SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH,
      "Instruction set to use on the CPU; reference is the slow definition of the kernels. The result does "
      "not depend on it."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL,
@@ -113,9 +114,10 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
-    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
-     "Band to match, counted from 1; needed where an image has several. One of a single band, such as a "
-     "panchromatic one beside a multispectral one, is taken as it is."},
+    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one, or their mean", SCENE | BLOCKS,
+     "Band to match, counted from 1. Without it the mean of the red, green and blue bands is matched, or of "
+     "all bands where the file declares no colours. A single band, such as a panchromatic one beside a "
+     "multispectral one, is taken as it is."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
@@ -126,7 +128,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--co", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(co), NO_RANGE, "none", DEM | PRODUCTS,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
     {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), NO_RANGE, "none",
-     (PLANNED & ~(unsigned)SDM_CMD_BENCH) | BLOCKS,
+     PLANNED | BLOCKS,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
      DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS, "Overwrite existing output."},

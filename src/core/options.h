@@ -22,9 +22,9 @@ enum { /* which commands take an option */
        SDM_CMD_RUN = 1,
        SDM_CMD_INFO = 2,
        SDM_CMD_COMPARE = 4,
-       SDM_CMD_SIMULATE = 8,
+       SDM_CMD_OTHER = 8,        /* a command of another program (lab/) */
        SDM_CMD_MATCH = 16,
-       SDM_CMD_BENCH = 32,
+       SDM_CMD_OTHER_MATCH = 32, /* the same, which matches */
        SDM_CMD_PLAN = 64,
        SDM_CMD_TILE = 128,
        SDM_CMD_STACK = 256,

@@ -10,10 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double FILLED_VOTE = 0.5;       /* of a filled height, that of a measured one being 1 */
 static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it */
 static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
-static const double SURFACE = 1.5;           /* times that: heights farther apart are of different surfaces */
+static const double SURFACE_SHARE = 0.4;     /* of the votes lies below the surface, or at it */
 static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
 enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
@@ -156,32 +155,37 @@ static double score_of(const SdmFusedCell *c, int k, int64_t i)
     return v == NONE ? 0.0 : v * 0.01;
 }
 
-/* Do two heights differ by no more than `times` the tolerance? */
-static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b, double times)
+/* Do two heights differ by no more than the tolerance? */
+static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b)
 {
     const ptrdiff_t at = (c->layer[a] - s->layer) * s->count + (c->layer[b] - s->layer);
     return a == b ? !isnan(c->height_m[a])
-                  : fabs(c->height_m[a] - c->height_m[b]) <= times * s->tolerance_m[at];
+                  : fabs(c->height_m[a] - c->height_m[b]) <= s->tolerance_m[at];
 }
 
-/* The surface with the most votes: a height, and those near it; -1: there is none. */
+/* The height below which two fifths of the votes lie: windows carry roofs outwards and hidden ground is
+ * filled from what stands beside it, so wrong heights are more often too high; -1: there is none. */
 static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
 {
-    int winner = -1;
-    double most = -1.0, vote[SDM_MAX_VIEW_PAIRS];
-    for (int k = 0; k < c->n; k++)
-        vote[k] = score_of(c, k, i) * s->opt->fusion->trust[c->layer[k]->given] *
-                  (c->filled[k] ? FILLED_VOTE : 1.0);
-    for (int a = 0; a < c->n; a++) {
-        double sum = 0.0;
-        for (int b = 0; b < c->n && !isnan(c->height_m[a]); b++)
-            sum += agree(s, c, a, b, SURFACE) ? vote[b] : 0.0;
-        if (!isnan(c->height_m[a]) && sum > most) {
-            most = sum;
-            winner = a;
-        }
+    int order[SDM_MAX_VIEW_PAIRS], n = 0;
+    double votes[SDM_MAX_VIEW_PAIRS], all = 0.0, below = 0.0;
+    for (int k = 0; k < c->n; k++) {
+        int at = n;
+        if (isnan(c->height_m[k]))
+            continue;
+        for (; at > 0 && c->height_m[order[at - 1]] > c->height_m[k]; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+        votes[k] = score_of(c, k, i) * s->opt->fusion->trust[c->layer[k]->given];
+        all += votes[k];
+        n++;
     }
-    return winner;
+    for (int k = 0; k < n; k++) {
+        below += votes[order[k]];
+        if (below >= SURFACE_SHARE * all)
+            return order[k];
+    }
+    return n - 1;
 }
 
 /* Which layers have a height of the surface: measured ones alone where there is one.  @return one of them is
@@ -190,34 +194,12 @@ static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, 
 {
     bool measured = false;
     for (int k = 0; k < c->n; k++) {
-        member[k] = surface >= 0 && agree(s, c, surface, k, SURFACE);
+        member[k] = surface >= 0 && agree(s, c, surface, k);
         measured = measured || (member[k] && !c->filled[k]);
     }
     for (int k = 0; k < c->n; k++)
         member[k] = member[k] && !(measured && c->filled[k]);
     return measured;
-}
-
-/* The member with which most others agree, of equal ones that with the most weight. */
-static int find_centre(const SdmStack *s, const SdmFusedCell *c, const bool *member)
-{
-    int centre = -1, most = 0;
-    double most_weight = 0.0;
-    for (int a = 0; a < c->n; a++) {
-        int n = 0;
-        double weight = 0.0;
-        for (int b = 0; b < c->n && member[a]; b++)
-            if (member[b] && agree(s, c, a, b, 1.0)) {
-                n++;
-                weight += c->layer[b]->weight;
-            }
-        if (n > most || (n == most && weight > most_weight)) {
-            centre = a;
-            most = n;
-            most_weight = weight;
-        }
-    }
-    return centre;
 }
 
 /* What the pairs say together. */
@@ -234,14 +216,13 @@ static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i)
     bool member[SDM_MAX_VIEW_PAIRS];
     const int surface = find_surface(s, c, i);
     a.measured = find_members(s, c, surface, member);
-    const int centre = find_centre(s, c, member);
     for (int k = 0; k < c->n; k++) {
         const double weight = c->layer[k]->weight;
         const uint16_t points = qa_of(c, k, i, COUNT);
-        const bool near = surface >= 0 && agree(s, c, surface, k, SURFACE);
+        const bool near = surface >= 0 && agree(s, c, surface, k);
         a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->filled[k]);
         a.best_score = near ? fmax(a.best_score, score_of(c, k, i)) : a.best_score;
-        if (!member[k] || !agree(s, c, centre, k, 1.0))
+        if (!member[k])
             continue;
         a.pairs++;
         a.leading = a.leading < 0 || weight > c->layer[a.leading]->weight ? k : a.leading;

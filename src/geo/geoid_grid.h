@@ -1,4 +1,4 @@
-/* The program's own undulations of EGM96 and EGM2008, every 15', from NGA's grids (src/geo/geoids.bin, made
+/* The program's own undulations of EGM96 and EGM2008, every 15', from NGA's grids (data/geoids.bin, made
  * by scripts/geoids).  EGM96 is NGA's grid, rounded to 5 cm.  EGM2008 differs from NGA's grid of 2.5' by
  * 0.06 m (RMS), by less than 0.5 m on 99.9 % of the Earth, and by 1.7 m at most. */
 // SPDX-License-Identifier: Apache-2.0

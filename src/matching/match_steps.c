@@ -6,7 +6,6 @@
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
 #include "matching/pieces.h"
-#include "matching/semi_global_surface.h"
 #include "matching/wiener.h"
 
 #include <math.h>

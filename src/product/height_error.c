@@ -3,7 +3,7 @@
  * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
  * ground (second and fourth differences of heights) near a block (24 cells) and around it (400 cells).  The
  * logarithm of the error is a polynomial of their logarithms, whose coefficients are fitted by
- * tests/height_error_fit.py. */
+ * lab/measure/height_error_fit.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"

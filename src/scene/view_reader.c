@@ -246,6 +246,8 @@ SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int
     sdm_view_size(r, size);
     TRY(r->turned ? sdm_image_read_turned(ctx, r->image, in_file, out, &flaws)
                   : sdm_image_read(ctx, r->image, in_file, out, NULL, &flaws));
+    if (r->saturated)
+        flaws &= ~(unsigned)SDM_FLAW_SATURATED;
     if (flaws)
         TRY(mend(ctx, r, flaws, in_file, out));
     repeat_border(size, at, out);

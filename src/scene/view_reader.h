@@ -9,6 +9,7 @@
 typedef struct SdmViewReader {
     SdmImage *image;
     bool turned;
+    bool saturated;  /* saturated areas keep their pixels: their outlines tell their place (plain_areas.h) */
     bool keep;       /* remember the defects of the last window */
     uint8_t *defect; /* h x w of that window, SdmDefect; NULL: there are none; owned */
 } SdmViewReader;
@@ -23,7 +24,8 @@ void sdm_view_size(const SdmViewReader *r, int64_t size[2]);
  * around lost lines, dead columns and the specks of a mask.
  *
  * Pixels 3 px or more inside a saturated area become nodata: there is nothing to match, but detectors that
- * were brought to one level still differ by column, which would look like texture. */
+ * were brought to one level still differ by column, which would look like texture.  With `saturated` they
+ * stay, as do white roofs of towns. */
 SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         int16_t *out);
 

@@ -24,7 +24,8 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     const SdmMatchSettings *const set = q->settings;
     SdmImage *const image = q->scene->view[side].image;
     const bool turned = q->lattice->turned[side];
-    SdmViewReader reader = {.image = image, .turned = turned, .keep = q->lmin == 0};
+    SdmViewReader reader = {
+        .image = image, .turned = turned, .saturated = set->semi_global, .keep = q->lmin == 0};
     const int around = sdm_stage_enter(ctx, 4);
     int64_t size[2];
     sdm_view_size(&reader, size);

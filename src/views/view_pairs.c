@@ -12,6 +12,7 @@ static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVER
 static const double MATCH_NOISE_PX = 0.1; /* of a parallax */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
+static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others serve views that are in no pair */
 static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
 
 /* The last parts of a path, as many as `parts`. */
@@ -92,16 +93,20 @@ done:
     return st;
 }
 
-/* Open a pair in the order that it has, and describe it; what it lacks to be a pair goes to `why`. */
-static SdmStatus open_pair(SdmViews *v, SdmViewPair *p)
+/* Open a pair in the order that it has, and describe it, or (pixels) measure how well its images agree; what
+ * it lacks to be a pair goes to `why`. */
+static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
 {
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
     SdmFrame frame;
-    TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right], SDM_DEPTH_CAMERAS,
-                          &scene));
-    st = sdm_frame_find(v->ctx, scene, &frame);
-    if (st == SDM_OK)
+    TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right],
+                          pixels ? SDM_DEPTH_WHOLE : SDM_DEPTH_CAMERAS, &scene));
+    if (pixels)
+        st = sdm_scene_agreement(v->ctx, scene, &p->agreement);
+    else
+        st = sdm_frame_find(v->ctx, scene, &frame);
+    if (st == SDM_OK && !pixels)
         st = describe(v, scene, &frame, p);
     if (st == SDM_ERR_DATA) {
         sdm_view_pair_refuse(p, sdm_error(v->ctx));
@@ -109,6 +114,23 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p)
     }
 done:
     sdm_scene_close(&scene);
+    return st;
+}
+
+/* Measure how well the images of each pair agree.  Views of one town on three days, the times unknown: the
+ * coarse levels match 98, 98 and 91 % in the pairs of a day or a season, 67 to 85 % in the twelve others; of
+ * textured cells at full size some fourth power of that is matched. */
+static SdmStatus measure_agreement(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    for (int k = 0; k < v->pairs; k++) {
+        SdmViewPair *const p = &v->pair[k];
+        TRY(sdm_check_stop(v->ctx));
+        if (p->merit > 0.0)
+            TRY(open_pair(v, p, true));
+        p->merit = *p->why ? 0.0 : p->merit * pow(p->agreement, 8.0);
+    }
+done:
     return st;
 }
 
@@ -138,16 +160,17 @@ SdmStatus sdm_views_look(SdmViews *v)
     for (int i = 0; i < v->count; i++)
         for (int j = i + 1; j < v->count; j++) {
             SdmViewPair *const p = &v->pair[v->pairs++];
-            *p = (SdmViewPair){.left = i, .right = j, .days = NAN};
+            *p = (SdmViewPair){.left = i, .right = j, .days = NAN, .agreement = NAN};
             TRY(sdm_check_stop(v->ctx));
-            TRY(open_pair(v, p));
+            TRY(open_pair(v, p, false));
             if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
                 p->left = j;
                 p->right = i;
-                TRY(open_pair(v, p));
+                TRY(open_pair(v, p, false));
             }
             judge(p);
         }
+    TRY(measure_agreement(v));
 done:
     return st;
 }
@@ -165,21 +188,22 @@ static void log_pair(const SdmViews *v, const SdmViewPair *p)
                 sdm_view_name(v, p->right), p->why);
     else
         sdm_log(v->ctx, SDM_LOG_INFO, 1,
-                "%s and %s: %s, base/height %.2f%s, overlap %.0f %%, heights to some %.2g m%s",
+                "%s and %s: %s, base/height %.2f%s, overlap %.0f %%, agreement %.0f %%, heights to some "
+                "%.2g m%s",
                 sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->number ? "matched" : "not needed",
-                p->base_height, time, 100.0 * p->overlap, p->sigma_m,
+                p->base_height, time, 100.0 * p->overlap, 100.0 * p->agreement, p->sigma_m,
                 p->number == 1 ? ": the reference" : "");
 }
 
-/* The usable pair of most merit that is not chosen yet; of equal ones the first.  fresh: one with a view that
- * is in none. */
-static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh)
+/* The usable pair of most merit that is not chosen yet, and agrees at least as well as asked; of equal ones
+ * the first.  fresh: one with a view that is in none. */
+static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh, double least)
 {
     SdmViewPair *best = NULL;
     for (int k = 0; k < v->pairs; k++) {
         SdmViewPair *const p = &v->pair[k];
-        if (p->merit > 0.0 && !p->number && !*p->why && (!fresh || !seen[p->left] || !seen[p->right]) &&
-            (!best || p->merit > best->merit))
+        if (p->merit > 0.0 && p->agreement >= least && !p->number && !*p->why &&
+            (!fresh || !seen[p->left] || !seen[p->right]) && (!best || p->merit > best->merit))
             best = p;
     }
     return best;
@@ -279,27 +303,61 @@ static SdmStatus check_place(const SdmViews *v)
     return SDM_OK;
 }
 
+static SdmViewPair *take(SdmViews *v, SdmViewPair *p)
+{
+    if (p) {
+        v->chosen[v->chosen_count++] = p;
+        p->number = v->chosen_count;
+    }
+    return p;
+}
+
 SdmViewPair *sdm_views_spare(SdmViews *v)
 {
-    SdmViewPair *const best = best_left(v, NULL, false);
-    if (best) {
-        v->chosen[v->chosen_count++] = best;
-        best->number = v->chosen_count;
+    return take(v, best_left(v, NULL, false, 0.0));
+}
+
+/* The chosen pairs once more, the best first, with their right views as left ones: they see the ground on the
+ * other sides of houses. */
+static void choose_reversed(SdmViews *v)
+{
+    const int straight = v->pairs;
+    while (v->chosen_count < v->count) {
+        const SdmViewPair *best = NULL;
+        for (int k = 0; k < straight; k++) {
+            const SdmViewPair *const p = &v->pair[k];
+            bool done = !p->number;
+            for (int i = straight; i < v->pairs; i++)
+                done = done || (v->pair[i].left == p->right && v->pair[i].right == p->left);
+            best = !done && (!best || p->merit > best->merit) ? p : best;
+        }
+        if (!best)
+            return;
+        SdmViewPair *const back = &v->pair[v->pairs++];
+        *back = *best;
+        back->left = best->right;
+        back->right = best->left;
+        back->slant[0] = best->slant[1];
+        back->slant[1] = best->slant[0];
+        (void)take(v, back);
     }
-    return best;
 }
 
 SdmStatus sdm_views_choose(SdmViews *v)
 {
     SdmStatus st = SDM_OK;
     bool seen[SDM_MAX_VIEWS] = {false};
+    double least = 0.0;
     TRY(sdm_views_check_left(v, false));
+    for (int k = 0; k < v->pairs; k++)
+        least = v->pair[k].merit > 0.0 ? fmax(least, LEAST_AGREEMENT * v->pair[k].agreement) : least;
     for (int fresh = 1; fresh >= 0; fresh--)
-        for (SdmViewPair *p; v->chosen_count < v->count && (p = best_left(v, seen, fresh)) != NULL;) {
-            v->chosen[v->chosen_count++] = p;
-            p->number = v->chosen_count;
+        for (SdmViewPair *p;
+             v->chosen_count < v->count && (p = best_left(v, seen, fresh, fresh ? 0.0 : least)) != NULL;) {
+            (void)take(v, p);
             seen[p->left] = seen[p->right] = true;
         }
+    choose_reversed(v);
     TRY(check_views(v, seen));
     TRY(check_place(v));
     order_chosen(v);

@@ -8,8 +8,7 @@
 #include "core/options.h"
 #include "core/path.h"
 #include "geo/grid.h"
-
-#include <cJSON.h>
+#include "views/run_views.h"
 
 /* Two of the views. */
 typedef struct SdmViewPair {
@@ -17,6 +16,7 @@ typedef struct SdmViewPair {
     double base_height, gsd_m, overlap; /* overlap: share of the left image, 0..1 */
     double slant[2];         /* of left and right: horizontal way of its rays for a metre of height */
     double days;             /* between the views; NaN: unknown */
+    double agreement;        /* share of the pixels that the coarse levels match, 0..1; NaN: not measured */
     double lon_deg, lat_deg; /* centre of the overlap */
     double sigma_m;          /* predicted precision of a height */
     double trust;            /* weight of its vote where pairs disagree: of slant and time */
@@ -25,7 +25,7 @@ typedef struct SdmViewPair {
     int number;              /* of its DEM, from 1; 0: not chosen */
     bool has_dem;
     char dem[SDM_PATH_SIZE];
-    cJSON *report; /* of its DEM; owned */
+    SdmDemResult result; /* of its DEM; owned */
 } SdmViewPair;
 
 typedef struct SdmViews {
@@ -36,7 +36,7 @@ typedef struct SdmViews {
     const char *path[SDM_MAX_VIEWS]; /* borrowed */
     char time_utc[SDM_MAX_VIEWS][32];
     char id[256]; /* of the first view */
-    SdmViewPair pair[SDM_MAX_VIEW_PAIRS];
+    SdmViewPair pair[SDM_MAX_VIEW_PAIRS + SDM_MAX_VIEWS]; /* those beyond: chosen ones with views exchanged */
     int pairs;
     SdmViewPair *chosen[SDM_MAX_VIEW_PAIRS]; /* by weight: the first is the reference */
     int chosen_count;
@@ -53,10 +53,12 @@ const char *sdm_view_name(const SdmViews *v, int view);
 
 /* ---- view_pairs.c ---- */
 
-/* Open the cameras of all pairs, no pixel; sets the pairs' figures, and why some cannot be used. */
+/* Open the cameras of all pairs, and match their coarse levels; sets the
+ * pairs' figures, and why some cannot be used. */
 SdmStatus sdm_views_look(SdmViews *v);
-/* Choose as many pairs as there are views, with every view in one of them; chooses CRS and spacing, and logs
- * the choice.  SDM_ERR_DATA where fewer than two can be used, or a view in none, or views see two places. */
+/* Choose as many pairs as there are views, with every view in one of them, some with their views exchanged;
+ * chooses CRS and spacing, and logs the choice.  SDM_ERR_DATA where fewer than two can be used, or a view in
+ * none, or views see two places. */
 SdmStatus sdm_views_choose(SdmViews *v);
 /* Fewer than two pairs can be used, or (made) have a DEM: SDM_ERR_DATA with the reasons. */
 SdmStatus sdm_views_check_left(SdmViews *v, bool made);
@@ -79,6 +81,7 @@ void sdm_views_remove(const SdmViews *v);
 
 #define SDM_VIEWS_FUSING 0.93 /* share of the run's time when the pairs are matched */
 
-SdmStatus sdm_views_fuse(SdmViews *v);
+/* *result: of the fused DEM, freed by the caller, also after a failure. */
+SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result);
 
 #endif

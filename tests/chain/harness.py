@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 # A test's first argument, or else that of the release build.
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(SOURCE, "build", "release", "stereodem"))
+LAB = os.path.join(os.path.dirname(PROGRAM), "stereodem-lab")  # simulates
 SHARED = os.path.join(SOURCE, "..", "shared")
 SKIP = 77
 failures = []
@@ -67,7 +68,7 @@ def finish():
 
 def simulate(out, *options):
     """A simulated pair in folder `out`; stops the test when it cannot be made."""
-    done = call([PROGRAM, "simulate", "-o", out, "--quiet"] + list(options))
+    done = call([LAB, "simulate", "-o", out, "--quiet"] + list(options))
     if done.returncode:
         expect(False, "simulate %s" % " ".join(str(o) for o in options))
         finish()

@@ -66,7 +66,7 @@ for line in t.call([os.path.join(t.SOURCE, "scripts", "opencl"), "--list"]).stdo
         found = bytes_of(case, "opencl")
         t.expect(found == want, "%s: %s gives the processor's bytes (%.1f s)" % (name, case[0], time.monotonic() - begin))
     begin = time.monotonic()
-    done = t.call([t.PROGRAM, "bench", "papers", "--quick", "--repeats", 1, "--threads", 1, "--device", "opencl"])
+    done = t.call([t.LAB, "bench", "papers", "--quick", "--repeats", 1, "--threads", 1, "--device", "opencl"])
     t.expect(done.returncode == 0 and "opencl:0" in done.stdout, "%s: bench papers ends (%.1f s)" % (name, time.monotonic() - begin))
 if not tried:
     t.skip("no OpenCL implementation")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# Towns with exact truth at 0.5 m (stereodem simulate --town): houses with streets of 6 m, gables, chimneys, trees, shadows, cars
+# Towns with exact truth at 0.5 m (stereodem-lab simulate --town): houses with streets of 6 m, gables, chimneys, trees, shadows, cars
 # that moved, roofs of one grey value; the pixels of frame and views meet nowhere.
 # test_town.py [STEREODEM [--more]]     --more: other seeds, directions of the streets and both views tilted, figures alone
 #                                       exits 77 without numpy or GDAL for Python

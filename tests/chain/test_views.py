@@ -189,7 +189,7 @@ refused(2, ["given twice", "expected 3 different views"], "run", a, b, a, "-o", 
 os.symlink(a, at("link.tif"))
 refused(2, ["given twice"], "run", a, b, at("link.tif"), "-o", out)
 refused(1, ["part1.tif and", "part0.tif alone make a pair", "do not overlap", "give these two"], "run", a, b, far, "-o", out)
-refused(1, ["alone make a pair"], "run", a, far, c, "-o", out)
+refused(1, ["no two of the 3 views make a pair"], "run", a, far, c, "-o", out)  # a and c have too few matches
 refused(1, ["far.tif makes a pair with none of the other 3 views", "leave it out"], "run", a, b, far, c, "-o", out)
 refused(1, ["no two of the 3 views make a pair"], "run", a, far, close, "-o", out)
 refused(1, ["no RPC camera"], "run", a, b, plain, "-o", out)
@@ -222,7 +222,20 @@ for seed in (1, 2):
     copy.GetRasterBand(1).WriteArray(np.random.default_rng(seed).integers(1, 255, (300, 300)).astype(np.uint8))
     copy = None
 refused(1, ["alone make a pair", "give these two without the others"], "run", a, b, noises[0], noises[1], "-o", out)
-refused(1, ["no pair of the 4 views could be matched; the first:"], "run", a, *noises, "-o", out)
+refused(1, ["no two of the 4 views make a pair", "too few matches"], "run", a, *noises, "-o", out)
+
+# ---- real views of three days, without times: more of them are better ----
+real = os.path.join(t.SHARED, "data", "jax068")
+if os.path.isdir(real):
+    views = [os.path.join(real, "JAX_068_%s.tif" % n) for n in ("001", "002", "009", "010", "018", "019")]
+    rmse = {}
+    for n in (2, 4, 6):
+        run(views[:n], at("real.tif"), "--tr", "0.5", "--quiet")
+        found = t.compare(at("real.tif"), os.path.join(real, "JAX_068_truth.tif"))["aligned"]
+        print("  %d views: NMAD %.3f  RMSE %.3f" % (n, found["nmad"], found["rmse"]), flush=True)
+        rmse[n] = found["rmse"]
+    t.expect(rmse[4] < 1.02 * rmse[2] and rmse[6] < rmse[4] and rmse[6] < 2.85 and found["nmad"] < 0.46,
+             "RMSE of 2, 4 and 6 views: %.2f, %.2f, %.2f m" % (rmse[2], rmse[4], rmse[6]))
 scene = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 refused(2, ["an ASTER scene holds both views, give it alone"], "run", scene, a, b, "-o", out)
 t.finish()

@@ -3,6 +3,7 @@
 set -u
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} # tests share the machine: threads that wait shall not spin
 program=$1
+lab=$(dirname "$program")/stereodem-lab # simulates
 source_dir=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

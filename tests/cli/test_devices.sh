@@ -29,7 +29,7 @@ if ! grep -q '^opencl .*cannot be opened' "$work/list"; then # a driver that fin
     OCL_ICD_VENDORS=$work try devices
     grep -q '^opencl .*where it is installed, it may need a cache folder' "$work/out" || complain "no device: $(cat "$work/out")"
 fi
-try simulate -o "$work/scene" --quiet --width 256 --height 256 --lon 7 --lat 45
+"$lab" simulate -o "$work/scene" --quiet --width 256 --height 256 --lon 7 --lat 45
 try run "$work/scene" -o "$work/auto.tif" --verbose
 grep -q 'device: ' "$work/err" || complain "auto: no word of the device: $(head -5 "$work/err")"
 if grep -q '^cuda  *none: ' "$work/list" && [ ! -e /dev/dri ]; then # whatever OpenCL calls the processor

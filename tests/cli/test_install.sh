@@ -14,7 +14,7 @@ manual=$prefix/share/man/man1/stereodem.1
 grep -q '^\.TH' "$manual" || complain "no manual page at share/man/man1/stereodem.1"
 if command -v man >/dev/null; then
     MANPATH=$prefix/share/man MANWIDTH=100 man stereodem >"$work/page" 2>"$work/err"
-    for word in --vertical --t_srs simulate "EXIT"; do
+    for word in --vertical --t_srs compare "EXIT"; do
         grep -qF -- "$word" "$work/page" || complain "man stereodem: nothing of $word ($(head -c 200 "$work/err"))"
     done
     man --warnings -l "$manual" 2>&1 >/dev/null | grep -v "can't set the locale" >"$work/err"
@@ -29,4 +29,5 @@ done
 for file in bash-completion/completions/stereodem zsh/vendor-completions/_stereodem fish/vendor_completions.d/stereodem.fish; do
     [ -s "$prefix/share/$file" ] || complain "no completion at share/$file"
 done
+[ -z "$(find "$prefix" -name '*lab*')" ] || complain "the lab is installed: $(find "$prefix" -name '*lab*')"
 finish

@@ -34,16 +34,6 @@ expect 2 "--aligned dem.tif would overwrite the input dem.tif" compare dem.tif r
 expect 2 "--aligned and --difference both name a.tif" compare dem.tif reference.tif --aligned a.tif --difference a.tif
 expect 2 "ends in .tif" compare dem.tif reference.tif --difference d.png
 expect 2 "expected one of shift, tilt, track" compare dem.tif reference.tif --model plane
-expect 2 "stereodem simulate: -o is missing" simulate
-expect 2 "--lon and --lat belong together, found --lon alone" simulate -o "$work/place" --lon 5
-expect 2 "--town: needs --layout rpc, found aster" simulate -o "$work/place" --town
-expect 2 "--town: needs --gsd of at most 2 (m), found 15" simulate -o "$work/place" --town --layout rpc
-expect 2 "--town: has no water, snow or reference; leave out --lake" simulate -o "$work/place" --town --layout rpc --gsd 0.5 --lake 0.1
-expect 2 "--town-azimuth: needs --town, found none" simulate -o "$work/place" --town-azimuth 20
-expect 2 "--symmetric belongs to --layout rpc" simulate -o "$work/place" --symmetric
-expect 2 "--cloud-kind: needs --cloud SHARE, found none" simulate -o "$work/place" --cloud-kind broken
-expect 2 "--lost-lines 300 and --dead-columns 0: expected at most half of the 500 rows" simulate -o "$work/place" --height 500 --lost-lines 300
-expect 2 "--change: needs --reference METRES, found none" simulate -o "$work/place" --change blobs
 
 expect 1 "stereodem info: " info "$work/absent.hdf"
 expect 1 "absent.hdf" run "$work/absent.hdf" -o "$work/dem.tif"

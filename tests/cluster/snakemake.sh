@@ -13,7 +13,7 @@ cp "$source_folder/job-templates/snakemake/Snakefile" .
 
 # scene NUMBER SIZE: simulated, and its DEM by run.
 scene() {
-    "$program" simulate -q -o "scene$1" --layout rpc --gsd 15 --width "$2" --height "$2" --seed "$1" --relief 200
+    "$lab" simulate -q -o "scene$1" --layout rpc --gsd 15 --width "$2" --height "$2" --seed "$1" --relief 200
     mv "scene$1/left.tif" "scene$1/view$1.tif"
     "$program" run -q "scene$1/view$1.tif" "scene$1/right.tif" -o "expected$1.tif"
 }

@@ -24,6 +24,7 @@ class Bench:
 
     def __init__(self):
         self.program = os.path.abspath(sys.argv[1])
+        self.lab = os.path.join(os.path.dirname(self.program), "stereodem-lab")
         self.source = os.path.abspath(sys.argv[2])
         self.library = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else "none"
         for tool in ("gdal_translate", "gdalinfo"):
@@ -46,7 +47,8 @@ class Bench:
     def call(self, *words, **keys):
         """Run the program; returns the finished process (text)."""
         keys.setdefault("timeout", SECONDS)
-        return subprocess.run([self.program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        program = self.lab if words[0] == "simulate" else self.program
+        return subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               errors="replace", check=False, **keys)
 
     def make(self, *words):
@@ -108,7 +110,7 @@ def judge(done, code, words, also):
     lines = [line for line in done.stderr.split("\n") if line]
     if done.returncode != code:
         return f"exit code {done.returncode}, expected {code}: {done.stderr[-400:]}"
-    if len(lines) != 1 or not lines[0].startswith(("stereodem ", "stereodem: ")):
+    if len(lines) != 1 or not lines[0].startswith(("stereodem ", "stereodem: ", "stereodem-lab ")):
         return f"expected one sentence, found: {done.stderr[-600:]}"
     if len(lines[0]) > 900:
         return f"a sentence of {len(lines[0])} characters: {lines[0][:300]}..."
@@ -151,6 +153,11 @@ def unit(job, number, end):
 def scene(job, number, end):
     """A file of a job: of a scene."""
     return f"{job}/scene_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.{end}"
+
+
+def product(job, number):
+    """The record of a scene's products."""
+    return f"{job}/product_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.sdm"
 
 
 def remove(path):

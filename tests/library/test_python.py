@@ -25,6 +25,7 @@ except ImportError as missing:
 import stereodem
 
 PROGRAM, SOURCE = sys.argv[1:3]
+LAB = os.path.join(os.path.dirname(PROGRAM), "stereodem-lab")  # simulates
 ASTER = os.path.join(SOURCE, "sampledata", "AST_L1A_00301012001180005_sim.zip")
 WORK = tempfile.mkdtemp()
 gdal.UseExceptions()
@@ -33,7 +34,7 @@ logging.disable(logging.WARNING)
 
 def program(*words, code=0):
     """Run the program; its sentence."""
-    done = subprocess.run([PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([LAB if words[0] == "simulate" else PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == code, (words, done.stderr)
     return done.stderr
 

@@ -1,0 +1,25 @@
+/* Cases of `bench` on the device of --device; for lab/bench. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_BENCH_DEVICE_H
+#define SDM_BENCH_DEVICE_H
+
+#include "bench/bench_pairs.h"
+#include "bp.h"
+#include "gpu/launch.h"
+
+/* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
+SdmStatus sdm_bench_device_open(SdmBench *b);
+void sdm_bench_device_close(SdmBench *b);
+
+/* Let the call of a case, which launches kernels, be timed by the device's clock; its level is then "cuda:0
+ * kernels". */
+SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c);
+
+/* Belief propagation from costs (height x width x 16 labels) to labels, the costs lying on the device. */
+SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *field,
+                                  const SdmBpPlan *plan);
+
+SdmGpu *sdm_bench_gpu(const SdmBench *b); /* NULL = no device */
+const char *sdm_bench_device_name(const SdmBench *b, bool kernels); /* "cuda:0", "cuda:0 kernels" */
+
+#endif

@@ -1,0 +1,581 @@
+/* Simulated pairs held against a naive reading of what they say about themselves: rays are built from the
+ * text tables as a user would (P, V, sight vector, lattice), RPC polynomials are worked out by hand, and
+ * image content is compared between the views.  Nothing of lab/simulate is called but sdm_simulate(). */
+// SPDX-License-Identifier: Apache-2.0
+#include "naive_reading.h"
+
+#include "core/stats.h"
+
+/* Mean shift (columns, rows) of the right image's content against the position that tables and truth predict:
+ * one least-squares step with the right image's gradient.  @return correlation of the two images. */
+static double content_shift(const World *w, const Band *l, const Band *r, double shift[2])
+{
+    double a = 0, b = 0, c = 0, p = 0, q = 0, n = 0, sl = 0, sr = 0, ll = 0, rr = 0, lr = 0;
+    for (int row = 12; row < l->ny - 12; row += 5)
+        for (int col = 12; col < l->nx - 12; col += 5) {
+            double at[2];
+            transfer(w, l, r, col, row, at);
+            at[0] += shift[0];
+            at[1] += shift[1];
+            if (!(at[0] > 3 && at[1] > 3 && at[0] < r->nx - 4 && at[1] < r->ny - 4))
+                continue;
+            const double u = (double)l->image[row * l->nx + col], v = (double)cubic_at(r, at[0], at[1]);
+            const double gx = 0.5 * (double)(cubic_at(r, at[0] + 1, at[1]) - cubic_at(r, at[0] - 1, at[1]));
+            const double gy = 0.5 * (double)(cubic_at(r, at[0], at[1] + 1) - cubic_at(r, at[0], at[1] - 1));
+            a += gx * gx, b += gx * gy, c += gy * gy, p += gx * (u - v), q += gy * (u - v);
+            n++, sl += u, sr += v, ll += u * u, rr += v * v, lr += u * v;
+        }
+    assert_true(n > 500);
+    shift[0] += (c * p - b * q) / (a * c - b * b);
+    shift[1] += (a * q - b * p) / (a * c - b * b);
+    return (n * lr - sl * sr) / sqrt((n * ll - sl * sl) * (n * rr - sr * sr));
+}
+
+static void check_pair(const char *dir, double across, double along)
+{
+    Band l, r;
+    World w;
+    double shift[2] = {across, along};
+    read_band(dir, "3N", &l);
+    read_band(dir, "3B", &r);
+    world_open(&w, dir);
+    content_shift(&w, &l, &r, shift);
+    const double corr = content_shift(&w, &l, &r, shift);
+    print_message("%s: content %.4f %.4f px from where it should be, correlation %.4f\n", dir,
+                  shift[0] - across, shift[1] - along, corr);
+    assert_true(corr > 0.97);
+    assert_true(fabs(shift[0] - across) < 0.02 && fabs(shift[1] - along) < 0.02);
+    world_close(&w);
+    free(l.image);
+    free(r.image);
+}
+
+static void test_centre_and_plane(void **state)
+{
+    (void)state;
+    const double azimuth[3] = {190.0, 10.0, 280.0};
+    for (int k = 0; k < 3; k++) {
+        SdmSimulateOptions opt = small();
+        char dir[16];
+        snprintf(dir, sizeof dir, "plane%d", k);
+        opt.shape = "plane";
+        opt.slope_deg = 25.0;
+        opt.slope_azimuth_deg = azimuth[k];
+        opt.roll_deg = 4.0 - 4.0 * k;
+        simulate_ok(dir, &opt);
+        const double az = azimuth[k] * PI / 180.0, t = tan(25.0 * PI / 180.0);
+        const double h = 300.0 + 7.5 * t * (205 * fabs(sin(az)) + 210 * fabs(cos(az)));
+        for (int v = 0; v < 2; v++) {
+            Band b;
+            double lon, lat;
+            read_band(dir, v ? "3B" : "3N", &b);
+            hit(&b, 0.5 * (b.nx - 1), 0.5 * (b.ny - 1), h, &lon, &lat);
+            assert_true(apart_m(10.3, 46.2, lon, lat) < 0.02 * 15.0);
+            free(b.image);
+        }
+        World w;
+        world_open(&w, dir);
+        assert_true(fabs(world_height(&w, 10.3, 46.2) - h) < 0.01);
+        const float *const m =
+            w.truth + w.ny / 2 * w.nx + w.nx / 2; /* slopes, a cell east and a cell south */
+        assert_true(fabs((double)(m[1] - m[0]) + 30.0 * t * sin(az)) < 0.01);
+        assert_true(fabs((double)(m[w.nx] - m[0]) - 30.0 * t * cos(az)) < 0.01);
+        world_close(&w);
+        check_pair(dir, 0.0, 0.0);
+    }
+}
+
+static void test_fractal_and_errors(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.relief_m = 150.0;
+    opt.striping = 1.0;
+    simulate_ok("fractal", &opt);
+    check_pair("fractal", 0.0, 0.0);
+    opt.pointing_px[0] = 1.6;
+    opt.pointing_px[1] = -0.4;
+    simulate_ok("pointing", &opt);
+    check_pair("pointing", -1.6, 0.4); /* what pixel c shows lies at c + 1.6 by the tables */
+}
+
+static void test_far_places(void **state)
+{
+    (void)state;
+    const double place[4][2] = {{20.0, 82.0}, {-70.0, -50.0}, {180.0, 10.0}, {-179.97, 60.0}};
+    for (int k = 0; k < 4; k++) {
+        SdmSimulateOptions opt = small();
+        Band b;
+        double lon, lat;
+        opt.lon_deg = place[k][0];
+        opt.lat_deg = place[k][1];
+        opt.shape = "flat";
+        opt.with_rpc = true;
+        opt.overwrite = true;
+        simulate_ok("far", &opt);
+        for (int v = 0; v < 2; v++) {
+            read_band("far", v ? "3B" : "3N", &b);
+            hit(&b, 0.5 * (b.nx - 1), 0.5 * (b.ny - 1), 300.0, &lon, &lat);
+            assert_true(apart_m(place[k][0], place[k][1], lon, lat) < 0.3);
+            assert_true(fabs(norm(b.v[0]) - 7502.0) < 10.0);
+            free(b.image);
+        }
+    }
+}
+
+static void test_rpc_of_aster(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.lon_deg = 179.99;
+    opt.lat_deg = -47.0;
+    opt.with_rpc = true;
+    simulate_ok("with_rpc", &opt);
+    for (int v = 0; v < 2; v++) {
+        char path[400];
+        Band b;
+        double worst = 0.0;
+        read_band("with_rpc", v ? "3B" : "3N", &b);
+        out_path(path, sizeof path, "with_rpc", v ? "right.tif" : "left.tif");
+        GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
+        char **const m = GDALGetMetadata(ds, "RPC");
+        assert_non_null(m);
+        for (int k = 0; k < 200; k++) {
+            const double c = (k * 37) % b.nx, r = (k * 101) % b.ny, h = 200.0 + 5.0 * k;
+            double lon, lat, col, row;
+            hit(&b, c, r, h, &lon, &lat);
+            project_rpc(m, lon, lat, h, &col, &row);
+            worst = fmax(worst, hypot(col - c, row - r));
+        }
+        print_message("RPC against tables: largest difference %.1e px\n", worst);
+        assert_true(worst < 0.02);
+        GDALClose(ds);
+        free(b.image);
+    }
+}
+
+static void test_rpc_layout(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.layout = "rpc";
+    opt.gsd_m = 0.5;
+    opt.relief_m = 30.0;
+    opt.noise_dn = 1.0;
+    opt.base_height = 0.3;
+    simulate_ok("rpc", &opt);
+    char path[400], **m[2];
+    GDALDatasetH ds[2];
+    for (int v = 0; v < 2; v++) {
+        out_path(path, sizeof path, "rpc", v ? "right.tif" : "left.tif");
+        ds[v] = GDALOpen(path, GA_ReadOnly);
+        m[v] = GDALGetMetadata(ds[v], "RPC");
+        double c0, r0, c1, r1;
+        project_rpc(m[v], 10.3, 46.2, 315.0, &c0, &r0);
+        project_rpc(m[v], 10.3, 46.2, 415.0, &c1, &r1);
+        assert_true(fabs(c0 - 0.5 * (GDALGetRasterXSize(ds[v]) - 1)) < 0.02);
+        assert_true(fabs(r0 - 0.5 * (GDALGetRasterYSize(ds[v]) - 1)) < 0.02);
+        const double parallax_m = hypot(c1 - c0, r1 - r0) * 0.5; /* B/H x 100 m; nadir is geocentric */
+        print_message("parallax of 100 m: %.3f m\n", parallax_m);
+        assert_true(v ? fabs(parallax_m - 30.0) < 0.7 : parallax_m < 0.5);
+    }
+    for (int v = 0; v < 2; v++)
+        GDALClose(ds[v]);
+    int nx, ny;
+    float *const image = read_raster("rpc", "left.tif", &nx, &ny, NULL);
+    double sum = 0, sq = 0;
+    for (int k = 0; k < nx * ny; k++)
+        sum += (double)image[k], sq += (double)image[k] * (double)image[k];
+    const double mean = sum / (nx * ny), sigma = sqrt(sq / (nx * ny) - mean * mean);
+    assert_true(mean > 550 && mean < 850 && sigma > 80 && sigma < 260); /* DN x 10 */
+    free(image);
+}
+
+/* How many pixels of a raster differ between two scenes. */
+static int count_changed(const char *a, const char *b, const char *file)
+{
+    int nx, ny, mx, my, changed = 0;
+    float *const one = read_raster(a, file, &nx, &ny, NULL), *const other =
+                                                                 read_raster(b, file, &mx, &my, NULL);
+    assert_true(nx == mx && ny == my);
+    for (int k = 0; k < nx * ny; k++)
+        changed += one[k] != other[k];
+    free(one);
+    free(other);
+    return changed;
+}
+
+static void test_error_seed(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.layout = "rpc";
+    opt.noise_dn = 1.0;
+    opt.jitter_px = 0.3;
+    simulate_ok("seed_plain", &opt);
+    opt.error_seed = 5;
+    simulate_ok("seed_five", &opt);
+    simulate_ok("seed_five_again", &opt);
+    assert_int_equal(count_changed("seed_plain", "seed_five", "truth.tif"), 0); /* the ground is the same */
+    assert_int_equal(count_changed("seed_five", "seed_five_again", "right.tif"), 0);
+    assert_true(count_changed("seed_plain", "seed_five", "left.tif") > 1000); /* the scene is another */
+    opt.noise_dn = 0.0;
+    simulate_ok("phase_five", &opt);
+    opt.error_seed = 6;
+    simulate_ok("phase_six", &opt);
+    assert_int_equal(count_changed("phase_five", "phase_six", "left.tif"), 0);
+    assert_true(count_changed("phase_five", "phase_six", "right.tif") > 1000); /* jitter of another phase */
+}
+
+/* Sines of a list move the image of their view alone. */
+static void test_jitter_lists(void **state)
+{
+    (void)state;
+    char why[512];
+    static const char *const bad[] = {"", "0.1", "0.1:", ":300", "0.1:300,", "11:300", "0.1:1", "nan:300", "0.1:300;0.2:90",
+                                      "0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9"};
+    SdmSimulateOptions opt = small();
+    opt.layout = "aster-rpc";
+    opt.noise_dn = 0.0;
+    simulate_ok("still", &opt);
+    opt.jitter_left = "0.15:300,0.08:90";
+    simulate_ok("left_shakes", &opt);
+    assert_int_equal(count_changed("still", "left_shakes", "right.tif"), 0);
+    assert_int_equal(count_changed("still", "left_shakes", "truth.tif"), 0);
+    const int left = count_changed("still", "left_shakes", "left.tif");
+    assert_true(left > 1000);
+    opt.jitter_right = "0.2:250,0.1:120,0.05:33";
+    simulate_ok("both_shake", &opt);
+    assert_int_equal(count_changed("left_shakes", "both_shake", "left.tif"), 0);
+    assert_true(count_changed("left_shakes", "both_shake", "right.tif") > 1000);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        opt.jitter_left = bad[k];
+        assert_int_equal(simulate("bad_list", &opt, why, sizeof why), SDM_ERR_USAGE);
+        assert_non_null(strstr(why, "--jitter-left"));
+    }
+}
+
+/* Median of truth - reference - change over what has a reference: where the scene has changed, or has not. */
+static double median_error(const float *truth, const float *reference, const float *change, int n, bool changed)
+{
+    double *const e = malloc(sizeof *e * (size_t)n);
+    int64_t count = 0;
+    assert_non_null(e);
+    for (int k = 0; k < n; k++)
+        if (reference[k] > -9000.0f && truth[k] > -9000.0f && (change[k] < 0.0f || change[k] > 0.0f) == changed)
+            e[count++] = (double)(truth[k] - reference[k] - change[k]);
+    const double median = sdm_median_f64(e, count);
+    free(e);
+    return median;
+}
+
+/* The reference is the truth before the change, moved and blurred; its change covers the share asked for. */
+static void test_reference(void **state)
+{
+    (void)state;
+    char why[512];
+    static const char *const kinds[] = {"none", "blobs", "ellipse", "valley", "band"};
+    SdmSimulateOptions opt = small();
+    opt.width = opt.height = 300;
+    opt.relief_m = 200.0;
+    opt.reference_m = 30.0;
+    for (size_t q = 0; q < sizeof kinds / sizeof *kinds; q++) {
+        int nx, ny, rx, ry, seen = 0, changed = 0, empty = 0;
+        char dir[32];
+        snprintf(dir, sizeof dir, "reference_%s", kinds[q]);
+        opt.change = kinds[q];
+        simulate_ok(dir, &opt);
+        float *const truth = read_raster(dir, "truth.tif", &nx, &ny, NULL);
+        float *const class = read_raster(dir, "class.tif", &rx, &ry, NULL);
+        float *const reference = read_raster(dir, "reference.tif", &rx, &ry, NULL);
+        float *const change = read_raster(dir, "change.tif", &rx, &ry, NULL);
+        assert_true(rx == nx && ry == ny);
+        for (int k = 0; k < nx * ny; k++) {
+            seen += class[k] > 0.0f;
+            changed += change[k] < 0.0f || change[k] > 0.0f;
+            empty += class[k] > 0.0f && reference[k] < -9000.0f;
+        }
+        assert_true(fabs((double)changed / seen - (q ? 0.1 : 0.0)) < 0.02);
+        assert_true(fabs((double)empty / seen - 0.03) < 0.005);
+        assert_true(fabs(median_error(truth, reference, change, nx * ny, false) + 3.0) < 1.5);
+        assert_true(q == 0 || fabs(median_error(truth, reference, change, nx * ny, true) + 3.0) < 3.0);
+        free(truth);
+        free(class);
+        free(reference);
+        free(change);
+    }
+    simulate_ok("reference_again", &opt);
+    assert_int_equal(count_changed("reference_band", "reference_again", "reference.tif"), 0);
+    opt.reference_seed = 2;
+    simulate_ok("reference_two", &opt);
+    assert_true(count_changed("reference_band", "reference_two", "reference.tif") > 1000);
+    assert_int_equal(count_changed("reference_band", "reference_two", "truth.tif"), 0);
+    opt.reference_m = 90.0;
+    simulate_ok("reference_coarse", &opt);
+    opt.reference_m = 50.0;
+    assert_int_equal(simulate("reference_odd", &opt, why, sizeof why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "--reference"));
+}
+
+static double share_of(const float *v, int n, float what)
+{
+    int count = 0, seen = 0;
+    for (int k = 0; k < n; k++) {
+        count += v[k] == what;
+        seen += v[k] > 0;
+    }
+    return (double)count / seen;
+}
+
+static void test_water_and_cloud(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.width = opt.height = 400;
+    opt.lake = 0.12;
+    opt.ocean = 0.15;
+    opt.relief_m = 200.0;
+    simulate_ok("water", &opt);
+    int nx, ny, zero = 0, water = 0;
+    float *const class = read_raster("water", "class.tif", &nx, &ny, NULL);
+    float *const truth = read_raster("water", "truth.tif", &nx, &ny, NULL);
+    assert_true(fabs(share_of(class, nx * ny, 2.0f) - 0.27) < 0.04);
+    for (int k = 0; k < nx * ny; k++) {
+        water += class[k] == 2.0f;
+        zero += class[k] == 2.0f && fabsf(truth[k]) < 0.5f;
+    }
+    assert_true(zero > 0.4 * water && zero < 0.75 * water); /* the ocean's part of the water */
+    Band l;
+    read_band("water", "3N", &l);
+    int dark = 0;
+    for (int k = 0; k < l.nx * l.ny; k++)
+        dark += fabsf(l.image[k] - 32.0f) < 3.0f;
+    assert_true(fabs((double)dark / (l.nx * l.ny) - 0.27) < 0.05);
+    free(l.image);
+    free(class);
+    free(truth);
+    opt.lake = opt.ocean = 0.0;
+    opt.cloud = 0.2;
+    simulate_ok("cloud", &opt);
+    float *const sky = read_raster("cloud", "class.tif", &nx, &ny, NULL);
+    const double cover = share_of(sky, nx * ny, 3.0f);
+    assert_true(cover > 0.15 && cover < 0.6);
+    free(sky);
+}
+
+/* Columns by which the bright clouds of the right view lie beside those of the left one, beyond the
+ * difference of the swaths; the parallax along the track is whatever it is. */
+static int clouds_across(const Band *l, const Band *r)
+{
+    int least = l->nx * l->ny, at = 0;
+    for (int d = -80; d <= 80; d++)
+        for (int e = -160; e <= 160; e += 2) {
+            int unlike = 0;
+            for (int y = 100; y < l->ny - 100; y += 4)
+                for (int x = 80; x < l->nx - 80; x += 4) {
+                    const int rx = x + (r->nx - l->nx) / 2 + d, ry = y + (r->ny - l->ny) / 2 + e;
+                    const bool in = rx >= 0 && ry >= 0 && rx < r->nx && ry < r->ny,
+                               right = in && r->image[ry * r->nx + rx] > 130.0f;
+                    unlike += (l->image[y * l->nx + x] > 130.0f) != right;
+                }
+            if (unlike < least)
+                least = unlike, at = d;
+        }
+    return at;
+}
+
+/* Root mean square of the steps between pixels of a row. */
+static double contrast(const Band *b)
+{
+    double sum = 0.0;
+    for (int k = 1; k < b->nx * b->ny; k++)
+        if (k % b->nx)
+            sum += pow((double)(b->image[k] - b->image[k - 1]), 2.0);
+    return sqrt(sum / (b->nx * b->ny));
+}
+
+static void test_cloud_kinds(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"patches", "broken", "layers", "cirrus"};
+    SdmSimulateOptions opt = small();
+    opt.width = opt.height = 320;
+    opt.shape = "flat";
+    for (int k = 0; k < 4; k++) {
+        Band l, r;
+        int nx, ny, bright = 0, dark = 0;
+        opt.texture_dn = k == 3 ? 16.0 : 0.0;
+        opt.cloud = 0.3;
+        opt.cloud_kind = kinds[k];
+        simulate_ok(kinds[k], &opt);
+        read_band(kinds[k], "3N", &l);
+        read_band(kinds[k], "3B", &r);
+        float *const class = read_raster(kinds[k], "class.tif", &nx, &ny, NULL);
+        for (int i = 0; i < l.nx * l.ny; i++) {
+            bright += l.image[i] > 130.0f;
+            dark += l.image[i] < 50.0f;
+        }
+        const double cloudy = (double)bright / (l.nx * l.ny), shadow = (double)dark / (l.nx * l.ny),
+                     hidden = share_of(class, nx * ny, 3.0f);
+        const int across = clouds_across(&l, &r);
+        print_message("%s: clouds %.3f, shadows %.3f, hidden %.3f, %d px across\n", kinds[k], cloudy, shadow,
+                      hidden, across);
+        if (k < 3) {
+            assert_true(fabs(cloudy - 0.3) < 0.06 && hidden > cloudy && hidden < 2.2 * cloudy);
+            assert_true(k ? shadow > 0.03 && shadow < 0.35 : shadow == 0.0);
+            assert_true(k ? abs(across) >= 12 : abs(across) <= 6); /* 55 s of wind; the Earth turns */
+        } else {
+            const double veiled = contrast(&l);
+            free(l.image);
+            opt.cloud = 0.0;
+            opt.cloud_kind = NULL;
+            simulate_ok("clear", &opt);
+            read_band("clear", "3N", &l);
+            print_message("contrast %.3f of %.3f\n", veiled, contrast(&l));
+            assert_true(hidden < 0.1);
+            assert_true(veiled < 0.97 * contrast(&l) && veiled > 0.6 * contrast(&l));
+        }
+        free(l.image);
+        free(r.image);
+        free(class);
+    }
+}
+
+static void test_faults_of_detectors(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.snow = 0.2;
+    opt.lost_lines = 7;
+    opt.dead_columns = 3;
+    simulate_ok("faults", &opt);
+    for (int v = 0; v < 2; v++) {
+        Band b;
+        int lines = 0, columns = 0, full = 0;
+        read_band("faults", v ? "3B" : "3N", &b);
+        for (int r = 0; r < b.ny; r++) {
+            int n = 0;
+            for (int c = 0; c < b.nx; c++) {
+                n += b.image[r * b.nx + c] == 0.0f;
+                full += b.image[r * b.nx + c] == 255.0f;
+            }
+            lines += n == b.nx;
+            assert_true(n == b.nx || n == 3);
+        }
+        for (int c = 0; c < b.nx; c++) {
+            int n = 0;
+            for (int r = 0; r < b.ny; r++)
+                n += b.image[r * b.nx + c] == 0.0f;
+            columns += n == b.ny;
+        }
+        assert_true(lines == 7 && columns == 3);
+        assert_true(v || fabs((double)full / (b.nx * b.ny) - 0.2) < 0.05);
+        free(b.image);
+    }
+    int nx, ny;
+    double low = 1e9, high = -1e9; /* snow is the highest ground, but for what it blooms into */
+    float *const class = read_raster("faults", "class.tif", &nx, &ny, NULL);
+    float *const truth = read_raster("faults", "truth.tif", &nx, &ny, NULL);
+    for (int k = 0; k < nx * ny; k++) {
+        low = class[k] == 8.0f ? fmin(low, (double)truth[k]) : low;
+        high = class[k] == 1.0f ? fmax(high, (double)truth[k]) : high;
+    }
+    assert_true(high < low + 120.0);
+    assert_true(fabs(share_of(class, nx * ny, 8.0f) - 0.22) < 0.05);
+    free(class);
+    free(truth);
+}
+
+static void test_statistics(void **state)
+{
+    (void)state;
+    SdmSimulateOptions opt = small();
+    opt.shape = "flat";
+    opt.texture_dn = 0.0;
+    opt.noise_dn = 2.0;
+    opt.layout = "aster-rpc";
+    simulate_ok("noise", &opt);
+    int nx, ny;
+    float *const image = read_raster("noise", "left.tif", &nx, &ny, NULL);
+    double sum = 0, sq = 0;
+    for (int k = 0; k < nx * ny; k++)
+        sum += (double)image[k], sq += (double)image[k] * (double)image[k];
+    const double mean = sum / (nx * ny), sigma = sqrt(sq / (nx * ny) - mean * mean);
+    assert_true(fabs(mean - 70.0) < 0.1 && fabs(sigma - 2.0) < 0.1);
+    free(image);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    char why[512];
+    SdmSimulateOptions opt = small();
+    simulate_ok("twice", &opt);
+    assert_int_equal(simulate("twice", &opt, why, sizeof why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "--overwrite"));
+    opt.overwrite = true;
+    assert_int_equal(simulate("twice", &opt, why, sizeof why), SDM_OK);
+    opt.noise_dn = NAN;
+    assert_int_equal(simulate("bad", &opt, why, sizeof why), SDM_ERR_USAGE);
+    assert_non_null(strstr(why, "--noise"));
+    opt = small();
+    opt.layout = "spot";
+    assert_int_equal(simulate("bad", &opt, why, sizeof why), SDM_ERR_USAGE);
+    opt = small();
+    opt.terrain = "/no/such/dem.tif";
+    assert_int_equal(simulate("bad", &opt, why, sizeof why), SDM_ERR_INPUT);
+    assert_int_equal(simulate("no/such/parent", &opt, why, sizeof why), SDM_ERR_INPUT);
+    opt.terrain = NULL;
+    assert_int_equal(simulate("no/such/parent", &opt, why, sizeof why), SDM_ERR_IO);
+    struct stat info;
+    char path[256];
+    out_path(path, sizeof path, "bad", "");
+    assert_int_not_equal(stat(path, &info), 0);
+}
+
+static void test_allocations(void **state)
+{
+    (void)state;
+    char why[512];
+    SdmSimulateOptions opt = small();
+    opt.width = opt.height = 64;
+    opt.cloud = opt.lake = opt.ocean = opt.snow = 0.1;
+    opt.cloud_kind = "layers";
+    for (int64_t n = 1; n < 400000; n = n < 40 ? n + 1 : n * 2) {
+        sdm_alloc_fail_at(n);
+        const SdmStatus st = simulate("alloc", &opt, why, sizeof why);
+        sdm_alloc_fail_at(0);
+        if (st == SDM_OK)
+            return;
+        assert_int_equal(st, SDM_ERR_MEMORY);
+    }
+    fail_msg("every allocation fails");
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_centre_and_plane), cmocka_unit_test(test_fractal_and_errors),
+        cmocka_unit_test(test_far_places),       cmocka_unit_test(test_rpc_of_aster),
+        cmocka_unit_test(test_rpc_layout),       cmocka_unit_test(test_water_and_cloud),
+        cmocka_unit_test(test_cloud_kinds),      cmocka_unit_test(test_faults_of_detectors),
+        cmocka_unit_test(test_statistics),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_error_seed),       cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_jitter_lists),     cmocka_unit_test(test_reference),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
