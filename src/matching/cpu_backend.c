@@ -4,6 +4,7 @@
 
 #include "matching/border_windows.h"
 #include "matching/fill_hidden.h"
+#include "matching/pieces.h"
 #include "matching/semi_global_surface.h"
 #include "matching/validation.h"
 #include "matching/least_squares.h"
@@ -349,6 +350,17 @@ static SdmStatus validate(void *state)
     return st;
 }
 
+#define PIECE_STEP_PX 2.0f /* between neighbours of a piece, at most */
+
+static SdmStatus drop_pieces(void *state)
+{
+    SdmProcessor *const p = state;
+    SdmSurface *const s = &p->surface;
+    const SdmPieces pieces = {s->win.w,  s->win.h, s->h_m,
+                              s->score,  s->flags, PIECE_STEP_PX / fabsf(p->in->settings->px_per_m)};
+    return sdm_drop_pieces(p->ctx, &pieces, SDM_PIECE_MOST, 0, 0);
+}
+
 static SdmStatus defects(void *state)
 {
     SdmProcessor *const p = state;
@@ -425,6 +437,7 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .warp = warp,
                                        .ray_error = ray_error,
                                        .validate = validate,
+                                       .drop_pieces = drop_pieces,
                                        .defects = defects,
                                        .refine_coarse = refine_coarse,
                                        .fill_holes = fill_holes,

@@ -122,6 +122,8 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->ray_error(l->state, &ray_error);
     case SDM_STEP_VALIDATE:
         return ops->validate(l->state);
+    case SDM_STEP_DROP_PIECES:
+        return ops->drop_pieces(l->state);
     case SDM_STEP_DEFECTS:
         return ops->defects(l->state);
     case SDM_STEP_FILL_HIDDEN:

@@ -15,11 +15,22 @@
 #define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
 /* At this correlation noise moves a match over 5 x 5 pixels by 0.2 px (docs/chain.md). */
 #define SMALL_WINDOW_CORRELATION 0.8
-enum { REPEATS = 2 };
+/* Between clouds: of the usual windows; of wide ones while searching, and in the end (docs/chain.md). */
+#define GAP_CORRELATION 0.6
+#define WIDE_CORRELATION 0.3
+#define WIDE_FINAL_CORRELATION 0.4
+enum { REPEATS = 2, WIDE_PX = 17 };
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
 /* Penalties of semi-global matching, in bits of a census word. */
 enum { P1 = 13, P2 = 90 };
 static const double PI = 3.14159265358979323846;
+
+/* Share of equal signs of a census, less that of unequal ones: two signs differ with probability
+ * acos(correlation) / pi. */
+static float census_score(double correlation)
+{
+    return (float)(2.0 / PI * asin(correlation));
+}
 
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out)
@@ -40,11 +51,11 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
         out->min_score = (float)MIN_CORRELATION;
         out->final_score = (float)FINAL_CORRELATION;
         out->min_small_window_score = (float)SMALL_WINDOW_CORRELATION;
-    } else if (strcmp(cost, "census") == 0) { /* two signs differ with probability acos(correlation) / pi */
+    } else if (strcmp(cost, "census") == 0) {
         out->cost = out->kernels->census;
-        out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
-        out->final_score = (float)(2.0 / PI * asin(CENSUS_FINAL_CORRELATION));
-        out->min_small_window_score = (float)(2.0 / PI * asin(SMALL_WINDOW_CORRELATION));
+        out->min_score = census_score(MIN_CORRELATION);
+        out->final_score = census_score(CENSUS_FINAL_CORRELATION);
+        out->min_small_window_score = census_score(SMALL_WINDOW_CORRELATION);
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census", cost);
     }
@@ -56,4 +67,18 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     const SdmStatus st = sdm_optimizer_settings(ctx, options, &penalties, &out->sgm);
     out->sgm.kind = SDM_OPTIMIZER_SGM;
     return st;
+}
+
+void sdm_match_wide(SdmMatchSettings *set)
+{
+    set->wide_window = WIDE_PX;
+    set->wide_score = census_score(WIDE_CORRELATION);
+}
+
+void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set)
+{
+    sdm_match_wide(set);
+    set->min_score = census_score(GAP_CORRELATION);
+    set->final_score = census_score(WIDE_FINAL_CORRELATION);
+    set->min_sigma = noise_q / sqrtf(1.0f - (float)WIDE_CORRELATION); /* of texture and noise */
 }

@@ -38,6 +38,8 @@ typedef struct SdmMatchSettings {
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
     float min_sigma;              /* least texture, units of the images that are matched */
     bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
+    int wide_window;          /* of pixels that the usual ones do not match, px; 0: none; sdm_match_wide() */
+    float wide_score;         /* least score of a match over it */
     int repeats;              /* how often the pixels of level 0 are matched again */
     SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
     bool semi_global;         /* level 0 is matched by src/matching/semi_global_surface.h instead of passes */
@@ -57,6 +59,14 @@ typedef struct SdmMatchSettings {
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
+
+/* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a
+ * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance scores
+ * less. */
+void sdm_match_wide(SdmMatchSettings *set);
+/* The same for the fine levels, where usual windows must score higher, and all of it is validated with wide
+ * ones.  noise_q: as above. */
+void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set);
 
 /* ---- of semi-global matching: semi_global_surface.h ---- */
 

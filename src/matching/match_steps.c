@@ -5,6 +5,7 @@
 #include "matching/border_windows.h"
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
+#include "matching/pieces.h"
 #include "matching/wiener.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ enum {
     RETRY_RANGE = 5, /* without discontinuities */
     RETRY_WINDOW = 13,
     WIDE_RANGE = 16, /* with discontinuities, at most */
-    WIDE_WINDOW = 9,
+    FAR_WINDOW = 9,
     PLANE_WINDOW = 9,
     SHARPEN_WINDOW = 5,
     SHARPEN_RANGE = 2,
@@ -29,12 +30,12 @@ enum {
 
 /* Kind, window, range. */
 #define CLEAN {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_ALWAYS}, {SDM_STEP_MEDIAN, 3, 0, SDM_ALWAYS}
-#define RETRY                                                                                                \
-    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, SDM_IF_RETRIED},                                             \
-        {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_IF_RETRIED}, {SDM_STEP_MEDIAN, 3, 0, SDM_IF_RETRIED}
+#define RETRY(when)                                                                                          \
+    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, (when)},                                                     \
+        {SDM_STEP_REJECT, REJECT_WINDOW, 0, (when)}, {SDM_STEP_MEDIAN, 3, 0, (when)}
 #define FILL {SDM_STEP_FILL, 2 * FAR_HALF + 1, 0, SDM_ALWAYS}
 #define SMOOTH(when) {SDM_STEP_SMOOTH, 3, 0, (when)}
-#define AFTER_MATCH CLEAN, RETRY, FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
+#define AFTER_MATCH CLEAN, RETRY(SDM_IF_RETRIED), FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
 
 static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      {SDM_STEP_MATCH, 9, 3, SDM_ALWAYS},
@@ -42,7 +43,7 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
 static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
-                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS}, CLEAN, FILL};
+                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS}, CLEAN, RETRY(SDM_IF_WIDE), FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 /* its reach: sdm_semi_global_reach() */
@@ -52,6 +53,7 @@ static const SdmStep validate[] = {{SDM_STEP_WARP, 1, 0, SDM_IF_OLD_WARP},
                                    {SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {
+    {SDM_STEP_DROP_PIECES, 2 * SDM_PIECE_MOST + 1, 0, SDM_IF_WIDE},
     {SDM_STEP_DEFECTS, 1, 0, SDM_ALWAYS},
     {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0, SDM_IF_PASSES},
     {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_HIDDEN_REACH + 1, 0, SDM_IF_SEMI_GLOBAL}};
@@ -87,8 +89,8 @@ int sdm_step_cost(SdmStepKind kind)
         [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
         [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
         [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
-        [SDM_STEP_DEFECTS] = 1,     [SDM_STEP_FILL_HOLES] = 17,   [SDM_STEP_FILL_HIDDEN] = 1,
-        [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
+        [SDM_STEP_DROP_PIECES] = 2,   [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_FILL_HOLES] = 17,
+        [SDM_STEP_FILL_HIDDEN] = 1,   [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
         [SDM_STEP_BORDER] = 1,        [SDM_STEP_WARP] = 4};
     return cost[kind];
 }
@@ -104,6 +106,27 @@ static int retry_range(const SdmMatchSettings *s, int level)
 {
     const int range = (int)ceilf(s->discontinuity_px / (float)(1 << level));
     return range > WIDE_RANGE ? WIDE_RANGE : range > RETRY_RANGE ? range : RETRY_RANGE;
+}
+
+/* The first step of a kind in a table that has one. */
+static SdmStep step_of(const SdmStep *step, SdmStepKind kind)
+{
+    while (step->kind != kind)
+        step++;
+    return *step;
+}
+
+/* A window, px, or the settings' wide one. */
+static int wider(const SdmMatchSettings *set, int window)
+{
+    return set->wide_window > window ? set->wide_window : window;
+}
+
+/* Wider than that of the last matches. */
+static int validation_window(const SdmMatchSettings *set, int window)
+{
+    const int last = step_of(repeat, SDM_STEP_REPEAT).window;
+    return set->wide_window > 0 ? set->wide_window + window - last : window;
 }
 
 bool sdm_warps_to_validate(const SdmMatchSettings *set)
@@ -123,7 +146,10 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return set->semi_global == (step->when == SDM_IF_SEMI_GLOBAL);
     if (step->when == SDM_IF_OLD_WARP)
         return sdm_warps_to_validate(set);
-    return step->when == SDM_ALWAYS || level > 0 || retry_range(set, level) > RETRY_RANGE;
+    if (step->when == SDM_IF_WIDE)
+        return set->wide_window > 0;
+    return step->when == SDM_ALWAYS || set->wide_window > 0 || level > 0 ||
+           retry_range(set, level) > RETRY_RANGE;
 }
 
 int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
@@ -134,11 +160,11 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
     case SDM_STEP_REMATCH:
         return step->window / 2 + 2 * step->range + 1;
     case SDM_STEP_RETRY:
-        return step->window / 2 + 2 * retry_range(set, level) + 1;
+        return wider(set, step->window) / 2 + 2 * retry_range(set, level) + 1;
     case SDM_STEP_BORDER:
         return sdm_border_reach(step->window / 2);
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
-        return step->window;
+        return validation_window(set, step->window);
     default:
         return step->window / 2;
     }
@@ -174,7 +200,8 @@ int sdm_match_row_reach(const SdmMatchSettings *set, int level)
     int sum = 0;
     for (int i = 0; i < steps.count; i++) {
         const SdmStep *const step = &steps.step[i];
-        const int matched = step->window / 2 + CENSUS_ROWS; /* residuals lie along the rows */
+        const int window = step->kind == SDM_STEP_RETRY ? wider(set, step->window) : step->window,
+                  matched = window / 2 + CENSUS_ROWS; /* residuals lie along the rows */
         if (step->kind == SDM_STEP_MATCH)
             sum += matched;
         else if (step->kind == SDM_STEP_RETRY) /* from the prior, too */
@@ -205,14 +232,6 @@ SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
                      .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
 }
 
-/* The first step of a kind in a table that has one. */
-static SdmStep step_of(const SdmStep *step, SdmStepKind kind)
-{
-    while (step->kind != kind)
-        step++;
-    return *step;
-}
-
 SdmPass sdm_first_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(fine_level, SDM_STEP_MATCH);
@@ -222,7 +241,9 @@ SdmPass sdm_first_pass(const SdmMatchSettings *set)
 SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
 {
     const int range = retry_range(set, level);
-    return sdm_search_pass(set, range > RETRY_RANGE ? WIDE_WINDOW : RETRY_WINDOW, range);
+    SdmPass pass = sdm_search_pass(set, wider(set, range > RETRY_RANGE ? FAR_WINDOW : RETRY_WINDOW), range);
+    pass.min_score = set->wide_window > 0 ? set->wide_score : set->min_score;
+    return pass;
 }
 
 SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
@@ -239,7 +260,7 @@ SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
 
 SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range)
 {
-    return (SdmPass){.window = PLANE_WINDOW,
+    return (SdmPass){.window = wider(set, PLANE_WINDOW),
                      .range = range,
                      .min_score = set->min_score,
                      .min_margin = 0.02f,
@@ -255,7 +276,8 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
-    return (SdmPass){.window = step.window, .range = step.range, .min_sigma = set->min_sigma};
+    return (SdmPass){
+        .window = validation_window(set, step.window), .range = step.range, .min_sigma = set->min_sigma};
 }
 
 SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel)

@@ -25,6 +25,7 @@ typedef enum SdmStepKind {
     SDM_STEP_WARP,       /* warp the right view by the heights */
     SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
+    SDM_STEP_DROP_PIECES, /* invalidate small pieces of surface */
     SDM_STEP_DEFECTS,    /* give the reason of pixels that a view lacks */
     SDM_STEP_FILL_HIDDEN, /* gaps beside steps become valid and filled */
     SDM_STEP_FILL_HOLES, /* small holes over terrain, if gentle, become valid and filled */
@@ -34,6 +35,7 @@ typedef enum SdmStepKind {
 typedef enum SdmStepWhen {
     SDM_ALWAYS,
     SDM_IF_RETRIED,
+    SDM_IF_WIDE, /* the settings have a wide window */
     SDM_ABOVE_LEVEL_0,
     SDM_IF_WIENER,
     SDM_IF_BORDERS,

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { EVIDENCE = 500, MOST = 64 };
+enum { EVIDENCE = 500 };
 
 /* Of a pixel, in an array with a rim of one. */
 enum { NEW, OUT, SMALL, LARGE }; /* OUT: not valid, or beyond the raster */
@@ -20,7 +20,8 @@ typedef struct Member {
 
 /* The valid pixels that are connected with pixel `first`, into piece[]; returns their number, `large` for a
  * piece of so many or more, of which some pixels are marked only. */
-static int find_piece(const SdmPieces *p, Member first, int large, uint8_t *state, Member piece[MOST])
+static int find_piece(const SdmPieces *p, Member first, int large, uint8_t *state,
+                      Member piece[SDM_PIECE_MOST])
 {
     const Member step[4] = {{-1, -1}, {1, 1}, {-p->width, -p->width - 2}, {p->width, p->width + 2}};
     int count = 1;
@@ -66,8 +67,8 @@ SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int we
     const int w = p->width, h = p->height, large = small > weak ? small : weak;
     const size_t rimmed = (size_t)(w + 2) * (size_t)(h + 2);
     uint8_t *state = NULL;
-    Member piece[MOST];
-    assert(large > 0 && large <= MOST);
+    Member piece[SDM_PIECE_MOST];
+    assert(large > 0 && large <= SDM_PIECE_MOST);
     TRY(sdm_alloc_raw(ctx, &state, rimmed, 1, "pieces of surface"));
     memset(state, OUT, rimmed);
     for (int y = 0; y < h; y++)

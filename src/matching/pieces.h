@@ -5,6 +5,8 @@
 
 #include "core/context.h"
 
+enum { SDM_PIECE_MOST = 256 };
+
 /* A raster width x height. */
 typedef struct SdmPieces {
     int width, height;
@@ -16,7 +18,7 @@ typedef struct SdmPieces {
 
 /* Pieces of fewer pixels than `small` become SDM_QA_ISOLATED, and those of fewer than `weak` without a filled
  * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all.  Neighbours have a common
- * side.  small, weak: at most 64. */
+ * side.  small, weak: at most SDM_PIECE_MOST. */
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least);
 
 #endif

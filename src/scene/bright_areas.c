@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { SQUARE_LEVELS = 24 };
+enum { SQUARE_LEVELS = 24, FLAT_HALF = 4 /* px */ };
 
 int sdm_split_grey(const SdmLevelImage *image, double *share)
 {
@@ -107,6 +107,54 @@ static float mean_above(const Squares *q, int l, int64_t x, int64_t y)
     return (float)(sum / all);
 }
 
+/* Median of the pixels `step` apart, `half` to either side, that have data. */
+static int16_t median_along(const int16_t *p, int64_t step, int64_t before, int64_t after)
+{
+    int16_t sorted[2 * FLAT_HALF + 1];
+    int n = 0;
+    for (int64_t k = -before; k <= after; k++) {
+        const int16_t v = p[k * step];
+        int i = n;
+        if (v == SDM_PIXEL_NODATA)
+            continue;
+        for (; i > 0 && sorted[i - 1] > v; i--)
+            sorted[i] = sorted[i - 1];
+        sorted[i] = v;
+        n++;
+    }
+    return n > 0 ? sorted[n / 2] : SDM_PIXEL_NODATA;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Subtract from each pixel the median of the medians of its rows. */
+static SdmStatus flatten(SdmContext *ctx, SdmLevelImage *image)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = image->w, h = image->h;
+    int16_t *rows = NULL;
+    TRY(sdm_alloc_raw(ctx, &rows, (size_t)(w * h), sizeof *rows, "an image without shadows"));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++)
+            rows[y * w + x] = median_along(image->data + y * w + x, 1, least(x, FLAT_HALF),
+                                           least(w - 1 - x, FLAT_HALF));
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++) {
+            int16_t *const v = &image->data[y * w + x];
+            if (*v != SDM_PIXEL_NODATA)
+                *v = (int16_t)(*v - median_along(rows + y * w + x, w, least(y, FLAT_HALF),
+                                                 least(h - 1 - y, FLAT_HALF)));
+        }
+done:
+    sdm_free(&rows);
+    return st;
+}
+
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, SdmLevelImage *image)
 {
     SdmStatus st = SDM_OK;
@@ -124,6 +172,7 @@ SdmStatus sdm_hide_bright(SdmContext *ctx, int above, SdmLevelImage *image)
     for (int64_t i = 0; i < image->w * image->h; i++)
         if (q.weight[i] <= 0.0f && image->data[i] != SDM_PIXEL_NODATA)
             image->data[i] = (int16_t)q.sum[i];
+    TRY(flatten(ctx, image));
 done:
     sdm_free(&q.sum);
     sdm_free(&q.weight);

@@ -10,7 +10,8 @@
 int sdm_split_grey(const SdmLevelImage *image, double *share);
 
 /* Give the pixels above a grey value, and those beside them, the mean of the others in the smallest square of
- * 2^k x 2^k pixels that has some, bilinear between squares. */
+ * 2^k x 2^k pixels that has some, bilinear between squares; then subtract from every pixel the median around:
+ * rims of shadows, which move, vanish, and texture stays. */
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, SdmLevelImage *image);
 
 #endif

@@ -39,8 +39,8 @@ enum {
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
 #define SOME_TEXTURE 0.2
 #define MOSTLY_TEXTURE 0.75
-/* Of the census words in gaps between clouds: chance reaches the usual score. */
-#define GAP_SCORE 0.45f
+/* Of the census words of wide windows at the best of all heights, in gaps between clouds. */
+#define GAP_SCORE 0.25f
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -361,6 +361,7 @@ static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSe
     set->min_score = census.min_score;
     set->min_small_window_score = census.min_small_window_score;
     set->coarsest_level = set->coarse_level;
+    sdm_match_wide(set);
 done:
     return st;
 }
@@ -390,7 +391,7 @@ static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const Coarse 
     SdmTerrainEvidence e = {0};
     SdmMatchInput in = hidden->in;
     const SdmSurface *const s = &found->p->coarse;
-    const uint8_t least = (uint8_t)(hidden->settings.min_score * 250.0f);
+    const uint8_t least = (uint8_t)(hidden->settings.wide_score * 250.0f);
     int64_t agree = 0, textured = 0, dark = 0;
     in.lattice = &found->lattice;
     TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));

@@ -107,6 +107,8 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
+    if (strcmp(measured->cost_name, sdm_cost_for(o->cost, f->gsd_m)) != 0) /* clouds chose it */
+        sdm_match_between_clouds(noise_q(left), out);
     out->measured = *measured;
     out->semi_global = is_semi_global(o, f);
     out->pixel_m = (float)f->gsd_m;

@@ -58,8 +58,12 @@ for size, share, seed in ((500, 0.5, 3), (700, 0.3, 1), (1000, 0.8, 8)):
         t.expect(found > 95 and cloud < 0.5, "%.1f %% of the ground, %.2f %% cloud" % (found, cloud))
 scene = cloudy("heaps", 700, 0.3, "--cloud-kind", "broken", "--seed", 41)
 done = made([scene], "c.tif")
-t.expect(done.returncode == 0 and judge(scene, at("c.tif"))[1] < 0.5 or done.returncode == 1 and "clouds" in done.stderr,
-         "heaps: ground or a sentence: rc %d %s" % (done.returncode, done.stderr.strip()[-200:]))
+t.expect(done.returncode == 0, "heaps: a DEM " + done.stderr.strip()[-160:])
+if done.returncode == 0:
+    found, cloud = judge(scene, at("c.tif"))
+    t.expect(found > 80 and cloud < 0.5, "heaps that move, with shadows: %.1f %% of the ground, %.2f %% cloud" % (found, cloud))
+    made([scene], "tiles.tif", "--tile", 97, "--threads", 1)
+    t.expect(t.digest(at("c.tif")) == t.digest(at("tiles.tif")), "the same ground between clouds from tiles")
 
 # Bright land beside a dark, noisy sea is no cloud, and what meets at its shore no wall.
 coast = t.simulate(at("coast"), "--base", 0, "--width", 700, "--height", 700, "--pointing-across", 1.7, "--texture", 10)
