@@ -94,7 +94,7 @@ void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume
 /* Bytes that sdm_optimize() takes at most beside the volume and the labels, with any number of threads. */
 int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int labels);
 
-/* Semi-global matching, see docs/optimizers.md. */
+/* Semi-global matching, see lab/notebook/matchers.md. */
 SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 int64_t sdm_sgm_bytes(int width, int height, int labels);
 
