@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(objects $<TARGET_OBJECTS:sdm_chain> $<TARGET_OBJECTS:sdm_core> ${SDM_CPU_OBJECTS})
-set(needs PkgConfig::GDAL PkgConfig::PROJ PkgConfig::CJSON PkgConfig::ISAL PkgConfig::TIFF OpenMP::OpenMP_C Threads::Threads ${CMAKE_DL_LIBS} m)
+set(needs PkgConfig::GDAL PkgConfig::PROJ PkgConfig::CJSON OpenMP::OpenMP_C Threads::Threads ${CMAKE_DL_LIBS} m)
 set(libraries)
 
 function(sdm_public_library kind type)
@@ -50,7 +50,7 @@ set(SDM_PC_PRIVATE " ${OpenMP_C_FLAGS} -pthread -ldl -lm") # for --static alone:
 set(SDM_PC_REQUIRES)
 set(SDM_PC_LIBS)
 if(preferred STREQUAL "static")
-    set(SDM_PC_REQUIRES "gdal proj libcjson libisal libtiff-4")
+    set(SDM_PC_REQUIRES "gdal proj libcjson")
     set(SDM_PC_LIBS ${SDM_PC_PRIVATE})
 endif()
 configure_file(cmake/stereodem.pc.in stereodem.pc @ONLY)

@@ -106,7 +106,7 @@ static void median_row_reference(const float *const row[3], const uint16_t *cons
     }
 }
 
-static float between(float v, float lo, float hi)
+static float clamp(float v, float lo, float hi)
 {
     return fminf(fmaxf(v, lo), hi);
 }
@@ -116,7 +116,7 @@ static void change_row_reference(const float *h_m, const float *prior_m, const u
 {
     for (int x = 0; x < width; x++) {
         const float c =
-            floorf(between((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
+            floorf(clamp((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
         out[x] = (valid[x] & 1) != 0 ? (int16_t)c : SDM_CHANGE_NONE;
     }
 }
@@ -141,7 +141,7 @@ static void add_changes_reference(const float *h_m, const float *prior_m, const 
 {
     for (int x = 0; x < width; x++)
         if ((valid[x] & 1) != 0) {
-            const float c = between((h_m[x] - prior_m[x]) * 64.0f + 0.5f, -960000.0f, 960000.0f);
+            const float c = clamp((h_m[x] - prior_m[x]) * 64.0f + 0.5f, -960000.0f, 960000.0f);
             sum[x] += sign * (int32_t)floorf(c);
             count[x] += sign;
         }
@@ -157,7 +157,7 @@ static void ray_error_row_reference(const float *const score[3], int width, floa
         const bool all = before > SDM_SCORE_NONE && at > SDM_SCORE_NONE && after > SDM_SCORE_NONE;
         ray_error_v[x] = NAN;
         if (all && peak)
-            ray_error_v[x] = between(0.5f * (before - after) / bend, -2.0f, 2.0f);
+            ray_error_v[x] = clamp(0.5f * (before - after) / bend, -2.0f, 2.0f);
         else if (all && at < 0.7f)
             ray_error_v[x] = 2.0f;
         quality[x] = at > 0.0f ? (uint8_t)(at * 250.0f + 0.5f) : 0;

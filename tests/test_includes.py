@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # Includes point downwards: a file may include its own folder's headers and those of folders below it, and no files
-# include, or call, each other in a circle.
+# include, or call, each other in a circle.  A header declares functions of its own folder and of those below.
 # test_includes.py SOURCE_DIR
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -99,6 +99,10 @@ for path in files:
                 here, there = layer(path), layer(owner[name])
                 if ORDER.index(there) > ORDER.index(here):
                     failures.append("%s calls %s of %s" % (path, name, owner[name]))
+    elif layer(path) != "include":  # the public header stands for the library
+        for name in set(re.findall(r"\b((?:sdm|sim)_\w+)\s*\([^;{]*\)[^;{]*;", strip(text[path]))):
+            if name in owner and ORDER.index(layer(owner[name])) > ORDER.index(layer(path)):
+                failures.append("%s declares %s of %s" % (path, name, owner[name]))
 for group in circles(calls):
     failures.append("files call each other: " + " ".join(group))
 for name in sorted({os.path.basename(p) for p in files if p.endswith(".c")}):

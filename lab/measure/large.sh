@@ -23,7 +23,7 @@ if [ ! -f job/plan.json ]; then
     measured plan "$program" plan pair/left.tif pair/right.tif -o job
 fi
 units=$(sed -n 's/.*"unit_count":\([0-9]*\),"scenes":.*/\1/p' job/plan.json)
-if ! ls job/scene_*.merged >/dev/null 2>&1; then
+if ! ls job/product_*.sdm >/dev/null 2>&1; then
     measured tile "$program" tile -q job 0 --threads 1 # the preparation first: the others wait for it
     seq 1 $((units - 1)) | xargs -r -P "$processes" -I{} bash -c 'measured tile "$0" tile -q job {} --threads 1' "$program"
     measured merge "$program" merge -q job --threads 1

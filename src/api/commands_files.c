@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
 #include "api/results.h"
+#include "job/job_commands.h"
 #include "scene/scene.h"
+#include "views/run_views.h"
 
 #include <stdlib.h>
 
@@ -36,14 +38,17 @@ static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool 
     SdmStatus st = SDM_OK;
     SdmFaceCall call;
     cJSON *result = NULL;
+    SdmDemResult found = {.known = false};
     TRY(sdm_face_begin(ctx, "run", &call));
     const char *const output = call.face->values.common.output;
     TRY(need_output(ctx, output));
-    TRY(several ? sdm_run_several(ctx, views, count) : sdm_run_scene(ctx, views[0], views[1]));
+    TRY(several ? sdm_run_several(ctx, views, count, &found)
+                : sdm_run_scene(ctx, views[0], views[1], &found));
     result = cJSON_CreateObject();
-    sdm_result_run(ctx, output, result);
-    TRY(sdm_result_check(ctx, output, result));
+    sdm_result_run(ctx, output, &found, result);
+    TRY(sdm_result_check(ctx, output, &found));
 done:
+    sdm_dem_result_free(&found);
     return finish(&call, st, result);
 }
 

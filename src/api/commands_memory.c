@@ -4,19 +4,17 @@
 #include "api/memory_dem.h"
 #include "api/results.h"
 #include "geo/vertical_datum.h"
-#include "scene/scene.h"
+#include "job/flow.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A DEM in work. */
 typedef struct Making {
     SdmScene *scene;
-    SdmPrepared prepared;
-    SdmTiling tiling;
-    SdmMatchQueue *queue;
+    SdmJob job;
+    SdmFlow *flow;
+    const SdmPrepared *prepared;
     SdmQualitySums sums;
-    SdmQuality quality;
     SdmDem *dem;
 } Making;
 
@@ -122,99 +120,75 @@ done:
 
 /* ---- a DEM ---- */
 
-static SdmStatus add_block(SdmContext *ctx, Making *m, SdmBlock *b)
+/* A unit has ended: its block goes into the DEM. */
+static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
 {
-    SdmStatus st = SDM_OK;
-    sdm_quality_add(&m->sums, b, &m->prepared, sdm_threads(ctx));
-    TRY(sdm_dem_add(ctx, m->dem, b));
+    Making *const m = user;
+    const SdmUsage *used;
+    if (st != SDM_OK || !u->block || u->block->w < 1 || u->block->h < 1)
+        return st;
+    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->prepared, &used));
+    if (!m->dem)
+        TRY(sdm_dem_open(ctx, &m->prepared->grid, sdm_options(ctx)->vertical, SDM_DEM_OF_SCENE, &m->dem));
+    sdm_quality_add(&m->sums, u->block, m->prepared, sdm_threads(ctx));
+    TRY(sdm_dem_add(ctx, m->dem, u->block));
 done:
     return st;
 }
 
-static SdmStatus make_blocks(SdmContext *ctx, Making *m)
+static SdmStatus judge(SdmContext *ctx, Making *m, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    SdmTile tile;
-    SdmBlock block = {.w = 0};
-    char what[64];
-    const int64_t n = m->tiling.across * m->tiling.down;
-    sdm_tiling_tile(&m->tiling, n - 1, &tile);
-    const SdmTilesOf tiles = {m->tiling.grid.x0, m->tiling.grid.y0, {tile.col0 + tile.w, tile.row0 + tile.h}};
-    TRY(sdm_match_queue_ready(ctx, m->queue));
-    sdm_match_queue_expect(m->queue, n);
-    for (int64_t i = 0; i < n; i++) {
-        snprintf(what, sizeof what, "block %lld of %lld", (long long)(i + 1), (long long)n);
-        if (i > 0)
-            sdm_progress(ctx, 5, (double)i / (double)n, what);
-        TRY(sdm_check_stop(ctx));
-        sdm_tiling_tile(&m->tiling, i, &tile);
-        sdm_tiling_place(&tiles, (const int64_t[4]){tile.col0, tile.row0, tile.w, tile.h}, &m->dem->grid,
-                         &block);
-        if (block.w < 1 || block.h < 1)
-            continue;
-        const SdmProgressPart around =
-            sdm_progress_enter(ctx, (double)i / (double)n, (double)(i + 1) / (double)n);
-        st = sdm_scene_block(ctx, m->scene, &m->prepared, m->queue, &block);
-        sdm_progress_leave(ctx, around);
-        TRY(st);
-        TRY(add_block(ctx, m, &block));
-        sdm_block_free(&block);
-    }
-done:
-    sdm_block_free(&block);
-    return st;
-}
-
-static SdmStatus judge(SdmContext *ctx, Making *m, const SdmOptions *options)
-{
-    SdmStatus st = SDM_OK;
-    const SdmQuality *const quality = &m->quality;
+    SdmQuality *quality = NULL;
     const char *const left = m->scene->view[0].name,
                       *const right = m->scene->sensor == SDM_SENSOR_ASTER ? "" : m->scene->view[1].name;
-    TRY(sdm_quality_assess(ctx, options, &m->sums, &m->prepared, left, right, &m->quality));
-    for (int i = 0; i < quality->count; i++)
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "the DEM is doubtful: %s", quality->text[i]);
+    TRY(sdm_alloc(ctx, &quality, 1, sizeof *quality, "the quality of a DEM"));
+    TRY(sdm_quality_assess(ctx, sdm_options(ctx), &m->sums, m->prepared, left, right, quality));
+    TRY(sdm_alloc(ctx, &result->doubt, SDM_MAX_WARNINGS, sizeof *result->doubt, "the result"));
+    result->known = true;
+    for (; result->doubts < quality->count; result->doubts++) {
+        const char *const text = quality->text[result->doubts];
+        snprintf(result->doubt[result->doubts].text, sizeof result->doubt->text, "%s", text);
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "the DEM is doubtful: %s", text);
+    }
 done:
+    sdm_free(&quality);
     return st;
 }
 
-static cJSON *list_doubts(const Making *m)
-{
-    cJSON *const list = cJSON_CreateArray();
-    for (int i = 0; i < m->quality.count; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateString(m->quality.text[i]));
-    return list;
-}
-
-#define PREPARED 0.4 /* share of the time when the blocks begin */
-
-static SdmStatus make(SdmContext *ctx, Making *m, const SdmOptions *options)
+/* The units of the scene, without a store, into the arrays of a DEM. */
+static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_match_queue_open(ctx, options->device, &m->queue));
-    sdm_match_queue_log(ctx, m->queue);
-    TRY(sdm_tiling_find(ctx, m->scene, &m->tiling));
-    SdmProgressPart all = sdm_progress_enter(ctx, 0.0, PREPARED);
-    sdm_progress(ctx, 2, 0.05, "coarse surface and pointing");
-    st = sdm_scene_prepare(ctx, m->scene, &m->prepared);
-    sdm_progress_leave(ctx, all);
-    TRY(st);
-    TRY(sdm_dem_open(ctx, &m->prepared.grid, options->vertical, SDM_DEM_OF_SCENE, &m->dem));
-    all = sdm_progress_enter(ctx, PREPARED, 1.0);
-    st = make_blocks(ctx, m);
-    sdm_progress_leave(ctx, all);
-    TRY(st);
-    TRY(judge(ctx, m, options));
+    const SdmOptions *const options = sdm_options(ctx);
+    SdmMatchQueue *queue = NULL;
+    SdmPlan *plan = NULL;
+    const SdmUsage *used;
+    TRY(sdm_match_queue_open(ctx, options->device, &queue));
+    sdm_match_queue_log(ctx, queue);
+    TRY(sdm_plan_scene(ctx, options, ".", NULL, m->scene, &plan));
+    TRY(sdm_job_start(ctx, ".", options, &plan, &m->job));
+    const SdmFlowRequest request = {.job = &m->job,
+                                    .images = m->scene,
+                                    .count = m->job.plan->units,
+                                    .word = "block",
+                                    .share = 1.0,
+                                    .ended = add_unit,
+                                    .user = m};
+    TRY(sdm_flow_open(ctx, &request, &queue, &m->flow));
+    TRY(sdm_flow_run(ctx, m->flow));
+    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->prepared, &used));
+    TRY(judge(ctx, m, result));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
+    sdm_match_queue_close(&queue);
     return st;
 }
 
 static void release(Making *m)
 {
-    sdm_tiling_free(&m->tiling);
-    sdm_prepared_free(&m->prepared);
-    sdm_match_queue_close(&m->queue);
+    sdm_flow_close(&m->flow);
+    sdm_job_close(&m->job);
     sdm_scene_close(&m->scene);
     sdm_dem_close(&m->dem);
 }
@@ -223,23 +197,24 @@ SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, Sdm
 {
     SdmStatus st = SDM_OK;
     SdmFaceCall call;
+    SdmDemResult found = {.known = false};
     cJSON *result = NULL;
     Making *m = NULL;
     *out = NULL;
     TRY(sdm_face_begin(ctx, "run", &call));
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
     TRY(sdm_face_open_scene(ctx, call.face, left, right, &m->scene));
-    TRY(make(ctx, m, &call.face->values.common));
+    TRY(make(ctx, m, &found));
     result = cJSON_CreateObject();
-    sdm_result_run(ctx, NULL, result);
-    cJSON_AddItemToObject(result, "doubts", list_doubts(m));
-    TRY(sdm_result_check(ctx, "the DEM", result));
+    sdm_result_run(ctx, NULL, &found, result);
+    TRY(sdm_result_check(ctx, "the DEM", &found));
     *out = m->dem;
     m->dem = NULL;
 done:
     if (m)
         release(m);
     sdm_free(&m);
+    sdm_dem_result_free(&found);
     sdm_face_end(&call, result);
     return st;
 }

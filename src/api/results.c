@@ -2,7 +2,6 @@
  * callers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/results.h"
-#include "job/json_fields.h"
 #include "kernels.h"
 #include "product/output_files.h"
 
@@ -19,27 +18,52 @@ void sdm_json_number(cJSON *to, const char *name, double value)
         cJSON_AddNullToObject(to, name);
 }
 
-/* What a report says of how good its DEM is. */
-static void add_quality(const cJSON *report, cJSON *to)
+static void add_pair(const SdmPairResult *p, cJSON *to)
 {
-    const double seen = sdm_json_number_at(report, "cells", "seen"),
-                 valid = sdm_json_number_at(report, "cells", "with_height");
-    const cJSON *const rounds = sdm_json_member(report, "pointing", "rounds"),
-                *const last = cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1),
-                *const warnings = sdm_json_member(report, "trust", "warnings");
-    sdm_json_number(to, "cols", sdm_json_number_at(report, "grid", "cols"));
-    sdm_json_number(to, "rows", sdm_json_number_at(report, "grid", "rows"));
-    sdm_json_number(to, "spacing", sdm_json_number_at(report, "grid", "spacing"));
-    sdm_json_number(to, "coverage", fmin(valid / fmax(seen, 1.0), 1.0));
-    sdm_json_number(to, "pointing_residual_px", sdm_json_number_at(last, "after_nmad_px", NULL));
-    sdm_json_number(to, "tie_points", sdm_json_number_at(last, "inliers", NULL));
-    if (sdm_json_member(report, "pairs", NULL))
-        cJSON_AddItemToObject(to, "pairs", cJSON_Duplicate(sdm_json_member(report, "pairs", NULL), true));
-    cJSON_AddItemToObject(to, "doubts", warnings ? cJSON_Duplicate(warnings, true) : cJSON_CreateArray());
+    const struct {
+        const char *key;
+        double value;
+    } first[] = {{"base_height", p->base_height}, {"days_apart", p->days_apart}, {"overlap", p->overlap},
+                 {"sigma_m", p->sigma_m},         {"weight", p->weight},         {"trust", p->trust}},
+      then[] = {{"smooth_m", p->smooth_m},
+                {"coverage", p->coverage},
+                {"pointing_residual_px", p->pointing_residual_px},
+                {"tie_points", p->tie_points},
+                {"wall_s", p->wall_s}};
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "left", p->left);
+    cJSON_AddStringToObject(o, "right", p->right);
+    cJSON_AddStringToObject(o, "names", p->names);
+    cJSON_AddBoolToObject(o, "reference", p->reference);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        sdm_json_number(o, first[i].key, first[i].value);
+    cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
+    for (size_t i = 0; i < sizeof then / sizeof *then; i++)
+        sdm_json_number(o, then[i].key, then[i].value);
+    cJSON_AddItemToArray(to, o);
 }
 
-/* The files of a DEM, and what its report says. */
-static void add_product(SdmContext *ctx, const char *output, cJSON *to)
+/* How good the DEM is. */
+static void add_quality(const SdmDemResult *r, cJSON *to)
+{
+    if (r->cols > 0) {
+        sdm_json_number(to, "cols", (double)r->cols);
+        sdm_json_number(to, "rows", (double)r->rows);
+        sdm_json_number(to, "spacing", r->spacing);
+        sdm_json_number(to, "coverage", r->coverage);
+        sdm_json_number(to, "pointing_residual_px", r->pointing_residual_px);
+        sdm_json_number(to, "tie_points", r->tie_points);
+    }
+    cJSON *const pairs = r->pair ? cJSON_AddArrayToObject(to, "pairs") : NULL;
+    for (int i = 0; pairs && i < r->pairs; i++)
+        add_pair(&r->pair[i], pairs);
+    cJSON *const doubts = cJSON_AddArrayToObject(to, "doubts");
+    for (int i = 0; i < r->doubts; i++)
+        cJSON_AddItemToArray(doubts, cJSON_CreateString(r->doubt[i].text));
+}
+
+/* The files of a DEM that are there. */
+static void add_files(SdmContext *ctx, const char *output, cJSON *to)
 {
     SdmOutputFiles *files = NULL;
     if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK ||
@@ -47,38 +71,33 @@ static void add_product(SdmContext *ctx, const char *output, cJSON *to)
         sdm_free(&files);
         return;
     }
-    cJSON *const report = sdm_json_read(ctx, files->path[SDM_FILE_JSON]),
-                *const list = cJSON_AddArrayToObject(to, "files");
+    cJSON *const list = cJSON_AddArrayToObject(to, "files");
     for (int i = SDM_FILES - 1; i >= 0; i--)
         if (access(files->path[i], F_OK) == 0)
             cJSON_AddItemToArray(list, cJSON_CreateString(files->path[i]));
-    if (report)
-        add_quality(report, to);
-    cJSON_Delete(report);
     sdm_free(&files);
 }
 
-void sdm_result_run(SdmContext *ctx, const char *output, cJSON *to)
+void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to)
 {
     if (output) {
         cJSON_AddStringToObject(to, "output", output);
-        add_product(ctx, output, to);
+        add_files(ctx, output, to);
     }
+    if (result->known)
+        add_quality(result, to);
     cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON *const stages = cJSON_AddObjectToObject(to, "stage_seconds");
     for (int i = 1; i < 10; i++)
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], sdm_stage_time(ctx, i));
 }
 
-SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const cJSON *result)
+SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const SdmDemResult *result)
 {
-    const cJSON *const doubts = cJSON_GetObjectItemCaseSensitive(result, "doubts"),
-                *const first = cJSON_GetArrayItem(doubts, 0);
-    const int count = cJSON_GetArraySize(doubts);
-    if (!sdm_options(ctx)->strict || count == 0)
+    if (!sdm_options(ctx)->strict || result->doubts == 0)
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s): %s", output, count,
-                    count == 1 ? "" : "s", cJSON_GetStringValue(first));
+    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s): %s", output,
+                    result->doubts, result->doubts == 1 ? "" : "s", result->doubt[0].text);
 }
 
 static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)

@@ -4,18 +4,19 @@
 #define SDM_RESULTS_H
 
 #include "coreg/stack_report.h"
+#include "product/dem_result.h"
 #include "rectified/disparity.h"
+#include "scene/describe.h"
 
 #include <cJSON.h>
 
 /* Add a number; NaN and infinity, which JSON lacks, become null. */
 void sdm_json_number(cJSON *to, const char *name, double value);
 
-/* output, of each command: NULL for a result in memory.  How good a DEM in a file is comes from its own
- * report, so that it is known of one that was finished before, too. */
-void sdm_result_run(SdmContext *ctx, const char *output, cJSON *to);
-/* With --strict: SDM_ERR_DATA where the result of run, of the DEM `output`, has doubts. */
-SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const cJSON *result);
+/* output, of each command: NULL for a result in memory. */
+void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to);
+/* With --strict: SDM_ERR_DATA where the DEM `output` has doubts. */
+SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const SdmDemResult *result);
 void sdm_result_info(const SdmSceneInfo *info, cJSON *to);
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to);
 void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,

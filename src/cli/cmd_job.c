@@ -1,6 +1,7 @@
 /* stereodem plan, tile, merge: a job in pieces, for any scheduler. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "job/job_commands.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -43,9 +44,9 @@ const SdmOptionSpec sdm_status_options_table[] = {
     {"--failed", NULL, SDM_OPT_BOOL, AT(failed), 0.0, 0.0, NULL, NULL, SDM_CMD_STATUS,
      "Print only scenes that failed or are not planned, each with its reason."},
     {"--accounting", "FILE", SDM_OPT_TEXT, AT(accounting), 0.0, 0.0, NULL, "none", SDM_CMD_STATUS,
-     "Write what each unit and merge has used: wall, user and system time, peak resident memory, host, "
-     "tries; one row per unit in a .csv file, with sums and each try in a .json file. Prints the sums, and "
-     "the units that took far more time or memory than others."},
+     "Write what each finished unit and merge has used: wall, user and system time, peak resident memory, "
+     "host; one row per unit in a .csv file, with sums in a .json file. Prints the sums, and the units that "
+     "took far more time or memory than others."},
     {.name = NULL},
 };
 

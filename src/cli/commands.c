@@ -3,6 +3,7 @@
  * SdmCall.own and its defaults. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "views/run_views.h"
 
 static void default_compare(SdmCall *call)
 {

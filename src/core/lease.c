@@ -168,22 +168,6 @@ static bool clock_beside(const char *path, double *now_s)
     return told;
 }
 
-double sdm_lease_clock_s(const char *folder)
-{
-    char path[SDM_PATH_SIZE + 32];
-    double now_s;
-    snprintf(path, sizeof path, "%.*s/clock", SDM_PATH_SIZE, folder);
-    (void)clock_beside(path, &now_s);
-    return now_s;
-}
-
-bool sdm_lease_is_live(const char *path, double now_s)
-{
-    Look seen;
-    const Holder me = myself();
-    return look_at(path, NULL, &seen) == 0 && !is_dead(&seen.holder, &me, now_s - seconds_of(seen.changed));
-}
-
 /* Give the file back that was renamed.  Where another process has made a new one by now, that one stands. */
 static int give_back(const char *away, const char *path)
 {
@@ -283,13 +267,13 @@ static int start_thread(SdmLease *l)
 }
 
 /* A lease that is not held yet. */
-static SdmStatus prepare(SdmContext *ctx, const char *path, const char *end, const Holder *me, SdmLease **out)
+static SdmStatus prepare(SdmContext *ctx, const char *output, const Holder *me, SdmLease **out)
 {
     SdmStatus st = SDM_OK;
     SdmLease *l = NULL;
     *out = NULL;
     TRY(sdm_alloc(NULL, &l, 1, sizeof *l, "a lease"));
-    TRY(sdm_format(ctx, l->path, sizeof l->path, "%s%s", path, end));
+    TRY(sdm_format(ctx, l->path, sizeof l->path, "%s.part-owner", output));
     snprintf(l->text, sizeof l->text, "%s %ld %llu %016llx\n", me->place, me->process, me->began,
              (unsigned long long)sdm_file_draw());
     *out = l;
@@ -371,11 +355,11 @@ void sdm_lease_release(SdmLease **lease)
 
 /* ---- take ---- */
 
-static SdmStatus refuse(SdmContext *ctx, const SdmLease *l, const char *output, const Look *seen,
-                        const Holder *me, double silent_s)
+static SdmStatus refuse(SdmContext *ctx, const char *output, const Look *seen, double silent_s)
 {
     const Holder *const h = &seen->holder;
-    if (is_here(h, me))
+    const Holder me = myself();
+    if (is_here(h, &me))
         return sdm_fail(ctx, SDM_ERR_IO,
                         "%s is being written by another run, process %ld; wait until it is done, stop it, or "
                         "give another -o",
@@ -384,9 +368,9 @@ static SdmStatus refuse(SdmContext *ctx, const SdmLease *l, const char *output, 
         ctx, SDM_ERR_IO,
         "%s is being written by another run, process %ld on %.*s, which gave a sign of life %.0f s "
         "ago; wait until it is done, give another -o, or, if that run is gone, give the same command again "
-        "after %.0f s (or remove %s)",
+        "after %.0f s (or remove %s.part-owner)",
         output, h->process, (int)strcspn(h->place, "/"), h->place, silent_s,
-        ceil(SDM_LEASE_SILENT_S + 1.0 - silent_s), l->path);
+        ceil(SDM_LEASE_SILENT_S + 1.0 - silent_s), output);
 }
 
 static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
@@ -396,6 +380,15 @@ static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
         "%s was left by a process that is gone, and cannot be taken away: %s; remove it, or let its "
         "folder be written",
         path, strerror(why));
+}
+
+static SdmStatus fail_make(SdmContext *ctx, const SdmLease *l, int why)
+{
+    return sdm_fail(
+        ctx, SDM_ERR_IO,
+        "%.*s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
+        "folder that can be written",
+        (int)(strlen(l->path) - strlen(".part-owner")), l->path, l->path, strerror(why));
 }
 
 /* Renew the lease from now on; where that cannot be, give it up. */
@@ -414,14 +407,12 @@ static SdmStatus hold(SdmContext *ctx, SdmLease **l)
         path, strerror(why));
 }
 
-/* A try to take a lease. */
-typedef struct Try {
-    bool held;
-    int no_file, no_removal; /* errno: why the file cannot be made; why that of a dead process cannot be
-                              * removed */
-    Look seen;               /* whose it is, and for how long it has not changed */
-    double silent_s;
-} Try;
+/* What is known of a lease that another process may have. */
+typedef struct Watch {
+    Look seen;
+    double heard_s, silent_s; /* when it changed last; for how long it has not changed */
+    bool looked, held;        /* held: it is ours */
+} Watch;
 
 /* Let a time stamp that lies ahead be now.  A holder that is alive renews it within seconds. */
 static void set_back(const char *path)
@@ -433,160 +424,94 @@ static void set_back(const char *path)
     }
 }
 
-/* Take the lease unless it is alive. */
-static void take(SdmLease *l, const Holder *me, Try *t)
+/* Look for how long the file has not changed: at first by the clock of the file system, then by that of this
+ * process alone.  0, or the errno of look_at(). */
+static int look_again(const char *path, Watch *w)
 {
     double now_s;
-    *t = (Try){.held = false};
-    for (int i = 0; i < ROUNDS && !t->held && !t->no_file && !t->no_removal; i++) {
-        t->no_file = make(l->path, l->text, &t->held);
-        if (t->no_file || t->held)
-            break;
-        t->no_removal = look_at(l->path, NULL, &t->seen);
-        if (t->no_removal == ENOENT)
-            t->no_removal = 0;
-        else if (!t->no_removal) {
-            (void)clock_beside(l->path, &now_s);
-            t->silent_s = now_s - seconds_of(t->seen.changed);
-            if (t->silent_s < -SDM_LEASE_PERIOD_S) /* no clock of this file system's: from now on it counts */
-                set_back(l->path);
-            t->silent_s = fmax(t->silent_s, 0.0);
-            if (!is_dead(&t->seen.holder, me, t->silent_s))
-                break;
-            t->no_removal = take_away(l->path, &t->seen);
-        }
+    const struct timespec before = w->seen.changed;
+    const int why = look_at(path, NULL, &w->seen);
+    const struct timespec now = w->seen.changed;
+    if (why)
+        return why;
+    if (!w->looked) {
+        (void)clock_beside(path, &now_s);
+        if (now_s - seconds_of(now) < -SDM_LEASE_PERIOD_S) /* no clock of this file system's: from now on it
+                                                            * counts */
+            set_back(path);
+        w->heard_s = sdm_now_s() - fmax(now_s - seconds_of(now), 0.0);
+    } else if (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec) {
+        w->heard_s = sdm_now_s();
     }
+    w->looked = true;
+    w->silent_s = sdm_now_s() - w->heard_s;
+    return 0;
+}
+
+/* Take the lease unless it is alive. */
+static SdmStatus try_take(SdmContext *ctx, const SdmLease *l, Watch *w)
+{
+    const Holder me = myself();
+    for (int i = 0; i < ROUNDS; i++) {
+        int why = make(l->path, l->text, &w->held);
+        if (why)
+            return fail_make(ctx, l, why);
+        if (w->held)
+            return SDM_OK;
+        why = look_again(l->path, w);
+        if (!why && !is_dead(&w->seen.holder, &me, w->silent_s))
+            return SDM_OK;
+        w->looked = false;
+        if (!why)
+            why = take_away(l->path, &w->seen);
+        if (why && why != ENOENT)
+            return fail_stale(ctx, l->path, why);
+    }
+    return SDM_OK;
+}
+
+/* Wait until the lease is ours, or as long as sdm_lease_wait_output() says. */
+static SdmStatus take(SdmContext *ctx, const char *output, const char *what, double wait_s, Watch *w,
+                      SdmLease **out)
+{
+    SdmStatus st = SDM_OK;
+    const Holder me = myself();
+    const double start = sdm_now_s();
+    SdmLease *l = NULL;
+    bool told = false;
+    *out = NULL;
+    *w = (Watch){.held = false};
+    TRY(prepare(ctx, output, &me, &l));
+    for (;;) {
+        TRY(try_take(ctx, l, w));
+        if (w->held)
+            break;
+        if (isfinite(wait_s) && (sdm_now_s() - start >= wait_s || w->silent_s > SDM_LEASE_SILENT_S))
+            goto done;
+        if (!told)
+            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
+        told = true;
+        TRY(sdm_check_stop(ctx));
+        nanosleep(&POLL, NULL);
+    }
+    TRY(hold(ctx, &l));
+    *out = l;
+    l = NULL;
+done:
+    sdm_free(&l);
+    return st;
+}
+
+SdmStatus sdm_lease_wait_output(SdmContext *ctx, const char *output, const char *what, double wait_s,
+                                SdmLease **out)
+{
+    Watch w;
+    return take(ctx, output, what, wait_s, &w, out);
 }
 
 SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **out)
 {
-    SdmStatus st = SDM_OK;
-    const Holder me = myself();
-    SdmLease *l = NULL;
-    Try t;
-    *out = NULL;
-    TRY(prepare(ctx, output, ".part-owner", &me, &l));
-    take(l, &me, &t);
-    if (t.no_file)
-        st =
-            sdm_fail(ctx, SDM_ERR_IO,
-                     "%s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
-                     "folder that can be written",
-                     output, l->path, strerror(t.no_file));
-    else if (t.no_removal)
-        st = fail_stale(ctx, l->path, t.no_removal);
-    else if (!t.held)
-        st = refuse(ctx, l, output, &t.seen, &me, t.silent_s);
-    TRY(st);
-    TRY(hold(ctx, &l));
-    *out = l;
-    l = NULL;
-done:
-    sdm_free(&l);
-    return st;
-}
-
-SdmLease *sdm_lease_announce(const char *path)
-{
-    const Holder me = myself();
-    SdmLease *l = NULL;
-    Try t;
-    if (prepare(NULL, path, "", &me, &l) != SDM_OK)
-        return NULL;
-    take(l, &me, &t);
-    if (t.held)
-        (void)start_thread(l);
-    else
-        sdm_free(&l);
-    return l;
-}
-
-/* For how long a file that is looked at repeatedly has not changed: at first by the clock of the file system,
- * then by that of this process alone. */
-typedef struct Watch {
-    struct timespec changed;
-    double heard_s;
-    bool seen;
-} Watch;
-
-static double silence_of(const char *path, Watch *w, const Look *now)
-{
-    double now_s;
-    if (!w->seen && clock_beside(path, &now_s))
-        w->heard_s = sdm_now_s() - fmax(now_s - seconds_of(now->changed), 0.0);
-    else if (!w->seen || now->changed.tv_sec != w->changed.tv_sec ||
-             now->changed.tv_nsec != w->changed.tv_nsec)
-        w->heard_s = sdm_now_s();
-    w->changed = now->changed;
-    w->seen = true;
-    return sdm_now_s() - w->heard_s;
-}
-
-SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, SdmLease **out)
-{
-    SdmStatus st = SDM_OK;
-    const Holder me = myself();
-    SdmLease *l = NULL;
-    Watch watch = {.seen = false};
-    Look seen;
-    bool held = false, told = false;
-    *out = NULL;
-    TRY(prepare(ctx, path, "", &me, &l));
-    while (!held) {
-        const int why = make(path, l->text, &held);
-        if (why) {
-            st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be made: %s; make room, or let its folder be written",
-                          path, strerror(why));
-            goto done;
-        }
-        if (held)
-            break;
-        int stale = look_at(path, NULL, &seen);
-        if (!stale && is_dead(&seen.holder, &me, silence_of(path, &watch, &seen))) {
-            stale = take_away(path, &seen);
-        } else if (!stale && !told) {
-            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
-            told = true;
-        }
-        if (stale && stale != ENOENT) {
-            st = fail_stale(ctx, path, stale);
-            goto done;
-        }
-        TRY(sdm_check_stop(ctx));
-        nanosleep(&POLL, NULL);
-    }
-    TRY(hold(ctx, &l));
-    *out = l;
-    l = NULL;
-done:
-    sdm_free(&l);
-    return st;
-}
-
-SdmStatus sdm_lease_wait_result(SdmContext *ctx, const char *path, const char *result, double wait_s,
-                                int64_t order)
-{
-    SdmStatus st = SDM_OK;
-    const Holder me = myself();
-    const double start = sdm_now_s(), turn_s = 0.5 * (double)(order < 10 ? order : 10);
-    Watch watch = {.seen = false};
-    Look seen;
-    bool told = false;
-    for (;;) {
-        const double waited_s = sdm_now_s() - start;
-        const bool there = look_at(path, NULL, &seen) == 0;
-        if (access(result, F_OK) == 0 || waited_s >= wait_s)
-            break;
-        const double silent_s = there ? silence_of(path, &watch, &seen) : 0.0;
-        if (there ? silent_s > SDM_LEASE_SILENT_S || is_dead(&seen.holder, &me, silent_s)
-                  : watch.seen || waited_s >= turn_s)
-            break;
-        if (there && !told)
-            sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another task prepares the scene");
-        told = told || there;
-        TRY(sdm_check_stop(ctx));
-        nanosleep(&POLL, NULL);
-    }
-done:
-    return st;
+    Watch w;
+    const SdmStatus st = take(ctx, output, "", 0.0, &w, out);
+    return st != SDM_OK || *out ? st : refuse(ctx, output, &w.seen, w.silent_s);
 }

@@ -1,4 +1,5 @@
-/* One process at a time: a lease is a file that its holder makes, keeps fresh and removes.
+/* One process at a time at an output: a lease is a file beside it, OUTPUT.part-owner, that its holder makes,
+ * keeps fresh and removes.
  *
  * The file names its holder: place (machine, name space of process numbers, boot), process, start, and a
  * number that no other lease has.  The protocol needs no locks, no common clock and no hard links:
@@ -28,32 +29,19 @@ typedef struct SdmLease SdmLease;
 
 enum { SDM_LEASE_PERIOD_S = 5, SDM_LEASE_SILENT_S = 30 };
 
-/* Take the output of a run: the lease OUTPUT.part-owner.  SDM_ERR_IO with a sentence when another run has it,
+/* Take the output of a run.  SDM_ERR_IO with a sentence when another run has it,
  * or when it cannot be made, taken away from a dead run, or renewed. */
 SdmStatus sdm_lease_take_output(SdmContext *ctx, const char *output, SdmLease **out);
-/* Take the lease `path`, and wait while another process has it (one log line, which names `what`).  Errors as
- * above. */
-SdmStatus sdm_lease_wait(SdmContext *ctx, const char *path, const char *what, SdmLease **out);
-/* Take the lease `path` to let others know of work that nobody is kept from; NULL when another process has
- * it, or when it cannot be made.  Where it cannot be renewed, other places take it for dead. */
-SdmLease *sdm_lease_announce(const char *path);
+/* Take the output, and wait while another process has it (one log line, which names `what`).  wait_s finite:
+ * *out is NULL, without a failure, once so many seconds are over or the holder has been silent for
+ * SDM_LEASE_SILENT_S; INFINITY: wait as long as the holder lives.  Errors as above. */
+SdmStatus sdm_lease_wait_output(SdmContext *ctx, const char *output, const char *what, double wait_s,
+                                SdmLease **out);
 /* Is the lease still held?  Renews it.  SDM_ERR_IO with a sentence when another process has taken it over, or
  * when its file is gone or cannot be read; NULL is held. */
 SdmStatus sdm_lease_check(SdmContext *ctx, SdmLease *lease);
 /* Stop renewing and remove the file, unless another process has the lease by now; nothing for NULL. */
 void sdm_lease_release(SdmLease **lease);
 const char *sdm_lease_path(const SdmLease *lease);
-
-/* Wait until the file `result` is there, or nobody holds the lease `path`, or its holder has been silent for
- * SDM_LEASE_SILENT_S, or wait_s are over.  order: while the lease has not been seen, wait 0.5 s x order (at
- * most 10), so that of several who wait the lowest takes it. */
-SdmStatus sdm_lease_wait_result(SdmContext *ctx, const char *path, const char *result, double wait_s,
-                                int64_t order);
-
-/* Seconds of the clock of the file system that holds the folder: of a file made there for this; of this
- * machine where none can be made. */
-double sdm_lease_clock_s(const char *folder);
-/* Does a process hold the lease `path`?  now_s: from sdm_lease_clock_s(). */
-bool sdm_lease_is_live(const char *path, double now_s);
 
 #endif

@@ -25,7 +25,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
-     "2 x the ground sample distance, 30 m on the ground for ASTER; stack: as its DEMs", PLACE | BLOCKS,
+     "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
+     PLACE | BLOCKS,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
@@ -113,9 +114,10 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
      "Vertical datum of --reference; auto reads it from the file."},
-    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one", SCENE | BLOCKS,
-     "Band to match, counted from 1; needed where an image has several. One of a single band, such as a "
-     "panchromatic one beside a multispectral one, is taken as it is."},
+    {"--band", "N", SDM_OPT_INT, AT(band), 1.0, 65535.0, NULL, "the only one, or their mean", SCENE | BLOCKS,
+     "Band to match, counted from 1. Without it the mean of the red, green and blue bands is matched, or of "
+     "all bands where the file declares no colours. A single band, such as a panchromatic one beside a "
+     "multispectral one, is taken as it is."},
     {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
     {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE | BLOCKS | INPUT,

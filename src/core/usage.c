@@ -3,7 +3,11 @@
 #include "core/usage.h"
 #include "core/context.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 static double seconds(struct timeval t)
 {
@@ -16,7 +20,11 @@ void sdm_usage_now(const SdmContext *ctx, SdmUsage *out)
     (void)getrusage(RUSAGE_SELF, &used);
     *out = (SdmUsage){.wall_s = sdm_now_s() - ctx->started_s,
                       .user_s = seconds(used.ru_utime),
-                      .system_s = seconds(used.ru_stime)};
+                      .system_s = seconds(used.ru_stime),
+                      .peak_bytes = (double)sdm_memory_resident_since(ctx),
+                      .ended_s = (double)time(NULL)};
+    if (gethostname(out->host, sizeof out->host - 1) != 0)
+        snprintf(out->host, sizeof out->host, "unknown");
     for (int i = 1; i < SDM_USAGE_STAGES; i++)
         out->stage_s[i] = sdm_stage_time(ctx, i) - ctx->stage_added_s[i];
 }
@@ -30,5 +38,16 @@ void sdm_usage_add(const SdmContext *ctx, SdmUsage *mark, SdmUsage *to)
     to->system_s += now.system_s - mark->system_s;
     for (int i = 0; i < SDM_USAGE_STAGES; i++)
         to->stage_s[i] += now.stage_s[i] - mark->stage_s[i];
+    to->peak_bytes = now.peak_bytes;
+    to->ended_s = now.ended_s;
+    memcpy(to->host, now.host, sizeof to->host);
     *mark = now;
+}
+
+double sdm_usage_stages_s(const SdmUsage *usage)
+{
+    double sum = 0.0;
+    for (int i = 0; i < SDM_USAGE_STAGES; i++)
+        sum += usage->stage_s[i];
+    return sum;
 }

@@ -1,4 +1,4 @@
-/* What the process has used so far: wall time, processor time, time of each stage. */
+/* What the process has used so far: wall time, processor time, time of each stage, memory; where and when. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_USAGE_H
 #define SDM_USAGE_H
@@ -7,16 +7,21 @@
 
 enum { SDM_USAGE_STAGES = 10 };
 
-/* Seconds. */
+/* Times in seconds. */
 typedef struct SdmUsage {
     double wall_s, user_s, system_s;
     double stage_s[SDM_USAGE_STAGES]; /* wall, of this process: sdm_stage_time() less what sdm_stage_add()
                                          added; 0: not used */
+    double peak_bytes;                /* resident, since sdm_memory_resident_restart() */
+    double ended_s;                   /* since 1970, by this machine's clock */
+    char host[64];                    /* this machine */
 } SdmUsage;
 
 /* Since the context was opened; processor time, of all threads, since the process began. */
 void sdm_usage_now(const SdmContext *ctx, SdmUsage *out);
 /* Add to *to what was used since *mark, and set the mark to now. */
 void sdm_usage_add(const SdmContext *ctx, SdmUsage *mark, SdmUsage *to);
+/* Wall time of the stages. */
+double sdm_usage_stages_s(const SdmUsage *usage);
 
 #endif

@@ -163,8 +163,8 @@ static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b)
                   : fabs(c->height_m[a] - c->height_m[b]) <= s->tolerance_m[at];
 }
 
-/* The height below which two fifths of the votes lie: windows carry roofs outwards and hidden ground is filled
- * from what stands beside it, so wrong heights are more often too high; -1: there is none. */
+/* The height below which two fifths of the votes lie: windows carry roofs outwards and hidden ground is
+ * filled from what stands beside it, so wrong heights are more often too high; -1: there is none. */
 static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
 {
     int order[SDM_MAX_VIEW_PAIRS], n = 0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid_grid.h"
 #include "core/options.h"
-#include "geo/deflate.h"
 
+#include <cpl_conv.h>
 #include <math.h>
 
 enum { ROWS = 721, COLS = 1440, EDGE = 2, WIDE = COLS + 2 * EDGE, HIGH = ROWS + 2 * EDGE };
@@ -62,13 +62,14 @@ static void fill_edges(float *value)
 SdmStatus sdm_geoid_grid_open(SdmContext *ctx, int vertical, SdmGeoidGrid *out)
 {
     SdmStatus st = SDM_OK;
-    size_t bytes;
+    const size_t size = 2 * (size_t)ROWS * COLS;
+    size_t bytes, unpacked = 0;
     uint8_t *packed = NULL;
     const uint8_t *const stream = find_stream(vertical, &bytes);
     *out = (SdmGeoidGrid){.value = NULL};
-    TRY(sdm_alloc_raw(ctx, &packed, 2 * (size_t)ROWS * COLS, 1, "geoid"));
+    TRY(sdm_alloc_raw(ctx, &packed, size, 1, "geoid"));
     TRY(sdm_alloc_raw(ctx, &out->value, (size_t)WIDE * HIGH, sizeof *out->value, "geoid"));
-    if (!sdm_inflate(stream, bytes, packed, 2 * (size_t)ROWS * COLS))
+    if (!CPLZLibInflate(stream, bytes, packed, size, &unpacked) || unpacked != size)
         TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the geoid cannot be unpacked"));
     sum_differences(packed, out->value);
     fill_edges(out->value);

@@ -14,23 +14,22 @@
 #include <string.h>
 #include <strings.h>
 
-/* Nearest number with two significant digits. */
-static double two_digits(double v)
+/* Nearest (by ratio) of 1, 1.5, 2, 3, 5 times a power of ten. */
+static double neat(double v)
 {
-    const double unit = pow(10.0, floor(log10(v)) - 1.0);
-    return unit >= 1.0 ? round(v / unit) * unit : round(v / unit) / round(1.0 / unit);
+    static const double step[] = {1.0, 1.5, 2.0, 3.0, 5.0, 10.0};
+    const double unit = pow(10.0, floor(log10(v)));
+    double best = step[0];
+    for (int i = 1; i < 6; i++)
+        if (fabs(log(v / unit / step[i])) < fabs(log(v / unit / best)))
+            best = step[i];
+    return unit >= 1.0 ? best * unit : best / round(1.0 / unit);
 }
 
-/* Nearest (by ratio) of 1, 2, 3, 5 times a power of ten seconds of arc, in degrees. */
+/* The same in seconds of arc. */
 static double neat_degrees(double deg)
 {
-    static const double step[] = {1.0, 2.0, 3.0, 5.0, 10.0};
-    const double sec = deg * 3600.0, unit = pow(10.0, floor(log10(sec)));
-    double best = step[0];
-    for (int i = 1; i < 5; i++)
-        if (fabs(log(sec / unit / step[i])) < fabs(log(sec / unit / best)))
-            best = step[i];
-    return unit >= 1.0 ? best * unit / 3600.0 : best / (round(1.0 / unit) * 3600.0);
+    return neat(3600.0 * deg) / 3600.0;
 }
 
 static int epsg_of(double lon_deg, double lat_deg)
@@ -250,7 +249,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
     if (!grid->geographic)
         TRY(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &ground_m));
     const double usual = 2.0 * gsd_m / ground_m;
-    grid->spacing = opt->tr != 0.0 ? opt->tr : grid->geographic ? neat_degrees(usual) : two_digits(usual);
+    grid->spacing = opt->tr != 0.0 ? opt->tr : grid->geographic ? neat_degrees(usual) : neat(usual);
     TRY(check_spacing(ctx, grid, ground_m, gsd_m));
 done:
     return st;

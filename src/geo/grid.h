@@ -17,10 +17,10 @@ typedef struct SdmGrid {
 } SdmGrid;
 
 /* Choose the CRS and the spacing for a scene: those of opt->t_srs and opt->tr, else the UTM zone (polar:
- * EPSG:3413 north of 84 degrees, EPSG:3031 south of -80) and twice the ground sample distance, on the ground
- * and rounded. lon, lat: scene centre, degrees.  gsd_m: of the left image.  Sets wkt, spacing, geographic,
- * clears the rest.  SDM_ERR_USAGE for a CRS or spacing that does not fit, SDM_ERR_DATA for an absurd scene.
- */
+ * EPSG:3413 north of 84 degrees, EPSG:3031 south of -80) and the round step (1, 1.5, 2, 3 or 5 times a power
+ * of ten) that is nearest to twice the ground sample distance, on the ground.  lon, lat: scene centre,
+ * degrees.  gsd_m: of the left image.  Sets wkt, spacing, geographic, clears the rest.  SDM_ERR_USAGE for a
+ * CRS or spacing that does not fit, SDM_ERR_DATA for an absurd scene. */
 SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg, double lat_deg,
                           double gsd_m, SdmGrid *grid);
 /* The same for existing DEMs: without opt->t_srs and opt->tr, srs and spacing (in units of the CRS, not

@@ -1,84 +1,59 @@
-/* Pixels of 8 bits -> a PNG image in memory: one filter for all rows, one deflated stream (ISO/IEC 15948). */
+/* Pixels of 8 bits -> a PNG image in memory, by GDAL. */
 // SPDX-License-Identifier: Apache-2.0
-#include "geo/deflate.h"
 #include "geo/png.h"
+#include "geo/gdal_errors.h"
 
-#include <assert.h>
-#include <isa-l/crc.h>
-#include <string.h>
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
 
-enum {
-    SUB = 1,
-    FRAME = 12,       /* bytes of a chunk beside its data: length, type, check sum */
-    CHUNK = 1 << 30   /* bytes of data at most */
-};
-
-static unsigned char *put_number(unsigned char *at, uint32_t value)
+/* A raster of GDAL's over the pixels; NULL: no memory. */
+static GDALDatasetH wrap(const unsigned char *pixels, int width, int height, int bands)
 {
-    for (int i = 0; i < 4; i++)
-        at[i] = (unsigned char)(value >> (24 - 8 * i));
-    return at + 4;
-}
-
-/* Length, type and check sum around the data; the byte after the chunk. */
-static unsigned char *put_chunk(unsigned char *at, const char *type, const void *data, size_t size)
-{
-    (void)put_number(at, (uint32_t)size);
-    memcpy(at + 4, type, 4);
-    if (size > 0)
-        memcpy(at + 8, data, size);
-    return put_number(at + 8 + size, crc32_gzip_refl(0, at + 4, size + 4));
-}
-
-/* Differences to the pixel on the left, which shaded relief and maps compress well by; each row begins with
- * the filter. */
-static void filter_row(const unsigned char *row, size_t width, size_t bands, unsigned char *out)
-{
-    const size_t n = width * bands;
-    out[0] = SUB;
-    memcpy(out + 1, row, bands);
-    for (size_t i = bands; i < n; i++)
-        out[1 + i] = (unsigned char)(row[i] - row[i - bands]);
+    const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("MEM"), "", width, height, 0, GDT_Byte, NULL);
+    bool good = ds != NULL;
+    for (int k = 0; good && k < bands; k++) {
+        char at[40] = "", data[80], step[40], row[40];
+        CPLPrintPointer(at, (void *)(uintptr_t)(pixels + k), (int)sizeof at - 1);
+        snprintf(data, sizeof data, "DATAPOINTER=%s", at);
+        snprintf(step, sizeof step, "PIXELOFFSET=%d", bands);
+        snprintf(row, sizeof row, "LINEOFFSET=%lld", (long long)bands * width);
+        char *options[] = {data, step, row, NULL};
+        good = GDALAddBand(ds, GDT_Byte, options) == CE_None;
+    }
+    if (good)
+        return ds;
+    GDALClose(ds);
+    return NULL;
 }
 
 SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands,
                          SdmPng *out)
 {
-    static const unsigned char signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'},
-                               colours[] = {0, 0, 4, 2, 6}; /* by bands */
-    SdmStatus st = SDM_OK;
-    const size_t row = (size_t)width * (size_t)bands, raw = (row + 1) * (size_t)height,
-                 most = sdm_deflate_bound(raw);
-    unsigned char *filtered = NULL, *packed = NULL, *work = NULL, header[13] = {0};
+    char path[64], *fast[] = {(char *)(uintptr_t) "ZLEVEL=1", NULL};
+    SdmGdalErrors errors;
+    GDALDatasetH file = NULL;
+    vsi_l_offset size = 0;
     *out = (SdmPng){.width = width, .height = height};
-    TRY(sdm_alloc_raw(ctx, &work, SDM_DEFLATE_WORK, 1, "compression of a picture"));
-    TRY(sdm_alloc_raw(ctx, &filtered, raw, 1, "rows of a picture"));
-    TRY(sdm_alloc_raw(ctx, &packed, most, 1, "rows of a picture"));
-    for (int y = 0; y < height; y++)
-        filter_row(pixels + (size_t)y * row, (size_t)width, (size_t)bands, filtered + (size_t)y * (row + 1));
-    const size_t size = sdm_deflate(filtered, raw, work, packed), chunks = size / CHUNK + 3;
-    assert(size > 0); /* the bound holds any bytes */
-    sdm_free(&filtered);
-    TRY(sdm_alloc_raw(ctx, &out->data, sizeof signature + sizeof header + size + chunks * FRAME, 1,
-                      "a picture"));
-    (void)put_number(put_number(header, (uint32_t)width), (uint32_t)height);
-    header[8] = 8; /* bits a sample */
-    header[9] = colours[bands];
-    memcpy(out->data, signature, sizeof signature);
-    unsigned char *at = put_chunk(out->data + sizeof signature, "IHDR", header, sizeof header);
-    for (size_t done = 0; done < size; done += CHUNK)
-        at = put_chunk(at, "IDAT", packed + done, size - done < CHUNK ? size - done : CHUNK);
-    at = put_chunk(at, "IEND", NULL, 0);
-    out->size = (size_t)(at - out->data);
-done:
-    sdm_free(&work);
-    sdm_free(&packed);
-    sdm_free(&filtered);
-    return st;
+    snprintf(path, sizeof path, "/vsimem/stereodem_%p.png", (void *)out);
+    sdm_gdal_errors_begin(&errors);
+    const GDALDatasetH from = wrap(pixels, width, height, bands);
+    if (from)
+        file = GDALCreateCopy(GDALGetDriverByName("PNG"), path, from, FALSE, fast, NULL, NULL);
+    GDALClose(file);
+    GDALClose(from);
+    out->data = VSIGetMemFileBuffer(path, &size, TRUE);
+    out->size = (size_t)size;
+    sdm_gdal_errors_end(&errors);
+    if (out->data && file && !errors.failed)
+        return SDM_OK;
+    sdm_png_close(out);
+    return sdm_fail(ctx, SDM_ERR_MEMORY, "a picture of %d x %d pixels cannot be made (%s)", width, height,
+                    errors.text);
 }
 
 void sdm_png_close(SdmPng *png)
 {
-    sdm_free(&png->data);
+    VSIFree(png->data);
     *png = (SdmPng){0};
 }

@@ -6,7 +6,7 @@
 #include "core/core.h"
 
 typedef struct SdmPng {
-    unsigned char *data; /* the file's bytes; owned */
+    unsigned char *data; /* the file's bytes; owned, GDAL's memory */
     size_t size;
     int width, height;
 } SdmPng;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/hdf4_bands.h"
 
-#include <isa-l/igzip_lib.h>
+#include <cpl_conv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,14 +202,8 @@ static bool read_stream(File *f, const Stream *s, uint8_t *out)
 
 static void unpack(const Stream *s, const uint8_t *packed, SdmUnpackedBand *out)
 {
-    struct inflate_state z;
-    isal_inflate_init(&z);
-    z.crc_flag = ISAL_ZLIB;
-    z.next_in = (uint8_t *)(uintptr_t)packed;
-    z.avail_in = (uint32_t)s->length;
-    z.next_out = out->sample;
-    z.avail_out = (uint32_t)s->samples;
-    if (isal_inflate(&z) != ISAL_DECOMP_OK || z.block_state != ISAL_BLOCK_FINISH || z.avail_out > 0)
+    size_t size = 0;
+    if (!CPLZLibInflate(packed, s->length, out->sample, s->samples, &size) || size != s->samples)
         sdm_free(&out->sample);
     out->bytes = out->sample ? s->samples : 0;
 }

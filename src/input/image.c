@@ -314,6 +314,8 @@ void sdm_image_close(SdmImage **im)
     sdm_quiet_begin();
     if ((*im)->mask_dataset)
         GDALClose((*im)->mask_dataset);
+    if ((*im)->mean)
+        GDALClose((*im)->mean);
     if ((*im)->dataset)
         GDALClose((*im)->dataset);
     sdm_quiet_end();

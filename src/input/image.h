@@ -12,7 +12,9 @@ struct SdmImage {
     char name[512];
     int64_t width, height;
     GDALDatasetH dataset, mask_dataset; /* NULL once an ASTER band lies in raw */
-    GDALRasterBandH band;
+    GDALDatasetH mean;       /* of several bands; NULL: one band serves */
+    GDALRasterBandH band;    /* what is matched */
+    GDALRasterBandH samples; /* the file's band, or the first of those whose mean is matched */
     GDALRasterBandH own_mask;  /* nodata, alpha or data set mask; NULL when every pixel counts */
     GDALRasterBandH user_mask; /* --mask-left, --mask-right, or the mask of an array; NULL: none */
     const char *mask_option;   /* how sdm_image_describe() names the user's mask: "--mask-left " ... */

@@ -5,22 +5,61 @@
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
+#include <gdal_vrt.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
+enum { MOST_COLOURS = 16 };
 static const double SCALE_BYTES = 16.0, OFFSET_BYTES = -2048.0;
 
-/* Choose the band; alpha bands do not count. */
+/* Colours of a file: those declared red, green or blue, without any all bands but alpha. */
+static int list_colours(GDALDatasetH file, int bands[MOST_COLOURS])
+{
+    int count = 0;
+    for (int declared = 1; declared >= 0 && !count; declared--)
+        for (int b = 1; b <= GDALGetRasterCount(file) && count < MOST_COLOURS; b++) {
+            const GDALColorInterp is = GDALGetRasterColorInterpretation(GDALGetRasterBand(file, b));
+            if (declared ? is >= GCI_RedBand && is <= GCI_BlueBand : is != GCI_AlphaBand)
+                bands[count++] = b;
+        }
+    return count;
+}
+
+/* The mean of some bands as a band of its own, which GDAL computes as it is read. */
+static SdmStatus open_mean(SdmContext *ctx, SdmImage *im, const int *bands, int count)
+{
+    static const char *const kind[] = {"subclass=VRTDerivedRasterBand", "PixelFunctionType=sum",
+                                       "SourceTransferType=Float32", NULL};
+    const int w = GDALGetRasterXSize(im->dataset), h = GDALGetRasterYSize(im->dataset);
+    char list[64] = "";
+    int has = 0;
+    const double nodata = GDALGetRasterNoDataValue(im->samples, &has);
+    im->mean = VRTCreate(w, h);
+    bool good = im->mean && GDALAddBand(im->mean, GDT_Float32, (char **)(uintptr_t)kind) == CE_None;
+    im->band = good ? GDALGetRasterBand(im->mean, 1) : NULL;
+    for (int k = 0; k < count && good; k++) {
+        good = VRTAddComplexSource((VRTSourcedRasterBandH)im->band,
+                                   GDALGetRasterBand(im->dataset, bands[k]), 0, 0, w, h, 0, 0, w, h, 0.0,
+                                   1.0 / count, VRT_NODATA_UNSET) == CE_None;
+        snprintf(list + strlen(list), sizeof list - strlen(list), k ? ", %d" : "%d", bands[k]);
+    }
+    if (good && has)
+        good = GDALSetRasterNoDataValue(im->band, nodata) == CE_None;
+    if (!good)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: GDAL cannot combine its bands (%.300s); choose one with --band", im->name,
+                        sdm_gdal_reason());
+    sdm_log(ctx, SDM_LOG_INFO, 1, "%s: the mean of bands %s (--band takes one of them)", im->name, list);
+    return SDM_OK;
+}
+
+/* Choose the band, or the mean of the colours; alpha bands do not count. */
 static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
 {
     const int count = GDALGetRasterCount(im->dataset);
-    int colours = 0, only = 0;
-    for (int b = 1; b <= count; ++b)
-        if (GDALGetRasterColorInterpretation(GDALGetRasterBand(im->dataset, b)) != GCI_AlphaBand) {
-            if (!colours++)
-                only = b;
-        }
+    int bands[MOST_COLOURS];
+    const int colours = list_colours(im->dataset, bands);
     if (!colours)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no image band in it (%d bands); give the image itself",
                         im->name, count);
@@ -28,17 +67,13 @@ static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
     if (wanted > count && !im->single)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s has %d bands; give one of 1 to %d", wanted,
                         im->name, count, count);
-    if (!wanted && colours > 1)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s: has %d bands, expected one; choose with --band 1 to --band %d", im->name,
-                        colours, count);
-    im->band = GDALGetRasterBand(im->dataset, wanted && !im->single ? wanted : only);
-    return SDM_OK;
+    im->samples = im->band = GDALGetRasterBand(im->dataset, wanted && !im->single ? wanted : bands[0]);
+    return !wanted && colours > 1 ? open_mean(ctx, im, bands, colours) : SDM_OK;
 }
 
 static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
 {
-    const GDALDataType type = GDALGetRasterDataType(im->band);
+    const GDALDataType type = GDALGetRasterDataType(im->samples);
     im->width = GDALGetRasterBandXSize(im->band);
     im->height = GDALGetRasterBandYSize(im->band);
     if (im->width < SDM_IMAGE_MIN_PX || im->height < SDM_IMAGE_MIN_PX)
@@ -52,11 +87,11 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
                         "convert with gdal_translate -ot UInt16",
                         im->name, GDALGetDataTypeName(type));
     im->bytes = type == GDT_Byte;
-    const int flags = GDALGetMaskFlags(im->band);
-    if (!(flags & GMF_ALL_VALID))
-        im->own_mask = GDALGetMaskBand(im->band);
+    const int flags = GDALGetMaskFlags(im->samples);
+    if (!(flags & GMF_ALL_VALID)) /* a nodata value counts where the mean of the bands has it */
+        im->own_mask = GDALGetMaskBand(flags & GMF_NODATA ? im->band : im->samples);
     else
-        im->own_mask = sdm_alpha_band(im->dataset, im->band);
+        im->own_mask = sdm_alpha_band(im->dataset, im->samples);
     if (!im->own_mask)
         im->zero_is_fill = type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32;
     return SDM_OK;
@@ -194,7 +229,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     }
     GDALClose(im->dataset);
     im->dataset = NULL;
-    im->band = im->own_mask = NULL;
+    im->band = im->samples = im->own_mask = NULL;
     im->zero_is_fill = true;
 done:
     return st;

@@ -33,23 +33,18 @@ done:
     return st;
 }
 
-static SdmStatus check_output(SdmContext *ctx, const SdmOptions *options, const SdmInputFile *files,
-                              int count)
-{
-    const char *paths[64];
-    int n = 0;
-    for (; n < count && n < 64; n++)
-        paths[n] = files[n].path;
-    return sdm_product_check(ctx, options, paths, n);
-}
-
 SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                  const SdmOptions *options)
 {
+    SdmStatus st = SDM_OK;
     SdmInputFile *files = NULL;
-    SdmStatus st = list_inputs(ctx, job, scene, &files);
-    if (st == SDM_OK)
-        st = check_output(ctx, options, files, scene->file_count);
+    const char *paths[64];
+    int n = 0;
+    TRY(list_inputs(ctx, job, scene, &files));
+    for (; n < scene->file_count && n < 64; n++)
+        paths[n] = files[n].path;
+    TRY(sdm_product_check(ctx, options, paths, n));
+done:
     sdm_free(&files);
     return st;
 }
@@ -123,23 +118,27 @@ static bool is_made_here(const SdmBuildInput *in, int64_t unit)
     return in->made && in->made[unit];
 }
 
-/* The work of other processes counts for the report, too. */
-static void add_times(SdmContext *ctx, Build *m, int64_t unit, const double stage_s[SDM_UNIT_STAGES])
+/* The work of other processes counts for the report, too.  unit: of the plan; n: preparation 0, blocks
+ * from 1. */
+static void add_usage(SdmContext *ctx, Build *m, int64_t unit, int64_t n, const SdmUsage *used)
 {
-    for (int i = 0; i < SDM_UNIT_STAGES && !is_made_here(m->in, unit); i++) {
-        sdm_stage_add(ctx, i, stage_s[i]);
-        m->report.work.wall_s += stage_s[i];
+    if (m->in->used)
+        m->in->used[n] = *used;
+    for (int i = 0; i < SDM_USAGE_STAGES && !is_made_here(m->in, unit); i++) {
+        sdm_stage_add(ctx, i, used->stage_s[i]);
+        m->report.work.wall_s += used->stage_s[i];
     }
 }
 
 static SdmStatus read_block(SdmContext *ctx, Build *m, int64_t unit, SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
-    double stage_s[SDM_UNIT_STAGES];
-    TRY(sdm_job_file(ctx, m->in->job, SDM_JOB_UNIT, unit, path));
-    TRY(sdm_unit_read(ctx, path, sdm_plan_unit_fingerprint(m->in->scene, unit), b, stage_s));
-    add_times(ctx, m, unit, stage_s);
+    SdmUnitName name;
+    SdmUsage used;
+    const SdmPlanScene *const s = m->in->scene;
+    TRY(sdm_job_unit(ctx, m->in->job, s, SDM_UNIT_BLOCK, unit, &name));
+    TRY(sdm_unit_read(ctx, &name, b, &used));
+    add_usage(ctx, m, unit, unit - s->first_unit - s->tiled + 1, &used);
 done:
     return st;
 }
@@ -171,7 +170,7 @@ done:
 }
 
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
-                             SdmProduct **out, bool *no_dem)
+                             SdmProduct **out, SdmDemResult *result, bool *no_dem)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
@@ -184,8 +183,7 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     TRY(begin_report(ctx, in, &m.report));
     TRY(list_inputs(ctx, in->job, in->scene, &m.files));
     m.report.files = m.files;
-    TRY(check_output(ctx, options, m.files, m.report.file_count));
-    add_times(ctx, &m, in->scene->first_unit, in->prepared_s);
+    add_usage(ctx, &m, in->scene->first_unit, 0, in->prepared_used);
     TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_scene_product_open(ctx, options, &in->prepared->grid, &m.report, &product));
     TRY(write_blocks(ctx, &m, product));
@@ -193,7 +191,7 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     *no_dem = st != SDM_OK;
     TRY(st);
     m.report.work.wall_s += sdm_now_s() - in->started_s;
-    TRY(sdm_scene_product_finish(ctx, product, &m.report, in->lease));
+    TRY(sdm_scene_product_finish(ctx, product, &m.report, in->lease, result));
     log_warnings(ctx, &m.quality, options->output);
     *out = product;
     product = NULL;

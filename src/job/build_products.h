@@ -11,7 +11,7 @@ typedef struct SdmBuildInput {
     const SdmJob *job;
     const SdmPlanScene *scene;
     const SdmPrepared *prepared;
-    const double *prepared_s; /* seconds of each stage that the preparation took */
+    const SdmUsage *prepared_used; /* by the preparation */
     const uint8_t
         *made; /* of each unit of the job: 1 = this process made it and counted its time; NULL: none */
     const SdmBlock *last; /* the block of the scene's last unit; NULL: it is in its file, as the others */
@@ -19,6 +19,7 @@ typedef struct SdmBuildInput {
                                       * known */
     double started_s;         /* when the work began, see sdm_now_s() */
     SdmLease *lease;          /* of the output */
+    SdmUsage *used; /* gets what the preparation and each block have used, 1 + tile_count; or NULL */
 } SdmBuildInput;
 
 /* Is options->output free to be written, and none of the inputs of the scene? */
@@ -28,8 +29,9 @@ SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPl
 /* Build options->output and its companions.  *out: the finished product, to be closed by the caller when its
  * work is marked as done: until then a run that is stopped can tell that nothing is left but tidying.
  * options: borrowed until then.
+ * *result: what the report says of it, freed by the caller.
  * *no_dem: the blocks make no DEM (SDM_ERR_DATA), they are not worth keeping. */
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
-                             SdmProduct **out, bool *no_dem);
+                             SdmProduct **out, SdmDemResult *result, bool *no_dem);
 
 #endif

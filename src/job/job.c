@@ -76,12 +76,33 @@ void sdm_job_close(SdmJob *job)
 SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
                        char out[SDM_PATH_SIZE])
 {
-    static const char *const end[] = {"sdm", "merged", "merging", "err", "sdm", "err", "run"};
     const bool is_unit = kind >= SDM_JOB_UNIT;
     const SdmPlanScene *const s = &job->plan->scene[is_unit ? sdm_plan_scene_of(job->plan, n) : n];
+    const char *const end = kind == SDM_JOB_FAILURE || kind == SDM_JOB_ERROR ? "err" : "sdm";
     return is_unit ? sdm_format(ctx, out, SDM_PATH_SIZE, "%s/unit_%s_%06lld.%s", job->folder, s->key,
-                                (long long)(n - s->first_unit), end[kind])
-                   : sdm_format(ctx, out, SDM_PATH_SIZE, "%s/scene_%s.%s", job->folder, s->key, end[kind]);
+                                (long long)(n - s->first_unit), end)
+                   : sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s_%s.%s", job->folder,
+                                kind == SDM_JOB_RECORD ? "product" : "scene", s->key, end);
+}
+
+SdmStatus sdm_job_unit(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, SdmUnitKind kind,
+                       int64_t unit, SdmUnitName *out)
+{
+    out->kind = kind;
+    out->fingerprint = kind == SDM_UNIT_BLOCK    ? sdm_plan_unit_fingerprint(scene, unit)
+                       : kind == SDM_UNIT_RECORD ? scene->product_fingerprint
+                                                 : scene->fingerprint;
+    const SdmJobFile file = kind == SDM_UNIT_BLOCK    ? SDM_JOB_UNIT
+                            : kind == SDM_UNIT_RECORD ? SDM_JOB_RECORD
+                                                      : SDM_JOB_PREPARED;
+    return sdm_job_file(ctx, job, file, kind == SDM_UNIT_BLOCK ? unit : scene->number, out->path);
+}
+
+SdmStatus sdm_job_unit_of(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, int64_t unit,
+                          SdmUnitName *out)
+{
+    return sdm_job_unit(ctx, job, scene, sdm_plan_tile_of(scene, unit) ? SDM_UNIT_BLOCK : SDM_UNIT_PREPARED,
+                        unit, out);
 }
 
 SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *place, char out[SDM_PATH_SIZE])
@@ -91,13 +112,13 @@ SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *p
 }
 
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
-                                SdmPrepared *out, double stage_s[SDM_UNIT_STAGES])
+                                SdmPrepared *out, SdmUsage *usage)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
+    SdmUnitName name;
     *out = (SdmPrepared){0};
-    TRY(sdm_job_file(ctx, job, SDM_JOB_PREPARED, scene->number, path));
-    TRY(sdm_prepared_read(ctx, path, scene->fingerprint, out, stage_s));
+    TRY(sdm_job_unit(ctx, job, scene, SDM_UNIT_PREPARED, 0, &name));
+    TRY(sdm_unit_read(ctx, &name, out, usage));
     TRY(sdm_prepared_kernels(ctx, &job->options, out));
 done:
     if (st != SDM_OK) {
@@ -170,31 +191,10 @@ bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *o
 
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
 {
-    char path[SDM_PATH_SIZE];
-    uint64_t found = 0;
-    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, path) != SDM_OK)
-        return false;
-    FILE *const f = fopen(path, "r");
-    const bool same = f && fscanf(f, "%" SCNx64, &found) == 1 && found == scene->product_fingerprint;
-    if (f)
-        fclose(f);
-    return same;
-}
-
-/* What a DEM is known by; size_bytes -1: it cannot be read. */
-typedef struct DemMark {
-    int64_t size_bytes, mtime_us;
-    uint64_t hash;
-} DemMark;
-
-static DemMark mark_of(const char *path)
-{
-    struct stat s;
-    DemMark mark = {.size_bytes = -1};
-    if (stat(path, &s) == 0 && S_ISREG(s.st_mode))
-        mark = (DemMark){.size_bytes = (int64_t)s.st_size,
-                         .mtime_us = (int64_t)s.st_mtim.tv_sec * 1000000 + s.st_mtim.tv_nsec / 1000};
-    return mark;
+    SdmUnitName name;
+    SdmUsage usage;
+    return sdm_job_unit(NULL, job, scene, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
+           sdm_unit_peek(&name, &usage);
 }
 
 static bool hash_file(const char *path, uint64_t *out)
@@ -211,40 +211,30 @@ static bool hash_file(const char *path, uint64_t *out)
     return good;
 }
 
-bool sdm_job_is_other_dem(const SdmJob *job, const SdmPlanScene *scene, const char *path)
+static void read_stamp(const char *path, SdmProductRecord *out)
 {
-    char name[SDM_PATH_SIZE];
-    DemMark then = {.size_bytes = -1};
-    uint64_t fingerprint;
-    if (sdm_job_file(NULL, job, SDM_JOB_MERGED, scene->number, name) != SDM_OK)
-        return false;
-    FILE *const f = fopen(name, "r");
-    const int n = f ? fscanf(f, "%" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNx64, &fingerprint,
-                             &then.size_bytes, &then.mtime_us, &then.hash)
-                    : 0;
-    if (f)
-        fclose(f);
-    if (n != 4 || then.size_bytes < 0)
-        return false;
-    DemMark now = mark_of(path);
-    if (now.size_bytes != then.size_bytes)
-        return true;
-    return now.mtime_us != then.mtime_us && hash_file(path, &now.hash) && now.hash != then.hash;
+    struct stat s;
+    const bool good = stat(path, &s) == 0 && S_ISREG(s.st_mode);
+    out->dem_bytes = good ? (int64_t)s.st_size : -1;
+    out->dem_mtime_us = good ? (int64_t)s.st_mtim.tv_sec * 1000000 + s.st_mtim.tv_nsec / 1000 : 0;
 }
 
-SdmStatus sdm_job_mark_merged(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *dem)
+void sdm_product_record_dem(SdmProductRecord *record, const char *dem)
 {
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], text[96];
-    DemMark mark = mark_of(dem);
-    TRY(sdm_job_file(ctx, job, SDM_JOB_MERGED, scene->number, path));
-    if (!hash_file(dem, &mark.hash))
-        mark.size_bytes = -1;
-    const int n = snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n",
-                           scene->product_fingerprint, mark.size_bytes, mark.mtime_us, mark.hash);
-    TRY(sdm_file_write(ctx, path, text, (size_t)n));
-done:
-    return st;
+    read_stamp(dem, record);
+    if (!hash_file(dem, &record->dem_hash))
+        record->dem_bytes = -1;
+}
+
+bool sdm_product_record_is_other(const SdmProductRecord *record, const char *path)
+{
+    SdmProductRecord now;
+    if (record->dem_bytes < 0)
+        return false;
+    read_stamp(path, &now);
+    return now.dem_bytes != record->dem_bytes ||
+           (now.dem_mtime_us != record->dem_mtime_us && hash_file(path, &now.dem_hash) &&
+            now.dem_hash != record->dem_hash);
 }
 
 void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size)
@@ -274,20 +264,23 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
 /* A file that tasks write, of a scene or of a unit. */
 typedef struct TaskFile {
     const char *name;
-    bool is_unit;
+    bool is_unit, is_record; /* else of a scene */
     char key[17];
     int64_t number;  /* of a unit in its scene */
-    const char *end; /* "sdm", "err", "run" */
+    const char *end; /* "sdm", "err" */
 } TaskFile;
 
-/* Of a name, what stands before its ending: "scene_KEY", "unit_KEY_000000"; returns the ending, or NULL. */
+/* Of a name, what stands before its ending: "scene_KEY", "product_KEY", "unit_KEY_000000"; returns the
+ * ending, or NULL. */
 static const char *read_stem(const char *name, TaskFile *out)
 {
     static const char digits[] = "0123456789abcdef";
-    *out = (TaskFile){.name = name, .is_unit = strncmp(name, "unit_", 5) == 0};
-    if (!out->is_unit && strncmp(name, "scene_", 6) != 0)
+    *out = (TaskFile){.name = name,
+                      .is_unit = strncmp(name, "unit_", 5) == 0,
+                      .is_record = strncmp(name, "product_", 8) == 0};
+    if (!out->is_unit && !out->is_record && strncmp(name, "scene_", 6) != 0)
         return NULL;
-    const char *rest = name + (out->is_unit ? 5 : 6);
+    const char *rest = strchr(name, '_') + 1;
     if (strspn(rest, digits) != 16)
         return NULL;
     memcpy(out->key, rest, 16);
@@ -302,74 +295,17 @@ static const char *read_stem(const char *name, TaskFile *out)
     return *rest == '.' ? rest : NULL;
 }
 
-const char *sdm_job_ending(const char *name, char key[17])
-{
-    TaskFile file;
-    const char *const end = read_stem(name, &file);
-    if (end)
-        memcpy(key, file.key, sizeof file.key);
-    return end;
-}
-
-/* False when the name, or the one that it is temporary for, is no file of a task.  What tells of a merged
- * scene stays; its temporary names are those of merges that were killed. */
+/* False when the name, or the one that it is temporary for, is no file of a task. */
 static bool read_name(const char *name, TaskFile *out)
 {
-    static const struct {
-        const char *end;
-        bool of_scene, of_unit, kept; /* kept: the temporary files alone */
-    } known[] = {{"sdm", true, true, false},
-                 {"err", true, true, false},
-                 {"run", false, true, false},
-                 {"merged", true, false, true},
-                 {"tries", true, false, true}};
+    static const char *const known[] = {"sdm", "err"};
     const char *const rest = read_stem(name, out);
-    for (size_t i = 0; rest && i < sizeof known / sizeof *known; i++) {
-        out->end = known[i].end;
-        if ((out->is_unit ? known[i].of_unit : known[i].of_scene) && sdm_file_is_named(rest + 1, out->end) &&
-            !(known[i].kept && strcmp(rest + 1, out->end) == 0))
+    for (int i = 0; rest && i < 2 - out->is_record; i++) {
+        out->end = known[i];
+        if (sdm_file_is_named(rest + 1, out->end))
             return true;
     }
     return false;
-}
-
-SdmStatus sdm_job_keys_open(SdmContext *ctx, const SdmPlan *plan, SdmJobKeys *out)
-{
-    SdmStatus st = SDM_OK;
-    *out = (SdmJobKeys){.count = plan->count};
-    TRY(sdm_alloc(ctx, &out->scene, (size_t)plan->count, sizeof *out->scene, "keys of scenes"));
-    for (int i = 0; i < plan->count; i++)
-        out->scene[i] = &plan->scene[i];
-    qsort(out->scene, (size_t)plan->count, sizeof *out->scene, sdm_plan_compare_keys);
-done:
-    return st;
-}
-
-void sdm_job_keys_close(SdmJobKeys *keys)
-{
-    sdm_free(&keys->scene);
-}
-
-static const SdmPlanScene *find_key(const SdmJobKeys *keys, const char *key)
-{
-    SdmPlanScene wanted = {.number = 0};
-    const SdmPlanScene *const at = &wanted;
-    memcpy(wanted.key, key, sizeof wanted.key);
-    const SdmPlanScene *const *const found =
-        bsearch(&at, keys->scene, (size_t)keys->count, sizeof *keys->scene, sdm_plan_compare_keys);
-    return found ? *found : NULL;
-}
-
-const SdmPlanScene *sdm_job_keys_find(const SdmJobKeys *keys, const char *name, int64_t *unit,
-                                      const char **end)
-{
-    TaskFile file;
-    *end = read_stem(name, &file);
-    const SdmPlanScene *const s = *end ? find_key(keys, file.key) : NULL;
-    if (!s || (file.is_unit && file.number >= s->unit_count))
-        return NULL;
-    *unit = file.is_unit ? s->first_unit + file.number : -1;
-    return s;
 }
 
 /* Call `visit` for each file of a task in the folder, and remove those for which it says so. */
@@ -386,9 +322,11 @@ static void visit_files(const char *folder, visit_fn *visit, void *user)
     closedir(dir);
 }
 
+/* Its record stays. */
 static bool is_of_scene(const TaskFile *f, void *user)
 {
-    return strcmp(f->key, user) == 0;
+    const char *const dot = strrchr(f->name, '.');
+    return strcmp(f->key, user) == 0 && !(f->is_record && strcmp(dot, ".sdm") == 0);
 }
 
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
@@ -398,28 +336,26 @@ void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
     visit_files(folder, is_of_scene, key);
 }
 
+/* A failure, or beyond the units of its scene. */
 static bool is_old(const TaskFile *f, void *user)
 {
-    const SdmPlanScene *const s = find_key(user, f->key);
-    return strcmp(f->end, "err") == 0 || (s && f->is_unit && f->number >= s->unit_count);
+    const SdmPlan *const plan = user;
+    bool old = strcmp(f->end, "err") == 0;
+    for (int s = 0; s < plan->count && f->is_unit && !old; s++)
+        old = f->number >= plan->scene[s].unit_count && strcmp(f->key, plan->scene[s].key) == 0;
+    return old;
 }
 
-SdmStatus sdm_job_renew(SdmContext *ctx, const char *folder, const SdmPlan *plan)
+void sdm_job_renew(const char *folder, const SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    SdmJobKeys keys;
-    TRY(sdm_job_keys_open(ctx, plan, &keys));
-    visit_files(folder, is_old, &keys);
-done:
-    sdm_job_keys_close(&keys);
-    return st;
+    SdmPlan shallow = *plan;
+    visit_files(folder, is_old, &shallow);
 }
 
 static bool count_file(const TaskFile *f, void *user)
 {
     int64_t *const count = user; /* prepared scenes, blocks */
-    const char *const dot = strrchr(f->name, '.');
-    count[f->is_unit] += dot && strcmp(dot, ".sdm") == 0;
+    count[f->is_unit] += !f->is_record && strcmp(strrchr(f->name, '.'), ".sdm") == 0;
     return false;
 }
 
@@ -444,12 +380,9 @@ void sdm_job_remove(const char *folder)
     DIR *const dir = opendir(folder);
     if (!dir)
         return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
-        TaskFile file;
-        const char *const end = read_stem(e->d_name, &file);
-        if ((end && sdm_file_is_named(end, ".merged")) || sdm_file_is_named(e->d_name, "plan.json"))
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        if (sdm_file_is_named(e->d_name, "plan.json"))
             unlinkat(dirfd(dir), e->d_name, 0);
-    }
     closedir(dir);
     rmdir(folder);
 }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "job/build_products.h"
-#include "job/json_fields.h"
-#include "job/tries.h"
+#include "job/job_commands.h"
 #include "product/output_files.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,13 +27,14 @@ typedef struct SceneMerge {
     const SdmPlanScene *scene;
     SdmOptions options; /* of its products: output, overwrite */
     bool again, is_elsewhere;
-    SdmLease *turn, *output; /* held: of the scene, and of the products where these lie elsewhere */
+    SdmLease *lease;    /* of the products */
     SdmPrepared prepared;
-    double prepared_s[SDM_UNIT_STAGES];
+    SdmUsage prepared_used, used; /* used: by the merge */
     int64_t *missing, count; /* its units that are not there */
     bool already;            /* nothing was to be done */
-    SdmUsage mark;           /* what was used before is not this scene's */
-    SdmTryWork attempt;      /* what it uses */
+    SdmUnitName name;        /* of the record */
+    SdmProductRecord record; /* of its products: of a merge before, or of this one */
+    bool has_record;
 } SceneMerge;
 
 /* ---- one scene ---- */
@@ -48,12 +49,12 @@ static void tell_unusable(SdmContext *ctx, const char *path)
 static SdmStatus find_missing_unit(SdmContext *ctx, SceneMerge *m, int64_t unit)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
+    SdmUnitName name;
     TRY(sdm_check_stop(ctx));
-    TRY(sdm_job_file(ctx, m->job, SDM_JOB_UNIT, unit, path));
-    if (sdm_unit_check(ctx, path, sdm_plan_unit_fingerprint(m->scene, unit)) == SDM_OK)
+    TRY(sdm_job_unit(ctx, m->job, m->scene, SDM_UNIT_BLOCK, unit, &name));
+    if (sdm_unit_check(ctx, &name) == SDM_OK)
         goto done;
-    tell_unusable(ctx, path);
+    tell_unusable(ctx, name.path);
     if (m->count == 0 || m->missing[m->count - 1] != unit)
         m->missing[m->count++] = unit;
 done:
@@ -84,7 +85,7 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
     const SdmPlanScene *const s = m->scene;
     m->count = 0;
     sdm_prepared_free(&m->prepared);
-    if (sdm_job_read_prepared(ctx, m->job, s, &m->prepared, m->prepared_s) != SDM_OK) {
+    if (sdm_job_read_prepared(ctx, m->job, s, &m->prepared, &m->prepared_used) != SDM_OK) {
         m->missing[m->count++] = s->first_unit;
         if (sdm_job_file(NULL, m->job, SDM_JOB_PREPARED, s->number, path) == SDM_OK)
             tell_unusable(ctx, path);
@@ -102,21 +103,14 @@ done:
     return st;
 }
 
-static void end_try(SdmContext *ctx, SceneMerge *m, SdmStatus st)
-{
-    sdm_try_charge(ctx, &m->mark, &m->attempt);
-    sdm_try_end(ctx, m->job, &m->attempt, st);
-}
-
-/* The products are there: mark that, gather what all tries used, and remove what the products were made from.
- * The try ends here, so that its record is gathered, too. */
-static SdmStatus leave(SdmContext *ctx, SceneMerge *m)
+/* The products are there: put that on record, and remove what they were made from. */
+static SdmStatus leave(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_lease_check(ctx, m->turn));
-    TRY(sdm_job_mark_merged(ctx, m->job, m->scene, m->options.output));
-    end_try(ctx, m, SDM_OK);
-    sdm_tries_gather(m->job, m->scene);
+    TRY(sdm_lease_check(ctx, m->lease));
+    sdm_product_record_dem(&m->record, m->options.output);
+    sdm_usage_add(ctx, mark, &m->used);
+    TRY(sdm_unit_write(ctx, &m->name, &m->record, &m->used, true, m->lease));
     if (!m->options.keep_job)
         sdm_job_sweep(m->job->folder, m->scene);
 done:
@@ -128,42 +122,40 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
     bool no_dem;
+    SdmUsage mark;
+    sdm_memory_resident_restart(ctx);
+    sdm_usage_now(ctx, &mark);
+    sdm_product_record_free(&m->record);
+    m->record = (SdmProductRecord){.units = 1 + m->scene->tile_count};
+    TRY(sdm_alloc(ctx, &m->record.unit, (size_t)m->record.units, sizeof *m->record.unit, "what units used"));
     const SdmBuildInput in = {.job = m->job,
                               .scene = m->scene,
                               .prepared = &m->prepared,
-                              .prepared_s = m->prepared_s,
+                              .prepared_used = &m->prepared_used,
                               .started_s = sdm_now_s(),
-                              .lease = m->output ? m->output : m->turn};
-    TRY(sdm_build_products(ctx, &in, &m->options, &product, &no_dem));
-    TRY(leave(ctx, m));
-    sdm_lease_release(&m->output); /* before the last trace of a finished merge goes */
+                              .lease = m->lease,
+                              .used = m->record.unit};
+    TRY(sdm_build_check_output(ctx, m->job, m->scene, &m->options));
+    TRY(sdm_build_products(ctx, &in, &m->options, &product, &m->record.result, &no_dem));
+    TRY(leave(ctx, m, &mark));
+    sdm_lease_release(&m->lease); /* before the last trace of a finished merge goes */
 done:
     sdm_product_close(&product);
-    return st;
-}
-
-/* A merge that was stopped after all products had got their names: only tidying is left. */
-static SdmStatus tidy(SdmContext *ctx, SceneMerge *m)
-{
-    SdmStatus st = SDM_OK;
-    TRY(leave(ctx, m));
-    sdm_lease_release(&m->output);
-    sdm_product_tidy(ctx, m->options.output, m->scene->product_fingerprint);
-done:
     return st;
 }
 
 /* The scene was merged before, and at the output's name lies a file: is it that DEM? */
 static SdmStatus take_file(SdmContext *ctx, SceneMerge *m)
 {
-    m->already = !m->is_elsewhere || !sdm_job_is_other_dem(m->job, m->scene, m->options.output);
+    const bool other = sdm_product_record_is_other(&m->record, m->options.output);
+    m->already = !m->is_elsewhere || !other;
     if (!m->already)
         return sdm_fail(
             ctx, SDM_ERR_IO,
             "%s was merged before, but %s is not the DEM that was written then; move it away, or merge "
             "with --overwrite to make the DEM again in its place",
             m->scene->name, m->options.output);
-    if (!m->is_elsewhere && sdm_job_is_other_dem(m->job, m->scene, m->options.output))
+    if (other)
         sdm_log(ctx, SDM_LOG_WARNING, 9, "%s was changed since it was merged; it is left as it is",
                 m->options.output);
     return SDM_OK;
@@ -172,18 +164,18 @@ static SdmStatus take_file(SdmContext *ctx, SceneMerge *m)
 /* A scene that was merged before: `already` when that is all, else it is to be merged again. */
 static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
 {
-    char path[SDM_PATH_SIZE];
     const char *const output = m->options.output;
     const bool exists = access(output, F_OK) == 0;
     if (exists && !m->again)
         return take_file(ctx, m);
-    const bool there = exists && !sdm_job_is_other_dem(m->job, m->scene, output);
+    const bool there = exists && !sdm_product_record_is_other(&m->record, output);
     const SdmStatus st = find_missing(ctx, m);
     if (st == SDM_OK || st == SDM_ERR_STOPPED)
         return st;
-    if (!there && m->again && sdm_job_file(NULL, m->job, SDM_JOB_MERGED, m->scene->number, path) == SDM_OK) {
-        (void)sdm_file_write(NULL, path, "0\n", 2); /* tile computes its units again; what lies there is still
-                                                     * the scene's own */
+    if (!there && m->again) {
+        SdmUnitName of_none = m->name;
+        of_none.fingerprint = 0; /* tile computes its units again; what lies there is still the scene's own */
+        (void)sdm_unit_write(NULL, &of_none, &m->record, NULL, true, m->lease);
         return st;
     }
     m->count = 0;
@@ -202,13 +194,13 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
     return SDM_OK;
 }
 
-/* Keep the failure of a scene for status, or remove that of the try before. */
+/* Keep the failure of a scene for status, or remove that of the merge before. */
 static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
 {
     char path[SDM_PATH_SIZE];
-    if (sdm_lease_check(NULL, m->turn) != SDM_OK)
+    if (sdm_lease_check(NULL, m->lease) != SDM_OK)
         /* the reason for whatever failed */
-        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->turn);
+        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->lease);
     if (sdm_job_file(NULL, m->job, SDM_JOB_FAILURE, m->scene->number, path) != SDM_OK)
         return st;
     if (st == SDM_OK)
@@ -218,75 +210,55 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     return st;
 }
 
-/* Build, and keep what that used. */
-static SdmStatus build_recorded(SdmContext *ctx, SceneMerge *m)
+/* Was the scene merged?  Then by what its record says. */
+static bool find_record(SceneMerge *m)
 {
-    sdm_memory_resident_restart(ctx);
-    sdm_try_begin(ctx, m->job, m->scene, -1, &m->attempt);
-    const SdmStatus st = build(ctx, m);
-    end_try(ctx, m, st);
-    return st;
+    sdm_product_record_free(&m->record);
+    m->has_record = sdm_unit_read(NULL, &m->name, &m->record, NULL) == SDM_OK;
+    return m->has_record;
 }
 
-/* Merge a scene whose lease is held. */
+/* Merge a scene whose output is held. */
 static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    sdm_usage_now(ctx, &m->mark);
-    if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
-        m->already = true;
-        return tidy(ctx, m);
-    }
-    if (sdm_job_is_merged(m->job, m->scene)) {
+    if (find_record(m)) {
         TRY(take_merged(ctx, m));
-        if (m->already)
+        if (m->already) {
+            if (!m->options.keep_job)
+                sdm_job_sweep(m->job->folder, m->scene); /* stopped when that was left */
+            sdm_product_tidy(ctx, m->options.output, m->scene->product_fingerprint);
             return SDM_OK;
+        }
+    } else if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
+        m->options.overwrite = true; /* its own: stopped before that was on record */
     }
     TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
     TRY(find_missing(ctx, m));
-    st = record(ctx, m, build_recorded(ctx, m));
+    st = record(ctx, m, build(ctx, m));
 done:
     return st;
 }
 
-/* Several merges of one job at once take turns at a scene; the second finds it merged. */
+/* Several merges of one job at once take turns at a scene; the second finds it merged.  Elsewhere another job
+ * may merge, too. */
 static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE];
-    if (!m->again && access(m->options.output, F_OK) == 0 && sdm_job_is_merged(m->job, m->scene) &&
+    if (!m->again && access(m->options.output, F_OK) == 0 && find_record(m) &&
         !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint))
         return take_file(ctx, m);
-    TRY(sdm_job_file(ctx, m->job, SDM_JOB_MERGING, m->scene->number, path));
-    TRY(sdm_lease_wait(ctx, path, m->scene->name, &m->turn));
-    if (m->is_elsewhere) /* another job may merge into that folder, too */
-        TRY(sdm_lease_take_output(ctx, m->options.output, &m->output));
+    if (m->is_elsewhere)
+        TRY(sdm_lease_take_output(ctx, m->options.output, &m->lease));
+    else
+        TRY(sdm_lease_wait_output(ctx, m->options.output, m->scene->name, (double)INFINITY, &m->lease));
     st = merge_held(ctx, m);
 done:
-    sdm_lease_release(&m->output);
-    sdm_lease_release(&m->turn);
+    sdm_lease_release(&m->lease);
     return st;
 }
 
 /* ---- all scenes ---- */
-
-/* Does the report of a merged scene have doubts? */
-static void count_doubts(SdmContext *ctx, Merge *m, const char *output)
-{
-    SdmOutputFiles *files = NULL;
-    cJSON *report = NULL;
-    if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK ||
-        sdm_output_files_name(ctx, output, files) != SDM_OK)
-        goto done;
-    report = sdm_json_read(ctx, files->path[SDM_FILE_JSON]);
-    const char *const doubt =
-        cJSON_GetStringValue(cJSON_GetArrayItem(sdm_json_member(report, "trust", "warnings"), 0));
-    if (doubt && m->out->doubtful++ == 0)
-        snprintf(m->doubt, sizeof m->doubt, "%.800s: %.1200s", output, doubt);
-done:
-    cJSON_Delete(report);
-    sdm_free(&files);
-}
 
 /* Count what became of a scene; what ends all is returned. */
 static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, SdmStatus st)
@@ -297,7 +269,9 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
     if (st == SDM_OK) {
         m->out->merged++;
         m->out->already += one->already;
-        count_doubts(ctx, m, one->options.output);
+        if (one->record.result.doubts > 0 && m->out->doubtful++ == 0)
+            snprintf(m->doubt, sizeof m->doubt, "%.800s: %.1200s", one->options.output,
+                     one->record.result.doubt[0].text);
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s: %s", one->options.output,
                 one->already ? "was merged already" : "done");
         return SDM_OK;
@@ -314,7 +288,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
 static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
 {
     SdmStatus st = SDM_OK;
-    char output[SDM_PATH_SIZE], mark[SDM_PATH_SIZE];
+    char output[SDM_PATH_SIZE];
     const char *const folder = m->q->folder;
     SceneMerge one = {.job = &m->job,
                       .scene = &m->job.plan->scene[number],
@@ -328,8 +302,8 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
         TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder,
                        folder ? "" : "/dem", one.scene->name));
     one.options.output = output;
-    TRY(sdm_job_file(ctx, &m->job, SDM_JOB_MERGED, number, mark));
-    one.options.overwrite = m->again || (!folder && access(mark, F_OK) == 0); /* the scene's own products */
+    TRY(sdm_job_unit(ctx, &m->job, one.scene, SDM_UNIT_RECORD, 0, &one.name));
+    one.options.overwrite = m->again || (!folder && access(one.name.path, F_OK) == 0); /* its own products */
     if (one.scene->error)
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error);
     else
@@ -337,6 +311,7 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
     st = count_scene(ctx, m, &one, st);
 done:
     sdm_prepared_free(&one.prepared);
+    sdm_product_record_free(&one.record);
     return st;
 }
 

@@ -452,6 +452,24 @@ done:
     return st;
 }
 
+static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to)
+{
+    SdmStatus st = SDM_OK;
+    if (in)
+        TRY(place_of(ctx, q->plan, q->folder, in->left, &to->left));
+    if (in && *in->right)
+        TRY(place_of(ctx, q->plan, q->folder, in->right, &to->right));
+done:
+    return st;
+}
+
+static void number_units(SdmPlan *plan, SdmPlanScene *s, bool is_planned)
+{
+    s->first_unit = plan->units;
+    s->unit_count = is_planned ? s->tile_count + s->tiled : 0;
+    plan->units += s->unit_count;
+}
+
 /* A scene that cannot be planned costs itself alone: *bad gets why.  What ends all is returned. */
 static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
                             SdmStatus *bad)
@@ -459,9 +477,7 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
     const char *const slash = strrchr(in->left, '/');
-    (void)place_of(ctx, q->plan, q->folder, in->left, &to->left); /* opening it says what is wrong */
-    if (*in->right)
-        (void)place_of(ctx, q->plan, q->folder, in->right, &to->right);
+    (void)place_views(ctx, q, in, to); /* opening them says what is wrong */
     SdmStatus one = sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
                                       SDM_DEPTH_CAMERAS, &scene);
     if (one == SDM_OK)
@@ -470,9 +486,7 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
         st = one;
         goto done;
     }
-    to->first_unit = q->plan->units;
-    to->unit_count = one == SDM_OK ? to->tile_count + to->tiled : 0;
-    q->plan->units += to->unit_count;
+    number_units(q->plan, to, one == SDM_OK);
     if (one != SDM_OK) {
         *bad = one;
         TRY(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
@@ -666,6 +680,29 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     TRY(sdm_plan_complete(ctx, p));
     TRY(name_scenes(ctx, former, p));
     TRY(warn_acquisitions(ctx, p));
+    *out = p;
+    p = NULL;
+done:
+    sdm_thread_limit_end(ctx, team);
+    sdm_plan_close(&p);
+    return st;
+}
+
+SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmOptions *options, const char *folder,
+                         const SdmPlanInput *input, const SdmScene *scene, SdmPlan **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmPlan *p = NULL;
+    const int team = sdm_thread_limit_begin(ctx, 0); /* as sdm_plan_make() */
+    *out = NULL;
+    TRY(sdm_plan_new(ctx, 1, &p));
+    TRY(take_options(ctx, p, folder, options));
+    const Planning q = {.plan = p, .options = options, .folder = folder};
+    TRY(place_views(ctx, &q, input, &p->scene[0]));
+    TRY(plan_opened(ctx, &q, scene, &p->scene[0]));
+    number_units(p, &p->scene[0], true);
+    TRY(sdm_plan_complete(ctx, p));
+    TRY(name_scenes(ctx, NULL, p));
     *out = p;
     p = NULL;
 done:

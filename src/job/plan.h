@@ -6,6 +6,7 @@
 #include "core/hash.h"
 #include "core/options.h"
 #include "core/path.h"
+#include "input/scene_open.h"
 
 /* Where a file lies. */
 typedef struct SdmPlanPlace {
@@ -81,6 +82,9 @@ SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, 
  * former: its scenes keep their names; NULL: none. */
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
                         const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out);
+/* Plan a scene that is open already.  input: its names; NULL: it has none. */
+SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmOptions *options, const char *folder,
+                         const SdmPlanInput *input, const SdmScene *scene, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
 
 /* Is the value of the option a part of the plan?  Tasks decide on the others themselves. */

@@ -1,6 +1,7 @@
 /* The command plan: scenes -> a job folder with its plan.json. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
+#include "job/job_commands.h"
 #include "scene/reference_fit.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
     }
     TRY(sdm_file_write(ctx, path, text, strlen(text)));
     if (there)
-        TRY(sdm_job_renew(ctx, folder, plan));
+        sdm_job_renew(folder, plan);
 done:
     sdm_free(&old);
     sdm_free(&text);

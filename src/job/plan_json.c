@@ -1,7 +1,6 @@
 /* Plan <-> plan.json. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text.h"
-#include "job/json_fields.h"
 #include "job/plan.h"
 
 #include <cJSON.h>
@@ -13,6 +12,21 @@ static const double MOST_CELLS = 2e9, FARTHEST = 1e9;
 static const double MOST_WHOLE = 9007199254740992.0; /* 2^53: JSON's numbers are exact up to here */
 
 /* ---- fields, named once for reading and writing ---- */
+
+/* A text; NULL: none. */
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) && item->valuestring ? item->valuestring : NULL;
+}
+
+/* A whole number of 0..most; -1: none. */
+static int64_t whole_of(const cJSON *object, const char *key, double most)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, key);
+    const double v = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+    return v >= 0.0 && v <= most && v == floor(v) ? (int64_t)v : -1;
+}
 
 /* The plan on its way. */
 typedef struct Mover {
@@ -51,7 +65,7 @@ static cJSON *move_object(const Mover *m, cJSON *o, const char *key)
 static SdmStatus move_text(const Mover *m, cJSON *o, const char *key, const char **text)
 {
     if (m->reading)
-        return sdm_plan_keep(m->ctx, m->plan, sdm_json_text(o, key), text);
+        return sdm_plan_keep(m->ctx, m->plan, text_of(o, key), text);
     if (*text)
         cJSON_AddStringToObject(o, key, *text);
     return SDM_OK;
@@ -60,7 +74,7 @@ static SdmStatus move_text(const Mover *m, cJSON *o, const char *key, const char
 static void move_whole(const Mover *m, cJSON *o, const char *key, int64_t *value, double most)
 {
     if (m->reading)
-        *value = sdm_json_whole(o, key, most);
+        *value = whole_of(o, key, most);
     else
         cJSON_AddNumberToObject(o, key, (double)*value);
 }
@@ -291,11 +305,10 @@ static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
 {
     SdmStatus st = SDM_OK;
     cJSON *item, *const scenes = cJSON_GetObjectItemCaseSensitive(root, "scenes");
-    const char *const version = sdm_json_text(root, "version"), *const program =
-                                                                    sdm_json_text(root, "program");
+    const char *const version = text_of(root, "version"), *const program = text_of(root, "program");
     if (!version || !program || strcmp(program, "stereodem") != 0)
         return damaged(m, "it is not what stereodem plan writes");
-    if (strcmp(version, SDM_VERSION) != 0 || sdm_json_whole(root, "format", 1e6) != FORMAT)
+    if (strcmp(version, SDM_VERSION) != 0 || whole_of(root, "format", 1e6) != FORMAT)
         return sdm_fail(
             m->ctx, SDM_ERR_INPUT,
             "%s was made by stereodem %s, this is %s; use that version, or plan the job again with "
@@ -311,7 +324,7 @@ static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
         TRY(read_scene(m, item, &m->plan->scene[m->scene]));
         m->scene++;
     }
-    if (m->plan->units != sdm_json_whole(root, "unit_count", MOST_UNITS))
+    if (m->plan->units != whole_of(root, "unit_count", MOST_UNITS))
         TRY(damaged(m, "its number of units does not fit"));
     TRY(sdm_plan_complete(m->ctx, m->plan));
     *out = m->plan;

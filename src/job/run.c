@@ -1,7 +1,8 @@
 /* The command run: a scene -> its products, in one process that can be stopped and taken up. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/lease.h"
-#include "job/unit_queue.h"
+#include "job/build_products.h"
+#include "job/flow.h"
+#include "job/job_commands.h"
 #include "scene/reference_fit.h"
 
 #include <string.h>
@@ -11,69 +12,42 @@ typedef struct Run {
     SdmOptions options; /* the caller's, with the device that was chosen */
     SdmLease *lease;    /* of the output */
     char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
+    SdmScene *scene;    /* opened once, for the plan and for all units */
     SdmJob job;
-    SdmUnits *units;
-    bool no_dem; /* the blocks make no DEM: not worth keeping */
+    SdmFlow *flow;
+    uint8_t *made;      /* of each unit: by this process? */
+    SdmBlock last;      /* that of the last unit, kept in memory */
+    bool has_last;
+    SdmUsage last_used;
+    bool no_dem;        /* the blocks make no DEM: not worth keeping */
+    SdmDemResult *result;
 } Run;
 
 /* Share of the run's time when the products are left to be written. */
 #define UNITS_DONE 0.87
 
-/* Share of the run's time when unit i is done, of a scene in tiles; before: when it begins.  The first unit
- * is the preparation; then the cells of each tile are known, of which those at the rim may have none. */
-static double share_done(const Run *r, int64_t i, double before)
+static SdmStatus keep_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
 {
-    const SdmPlanScene *const s = &r->job.plan->scene[0];
-    int64_t left = 0;
-    if (!s->tiled)
-        return UNITS_DONE;
-    if (i == 0)
-        return UNITS_DONE * sdm_plan_prepared_share(s, s->tile_count);
-    for (int64_t k = i; k < s->unit_count; k++)
-        left += sdm_units_cells(r->units, k);
-    const int64_t own = sdm_units_cells(r->units, i);
-    return left > 0 ? before + (UNITS_DONE - before) * (double)own / (double)left : before;
+    Run *const r = user;
+    (void)ctx;
+    r->made[u->unit] = st == SDM_OK && !u->resumed;
+    if (u->block) {
+        r->last = *u->block;
+        r->last_used = *u->used;
+        r->has_last = true;
+        *u->block = (SdmBlock){.height_m = NULL};
+    }
+    return st;
 }
 
 /* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
 static SdmStatus plan_device(SdmContext *ctx, Run *r)
 {
-    const char *const name = sdm_units_device(r->units);
+    const char *const name = sdm_flow_device(r->flow);
     if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
         return SDM_OK;
     r->job.options.device = r->job.plan->options.device = name;
     return sdm_plan_write(ctx, r->folder, r->job.plan);
-}
-
-static SdmStatus do_units(SdmContext *ctx, Run *r)
-{
-    SdmStatus st = SDM_OK;
-    const int64_t n = r->job.plan->units;
-    double share = 0.0;
-    char what[64];
-    SdmUnitDone done;
-    for (int64_t i = 0; i < n; i++) {
-        snprintf(what, sizeof what, "unit %lld of %lld", (long long)(i + 1), (long long)n);
-        while (sdm_units_is_full(r->units, i))
-            TRY(sdm_units_end(ctx, r->units, &done));
-        const double begun = share;
-        share = share_done(r, i, begun);
-        const SdmProgressPart around = sdm_progress_enter(ctx, begun, share);
-        if (i > 0)
-            sdm_progress(ctx, 5, 0.0, what);
-        st = sdm_units_begin(ctx, r->units, i);
-        sdm_progress_leave(ctx, around);
-        TRY(st);
-        TRY(plan_device(ctx, r));
-        if (sdm_units_resumed(r->units) == 1 && i == 0)
-            sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", r->folder);
-    }
-    while (sdm_units_in_work(r->units) > 0)
-        TRY(sdm_units_end(ctx, r->units, &done));
-    TRY(sdm_units_finish(ctx, r->units));
-    TRY(plan_device(ctx, r));
-done:
-    return st == SDM_OK ? st : sdm_units_end_others(ctx, r->units, st);
 }
 
 /* The products are there: remove what they were made from, then let the output go. */
@@ -92,12 +66,17 @@ static SdmStatus build(SdmContext *ctx, Run *r)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
-    SdmBuildInput in;
-    TRY(sdm_units_result(ctx, r->units, 0, &in));
-    in.started_s = r->started_s;
-    in.lease = r->lease;
+    SdmBuildInput in = {.job = &r->job,
+                        .scene = &r->job.plan->scene[0],
+                        .made = r->made,
+                        .last = r->has_last ? &r->last : NULL,
+                        .device = sdm_flow_device(r->flow),
+                        .device_why = sdm_flow_device_why(r->flow),
+                        .started_s = r->started_s,
+                        .lease = r->lease};
+    TRY(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    st = sdm_build_products(ctx, &in, &r->job.options, &product, &r->no_dem);
+    st = sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem);
     sdm_progress_leave(ctx, around);
     TRY(st);
     TRY(leave(ctx, r));
@@ -111,10 +90,16 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
 {
     SdmStatus st = SDM_OK;
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
-    const SdmUnitsRequest request = {.job = &r->job,
-                                     .output = r->lease,
-                                     .keep_last = !r->options.keep_job,
-                                     .expected = r->job.plan->units};
+    const SdmFlowRequest request = {.job = &r->job,
+                                    .images = r->scene,
+                                    .has_store = true,
+                                    .keep_last = !r->options.keep_job,
+                                    .output = r->lease,
+                                    .count = r->job.plan->units,
+                                    .word = "unit",
+                                    .share = UNITS_DONE,
+                                    .ended = keep_unit,
+                                    .user = r};
     if (sdm_product_finished(ctx, r->options.output,
                              scene->product_fingerprint)) { /* stopped when only tidying was left */
         TRY(leave(ctx, r));
@@ -125,8 +110,10 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
     TRY(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
     TRY(sdm_plan_write(ctx, r->folder, r->job.plan));
     sdm_match_queue_log(ctx, *queue);
-    TRY(sdm_units_open(ctx, &request, queue, &r->units));
-    TRY(do_units(ctx, r));
+    TRY(sdm_alloc(ctx, &r->made, (size_t)r->job.plan->units, 1, "the units"));
+    TRY(sdm_flow_open(ctx, &request, queue, &r->flow));
+    TRY(sdm_flow_run(ctx, r->flow));
+    TRY(plan_device(ctx, r));
     TRY(build(ctx, r));
 done:
     return st;
@@ -162,8 +149,8 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
     if (sdm_lease_check(NULL, r->lease) != SDM_OK) /* the reason for whatever failed; the folder is another
                                                     * run's */
         return sdm_lease_check(ctx, r->lease);
-    if (r->units && !r->no_dem)
-        sdm_units_store_last(r->units);
+    if (r->has_last && !r->no_dem) /* or lost: no harm */
+        (void)sdm_flow_store(NULL, r->flow, r->job.plan->units - 1, &r->last, &r->last_used);
     if (st == SDM_ERR_STOPPED)
         (void)tell_stopped(ctx, r->folder);
     if (!*r->folder)
@@ -187,20 +174,22 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     TRY(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
     sdm_crash_leftover(ctx, sdm_lease_path(r->lease), r->folder);
-    TRY(sdm_plan_make(ctx, &r->options, r->folder, input, 1, NULL, &plan));
+    TRY(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
+    TRY(sdm_plan_scene(ctx, &r->options, r->folder, input, r->scene, &plan));
     TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
 done:
     sdm_plan_close(&plan);
     return st;
 }
 
-SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right)
+SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions caller = *sdm_options(ctx);
-    Run r = {.started_s = sdm_now_s(), .options = caller};
+    Run r = {.started_s = sdm_now_s(), .options = caller, .result = result};
     SdmPlanInput *input = NULL;
     SdmMatchQueue *queue = NULL;
+    *result = (SdmDemResult){.known = false};
     if (!caller.output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     if (!left || !*left || (right && !*right))
@@ -217,7 +206,10 @@ done:
         st = leave_failed(ctx, &r, st);
     sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&r.lease);
-    sdm_units_close(&r.units);
+    sdm_flow_close(&r.flow);
+    sdm_scene_close(&r.scene);
+    sdm_block_free(&r.last);
+    sdm_free(&r.made);
     sdm_job_close(&r.job);
     sdm_match_queue_close(&queue);
     sdm_free(&input);

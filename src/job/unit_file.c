@@ -4,7 +4,6 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "sdm_build.h"
-#include "matching/semi_global_surface.h"
 
 #include <errno.h>
 #include <string.h>
@@ -150,7 +149,6 @@ static void move_text(Body *b, char *text, size_t size)
 /* ---- what bodies hold ---- */
 
 typedef SdmStatus sdm_move_fn(SdmContext *ctx, Body *body, void *object);
-enum { KIND_BLOCK = 1, KIND_PREPARED = 2 };
 static const int64_t MOST = INT32_MAX;
 
 static SdmStatus move_block(SdmContext *ctx, Body *body, void *object)
@@ -195,19 +193,20 @@ static void move_radiometry(Body *b, SdmRadiometry *r)
     move_floats(b, r->fill, 2);
 }
 
-/* The rest of the settings follows from the cost and the radiometry: see sdm_prepared_kernels(). */
-static void move_settings(Body *b, SdmMatchSettings *s)
+/* All other settings follow: see sdm_prepared_kernels(). */
+static void move_measured(Body *b, SdmMeasured *m)
 {
-    move_text(b, s->cost_name, sizeof s->cost_name);
-    move_floats(b, &s->ray_error_limit_px, 1);
-    move_floats(b, &s->discontinuity_px, 1);
-    int borders = s->borders;
+    _Static_assert(sizeof *m == 8 + 7 * 4, "another field of SdmMeasured is to be stored");
+    int borders = m->borders;
+    move_text(b, m->cost_name, sizeof m->cost_name);
+    move_floats(b, &m->ray_error_limit_px, 1);
+    move_floats(b, &m->discontinuity_px, 1);
     move_int(b, &borders, 0, 1);
-    s->borders = borders == 1;
-    move_int(b, &s->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
-    move_int(b, &s->coarse_offset_px, 0, INT32_MAX);
-    move_int(b, &s->coarse_level, 0, 30);
-    move_int(b, &s->coarsest_level, 0, 30);
+    m->borders = borders == 1;
+    move_int(b, &m->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
+    move_int(b, &m->coarse_offset_px, 0, INT32_MAX);
+    move_int(b, &m->coarse_level, 0, 30);
+    move_int(b, &m->coarsest_level, 0, 30);
 }
 
 static SdmStatus move_pointing(SdmContext *ctx, Body *b, SdmPointing *p)
@@ -385,7 +384,7 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
         move_text(b, p->camera[i].doubt, sizeof p->camera[i].doubt);
         move_radiometry(b, &p->radiometry[i]);
     }
-    move_settings(b, &p->settings);
+    move_measured(b, &p->settings.measured);
     double *const reals[] = {&p->hmin_m, &p->hmax_m, &p->max_update_m, &p->lattice_error_px};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         move_reals(b, reals[i], 1);
@@ -401,16 +400,87 @@ done:
     return st;
 }
 
+/* ---- a product's record ---- */
+
+static void move_usage(Body *b, SdmUsage *u)
+{
+    double *const reals[] = {&u->wall_s, &u->user_s, &u->system_s, &u->peak_bytes, &u->ended_s};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        move_reals(b, reals[i], 1);
+    move_reals(b, u->stage_s, SDM_USAGE_STAGES);
+    move_bytes(b, (unsigned char *)u->host, sizeof u->host);
+    u->host[sizeof u->host - 1] = '\0';
+}
+
+/* The files that it was made from, and the doubts. */
+static SdmStatus move_lists(SdmContext *ctx, Body *b, SdmDemResult *r)
+{
+    SdmStatus st = SDM_OK;
+    move_int(b, &r->files, 0, INT32_MAX);
+    move_int(b, &r->doubts, 0, SDM_MAX_WARNINGS);
+    if (!has_room_for(b, (uint64_t)r->files, 3 * sizeof(int64_t)))
+        return SDM_OK;
+    if (b->way == READ) {
+        TRY(sdm_alloc(ctx, &r->file, (size_t)r->files + 1, sizeof *r->file, "files of a product"));
+        TRY(sdm_alloc(ctx, &r->doubt, SDM_MAX_WARNINGS, sizeof *r->doubt, "doubts of a product"));
+    }
+    for (int i = 0; i < r->files; i++) {
+        move_text(b, r->file[i].path, sizeof r->file[i].path);
+        move_whole(b, &r->file[i].size_bytes, INT64_MIN, INT64_MAX);
+        move_whole(b, &r->file[i].mtime_s, INT64_MIN, INT64_MAX);
+    }
+    for (int i = 0; i < r->doubts; i++)
+        move_text(b, r->doubt[i].text, sizeof r->doubt[i].text);
+done:
+    return st;
+}
+
+static SdmStatus move_record(SdmContext *ctx, Body *b, void *object)
+{
+    SdmStatus st = SDM_OK;
+    SdmProductRecord *const p = object;
+    SdmDemResult *const r = &p->result;
+    double *const reals[] = {&r->spacing,    &r->coverage,      &r->pointing_residual_px,
+                             &r->tie_points, &r->matched_share, &r->wall_s};
+    int64_t hash;
+    memcpy(&hash, &p->dem_hash, sizeof hash);
+    r->known = true;
+    move_whole(b, &r->cols, 0, MOST);
+    move_whole(b, &r->rows, 0, MOST);
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        move_reals(b, reals[i], 1);
+    move_whole(b, &p->dem_bytes, -1, INT64_MAX);
+    move_whole(b, &p->dem_mtime_us, INT64_MIN, INT64_MAX);
+    move_whole(b, &hash, INT64_MIN, INT64_MAX);
+    memcpy(&p->dem_hash, &hash, sizeof hash);
+    TRY(move_lists(ctx, b, r));
+    move_whole(b, &p->units, 0, MOST);
+    if (!has_room_for(b, (uint64_t)p->units, 15 * sizeof(double) + sizeof p->unit->host))
+        return SDM_OK;
+    if (b->way == READ)
+        TRY(sdm_alloc(ctx, &p->unit, (size_t)p->units + 1, sizeof *p->unit, "units of a product"));
+    for (int64_t i = 0; i < p->units; i++)
+        move_usage(b, &p->unit[i]);
+done:
+    return st;
+}
+
+void sdm_product_record_free(SdmProductRecord *record)
+{
+    sdm_dem_result_free(&record->result);
+    sdm_free(&record->unit);
+}
+
 /* ---- header ---- */
 
-enum { HEADER_BYTES = 8 + 4 + 4 + 8 + 8 + 8 + 8 * SDM_UNIT_STAGES, SUM_BYTES = 8 };
+enum { HEADER_BYTES = 8 + 4 + 4 + 8 + 8 + 8 + 8 * (5 + SDM_USAGE_STAGES) + 64, SUM_BYTES = 8 };
 static const char MAGIC[8] = {'S', 'D', 'M', 'U', 'N', 'I', 'T', '\n'};
 
 typedef struct Header {
     char magic[8];
     uint32_t format, kind;
     uint64_t build, fingerprint, body_bytes;
-    double stage_s[SDM_UNIT_STAGES];
+    SdmUsage usage;
 } Header;
 
 static void move_header(Body *b, Header *h)
@@ -421,7 +491,7 @@ static void move_header(Body *b, Header *h)
     move_array(b, &h->build, 1, sizeof h->build);
     move_array(b, &h->fingerprint, 1, sizeof h->fingerprint);
     move_array(b, &h->body_bytes, 1, sizeof h->body_bytes);
-    move_array(b, h->stage_s, SDM_UNIT_STAGES, sizeof *h->stage_s);
+    move_usage(b, &h->usage);
 }
 
 /* Write the checksum of what was written, header or body. */
@@ -452,26 +522,44 @@ static bool ends_well(Body *b)
 
 /* ---- write ---- */
 
-static SdmStatus write_file(SdmContext *ctx, const char *path, Header *h, sdm_move_fn *move, void *object,
-                            const SdmUnitCommit *commit)
+static Header make_header(const SdmUnitName *name)
+{
+    Header h = {.format = SDM_UNIT_FORMAT,
+                .kind = (uint32_t)name->kind,
+                .build = SDM_BUILD_HASH,
+                .fingerprint = name->fingerprint};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    return h;
+}
+
+/* What the body of a kind is written and read by. */
+static sdm_move_fn *move_of(SdmUnitKind kind)
+{
+    return kind == SDM_UNIT_BLOCK ? move_block : kind == SDM_UNIT_PREPARED ? move_prepared : move_record;
+}
+
+static SdmStatus write_file(SdmContext *ctx, const SdmUnitName *name, void *object, const SdmUsage *usage,
+                            bool sync, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmFileWriter w;
     Body *body = NULL;
+    Header h = make_header(name);
+    sdm_move_fn *const move = move_of(name->kind);
+    if (usage)
+        h.usage = *usage;
     TRY(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
     (void)move(ctx, body, object); /* COUNT */
-    h->body_bytes = body->bytes;
-    TRY(sdm_file_create(ctx, path, &w));
+    h.body_bytes = body->bytes;
+    TRY(sdm_file_create(ctx, name->path, &w));
     body->way = WRITE;
     body->to = &w;
-    move_header(body, h);
+    move_header(body, &h);
     end_writing(body);
     (void)move(ctx, body, object);
     end_writing(body);
-    TRY(sdm_file_close(ctx, &w, commit->sync));
-    st = sdm_lease_check(ctx, commit->output);
-    if (st == SDM_OK)
-        st = sdm_lease_check(ctx, commit->unit);
+    TRY(sdm_file_close(ctx, &w, sync));
+    st = sdm_lease_check(ctx, lease);
     if (st == SDM_OK)
         st = sdm_file_rename(ctx, &w);
     else
@@ -481,29 +569,21 @@ done:
     return st;
 }
 
-static Header make_header(uint32_t kind, uint64_t fingerprint, const double *stage_s)
+SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *what, const SdmUsage *usage,
+                         bool sync, SdmLease *lease)
 {
-    Header h = {.format = SDM_UNIT_FORMAT, .kind = kind, .build = SDM_BUILD_HASH, .fingerprint = fingerprint};
-    memcpy(h.magic, MAGIC, sizeof MAGIC);
-    if (stage_s)
-        memcpy(h.stage_s, stage_s, sizeof h.stage_s);
-    return h;
-}
-
-SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *b,
-                         const double *stage_s, const SdmUnitCommit *commit)
-{
-    SdmBlock shallow = *b; /* not changed by writing */
-    Header h = make_header(KIND_BLOCK, fingerprint, stage_s);
-    return write_file(ctx, path, &h, move_block, &shallow, commit);
-}
-
-SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
-                             const double *stage_s, const SdmUnitCommit *commit)
-{
-    SdmPrepared shallow = *p;
-    Header h = make_header(KIND_PREPARED, fingerprint, stage_s);
-    return write_file(ctx, path, &h, move_prepared, &shallow, commit);
+    union { /* shallow: not changed by writing */
+        SdmBlock block;
+        SdmProductRecord record;
+        SdmPrepared prepared;
+    } copy;
+    if (name->kind == SDM_UNIT_BLOCK)
+        copy.block = *(const SdmBlock *)what;
+    else if (name->kind == SDM_UNIT_RECORD)
+        copy.record = *(const SdmProductRecord *)what;
+    else
+        copy.prepared = *(const SdmPrepared *)what;
+    return write_file(ctx, name, &copy, usage, sync, lease);
 }
 
 /* ---- read ---- */
@@ -518,7 +598,7 @@ static SdmStatus check_header(SdmContext *ctx, const char *path, Body *body, con
     if (h->format != want->format)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s has format %u, this program writes format %u", path,
                         (unsigned)h->format, (unsigned)want->format);
-    if (h->build != want->build)
+    if (h->build != want->build && want->kind != SDM_UNIT_RECORD)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s was written by another build of stereodem (%016llx, this is %016llx)", path,
                         (unsigned long long)h->build, (unsigned long long)want->build);
@@ -539,15 +619,16 @@ static void close_file(Body **body)
 }
 
 /* *h: the header of the file, checked; *out: what follows, to be closed by the caller. */
-static SdmStatus open_file(SdmContext *ctx, const char *path, const Header *want, Header *h, Body **out)
+static SdmStatus open_file(SdmContext *ctx, const SdmUnitName *name, Header *h, Body **out)
 {
     SdmStatus st = SDM_OK;
+    const Header want = make_header(name);
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "a file's buffer"));
     (*out)->way = READ;
-    (*out)->from = fopen(path, "rb");
+    (*out)->from = fopen(name->path, "rb");
     if (!(*out)->from)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", path, strerror(errno)));
-    TRY(check_header(ctx, path, *out, want, h));
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", name->path, strerror(errno)));
+    TRY(check_header(ctx, name->path, *out, &want, h));
 done:
     if (st != SDM_OK)
         close_file(out);
@@ -566,44 +647,6 @@ static SdmStatus end_body(SdmContext *ctx, const char *path, Body *body)
     return strange ? sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: a value in it cannot be", path) : SDM_OK;
 }
 
-/* move NULL: only the checksum is looked at. */
-static SdmStatus read_file(SdmContext *ctx, const char *path, const Header *want, sdm_move_fn *move,
-                           void *object, double *stage_s)
-{
-    SdmStatus st = SDM_OK;
-    Header h;
-    Body *body = NULL;
-    TRY(open_file(ctx, path, want, &h, &body));
-    if (move)
-        TRY(move(ctx, body, object));
-    while (!move && body->bytes > 0 && !body->bad) {
-        fill_piece(body);
-        body->used = body->filled;
-    }
-    TRY(end_body(ctx, path, body));
-    if (stage_s)
-        memcpy(stage_s, h.stage_s, sizeof h.stage_s);
-done:
-    close_file(&body);
-    return st;
-}
-
-SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *b, double *stage_s)
-{
-    const Header want = make_header(KIND_BLOCK, fingerprint, NULL);
-    *b = (SdmBlock){.height_m = NULL};
-    const SdmStatus st = read_file(ctx, path, &want, move_block, b, stage_s);
-    if (st != SDM_OK)
-        sdm_block_free(b);
-    return st;
-}
-
-SdmStatus sdm_unit_check(SdmContext *ctx, const char *path, uint64_t fingerprint)
-{
-    const Header want = make_header(KIND_BLOCK, fingerprint, NULL);
-    return read_file(ctx, path, &want, NULL, NULL, NULL);
-}
-
 /* Do the windows lie in the frame as they must? */
 static bool is_consistent(const SdmPrepared *p)
 {
@@ -616,29 +659,67 @@ static bool is_consistent(const SdmPrepared *p)
             (p->reference.left_out && p->reference.grid.spacing > 0.0));
 }
 
-SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,
-                            double *stage_s)
+/* object NULL: only the checksum is looked at. */
+static SdmStatus read_file(SdmContext *ctx, const SdmUnitName *name, void *object, SdmUsage *usage)
 {
-    const Header want = make_header(KIND_PREPARED, fingerprint, NULL);
-    *p = (SdmPrepared){0};
-    SdmStatus st = read_file(ctx, path, &want, move_prepared, p, stage_s);
-    if (st == SDM_OK && !is_consistent(p))
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: a value in it cannot be", path);
-    if (st != SDM_OK) {
-        sdm_prepared_free(p);
-        *p = (SdmPrepared){0};
+    SdmStatus st = SDM_OK;
+    Header h;
+    Body *body = NULL;
+    TRY(open_file(ctx, name, &h, &body));
+    if (object)
+        TRY(move_of(name->kind)(ctx, body, object));
+    while (!object && body->bytes > 0 && !body->bad) {
+        fill_piece(body);
+        body->used = body->filled;
     }
+    TRY(end_body(ctx, name->path, body));
+    if (object && name->kind == SDM_UNIT_PREPARED && !is_consistent(object))
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: a value in it cannot be", name->path);
+    if (usage)
+        *usage = h.usage;
+done:
+    close_file(&body);
     return st;
 }
 
-bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double stage_s[SDM_UNIT_STAGES])
+static void clear(SdmUnitKind kind, void *what)
 {
-    const Header want = make_header(prepared ? KIND_PREPARED : KIND_BLOCK, fingerprint, NULL);
+    if (kind == SDM_UNIT_BLOCK)
+        *(SdmBlock *)what = (SdmBlock){.height_m = NULL};
+    else if (kind == SDM_UNIT_PREPARED)
+        *(SdmPrepared *)what = (SdmPrepared){0};
+    else
+        *(SdmProductRecord *)what = (SdmProductRecord){.units = 0};
+}
+
+SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, SdmUsage *usage)
+{
+    clear(name->kind, what);
+    const SdmStatus st = read_file(ctx, name, what, usage);
+    if (st == SDM_OK)
+        return st;
+    if (name->kind == SDM_UNIT_BLOCK)
+        sdm_block_free(what);
+    else if (name->kind == SDM_UNIT_PREPARED)
+        sdm_prepared_free(what);
+    else
+        sdm_product_record_free(what);
+    clear(name->kind, what);
+    return st;
+}
+
+SdmStatus sdm_unit_check(SdmContext *ctx, const SdmUnitName *name)
+{
+    return read_file(ctx, name, NULL, NULL);
+}
+
+bool sdm_unit_peek(const SdmUnitName *name, SdmUsage *usage)
+{
     Header h;
     Body *body = NULL;
-    if (open_file(NULL, path, &want, &h, &body) != SDM_OK)
+    if (open_file(NULL, name, &h, &body) != SDM_OK)
         return false;
     close_file(&body);
-    memcpy(stage_s, h.stage_s, sizeof h.stage_s);
+    *usage = h.usage;
     return true;
 }

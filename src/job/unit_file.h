@@ -1,48 +1,58 @@
-/* Blocks and prepared scenes <-> the files that the tasks of a job exchange.
+/* Blocks, prepared scenes and records of products <-> the files that the tasks of a job exchange.
  *
  * A file is little-endian throughout, every field by itself:
- *   magic "SDMUNIT\n", 32-bit format number, 32-bit kind (1 block, 2 prepared scene), 64-bit build, 64-bit
- *   fingerprint, 64-bit size of the body, seconds of each stage (10 doubles), 64-bit checksum of all that;
- *   the body; its 64-bit checksum.
+ *   magic "SDMUNIT\n", 32-bit format number, 32-bit kind (1 block, 2 prepared scene, 3 record of a product),
+ *   64-bit build, 64-bit fingerprint, 64-bit size of the body, what making it has used (15 doubles and the
+ *   machine's name in 64 bytes), 64-bit checksum of all that; the body; its 64-bit checksum.
  * Checksums are sdm_hash() by pieces of SDM_UNIT_PIECE bytes.  A file of another format, build or fingerprint
- * is refused by its header alone, so what made it is never read as something else. */
+ * is refused by its header alone, so what made it is never read as something else; a record of a product is
+ * taken of any build. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_UNIT_FILE_H
 #define SDM_UNIT_FILE_H
 
+#include "core/file.h"
 #include "core/lease.h"
+#include "core/usage.h"
+#include "product/dem_result.h"
 #include "scene/scene.h"
 
-enum { SDM_UNIT_STAGES = 10 }; /* seconds that each stage took, see sdm_stage_time() */
-enum { SDM_UNIT_FORMAT = 4, SDM_UNIT_PIECE = 1 << 16 };
+enum { SDM_UNIT_FORMAT = 6, SDM_UNIT_PIECE = 1 << 16 };
+typedef enum SdmUnitKind { SDM_UNIT_BLOCK = 1, SDM_UNIT_PREPARED, SDM_UNIT_RECORD } SdmUnitKind;
 
-/* When a written file gets its name: after it is on the disk (sync: see sdm_file_commit()), and only if the
- * leases are still held then (NULL: none), so that a process that was suspended while it wrote puts nothing
- * in place. */
-typedef struct SdmUnitCommit {
-    bool sync;
-    SdmLease *output, *unit;
-} SdmUnitCommit;
+/* Which file: its name, what its content depends on (inputs and options), and what it is. */
+typedef struct SdmUnitName {
+    char path[SDM_PATH_SIZE];
+    uint64_t fingerprint;
+    SdmUnitKind kind;
+} SdmUnitName;
 
-/* fingerprint: of the inputs and options that the content depends on.  stage_s: seconds that each stage took,
- * or NULL.  SDM_ERR_IO with a sentence. */
-SdmStatus sdm_unit_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmBlock *block,
-                         const double *stage_s, const SdmUnitCommit *commit);
-SdmStatus sdm_prepared_write(SdmContext *ctx, const char *path, uint64_t fingerprint, const SdmPrepared *p,
-                             const double *stage_s, const SdmUnitCommit *commit);
+/* A product that was made: what was told of it, by which its DEM is known again, and what each of the units
+ * that it was made from had used. */
+typedef struct SdmProductRecord {
+    SdmDemResult result;              /* of one pair */
+    int64_t dem_bytes, dem_mtime_us;  /* -1: not known */
+    uint64_t dem_hash;
+    SdmUsage *unit;                   /* owned; in the order of the units */
+    int64_t units;
+} SdmProductRecord;
+void sdm_product_record_free(SdmProductRecord *record);
 
-/* What was written with the same fingerprint by the same build; freed by the caller.  SDM_ERR_INPUT with a
- * sentence when the file is not there, damaged, or of another format, build or fingerprint: it is to be
- * computed again. */
-SdmStatus sdm_unit_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmBlock *block,
-                        double *stage_s);
-/* The coarse surface has its heights alone; flags and score are NULL.  The settings have no kernels yet. */
-SdmStatus sdm_prepared_read(SdmContext *ctx, const char *path, uint64_t fingerprint, SdmPrepared *p,
-                            double *stage_s);
+/* Write `what`: an SdmBlock, SdmPrepared or SdmProductRecord, as the name says.  usage: of making it; NULL:
+ * none.  lease: of the output that it is for (NULL: none): a process that was suspended while it wrote, and
+ * has lost it, puts nothing in place.  sync: down to the disk first, see sdm_file_commit().  SDM_ERR_IO with
+ * a sentence. */
+SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *what, const SdmUsage *usage,
+                         bool sync, SdmLease *lease);
 
+/* What was written under that name; freed by the caller.  usage: NULL, where it does not matter.
+ * SDM_ERR_INPUT with a sentence when the file is not there, damaged, or of another format, build or
+ * fingerprint: it is to be made again.  Of a prepared scene, the coarse surface has its heights alone; flags
+ * and score are NULL, and the settings have no kernels yet. */
+SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, SdmUsage *usage);
 /* Would sdm_unit_read() read it?  Nothing is kept. */
-SdmStatus sdm_unit_check(SdmContext *ctx, const char *path, uint64_t fingerprint);
+SdmStatus sdm_unit_check(SdmContext *ctx, const SdmUnitName *name);
 /* By header and length alone: is it there, and of this job? */
-bool sdm_unit_peek(const char *path, uint64_t fingerprint, bool prepared, double stage_s[SDM_UNIT_STAGES]);
+bool sdm_unit_peek(const SdmUnitName *name, SdmUsage *usage);
 
 #endif

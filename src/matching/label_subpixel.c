@@ -2,7 +2,7 @@
  * them to whole pixels. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/math.h"
-#include "matching/optimize.h"
+#include "matching/label_subpixel.h"
 
 /* Costs first .. first + 3 of a pixel as bytes of a word, the first one lowest. */
 static uint32_t four_costs(const uint8_t *cost, int first)

@@ -15,7 +15,6 @@
 #define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
 /* At this correlation noise moves a match over 5 x 5 pixels by 0.2 px (docs/chain.md). */
 #define SMALL_WINDOW_CORRELATION 0.8
-#define RAY_ERROR_LIMIT_PX 0.25f
 enum { REPEATS = 2 };
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
 /* Penalties of semi-global matching, in bits of a census word. */
@@ -34,7 +33,7 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     out->min_sigma = MIN_SIGMA_NOISES * noise_q;
     out->borders = true;
     out->repeats = REPEATS;
-    out->ray_error_limit_px = RAY_ERROR_LIMIT_PX;
+    out->ray_error_limit_px = SDM_RAY_ERROR_LIMIT_PX;
     out->fill_limit.rise_m = options && strcmp(options->fill, "none") == 0 ? 0.0f : INFINITY;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;

@@ -7,34 +7,48 @@
 #include "matching/optimize.h"
 #include "kernels.h"
 
+/* What was measured of a scene, or is chosen by it: kept whole with the prepared scene.  All other settings
+ * follow from this, the frame and the options. */
+#define SDM_MEASURED                                                                                         \
+    char cost_name[8];                                                                                       \
+    float                                                                                                    \
+        ray_error_limit_px; /* mean ray intersection error around a pixel above which it is rejected, px */  \
+    float discontinuity_px; /* parallax of the height discontinuities to expect: SDM_DISCONTINUITY_M */      \
+    bool borders;           /* heights reach the border of what both views see: border_windows.h */          \
+    int coarse_level;       /* finest level of the scene-wide surface */                                     \
+    int coarsest_level;     /* coarsest level */                                                             \
+    int label_range_px;     /* semi-global matching: its range about the base */                             \
+    int coarse_offset_px;   /* how far the coarse surface lies from the base at most */
+typedef struct SdmMeasured {
+    SDM_MEASURED /* px of level 0 */
+} SdmMeasured;
+
 typedef struct SdmMatchSettings {
+    union {
+        SdmMeasured measured;
+        struct {
+            SDM_MEASURED
+        };
+    };
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
-    char cost_name[8];
     float min_score;   /* least score of a match while searching, in the cost's own scores */
     float final_score; /* least score in the end, over the window of the ray intersection error */
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
     float score_sigma;            /* see SdmPass */
     float min_sigma;              /* least texture, units of the images that are matched */
     float norm_floor;             /* sad: see sdm_pyramid_normalise() */
-    float ray_error_limit_px; /* mean ray intersection error around a pixel above which it is rejected, px of
-                                 level 0 */
-    float discontinuity_px;   /* parallax of the height discontinuities to expect (buildings, trees:
-                                 SDM_DISCONTINUITY_M), px of level 0 */
     bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
-    bool borders;             /* heights reach the border of what both views see: border_windows.h */
     int repeats;              /* how often the pixels of level 0 are matched again */
-    int coarse_level;         /* finest level of the scene-wide surface */
-    int coarsest_level;       /* coarsest level */
     SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
     bool semi_global;         /* level 0 is matched by src/matching/semi_global_surface.h instead of passes */
     SdmOptimizer sgm;         /* its penalties */
-    int label_range_px;       /* its range about the base, px of level 0 */
-    int coarse_offset_px;     /* how far the coarse surface lies from the base at most, px of level 0 */
     float pixel_m, px_per_m;  /* of level 0: ground size; parallax of a metre of height, signed */
     int threads;              /* blocks that are matched at a time */
 } SdmMatchSettings;
 
+/* Of ray_error_limit_px, before the scene's own is known. */
+#define SDM_RAY_ERROR_LIMIT_PX 0.25f
 /* Height of the discontinuities that a retry must bridge, metres. */
 #define SDM_DISCONTINUITY_M 25.0
 
@@ -44,5 +58,21 @@ typedef struct SdmMatchSettings {
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
+
+/* ---- of semi-global matching: semi_global_surface.h ---- */
+
+enum {
+    SDM_SEMI_GLOBAL_RANGE_MAX = 100, /* px: labels reach at most so far from the base on either side */
+    SDM_SEMI_GLOBAL_BLOCK = 256,     /* px: side of a block */
+    SDM_SEMI_GLOBAL_OVERLAP = 64,    /* px around it: half for the paths to settle, half for the filters */
+    SDM_SEMI_GLOBAL_WORD = 5         /* px: side of a census word */
+};
+
+/* Pixels of the frame around a pixel on which its height depends. */
+static inline int sdm_semi_global_reach(const SdmMatchSettings *set)
+{
+    return SDM_SEMI_GLOBAL_BLOCK - 1 + SDM_SEMI_GLOBAL_OVERLAP + 2 * set->label_range_px +
+           SDM_SEMI_GLOBAL_WORD / 2;
+}
 
 #endif

@@ -5,7 +5,6 @@
 #include "matching/border_windows.h"
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
-#include "matching/semi_global_surface.h"
 #include "matching/wiener.h"
 
 #include <math.h>

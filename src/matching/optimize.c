@@ -3,6 +3,8 @@
 #include "matching/optimize.h"
 
 #include "matching/belief_propagation.h"
+#include "matching/label_subpixel.h"
+#include "matching/sgm.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Both views of a window and the coarse surface -> heights by semi-global matching, block by block. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vector_loops.h"
+#include "matching/label_subpixel.h"
 #include "matching/semi_global_surface.h"
 
 #include "core/math.h"

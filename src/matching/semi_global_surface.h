@@ -11,13 +11,6 @@
 /* Pixels below this size show walls and roofs: --optimizer auto is sgm there, metres. */
 #define SDM_SEMI_GLOBAL_BELOW_M 3.0
 
-enum {
-    SDM_SEMI_GLOBAL_RANGE_MAX = 100, /* px: labels reach at most so far from the base on either side */
-    SDM_SEMI_GLOBAL_BLOCK = 256,     /* px: side of a block */
-    SDM_SEMI_GLOBAL_OVERLAP = 64,    /* px around it: half for the paths to settle, half for the filters */
-    SDM_SEMI_GLOBAL_WORD = 5         /* px: side of a census word */
-};
-
 /* Mean ray intersection error around a pixel above which it is rejected, px, until it is measured on strips
  * of full resolution: windows at walls are less sure of it. */
 #define SDM_SEMI_GLOBAL_RAY_ERROR_PX 0.6f
@@ -27,13 +20,6 @@ int sdm_semi_global_likely_range(const SdmMatchSettings *set);
 /* Set label_range_px, of a whole scene, and coarse_offset_px: how far heights of the coarse surface lie from
  * the base, and what the coarse surface cannot show (roofs and streets that its windows lose). */
 SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMatchSettings *set);
-
-/* Pixels of the frame around a pixel on which its height depends. */
-static inline int sdm_semi_global_reach(const SdmMatchSettings *set)
-{
-    return SDM_SEMI_GLOBAL_BLOCK - 1 + SDM_SEMI_GLOBAL_OVERLAP + 2 * set->label_range_px +
-           SDM_SEMI_GLOBAL_WORD / 2;
-}
 
 /* How many blocks may be in work with a budget of memory (0: none). */
 int sdm_semi_global_threads(const SdmMatchSettings *set, int threads, int64_t memory_bytes);

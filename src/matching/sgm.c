@@ -1,7 +1,8 @@
 /* Semi-global matching (Hirschmueller 2008): a volume of costs -> labels, by bands of rows and two passes
  * over each. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/optimize.h"
+#include "matching/label_subpixel.h"
+#include "matching/sgm.h"
 #include "instruction_set.h"
 
 

@@ -1,8 +1,7 @@
-/* A raw raster -> a Cloud-Optimised GeoTIFF. */
+/* A raw raster -> a Cloud-Optimised GeoTIFF, by GDAL. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
 #include "geo/gdal_errors.h"
-#include "product/tiff_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -40,17 +39,22 @@ static char **add_user_options(char **co, const char *const *user)
     return co;
 }
 
-/* Of the COG driver, for a raster of one band. */
-static char **cog_options(const SdmContext *ctx, const SdmCogRequest *request, GDALDataType type)
+/* For GDAL's drivers: COG for one band; GTiff for several, which lie apart: COG's bands side by side take a
+ * third more room. */
+static char **creation_options(const SdmContext *ctx, const SdmCogRequest *request, int bands,
+                               GDALDataType type)
 {
-    char threads[16], **co = NULL;
+    static const char *const apart[] = {"COPY_SRC_OVERVIEWS=YES", "TILED=YES",  "BLOCKXSIZE=512",
+                                        "BLOCKYSIZE=512", "INTERLEAVE=BAND", "ZLEVEL=1", NULL};
+    char threads[16], **co = bands > 1 ? CSLDuplicate((char **)(uintptr_t)apart) : NULL;
     snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "LEVEL", "4");
-    co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
+    if (bands == 1) {
+        co = CSLSetNameValue(co, "LEVEL", "1");
+        co = CSLSetNameValue(co, "PREDICTOR", type == GDT_Float32 ? "3" : "2");
+    }
     co = CSLSetNameValue(co, "NUM_THREADS", threads);
     co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
-    co = CSLSetNameValue(co, "OVERVIEW_RESAMPLING", request->first_cell ? "NEAREST" : "AVERAGE");
     return add_user_options(co, request->co);
 }
 
@@ -100,7 +104,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
                 goto done;
             }
     }
-    options = cog_options(ctx, &request, GDT_Float32);
+    options = creation_options(ctx, &request, 1, GDT_Float32);
     options = CSLSetNameValue(options, "NUM_THREADS", NULL); /* errors of other threads would not be caught */
     if (!GDALValidateCreationOptions(driver, options) || !try_small(options) || errors.failed)
         st = sdm_fail(ctx, SDM_ERR_USAGE, "--co: GDAL's COG driver cannot write a DEM with these options: %s",
@@ -136,36 +140,38 @@ static SdmStatus sync_file(SdmContext *ctx, const char *path)
     return st;
 }
 
-/* By GDAL, with options of the user, who may ask for other overviews. */
 static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request,
-                               Watch *watch)
+                               char **co, Watch *watch)
 {
     SdmGdalErrors errors;
-    char **const co = cog_options(ctx, request, GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
+    const char *const driver = GDALGetRasterCount(from->dataset) > 1 ? "GTiff" : "COG";
     sdm_gdal_errors_begin(&errors);
-    const GDALDatasetH cog =
-        GDALCreateCopy(GDALGetDriverByName("COG"), request->path, from->dataset, FALSE, co, go_on, watch);
-    GDALClose(cog);
+    errno = 0;
+    const GDALDatasetH file = GDALCreateCopy(GDALGetDriverByName(driver), request->path, from->dataset, FALSE,
+                                             co, go_on, watch);
+    GDALClose(file);
+    const int why = errno; /* libtiff tells no reason */
     sdm_gdal_errors_end(&errors);
-    CSLDestroy(co);
-    return cog && !errors.failed ? SDM_OK : sdm_fail_write(ctx, request->path, errors.text);
+    if (file && !errors.failed)
+        return SDM_OK;
+    return sdm_fail_write(ctx, request->path,
+                          why == ENOSPC || why == EDQUOT || why == EFBIG ? strerror(why) : errors.text);
 }
 
 SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request)
 {
-    SdmStatus st = SDM_OK, written = SDM_OK;
+    SdmStatus st = SDM_OK;
     Watch watch = {ctx, request->tell_from};
+    char **const co = creation_options(ctx, request, GDALGetRasterCount(from->dataset),
+                                       GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
     (void)go_on(0.0, NULL, &watch);
-    if (request->co && request->co[0]) {
-        written = write_by_gdal(ctx, from, request, &watch);
-    } else {
+    if (!CSLFetchNameValue(co, "OVERVIEW_RESAMPLING")) /* the user asks for others: GDAL makes them */
         TRY(sdm_overviews_build(ctx, from, request));
-        written = sdm_tiff_write(ctx, from->dataset, request->path, cog_threads(ctx, request->memory_bytes),
-                                 go_on, &watch);
-    }
+    const SdmStatus written = write_by_gdal(ctx, from, request, co, &watch);
     TRY(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */
     TRY(written);
     TRY(sync_file(ctx, request->path));
 done:
+    CSLDestroy(co);
     return st;
 }

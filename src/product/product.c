@@ -514,7 +514,7 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
-    enum { JOBS = 5 };
+    enum { JOBS = 5, WRITE_CACHE = 16 << 20 /* of tiles that are not read again */ };
     static const int file[JOBS] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO,
                                    SDM_FILE_CHANGE}; /* -1: pictures, by one thread: first */
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
@@ -523,6 +523,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
                         p->files->path[SDM_FILE_DEM], (long long)p->stats.cells, (long long)cells);
     const int around = sdm_stage_enter(ctx, 9);
+    const GIntBig cache = GDALGetCacheMax64();
     TRY(sdm_check_stop(ctx));
     sdm_progress(ctx, 9, 0.15, "writing");
     set_statistics(p);
@@ -531,10 +532,10 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     if (p->request.ortho)
         TRY(convert_ortho(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
-    /* with --co GDAL takes some 100 MB for each file: a small budget has them written one after the other */
+    GDALSetCacheMax64(cache < WRITE_CACHE ? cache : WRITE_CACHE);
+    /* GDAL takes some 100 MB for each file: a small budget has them written one after the other */
     const int threads = p->request.options->memory_bytes < INT64_C(1) << 30 ? 1 : sdm_threads(ctx);
-    /* the thread that fails first sets the error; the others still finish, as they share nothing; threads
-     * without a job compress tiles of the others' files */
+    /* the thread that fails first sets the error; the others still finish, as they share nothing */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int job = 0; job < JOBS; job++) {
         const locale_t own = sdm_thread_begin(ctx);
@@ -544,6 +545,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     for (int job = 0; job < JOBS; job++)
         TRY(job_st[job]);
 done:
+    GDALSetCacheMax64(cache);
     sdm_stage_leave(ctx, around);
     return st;
 }

@@ -8,6 +8,7 @@
 #include "pointing/pointing_fit.h"
 #include "pointing/reference_report.h"
 #include "product/dem_report.h"
+#include "product/dem_result.h"
 #include "scene/quality.h"
 
 /* What the report says of a scene, besides what the product knows. */
@@ -35,8 +36,9 @@ typedef struct SdmSceneReport {
  * closed. */
 SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmSceneReport *report, SdmProduct **out);
-/* Complete the product, and publish it with its report.  lease: see sdm_product_publish(). */
+/* Complete the product, and publish it with its report.  lease: see sdm_product_publish().  *result: what the
+ * report says, to be freed by the caller, also after a failure. */
 SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report,
-                                   SdmLease *lease);
+                                   SdmLease *lease, SdmDemResult *result);
 
 #endif

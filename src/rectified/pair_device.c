@@ -1,6 +1,7 @@
 /* Two rectified images -> disparities by kernels of a device, the bytes of the processor.  See
  * pair_device.h. */
 // SPDX-License-Identifier: Apache-2.0
+#include "matching/label_subpixel.h"
 #include "rectified/pair_device.h"
 
 #include "gpu/optimize_device.h"

@@ -1,5 +1,6 @@
 /* Two rectified images -> disparities by an optimizer: bands of rows, their costs -> volume -> labels. */
 // SPDX-License-Identifier: Apache-2.0
+#include "matching/label_subpixel.h"
 #include "rectified/pair_labels.h"
 
 #include "core/arena.h"

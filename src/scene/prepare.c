@@ -37,7 +37,7 @@ void sdm_prepared_free(SdmPrepared *p)
     sdm_terrain_mask_free(&p->terrain);
 }
 
-static void choose_levels(const SdmFrame *f, SdmMatchSettings *s)
+static void choose_levels(const SdmFrame *f, SdmMeasured *s)
 {
     const int64_t side = f->width < f->height ? f->width : f->height;
     s->coarse_level = MIN_COARSE;
@@ -95,14 +95,26 @@ static void limit_fill(const SdmOptions *o, const SdmFrame *f, bool semi_global,
 
 /* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine
  * levels. */
-static void choose_semi_global(const SdmOptions *o, const SdmFrame *f, SdmMatchSettings *out)
+static bool is_semi_global(const SdmOptions *o, const SdmFrame *f)
 {
-    out->semi_global = strcmp(o->optimizer, "sgm") == 0 ||
-                       (strcmp(o->optimizer, "auto") == 0 && f->gsd_m < SDM_SEMI_GLOBAL_BELOW_M);
+    return strcmp(o->optimizer, "sgm") == 0 ||
+           (strcmp(o->optimizer, "auto") == 0 && f->gsd_m < SDM_SEMI_GLOBAL_BELOW_M);
+}
+
+/* All settings but those that are measured follow from these, the frame and the options. */
+static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f, const SdmRadiometry *left,
+                        const SdmMeasured *measured, SdmMatchSettings *out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
+    out->measured = *measured;
+    out->semi_global = is_semi_global(o, f);
     out->pixel_m = (float)f->gsd_m;
     out->px_per_m = (float)f->du_dh;
-    if (out->semi_global)
-        out->ray_error_limit_px = SDM_SEMI_GLOBAL_RAY_ERROR_PX;
+    out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
+    limit_fill(o, f, out->semi_global, &out->fill_limit);
+done:
+    return st;
 }
 
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
@@ -111,18 +123,18 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
+    SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
+                     .borders = is_hardly_saturated(scene)};
     if (strcmp(o->optimizer, "bp") == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--optimizer bp: of match alone; a DEM is made with auto, local or sgm");
     sdm_image_radiometry(scene->view[0].image, &left);
-    TRY(sdm_match_settings(ctx, o, sdm_cost_for(o->cost, f->gsd_m), o->cpu_level, noise_q(&left), out));
-    out->discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh));
-    out->borders = is_hardly_saturated(scene);
-    choose_semi_global(o, f, out);
+    m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
+    snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
+    choose_levels(f, &m);
+    TRY(settle(ctx, o, f, &left, &m, out));
     out->label_range_px = sdm_semi_global_likely_range(out);
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
-    limit_fill(o, f, out->semi_global, &out->fill_limit);
-    choose_levels(f, out);
 done:
     return st;
 }
@@ -201,20 +213,8 @@ done:
 
 SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared *p)
 {
-    const SdmMatchSettings kept = p->settings;
-    const SdmStatus st =
-        sdm_match_settings(ctx, o, kept.cost_name, o->cpu_level, noise_q(&p->radiometry[0]), &p->settings);
-    p->settings.discontinuity_px = kept.discontinuity_px;
-    p->settings.borders = kept.borders;
-    p->settings.coarse_level = kept.coarse_level;
-    p->settings.coarsest_level = kept.coarsest_level;
-    choose_semi_global(o, &p->frame, &p->settings);
-    p->settings.ray_error_limit_px = kept.ray_error_limit_px;
-    p->settings.label_range_px = kept.label_range_px;
-    p->settings.coarse_offset_px = kept.coarse_offset_px;
-    p->settings.threads = sdm_semi_global_threads(&p->settings, sdm_threads(ctx), o->memory_bytes);
-    limit_fill(o, &p->frame, p->settings.semi_global, &p->settings.fill_limit);
-    return st;
+    const SdmMeasured measured = p->settings.measured;
+    return settle(ctx, o, &p->frame, &p->radiometry[0], &measured, &p->settings);
 }
 
 SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)

@@ -17,6 +17,7 @@
 
 #include "input/scene_open.h"
 #include "scene/block.h"
+#include "scene/describe.h"
 #include "scene/match_queue.h"
 #include "scene/prepare.h"
 #include "scene/quality.h"
@@ -27,12 +28,5 @@
  * closed.  queue: the back end, or NULL for the processor. */
 SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
                           SdmBlock *block);
-
-/* Describe an opened scene: its cameras, their overlap, the DEM it would make; matches nothing. */
-SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out);
-
-/* The share of the left image's pixels, 0..1, whose ground the right one shows at the frame's height;
- * estimated. */
-SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *frame, double *share);
 
 #endif

@@ -2,8 +2,9 @@
  * Cells are fused by src/coreg/stack_fuse.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/stack_layer.h"
-#include "job/json_fields.h"
 #include "product/dem_report.h"
+#include "product/dem_result.h"
+#include "scene/quality.h"
 #include "views/views.h"
 
 #include <cpl_error.h>
@@ -25,6 +26,7 @@ typedef struct Fusing {
     int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
     SdmReportWork work;
+    SdmDemResult *result;
 } Fusing;
 
 /* ---- what is fused ---- */
@@ -59,7 +61,7 @@ static int find_ortho_view(const Fusing *f)
  * of the textured cells that were matched tells how well these two agree. */
 static double trust_of(const SdmViewPair *p)
 {
-    const double share = sdm_json_number_at(p->report, "trust", "matched_share_of_texture");
+    const double share = p->result.matched_share;
     return isnan(share) ? 0.0 : share * share * share * sqrt(p->trust);
 }
 
@@ -92,6 +94,80 @@ static void keep_shifts(Fusing *f, const SdmStack *s)
                 f->pair[l->given]->number, move_m[0], move_m[1], move_m[2],
                 isnan(l->bias_nmad_m) ? "" : ", with smooth differences");
     }
+}
+
+/* ---- result ---- */
+
+static double share_of(const Fusing *f, int k)
+{
+    double sum = 0.0;
+    for (int i = 0; i < f->count; i++)
+        sum += 1.0 / (f->sigma_m[i] * f->sigma_m[i]);
+    return 1.0 / (f->sigma_m[k] * f->sigma_m[k] * sum);
+}
+
+static void take_pair(const Fusing *f, int k, SdmPairResult *out)
+{
+    const SdmViews *const v = f->views;
+    const SdmViewPair *const p = f->pair[k];
+    *out = (SdmPairResult){.left = v->path[p->left],
+                           .right = v->path[p->right],
+                           .reference = k == 0,
+                           .base_height = p->base_height,
+                           .days_apart = p->days,
+                           .overlap = p->overlap,
+                           .sigma_m = p->sigma_m,
+                           .weight = share_of(f, k),
+                           .trust = p->trust / f->pair[0]->trust,
+                           .smooth_m = f->smooth_m[k],
+                           .coverage = p->result.coverage,
+                           .pointing_residual_px = p->result.pointing_residual_px,
+                           .tie_points = p->result.tie_points,
+                           .wall_s = p->result.wall_s};
+    memcpy(out->apply_m, f->move_m[k], sizeof out->apply_m);
+    snprintf(out->names, sizeof out->names, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
+}
+
+/* The doubts of the pairs, and pairs that failed. */
+static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(v->ctx, &out->doubt, (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1), sizeof *out->doubt,
+                  "the result"));
+    for (int k = 0; k < v->chosen_count; k++) {
+        const SdmViewPair *const p = v->chosen[k];
+        const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
+        if (!p->has_dem)
+            snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s and %s are left out: %s",
+                     left, right, p->why);
+        for (int i = 0; i < p->result.doubts; i++)
+            snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s and %s: %.1300s", left,
+                     right, p->result.doubt[i].text);
+    }
+done:
+    return st;
+}
+
+/* The residual of the pointing is that of the pair where it is largest. */
+static SdmStatus take_result(const Fusing *f, const SdmProduct *product)
+{
+    SdmStatus st = SDM_OK;
+    SdmContext *const ctx = f->views->ctx;
+    SdmDemResult *const out = f->result;
+    *out = (SdmDemResult){.pointing_residual_px = (double)NAN, .tie_points = (double)NAN, .pairs = f->count};
+    TRY(sdm_alloc(ctx, &out->pair, (size_t)f->count, sizeof *out->pair, "the result"));
+    for (int k = 0; k < f->count; k++) {
+        const SdmDemResult *const one = &f->pair[k]->result;
+        take_pair(f, k, &out->pair[k]);
+        if (!isnan(one->pointing_residual_px) && !(one->pointing_residual_px <= out->pointing_residual_px)) {
+            out->pointing_residual_px = one->pointing_residual_px;
+            out->tie_points = one->tie_points;
+        }
+    }
+    TRY(take_doubts(f->views, out));
+    sdm_dem_result_take(product, out);
+done:
+    return st;
 }
 
 /* ---- report ---- */
@@ -128,78 +204,51 @@ static void add_inputs(SdmReport *r, const Fusing *f)
 {
     SdmReportItem *const files = sdm_report_list(r->root, "inputs");
     for (int k = 0; k < f->count; k++) {
-        const cJSON *file = NULL;
-        cJSON_ArrayForEach (file, sdm_json_member(f->pair[k]->report, "inputs", NULL)) {
-            const char *const path = cJSON_GetStringValue(sdm_json_member(file, "path", NULL));
-            bool known = !path;
+        for (int n = 0; n < f->pair[k]->result.files; n++) {
+            const SdmInputFile *const file = &f->pair[k]->result.file[n];
+            bool known = false;
             for (SdmReportItem *i = files ? files->first : NULL; i && !known; i = i->next)
-                known = i->first && i->first->text && strcmp(i->first->text, path) == 0;
+                known = i->first && i->first->text && strcmp(i->first->text, file->path) == 0;
             if (known)
                 continue;
             SdmReportItem *const item = sdm_report_group(files, NULL);
-            sdm_report_text(item, "path", path);
-            sdm_report_number(item, "size_bytes", sdm_json_number_at(file, "size_bytes", NULL));
-            sdm_report_number(item, "mtime_s", sdm_json_number_at(file, "mtime_s", NULL));
+            sdm_report_text(item, "path", file->path);
+            sdm_report_number(item, "size_bytes", (double)file->size_bytes);
+            sdm_report_number(item, "mtime_s", (double)file->mtime_s);
         }
     }
 }
 
-/* Cells with a height of those that the pair's views see, 0..1. */
-static double coverage_of(const SdmViewPair *p)
+static void add_pair(SdmReportItem *list, SdmReportItem *page, const SdmPairResult *p)
 {
-    return fmin(sdm_json_number_at(p->report, "cells", "with_height") /
-                    fmax(sdm_json_number_at(p->report, "cells", "seen"), 1.0),
-                1.0);
-}
-
-static const cJSON *last_round(const SdmViewPair *p)
-{
-    const cJSON *const rounds = sdm_json_member(p->report, "pointing", "rounds");
-    return cJSON_GetArrayItem(rounds, cJSON_GetArraySize(rounds) - 1);
-}
-
-static double share_of(const Fusing *f, int k)
-{
-    double sum = 0.0;
-    for (int i = 0; i < f->count; i++)
-        sum += 1.0 / (f->sigma_m[i] * f->sigma_m[i]);
-    return 1.0 / (f->sigma_m[k] * f->sigma_m[k] * sum);
-}
-
-static void add_pair(SdmReport *r, SdmReportItem *list, SdmReportItem *page, const Fusing *f, int k)
-{
-    const SdmViews *const v = f->views;
-    const SdmViewPair *const p = f->pair[k];
     SdmReportItem *const pair = sdm_report_group(list, NULL), *const row = sdm_report_row(page);
-    sdm_report_text(pair, "left", v->path[p->left]);
-    sdm_report_text(pair, "right", v->path[p->right]);
-    const char *const names =
-        sdm_report_printf(r, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
-    sdm_report_text(pair, "names", names);
-    sdm_report_flag(pair, "reference", k == 0);
+    sdm_report_text(pair, "left", p->left);
+    sdm_report_text(pair, "right", p->right);
+    sdm_report_text(pair, "names", p->names);
+    sdm_report_flag(pair, "reference", p->reference);
     sdm_report_number(pair, "base_height", p->base_height);
-    sdm_report_number(pair, "days_apart", p->days);
+    sdm_report_number(pair, "days_apart", p->days_apart);
     sdm_report_number(pair, "overlap", p->overlap);
     sdm_report_number(pair, "sigma_m", p->sigma_m);
-    sdm_report_number(pair, "weight", share_of(f, k));
-    sdm_report_number(pair, "trust", p->trust / f->pair[0]->trust);
-    sdm_report_numbers(pair, "apply_m", f->move_m[k], 3);
-    sdm_report_number(pair, "smooth_m", f->smooth_m[k]);
-    sdm_report_number(pair, "coverage", coverage_of(p));
-    sdm_report_number(pair, "pointing_residual_px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
-    sdm_report_number(pair, "tie_points", sdm_json_number_at(last_round(p), "inliers", NULL));
-    sdm_report_number(pair, "wall_s", sdm_json_number_at(p->report, "work", "wall_s"));
-    sdm_report_cell(row, "%s%s", names, k ? "" : " (reference)");
+    sdm_report_number(pair, "weight", p->weight);
+    sdm_report_number(pair, "trust", p->trust);
+    sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
+    sdm_report_number(pair, "smooth_m", p->smooth_m);
+    sdm_report_number(pair, "coverage", p->coverage);
+    sdm_report_number(pair, "pointing_residual_px", p->pointing_residual_px);
+    sdm_report_number(pair, "tie_points", p->tie_points);
+    sdm_report_number(pair, "wall_s", p->wall_s);
+    sdm_report_cell(row, "%s%s", p->names, p->reference ? " (reference)" : "");
     sdm_report_cell(row, "%.2f", p->base_height);
-    if (isnan(p->days))
+    const bool same_day = p->days_apart < 1.0;
+    if (isnan(p->days_apart))
         sdm_report_cell(row, "unknown");
     else
-        sdm_report_cell(row, p->days < 1.0 ? "%.0f s" : "%.1f days",
-                        p->days < 1.0 ? 86400.0 * p->days : p->days);
-    sdm_report_cell(row, "%.0f %%", 100.0 * share_of(f, k));
-    sdm_report_cell(row, "%.2f, %.2f, %.2f m", f->move_m[k][0], f->move_m[k][1], f->move_m[k][2]);
-    sdm_report_cell(row, "%.1f %%", 100.0 * coverage_of(p));
-    sdm_report_cell(row, "%.3f px", sdm_json_number_at(last_round(p), "after_nmad_px", NULL));
+        sdm_report_cell(row, same_day ? "%.0f s" : "%.1f days", (same_day ? 86400.0 : 1.0) * p->days_apart);
+    sdm_report_cell(row, "%.0f %%", 100.0 * p->weight);
+    sdm_report_cell(row, "%.2f, %.2f, %.2f m", p->apply_m[0], p->apply_m[1], p->apply_m[2]);
+    sdm_report_cell(row, "%.1f %%", 100.0 * p->coverage);
+    sdm_report_cell(row, "%.3f px", p->pointing_residual_px);
 }
 
 static void add_pairs(SdmReport *r, const Fusing *f)
@@ -214,7 +263,7 @@ static void add_pairs(SdmReport *r, const Fusing *f)
     for (int i = 0; i < 7; i++)
         sdm_report_cell(row, "%s", heading[i]);
     for (int k = 0; k < f->count; k++)
-        add_pair(r, list, page, f, k);
+        add_pair(list, page, &f->result->pair[k]);
     for (int k = 0; k < v->pairs; k++)
         if (!v->pair[k].has_dem)
             sdm_report_note(page, "%s and %s were not used: %s.", sdm_view_name(v, v->pair[k].left),
@@ -225,49 +274,26 @@ static void add_pairs(SdmReport *r, const Fusing *f)
                     sdm_view_name(v, f->pair[f->place]->left), sdm_view_name(v, f->pair[f->place]->right));
 }
 
-/* Residual of the pointing: of the pair where it is largest. */
 static void add_pointing(SdmReport *r, const Fusing *f)
 {
-    const cJSON *worst = NULL;
-    for (int k = 0; k < f->count; k++) {
-        const cJSON *const one = last_round(f->pair[k]);
-        if (!isnan(sdm_json_number_at(one, "after_nmad_px", NULL)) &&
-            (!worst || sdm_json_number_at(one, "after_nmad_px", NULL) >
-                           sdm_json_number_at(worst, "after_nmad_px", NULL)))
-            worst = one;
-    }
+    const bool known = !isnan(f->result->pointing_residual_px);
     SdmReportItem *const to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    SdmReportItem *const rounds = sdm_report_list(to, "rounds"), *const item =
-                                                                     worst ? sdm_report_group(rounds, NULL)
-                                                                           : NULL;
-    sdm_report_number(item, "after_nmad_px", sdm_json_number_at(worst, "after_nmad_px", NULL));
-    sdm_report_number(item, "inliers", sdm_json_number_at(worst, "inliers", NULL));
+    SdmReportItem *const rounds = sdm_report_list(to, "rounds"),
+                         *const item = known ? sdm_report_group(rounds, NULL) : NULL;
+    sdm_report_number(item, "after_nmad_px", f->result->pointing_residual_px);
+    sdm_report_number(item, "inliers", f->result->tie_points);
 }
 
-/* The doubts of the pairs, and pairs that failed. */
 static void add_doubts(SdmReport *r, const Fusing *f)
 {
-    const SdmViews *const v = f->views;
-    int count = 0;
-    for (int k = 0; k < v->chosen_count; k++)
-        count += v->chosen[k]->has_dem
-                     ? cJSON_GetArraySize(sdm_json_member(v->chosen[k]->report, "trust", "warnings"))
-                     : 1;
-    SdmReportItem *const to = sdm_report_section(r, "trust", "This DEM is doubtful",
-                                                 count ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
-    sdm_report_flag(to, "doubtful", count > 0);
+    const SdmDemResult *const d = f->result;
+    SdmReportItem *const to =
+        sdm_report_section(r, "trust", "This DEM is doubtful", d->doubts ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE,
+                           SDM_STYLE_ALERT);
+    sdm_report_flag(to, "doubtful", d->doubts > 0);
     SdmReportItem *const list = sdm_report_bullets(to, "warnings");
-    for (int k = 0; k < v->chosen_count; k++) {
-        const SdmViewPair *const p = v->chosen[k];
-        const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
-        const cJSON *one = NULL;
-        if (!p->has_dem)
-            sdm_report_text(list, NULL,
-                            sdm_report_printf(r, "%s and %s are left out: %s", left, right, p->why));
-        cJSON_ArrayForEach (one, sdm_json_member(p->report, "trust", "warnings"))
-            sdm_report_text(list, NULL,
-                            sdm_report_printf(r, "%s and %s: %s", left, right, cJSON_GetStringValue(one)));
-    }
+    for (int i = 0; i < d->doubts; i++)
+        sdm_report_text(list, NULL, d->doubt[i].text);
 }
 
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
@@ -342,6 +368,7 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
     TRY(sdm_stack_combine(s, &to, &f->work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     f->work.wall_s = sdm_now_s() - v->started_s;
+    TRY(take_result(f, product));
     TRY(sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease));
 done:
     sdm_product_close(&product);
@@ -349,10 +376,10 @@ done:
     return st;
 }
 
-SdmStatus sdm_views_fuse(SdmViews *v)
+SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    Fusing f = {.count = 0};
+    Fusing f = {.result = result};
     SdmOptions options = v->options;
     SdmStackOptions stack;
     gather(v, &f);

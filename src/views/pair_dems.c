@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
 #include "job/job.h"
+#include "job/job_commands.h"
 #include "product/output_files.h"
 #include "sdm_build.h"
 #include "views/views.h"
@@ -16,10 +17,11 @@ static SdmStatus name_dem(const SdmViews *v, int number, char out[SDM_PATH_SIZE]
     return sdm_format(v->ctx, out, SDM_PATH_SIZE, "%s/pair_%d.tif", v->folder, number);
 }
 
-/* DEM.done: the fingerprint of what a finished DEM is made of. */
-static SdmStatus name_done(const SdmViews *v, const char *dem, char out[SDM_PATH_SIZE])
+/* pair_N.sdm: the record of a finished DEM, with the fingerprint of what it is made of. */
+static SdmStatus name_record(const SdmViews *v, int number, uint64_t fingerprint, SdmUnitName *out)
 {
-    return sdm_format(v->ctx, out, SDM_PATH_SIZE, "%s.done", dem);
+    *out = (SdmUnitName){.fingerprint = fingerprint, .kind = SDM_UNIT_RECORD};
+    return sdm_format(v->ctx, out->path, SDM_PATH_SIZE, "%s/pair_%d.sdm", v->folder, number);
 }
 
 /* ---- files ---- */
@@ -32,8 +34,9 @@ static void remove_dem(const SdmViews *v, int number, SdmOutputFiles *files)
     for (int i = 0; i < SDM_FILES; i++)
         unlink(files->path[i]);
     sdm_output_files_sweep(files);
-    if (name_done(v, dem, path) == SDM_OK)
-        unlink(path);
+    SdmUnitName record;
+    if (name_record(v, number, 0, &record) == SDM_OK)
+        unlink(record.path);
     if (sdm_format(NULL, path, sizeof path, "%s.job", dem) == SDM_OK)
         sdm_job_remove(path);
 }
@@ -69,44 +72,14 @@ done:
     return st;
 }
 
-static bool is_finished(const SdmViews *v, const char *dem, uint64_t fingerprint)
+/* Is the DEM of the pair there, and of this fingerprint?  Then what was told of it. */
+static bool find_finished(SdmViewPair *p, const SdmUnitName *name)
 {
-    char path[SDM_PATH_SIZE], *text = NULL;
-    size_t size;
-    uint64_t found = 0;
-    if (access(dem, F_OK) == 0 && name_done(v, dem, path) == SDM_OK &&
-        sdm_file_read(NULL, path, 64, &text, &size) == SDM_OK && sscanf(text, "%" SCNx64, &found) != 1)
-        found = 0;
-    sdm_free(&text);
-    return found != 0 && found == fingerprint;
-}
-
-static SdmStatus mark_finished(const SdmViews *v, const char *dem, uint64_t fingerprint)
-{
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], text[32];
-    TRY(name_done(v, dem, path));
-    const int n = snprintf(text, sizeof text, "%016" PRIx64 "\n", fingerprint);
-    st = sdm_file_write(v->ctx, path, text, (size_t)n);
-done:
-    return st;
-}
-
-/* The report of a DEM that is finished. */
-static SdmStatus read_report(const SdmViews *v, SdmViewPair *p)
-{
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL;
-    size_t size;
-    TRY(sdm_format(v->ctx, path, sizeof path, "%.*s.json", (int)(strlen(p->dem) - strlen(".tif")), p->dem));
-    TRY(sdm_file_read(v->ctx, path, (size_t)1 << 28, &text, &size));
-    p->report = cJSON_Parse(text);
-    if (!p->report)
-        st = sdm_fail(v->ctx, SDM_ERR_INPUT, "%s: is no JSON; remove %s and give the same command again",
-                      path, v->folder);
-done:
-    sdm_free(&text);
-    return st;
+    SdmProductRecord record;
+    if (access(p->dem, F_OK) != 0 || sdm_unit_read(NULL, name, &record, NULL) != SDM_OK)
+        return false;
+    p->result = record.result;
+    return true;
 }
 
 /* Options of a pair: the caller's, on the common grid. */
@@ -127,21 +100,25 @@ static SdmStatus make_dem(SdmViews *v, SdmViewPair *p)
 {
     SdmStatus st = SDM_OK;
     uint64_t fingerprint;
+    SdmUnitName name;
     TRY(name_dem(v, p->number, p->dem));
     const SdmOptions options = options_of(v, p);
     TRY(find_fingerprint(v, p, &options, &fingerprint));
     v->fingerprint = sdm_hash(v->fingerprint, &fingerprint, sizeof fingerprint);
+    TRY(name_record(v, p->number, fingerprint, &name));
+    p->has_dem = find_finished(p, &name);
     sdm_log(v->ctx, SDM_LOG_INFO, 1, "pair %d of %d: %s and %s%s", p->number, v->chosen_count,
-            sdm_view_name(v, p->left), sdm_view_name(v, p->right),
-            is_finished(v, p->dem, fingerprint) ? " was finished before" : "");
-    if (!is_finished(v, p->dem, fingerprint)) {
+            sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->has_dem ? " was finished before" : "");
+    for (int i = 0; i < 2 && !p->result.known; i++) { /* once more where it was only tidied up */
         TRY(sdm_use_options(v->ctx, &options));
-        st = sdm_run_scene(v->ctx, v->path[p->left], v->path[p->right]);
+        st = sdm_run_scene(v->ctx, v->path[p->left], v->path[p->right], &p->result);
         (void)sdm_use_options(v->ctx, &v->options);
         TRY(st);
-        TRY(mark_finished(v, p->dem, fingerprint));
     }
-    TRY(read_report(v, p));
+    if (!p->has_dem) {
+        const SdmProductRecord record = {.result = p->result, .dem_bytes = -1};
+        TRY(sdm_unit_write(v->ctx, &name, &record, NULL, true, v->lease));
+    }
     p->has_dem = true;
 done:
     return st;

@@ -100,15 +100,16 @@ static SdmStatus leave_failed(SdmViews *v, SdmStatus st)
 static void close_views(SdmViews **v)
 {
     for (int k = 0; k < (*v)->pairs; k++)
-        cJSON_Delete((*v)->pair[k].report);
+        sdm_dem_result_free(&(*v)->pair[k].result);
     sdm_lease_release(&(*v)->lease);
     sdm_free(v);
 }
 
-SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count)
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
     SdmViews *v = NULL;
+    *result = (SdmDemResult){.known = false};
     if (count < 3)
         return sdm_fail(ctx, SDM_ERR_USAGE, "found %d view%s, expected 3 to %d; give two as a pair", count,
                         count == 1 ? "" : "s", (int)SDM_MAX_VIEWS);
@@ -125,7 +126,7 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count)
     TRY(sdm_views_choose(v));
     TRY(begin(v));
     TRY(sdm_views_make_dems(v));
-    TRY(sdm_views_fuse(v));
+    TRY(sdm_views_fuse(v, result));
     if (!v->options.keep_job)
         sdm_views_remove(v);
     sdm_progress(ctx, 9, 1.0, "done");

@@ -8,8 +8,7 @@
 #include "core/options.h"
 #include "core/path.h"
 #include "geo/grid.h"
-
-#include <cJSON.h>
+#include "views/run_views.h"
 
 /* Two of the views. */
 typedef struct SdmViewPair {
@@ -26,7 +25,7 @@ typedef struct SdmViewPair {
     int number;              /* of its DEM, from 1; 0: not chosen */
     bool has_dem;
     char dem[SDM_PATH_SIZE];
-    cJSON *report; /* of its DEM; owned */
+    SdmDemResult result; /* of its DEM; owned */
 } SdmViewPair;
 
 typedef struct SdmViews {
@@ -82,6 +81,7 @@ void sdm_views_remove(const SdmViews *v);
 
 #define SDM_VIEWS_FUSING 0.93 /* share of the run's time when the pairs are matched */
 
-SdmStatus sdm_views_fuse(SdmViews *v);
+/* *result: of the fused DEM, freed by the caller, also after a failure. */
+SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result);
 
 #endif

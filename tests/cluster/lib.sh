@@ -62,12 +62,13 @@ same_as_run() {
     echo "ok: six DEMs and QA rasters are those of run, byte for byte"
 }
 
-# A process that is at work on a unit, by the leases (PLACE PID TICKS), whose environment holds the text: its number, or nothing.
+# A process that computes units of the job, whose environment holds the text: its number, or nothing.
 busy_process() {
-    local job=$1 text=$2 lease place pid rest
-    for lease in "$job"/unit_*.run; do
-        { read -r place pid rest <"$lease"; } 2>/dev/null || continue
-        { tr '\0' '\n' <"/proc/$pid/environ" | grep "^$text" >/dev/null; } 2>/dev/null && echo "$pid" && return 0
+    local job=$1 text=$2 pid words
+    for pid in /proc/[0-9]*; do
+        { readarray -d '' -t words <"$pid/cmdline"; } 2>/dev/null || continue
+        [ "${words[0]:-}" = "$program" ] && [ "${words[1]:-} ${words[2]:-}" = "tile $job" ] || continue
+        { tr '\0' '\n' <"$pid/environ" | grep "^$text" >/dev/null; } 2>/dev/null && echo "${pid#/proc/}" && return 0
     done
     return 1
 }

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -104,7 +105,7 @@ __attribute__((visibility("default"))) int rename(const char *from, const char *
     find("rename", &next, sizeof next);
     replace_at_rename = NULL;
     if (text)
-        put("l", text);
+        put("l.part-owner", text);
     renames++;
     errno = no_rename;
     return no_rename ? -1 : next(from, to);
@@ -117,8 +118,15 @@ __attribute__((visibility("default"))) int unlink(const char *path)
     find("unlink", &next, sizeof next);
     replace_at_unlink = NULL;
     if (text)
-        put("l", text);
+        put("l.part-owner", text);
     return next(path);
+}
+
+static SdmLease *take(const char *output)
+{
+    SdmLease *l = NULL;
+    (void)sdm_lease_take_output(ctx, in_folder(output), &l);
+    return l;
 }
 
 /* ---- who holds what ---- */
@@ -149,14 +157,14 @@ static void a_lease_that_was_removed_is_lost(void **state)
 {
     SdmLease *l = NULL;
     (void)state;
-    assert_int_equal(sdm_lease_wait(ctx, in_folder("l"), "a scene", &l), SDM_OK);
-    assert_int_equal(unlink(in_folder("l")), 0);
+    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_OK);
+    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
     assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO);
     assert_non_null(strstr(sdm_error(ctx), "was removed while this run worked"));
-    put("l", OTHER);
+    put("l.part-owner", OTHER);
     sdm_lease_release(&l);
-    expect_text("l", OTHER);
-    assert_int_equal(unlink(in_folder("l")), 0);
+    expect_text("l.part-owner", OTHER);
+    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
 }
 
 /* The thread that renews a lease leaves another's file as it is. */
@@ -165,19 +173,19 @@ static void only_its_own_file_is_renewed(void **state)
     SdmLease *own = NULL, *lost = NULL;
     const struct timespec wait = {.tv_sec = SDM_LEASE_PERIOD_S + 1};
     (void)state;
-    own = sdm_lease_announce(in_folder("own"));
-    lost = sdm_lease_announce(in_folder("lost"));
+    own = take("own");
+    lost = take("lost");
     assert_true(own && lost);
-    age("own", 100);
-    put("lost", OTHER);
-    age("lost", 100);
+    age("own.part-owner", 100);
+    put("lost.part-owner", OTHER);
+    age("lost.part-owner", 100);
     nanosleep(&wait, NULL);
-    assert_true(age_of("own") < 50.0);
-    assert_true(age_of("lost") > 50.0);
+    assert_true(age_of("own.part-owner") < 50.0);
+    assert_true(age_of("lost.part-owner") > 50.0);
     sdm_lease_release(&own);
     sdm_lease_release(&lost);
-    assert_int_equal(access(in_folder("own"), F_OK), -1);
-    assert_int_equal(unlink(in_folder("lost")), 0);
+    assert_int_equal(access(in_folder("own.part-owner"), F_OK), -1);
+    assert_int_equal(unlink(in_folder("lost.part-owner")), 0);
 }
 
 static void without_a_thread_nothing_is_held(void **state)
@@ -189,23 +197,19 @@ static void without_a_thread_nothing_is_held(void **state)
     assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner cannot be renewed: no thread can be started"));
     assert_null(l);
     assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), -1);
-    assert_int_equal(sdm_lease_wait(ctx, in_folder("l"), "a scene", &l), SDM_ERR_IO);
+    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
     assert_null(l);
-    assert_int_equal(access(in_folder("l"), F_OK), -1);
-    l = sdm_lease_announce(in_folder("l")); /* this one only tells others */
-    assert_non_null(l);
-    assert_int_equal(sdm_lease_check(ctx, l), SDM_OK);
-    sdm_lease_release(&l);
+    assert_int_equal(access(in_folder("l.part-owner"), F_OK), -1);
     no_thread = 0;
-    assert_int_equal(access(in_folder("l"), F_OK), -1);
+    assert_int_equal(access(in_folder("l.part-owner"), F_OK), -1);
 }
 
 /* ---- the file of a dead holder ---- */
 
 static void put_dead(void)
 {
-    put("l", OTHER);
-    age("l", SDM_LEASE_SILENT_S + 10);
+    put("l.part-owner", OTHER);
+    age("l.part-owner", SDM_LEASE_SILENT_S + 10);
 }
 
 /* Renewed, or taken by a third process, while this one judged it. */
@@ -218,26 +222,26 @@ static void a_live_lease_is_not_taken_away(void **state)
         no_link = refused[i];
         put_dead();
         replace_at_rename = NEWER; /* between the look and the rename */
-        l = sdm_lease_announce(in_folder("l"));
+        l = take("l");
         assert_null(l);
-        expect_text("l", NEWER);
+        expect_text("l.part-owner", NEWER);
     }
     no_link = 0;
     put_dead();
     replace_at_rename = OTHER; /* the same holder: it woke up and renewed it */
-    assert_null(sdm_lease_announce(in_folder("l")));
-    expect_text("l", OTHER);
+    assert_null(take("l"));
+    expect_text("l.part-owner", OTHER);
     put_dead();
     renames = 0;
     replace_at_unlink = NEWER; /* before: this process has asked the clock of the file system */
-    assert_null(sdm_lease_announce(in_folder("l")));
-    expect_text("l", NEWER);
+    assert_null(take("l"));
+    expect_text("l.part-owner", NEWER);
     assert_int_equal(renames, 0);
     put_dead();
-    l = sdm_lease_announce(in_folder("l"));
+    l = take("l");
     assert_non_null(l);
     sdm_lease_release(&l);
-    assert_int_equal(access(in_folder("l"), F_OK), -1);
+    assert_int_equal(access(in_folder("l.part-owner"), F_OK), -1);
 }
 
 static void a_dead_lease_that_stays_is_an_error(void **state)
@@ -246,14 +250,14 @@ static void a_dead_lease_that_stays_is_an_error(void **state)
     (void)state;
     no_rename = EACCES;
     put_dead();
-    assert_int_equal(sdm_lease_wait(ctx, in_folder("l"), "a scene", &l), SDM_ERR_IO);
+    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
     assert_non_null(strstr(sdm_error(ctx), "was left by a process that is gone, and cannot be taken away"));
     put("d.tif.part-owner", OTHER);
     age("d.tif.part-owner", SDM_LEASE_SILENT_S + 10);
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
     assert_non_null(strstr(sdm_error(ctx), "cannot be taken away: Permission denied"));
     no_rename = 0;
-    assert_int_equal(unlink(in_folder("l")), 0);
+    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
     assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
 }
 
@@ -263,10 +267,10 @@ static void a_dead_lease_that_stays_is_an_error(void **state)
 static void a_boot_is_another_place(void **state)
 {
     char text[400] = "", boot[64] = "";
-    SdmLease *l = sdm_lease_announce(in_folder("l"));
+    SdmLease *l = take("l");
     (void)state;
     assert_non_null(l);
-    FILE *const f = fopen(in_folder("l"), "r"), *const b = fopen("/proc/sys/kernel/random/boot_id", "r");
+    FILE *const f = fopen(in_folder("l.part-owner"), "r"), *const b = fopen("/proc/sys/kernel/random/boot_id", "r");
     assert_non_null(f);
     assert_true(fread(text, 1, sizeof text - 1, f) > 0);
     fclose(f);
@@ -279,15 +283,16 @@ static void a_boot_is_another_place(void **state)
     boot[strcspn(boot, "\n")] = '\0';
     char *const at = strstr(text, boot);
     assert_non_null(at);
-    put("l", text);
-    age("l", 1000);
-    assert_true(sdm_lease_is_live(in_folder("l"), sdm_lease_clock_s(folder))); /* this process lives */
+    put("l.part-owner", text);
+    age("l.part-owner", 1000);
+    assert_null(take("l")); /* this process lives */
     *at = *at == 'f' ? 'e' : 'f';
-    put("l", text);
-    assert_true(sdm_lease_is_live(in_folder("l"), sdm_lease_clock_s(folder)));
-    age("l", 1000);
-    assert_false(sdm_lease_is_live(in_folder("l"), sdm_lease_clock_s(folder)));
-    assert_int_equal(unlink(in_folder("l")), 0);
+    put("l.part-owner", text);
+    assert_null(take("l"));
+    age("l.part-owner", 1000);
+    l = take("l");
+    assert_non_null(l);
+    sdm_lease_release(&l);
 }
 
 /* A process that is stopped lives, but is not waited for once it has been silent. */
@@ -298,24 +303,24 @@ static void a_stopped_process_is_not_waited_for(void **state)
     (void)state;
     const pid_t child = fork();
     if (child == 0) {
-        l = sdm_lease_announce(in_folder("l"));
+        l = take("l");
         raise(SIGSTOP);
         _exit(l ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
     assert_true(WIFSTOPPED(status));
-    age("l", SDM_LEASE_SILENT_S - 5);
+    age("l.part-owner", SDM_LEASE_SILENT_S - 5);
     double start = sdm_now_s();
-    assert_int_equal(sdm_lease_wait_result(ctx, in_folder("l"), in_folder("none"), 1.0, 0), SDM_OK);
+    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", 1.0, &l), SDM_OK);
     assert_true(sdm_now_s() - start >= 1.0);
-    age("l", SDM_LEASE_SILENT_S + 5);
+    age("l.part-owner", SDM_LEASE_SILENT_S + 5);
     start = sdm_now_s();
-    assert_int_equal(sdm_lease_wait_result(ctx, in_folder("l"), in_folder("none"), 60.0, 0), SDM_OK);
-    assert_true(sdm_now_s() - start < 10.0);
-    assert_null(sdm_lease_announce(in_folder("l"))); /* what it holds alone stays its own */
+    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", 60.0, &l), SDM_OK);
+    assert_true(sdm_now_s() - start < 10.0 && !l);
+    assert_null(take("l")); /* what it holds alone stays its own */
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(unlink(in_folder("l")), 0);
+    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
 }
 
 static int set_up(void **state)

@@ -4,7 +4,9 @@
 #include "instruction_set.h"
 #include "kernel_cases.h"
 
+#include "matching/label_subpixel.h"
 #include "matching/optimize.h"
+#include "matching/sgm.h"
 #include "sgm_kernels.h"
 
 #include <stdio.h>

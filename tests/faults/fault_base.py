@@ -155,6 +155,11 @@ def scene(job, number, end):
     return f"{job}/scene_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.{end}"
 
 
+def product(job, number):
+    """The record of a scene's products."""
+    return f"{job}/product_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.sdm"
+
+
 def remove(path):
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)

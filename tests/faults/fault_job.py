@@ -72,7 +72,7 @@ def whole_job(bench):
     bench.make("tile", "-q", "small", "0")
     expect(bench, "one unit", "small", "true.tif")
     left = sorted(os.listdir("small"))
-    bench.check("units go when merged", left == ["dem", "plan.json"] + [os.path.basename(base.scene("small", 0, end)) for end in ("merged", "tries")],
+    bench.check("units go when merged", left == ["dem", "plan.json", os.path.basename(base.product("small", 0))],
                 str(left))
     return units
 
@@ -80,7 +80,7 @@ def whole_job(bench):
 def copy_of(job, name="o"):
     base.remove(name)
     shutil.copytree(job, name)
-    for left in (os.path.basename(base.scene(name, 0, "merged")), "dem"):
+    for left in (os.path.basename(base.product(name, 0)), "dem"):
         base.remove(f"{name}/{left}")
 
 
@@ -239,8 +239,7 @@ def killed(bench, units):
             bench.check("a polite stop records no failure", not any(p.endswith(".err") for p in os.listdir("o")), str(left))
     print(f"killed for {time.monotonic() - began:.1f} s")
     bench.make("tile", "-q", "o", every_unit(units))
-    for end in ("merged", "tries"):  # as of a merge that is killed while it writes them
-        open(base.scene("o", 0, end + ".part-0123456789abcdef"), "w").close()
+    open(base.product("o", 0) + ".part-0123456789abcdef", "w").close()  # as of a merge that is killed while it writes it
     for _ in range(3):
         task = start(bench, "merge", "-q", "o")
         try:
@@ -250,13 +249,13 @@ def killed(bench, units):
         task.communicate()
     expect(bench, "tasks and merge killed", "o", "true.tif")
     left = sorted(os.listdir("o"))
-    bench.check("tidy in the end", left == ["dem", "plan.json"] + [os.path.basename(base.scene("o", 0, end)) for end in ("merged", "tries")], str(left))
+    bench.check("tidy in the end", left == ["dem", "plan.json", os.path.basename(base.product("o", 0))], str(left))
 
 
 def waiting(bench):
     """A tile waits for the one who prepares, ends at once when asked, and goes on by itself when nobody is there."""
     plan(bench, "o", "scene", *TILE)
-    base.put(base.unit("o", 0, "run"), b"somebody 1\n")
+    base.put(base.scene("o", 0, "sdm") + ".part-owner", b"somebody 1\n")
     task = start(bench, "tile", "o", "5")
     time.sleep(1.5)
     bench.check("waits for the preparation", task.poll() is None and not os.path.exists(base.unit("o", 5, "sdm")))
@@ -267,6 +266,27 @@ def waiting(bench):
     bench.check("stops while it waits", good and time.monotonic() - asked < 5, f"{task.returncode}: {sentence}")
     bench.make("tile", "-q", "o", "5", "--wait", "0.5")
     bench.check("waits no longer than told", os.path.exists(base.unit("o", 5, "sdm")))
+    prepared_once(bench)
+
+
+def prepared_once(bench):
+    """Tasks that begin together prepare the scene once; where the preparer is killed, another one does."""
+    for kill in (False, True):
+        units = plan(bench, "o", "scene", *TILE)
+        owner = base.scene("o", 0, "sdm") + ".part-owner"
+        tasks = [start(bench, "tile", "-v", "o", str(unit)) for unit in range(4)]
+        while kill and all(task.poll() is None for task in tasks):
+            holder = base.content(owner).split() if os.path.exists(owner) else []
+            if len(holder) > 1 and not os.path.exists(base.scene("o", 0, "sdm")):
+                os.kill(int(holder[1]), signal.SIGKILL)
+                break
+        ends = [(task.communicate(timeout=base.SECONDS)[1], task.returncode) for task in tasks]
+        prepared = sum("coarse surface " in said for said, code in ends if code == 0)
+        killed = [code for _, code in ends if code != 0]
+        bench.check(f"four tasks, preparer killed: {kill}", prepared == 1 and killed == ([-signal.SIGKILL] if kill else []),
+                    f"prepared {prepared} times, exit codes {killed}")
+        bench.make("tile", "-q", "o", every_unit(units))
+        expect(bench, f"four tasks, preparer killed: {kill}", "o", "true.tif")
 
 
 def indices(bench, units):

@@ -13,6 +13,7 @@ import time
 import fault_base as base
 
 TILE = ("--tile", "128")
+MARKER = "o/dem/left.tif.part-owner"
 
 
 def read_plan(job):
@@ -144,7 +145,7 @@ def merges_at_once(bench):
         ends = [task.communicate(timeout=base.SECONDS)[1] for task in tasks]
         bench.check(f"four merges {keep}", all(t.returncode == 0 for t in tasks), str(ends))
         is_runs(bench, f"four merges {keep}: bytes", "o/dem")
-        bench.check("no marker left", not os.path.exists(base.scene("o", 0, "merging")))
+        bench.check("no marker left", not os.path.exists(MARKER))
 
 
 def two_jobs_one_folder(bench):
@@ -173,12 +174,11 @@ def merge_markers(bench):
     """A merge that stands is waited for; one that is gone, here or elsewhere, is not."""
     computed(bench)
     first = start(bench, "merge", "o")
-    while not os.path.exists(base.scene("o", 0, "merging")) and first.poll() is None:
+    while not os.path.exists(MARKER) and first.poll() is None:
         time.sleep(0.002)
     first.send_signal(signal.SIGSTOP)
     second = start(bench, "merge", "o")
     time.sleep(2.0)
-    state = state_of(bench, "o")["scenes"][0]["state"]
     third = start(bench, "merge", "o")
     time.sleep(4.0)  # a loaded machine takes long to start it
     third.send_signal(signal.SIGTERM)
@@ -188,7 +188,6 @@ def merge_markers(bench):
     first.send_signal(signal.SIGCONT)
     ends = [task.communicate(timeout=base.SECONDS)[1] for task in (first, second)]
     bench.check("the second waits", waits and first.returncode == 0 and second.returncode == 0, f"{waits}, {ends}")
-    bench.check("status: merging", state == "merging", state)
     is_runs(bench, "after the wait: bytes", "o/dem")
     ghost = subprocess.Popen(["true"])
     ghost.wait()
@@ -196,46 +195,13 @@ def merge_markers(bench):
     for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 60),
                                ("of another machine that is silent", "elsewhere/pid:[1] 1 77\n", 60)):
         computed(bench)
-        base.put(base.scene("o", 0, "merging"), text.encode())
+        os.makedirs("o/dem")
+        base.put(MARKER, text.encode())
         began = time.monotonic()
         done = bench.call("merge", "-q", "o")
         took = time.monotonic() - began
         bench.check(f"marker {name}", done.returncode == 0 and took < most_s, f"{took:.0f} s: {done.stderr}")
     is_runs(bench, "marker taken over: bytes", "o/dem")
-
-
-def suspended_task(bench, run, done):
-    """A task that was suspended while it held its unit."""
-    for _ in range(20):
-        base.remove(done)
-        base.remove(run)
-        task = start(bench, "tile", "-q", "o", "1")
-        while not os.path.exists(run) and task.poll() is None:
-            time.sleep(0.001)
-        task.send_signal(signal.SIGSTOP)
-        time.sleep(0.05)
-        if os.path.exists(run) and not os.path.exists(done):
-            break
-        task.send_signal(signal.SIGCONT)
-        task.communicate(timeout=base.SECONDS)
-    return task
-
-
-def unit_taken_over(bench):
-    """A task that was suspended, and whose unit another task has by now, stops and leaves the unit to that one."""
-    plan(bench)
-    run, done, other = base.unit("o", 1, "run"), base.unit("o", 1, "sdm"), b"elsewhere/pid:[1]/b 1 77 0\n"
-    bench.make("tile", "-q", "o", "0")
-    for _ in range(3):  # on a busy machine the task may have looked at its lease for the last time
-        task = suspended_task(bench, run, done)
-        base.put(run, other)
-        task.send_signal(signal.SIGCONT)
-        said = task.communicate(timeout=base.SECONDS)[1]
-        if task.returncode != 0:
-            break
-    left = sorted(name for name in os.listdir("o") if "_000001." in name and ".try-" not in name)
-    bench.check("unit taken over", task.returncode == 1 and "held by another run now, process 1 on elsewhere" in said and
-                left == [os.path.basename(run)] and base.content(run) == other, f"{task.returncode}, {left}: {said}")
 
 
 def merged_elsewhere(bench):
@@ -477,7 +443,6 @@ def user(bench):
     merges_at_once(bench)
     two_jobs_one_folder(bench)
     merge_markers(bench)
-    unit_taken_over(bench)
     merged_elsewhere(bench)
     other_plan(bench)
     numbers(bench)

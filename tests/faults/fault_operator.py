@@ -17,8 +17,8 @@ import time
 import fault_base as base
 
 JOB = "job"
-KEYS = ("wall_s", "user_s", "system_s", "cpu_s", "waited_s")
-spent = {"cpu": 0.0, "done": 0, "killed": 0}  # of tasks that computed a unit: processor time by the system's account
+KEYS = ("wall_s", "user_s", "system_s", "cpu_s")
+spent = {"cpu": 0.0, "done": 0}  # of tasks that computed a unit: processor time by the system's account
 
 
 def read_plan():
@@ -44,23 +44,16 @@ def tiles(bench, units, kill=0):
     order = list(range(units))
     draw.shuffle(order)
     for number, unit in enumerate(order):
-        begun = len(glob.glob(f"{JOB}/unit_*.try-*"))
         task = subprocess.Popen([bench.program, "tile", JOB, str(unit), "--threads", "2"], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, text=True)
         if number < kill:
             time.sleep(0.02 * number)
-            for _ in range(400 if number % 3 == 0 else 0):  # until it is at work
-                if task.poll() is not None or len(glob.glob(f"{JOB}/unit_*.try-*")) > begun:
-                    break
-                time.sleep(0.01)
             task.send_signal(signal.SIGKILL)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         said = task.communicate(timeout=base.SECONDS)[1]
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent["killed"] += task.returncode == -signal.SIGKILL
-        if task.returncode == 1 or (task.returncode == 0 and said.rstrip().endswith(": done")):
-            spent["cpu"] += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         if task.returncode == 0 and said.rstrip().endswith(": done"):
+            spent["cpu"] += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             computed += 1
     spent["done"] += computed
     return computed
@@ -72,39 +65,32 @@ def status(bench, *more):
 
 
 def accounts(bench, merged):
-    """What the records say against what the tasks said; merged: scenes that were, each once."""
+    """What the units' headers say against what the tasks said; merged: scenes that were."""
     done = bench.call("status", JOB, "--accounting", "accounts.json", "--log", "json")
-    bench.check("accounts", done.returncode == 3 and last(done)["accounting"]["tries"] > 0, done.stderr)
+    bench.check("accounts", done.returncode == 3 and last(done)["accounting"]["units"] > 0, done.stderr)
     told = json.loads(base.content("accounts.json"))
     units, totals = told["units"], told["totals"]
-    bench.check("killed tries are told", f"killed: {totals['killed']};" in done.stdout and "without a record" not in done.stdout and 0 < totals["killed"] <= spent["killed"],
-                f"{totals['killed']} of {spent['killed']}: {done.stdout}")
     for key in KEYS:
-        sums = [sum(round(1e3 * part[key]) for part in parts) for parts in (units, told["kinds"].values(), [totals])]
-        bench.check(f"{key} adds up", sums[0] == sums[1] == sums[2] > -(key == "waited_s"), str(sums))
-        for unit in units:
-            tries = sum(round(1e3 * one.get(key, 0)) for one in unit["tries"])
-            bench.check(f"{key} of every try", tries == round(1e3 * unit[key]), str(unit))
-    finished = [(unit["kind"], sum(one["state"] == "done" for one in unit["tries"])) for unit in units]
-    bench.check("no unit is done twice", all(count <= 1 for _, count in finished), str(finished))
-    bench.check("every unit that was done", sum(count for kind, count in finished if kind != "merge") == spent["done"],
-                f"{finished} of {spent['done']}")
-    bench.check("every merge", sum(count for kind, count in finished if kind == "merge") == merged, str(finished))
+        sums = [sum(part[key] for part in parts) for parts in (units, told["kinds"].values(), [totals])]
+        bench.check(f"{key} adds up", max(sums) - min(sums) < 1e-6 and sums[0] > 0, str(sums))
+    bench.check("every merge", sum(unit["kind"] == "merge" for unit in units) == merged, str(told["kinds"]))
+    blocks = [(unit["name"], unit["unit"]) for unit in units if unit["kind"] == "block"]
+    bench.check("every block once", len(blocks) == len(set(blocks)) >= merged, str(blocks))
     computed = sum(unit["cpu_s"] for unit in units if unit["kind"] != "merge")
-    bench.check("processor time is that of the system's account", 0.85 * spent["cpu"] <= computed <= spent["cpu"] + 0.1,
+    bench.check("processor time is within the system's account", 0.6 * spent["cpu"] <= computed <= spent["cpu"] + 0.1,
                 f"{computed} of {spent['cpu']} s")
-    stages = [sum(unit["stages_s"].values()) + unit["waited_s"] - unit["wall_s"] for unit in units]
+    stages = [sum(unit["stages_s"].values()) - unit["wall_s"] for unit in units]
     bench.check("stages add up", max(map(abs, stages)) < 0.01 and min(u["stages_s"]["other"] for u in units) > -0.05, str(stages))
-    bench.check("hosts and memory", all(one["host"] and one.get("peak_bytes", 1 << 25) > 1 << 24 for u in units for one in u["tries"]))
+    bench.check("hosts and memory", all(u["host"] and u["peak_bytes"] > 1 << 24 for u in units))
     done = bench.call("status", JOB, "--accounting", JOB + "/plan.json", "--overwrite")
     bench.check("the plan stays", done.returncode == 2 and "whose .json files are the job's own" in done.stderr, done.stderr)
     bench.check("accounts as CSV", bench.call("status", "-q", JOB, "--accounting", "accounts.csv").returncode == 3)
     with open("accounts.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for key in KEYS:
-        bench.check(f"CSV, {key}", sum(round(1e3 * float(row[key])) for row in rows) == round(1e3 * totals[key]))
-    bench.check("CSV, units", [(r["name"], r["kind"], r["state"], int(r["peak_bytes"])) for r in rows] ==
-                [(u["name"], u["kind"], u["state"], u["peak_bytes"]) for u in units])
+        bench.check(f"CSV, {key}", abs(sum(float(row[key]) for row in rows) - totals[key]) < 0.001 * len(rows) + 1e-6)
+    bench.check("CSV, units", [(r["name"], r["kind"], int(r["peak_bytes"])) for r in rows] ==
+                [(u["name"], u["kind"], u["peak_bytes"]) for u in units])
 
 
 def wrong_heights(scenes):

@@ -76,8 +76,7 @@ def while_one_stands(bench, dem):
 
 
 def others_files():
-    """All but the leases of units, which are the first's own."""
-    return {path: seen for path, seen in base.snapshot(".").items() if not path.endswith(".run") and seen}
+    return {path: seen for path, seen in base.snapshot(".").items() if seen}
 
 
 def taken_over(bench, dem):

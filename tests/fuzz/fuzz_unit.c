@@ -1,5 +1,5 @@
 /* Fuzz the files of the job folder: the input says which bytes of a whole file are changed, and where it is
- * cut. byte 0: even = block, odd = scene products; then pieces of 4 bytes: place (2), change (1), what to do
+ * cut. byte 0: even = block, odd = prepared scene; then pieces of 4 bytes: place (2), change (1), what to do
  * (1). Whatever was changed must be found; what is whole must be read. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/unit_file.h"
@@ -21,6 +21,14 @@ static void take(const char *path, Whole *out)
         abort();
     out->size = fread(out->bytes, 1, LONGEST, f);
     fclose(f);
+}
+
+static const SdmUnitName *name_of(const char *path, int prepared)
+{
+    static SdmUnitName name;
+    name = (SdmUnitName){.fingerprint = FINGERPRINT, .kind = prepared ? SDM_UNIT_PREPARED : SDM_UNIT_BLOCK};
+    snprintf(name.path, sizeof name.path, "%s", path);
+    return &name;
 }
 
 /* One file of each kind, as the program writes it. */
@@ -47,11 +55,11 @@ static void make_whole(const char *path, Whole whole[2])
     p.points.round[1].sample_count = 4;
     p.points.round[1].samples = sample;
     if (sdm_block_alloc(NULL, 3, 4, SIDE, SIDE, &b) ||
-        sdm_unit_write(NULL, path, FINGERPRINT, &b, NULL, &(SdmUnitCommit){.sync = true}))
+        sdm_unit_write(NULL, name_of(path, 0), &b, NULL, true, NULL))
         abort();
     take(path, &whole[0]);
     sdm_block_free(&b);
-    if (sdm_prepared_write(NULL, path, FINGERPRINT, &p, NULL, &(SdmUnitCommit){.sync = true}))
+    if (sdm_unit_write(NULL, name_of(path, 1), &p, NULL, true, NULL))
         abort();
     take(path, &whole[1]);
 }
@@ -76,12 +84,12 @@ static SdmStatus read_back(SdmContext *ctx, const char *path, int kind)
     SdmPrepared p = {0};
     SdmStatus st = SDM_OK;
     if (kind) {
-        st = sdm_prepared_read(ctx, path, FINGERPRINT, &p, NULL);
+        st = sdm_unit_read(ctx, name_of(path, 1), &p, NULL);
         sdm_prepared_free(&p);
         return st;
     }
-    st = sdm_unit_read(ctx, path, FINGERPRINT, &b, NULL);
-    if ((st == SDM_OK) != (sdm_unit_check(ctx, path, FINGERPRINT) == SDM_OK))
+    st = sdm_unit_read(ctx, name_of(path, 0), &b, NULL);
+    if ((st == SDM_OK) != (sdm_unit_check(ctx, name_of(path, 0)) == SDM_OK))
         abort();
     sdm_block_free(&b);
     return st;

@@ -95,6 +95,7 @@ static inline SdmSceneReport report_of(void)
 static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneReport *report)
 {
     SdmStatus st = SDM_OK;
+    SdmDemResult result = {.known = false};
     SdmGrid g;
     SdmProduct *p = NULL;
     SdmBlock b = {0};
@@ -116,8 +117,9 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
         TRY(sdm_product_write(ctx, p, &b));
         free_block(&b);
     }
-    TRY(sdm_scene_product_finish(ctx, p, report, NULL));
+    TRY(sdm_scene_product_finish(ctx, p, report, NULL, &result));
 done:
+    sdm_dem_result_free(&result);
     free_block(&b);
     sdm_product_close(&p);
     return st;

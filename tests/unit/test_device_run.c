@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/core.h"
 #include "gpu/device.h"
+#include "job/job_commands.h"
 #include "simulate/simulate.h"
 
 #include <gdal.h>
@@ -38,7 +39,9 @@ static SdmStatus run(const char *name, const char *on, char why[1024])
     said[0] = '\0';
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     sdm_set_sinks(ctx, keep_log, NULL, NULL);
-    const SdmStatus st = sdm_run_scene(ctx, scene, NULL);
+    SdmDemResult result;
+    const SdmStatus st = sdm_run_scene(ctx, scene, NULL, &result);
+    sdm_dem_result_free(&result);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     sdm_close(&ctx);
     return st;

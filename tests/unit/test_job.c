@@ -181,20 +181,28 @@ enum {
     SUM = 8,
     FORMAT_AT = 8,
     BUILD_AT = 16,
-    HEADER = 40 + 8 * SDM_UNIT_STAGES,
+    HEADER = 40 + 8 * (5 + SDM_USAGE_STAGES) + 64,
     BODY_AT = HEADER + SUM
 };
+
+static const SdmUnitName *name_of(const char *file, uint64_t fingerprint, SdmUnitKind kind)
+{
+    static SdmUnitName name;
+    name = (SdmUnitName){.fingerprint = fingerprint, .kind = kind};
+    snprintf(name.path, sizeof name.path, "%s", in_folder(file));
+    return &name;
+}
 
 static void write_unit(SdmContext *ctx)
 {
     SdmBlock b = {0};
-    const double stage_s[SDM_UNIT_STAGES] = {[5] = 1.5};
+    const SdmUsage used = {.wall_s = 2.5, .stage_s = {[5] = 1.5}, .host = "here"};
     assert_int_equal(sdm_block_alloc(ctx, 3, 4, SIDE, SIDE, &b), SDM_OK);
     for (int i = 0; i < SIDE * SIDE; i++) {
         b.height_m[i] = (float)i;
         b.count[i] = (uint16_t)i;
     }
-    assert_int_equal(sdm_unit_write(ctx, in_folder("u"), 77, &b, stage_s, &(SdmUnitCommit){.sync = false}), SDM_OK);
+    assert_int_equal(sdm_unit_write(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, &used, false, NULL), SDM_OK);
     sdm_block_free(&b);
 }
 
@@ -209,7 +217,7 @@ static void put_sum(unsigned char *to, const unsigned char *bytes, size_t size)
 static void refused(SdmContext *ctx, const char *why)
 {
     SdmBlock b = {0};
-    assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, NULL), SDM_ERR_INPUT);
+    assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, NULL), SDM_ERR_INPUT);
     if (!strstr(sdm_error(ctx), why))
         fail_msg("%s", sdm_error(ctx));
     assert_null(b.height_m);
@@ -219,18 +227,19 @@ static void a_block_comes_back(void **state)
 {
     SdmContext *ctx = context();
     SdmBlock b = {0};
-    double stage_s[SDM_UNIT_STAGES];
+    SdmUsage used;
     (void)state;
     write_unit(ctx);
-    assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, stage_s), SDM_OK);
-    assert_true(b.col0 == 3 && b.row0 == 4 && b.w == SIDE && b.h == SIDE && stage_s[5] == 1.5);
+    assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, &used), SDM_OK);
+    assert_true(b.col0 == 3 && b.row0 == 4 && b.w == SIDE && b.h == SIDE && used.stage_s[5] == 1.5);
+    assert_true(used.wall_s == 2.5 && strcmp(used.host, "here") == 0);
     assert_true(b.height_m[SIDE] == (float)SIDE && b.count[SIDE] == SIDE);
     sdm_block_free(&b);
-    assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 77), SDM_OK);
-    assert_true(sdm_unit_peek(in_folder("u"), 77, false, stage_s));
-    assert_false(sdm_unit_peek(in_folder("u"), 78, false, stage_s));
-    assert_false(sdm_unit_peek(in_folder("u"), 77, true, stage_s));
-    assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 78), SDM_ERR_INPUT);
+    assert_int_equal(sdm_unit_check(ctx, name_of("u", 77, SDM_UNIT_BLOCK)), SDM_OK);
+    assert_true(sdm_unit_peek(name_of("u", 77, SDM_UNIT_BLOCK), &used));
+    assert_false(sdm_unit_peek(name_of("u", 78, SDM_UNIT_BLOCK), &used));
+    assert_false(sdm_unit_peek(name_of("u", 77, SDM_UNIT_PREPARED), &used));
+    assert_int_equal(sdm_unit_check(ctx, name_of("u", 78, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
     assert_non_null(strstr(sdm_error(ctx), "other inputs or options"));
     sdm_close(&ctx);
 }
@@ -243,18 +252,18 @@ static void other_programs_are_told_apart(void **state)
     const struct {
         int at;
         const char *why;
-    } cases[] = {{FORMAT_AT, "has format 5"}, {BUILD_AT, "another build"}};
+    } cases[] = {{FORMAT_AT, "has format 7"}, {BUILD_AT, "another build"}};
     (void)state;
     for (int i = 0; i < 2; i++) {
         write_unit(ctx);
         const size_t n = read_bytes("u", bytes, sizeof bytes);
-        bytes[cases[i].at] ^= 1; /* 4 -> 5 */
+        bytes[cases[i].at] ^= 1; /* 6 -> 7 */
         write_bytes("u", bytes, n);
         refused(ctx, "does not begin");
         put_sum(bytes + HEADER, bytes, HEADER);
         write_bytes("u", bytes, n);
         refused(ctx, cases[i].why);
-        assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 77), SDM_ERR_INPUT);
+        assert_int_equal(sdm_unit_check(ctx, name_of("u", 77, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
     }
     sdm_close(&ctx);
 }
@@ -293,10 +302,10 @@ static void damage_is_found(void **state)
         bytes[at] ^= 0x10;
         write_bytes("u", bytes, n);
         bytes[at] ^= 0x10;
-        assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, NULL), SDM_ERR_INPUT);
-        assert_int_equal(sdm_unit_check(ctx, in_folder("u"), 77), SDM_ERR_INPUT);
+        assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, NULL), SDM_ERR_INPUT);
+        assert_int_equal(sdm_unit_check(ctx, name_of("u", 77, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
         write_bytes("u", bytes, at);
-        assert_int_equal(sdm_unit_read(ctx, in_folder("u"), 77, &b, NULL), SDM_ERR_INPUT);
+        assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, NULL), SDM_ERR_INPUT);
     }
     sdm_close(&ctx);
 }
@@ -336,8 +345,8 @@ static void a_prepared_scene_comes_back(void **state)
              .lattice_error_px = NAN,
              .grid = {.wkt = "LOCAL_CS[]", .spacing = 30.0, .cols = 5, .rows = 6, .geographic = true}};
     (void)state;
-    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
-    assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_OK);
+    assert_int_equal(sdm_unit_write(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &p, NULL, false, NULL), SDM_OK);
+    assert_int_equal(sdm_unit_read(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &back, NULL), SDM_OK);
     assert_memory_equal(&back.frame, &p.frame, sizeof p.frame);
     assert_true(isinf(back.radiometry[1].saturated_at) && isnan(back.radiometry[1].fill[0]));
     assert_string_equal(back.settings.cost_name, "census");
@@ -356,12 +365,42 @@ static void a_prepared_scene_comes_back(void **state)
     assert_memory_equal(back.reference.left_out, changed, sizeof changed);
     sdm_prepared_free(&back);
     p.reference.left_out = NULL; /* which products need */
-    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
-    assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
+    assert_int_equal(sdm_unit_write(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &p, NULL, false, NULL), SDM_OK);
+    assert_int_equal(sdm_unit_read(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &back, NULL), SDM_ERR_INPUT);
     p.reference.left_out = changed;
     p.settings.coarse_level = 2; /* not that of the surface */
-    assert_int_equal(sdm_prepared_write(ctx, in_folder("p"), 5, &p, NULL, &(SdmUnitCommit){.sync = false}), SDM_OK);
-    assert_int_equal(sdm_prepared_read(ctx, in_folder("p"), 5, &back, NULL), SDM_ERR_INPUT);
+    assert_int_equal(sdm_unit_write(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &p, NULL, false, NULL), SDM_OK);
+    assert_int_equal(sdm_unit_read(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &back, NULL), SDM_ERR_INPUT);
+    sdm_close(&ctx);
+}
+
+/* What is told of a product comes back, also to another build. */
+static void a_record_comes_back(void **state)
+{
+    SdmContext *ctx = context();
+    static unsigned char bytes[1 << 14];
+    SdmDoubt doubt[SDM_MAX_WARNINGS] = {{.text = "a doubt"}};
+    SdmInputFile file = {.path = "left.tif", .size_bytes = 7, .mtime_s = -1};
+    SdmUsage unit[2] = {{.wall_s = 1.0, .host = "a"}, {.wall_s = 2.0, .host = "b"}};
+    SdmProductRecord back, r = {.result = {.cols = 3, .spacing = 30.0, .tie_points = NAN, .doubt = doubt, .doubts = 1, .file = &file, .files = 1},
+                                .dem_bytes = 9, .dem_hash = UINT64_MAX - 1, .unit = unit, .units = 2};
+    (void)state;
+    assert_int_equal(sdm_unit_write(ctx, name_of("u", 5, SDM_UNIT_RECORD), &r, NULL, false, NULL), SDM_OK);
+    const size_t n = read_bytes("u", bytes, sizeof bytes);
+    bytes[BUILD_AT] ^= 1;
+    put_sum(bytes + HEADER, bytes, HEADER);
+    write_bytes("u", bytes, n);
+    assert_int_equal(sdm_unit_read(ctx, name_of("u", 5, SDM_UNIT_RECORD), &back, NULL), SDM_OK);
+    assert_true(back.result.known && back.result.cols == 3 && isnan(back.result.tie_points));
+    assert_string_equal(back.result.doubt[0].text, "a doubt");
+    assert_true(strcmp(back.result.file[0].path, "left.tif") == 0 && back.result.file[0].mtime_s == -1);
+    assert_true(back.dem_bytes == 9 && back.dem_hash == UINT64_MAX - 1 && back.units == 2);
+    assert_true(back.unit[1].wall_s == 2.0 && strcmp(back.unit[1].host, "b") == 0);
+    sdm_product_record_free(&back);
+    for (size_t at = 0; at < n; at++) { /* each cut is found */
+        write_bytes("u", bytes, at);
+        assert_int_equal(sdm_unit_read(ctx, name_of("u", 5, SDM_UNIT_RECORD), &back, NULL), SDM_ERR_INPUT);
+    }
     sdm_close(&ctx);
 }
 
@@ -403,17 +442,14 @@ static void one_process_holds_an_output(void **state)
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &b), SDM_ERR_IO);
     assert_non_null(strstr(sdm_error(ctx), "another run"));
     assert_null(b);
-    assert_true(sdm_lease_is_live(sdm_lease_path(a), sdm_lease_clock_s(folder)));
     age("d.tif.part-owner", 3600); /* this process lives: how old the file is does not matter here */
-    assert_true(sdm_lease_is_live(sdm_lease_path(a), sdm_lease_clock_s(folder)));
+    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &b), SDM_ERR_IO);
     write_bytes("d.tif.part-owner", (const unsigned char *)other, strlen(other)); /* it was taken over */
     sdm_lease_release(&a);
     assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_ERR_IO);
     age("d.tif.part-owner", SDM_LEASE_SILENT_S + 5);
-    assert_false(sdm_lease_is_live(in_folder("d.tif.part-owner"), sdm_lease_clock_s(folder)));
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
-    assert_null(sdm_lease_announce(in_folder("d.tif.part-owner")));
     sdm_lease_release(&a);
     assert_int_not_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
     sdm_close(&ctx);
@@ -445,6 +481,7 @@ int main(void)
         cmocka_unit_test(big_values_are_refused),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(a_prepared_scene_comes_back),
+        cmocka_unit_test(a_record_comes_back),
         cmocka_unit_test(one_process_holds_an_output),
         cmocka_unit_test(a_zombie_holds_nothing),
     };

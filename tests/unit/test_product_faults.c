@@ -56,6 +56,7 @@ static void unwritten_cells(void **state)
 {
     (void)state;
     SdmOptions opt;
+    SdmDemResult result;
     SdmContext *ctx;
     SdmGrid g;
     SdmProduct *p;
@@ -73,7 +74,8 @@ static void unwritten_cells(void **state)
     assert_int_equal(sdm_scene_product_open(ctx, &opt, &g, &report, &p), SDM_OK);
     assert_int_equal(make_block(ctx, 0, 0, 100, 50, 250.0F, &b), SDM_OK);
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_OK);
-    assert_int_equal(sdm_scene_product_finish(ctx, p, &report, NULL), SDM_ERR_DATA);
+    assert_int_equal(sdm_scene_product_finish(ctx, p, &report, NULL, &result), SDM_ERR_DATA);
+    sdm_dem_result_free(&result);
     b.row0 = g.rows - 49;
     assert_int_equal(sdm_product_write(ctx, p, &b), SDM_ERR_DATA);
     assert_true(count_files("u.tif.part-") > 0);

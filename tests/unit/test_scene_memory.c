@@ -2,6 +2,7 @@
  * files, and two scenes in two threads at once. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
+#include "job/job_commands.h"
 #include "scene/scene.h"
 #include "simulate/simulate.h"
 
@@ -241,12 +242,14 @@ static void run_makes_the_same_heights(void **state)
     SdmOptions o = options();
     SdmGrid grid;
     SdmBlock array;
+    SdmDemResult result;
     char path[256];
     (void)state;
     snprintf(path, sizeof path, "%s/dem.tif", scratch());
     o.output = path;
     SdmContext *ctx = open_context(&o);
-    assert_int_equal(sdm_run_scene(ctx, view[0].bytes_path, view[1].bytes_path), SDM_OK);
+    assert_int_equal(sdm_run_scene(ctx, view[0].bytes_path, view[1].bytes_path, &result), SDM_OK);
+    sdm_dem_result_free(&result);
     sdm_close(&ctx);
     assert_int_equal(from_arrays(false, false, &grid, &array), SDM_OK);
     const GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);

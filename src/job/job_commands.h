@@ -1,0 +1,93 @@
+/* The commands run, plan, tile, merge and status: requests, what becomes of them, calls.  Strings and
+ * pointers of requests are borrowed. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_JOB_COMMANDS_H
+#define SDM_JOB_COMMANDS_H
+
+#include "product/dem_result.h"
+
+/* Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
+ * left   an ASTER scene (HDF, folder, zip), or the left image of a pair
+ * right  the right image of a pair, NULL for an ASTER scene
+ * result: what was made, freed by the caller, also after a failure
+ * Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
+SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result);
+
+/* What `stereodem plan` is given. */
+typedef struct SdmPlanRequest {
+    const char *job;          /* folder to make */
+    const char *left, *right; /* as in sdm_run_scene(), or NULL */
+    const char *list;         /* file with a scene or a pair a line, relative to it; or NULL */
+} SdmPlanRequest;
+
+typedef struct SdmPlanSummary {
+    int scenes, failed, tiled; /* scenes; those that cannot be opened; those cut into tiles */
+    int64_t units;             /* units of work, 0 .. units - 1 */
+    double cpu_s;              /* expected processor time of all units */
+    double most_cpu_s;         /* of the unit that takes most */
+    int64_t most_bytes;        /* expected peak of the unit that needs most */
+} SdmPlanSummary;
+
+/* Write JOB/plan.json: inputs, parameters and units of one or many scenes.  Opens cameras, reads no pixel.
+ * A scene that cannot be opened is reported (log, plan.json) and skipped. */
+SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
+
+/* Which units a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
+typedef struct SdmTileRequest {
+    const char *job;
+    const int64_t *unit;
+    int64_t first, count;
+    double wait_s; /* longest wait for another task that prepares the scene, seconds */
+} SdmTileRequest;
+
+typedef struct SdmTileSummary {
+    int64_t done;    /* finished units */
+    int64_t skipped; /* of these, units that were finished before */
+    int64_t failed;  /* units that failed */
+} SdmTileSummary;
+
+/* Compute units of a job with the parameters of its plan.  A finished unit of this plan is skipped; after a
+ * unit that fails, the others are still computed. */
+SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
+
+typedef struct SdmMergeRequest {
+    const char *job;
+    const char *folder; /* where the DEMs go; NULL = JOB/dem; of one scene, the name of its DEM, too */
+    int scene;          /* number of the only scene to merge; -1 = all */
+} SdmMergeRequest;
+
+typedef struct SdmMergeSummary {
+    int scenes, merged, already, incomplete, failed; /* already: of merged; incomplete: units are missing */
+    int permanent;                                    /* of failed: another try would end so, too */
+    int doubtful;                                     /* of merged: their reports have doubts */
+    int64_t missing;                                 /* units */
+} SdmMergeSummary;
+
+/* Build the products of every scene whose units are finished: FOLDER/NAME.tif and its companions.
+ * Returns SDM_OK when every scene has its products; else the sentence names the missing units and how to
+ * compute them. */
+SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
+
+/* Progress of a scene of a job. */
+typedef struct SdmSceneProgress {
+    int number;
+    char name[320];
+    /* "merged", "ready to merge", "merge failed", "failed", "begun", "not begun", "not planned" */
+    const char *state;
+    int64_t first_unit, units, done, failed, missing; /* units; missing: neither done nor failed */
+    int64_t error_unit;  /* the last unit that failed, -1 if none */
+    char error[1024];    /* its sentence, or the scene's */
+    bool is_permanent;    /* another try would end so, too; also of scenes that are not planned */
+    bool is_unprepared;   /* the preparation of its tiles failed so */
+} SdmSceneProgress;
+
+/* Progress of a job.  Open, ask for the scenes in order, then for the work left, close. */
+typedef struct SdmJobProgress SdmJobProgress;
+SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
+int sdm_job_progress_scenes(const SdmJobProgress *progress);
+SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
+/* Expected time that a single task would need for the rest, seconds. */
+double sdm_job_progress_work_s(const SdmJobProgress *progress);
+void sdm_job_progress_close(SdmJobProgress **progress);
+
+#endif

@@ -1,0 +1,14 @@
+/* The command run with three views or more. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_RUN_VIEWS_H
+#define SDM_RUN_VIEWS_H
+
+#include "coreg/stack.h"
+#include "product/dem_result.h"
+
+/* As sdm_run_scene(), from three views or more, at most SDM_MAX_VIEWS: images with RPC, or folders of
+ * products. They are paired, each pair is matched on one grid, and the DEMs are fused; see docs/views.md.
+ * DEMs of finished pairs are kept in `<output>.views` until all is written, and taken up by the next call. */
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, SdmDemResult *result);
+
+#endif
