@@ -256,7 +256,7 @@ typedef void sdm_wiener_row_fn(const SdmWienerRow *in, float *out);
 
 typedef struct SdmKernels {
     sdm_cost_scratch_fn *cost_scratch;
-    sdm_cost_strip_fn *zncc, *census, *sad;
+    sdm_cost_strip_fn *zncc, *census;
     sdm_warp_row_fn *warp_row;
     sdm_half_row_fn *half_row;
     sdm_pick_row_fn *pick_row;

@@ -314,7 +314,6 @@ const SdmKernels sdm_kernels_reference = {
     .cost_scratch = sdm_reference_cost_scratch,
     .zncc = sdm_reference_zncc,
     .census = sdm_reference_census,
-    .sad = sdm_reference_sad,
     .warp_row = warp_row_reference,
     .half_row = half_row_reference,
     .pick_row = sdm_reference_pick_row,

@@ -7,7 +7,7 @@
 #include "kernels.h"
 
 sdm_cost_scratch_fn sdm_reference_cost_scratch;
-sdm_cost_strip_fn sdm_reference_zncc, sdm_reference_census, sdm_reference_sad;
+sdm_cost_strip_fn sdm_reference_zncc, sdm_reference_census;
 sdm_pick_row_fn sdm_reference_pick_row;
 sdm_update_row_fn sdm_reference_update_row;
 

@@ -91,21 +91,6 @@ static float zncc_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
     return covariance_of(&a, &b, products) * s->texture[LEFT][x] * s->texture[RIGHT][x + d];
 }
 
-static float sad_at(const SdmCostJob *job, const Strip *s, int x, int y, int d)
-{
-    (void)s;
-    const int half = job->window / 2;
-    int32_t n = 0, sad = 0;
-    for (int j = -half; j <= half; j++)
-        for (int i = -half; i <= half; i++) {
-            const int32_t apart = pixel(job, LEFT, x + i, y + j) - pixel(job, RIGHT, x + d + i, y + j);
-            n++;
-            sad += apart < 0 ? -apart : apart;
-        }
-    const float score = 1.0f - (float)sad * (1.0f / (578.0f * (float)n));
-    return score > -1.0f ? score : -1.0f;
-}
-
 /* A bit per neighbour of the word, 1 where it is darker than the centre; nodata and rows off the image are
  * darkest, columns off the image give 0. */
 static uint32_t census_word(const SdmCostJob *job, enum Side side, int x, int y)
@@ -214,11 +199,6 @@ static void give_rows(const SdmCostJob *job, words_fn *words, score_fn *score_at
 void sdm_reference_zncc(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
 {
     give_rows(job, no_words, zncc_at, consume, user);
-}
-
-void sdm_reference_sad(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)
-{
-    give_rows(job, no_words, sad_at, consume, user);
 }
 
 void sdm_reference_census(const SdmCostJob *job, sdm_cost_consumer *consume, void *user)

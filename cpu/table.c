@@ -3,7 +3,7 @@
 #include "kernels.h"
 
 extern sdm_cost_scratch_fn SDM_NAME(cost_scratch);
-extern sdm_cost_strip_fn SDM_NAME(zncc), SDM_NAME(census), SDM_NAME(sad);
+extern sdm_cost_strip_fn SDM_NAME(zncc), SDM_NAME(census);
 extern sdm_warp_row_fn SDM_NAME(warp_row);
 extern sdm_pick_row_fn SDM_NAME(pick_row);
 extern sdm_update_row_fn SDM_NAME(update_row);
@@ -30,7 +30,6 @@ const SdmKernels SDM_NAME(kernels) = {
     .cost_scratch = SDM_NAME(cost_scratch),
     .zncc = SDM_NAME(zncc),
     .census = SDM_NAME(census),
-    .sad = SDM_NAME(sad),
     .warp_row = SDM_NAME(warp_row),
     .half_row = TAKEN(half_row),
     .pick_row = SDM_NAME(pick_row),

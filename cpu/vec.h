@@ -217,11 +217,6 @@ VEC void vi_store_u16(uint16_t *p, vi a)
     for (int i = 0; i < 4; i++)
         p[i] = (uint16_t)a[i];
 }
-VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
-{
-    const vi low = vi_low(a) - vi_low(b), high = (a >> 16) - (b >> 16);
-    return vi_or(vi_and(vi_max(low, -low), vi_set(0xffff)), vi_shl16(vi_max(high, -high)));
-}
 #endif
 
 #ifdef V_
@@ -259,7 +254,6 @@ VEC vi vi_differ16(vi a, vi b) /* |a - b| of 16-bit halves */
 #define vf_from(a) V_(cvtepi32_ps)(a)
 #define vi_trunc(a) V_(cvttps_epi32)(a)
 #define vi_shl16(a) V_(slli_epi32)(a, 16)
-#define vi_differ16(a, b) V_(abs_epi16)(V_(sub_epi16)(a, b))
 #endif
 #if defined(SDM_VEC) && SDM_VEC >= 8
 /* What the compiler's vectors lack.  sra: / 2^n, rounded down; max_u: without signs; of_four: lane k of each

@@ -13,28 +13,21 @@ typedef struct SdmChoice {
     char text[32]; /* "cpu", "cuda:0", of several "cuda": what --device takes */
     char name[SDM_NAME_SIZE];
     bool exact;        /* rounds as the processor does */
-    char speed[96];    /* what was measured of it, a sentence's second half; "" */
-    char why_not[640]; /* auto took the processor: why no device; else "" */
-    char seen[640];    /* of that, what is wrong with devices and drivers that are there and were not refused;
-                        * "" */
-    uint32_t refused[SDM_API_COUNT]; /* bit i: auto does not take device i of the API; kept from call to
-                                      * call */
+    char why_not[320]; /* auto took the processor: why no CUDA device; else "" */
+    bool expected;     /* then: a CUDA device or driver is there, so the user would expect a device */
 } SdmChoice;
 
-/* out: 0, or an earlier choice of auto after sdm_choice_refuse().  name: "cpu"; "opencl" or "cuda", the first
- * that can run (of OpenCL's, one that is not the processor if there is any); "opencl:2", that one; "auto": a
- * CUDA device, else an OpenCL device that is no processor, else the processor; one that does not round as the
- * processor does is never taken by itself.  SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
+/* name: "cpu"; "opencl" or "cuda", the first that can run (of OpenCL's, one that is not the processor if
+ * there is any); "opencl:2", that one; "auto": a CUDA device that claims to round as the processor does, else
+ * the processor.  SDM_ERR_UNSUPPORTED says why one that was named cannot run. */
 SdmStatus sdm_choose_device(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The same with all that can share the work where no number was given: those of the platform of the first. */
 SdmStatus sdm_choose_devices(SdmContext *ctx, const char *name, SdmChoice *out);
 /* The first of a list that can run, one that is not the processor if there is any; by itself (auto): none
  * that is the processor or rounds otherwise.  NULL: none. */
 const SdmDeviceInfo *sdm_first_device(const SdmDeviceInfo *list, int count, bool by_itself);
-/* May auto find a card?  Opens CUDA's library, for good, but asks no driver: they take their time. */
+/* May auto find a card?  Opens CUDA's library, for good, but does not start the driver, which takes time. */
 bool sdm_may_have_card(void);
-/* The devices that auto chose cannot be used: the next call takes others. */
-void sdm_choice_refuse(SdmChoice *choice);
 /* Log what was taken. */
 void sdm_choice_tell(SdmContext *ctx, const SdmChoice *choice);
 

@@ -76,12 +76,6 @@ FUNCTION uint bits_of(uint a, uint b)
 
 /* A score as it would be for a window of the texture that the cost's scores are made for; scale 0: as it is.
  */
-FUNCTION float fair_score(float score, float scale, float texture)
-{
-    const float fair = 1.0f - (1.0f - score) * scale * texture;
-    return scale <= 0.0f ? score : score <= SCORE_NONE ? SCORE_NONE : fair < -1.0f ? -1.0f : fair;
-}
-
 /* Mean to the next integer and what is left of the sum, both of 16 bits. */
 FUNCTION int pack_mean(int sum, int n, float inverse)
 {
@@ -107,12 +101,6 @@ FUNCTION float zncc_score(uint products, int left, int right, int n, float inver
     const int c = (int)(products - (uint)mean_b * ((uint)n * (uint)mean_a + (uint)rest_a) -
                         (uint)rest_b * (uint)mean_a); /* wraps where samples are missing */
     return ((float)c - (float)rest_a * inverse * (float)rest_b) * left_texture * right_texture;
-}
-
-FUNCTION float sad_score(uint apart, float scale)
-{
-    const float score = 1.0f - (float)(int)apart * scale;
-    return score > -1.0f ? score : -1.0f;
 }
 
 FUNCTION float census_score(uint bits, float scale)

@@ -196,7 +196,7 @@ const SdmDeviceInfo *sdm_device_info(const SdmDevice *d)
 
 int64_t sdm_device_budget(const SdmDevice *d)
 {
-    return d->limit > 0 && d->limit < d->budget ? d->limit : d->budget;
+    return d->budget;
 }
 
 int64_t sdm_device_room(SdmDevice *d)
@@ -205,27 +205,14 @@ int64_t sdm_device_room(SdmDevice *d)
     const double part = d->whole > 0 ? (double)d->budget / (double)d->whole : 1.0;
     /* memory is given in pages: not to the last byte */
     const int64_t room = d->used + d->kept_bytes + (int64_t)(0.9 * part * (double)left);
-    const int64_t budget = sdm_device_budget(d);
-    return left < 0 || room > budget ? budget : room;
-}
-
-static void shrink_to_budget(SdmDevice *d)
-{
-    const int64_t budget = sdm_device_budget(d);
-    if (d->used + d->kept_bytes > budget)
-        shrink_kept(d, budget > d->used ? budget - d->used : 0);
+    return left < 0 || room > d->budget ? d->budget : room;
 }
 
 void sdm_device_set_budget(SdmDevice *d, int64_t bytes)
 {
     d->budget = bytes;
-    shrink_to_budget(d);
-}
-
-void sdm_device_set_limit(SdmDevice *d, int64_t bytes)
-{
-    d->limit = bytes;
-    shrink_to_budget(d);
+    if (d->used + d->kept_bytes > bytes)
+        shrink_kept(d, bytes > d->used ? bytes - d->used : 0);
 }
 
 const SdmTuning *sdm_device_tuning(const SdmDevice *d)

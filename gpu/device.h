@@ -68,8 +68,6 @@ const SdmDeviceInfo *sdm_device_info(const SdmDevice *device);
  * use now; most bytes in use so far. */
 int64_t sdm_device_budget(const SdmDevice *device);
 void sdm_device_set_budget(SdmDevice *device, int64_t bytes);
-/* Less than the budget from now on, for others need the memory; 0: all of it. */
-void sdm_device_set_limit(SdmDevice *device, int64_t bytes);
 /* The budget, or less where other programs have taken memory of the device: its part of what is left now. */
 int64_t sdm_device_room(SdmDevice *device);
 int64_t sdm_device_used(const SdmDevice *device);

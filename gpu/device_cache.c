@@ -87,12 +87,12 @@ void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t 
     memcpy(head.magic, magic, sizeof magic);
     if (!name_of(key, true, path)) {
         sdm_log(ctx, SDM_LOG_VERBOSE, 0,
-                "no folder for a cache in $XDG_CACHE_HOME or ~/.cache, so kernels are built and devices "
-                "measured each time");
+                "no folder for a cache in $XDG_CACHE_HOME or ~/.cache, so kernels are built each "
+                "time");
         return;
     }
     if (sdm_file_create(ctx, path, &w) != SDM_OK) {
-        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built and devices measured each time",
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built each time",
                 sdm_error(ctx));
         return;
     }
@@ -100,6 +100,6 @@ void sdm_cache_write(SdmContext *ctx, const char *key, const void *data, size_t 
     sdm_file_put(&w, key, head.key_bytes);
     sdm_file_put(&w, data, bytes);
     if (sdm_file_commit(ctx, &w, false) != SDM_OK)
-        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built and devices measured each time",
+        sdm_log(ctx, SDM_LOG_VERBOSE, 0, "%s; kernels are built each time",
                 sdm_error(ctx));
 }

@@ -1,5 +1,5 @@
-/* What is found out once about a device and kept for the next process: programs that its driver built, how
- * fast it is.  Files of $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  Internal; not installed. */
+/* Programs that the driver of a device built, kept for the next process in files of
+ * $XDG_CACHE_HOME/stereodem or ~/.cache/stereodem.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_DEVICE_CACHE_H
 #define SDM_GPU_DEVICE_CACHE_H

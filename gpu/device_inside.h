@@ -42,7 +42,6 @@ struct SdmDevice {
     int64_t budget, used, peak; /* bytes; used: of the buffers in use */
     int64_t kept_bytes;         /* of the freed ones that are kept; used + kept_bytes never exceeds peak */
     bool wasteful; /* a buffer found no room while others were larger than asked for */
-    int64_t limit;              /* of all buffers together, below the budget; 0: none */
     int64_t whole;              /* the budget that it was opened with, of which others may have a part */
     SdmTuning tuning;
     SdmBuffer *first, *kept;    /* buffers in use, and freed ones for the next to come: lists */

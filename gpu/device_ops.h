@@ -52,7 +52,7 @@ SdmStatus sdm_gpu_half(SdmContext *ctx, SdmGpu *g, const SdmGpuImage *in, const 
 
 /* ---- matching ---- */
 
-enum SdmGpuCost { SDM_GPU_ZNCC, SDM_GPU_CENSUS, SDM_GPU_SAD };
+enum SdmGpuCost { SDM_GPU_ZNCC, SDM_GPU_CENSUS };
 
 /* Two views of a window, int16, warped. */
 typedef struct SdmGpuViews {

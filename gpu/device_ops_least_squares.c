@@ -6,8 +6,8 @@
 
 /* of gpu/least_squares.cl */
 enum { LS_ROWS = 4, LS_STRIP = 64, LS_SUMS = 8, LS_FITS = 4,
-       LS_X = 4, LS_OTHER_X, LS_STEP, LS_PLANES, /* of the half grid there */
-       NOISE_UNIT = 256 };
+       LS_X = 4, LS_OTHER_X, LS_STEP, LS_PLANES /* of the half grid there */
+};
 
 /* The window, its blocks and its planes. */
 typedef struct Task {
@@ -58,7 +58,8 @@ static SdmStatus set_up(SdmContext *ctx, SdmGpu *g, const Task *p)
     TRY(SDM_GPU_RUN(ctx, g, "ls_blocks", (int64_t)p->wide * SDM_LS_BLOCK, p->high, LS_STRIP, 1,
                     SDM_BUF(blurred), SDM_BUF(p->q->left), SDM_BUF(p->q->right), SDM_BUF(s->flags),
                     SDM_I32(p->w), SDM_I32(p->h), SDM_I32(p->skip_x), SDM_I32(p->skip_y),
-                    SDM_F32(NOISE_UNIT * px_per_metre), SDM_I32(p->wide), SDM_I32(p->high), SDM_BUF(sums)));
+                    SDM_F32(SDM_LS_NOISE_UNIT * px_per_metre), SDM_I32(p->wide), SDM_I32(p->high),
+                    SDM_BUF(sums)));
     TRY(SDM_GPU_PIXELS(ctx, g, "ls_fit", p->wide, p->high, SDM_BUF(sums), SDM_I32(p->wide), SDM_I32(p->high),
                        SDM_BUF(fit)));
     TRY(SDM_GPU_PIXELS(ctx, g, "ls_terms", p->w, p->h, SDM_BUF(p->q->left), SDM_BUF(p->q->right),

@@ -82,7 +82,7 @@ static int rows_in_flight(const SdmGpu *g, const Views *v, const Scores *s)
 static SdmStatus run_volume(SdmContext *ctx, SdmGpu *g, const Views *v, const Scores *s, int y0, int y1,
                             SdmBuffer *score)
 {
-    static const char *const names[] = {"volume_zncc", "volume_census", "volume_sad"};
+    static const char *const names[] = {"volume_zncc", "volume_census"};
     const SdmTuning *const t = sdm_gpu_tuning(g);
     SdmArg args[17];
     int n = 0;
@@ -130,7 +130,6 @@ static SdmStatus run_update(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, co
                               SDM_I32(c->stride2),
                               SDM_I32(c->step2_log2),
                               SDM_F32(1.0f / (float)(1 << c->level)),
-                              SDM_F32(p->score_sigma * (float)p->window),
                               SDM_F32(p->min_score),
                               SDM_F32(p->min_margin),
                               SDM_F32(p->max_mismatch),
@@ -175,17 +174,16 @@ done:
     return st;
 }
 
-/* Windows and ranges that have a kernel of their own, in local memory, for passes without a margin: see
+/* ZNCC: windows and ranges that have a kernel of their own, in local memory, for passes without a margin: see
  * gpu/window_match.cl. */
 static const struct {
-    enum SdmGpuCost cost;
     int window, range;
     bool check; /* left and right */
     const char *name;
 } strips[] = {
-    {SDM_GPU_ZNCC, 9, 3, true, "match_zncc_9_3"},   {SDM_GPU_ZNCC, 5, 1, false, "match_zncc_5_1"},
-    {SDM_GPU_ZNCC, 13, 5, true, "match_zncc_13_5"}, {SDM_GPU_SAD, 9, 3, true, "match_sad_9_3"},
-    {SDM_GPU_SAD, 5, 1, false, "match_sad_5_1"},     {SDM_GPU_SAD, 13, 5, true, "match_sad_13_5"},
+    {9, 3, true, "match_zncc_9_3"},
+    {5, 1, false, "match_zncc_5_1"},
+    {13, 5, true, "match_zncc_13_5"},
 };
 
 static SdmStatus match_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m, const char *name)
@@ -212,7 +210,7 @@ SdmStatus sdm_gpu_match(SdmContext *ctx, SdmGpu *g, const SdmGpuMatch *m)
 {
     const SdmPass *const p = m->pass;
     for (size_t i = 0; i < sizeof strips / sizeof *strips; i++)
-        if (strips[i].cost == m->views.cost && strips[i].window == p->window && strips[i].range == p->range &&
+        if (m->views.cost == SDM_GPU_ZNCC && strips[i].window == p->window && strips[i].range == p->range &&
             p->min_margin <= 0.0f && (strips[i].check || p->max_mismatch < 0.0f))
             return match_by_strips(ctx, g, m, strips[i].name);
     return match_by_volumes(ctx, g, m);
@@ -226,8 +224,7 @@ static SdmStatus ray_error_by_strips(SdmContext *ctx, SdmGpu *g, const SdmGpuVie
     const float least = pass->min_sigma * pass->min_sigma * (float)(pass->window * pass->window);
     return SDM_GPU_RUN(ctx, g, "ray_zncc_9", sdm_gpu_groups(v->w, COLUMNS), sdm_gpu_groups(v->h, rows), GROUP,
                        1, SDM_BUF(v->left), SDM_BUF(v->right), SDM_I32(v->w), SDM_I32(v->h), SDM_F32(least),
-                       SDM_F32(pass->score_sigma * (float)pass->window), SDM_I32(rows), SDM_BUF(ray_error_v),
-                       SDM_BUF(score0));
+                       SDM_I32(rows), SDM_BUF(ray_error_v), SDM_BUF(score0));
 }
 
 SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, const SdmGpuViews *views, const SdmPass *pass,
@@ -246,9 +243,8 @@ SdmStatus sdm_gpu_ray_error(SdmContext *ctx, SdmGpu *g, const SdmGpuViews *views
     for (int y = 0; y < h; y += rows) {
         const int end = y + rows < h ? y + rows : h;
         TRY(run_volume(ctx, g, &v, &s, y, end, score));
-        TRY(SDM_GPU_PIXELS(ctx, g, "ray_error", w, end - y, SDM_BUF(score), SDM_BUF(v.texture[0]), SDM_I32(w),
-                           SDM_I32(y), SDM_I32(end), SDM_F32(pass->score_sigma * (float)pass->window),
-                           SDM_BUF(ray_error_v), SDM_BUF(score0)));
+        TRY(SDM_GPU_PIXELS(ctx, g, "ray_error", w, end - y, SDM_BUF(score), SDM_I32(w),
+                           SDM_I32(y), SDM_I32(end), SDM_BUF(ray_error_v), SDM_BUF(score0)));
     }
 done:
     return st;

@@ -10,6 +10,7 @@ list(FILTER host EXCLUDE REGEX "/(opencl|cuda)[a-z_]*\\.c$")
 set(SDM_HAVE_OPENCL 0)
 set(SDM_HAVE_CUDA 0)
 set(portable ${PROJECT_SOURCE_DIR}/gpu/portable.h)
+set(shared ${PROJECT_SOURCE_DIR}/src/matching/point_formulas.h) # included by kernels
 if(SDM_OPENCL)
     set(SDM_HAVE_OPENCL 1)
     set(texts)
@@ -24,7 +25,7 @@ if(SDM_OPENCL)
         add_custom_command(OUTPUT ${text}
             COMMAND ${CMAKE_COMMAND} -DOUT=${text} -DNAME=sdm_program_${name} -DLINES=ON "-DFILES=${files}"
                     -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-            DEPENDS ${portable} ${SDM_KERNELS} cmake/embed.cmake VERBATIM)
+            DEPENDS ${portable} ${shared} ${SDM_KERNELS} cmake/embed.cmake VERBATIM)
         set(texts ${texts} ${text} PARENT_SCOPE)
         set(covered ${covered} ${ARGN} PARENT_SCOPE)
     endfunction()
@@ -85,7 +86,7 @@ if(SDM_CUDA AND SDM_NVCC)
     add_custom_command(OUTPUT ${fatbin}
         COMMAND ${SDM_NVCC} ${SDM_NVCC_FLAGS} ${werror} -Xptxas -v -fatbin -o ${fatbin} ${unit} 2> ${fatbin}.log ||
                 ${CMAKE_COMMAND} -DLOG=${fatbin}.log -P ${PROJECT_SOURCE_DIR}/gpu/show_log.cmake
-        DEPENDS ${unit} ${portable} ${SDM_KERNELS} VERBATIM)
+        DEPENDS ${unit} ${portable} ${shared} ${SDM_KERNELS} VERBATIM)
     file(CONFIGURE OUTPUT ${bytes} @ONLY CONTENT [[/* The kernels, made by gpu/gpu.cmake; as an array of numbers they take the compiler half a minute. */
 extern const unsigned char sdm_kernels_fatbin[];
 __asm__(".section .rodata\n.balign 64\n.globl sdm_kernels_fatbin\n.hidden sdm_kernels_fatbin\n"

@@ -46,14 +46,7 @@ static void swap(SdmBuffer **a, SdmBuffer **b)
 
 static enum SdmGpuCost cost_of(const SdmMatchSettings *set)
 {
-    return set->cost == set->kernels->census ? SDM_GPU_CENSUS
-           : set->cost == set->kernels->sad  ? SDM_GPU_SAD
-                                             : SDM_GPU_ZNCC;
-}
-
-bool sdm_device_makes_levels(const SdmMatchSettings *set)
-{
-    return cost_of(set) != SDM_GPU_SAD;
+    return set->cost == set->kernels->census ? SDM_GPU_CENSUS : SDM_GPU_ZNCC;
 }
 
 static SdmGpuSurface surface_of(const Device *d)

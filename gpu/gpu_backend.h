@@ -13,13 +13,10 @@
 int64_t sdm_device_match_bytes(SdmDevice *device, const SdmMatchSettings *set, int64_t w, int64_t h,
                                int64_t images);
 
-/* Images may end at their finest level, the others are made of it on the device: not with sad, whose levels
- * are normalised. */
-bool sdm_device_makes_levels(const SdmMatchSettings *set);
-
-/* As sdm_match_window(); with call->gridding as that and sdm_gridding_run() where the device can: then the
- * block's arrays are allocated (the caller's to free) and of *out no more than device_s is set.  Failures of
- * the device: SDM_ERR_DEVICE, lack of its memory: SDM_ERR_MEMORY; then out and block are empty. */
+/* As sdm_match_window(); images may end at their finest level, the others are made of it on the device.  With
+ * call->gridding as that and sdm_gridding_run() where the device can: then the block's arrays are allocated
+ * (the caller's to free) and of *out no more than device_s is set.  Failures of the device: SDM_ERR_DEVICE,
+ * lack of its memory: SDM_ERR_MEMORY; then out and block are empty. */
 SdmStatus sdm_device_match(SdmContext *ctx, SdmDevice *device, const SdmMatchCall *call, SdmFineResult *out);
 
 #endif

@@ -4,13 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "portable.h"
+#include "../src/matching/point_formulas.h"
 
-#define LS_BLOCK 8     /* SDM_LS_BLOCK */
-#define LS_LEAST 144   /* SDM_LS_LEAST */
 #define LS_STRIP 64    /* columns of a group that sums blocks */
 #define LS_ROWS 4      /* of a column that an item has: LS_ROWS of gpu/device_ops_least_squares.c */
-#define LS_NOISE_UNIT 256.0f
-#define LS_MOST_DIFFERENCE 4096.0f
 
 /* of a block */
 enum { LS_COUNT, LS_LEFT, LS_RIGHT, LS_LEFT2, LS_RIGHT2, LS_PRODUCT, LS_ROUGH, LS_ROUGH_COUNT, LS_SUMS };
@@ -31,11 +28,11 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1)
               int high, GLOBAL int *sums)
 {
     LOCAL int column[LS_SUMS][LS_STRIP];
-    const int item = ITEM(0), x = GROUP(0) * LS_STRIP + item - skip_x, top = GROUP(1) * LS_BLOCK - skip_y;
+    const int item = ITEM(0), x = GROUP(0) * LS_STRIP + item - skip_x, top = GROUP(1) * SDM_LS_BLOCK - skip_y;
     int s[LS_SUMS];
     UNROLL for (int k = 0; k < LS_SUMS; k++)
         s[k] = 0;
-    for (int y = top > 0 ? top : 0; x >= 0 && x < w && y < top + LS_BLOCK && y < h; y++) {
+    for (int y = top > 0 ? top : 0; x >= 0 && x < w && y < top + SDM_LS_BLOCK && y < h; y++) {
         const long at = (long)y * w + x;
         const int l = left[at], r = right[at];
         if (!(flags[at] & QA_VALID) || l == PIXEL_NODATA || r == PIXEL_NODATA)
@@ -51,18 +48,18 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1)
         const float q = second_difference(blurred[y > 0 ? at - w : at], blurred[y + 1 < h ? at + w : at],
                                           blurred[at - 1], blurred[at + 1], blurred[at]) *
                         scale;
-        const int v = (int)between(q, -LS_MOST_DIFFERENCE, LS_MOST_DIFFERENCE);
+        const int v = (int)between(q, -(float)SDM_LS_MOST_DIFFERENCE, (float)SDM_LS_MOST_DIFFERENCE);
         s[LS_ROUGH] += v * v;
         s[LS_ROUGH_COUNT]++;
     }
     UNROLL for (int k = 0; k < LS_SUMS; k++)
         column[k][item] = s[k];
     BARRIER();
-    const int k = item / (LS_STRIP / LS_BLOCK), block = item % (LS_STRIP / LS_BLOCK);
-    const int i = GROUP(0) * (LS_STRIP / LS_BLOCK) + block;
+    const int k = item / (LS_STRIP / SDM_LS_BLOCK), block = item % (LS_STRIP / SDM_LS_BLOCK);
+    const int i = GROUP(0) * (LS_STRIP / SDM_LS_BLOCK) + block;
     int sum = 0;
-    for (int c = 0; c < LS_BLOCK; c++)
-        sum += column[k][block * LS_BLOCK + c];
+    for (int c = 0; c < SDM_LS_BLOCK; c++)
+        sum += column[k][block * SDM_LS_BLOCK + c];
     if (i < wide)
         sums[((long)k * high + GROUP(1)) * wide + i] = sum;
 }
@@ -81,37 +78,27 @@ FUNCTION long sum_around(GLOBAL const int *sums, int wide, int high, int i, int 
  * lambda. */
 KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float4 *fit)
 {
-    const float least_noise = 16.0f, plate = 0.05f, lambda_least = 2.0f, lambda_most = 3000.0f;
     const int i = PLACE(0), j = PLACE(1);
     const long plane = (long)wide * high;
-    float4 out;
+    SdmLsSums s;
     if (i >= wide || j >= high)
         return;
-    const int rough_count = (int)sum_around(sums + LS_ROUGH_COUNT * plane, wide, high, i, j, 0),
-              squares = (int)sum_around(sums + LS_ROUGH * plane, wide, high, i, j, 4),
-              count = (int)sum_around(sums + LS_COUNT * plane, wide, high, i, j, 0),
-              sum_left = (int)sum_around(sums + LS_LEFT * plane, wide, high, i, j, 0),
-              sum_right = (int)sum_around(sums + LS_RIGHT * plane, wide, high, i, j, 0);
-    const float n = (float)count, rough_n = (float)rough_count;
-    const float left = (float)(count * sum_around(sums + LS_LEFT2 * plane, wide, high, i, j, 0) -
-                               (long)sum_left * sum_left),
-                right = (float)(count * sum_around(sums + LS_RIGHT2 * plane, wide, high, i, j, 0) -
-                                (long)sum_right * sum_right),
-                both = (float)(count * sum_around(sums + LS_PRODUCT * plane, wide, high, i, j, 0) -
-                               (long)sum_left * sum_right);
-    const float gain = left > 0.0f && right > 0.0f ? between(SQRT(left / right), 0.25f, 4.0f) : 1.0f;
-    const float noise = count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
-    const float offset = count ? ((float)sum_left - gain * (float)sum_right) / n : 0.0f;
+    s.count = (int)sum_around(sums + LS_COUNT * plane, wide, high, i, j, 0);
+    s.left = sum_around(sums + LS_LEFT * plane, wide, high, i, j, 0);
+    s.right = sum_around(sums + LS_RIGHT * plane, wide, high, i, j, 0);
+    s.left2 = sum_around(sums + LS_LEFT2 * plane, wide, high, i, j, 0);
+    s.right2 = sum_around(sums + LS_RIGHT2 * plane, wide, high, i, j, 0);
+    s.product = sum_around(sums + LS_PRODUCT * plane, wide, high, i, j, 0);
+    s.rough = (int)sum_around(sums + LS_ROUGH * plane, wide, high, i, j, SDM_LS_ROUGH_SHIFT);
+    s.rough_count = (int)sum_around(sums + LS_ROUGH_COUNT * plane, wide, high, i, j, 0);
     GLOBAL const int *const own = sums + (long)j * wide + i;
-    const float own_n = (float)own[LS_COUNT * plane];
-    const float rough =
-        rough_count ? (float)squares / (rough_n * (LS_NOISE_UNIT * LS_NOISE_UNIT / 16.0f)) : 0.0f;
-    out.x = gain;
-    out.y = offset + (((float)own[LS_LEFT * plane] - gain * (float)own[LS_RIGHT * plane]) - own_n * offset) /
-                         (own_n + (float)(LS_BLOCK * LS_BLOCK));
-    out.z = count >= LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
-    out.w = count >= LS_LEAST ? between(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most)
-                              : 0.0f;
+    const SdmLsFit f = sdm_ls_fit(&s, (float)own[LS_LEFT * plane], (float)own[LS_RIGHT * plane],
+                                  (float)own[LS_COUNT * plane]);
+    float4 out;
+    out.x = f.gain;
+    out.y = f.offset;
+    out.z = f.inverse;
+    out.w = f.lambda;
     fit[(long)j * wide + i] = out;
 }
 
@@ -144,17 +131,18 @@ KERNEL ANY_GROUP ls_terms(GLOBAL const short *left, GLOBAL const short *right, G
         return;
     if (x >= 2 && x + 2 < w && y > 0 && y + 1 < h && both_there(left, right, at)) {
         const bool has_before = both_there(left, right, at - 1), has_after = both_there(left, right, at + 1);
-        const float4 own = fit[(long)((y + skip_y) / LS_BLOCK) * wide + (x + skip_x) / LS_BLOCK];
+        const float4 own = fit[(long)((y + skip_y) / SDM_LS_BLOCK) * wide + (x + skip_x) / SDM_LS_BLOCK];
         if (has_before && has_after && both_there(left, right, at - w) && both_there(left, right, at + w))
             bends = own.w;
         if ((flags[at] & QA_VALID) && (has_before || has_after)) {
             const bool has_wide = both_there(left, right, at - 2) && both_there(left, right, at + 2);
-            const int u = x + skip_x + LS_BLOCK / 2, v = y + skip_y + LS_BLOCK / 2;
-            const int before = clamp_index(u / LS_BLOCK - 1, wide), after = clamp_index(u / LS_BLOCK, wide);
-            const float across = ((float)(u % LS_BLOCK) + 0.5f) * 0.125f,
-                        down = ((float)(v % LS_BLOCK) + 0.5f) * 0.125f;
-            GLOBAL const float4 *const up = fit + (long)clamp_index(v / LS_BLOCK - 1, high) * wide;
-            GLOBAL const float4 *const low = fit + (long)clamp_index(v / LS_BLOCK, high) * wide;
+            const int u = x + skip_x + SDM_LS_BLOCK / 2, v = y + skip_y + SDM_LS_BLOCK / 2;
+            const int before = clamp_index(u / SDM_LS_BLOCK - 1, wide),
+                      after = clamp_index(u / SDM_LS_BLOCK, wide);
+            const float across = ((float)(u % SDM_LS_BLOCK) + 0.5f) * 0.125f,
+                        down = ((float)(v % SDM_LS_BLOCK) + 0.5f) * 0.125f;
+            GLOBAL const float4 *const up = fit + (long)clamp_index(v / SDM_LS_BLOCK - 1, high) * wide;
+            GLOBAL const float4 *const low = fit + (long)clamp_index(v / SDM_LS_BLOCK, high) * wide;
             const float4 a = up[before], b = up[after], c = low[before], d = low[after];
             const float gain0 = a.x + down * (c.x - a.x), gain1 = b.x + down * (d.x - b.x);
             const float offset0 = a.y + down * (c.y - a.y), offset1 = b.y + down * (d.y - b.y);

@@ -6,11 +6,9 @@
 #include "common.cl"
 
 /* Of a pixel, from its three scores. */
-FUNCTION void set_ray_error(float s0, float s1, float s2, float texture, float scale,
-                            GLOBAL float *ray_error_v, GLOBAL uchar *quality)
+FUNCTION void set_ray_error(float before, float at, float after, GLOBAL float *ray_error_v,
+                            GLOBAL uchar *quality)
 {
-    const float before = fair_score(s0, scale, texture), at = fair_score(s1, scale, texture),
-                after = fair_score(s2, scale, texture);
     const float bend = before - 2.0f * at + after;
     const bool all = before > SCORE_NONE && at > SCORE_NONE && after > SCORE_NONE;
     if (all && at > 0.0f && bend < -0.06f)
@@ -22,13 +20,13 @@ FUNCTION void set_ray_error(float s0, float s1, float s2, float texture, float s
 
 /* Rows y_begin..y_end - 1 of the image, whose volume (depth 3) this is.  quality: 250 x score at v. */
 KERNEL ANY_GROUP
-ray_error(GLOBAL const float *score, GLOBAL const float *texture, int w, int y_begin, int y_end, float scale,
-        GLOBAL float *ray_error_v, GLOBAL uchar *quality)
+ray_error(GLOBAL const float *score, int w, int y_begin, int y_end, GLOBAL float *ray_error_v,
+          GLOBAL uchar *quality)
 {
     const int x = PLACE(0), y = y_begin + PLACE(1);
     if (x >= w || y >= y_end)
         return;
     const long i = (long)y * w + x;
     GLOBAL const float *const s = score + (long)(y - y_begin) * 3 * w + x;
-    set_ray_error(s[0], s[w], s[2 * (long)w], texture[i], scale, ray_error_v + i, quality + i);
+    set_ray_error(s[0], s[w], s[2 * (long)w], ray_error_v + i, quality + i);
 }

@@ -79,7 +79,7 @@ FUNCTION Picked pick_pixel(const ScoreRow *r, int x, int ask_runner_up, int ask_
 }
 
 typedef struct Limits {
-    float scale, min_score, min_margin, max_mismatch;
+    float min_score, min_margin, max_mismatch;
 } Limits;
 
 FUNCTION ushort reason_of(const Picked *p, float texture, float share, const Limits *m)
@@ -126,15 +126,13 @@ typedef struct Surface {
     GLOBAL uchar *quality;
 } Surface;
 
-/* New height, reason and quality of pixel (x, y); p's scores are those of the cost. */
+/* New height, reason and quality of pixel (x, y). */
 FUNCTION void update_pixel(const Surface *s, const Limits *limits, Picked p, float texture, int x, int y,
                            int w)
 {
     const long row = (long)y * w, at = row + x;
     const float du_dh =
         du_dh_at(s->cell, cell_place(x, y, s->cols, s->u2, s->v2, s->stride2, s->step2_log2), s->inv);
-    p.score = fair_score(p.score, limits->scale, texture);
-    p.runner_up = fair_score(p.runner_up, limits->scale, texture);
     const ushort reason = reason_of(&p, texture, fold_share(s->prior + row, x, w, du_dh), limits);
     s->flags[at] = reason;
     s->h_m[at] =
@@ -155,7 +153,7 @@ FUNCTION bool keeps(const Surface *s, int keep, long at)
 
 #define SURFACE_ARGUMENTS \
     GLOBAL const float *prior, GLOBAL const LatticeCell *cell, int cols, int u2, int v2, int stride2, \
-        int step2_log2, float inv, float scale, float min_score, float min_margin, float max_mismatch, \
+        int step2_log2, float inv, float min_score, float min_margin, float max_mismatch, \
         int keep, GLOBAL float *h_m, GLOBAL ushort *flags, GLOBAL uchar *quality
 
 /* Rows y_begin..y_end - 1, whose volume this is. */
@@ -169,7 +167,7 @@ KERNEL ANY_GROUP_WIDE pick_update(GLOBAL const float *score, GLOBAL const float 
     const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality};
     if (keeps(&surface, keep, at))
         return;
-    const Limits limits = {scale, min_score, min_margin, max_mismatch};
+    const Limits limits = {min_score, min_margin, max_mismatch};
     const ScoreRow r = {score + (long)(y - y_begin) * depth * w, w, dmin, depth};
     update_pixel(&surface, &limits, pick_pixel(&r, x, min_margin > 0.0f, max_mismatch >= 0.0f), texture[at],
                  x, y, w);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "portable.h"
+#include "../src/matching/point_formulas.h"
 
 #define ERROR_HALF 5
 #define ERROR_UNIT 1024.0f
@@ -59,15 +60,6 @@ ray_error_columns(GLOBAL const float *error, int w, int h, int rows, GLOBAL int 
     }
 }
 
-/* sdm_terrain_limit() */
-FUNCTION float terrain_limit(float distance_px, float pixel_m)
-{
-    const float steep_px = distance_px < 5.0f ? distance_px + 1.0f : 6.0f,
-                far_px = distance_px < 5.0f ? 0.0f : distance_px - 5.0f;
-    const float far_m = pixel_m * far_px < 4000.0f ? pixel_m * far_px : 4000.0f;
-    return 80.0f + 1.43f * pixel_m * steep_px + 0.15f * far_m;
-}
-
 /* Place of a pixel in the terrain mask; -1: beyond it. */
 FUNCTION int terrain_at(int x, int y, int u0, int v0, int level, int terrain_w, int terrain_h)
 {
@@ -93,7 +85,7 @@ FUNCTION ushort validated(const Validation *v, int x, int y, long i, int sum, in
     if (!v->terrain_m)
         return flags;
     const int at = terrain_at(x, y, v->u0, v->v0, v->level, v->terrain_w, v->terrain_h);
-    const float most = at >= 0 ? terrain_limit((float)v->distance_px[at], v->pixel_m) : -1.0f;
+    const float most = at >= 0 ? sdm_terrain_limit((float)v->distance_px[at], v->pixel_m) : -1.0f;
     return (ushort)(FABS(v->h_m[i] - v->terrain_m[at >= 0 ? at : 0]) <= most ? flags : QA_ISOLATED);
 }
 
@@ -154,47 +146,29 @@ FUNCTION bool can_fill(const Filling *f, int x, int y)
     return at >= 0 && f->distance_px[at] == 0;
 }
 
-#define SLOPE_HALF 2
-
 /* The least-squares plane through the heights around is within the limit: is_gentle() there. */
 FUNCTION bool is_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y, float rise_m, float slant_u,
                         float slant_v)
 {
     const float own = h_m[(long)y * f->w + x];
-    int n = 0, u = 0, v = 0, uu = 0, uv = 0, vv = 0;
-    float sum = 0.0f, along_u = 0.0f, along_v = 0.0f;
-    NO_UNROLL for (int j = -SLOPE_HALF; j <= SLOPE_HALF; j++)
-        NO_UNROLL for (int i = -SLOPE_HALF; i <= SLOPE_HALF; i++) {
+    SdmSlopeSums sums = {0, 0, 0, 0, 0, 0, 0.0f, 0.0f, 0.0f};
+    NO_UNROLL for (int j = -SDM_SLOPE_HALF; j <= SDM_SLOPE_HALF; j++)
+        NO_UNROLL for (int i = -SDM_SLOPE_HALF; i <= SDM_SLOPE_HALF; i++) {
             const long at = (long)(y + j) * f->w + x + i;
             if (x + i < 0 || x + i >= f->w || y + j < 0 || y + j >= f->h ||
                 (!(f->flags[at] & QA_VALID) && !can_fill(f, x + i, y + j)))
                 continue;
-            const float rise = h_m[at] - own;
-            n++;
-            u += i;
-            v += j;
-            uu += i * i;
-            uv += i * j;
-            vv += j * j;
-            sum += rise;
-            along_u += (float)i * rise;
-            along_v += (float)j * rise;
+            sdm_slope_add(&sums, i, j, h_m[at] - own);
         }
-    const int a = n * uu - u * u, b = n * uv - u * v, c = n * vv - v * v, det = a * c - b * b;
-    const float p = (float)n * along_u - (float)u * sum, q = (float)n * along_v - (float)v * sum;
-    const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;
-    const float ground = (float)det + slant_u * du + slant_v * dv, most = rise_m * ground;
-    return det > 0 && most > 0.0f && du * du + dv * dv <= most * most;
+    return sdm_slope_within(&sums, rise_m, slant_u, slant_v);
 }
-
-#define STEEP_HALF 2
 
 /* all_gentle() there. */
 FUNCTION bool all_gentle(const Filling *f, GLOBAL const float *h_m, int x, int y, float rise_m, float slant_u,
                          float slant_v)
 {
-    NO_UNROLL for (int j = y - STEEP_HALF; j <= y + STEEP_HALF; j++)
-        NO_UNROLL for (int i = x - STEEP_HALF; i <= x + STEEP_HALF; i++)
+    NO_UNROLL for (int j = y - SDM_STEEP_HALF; j <= y + SDM_STEEP_HALF; j++)
+        NO_UNROLL for (int i = x - SDM_STEEP_HALF; i <= x + SDM_STEEP_HALF; i++)
             if (i >= 0 && i < f->w && j >= 0 && j < f->h && can_fill(f, i, j) &&
                 !is_gentle(f, h_m, i, j, rise_m, slant_u, slant_v))
                 return false;

@@ -71,7 +71,6 @@ FUNCTION float right_texture(GLOBAL const float *texture, int w, int h, int x, i
         } \
     }
 ADD_ROW(add_products, short, product_of)
-ADD_ROW(add_apart, short, apart_of)
 ADD_ROW(add_bits, uint, bits_of)
 
 #define COST_ARGUMENTS \
@@ -110,13 +109,6 @@ volume_zncc(GLOBAL const short *left, GLOBAL const short *right, GLOBAL const in
     const float inverse = 1.0f / (float)n;
     WALK(add_products, left, right,
          zncc_score(sum[k], left_mean[at], right_mean[(long)ry * w + xr], n, inverse, tl, tr))
-}
-
-KERNEL ANY_GROUP
-volume_sad(GLOBAL const short *left, GLOBAL const short *right, COST_ARGUMENTS)
-{
-    const float scale = 1.0f / (578.0f * (float)(window * window));
-    WALK(add_apart, left, right, sad_score(sum[k], scale))
 }
 
 KERNEL ANY_GROUP

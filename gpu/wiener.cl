@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "portable.h"
+#include "../src/matching/point_formulas.h"
 
-#define WIENER_HALF 5    /* SDM_WIENER_HALF */
 #define WIENER_ROWS 4    /* of a column that an item has: gpu/device_ops.c */
 #define WIENER_COLUMNS 4 /* of a row: gpu/device_ops.c */
 
@@ -103,7 +103,7 @@ KERNEL ANY_GROUP wiener_terms(GLOBAL const float *high, GLOBAL const float *midd
     }
 }
 
-/* Sums over the rows y - WIENER_HALF .. y + WIENER_HALF of each column.  An item has `rows` rows of a
+/* Sums over the rows y - SDM_WIENER_HALF .. y + SDM_WIENER_HALF of each column.  An item has `rows` rows of a
  * column. */
 KERNEL ANY_GROUP wiener_columns(GLOBAL const int *in, long first, int w, int h, int rows, GLOBAL int *out)
 {
@@ -112,8 +112,8 @@ KERNEL ANY_GROUP wiener_columns(GLOBAL const int *in, long first, int w, int h, 
     int sum = 0;
     if (x >= w)
         return;
-    for (int y = y0 - WIENER_HALF; y < y1 + WIENER_HALF; y++) {
-        const int done = y - WIENER_HALF, gone = done - WIENER_HALF;
+    for (int y = y0 - SDM_WIENER_HALF; y < y1 + SDM_WIENER_HALF; y++) {
+        const int done = y - SDM_WIENER_HALF, gone = done - SDM_WIENER_HALF;
         sum += y >= 0 && y < h ? v[(long)y * w] : 0;
         if (done < y0)
             continue;
@@ -128,18 +128,18 @@ FUNCTION float wiener_gain(float noise, int energy, float gain)
     return e > noise ? gain * (1.0f - noise / e) : 0.0f;
 }
 
-/* Sums of 2 WIENER_HALF + 1 values about each of WIENER_COLUMNS neighbours of a row of w. */
+/* Sums of 2 SDM_WIENER_HALF + 1 values about each of WIENER_COLUMNS neighbours of a row of w. */
 FUNCTION void wiener_row_sums(GLOBAL const int *row, int w, int x0, int out[WIENER_COLUMNS])
 {
-    int v[WIENER_COLUMNS + 2 * WIENER_HALF], sum = 0;
-    UNROLL for (int i = 0; i < WIENER_COLUMNS + 2 * WIENER_HALF; i++) {
-        const int x = x0 + i - WIENER_HALF;
+    int v[WIENER_COLUMNS + 2 * SDM_WIENER_HALF], sum = 0;
+    UNROLL for (int i = 0; i < WIENER_COLUMNS + 2 * SDM_WIENER_HALF; i++) {
+        const int x = x0 + i - SDM_WIENER_HALF;
         v[i] = x >= 0 && x < w ? row[x] : 0;
     }
-    UNROLL for (int i = 0; i < 2 * WIENER_HALF; i++)
+    UNROLL for (int i = 0; i < 2 * SDM_WIENER_HALF; i++)
         sum += v[i];
     UNROLL for (int c = 0; c < WIENER_COLUMNS; c++) {
-        sum += v[c + 2 * WIENER_HALF];
+        sum += v[c + 2 * SDM_WIENER_HALF];
         out[c] = sum;
         sum -= v[c];
     }

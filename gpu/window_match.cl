@@ -20,8 +20,6 @@
 #define MOST_W 13
 #define MOST_R 5
 #define MOST_D (2 * MOST_R + 1)
-#define TERM_PRODUCT 0
-#define TERM_APART 1
 
 typedef struct StripInput {
     GLOBAL const short *left, *right;
@@ -84,11 +82,6 @@ FUNCTION void strip_load(const StripInput *in, const StripLocal *m, int y, int s
         LOCAL_EXCHANGE(&m->nodata[slot], y);
 }
 
-FUNCTION uint strip_term(int a, int b, const int term)
-{
-    return term == TERM_PRODUCT ? product_of(a, b) : apart_of(a, b);
-}
-
 /* Sums of one view over the row's part of the four windows; v: W + 3 samples. */
 FUNCTION void strip_view(StripSums *s, const int side, const int *v, const int W, int sign)
 {
@@ -128,7 +121,7 @@ FUNCTION void strip_take(IN_LOCAL const short *from, int *to)
 
 /* Row y of the window enters (sign 1) or leaves (-1). */
 FUNCTION void strip_row(StripSums *s, const StripLocal *m, int y, int slot, const int W, const int R,
-                        const int term, int sign)
+                        int sign)
 {
     int l[MOST_W + 7], r[MOST_W + 2 * MOST_R + 7];
     IN_LOCAL const short *const left = m->left + slot * STRIP_PITCH(W, R) + COLUMNS * ITEM(0);
@@ -146,11 +139,10 @@ FUNCTION void strip_row(StripSums *s, const StripLocal *m, int y, int slot, cons
     UNROLL for (int k = 0; k <= 2 * R; k++) {
         uint row = 0;
         UNROLL for (int i = 0; i < W; i++)
-            row += strip_term(l[i], r[i + k], term);
+            row += product_of(l[i], r[i + k]);
         s->cost[k][0] += (uint)sign * row;
         UNROLL for (int c = 1; c < COLUMNS; c++) {
-            row +=
-                strip_term(l[W + c - 1], r[W + c - 1 + k], term) - strip_term(l[c - 1], r[c - 1 + k], term);
+            row += product_of(l[W + c - 1], r[W + c - 1 + k]) - product_of(l[c - 1], r[c - 1 + k]);
             s->cost[k][c] += (uint)sign * row;
         }
     }
@@ -189,16 +181,15 @@ FUNCTION void strip_see(StripBest *b, int k, float score)
 
 /* Scores of pixel c of an item, into local memory; right: the windows that its pixels meet. */
 FUNCTION StripBest strip_scores(const StripSums *s, const StripLocal *m, const int c, StripWindow left,
-                                const StripWindow *right, const int W, const int R, const int term)
+                                const StripWindow *right, const int W, const int R)
 {
     const int at = COLUMNS * ITEM(0) + c;
-    const float inverse = 1.0f / (float)(W * W), scale = 1.0f / (578.0f * (float)(W * W));
+    const float inverse = 1.0f / (float)(W * W);
     StripBest best = {SCORE_NONE, -1};
     UNROLL for (int k = 0; k <= 2 * R; k++) {
         const float texture = right[c + k].texture;
-        const float any = term == TERM_PRODUCT ? zncc_score(s->cost[k][c], left.mean, right[c + k].mean,
-                                                            W * W, inverse, left.texture, texture)
-                                               : sad_score(s->cost[k][c], scale);
+        const float any = zncc_score(s->cost[k][c], left.mean, right[c + k].mean, W * W, inverse,
+                                     left.texture, texture);
         const float score = left.texture >= 0.0f && texture >= 0.0f ? any : SCORE_NONE;
         m->score[k * SPAN + at] = score;
         strip_see(&best, k, score);
@@ -256,8 +247,7 @@ FUNCTION Picked strip_pick(const StripLocal *m, int at, StripBest best, const Li
 }
 
 FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surface *surface,
-                         const Limits *limits, int halo, int keep, const int W, const int R,
-                         const int term)
+                         const Limits *limits, int halo, int keep, const int W, const int R)
 {
     const int reach = W / 2, first = COLUMNS * ITEM(0);
     int slot = 0; /* of row y - reach */
@@ -283,14 +273,14 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
         strip_load(in, m, in->y0 - reach + i, i, W, R);
     BARRIER();
     NO_UNROLL for (int i = 0; i < W - 1; i++)
-        strip_row(&s, m, in->y0 - reach + i, i, W, R, term, 1);
+        strip_row(&s, m, in->y0 - reach + i, i, W, R, 1);
     NO_UNROLL for (int y = in->y0; y < in->y1; y++) {
         const int enters = slot + W - 1 > W ? slot - 2 : slot + W - 1, next = slot > 0 ? slot - 1 : W;
         const int yr = y + in->shift;
         StripWindow left[COLUMNS], met[COLUMNS + 2 * MOST_R];
         StripBest best[COLUMNS];
         float texture[COLUMNS];
-        strip_row(&s, m, y + reach, enters, W, R, term, 1);
+        strip_row(&s, m, y + reach, enters, W, R, 1);
         UNROLL for (int c = 0; c < COLUMNS; c++) {
             const StripWindow right = strip_window(&s, in, 1, c, yr >= reach && yr + reach < in->h, W);
             left[c] = strip_window(&s, in, 0, c, y >= reach && y + reach < in->h, W);
@@ -303,7 +293,7 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
             met[i].texture = m->texture[first + i];
         }
         UNROLL for (int c = 0; c < COLUMNS; c++)
-            best[c] = strip_scores(&s, m, c, left[c], met, W, R, term);
+            best[c] = strip_scores(&s, m, c, left[c], met, W, R);
         UNROLL for (int c = 0; c < COLUMNS; c++)
             texture[c] = left[c].texture;
         BARRIER();
@@ -323,14 +313,14 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
                 texture[i] = texture[i + 1];
             }
         }
-        strip_row(&s, m, y - reach, slot, W, R, term, -1);
+        strip_row(&s, m, y - reach, slot, W, R, -1);
         slot = slot < W ? slot + 1 : 0;
     }
 }
 
 /* check: 0 where no pass asks for the left-right check.  None asks for a margin above 0: that takes a
  * volume. */
-#define MATCH_KERNEL(NAME, TERM, W, R, CHECK)                                                               \
+#define MATCH_KERNEL(NAME, W, R, CHECK)                                                                     \
     KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)                                                                    \
         NAME(GLOBAL const short *left, GLOBAL const short *right, int w, int h, int shift, float least,     \
              int halo, int rows, SURFACE_ARGUMENTS)                                                         \
@@ -354,14 +344,11 @@ FUNCTION void strip_walk(const StripInput *in, const StripLocal *m, const Surfac
                               best,                                                                         \
                               nodata};                                                                      \
         const Surface surface = {prior, cell, cols, u2, v2, stride2, step2_log2, inv, h_m, flags, quality}; \
-        const Limits limits = {scale, min_score, min_margin < 0.0f ? -1.0f : 0.0f,                          \
+        const Limits limits = {min_score, min_margin < 0.0f ? -1.0f : 0.0f,                                 \
                                (CHECK) ? max_mismatch : -1.0f};                                             \
-        strip_walk(&in, &m, &surface, &limits, halo, keep, W, R, TERM);                                     \
+        strip_walk(&in, &m, &surface, &limits, halo, keep, W, R);                                           \
     }
 
-MATCH_KERNEL(match_zncc_5_1, TERM_PRODUCT, 5, 1, 0)
-MATCH_KERNEL(match_zncc_9_3, TERM_PRODUCT, 9, 3, 1)
-MATCH_KERNEL(match_zncc_13_5, TERM_PRODUCT, 13, 5, 1)
-MATCH_KERNEL(match_sad_5_1, TERM_APART, 5, 1, 0)
-MATCH_KERNEL(match_sad_9_3, TERM_APART, 9, 3, 1)
-MATCH_KERNEL(match_sad_13_5, TERM_APART, 13, 5, 1)
+MATCH_KERNEL(match_zncc_5_1, 5, 1, 0)
+MATCH_KERNEL(match_zncc_9_3, 9, 3, 1)
+MATCH_KERNEL(match_zncc_13_5, 13, 5, 1)

@@ -58,7 +58,7 @@ FUNCTION void ray_products(StripSums *s, const StripLocal *m, int k, int slot, i
 
 /* Error and score of pixel c of an item; right: its windows in the rows above, beside and below. */
 FUNCTION void ray_store(const StripSums *s, const int c, StripWindow left, const StripWindow *right,
-                        float scale, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
+                        GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     float score[3];
     UNROLL for (int d = 0; d < 3; d++) {
@@ -66,13 +66,13 @@ FUNCTION void ray_store(const StripSums *s, const int c, StripWindow left, const
                                      1.0f / (float)(RAY_W * RAY_W), left.texture, right[d].texture);
         score[d] = left.texture >= 0.0f && right[d].texture >= 0.0f ? any : SCORE_NONE;
     }
-    set_ray_error(score[0], score[1], score[2], left.texture, scale, ray_error_v, quality);
+    set_ray_error(score[0], score[1], score[2], ray_error_v, quality);
 }
 
 /* As volume_zncc along v and ray_error, windows of 9; rows: of a strip. */
 KERNEL GROUP_SIZE(STRIP_ITEMS, 1, 1)
 ray_zncc_9(GLOBAL const short *left_view, GLOBAL const short *right_view, int w, int h, float least,
-           float scale, int rows, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
+           int rows, GLOBAL float *ray_error_v, GLOBAL uchar *quality)
 {
     LOCAL short4 left_rows[RAY_ROWS * STRIP_PITCH(RAY_W, 0) / 4];
     LOCAL short4 right_rows[RAY_ROWS * STRIP_PITCH(RAY_W, 0) / 4];
@@ -125,7 +125,7 @@ ray_zncc_9(GLOBAL const short *left_view, GLOBAL const short *right_view, int w,
                 if (x < w)
                     ray_store(&s, c,
                              strip_window(&s, &in, 0, c, y >= RAY_REACH && y + RAY_REACH < h, RAY_W),
-                             right[c], scale, ray_error_v + at, quality + at);
+                             right[c], ray_error_v + at, quality + at);
             }
             ray_view(&s, &m, 0, y, -RAY_REACH, slot, -1);
             ray_products(&s, &m, -RAY_REACH, slot, -1);

@@ -296,10 +296,10 @@ static SdmStatus call_kernel(SdmContext *ctx, void *data)
 
 /* ---- cases ---- */
 
-enum Cost { NO_COST, SAD, CENSUS, ZNCC };
+enum Cost { NO_COST, CENSUS, ZNCC };
 
-/* Fewest vector operations an output.  sad, census, zncc: as for the matching of pairs, with the conversion
- * to float (sad, census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10
+/* Fewest vector operations an output.  census, zncc: as for the matching of pairs, with the conversion
+ * to float (census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10
  * of the position. half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of a view that is
  * looked at.  median: 19 exchanges of two operations.  agree: 3 for each neighbour; change, add: difference,
  * scale, two limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for heights and reasons.
@@ -311,9 +311,6 @@ static const struct {
     int window, labels;
     SdmBenchNeed need;
 } kernels[] = {
-    {"sad 9x9 +-3", "score", run_cost, SAD, 9, 7, {8.0, 32.0, 0.0}},
-    {"sad 13x13 +-5", "score", run_cost, SAD, 13, 11, {8.0, 32.0, 0.0}},
-    {"sad 5x5 +-1", "score", run_cost, SAD, 5, 3, {8.0, 32.0, 0.0}},
     {"census 9x7 in 9x9 +-3", "score", run_cost, CENSUS, 9, 7, {10.0, 32.0, 0.0}},
     {"census 9x7 in 13x13 +-5", "score", run_cost, CENSUS, 13, 11, {10.0, 32.0, 0.0}},
     {"census 9x7 in 5x5 +-1", "score", run_cost, CENSUS, 5, 3, {10.0, 32.0, 0.0}},
@@ -340,7 +337,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
     KernelCall *c = NULL;
     const SdmKernels *const k = sdm_kernels_at(level);
     sdm_cost_strip_fn *const costs[] = {
-        [NO_COST] = NULL, [SAD] = k->sad, [CENSUS] = k->census, [ZNCC] = k->zncc};
+        [NO_COST] = NULL, [CENSUS] = k->census, [ZNCC] = k->zncc};
     const int labels = kernels[i].labels, window = kernels[i].window,
               rows = k == &sdm_kernels_reference ? 2 : b->opt->quick ? 4 : STRIP;
     const int columns = kernels[i].run == run_warp_down ? in->panel : in->width;

@@ -4,7 +4,7 @@
 #define SDM_BENCH_SCENE_H
 
 #include "bench/bench.h"
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 
 /* Make the scene of width x height frame pixels, rounded down to multiples of 16.  It lives as long as *b,
  * which has one: asked for again, it stays. */

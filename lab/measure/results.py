@@ -141,7 +141,7 @@ def data(*parts):
 
 rows = []
 full = data("aster_full", "AST_L1A_00401012001180022_sim.hdf")
-for cost in ("zncc", "census", "sad"):
+for cost in ("zncc", "census"):
     sample("aster_full", [full], ["--cost", cost], data("aster_full", "truth.tif"), data("aster_full", "class.tif"))
 for cost in ("zncc", "census"):
     sample("aster_full", [full], ["--cost", cost, "--optimizer", "sgm"], data("aster_full", "truth.tif"),
@@ -164,7 +164,7 @@ kept = os.path.join(SOURCE, "sampledata")
 for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
     if name.startswith("AST_L1A"):
         truth, cover = os.path.join(kept, "truth.tif"), os.path.join(kept, "class.tif")
-        for cost in ("zncc", "census", "sad"):
+        for cost in ("zncc", "census"):
             sample("sampledata_" + name[-3:], [os.path.join(kept, name)], ["--cost", cost], truth if os.path.exists(truth) else None,
                    cover if os.path.exists(cover) else None)
 for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["--cost", "sad"], ["--optimizer", "sgm"],

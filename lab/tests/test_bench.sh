@@ -17,7 +17,7 @@ expect 1 "--tsukuba $work: im_left.png: No such file or directory" bench all --t
 try bench --quick --repeats 1 --quiet --csv "$work/a.csv" --markdown "$work/a.md"
 [ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
 head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
-for what in "sad 9x9 +-3" "census 9x7 in 13x13 +-5" "zncc 5x5 +-1" "pick row of 11" "warp row" "warp row along track" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 d -64..-1" "match zncc 9x9 d 0..511" \
+for what in "zncc 9x9 +-3" "census 9x7 in 13x13 +-5" "zncc 5x5 +-1" "pick row of 11" "warp row" "warp row along track" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 d -64..-1" "match zncc 9x9 d 0..511" \
     "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px" "DEM main processing zncc" \
     "DEM main processing census" "DEM main processing zncc unfiltered 3962" "DEM main processing zncc unfiltered along track" "DEM main processing zncc along track" "DEM main processing census along track"; do
     grep -q "^$what.*,c," "$work/a.csv" || complain "CSV: no line of $what at level c"
@@ -31,7 +31,7 @@ awk -F, 'NR > 1 && !($6 > 0 && $7 > 0 && $9 > 0) { bad = 1; print } END { exit b
 try bench kernels --quick --repeats 1 --cpu-level c --log json
 [ "$code" -eq 0 ] || complain "bench --log json: exit code $code"
 tail -1 "$work/out" | grep -q '"quick":true' || complain "JSON: does not say that it is quick"
-tail -1 "$work/out" | grep -q '"what":"sad 9x9 +-3","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
+tail -1 "$work/out" | grep -q '"what":"census 9x7 in 9x9 +-3","level":"c"' || complain "JSON: $(tail -1 "$work/out" | head -c 300)"
 try bench kernels --quick --repeats 1 --cpu-level c
 grep -q '^warp row .* c ' "$work/out" || complain "text: $(head -5 "$work/out")"
 grep -q '^--quick: small images' "$work/out" || complain "text: does not say that it is quick"

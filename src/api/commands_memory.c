@@ -161,11 +161,11 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions *const options = sdm_options(ctx);
-    SdmMatchQueue *queue = NULL;
+    SdmDevicePool *queue = NULL;
     SdmPlan *plan = NULL;
     const SdmUsage *used;
-    TRY(sdm_match_queue_open(ctx, options->device, &queue));
-    sdm_match_queue_log(ctx, queue);
+    TRY(sdm_device_pool_open(ctx, options->device, &queue));
+    sdm_device_pool_log(ctx, queue);
     TRY(sdm_plan_scene(ctx, options, ".", NULL, m->scene, &plan));
     TRY(sdm_job_start(ctx, ".", options, &plan, &m->job));
     const SdmFlowRequest request = {.job = &m->job,
@@ -181,7 +181,7 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
     TRY(judge(ctx, m, result));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
-    sdm_match_queue_close(&queue);
+    sdm_device_pool_close(&queue);
     return st;
 }
 

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void sdm_json_number(cJSON *to, const char *name, double value)
+/* Add a number; NaN and infinity, which JSON lacks, become null. */
+static void add_number(cJSON *to, const char *name, double value)
 {
     if (isfinite(value))
         cJSON_AddNumberToObject(to, name, value);
@@ -36,23 +37,23 @@ static void add_pair(const SdmPairResult *p, cJSON *to)
     cJSON_AddStringToObject(o, "names", p->names);
     cJSON_AddBoolToObject(o, "reference", p->reference);
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        sdm_json_number(o, first[i].key, first[i].value);
+        add_number(o, first[i].key, first[i].value);
     cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
     for (size_t i = 0; i < sizeof then / sizeof *then; i++)
-        sdm_json_number(o, then[i].key, then[i].value);
+        add_number(o, then[i].key, then[i].value);
     cJSON_AddItemToArray(to, o);
 }
 
-/* How good the DEM is. */
+/* Add the quality of the DEM. */
 static void add_quality(const SdmDemResult *r, cJSON *to)
 {
     if (r->cols > 0) {
-        sdm_json_number(to, "cols", (double)r->cols);
-        sdm_json_number(to, "rows", (double)r->rows);
-        sdm_json_number(to, "spacing", r->spacing);
-        sdm_json_number(to, "coverage", r->coverage);
-        sdm_json_number(to, "pointing_residual_px", r->pointing_residual_px);
-        sdm_json_number(to, "tie_points", r->tie_points);
+        add_number(to, "cols", (double)r->cols);
+        add_number(to, "rows", (double)r->rows);
+        add_number(to, "spacing", r->spacing);
+        add_number(to, "coverage", r->coverage);
+        add_number(to, "pointing_residual_px", r->pointing_residual_px);
+        add_number(to, "tie_points", r->tie_points);
     }
     cJSON *const pairs = r->pair ? cJSON_AddArrayToObject(to, "pairs") : NULL;
     for (int i = 0; pairs && i < r->pairs; i++)
@@ -108,8 +109,8 @@ static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)
     cJSON_AddStringToObject(object, "camera_source", view->camera_source);
     cJSON_AddStringToObject(object, "camera_doubt", view->camera_doubt);
     cJSON_AddStringToObject(object, "mask", view->mask);
-    sdm_json_number(object, "unusable", view->unusable);
-    sdm_json_number(object, "saturated", view->saturated);
+    add_number(object, "unusable", view->unusable);
+    add_number(object, "saturated", view->saturated);
     cJSON_AddNumberToObject(object, "width", (double)view->width);
     cJSON_AddNumberToObject(object, "height", (double)view->height);
 }
@@ -122,23 +123,23 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
     cJSON_AddStringToObject(to, "time_utc", info->time_utc);
     add_view(to, "left", &info->view[0]);
     add_view(to, "right", &info->view[1]);
-    sdm_json_number(to, "convergence_deg", info->convergence_deg);
-    sdm_json_number(to, "base_height", info->base_height);
-    sdm_json_number(to, "gsd_m", info->gsd_m);
-    sdm_json_number(to, "right_gsd_m", info->right_gsd_m);
-    sdm_json_number(to, "centre_lon_deg", info->centre_lon_deg);
-    sdm_json_number(to, "centre_lat_deg", info->centre_lat_deg);
-    sdm_json_number(to, "overlap", info->overlap);
-    sdm_json_number(to, "footprint_m2", info->footprint_m2);
-    sdm_json_number(to, "hmin_m", info->hmin_m);
-    sdm_json_number(to, "hmax_m", info->hmax_m);
+    add_number(to, "convergence_deg", info->convergence_deg);
+    add_number(to, "base_height", info->base_height);
+    add_number(to, "gsd_m", info->gsd_m);
+    add_number(to, "right_gsd_m", info->right_gsd_m);
+    add_number(to, "centre_lon_deg", info->centre_lon_deg);
+    add_number(to, "centre_lat_deg", info->centre_lat_deg);
+    add_number(to, "overlap", info->overlap);
+    add_number(to, "footprint_m2", info->footprint_m2);
+    add_number(to, "hmin_m", info->hmin_m);
+    add_number(to, "hmax_m", info->hmax_m);
     cJSON_AddStringToObject(to, "crs", info->crs);
-    sdm_json_number(to, "spacing", info->spacing);
-    sdm_json_number(to, "cols", (double)info->cols);
-    sdm_json_number(to, "rows", (double)info->rows);
-    sdm_json_number(to, "tiles", (double)info->tiles);
-    sdm_json_number(to, "expected_memory_bytes", (double)info->memory_bytes);
-    sdm_json_number(to, "expected_seconds", info->seconds);
+    add_number(to, "spacing", info->spacing);
+    add_number(to, "cols", (double)info->cols);
+    add_number(to, "rows", (double)info->rows);
+    add_number(to, "tiles", (double)info->tiles);
+    add_number(to, "expected_memory_bytes", (double)info->memory_bytes);
+    add_number(to, "expected_seconds", info->seconds);
 }
 
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to)
@@ -154,8 +155,8 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
         cJSON *const dem = cJSON_CreateObject();
         cJSON_AddStringToObject(dem, "path", d->path);
         cJSON_AddItemToObject(dem, "apply_m", cJSON_CreateDoubleArray(d->move_m, 3));
-        sdm_json_number(dem, "nmad_m", d->nmad_m);
-        sdm_json_number(dem, "smooth_m", d->smooth_m);
+        add_number(dem, "nmad_m", d->nmad_m);
+        add_number(dem, "smooth_m", d->smooth_m);
         cJSON_AddNumberToObject(dem, "group", d->group);
         cJSON_AddItemToArray(dems, dem);
     }

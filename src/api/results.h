@@ -10,9 +10,6 @@
 
 #include <cJSON.h>
 
-/* Add a number; NaN and infinity, which JSON lacks, become null. */
-void sdm_json_number(cJSON *to, const char *name, double value);
-
 /* output, of each command: NULL for a result in memory. */
 void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to);
 /* With --strict: SDM_ERR_DATA where the DEM `output` has doubts. */

@@ -3,67 +3,46 @@
 #include "cli/cli.h"
 #include "gpu/device.h"
 #include "instruction_set.h"
-#include "scene/device_speed.h"
 
 #include <string.h>
 
-/* --verbose: open the device, which builds the kernels and tests its arithmetic, and measure it; what it does
- * not do as it claims is noted.  *speed: what is known by now. */
-static void test_device(SdmContext *ctx, bool now, SdmDeviceInfo *d, SdmDeviceSpeed *speed)
+/* --verbose: open the device, which builds the kernels and tests its arithmetic. */
+static void test_device(SdmContext *ctx, SdmDeviceInfo *d)
 {
     SdmDevice *device = NULL;
-    SdmStatus st = SDM_OK;
-    *speed = (SdmDeviceSpeed){.w = 0};
     if (d->why_not[0])
         return;
-    if (now) {
-        TRY(sdm_device_open(ctx, d->api, d->index, &device));
+    if (sdm_device_open(ctx, d->api, d->index, &device) == SDM_OK)
         *d = *sdm_device_info(device);
-        TRY(sdm_device_speed_measure(ctx, device, speed));
-    } else if (!sdm_device_speed_known(ctx, d, speed)) {
-        *speed = (SdmDeviceSpeed){.w = 0};
-    }
-done:
-    if (st != SDM_OK)
+    else
         snprintf(d->why_not, sizeof d->why_not, "%.250s", sdm_error(ctx));
     sdm_device_close(&device);
 }
 
-/* Whether auto takes it, and why not. */
-static const char *of_auto(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed)
+/* Does auto take it, and why not? */
+static const char *of_auto(const SdmDeviceInfo *d)
 {
-    const bool measured = d->api == SDM_API_OPENCL && speed->w > 0;
     return d->is_cpu ? "; never taken by auto, for it is the processor"
            : !d->exact && !d->differs[0]
                ? "; never taken by auto, for it does not claim to round as the processor does"
-           : !d->exact ? "; never taken by auto, for it does not round as the processor does"
-           : measured && !speed->same
-               ? "; never taken by auto, for its heights of a test scene are not the processor's"
-           : measured && speed->device_s >= speed->processor_s
-               ? "; never taken by auto, for it is slower than the processor"
-           : d->api == SDM_API_OPENCL && !measured
-               ? "; measured before auto takes it, or by devices --verbose"
-               : "; the processor's bytes";
+           : !d->exact                ? "; never taken by auto, for it does not round as the processor does"
+           : d->api == SDM_API_OPENCL ? "; the processor's bytes; taken by name alone: --device opencl"
+                                      : "; the processor's bytes";
 }
 
 /* One line of what a device can do. */
-static void describe_device(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed, char *out, size_t size)
+static void describe_device(const SdmDeviceInfo *d, char *out, size_t size)
 {
-    char text[SDM_SPEED_TEXT + 2] = "; ";
-    if (speed->w > 0)
-        sdm_device_speed_text(speed, text + 2);
-    else
-        text[0] = '\0';
     if (d->why_not[0])
         snprintf(out, size, "cannot run: %s", d->why_not);
     else
-        snprintf(out, size, "run%s%s%s%s%s%s", of_auto(d, speed),
+        snprintf(out, size, "run%s%s%s%s%s", of_auto(d),
                  d->is_cpu && !d->exact && !d->differs[0] ? "; does not claim to round as the others do" : "",
                  d->doubles ? "" : "; has no doubles, so the processor grids",
-                 d->differs[0] ? "; rounds otherwise: " : "", d->differs, text);
+                 d->differs[0] ? "; rounds otherwise: " : "", d->differs);
 }
 
-static cJSON *device_json(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed, const char *what)
+static cJSON *device_json(const SdmDeviceInfo *d, const char *what)
 {
     cJSON *const o = cJSON_CreateObject();
     char name[32];
@@ -79,10 +58,6 @@ static cJSON *device_json(const SdmDeviceInfo *d, const SdmDeviceSpeed *speed, c
     cJSON_AddBoolToObject(o, "rounds_as_processor", d->exact);
     cJSON_AddBoolToObject(o, "has_doubles", d->doubles);
     cJSON_AddBoolToObject(o, "can_run", !d->why_not[0]);
-    if (speed->w > 0) {
-        cJSON_AddNumberToObject(o, "device_s", speed->device_s);
-        cJSON_AddNumberToObject(o, "processor_s", speed->processor_s);
-    }
     cJSON_AddStringToObject(o, "what", what);
     return o;
 }
@@ -100,15 +75,15 @@ static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON
     for (int i = 0; i < n; i++) {
         SdmDeviceInfo *const d = &list[i];
         char name[32];
-        SdmDeviceSpeed speed;
-        test_device(call->ctx, call->screen.verbose, d, &speed);
-        describe_device(d, &speed, what, sizeof what);
+        if (call->screen.verbose)
+            test_device(call->ctx, d);
+        describe_device(d, what, sizeof what);
         snprintf(name, sizeof name, "%s:%d", sdm_api_name(api), i);
         sdm_screen_print(&call->screen, "%-10s %s (%s; %s): %.1f GiB, %d compute units", name, d->name,
                          d->platform, d->driver, (double)d->memory_bytes / 1073741824.0, d->units);
         sdm_screen_print(&call->screen, "%-10s %s", "", what);
         if (to)
-            cJSON_AddItemToArray(to, device_json(d, &speed, what));
+            cJSON_AddItemToArray(to, device_json(d, what));
     }
 }
 

@@ -24,7 +24,7 @@ static void print_files(SdmScreen *screen, const cJSON *result)
     sdm_screen_print(screen, "files               %s", text);
 }
 
-/* How good the DEM is. */
+/* Print the quality of the DEM. */
 static void print_result(SdmScreen *screen, const SdmDemResult *r)
 {
     sdm_screen_print(screen, "grid                %lld x %lld cells of %.9g", (long long)r->cols,

@@ -53,10 +53,11 @@ static void print_option(FILE *to, const SdmOptionSpec *spec)
     print_wrapped(to, INDENT, text);
 }
 
-static void print_table(FILE *to, const SdmOptionSpec *table, unsigned bit)
+/* Print the options of the command that have all, or none, of the flags. */
+static void print_table(FILE *to, const SdmOptionSpec *table, unsigned bit, unsigned flags, bool all)
 {
     for (; table && table->name; table++)
-        if (table->commands & bit)
+        if ((table->commands & bit) && ((table->commands & flags) == flags) == all)
             print_option(to, table);
 }
 
@@ -77,8 +78,10 @@ void sdm_help_command(FILE *to, const SdmCommand *command)
     fputc('\n', to);
     print_wrapped(to, 0, command->description);
     fprintf(to, "\nOptions:\n");
-    print_table(to, command->own_table, command->bit);
-    print_table(to, sdm_option_table, command->bit);
+    print_table(to, command->own_table, command->bit, 0, true);
+    print_table(to, sdm_option_table, command->bit, SDM_SHOWN_FIRST, true);
+    fprintf(to, "\nMore options:\n");
+    print_table(to, sdm_option_table, command->bit, SDM_SHOWN_FIRST, false);
     fprintf(to, "  -h, --help\n%*sPrint this and stop.\n", INDENT, "");
 }
 

@@ -407,7 +407,7 @@ static SdmStatus hold(SdmContext *ctx, SdmLease **l)
         path, strerror(why));
 }
 
-/* What is known of a lease that another process may have. */
+/* A lease that another process may have. */
 typedef struct Watch {
     Look seen;
     double heard_s, silent_s; /* when it changed last; for how long it has not changed */

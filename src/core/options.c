@@ -12,6 +12,7 @@
 #define MAKE (SDM_CMD_RUN | SDM_CMD_PLAN)
 #define PLACE (SCENE | SDM_CMD_STACK) /* commands that lay out a grid */
 #define DEM (MAKE | SDM_CMD_STACK)    /* commands that write a DEM, or plan one */
+#define FIRST SDM_SHOWN_FIRST
 #define BLOCKS SDM_CHANGES_BLOCKS
 #define PRODUCTS SDM_CHANGES_PRODUCTS
 #define INPUT SDM_NAMES_INPUT
@@ -21,38 +22,41 @@
 
 const SdmOptionSpec sdm_option_table[] = {
     {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given",
-     SDM_CMD_RUN | SDM_CMD_STACK,
+     SDM_CMD_RUN | SDM_CMD_STACK | FIRST,
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.html and NAME.png lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
      "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
-     PLACE | BLOCKS,
+     PLACE | BLOCKS | FIRST,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
     {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
-     "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS,
+     "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS | FIRST,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, SDM_VERTICAL_WORDS, "ellipsoid",
-     DEM | PRODUCTS,
+     DEM | PRODUCTS | FIRST,
      "Vertical datum of the heights: the WGS 84 ellipsoid or a geoid. Heights are in metres."},
-    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census|sad", "auto", MAKE | BLOCKS,
-     "Matching cost: zero-mean normalised cross-correlation, census transform, or sum of absolute "
-     "differences; auto: census for pixels below 5 m, else zncc."},
-    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "auto|local|sgm|bp", "auto",
-     MAKE | SDM_CMD_MATCH | BLOCKS,
+    {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census", "auto", MAKE | BLOCKS,
+     "Matching cost: zero-mean normalised cross-correlation or census transform; auto: census for pixels "
+     "below 5 m, else zncc."},
+    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "auto|local|sgm", "auto", MAKE | BLOCKS,
      "How matches are chosen from the costs: local takes the best one of each pixel; sgm (semi-global "
-     "matching) and bp (belief propagation; match alone) also penalise differences between neighbours, which "
-     "keeps the edges of roofs; auto: sgm for run with pixels below 3 m, else local."},
+     "matching) also penalises differences between neighbours, which keeps the edges of roofs; auto: sgm "
+     "for pixels below 3 m, else local."},
+    {"--optimizer", "NAME", SDM_OPT_CHOICE, AT(optimizer), 0.0, 0.0, "auto|local|sgm|bp", "auto",
+     SDM_CMD_MATCH,
+     "How matches are chosen from the costs: local takes the best one of each pixel; sgm (semi-global "
+     "matching) and bp (belief propagation) also penalise differences between neighbours; auto: local."},
     {"--surface-filter", "NAME", SDM_OPT_CHOICE, AT(surface_filter), 0.0, 0.0, "auto|wiener|none", "auto",
      MAKE | BLOCKS,
      "Filter of the matched heights: wiener smooths plain ground within the predicted noise, restores "
      "ridges that the correlation window blurs, and moves heights by least squares to where the pixels of "
      "both views agree; none: off; auto: wiener with zncc, else none."},
-    {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
+    {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, SDM_P2_MAX, NULL, "by the cost", SDM_CMD_MATCH,
      "sgm: penalty where neighbours differ by one label, in units of the cost."},
-    {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, SDM_P2_MAX, NULL, "by the cost", MAKE | SDM_CMD_MATCH | BLOCKS,
+    {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, SDM_P2_MAX, NULL, "by the cost", SDM_CMD_MATCH,
      "sgm: penalty where neighbours differ by more labels, at least --p1; lower across edges of the left "
      "image."},
-    {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", MAKE | SDM_CMD_MATCH | BLOCKS,
+    {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", SDM_CMD_MATCH,
      "sgm: number of directions along which costs are aggregated, 4 or 8."},
     {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost", SDM_CMD_MATCH,
      "bp: penalty for each label by which neighbours differ, in units of the cost."},
@@ -65,24 +69,26 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--bp-tile", "PX", SDM_OPT_INT, AT(bp_tile), SDM_BP_TILE_MIN, 1024.0, NULL, "32", SDM_CMD_MATCH,
      "bp: side of a tile, in pixels; the messages of a tile should fit the cache."},
     {"--device", "NAME", SDM_OPT_CHOICE, AT(device), 0.0, 0.0, "auto|cpu|opencl[:N]|cuda[:N]", "auto",
-     MAKE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH,
+     MAKE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH | FIRST,
      "Where matching runs: the processor, or a device with the number that stereodem devices prints; auto "
-     "takes the fastest that works and logs it (commands other than run: the processor). The result does not "
-     "depend on it."},
+     "takes CUDA devices that work, and logs it (commands other than run: the processor). The result does "
+     "not depend on it."},
     {"--cpu-level", "LEVEL", SDM_OPT_CHOICE, AT(cpu_level), 0.0, 0.0,
      "auto|reference|c|neon|sse4.2|avx2|avx512bw|avx512", "auto",
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MATCH | SDM_CMD_OTHER_MATCH,
      "Instruction set to use on the CPU; reference is the slow definition of the kernels. The result does "
      "not depend on it."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL,
-     "one per processor, fewer by OMP_NUM_THREADS or the quota of a control group", ALL,
+     "one per processor, fewer by OMP_NUM_THREADS or the quota of a control group",
+     ALL | FIRST,
      "Number of threads. The result does not depend on it."},
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL,
-     "2G, or 3/4 of what the machine or a control group grants", PLACE | SDM_CMD_COMPARE,
+     "2G, or 3/4 of what the machine or a control group grants", PLACE | SDM_CMD_COMPARE | FIRST,
      "Memory budget of the process, in bytes or with K, M, G or T (powers of 1024)."},
     {"--tile", "CELLS", SDM_OPT_INT, AT(tile), 64.0, 65536.0, NULL, "chosen from the memory budget", SCENE,
      "Edge of the blocks that the DEM is made in, in cells. The DEM does not depend on it."},
-    {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle", MAKE | BLOCKS,
+    {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle",
+     MAKE | BLOCKS | FIRST,
      "Small holes to fill with interpolated heights: none, all, or gentle: those that can be trusted. These "
      "are holes no steeper than 20 degrees with pixels of 5 m and more; all with smaller pixels; narrow "
      "ones, and those that a step explains, with --optimizer sgm. NAME_qa.tif marks filled cells."},
@@ -95,7 +101,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "it helps in extreme terrain."},
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
      "auto", SCENE | BLOCKS, "Vertical datum of --dem; auto reads it from the file."},
-    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none", MAKE | BLOCKS | INPUT,
+    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none",
+     MAKE | BLOCKS | INPUT | FIRST,
      "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a "
      "pair cannot show, are fitted to it where the ground has not changed. None of its heights enters the "
      "DEM."},
@@ -131,7 +138,7 @@ const SdmOptionSpec sdm_option_table[] = {
      PLANNED | BLOCKS,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
-     DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS, "Overwrite existing output."},
+     DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS | FIRST, "Overwrite existing output."},
     {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success",
      SDM_CMD_RUN | SDM_CMD_MERGE,
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "
@@ -265,9 +272,11 @@ SdmStatus sdm_options_check_table(SdmContext *ctx, const SdmOptionSpec *table, c
                                   const void *defaults)
 {
     SdmStatus st = SDM_OK;
-    for (const SdmOptionSpec *spec = table; spec->name && st == SDM_OK; spec++)
-        if (!is_default(spec, opts, defaults))
+    for (const SdmOptionSpec *spec = table; spec->name && st == SDM_OK; spec++) {
+        const bool again = spec[1].name && strcmp(spec[1].name, spec->name) == 0;
+        if (!again && !is_default(spec, opts, defaults))
             st = check_field(ctx, spec, opts);
+    }
     return st;
 }
 

@@ -39,7 +39,8 @@ enum {
     SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
     SDM_CHANGES_PRODUCTS = 1 << 17, /* what is made from finished blocks, not the blocks */
     SDM_NAMES_INPUT = 1 << 18,      /* the value is the name of a file that is read */
-    SDM_NAMES_AREAS = 1 << 19       /* the file may be a raster, or polygons */
+    SDM_NAMES_AREAS = 1 << 19,      /* the file may be a raster, or polygons */
+    SDM_SHOWN_FIRST = 1 << 20       /* --help shows it before the heading "More options" */
 };
 
 typedef struct SdmOptionSpec {
@@ -48,9 +49,9 @@ typedef struct SdmOptionSpec {
     SdmOptionType type;
     size_t offset;        /* of the field in the options struct of the command */
     double lo, hi;
-    const char *choices;  /* "zncc|census|sad" */
+    const char *choices;  /* "zncc|census" */
     const char *fallback; /* default, as text for --help */
-    unsigned commands;    /* SDM_CMD_*, and SDM_CHANGES_* and SDM_NAMES_* where they hold */
+    unsigned commands;    /* SDM_CMD_*, and the flags above where they hold */
     const char *help;     /* with units */
 } SdmOptionSpec;
 
@@ -70,7 +71,7 @@ SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, ui
 
 /* Short spelling of an option name ("--output" -> "-o"), NULL if it has none. */
 const char *sdm_option_short(const char *name);
-/* What a value must be, for sentences and help: "a number from 0.01 to 5", "one of zncc, census, sad". */
+/* What a value must be, for sentences and help: "a number from 0.01 to 5", "one of zncc, census". */
 void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size);
 /* Set the field of `spec` in `opts` from text, which is borrowed where the field is a string; pairs are
  * appended.  text is ignored for a bool.

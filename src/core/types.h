@@ -1,5 +1,5 @@
-/* What the folders share besides the public header: the options of a call, statistics of errors.  Internal;
- * not installed.
+/* Types of all folders besides the public header: the options of a call, statistics of errors.  Internal; not
+ * installed.
  *
  * Conventions as in stereodem.h. */
 // SPDX-License-Identifier: Apache-2.0
@@ -25,7 +25,7 @@ typedef struct SdmOptions {
     double tr;                /* DEM spacing in units of the output CRS; 0 = 2 x ground sample distance */
     const char *t_srs;        /* output CRS, anything GDAL understands; NULL = UTM zone of the scene */
     int vertical;             /* SdmVertical */
-    const char *cost;         /* "auto" (by the pixels' size), "zncc", "census", "sad" */
+    const char *cost;         /* "auto" (by the pixels' size), "zncc", "census" */
     const char *optimizer;    /* "auto", "local", "sgm", "bp" */
     int p1, p2; /* sgm: penalties of steps by one label and by more, steps of the cost; 0 = by the cost */
     const char *paths;        /* sgm: "4" or "8" */

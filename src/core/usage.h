@@ -1,4 +1,4 @@
-/* What the process has used so far: wall time, processor time, time of each stage, memory; where and when. */
+/* The resources that the process has used so far: wall and processor time, time of each stage, memory. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_USAGE_H
 #define SDM_USAGE_H

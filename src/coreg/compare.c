@@ -108,7 +108,7 @@ static int64_t sample_step(const SdmCoregGrid *g)
     return (int64_t)fmax(ceil(sqrt((double)(g->cols * g->rows) / MAX_SAMPLES)), 1.0);
 }
 
-static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples *s)
+static void take_samples(void *of, const SdmTilt *taken_out, SdmTiltSamples *s)
 {
     const SdmCoregGrid *const g = &((const SdmComparison *)of)->g;
     const int64_t step = sample_step(g);
@@ -122,7 +122,7 @@ static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples
                 continue;
             s->east_m[s->count] = (float)east_m;
             s->north_m[s->count] = (float)north_m;
-            s->error_m[s->count++] = (float)((double)r + sdm_bias_at(taken_out, east_m, north_m));
+            s->error_m[s->count++] = (float)((double)r + sdm_tilt_at(taken_out, east_m, north_m));
         }
 }
 
@@ -136,7 +136,7 @@ static SdmStatus find_shift(void *of)
         TRY(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m,
                                          w->out->note));
     }
-    TRY(sdm_coreg_shift(w->ctx, &w->g, w->out->bias.kind == SDM_BIAS_NONE, &found));
+    TRY(sdm_coreg_shift(w->ctx, &w->g, !w->tilts, &found));
     w->out->move = found.move;
     w->out->aligned = found.residual;
 done:
@@ -180,8 +180,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
     SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const dem = &w->in[SDM_IN_DEM], *const reference = &w->in[SDM_IN_REFERENCE];
-    const bool whole =
-        w->opt->aligned || w->opt->difference || (w->opt->model && strcmp(w->opt->model, "track") == 0);
+    const bool whole = w->opt->aligned || w->opt->difference;
     TRY(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
     TRY(sdm_compare_open_grid(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
@@ -203,7 +202,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
     }
     TRY(measure_footprint(w, common));
     raw_stats(g, w->out);
-    TRY(sdm_compare_choose_model(w));
     const int64_t step = sample_step(g);
     TRY(sdm_compare_align(
         w, &(SdmCompareSteps){.of = w,
@@ -275,8 +273,6 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
     if (same_output(opt->aligned, opt->difference))
         st = sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
                       opt->aligned);
-    if (!st && !isnan(opt->track_deg) && opt->model && strcmp(opt->model, "track") != 0)
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--track: needs --model track, found %s", opt->model);
 done:
     return st;
 }

@@ -5,7 +5,7 @@
 #define SDM_COMPARE_H
 
 #include "core/options.h"
-#include "coreg/bias_model.h"
+#include "coreg/tilt.h"
 #include "coreg/coreg.h"
 #include "coreg/error_lag.h"
 #include "coreg/input_raster.h"
@@ -20,8 +20,7 @@ typedef struct SdmCompareOptions {
     const char *exclude;              /* --exclude: not stable where it is not 0; NULL = nowhere */
     const char *layer, *where;        /* of the files of polygons among these; NULL = the only one, all */
     const char *aligned, *difference; /* files to write, or NULL */
-    const char *model;                /* "shift", "tilt", "track": what is taken out; NULL = "shift" */
-    double track_deg;     /* --track: direction of the track for the model; NaN = from the footprint */
+    const char *model;                /* "shift" or "tilt": what is taken out; NULL = "shift" */
     bool overwrite;       /* replace files that are there */
     bool json;            /* for the command alone */
     int64_t memory_bytes; /* most that the grid may take; 0 = no limit */
@@ -54,9 +53,8 @@ typedef struct SdmCompareResult {
      * has a value; count 0: no such cell. */
     SdmErrorStats unstable, class[SDM_COMPARE_CLASSES];
     SdmErrorLag lag[SDM_LAGS]; /* of the residuals after alignment */
-    SdmBiasModel bias;         /* taken out beside the move: moved DEM = reference + bias */
-    double centre_m[2];        /* of the bias: x and y in the CRS of the DEM */
-    const char *track_from;    /* where the direction of the track came from; NULL: there is none */
+    SdmTilt tilt;              /* taken out beside the move: moved DEM = reference + tilt */
+    double centre_m[2];        /* of the tilt: x and y in the CRS of the DEM */
     bool points;               /* the reference is points; cells and counts are of points */
     char source[200];          /* how the points were read, else "" */
     char note[SDM_DATUM_NOTE]; /* what was assumed or converted in vertical datums, else "" */

@@ -184,45 +184,8 @@ int sdm_compare_band(const SdmCompareResult *out, double height_m)
 
 /* ---- the model ---- */
 
-static SdmStatus find_track(SdmComparison *w)
-{
-    SdmStatus st = SDM_OK;
-    SdmBiasModel *const m = &w->out->bias;
-    GDALDatasetH const dem = w->in[SDM_IN_DEM].file;
-    int64_t left, up;
-    const double cell_m[2] = {w->g.dx_m, w->g.dy_m};
-    if (!isnan(w->opt->track_deg)) {
-        m->track_deg = w->opt->track_deg;
-        w->out->track_from = "about --track";
-        return SDM_OK;
-    }
-    sdm_raster_grid_offset(&w->grid, &left, &up);
-    TRY(sdm_bias_find_track(w->ctx, w->g.dem_m + up * w->g.cols + left, GDALGetRasterXSize(dem),
-                            GDALGetRasterYSize(dem), w->g.cols, cell_m, &m->track_deg));
-    w->out->track_from = "about the edges of the footprint";
-    if (isnan(m->track_deg))
-        w->out->track_from = "where the differences are alike across it";
-done:
-    return st;
-}
-
-SdmStatus sdm_compare_choose_model(SdmComparison *w)
-{
-    SdmBiasModel *const m = &w->out->bias;
-    const char *const word = w->opt->model ? w->opt->model : "shift";
-    const double *const t = w->grid.transform;
-    w->out->centre_m[0] = t[0] + 0.5 * (double)w->grid.cols * t[1];
-    w->out->centre_m[1] = t[3] + 0.5 * (double)w->grid.rows * t[5];
-    *m = (SdmBiasModel){.kind = SDM_BIAS_NONE};
-    if (strcmp(word, "tilt") == 0)
-        m->kind = SDM_BIAS_TILT;
-    else if (strcmp(word, "track") == 0)
-        m->kind = SDM_BIAS_TRACK;
-    return m->kind == SDM_BIAS_TRACK ? find_track(w) : SDM_OK;
-}
-
-/* Replace a model that was taken out of the DEM's heights by another. */
-static void take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBiasModel *now)
+/* Replace a plane that was taken out of the DEM's heights by another. */
+static void take_out(SdmComparison *w, const SdmTilt *before, const SdmTilt *now)
 {
     SdmCoregGrid *const g = &w->g;
 #pragma omp parallel for num_threads(g->threads) schedule(static)
@@ -232,8 +195,8 @@ static void take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBias
             float *const h = &g->dem_m[j * g->cols + i];
             const double east_m = ((double)i - 0.5 * (double)(g->cols - 1)) * g->dx_m;
             if (!isnan(*h))
-                *h = (float)((double)*h + sdm_bias_at(before, east_m, north_m) -
-                             sdm_bias_at(now, east_m, north_m));
+                *h = (float)((double)*h + sdm_tilt_at(before, east_m, north_m) -
+                             sdm_tilt_at(now, east_m, north_m));
         }
     }
 }
@@ -241,12 +204,16 @@ static void take_out(SdmComparison *w, const SdmBiasModel *before, const SdmBias
 SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
 {
     SdmStatus st = SDM_OK;
-    SdmBiasSamples samples = {0};
-    SdmBiasModel taken_out = {.kind = SDM_BIAS_NONE};
+    SdmTiltSamples samples = {0};
+    SdmTilt taken_out = {.fitted = false};
     const double *const move_m = w->out->move.move_m;
     double before_m[3] = {0.0, 0.0, 0.0};
+    const double *const t = w->grid.transform;
+    w->out->centre_m[0] = t[0] + 0.5 * (double)w->grid.cols * t[1];
+    w->out->centre_m[1] = t[3] + 0.5 * (double)w->grid.rows * t[5];
+    w->tilts = w->opt->model && strcmp(w->opt->model, "tilt") == 0;
     TRY(steps->find_shift(steps->of));
-    if (w->out->bias.kind == SDM_BIAS_NONE)
+    if (!w->tilts)
         return SDM_OK;
     TRY(sdm_alloc(w->ctx, &samples.east_m, steps->samples, sizeof(float), "residuals"));
     TRY(sdm_alloc(w->ctx, &samples.north_m, steps->samples, sizeof(float), "residuals"));
@@ -254,9 +221,9 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
     for (int round = 0; round < MODEL_ROUNDS; round++) {
         memcpy(before_m, move_m, sizeof before_m);
         steps->take_samples(steps->of, &taken_out, &samples);
-        TRY(sdm_bias_fit(w->ctx, &samples, fmax(w->g.dx_m, w->g.dy_m), &w->out->bias));
-        take_out(w, &taken_out, &w->out->bias);
-        taken_out = w->out->bias;
+        TRY(sdm_tilt_fit(w->ctx, &samples, &w->out->tilt));
+        take_out(w, &taken_out, &w->out->tilt);
+        taken_out = w->out->tilt;
         if (steps->dem_changed)
             TRY(steps->dem_changed(steps->of));
         TRY(steps->find_shift(steps->of));
@@ -290,18 +257,11 @@ static char **alignment_items(const SdmComparison *w)
     CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->move.move_m[0], r->move.move_m[1], r->move.move_m[2]);
     list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M", text);
     list = CSLSetNameValue(list, "ALIGNED_MODEL", w->opt->model ? w->opt->model : "shift");
-    if (r->bias.kind == SDM_BIAS_NONE)
+    if (!r->tilt.fitted)
         return list;
-    sdm_bias_tilt(&r->bias, tilt);
+    sdm_tilt_slope(&r->tilt, tilt);
     CPLsnprintf(text, sizeof text, "%.6g %.6g", 1000.0 * tilt[0], 1000.0 * tilt[1]);
     list = CSLSetNameValue(list, "ALIGNED_TILT_M_PER_KM", text);
-    for (int k = 0; k < r->bias.sines; k++) {
-        char name[48];
-        snprintf(name, sizeof name, "ALIGNED_SINE_%d_WAVELENGTH_AMPLITUDE_M", k + 1);
-        CPLsnprintf(text, sizeof text, "%.6g %.6g", r->bias.sine[k].wavelength_m,
-                    r->bias.sine[k].amplitude_m);
-        list = CSLSetNameValue(list, name, text);
-    }
     return list;
 }
 

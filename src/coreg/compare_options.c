@@ -91,21 +91,10 @@ const SdmOptionSpec sdm_compare_options[] = {
      .metavar = "MODEL",
      .type = SDM_OPT_CHOICE,
      .offset = FIELD(model),
-     .choices = "shift|tilt|track",
+     .choices = "shift|tilt",
      .fallback = "shift",
      .commands = SDM_CMD_COMPARE,
-     .help = "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane; "
-             "track: also a profile along the track, of low order with up to six sines, as far as "
-             "cross-validation confirms them."},
-    {.name = "--track",
-     .metavar = "DEG",
-     .type = SDM_OPT_REAL,
-     .offset = FIELD(track_deg),
-     .lo = -360.0,
-     .hi = 360.0,
-     .fallback = "from the edges of the DEM's footprint, else from the differences",
-     .commands = SDM_CMD_COMPARE,
-     .help = "Direction of flight for --model track, clockwise from the grid's north."},
+     .help = "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane."},
     {.name = "--json",
      .type = SDM_OPT_BOOL,
      .offset = FIELD(json),
@@ -117,5 +106,5 @@ const SdmOptionSpec sdm_compare_options[] = {
 void sdm_compare_default(SdmCompareOptions *opt)
 {
     *opt = (SdmCompareOptions){
-        .dem_vertical = "auto", .reference_vertical = "auto", .model = "shift", .track_deg = (double)NAN};
+        .dem_vertical = "auto", .reference_vertical = "auto", .model = "shift"};
 }

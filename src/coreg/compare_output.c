@@ -73,38 +73,16 @@ static void json_lags(cJSON *root, const SdmCompareResult *r)
     }
 }
 
-static void json_bias(cJSON *root, const SdmCompareResult *r)
+static void json_tilt(cJSON *root, const SdmCompareResult *r)
 {
-    const SdmBiasModel *const m = &r->bias;
     double tilt[2];
     cJSON *const o = cJSON_AddObjectToObject(root, "model");
-    cJSON_AddStringToObject(o, "kind",
-                            m->kind == SDM_BIAS_NONE   ? "shift"
-                            : m->kind == SDM_BIAS_TILT ? "tilt"
-                                                       : "track");
-    if (m->kind == SDM_BIAS_NONE)
+    cJSON_AddStringToObject(o, "kind", r->tilt.fitted ? "tilt" : "shift");
+    if (!r->tilt.fitted)
         return;
-    sdm_bias_tilt(m, tilt);
+    sdm_tilt_slope(&r->tilt, tilt);
     cJSON_AddItemToObject(o, "centre", cJSON_CreateDoubleArray(r->centre_m, 2));
     cJSON_AddItemToObject(o, "tilt_m_per_m", cJSON_CreateDoubleArray(tilt, 2));
-    if (m->kind != SDM_BIAS_TRACK)
-        return;
-    cJSON_AddNumberToObject(o, "track_deg", m->track_deg);
-    cJSON_AddStringToObject(o, "track_from", r->track_from);
-    cJSON_AddNumberToObject(o, "degree", m->degree);
-    cJSON_AddNumberToObject(o, "half_extent_m", m->half_m[0]);
-    cJSON_AddItemToObject(o, "along_m", cJSON_CreateDoubleArray(m->along_m, m->degree));
-    cJSON_AddNumberToObject(o, "profile_rms_m", sdm_bias_profile_rms(m));
-    cJSON_AddNumberToObject(o, "cross_validation_plane_m", m->low_order_m);
-    cJSON_AddNumberToObject(o, "cross_validation_m", m->chosen_m);
-    cJSON *const sines = cJSON_AddArrayToObject(o, "sines");
-    for (int k = 0; k < m->sines; k++) {
-        cJSON *const sine = cJSON_CreateObject();
-        cJSON_AddNumberToObject(sine, "wavelength_m", m->sine[k].wavelength_m);
-        cJSON_AddNumberToObject(sine, "amplitude_m", m->sine[k].amplitude_m);
-        cJSON_AddNumberToObject(sine, "phase_rad", m->sine[k].phase_rad);
-        cJSON_AddItemToArray(sines, sine);
-    }
 }
 
 /* East, north, up: what to add to the DEM's place and heights. */
@@ -145,7 +123,7 @@ char *sdm_compare_json(const SdmCompareResult *r)
     }
     json_bands(root, r);
     json_lags(root, r);
-    json_bias(root, r);
+    json_tilt(root, r);
     if (r->source[0])
         cJSON_AddStringToObject(root, "source", r->source);
     if (r->note[0])
@@ -233,32 +211,20 @@ static void add_lags(Text *t, const SdmCompareResult *r)
     }
 }
 
-static void add_bias(Text *t, const SdmCompareResult *r)
+static void add_tilt(Text *t, const SdmCompareResult *r)
 {
-    const SdmBiasModel *const m = &r->bias;
     double tilt[2];
-    if (m->kind == SDM_BIAS_NONE)
+    if (!r->tilt.fitted)
         return;
-    sdm_bias_tilt(m, tilt);
+    sdm_tilt_slope(&r->tilt, tilt);
     add(t, "tilt         %.4f m/km towards east, %.4f m/km towards north\n", 1000.0 * tilt[0],
         1000.0 * tilt[1]);
-    if (m->kind != SDM_BIAS_TRACK)
-        return;
-    add(t,
-        "track        %.2f deg (%s)  degree %d  sines %d  profile %.3f m (root mean square)  cross-validated "
-        "error "
-        "%.3f -> %.3f m\n",
-        m->track_deg, r->track_from, m->degree, m->sines, sdm_bias_profile_rms(m), m->low_order_m,
-        m->chosen_m);
-    for (int k = 0; k < m->sines; k++)
-        add(t, "sine %d       wavelength %.1f m  amplitude %.3f m\n", k + 1, m->sine[k].wavelength_m,
-            m->sine[k].amplitude_m);
 }
 
 /* A model is kept in any case: does it do harm? */
 static bool model_harms(const SdmCompareResult *r)
 {
-    return r->bias.kind != SDM_BIAS_NONE && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m;
+    return r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m;
 }
 
 /* Most cells have voids around their place in the reference: the figures are of the others. */
@@ -314,7 +280,7 @@ void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
     add_move(&t, r);
     add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
         fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");
-    add_bias(&t, r);
+    add_tilt(&t, r);
     add_class(&t, "water", &r->water);
     add_class(&t, "cloud", &r->cloud);
     add_stats(&t, "raw", &r->raw);

@@ -141,7 +141,7 @@ static SdmStatus find_shift(void *of)
                                .threads = w->g.threads,
                                .work = s->work};
     TRY(sdm_shift_fit(w->ctx, &task, move));
-    if (w->out->bias.kind == SDM_BIAS_NONE)
+    if (!w->tilts)
         TRY(sdm_shift_judge(w->ctx, &task, move));
     measure(s, move->move_m);
 done:
@@ -149,7 +149,7 @@ done:
 }
 
 /* At the places of the DEM. */
-static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples *out)
+static void take_samples(void *of, const SdmTilt *taken_out, SdmTiltSamples *out)
 {
     const Sites *const s = of;
     const SdmCoregGrid *const g = &s->w->g;
@@ -163,7 +163,7 @@ static void take_samples(void *of, const SdmBiasModel *taken_out, SdmBiasSamples
         out->east_m[out->count] = (float)east_m;
         out->north_m[out->count] = (float)north_m;
         out->error_m[out->count++] =
-            (float)((double)s->residual_m[i] + sdm_bias_at(taken_out, east_m, north_m));
+            (float)((double)s->residual_m[i] + sdm_tilt_at(taken_out, east_m, north_m));
     }
 }
 
@@ -279,7 +279,6 @@ SdmStatus sdm_compare_points(SdmComparison *w)
                       w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
         goto done;
     }
-    TRY(sdm_compare_choose_model(w));
     TRY(sdm_compare_align(w, &(SdmCompareSteps){.of = &s,
                                                 .find_shift = find_shift,
                                                 .take_samples = take_samples,

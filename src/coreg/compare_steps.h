@@ -21,6 +21,7 @@ typedef struct SdmComparison {
     SdmRasterGrid grid;
     SdmRasterGrid own; /* of the reference's own cells, with g.own_cells */
     SdmCoregGrid g;
+    bool tilts;     /* --model tilt */
     uint8_t *class; /* rows x cols: value of --class; NULL without it */
     SdmCompareResult *out;
 } SdmComparison;
@@ -44,19 +45,17 @@ int sdm_compare_band(const SdmCompareResult *out, double height_m);
 void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
                           SdmErrorStats *out);
 
-/* Set the kind of out->bias from --model and, for a track, its direction from --track or the footprint. */
-SdmStatus sdm_compare_choose_model(SdmComparison *w);
 /* What differs between cells and points when shift and model are found. */
 typedef struct SdmCompareSteps {
     void *of;
     SdmStatus (*find_shift)(void *of); /* -> out->move */
-    void (*take_samples)(void *of, const SdmBiasModel *taken_out,
-                         SdmBiasSamples *out); /* residuals, the model left in */
+    void (*take_samples)(void *of, const SdmTilt *taken_out,
+                         SdmTiltSamples *out); /* residuals, the plane left in */
     SdmStatus (*dem_changed)(
-        void *of);  /* the model was taken out of the DEM's heights; NULL: nothing to do */
+        void *of);  /* the plane was taken out of the DEM's heights; NULL: nothing to do */
     size_t samples; /* at most */
 } SdmCompareSteps;
-/* The shift and, with --model, what the residuals have in common, in turn until the shift stays. */
+/* The shift and, with --model tilt, the plane of the residuals, in turn until the shift stays. */
 SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps);
 
 /* Figures by class and outside of the mask, from the resampled DEM, and the files --aligned and --difference.

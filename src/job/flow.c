@@ -26,7 +26,7 @@ typedef struct SceneInWork {
 
 struct SdmFlow {
     SdmFlowRequest q;
-    SdmMatchQueue *queue;
+    SdmDevicePool *queue;
     SceneInWork scene;
     UnitInWork unit[SDM_MAX_SLOTS]; /* a ring */
     int first, count;
@@ -37,7 +37,7 @@ struct SdmFlow {
 
 /* ---- open, close ---- */
 
-SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmMatchQueue **queue, SdmFlow **out)
+SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmDevicePool **queue, SdmFlow **out)
 {
     SdmStatus st = SDM_OK;
     SdmFlow *f = NULL;
@@ -71,18 +71,18 @@ void sdm_flow_close(SdmFlow **flow)
         f->first = (f->first + 1) % SDM_MAX_SLOTS;
     }
     leave_scene(f);
-    sdm_match_queue_close(&f->queue);
+    sdm_device_pool_close(&f->queue);
     sdm_free(flow);
 }
 
 const char *sdm_flow_device(const SdmFlow *f)
 {
-    return f->queue ? sdm_match_queue_name(f->queue) : NULL;
+    return f->queue ? sdm_device_pool_name(f->queue) : NULL;
 }
 
 const char *sdm_flow_device_why(const SdmFlow *f)
 {
-    return f->queue ? sdm_match_queue_why(f->queue) : NULL;
+    return f->queue ? sdm_device_pool_why(f->queue) : NULL;
 }
 
 const char *sdm_flow_doubt(const SdmFlow *f)
@@ -223,9 +223,9 @@ done:
 static SdmStatus ready_queue(SdmContext *ctx, SdmFlow *f)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_match_queue_ready(ctx, f->queue));
+    TRY(sdm_device_pool_ready(ctx, f->queue));
     if (f->count == 0)
-        sdm_match_queue_expect(f->queue, f->q.count);
+        sdm_device_pool_expect(f->queue, f->q.count);
 done:
     return st;
 }
@@ -251,14 +251,14 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
     if (!f->queue)
-        TRY(sdm_match_queue_open(ctx, f->q.job->options.device, &f->queue));
+        TRY(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
     TRY(need_prepared(ctx, f, w->unit));
     TRY(ready_queue(ctx, f));
     TRY(open_images(ctx, f, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     place_block(f, tile, b);
-    const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_match_queue_slots(f->queue) -
+    const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_device_pool_slots(f->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;
     w->is_block = true;
     w->work.is_last =
@@ -300,7 +300,7 @@ static bool is_done(SdmContext *ctx, SdmFlow *f, int64_t unit)
     return false;
 }
 
-/* What was used since the last call is the unit's. */
+/* Charge the unit with the resources used since the last call. */
 static void charge(SdmContext *ctx, SdmFlow *f, UnitInWork *w)
 {
     if (w->resumed)
@@ -380,7 +380,7 @@ done:
 /* Must units end before this one can begin?  All in work are of one scene, as many as the back end takes. */
 static bool is_full(const SdmFlow *f, int64_t unit)
 {
-    return f->count > 0 && (!f->queue || f->count >= sdm_match_queue_slots(f->queue) ||
+    return f->count > 0 && (!f->queue || f->count >= sdm_device_pool_slots(f->queue) ||
                             sdm_plan_scene_of(f->q.job->plan, unit) != f->scene.plan->number);
 }
 
@@ -465,8 +465,8 @@ SdmStatus sdm_flow_run(SdmContext *ctx, SdmFlow *f)
     while (f->count > 0)
         TRY(end_unit(ctx, f));
     if (!f->q.is_shared && f->queue) { /* none comes: devices close meanwhile */
-        TRY(sdm_match_queue_ready(ctx, f->queue));
-        sdm_match_queue_finish(f->queue);
+        TRY(sdm_device_pool_ready(ctx, f->queue));
+        sdm_device_pool_finish(f->queue);
     }
 done:
     return st == SDM_OK ? st : end_others(ctx, f, st);

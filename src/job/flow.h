@@ -39,7 +39,7 @@ typedef struct SdmFlowRequest {
 } SdmFlowRequest;
 
 /* queue: the back end, taken over; pointer to NULL: opened when a unit needs it. */
-SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmMatchQueue **queue, SdmFlow **out);
+SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmDevicePool **queue, SdmFlow **out);
 /* Do the units, as many at a time as the back end takes.  After a failure that ends all, those in work are
  * finished where they can be, and kept. */
 SdmStatus sdm_flow_run(SdmContext *ctx, SdmFlow *flow);

@@ -270,8 +270,8 @@ typedef struct TaskFile {
     const char *end; /* "sdm", "err" */
 } TaskFile;
 
-/* Of a name, what stands before its ending: "scene_KEY", "product_KEY", "unit_KEY_000000"; returns the
- * ending, or NULL. */
+/* Read a name up to its ending: "scene_KEY", "product_KEY", "unit_KEY_000000".  Returns the ending, or
+ * NULL. */
 static const char *read_stem(const char *name, TaskFile *out)
 {
     static const char digits[] = "0123456789abcdef";

@@ -13,7 +13,7 @@
  * Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
 SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result);
 
-/* What `stereodem plan` is given. */
+/* Arguments of `stereodem plan`. */
 typedef struct SdmPlanRequest {
     const char *job;          /* folder to make */
     const char *left, *right; /* as in sdm_run_scene(), or NULL */
@@ -32,7 +32,7 @@ typedef struct SdmPlanSummary {
  * A scene that cannot be opened is reported (log, plan.json) and skipped. */
 SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
 
-/* Which units a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
+/* Units that a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
 typedef struct SdmTileRequest {
     const char *job;
     const int64_t *unit;

@@ -1,4 +1,4 @@
-/* What a job folder holds -> done, failed and missing units of each scene.  Computes and changes nothing. */
+/* The files of a job folder -> done, failed and missing units of each scene.  Changes nothing. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
 #include "job/job_commands.h"

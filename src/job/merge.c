@@ -34,7 +34,6 @@ typedef struct SceneMerge {
     bool already;            /* nothing was to be done */
     SdmUnitName name;        /* of the record */
     SdmProductRecord record; /* of its products: of a merge before, or of this one */
-    bool has_record;
 } SceneMerge;
 
 /* ---- one scene ---- */
@@ -210,12 +209,11 @@ static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
     return st;
 }
 
-/* Was the scene merged?  Then by what its record says. */
+/* Read the record of a merge before; false: there is none. */
 static bool find_record(SceneMerge *m)
 {
     sdm_product_record_free(&m->record);
-    m->has_record = sdm_unit_read(NULL, &m->name, &m->record, NULL) == SDM_OK;
-    return m->has_record;
+    return sdm_unit_read(NULL, &m->name, &m->record, NULL) == SDM_OK;
 }
 
 /* Merge a scene whose output is held. */

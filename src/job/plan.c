@@ -192,7 +192,8 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
     return h;
 }
 
-int sdm_plan_compare_keys(const void *a, const void *b)
+/* Order of two SdmPlanScene * by their keys, for qsort() and bsearch(). */
+static int compare_keys(const void *a, const void *b)
 {
     const SdmPlanScene *const *const s = a, *const *const t = b;
     return strcmp((*s)->key, (*t)->key);
@@ -202,7 +203,7 @@ int sdm_plan_compare_keys(const void *a, const void *b)
 static int compare_copies(const void *a, const void *b)
 {
     const SdmPlanScene *const *const s = a, *const *const t = b;
-    const int order = sdm_plan_compare_keys(a, b);
+    const int order = compare_keys(a, b);
     return order ? order : (*s)->number - (*t)->number;
 }
 
@@ -572,11 +573,11 @@ static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *pla
     TRY(sdm_alloc(ctx, &sorted, (size_t)former->count, sizeof *sorted, "names of scenes"));
     for (int n = 0; n < former->count; n++)
         sorted[n] = &former->scene[n];
-    qsort(sorted, (size_t)former->count, sizeof *sorted, sdm_plan_compare_keys);
+    qsort(sorted, (size_t)former->count, sizeof *sorted, compare_keys);
     for (int n = 0; n < plan->count; n++) {
         const SdmPlanScene *const wanted = &plan->scene[n];
         const SdmPlanScene *const *const found =
-            bsearch(&wanted, sorted, (size_t)former->count, sizeof *sorted, sdm_plan_compare_keys);
+            bsearch(&wanted, sorted, (size_t)former->count, sizeof *sorted, compare_keys);
         if (found && take(names, (*found)->name))
             TRY(sdm_plan_keep(ctx, plan, (*found)->name, &plan->scene[n].name));
     }

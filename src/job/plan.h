@@ -119,8 +119,6 @@ SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out);
 SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out);
 /* Once scenes, options and inputs are filled: keys, fingerprints and ends of tiles. */
 SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan);
-/* Order of two SdmPlanScene * by their keys, for qsort() and bsearch(). */
-int sdm_plan_compare_keys(const void *a, const void *b);
 /* ISO 8601, to the second, or to the microsecond where it has one. */
 void sdm_plan_print_time(int64_t us, char out[40]);
 

@@ -86,7 +86,7 @@ done:
 }
 
 /* Compute and build what the plan says. */
-static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
+static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
 {
     SdmStatus st = SDM_OK;
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
@@ -109,7 +109,7 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmMatchQueue **queue)
     }
     TRY(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
     TRY(sdm_plan_write(ctx, r->folder, r->job.plan));
-    sdm_match_queue_log(ctx, *queue);
+    sdm_device_pool_log(ctx, *queue);
     TRY(sdm_alloc(ctx, &r->made, (size_t)r->job.plan->units, 1, "the units"));
     TRY(sdm_flow_open(ctx, &request, queue, &r->flow));
     TRY(sdm_flow_run(ctx, r->flow));
@@ -162,13 +162,13 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 }
 
 /* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
-static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmMatchQueue **queue)
+static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmDevicePool **queue)
 {
     SdmStatus st = SDM_OK;
     SdmPlan *plan = NULL;
     char folder[SDM_PATH_SIZE];
-    TRY(sdm_match_queue_open(ctx, r->options.device, queue));
-    r->options.device = sdm_match_queue_name(*queue);
+    TRY(sdm_device_pool_open(ctx, r->options.device, queue));
+    r->options.device = sdm_device_pool_name(*queue);
     TRY(sdm_lease_take_output(ctx, r->options.output, &r->lease));
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
     TRY(sdm_file_make_folder(ctx, folder));
@@ -188,7 +188,7 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, Sd
     const SdmOptions caller = *sdm_options(ctx);
     Run r = {.started_s = sdm_now_s(), .options = caller, .result = result};
     SdmPlanInput *input = NULL;
-    SdmMatchQueue *queue = NULL;
+    SdmDevicePool *queue = NULL;
     *result = (SdmDemResult){.known = false};
     if (!caller.output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
@@ -211,7 +211,7 @@ done:
     sdm_block_free(&r.last);
     sdm_free(&r.made);
     sdm_job_close(&r.job);
-    sdm_match_queue_close(&queue);
+    sdm_device_pool_close(&queue);
     sdm_free(&input);
     return st;
 }

@@ -40,7 +40,7 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
     SdmStatus st = SDM_OK;
     Tile t = {.q = q, .out = out};
     SdmFlow *flow = NULL;
-    SdmMatchQueue *none = NULL;
+    SdmDevicePool *none = NULL;
     *out = (SdmTileSummary){0};
     TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &t.job));
     const SdmFlowRequest request = {.job = &t.job,

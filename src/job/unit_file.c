@@ -532,7 +532,7 @@ static Header make_header(const SdmUnitName *name)
     return h;
 }
 
-/* What the body of a kind is written and read by. */
+/* The function that writes and reads the body of a kind. */
 static sdm_move_fn *move_of(SdmUnitKind kind)
 {
     return kind == SDM_UNIT_BLOCK ? move_block : kind == SDM_UNIT_PREPARED ? move_prepared : move_record;

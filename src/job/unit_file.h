@@ -20,7 +20,7 @@
 enum { SDM_UNIT_FORMAT = 6, SDM_UNIT_PIECE = 1 << 16 };
 typedef enum SdmUnitKind { SDM_UNIT_BLOCK = 1, SDM_UNIT_PREPARED, SDM_UNIT_RECORD } SdmUnitKind;
 
-/* Which file: its name, what its content depends on (inputs and options), and what it is. */
+/* A file: its name, the hash of the inputs and options that its content depends on, and its kind. */
 typedef struct SdmUnitName {
     char path[SDM_PATH_SIZE];
     uint64_t fingerprint;
@@ -45,7 +45,7 @@ void sdm_product_record_free(SdmProductRecord *record);
 SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *what, const SdmUsage *usage,
                          bool sync, SdmLease *lease);
 
-/* What was written under that name; freed by the caller.  usage: NULL, where it does not matter.
+/* Read the file of that name; the result is freed by the caller.  usage: NULL, where it does not matter.
  * SDM_ERR_INPUT with a sentence when the file is not there, damaged, or of another format, build or
  * fingerprint: it is to be made again.  Of a prepared scene, the coarse surface has its heights alone; flags
  * and score are NULL, and the settings have no kernels yet. */

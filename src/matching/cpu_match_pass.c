@@ -51,18 +51,6 @@ typedef struct Consumer {
     SdmRowCells cells;
 } Consumer;
 
-/* Normalise scores to the texture for which the cost's scores hold, see SdmPass.score_sigma.
- * texture: 1 / sqrt(sum of squares about the mean) = 1 / (window x sigma). */
-static void normalise_by_texture(const SdmPass *p, int width, const float *restrict texture,
-                                 float *restrict score)
-{
-    const float scale = p->score_sigma * (float)p->window;
-    for (int x = 0; x < width; x++) {
-        const float normalised = 1.0f - (1.0f - score[x]) * scale * texture[x];
-        score[x] = score[x] <= SDM_SCORE_NONE ? SDM_SCORE_NONE : normalised < -1.0f ? -1.0f : normalised;
-    }
-}
-
 static void update_heights(void *user, const SdmCostRow *row)
 {
     Consumer *const c = user;
@@ -74,11 +62,6 @@ static void update_heights(void *user, const SdmCostRow *row)
     const SdmWindow part = sdm_window_columns(&task->win, c->extent);
     task->kernels->pick_row(row, &c->pick);
     sdm_lattice_row(task->lattice, &part, row->y, SDM_RIGHT, &c->cells);
-    if (p->score_sigma > 0.0f) {
-        normalise_by_texture(p, w, row->left_texture, c->pick.score);
-        if (c->pick.runner_up)
-            normalise_by_texture(p, w, row->left_texture, c->pick.runner_up);
-    }
     const SdmUpdateRow u = {.width = w,
                             .residual = c->pick.residual,
                             .score = c->pick.score,
@@ -324,13 +307,8 @@ typedef struct RayErrorConsumer {
 static void find_ray_errors(void *user, const SdmCostRow *row)
 {
     const RayErrorConsumer *const g = user;
-    const size_t w = (size_t)row->width, at = (size_t)row->y * g->stride + g->x0;
-    const float *score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
-    for (size_t k = 0; k < 3 && g->scratch; k++) {
-        memcpy(g->scratch + k * w, score[k], w * sizeof(float));
-        normalise_by_texture(g->pass, row->width, row->left_texture, g->scratch + k * w);
-        score[k] = g->scratch + k * w;
-    }
+    const size_t at = (size_t)row->y * g->stride + g->x0;
+    const float *const score[3] = {row->score, row->score + row->pitch, row->score + 2 * row->pitch};
     g->kernels->ray_error_row(score, row->width, g->ray_error_v + at, g->score0 + at);
 }
 
@@ -339,10 +317,9 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
-    const size_t cost_bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
     SdmPass rows = *pass; /* the range is of rows */
     rows.range = 1;
-    const size_t bytes = cost_bytes + (3 * sizeof(float) * (size_t)w + 63) / 64 * 64;
+    const size_t bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
     char *scratch = NULL;
     TRY(sdm_alloc_raw(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
     const Strips strips = cut_strips(ctx, task->extent, 0, h);
@@ -355,9 +332,7 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
         job.along_v = true;
         job.right_shift = 0;
         RayErrorConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)extent.x0,
-                              .pass = pass, .ray_error_v = ray_error_v, .score0 = score0,
-                              .scratch =
-                                  pass->score_sigma > 0.0f ? (float *)(void *)(mine + cost_bytes) : NULL};
+                              .ray_error_v = ray_error_v, .score0 = score0};
         for (size_t k = (size_t)begin * (size_t)w; task->extent && k < (size_t)end * (size_t)w; k++) {
             ray_error_v[k] = NAN;
             score0[k] = 0;

@@ -46,7 +46,7 @@ SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
 /* Residual across the epipolar lines: sub-pixel v of the best score among rows -1, 0, 1 at d = 0, in level
  * pixels; NaN where windows leave the images or a good match does not depend on v, 2 where there is neither.
  * Of the views as they lie in `task`.  ray_error_v: h x w.  score0: 250 x score at v = 0, h x w.
- * pass: window, min_sigma, score_sigma. */
+ * pass: window, min_sigma. */
 SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                               uint8_t *score0);
 

@@ -14,15 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { B = SDM_LS_BLOCK, NOISE_UNIT = 256 /* of a px of residual */, MOST_DIFFERENCE = 4096 };
+enum { B = SDM_LS_BLOCK, MOST_DIFFERENCE = SDM_LS_MOST_DIFFERENCE };
 
 /* ---- blocks ---- */
-
-/* Of the valid pixels: clouds, water and what else has no match would tell another gain, offset and noise. */
-typedef struct Sums {
-    int64_t left, right, left2, right2, product;
-    int32_t count, rough, rough_count;
-} Sums;
 
 /* What the pixels of a block take from it: with fewer than SDM_LS_LEAST valid ones around nothing, inverse
  * and lambda 0. */
@@ -38,7 +32,7 @@ typedef struct Work {
     const uint16_t *flags;
     const float *h_m;
     int w, h;
-    Sums *sums;
+    SdmLsSums *sums;
     Blocks blocks;
     float *out;
 } Work;
@@ -118,9 +112,9 @@ SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *
         sum_pixels(row, row->n, scale, s);
 }
 
-static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float *blurred, Sums *s)
+static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float *blurred, SdmLsSums *s)
 {
-    const float scale = NOISE_UNIT * w->in->px_per_metre;
+    const float scale = SDM_LS_NOISE_UNIT * w->in->px_per_metre;
     Columns c = {0};
     for (int y = y0; y < y1; y++) {
         const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
@@ -136,7 +130,7 @@ static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float
                               .inner_to = w->w - 1 - x0};
         sum_row(&row, scale, &c);
     }
-    *s = (Sums){0};
+    *s = (SdmLsSums){0};
     for (int i = 0; i < B; i++) {
         s->count += c.count[i];
         s->left += c.left[i];
@@ -161,48 +155,30 @@ static void sum_blocks(const Work *w, int j, float *blurred)
     }
 }
 
-static float held(float v, float low, float high)
-{
-    return v < low ? low : v > high ? high : v;
-}
-
-/* What a block gives to its pixels, from the 3 x 3 blocks about it.  The offset goes halfway to that of a
- * full block alone: haze at the rim of a cloud changes within a few pixels. */
+/* What a block gives to its pixels, from the 3 x 3 blocks about it. */
 static void fit_block(const Work *w, int i, int j)
 {
-    static const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f,
-                       lambda_least = 2.0f, lambda_most = 3000.0f;
     const Blocks *const b = &w->blocks;
     const size_t at = (size_t)j * (size_t)b->wide + (size_t)i;
-    const Sums *const own = &w->sums[at];
-    Sums s = {0};
+    const SdmLsSums *const own = &w->sums[at];
+    SdmLsSums s = {0};
     for (int y = j > 0 ? j - 1 : 0; y <= j + 1 && y < b->high; y++)
         for (int x = i > 0 ? i - 1 : 0; x <= i + 1 && x < b->wide; x++) {
-            const Sums *const a = &w->sums[(size_t)y * (size_t)b->wide + (size_t)x];
+            const SdmLsSums *const a = &w->sums[(size_t)y * (size_t)b->wide + (size_t)x];
             s.count += a->count;
             s.left += a->left;
             s.right += a->right;
             s.left2 += a->left2;
             s.right2 += a->right2;
             s.product += a->product;
-            s.rough += a->rough >> 4; /* 9 blocks of 64 squares would not fit */
+            s.rough += a->rough >> SDM_LS_ROUGH_SHIFT;
             s.rough_count += a->rough_count;
         }
-    const float n = (float)s.count, rough_n = (float)s.rough_count;
-    const float left = (float)(s.count * s.left2 - s.left * s.left),
-                right = (float)(s.count * s.right2 - s.right * s.right),
-                both = (float)(s.count * s.product - s.left * s.right);
-    const float gain = left > 0.0f && right > 0.0f ? held(sqrtf(left / right), 0.25f, 4.0f) : 1.0f;
-    const float noise = s.count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
-    const float offset = s.count ? ((float)s.left - gain * (float)s.right) / n : 0.0f;
-    const float rough = s.rough_count ? (float)s.rough / (rough_n * (NOISE_UNIT * NOISE_UNIT / 16)) : 0.0f;
-    b->gain[at] = gain;
-    b->offset[at] = offset + (((float)own->left - gain * (float)own->right) - (float)own->count * offset) /
-                                 ((float)own->count + B * B);
-    b->inverse[at] = s.count >= SDM_LS_LEAST ? 1.0f / (noise > least_noise ? noise : least_noise) : 0.0f;
-    b->lambda[at] = s.count >= SDM_LS_LEAST
-                        ? held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most)
-                        : 0.0f;
+    const SdmLsFit fit = sdm_ls_fit(&s, (float)own->left, (float)own->right, (float)own->count);
+    b->gain[at] = fit.gain;
+    b->offset[at] = fit.offset;
+    b->inverse[at] = fit.inverse;
+    b->lambda[at] = fit.lambda;
 }
 
 /* ---- the equations of a tile ---- */

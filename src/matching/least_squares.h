@@ -9,11 +9,9 @@
 
 #include "geometry/surface.h"
 #include "matching/match_settings.h"
+#include "matching/point_formulas.h"
 
 enum {
-    SDM_LS_BLOCK = 8,   /* px, of a block of statistics; blocks begin at multiples of it in the frame */
-    SDM_LS_LEAST = 144, /* valid px of the 24 x 24 of 3 x 3 blocks: with fewer neither views nor the plate
-                         * move the middle one */
     SDM_LS_CYCLES = 2,  /* of a correction at half the resolution and one at the full one */
     SDM_LS_HALF_STEPS = 4,
     SDM_LS_STEPS = 1,

@@ -45,16 +45,8 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
         out->min_score = (float)(2.0 / PI * asin(MIN_CORRELATION));
         out->final_score = (float)(2.0 / PI * asin(CENSUS_FINAL_CORRELATION));
         out->min_small_window_score = (float)(2.0 / PI * asin(SMALL_WINDOW_CORRELATION));
-    } else if (strcmp(cost, "sad") == 0) { /* mean |difference| = 2 / sqrt(pi) sigma sqrt(1 - correlation) */
-        out->cost = out->kernels->sad;
-        out->min_score = (float)(1.0 - sqrt(1.0 - MIN_CORRELATION));
-        out->final_score = (float)(1.0 - sqrt(1.0 - FINAL_CORRELATION));
-        out->min_small_window_score = (float)(1.0 - sqrt(1.0 - SMALL_WINDOW_CORRELATION));
-        out->score_sigma = SDM_NORM_SIGMA;
-        out->norm_floor = 8.0f * out->min_sigma;
-        out->min_sigma = SDM_NORM_SIGMA / 8.0f; /* the same texture where that floor holds */
     } else {
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census, sad", cost);
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census", cost);
     }
     const char *const filter = options ? options->surface_filter : "auto";
     out->wiener = strcmp(filter, "wiener") == 0 || (strcmp(filter, "auto") == 0 && strcmp(cost, "zncc") == 0);

@@ -7,18 +7,19 @@
 #include "matching/optimize.h"
 #include "kernels.h"
 
-/* What was measured of a scene, or is chosen by it: kept whole with the prepared scene.  All other settings
- * follow from this, the frame and the options. */
-#define SDM_MEASURED                                                                                         \
-    char cost_name[8];                                                                                       \
-    float                                                                                                    \
-        ray_error_limit_px; /* mean ray intersection error around a pixel above which it is rejected, px */  \
-    float discontinuity_px; /* parallax of the height discontinuities to expect: SDM_DISCONTINUITY_M */      \
-    bool borders;           /* heights reach the border of what both views see: border_windows.h */          \
-    int coarse_level;       /* finest level of the scene-wide surface */                                     \
-    int coarsest_level;     /* coarsest level */                                                             \
-    int label_range_px;     /* semi-global matching: its range about the base */                             \
-    int coarse_offset_px;   /* how far the coarse surface lies from the base at most */
+/* Settings that are measured on a scene, stored whole with the prepared scene.  All other settings follow
+ * from these, the frame and the options. */
+/* clang-format off */
+#define SDM_MEASURED                                                                                       \
+    char cost_name[8];                                                                                     \
+    float ray_error_limit_px; /* mean ray intersection error around a pixel from which it is rejected */   \
+    float discontinuity_px;   /* parallax of the height discontinuities to expect: SDM_DISCONTINUITY_M */  \
+    bool borders;             /* heights reach the border of what both views see: border_windows.h */      \
+    int coarse_level;         /* finest level of the scene-wide surface */                                 \
+    int coarsest_level;       /* coarsest level */                                                         \
+    int label_range_px;       /* semi-global matching: its range about the base */                         \
+    int coarse_offset_px;     /* how far the coarse surface lies from the base at most */
+/* clang-format on */
 typedef struct SdmMeasured {
     SDM_MEASURED /* px of level 0 */
 } SdmMeasured;
@@ -35,9 +36,7 @@ typedef struct SdmMatchSettings {
     float min_score;   /* least score of a match while searching, in the cost's own scores */
     float final_score; /* least score in the end, over the window of the ray intersection error */
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
-    float score_sigma;            /* see SdmPass */
     float min_sigma;              /* least texture, units of the images that are matched */
-    float norm_floor;             /* sad: see sdm_pyramid_normalise() */
     bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
     int repeats;              /* how often the pixels of level 0 are matched again */
     SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
@@ -47,12 +46,12 @@ typedef struct SdmMatchSettings {
     int threads;              /* blocks that are matched at a time */
 } SdmMatchSettings;
 
-/* Of ray_error_limit_px, before the scene's own is known. */
+/* ray_error_limit_px until the scene's own is measured. */
 #define SDM_RAY_ERROR_LIMIT_PX 0.25f
 /* Height of the discontinuities that a retry must bridge, metres. */
 #define SDM_DISCONTINUITY_M 25.0
 
-/* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census", "sad"; cpu_level: as the
+/* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census"; cpu_level: as the
  * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has
  * no limit, or that of --fill none.  Errors:
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */

@@ -202,7 +202,7 @@ uint8_t sdm_pass_min_quality(const SdmPass *pass)
 SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
 {
     return (SdmPass){.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma, .score_sigma = set->score_sigma};
+                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
 }
 
 /* The first step of a kind in a table that has one. */
@@ -234,7 +234,6 @@ SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
                      .min_margin = -1.0f,
                      .max_mismatch = -1.0f,
                      .min_sigma = set->min_sigma,
-                     .score_sigma = set->score_sigma,
                      .min_small_window_score = set->min_small_window_score};
 }
 
@@ -245,8 +244,7 @@ SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range)
                      .min_score = set->min_score,
                      .min_margin = 0.02f,
                      .max_mismatch = 1.0f,
-                     .min_sigma = set->min_sigma,
-                     .score_sigma = set->score_sigma};
+                     .min_sigma = set->min_sigma};
 }
 
 SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
@@ -257,8 +255,7 @@ SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
-    return (SdmPass){.window = step.window, .range = step.range, .min_sigma = set->min_sigma,
-                     .score_sigma = set->score_sigma};
+    return (SdmPass){.window = step.window, .range = step.range, .min_sigma = set->min_sigma};
 }
 
 SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel)

@@ -6,6 +6,7 @@
 
 #include "matching/filters.h"
 #include "matching/match_settings.h"
+#include "matching/point_formulas.h"
 
 typedef enum SdmStepKind {
     SDM_STEP_REFINE,     /* heights of the next finer level, bilinear; the left view of its window */
@@ -68,10 +69,7 @@ typedef enum SdmSequence {
 } SdmSequence;
 
 enum {
-    SDM_RAY_ERROR_HALF = 5, /* of the window of the mean ray intersection error, px */
-    SDM_SLOPE_HALF = 2,     /* of the window that tells how steep a filled height is, px */
-    SDM_STEEP_HALF = 2      /* of the window in which one too steep a pixel keeps others from being filled,
-                             * px */
+    SDM_RAY_ERROR_HALF = 5 /* of the window of the mean ray intersection error, px */
 };
 
 SdmSteps sdm_steps(SdmSequence sequence);
@@ -104,9 +102,6 @@ typedef struct SdmPass {
     float min_margin;    /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
     float max_mismatch;  /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
     float min_sigma;     /* texture below (units of the images): SDM_QA_TEXTURELESS */
-    float score_sigma;   /* texture (standard deviation) for which the cost's scores hold: differences within
-                            smoother windows are small in any case, so a score s becomes
-                            1 - (1 - s) score_sigma / sigma; 0: scores are used as they are */
     float min_small_window_score; /* pixels that are VALID with a lower score keep the prior's height: their
                                      texture is too weak for a window as small as this pass's; 0: none */
 } SdmPass;

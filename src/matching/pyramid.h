@@ -61,10 +61,5 @@ void sdm_pyramid_free_pixels(SdmPyramid *p);
  * half of a sample's weight is.  data: NULL where no pixel is; owned by the caller. */
 SdmStatus sdm_pyramid_filled(SdmContext *ctx, const SdmPyramid *p, SdmLevelImage *out);
 
-#define SDM_NORM_SIGMA 512.0f /* of a normalised image */
-
-/* Local mean to 0 and sigma to 512 over a 31 x 31 window, for SAD; in place on every level kept.  Where sigma
- * is below floor_sigma (q units, 0: nowhere) it is taken for that, so that noise stays small. */
-SdmStatus sdm_pyramid_normalise(SdmContext *ctx, SdmPyramid *p, float floor_sigma);
 
 #endif

@@ -5,6 +5,7 @@
 #define SDM_TERRAIN_MASK_H
 
 #include "geometry/surface.h"
+#include "matching/point_formulas.h"
 
 /* Terrain as far as the coarse surface shows it.  Slopes beyond 55 deg over more than SDM_TERRAIN_STEP_M
  * are discontinuities.  Valid pixels form pieces that are connected without discontinuities; the largest
@@ -21,28 +22,15 @@ typedef struct SdmTerrainEvidence {
     int16_t *grey;      /* the left view */
     float *ray_error_v; /* residual across the epipolar lines, px of the level; NaN: unknown */
     uint8_t *score;     /* of the heights, over the window of the residual, 250 x */
-    bool no_grey;       /* bright pixels are hidden, or levels normalised: brightness tells no cloud */
+    bool no_grey;       /* bright pixels are hidden: brightness tells no cloud */
 } SdmTerrainEvidence;
 
-#define SDM_TERRAIN_STEP_M 80.0f
 #define SDM_TERRAIN_NOISE_M 20.0f
-#define SDM_TERRAIN_FAR_SLOPE 0.15f /* beyond 5 pixels: relief of high mountains over kilometres */
-#define SDM_TERRAIN_FAR_M 4000.0f   /* distance from which the limit no longer grows */
-#define SDM_TERRAIN_SLOPE 1.43f /* tan 55 deg: steeper slopes appear so after a window of 9 coarse pixels */
 
 /* pixel_m: ground size of a pixel.  Rejected pixels of s lose SDM_QA_VALID and get SDM_QA_ISOLATED.  The same
  * result for any number of threads.  out: sdm_terrain_mask_free(). */
 SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, const SdmTerrainEvidence *e,
                                 SdmTerrainMask *out);
 void sdm_terrain_mask_free(SdmTerrainMask *g);
-
-/* Largest height difference from the nearest terrain that a pixel at that distance can have, metres. */
-static inline float sdm_terrain_limit(float distance_px, float pixel_m)
-{
-    const float steep_px = distance_px < 5.0f ? distance_px + 1.0f : 6.0f,
-                far_px = distance_px < 5.0f ? 0.0f : distance_px - 5.0f;
-    const float far_m = pixel_m * far_px < SDM_TERRAIN_FAR_M ? pixel_m * far_px : SDM_TERRAIN_FAR_M;
-    return SDM_TERRAIN_STEP_M + SDM_TERRAIN_SLOPE * pixel_m * steep_px + SDM_TERRAIN_FAR_SLOPE * far_m;
-}
 
 #endif

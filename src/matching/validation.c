@@ -255,38 +255,21 @@ static size_t next_filled(const uint8_t *filled, size_t i, size_t end)
     return i;
 }
 
-/* Is the ground at (x, y) within the limit?  The gradient g of the plane, metres a pixel of the frame, is
- * that of the left view; a pixel's ground moves by `slant` times its height, so the ground's own gradient is
- * g / (1 + slant g).  Both sides are multiplied by the plane's determinant. */
+/* Is the ground at (x, y) within the limit? */
 static bool is_gentle(const Filling *f, int x, int y)
 {
     const SdmFillLimit *const limit = &f->in->settings->fill_limit;
     const int w = f->s->win.w, h = f->s->win.h;
     const float own = f->s->h_m[(size_t)y * (size_t)w + (size_t)x];
-    int n = 0, u = 0, v = 0, uu = 0, uv = 0, vv = 0;
-    float sum = 0.0f, along_u = 0.0f, along_v = 0.0f;
+    SdmSlopeSums sums = {0};
     for (int j = y > SDM_SLOPE_HALF ? -SDM_SLOPE_HALF : -y; j <= SDM_SLOPE_HALF && y + j < h; j++)
         for (int i = x > SDM_SLOPE_HALF ? -SDM_SLOPE_HALF : -x; i <= SDM_SLOPE_HALF && x + i < w; i++) {
             const size_t at = (size_t)(y + j) * (size_t)w + (size_t)(x + i);
             if (!(f->s->flags[at] & SDM_QA_VALID) && !f->filled[at])
                 continue;
-            const float rise = f->s->h_m[at] - own;
-            n++;
-            u += i;
-            v += j;
-            uu += i * i;
-            uv += i * j;
-            vv += j * j;
-            sum += rise;
-            along_u += (float)i * rise;
-            along_v += (float)j * rise;
+            sdm_slope_add(&sums, i, j, f->s->h_m[at] - own);
         }
-    const int a = n * uu - u * u, b = n * uv - u * v, c = n * vv - v * v, det = a * c - b * b;
-    const float p = (float)n * along_u - (float)u * sum, q = (float)n * along_v - (float)v * sum;
-    const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;
-    const float ground = (float)det + limit->slant_px[0] * du + limit->slant_px[1] * dv,
-                most = limit->rise_m * ground;
-    return det > 0 && most > 0.0f && du * du + dv * dv <= most * most;
+    return sdm_slope_within(&sums, limit->rise_m, limit->slant_px[0], limit->slant_px[1]);
 }
 
 /* Is a pixel around (x, y) steep that could be filled?  What is left of a steep hole is no better than the

@@ -19,10 +19,8 @@ void sdm_wiener_ratios(const SdmMatchSettings *set, float ratio[256])
 {
     static const double half_pi = 1.57079632679489661923, least = 0.3, most = 0.998;
     for (int i = 0; i < 256; i++) {
-        const double score = i < 250 ? i / 250.0 : 1.0, miss = 1.0 - score;
-        const double rho = set->cost == set->kernels->census ? sin(half_pi * score)
-                           : set->cost == set->kernels->sad  ? 1.0 - miss * miss
-                                                             : score;
+        const double score = i < 250 ? i / 250.0 : 1.0;
+        const double rho = set->cost == set->kernels->census ? sin(half_pi * score) : score;
         const double kept = rho < least ? least : rho > most ? most : rho;
         ratio[i] = (float)(floor(4096.0 * (1.0 - kept) / kept + 0.5) / 4096.0);
     }

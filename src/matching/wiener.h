@@ -8,12 +8,12 @@
 
 #include "geometry/surface.h"
 #include "matching/match_settings.h"
+#include "matching/point_formulas.h"
 
 /* Blurs (1 4 6 4 1)/16 of the heights with taps 1, 2 and 4 px apart; what lies between two of them is a
  * band. */
 enum {
     SDM_WIENER_BLURS = 3,
-    SDM_WIENER_HALF = 5, /* of the window of noise and energy, px */
     SDM_WIENER_REACH = 2 * (1 + 2 + 4) + SDM_WIENER_HALF
 };
 #define SDM_WIENER_NOISE 0.1f /* mean square of a band by noise alone, of the variance of a match */

@@ -1,4 +1,4 @@
-/* A product -> what a run tells its caller of it. */
+/* A product -> the figures for the caller of the run. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/dem_result.h"
 #include "product/product.h"

@@ -1,4 +1,4 @@
-/* What a run tells its caller of the DEM that it has made. */
+/* Figures and doubts of a DEM, for the caller of the run that made it. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_DEM_RESULT_H
 #define SDM_DEM_RESULT_H
@@ -10,7 +10,7 @@ typedef struct SdmDoubt {
     char text[2048];
 } SdmDoubt;
 
-/* Of several views: a pair whose DEM was fused. */
+/* A pair of a run with several views, whose DEM was fused. */
 typedef struct SdmPairResult {
     const char *left, *right; /* names of the views, borrowed from the caller of the run */
     char names[512];          /* "left, right", as short as they can be told apart */

@@ -11,9 +11,7 @@
 #include <string.h>
 
 enum {
-    LEAST_CELLS = 64 * 64, /* a block this small is not cut further */
-    MOST_CUTS = 4          /* times that a block is begun again where a device has no memory, perhaps not even
-                            * to be opened */
+    LEAST_CELLS = 64 * 64 /* a block this small is not cut further */
 };
 
 /* The part of the frame that a block needs. */
@@ -227,7 +225,7 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
 
 /* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
 static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                              SdmMatchQueue *queue, SdmFootprint *shape, SdmBlockWork *w)
+                              SdmDevicePool *queue, SdmFootprint *shape, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     const SdmMatchCall call = {.in = &w->input.in,
@@ -236,9 +234,9 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
                                 .need = &w->need,
                                 .gridding = &w->gridding,
                                 .block = &w->block};
-    const int lmax = sdm_match_queue_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
+    const int lmax = sdm_device_pool_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
     TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
-    for (int k = 0; k < 2 && w->is_last && !sdm_match_queue_on_device(queue); k++)
+    for (int k = 0; k < 2 && w->is_last && !sdm_device_pool_on_device(queue); k++)
         sdm_image_spend(scene->view[k].image);
     w->gridding = gridding_of(scene, p, &w->input.lattice);
     TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
@@ -246,7 +244,7 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     *shape = (SdmFootprint){.level = 0};
     w->input.in.footprint = &w->shape;
     const SdmProgressPart around = sdm_progress_enter(ctx, WINDOW_READ, WINDOW_MATCHED);
-    st = sdm_match_queue_begin(ctx, queue, &call, &w->fine, &w->slot);
+    st = sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
     sdm_progress_leave(ctx, around);
 done:
     if (st != SDM_OK) {
@@ -268,9 +266,8 @@ done:
     return st;
 }
 
-/* Compute the block once more: on the processor where the devices of the queue are lost, in parts where their
- * memory was not enough. */
-static SdmStatus begin_again(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
+/* Compute the block once more, on the processor. */
+static SdmStatus begin_again(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *w)
 {
     const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
     close_window(w);
@@ -293,23 +290,19 @@ static void reject_outside(const SdmOptions *o, int threads, SdmBlock *b)
         }
 }
 
-SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
+SdmStatus sdm_block_end(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     if (w->slot < 0)
         return SDM_OK;
-    const bool large = w->block.w * w->block.h > LEAST_CELLS;
-    st = sdm_match_queue_end(ctx, queue, w->slot, large);
-    w->slot = -1;
-    for (int i = 1; (st == SDM_ERR_MEMORY && large && i <= MOST_CUTS) ||
-                    (st == SDM_ERR_DEVICE && sdm_match_queue_lost(queue));
-         i++) {
+    st = sdm_device_pool_end(ctx, queue, w->slot);
+    if (st == SDM_ERR_DEVICE) {
         st = begin_again(ctx, queue, w);
         if (st != SDM_OK || w->slot < 0)
             return st;
-        st = sdm_match_queue_end(ctx, queue, w->slot, large && i < MOST_CUTS);
-        w->slot = -1;
+        st = sdm_device_pool_end(ctx, queue, w->slot);
     }
+    w->slot = -1;
     if (st == SDM_OK && !w->block.height_m)
         st = grid_window(ctx, w);
     if (st == SDM_OK)
@@ -320,10 +313,10 @@ SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *w)
     return st;
 }
 
-void sdm_block_abandon(SdmMatchQueue *queue, SdmBlockWork *w)
+void sdm_block_abandon(SdmDevicePool *queue, SdmBlockWork *w)
 {
     if (w->slot >= 0) {
-        sdm_match_queue_abandon(queue, w->slot);
+        sdm_device_pool_abandon(queue, w->slot);
         close_window(w);
     }
     w->slot = -1;
@@ -348,7 +341,7 @@ static void copy_part(const SdmBlock *part, SdmBlock *to)
 
 /* Two halves, one after the other. */
 static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                                SdmMatchQueue *queue, int64_t room, SdmBlock *block)
+                                SdmDevicePool *queue, int64_t room, SdmBlock *block)
 {
     SdmStatus st = SDM_OK;
     SdmBlockWork w = {.slot = -1};
@@ -370,16 +363,16 @@ done:
     return st;
 }
 
-static bool device_has_room(SdmContext *ctx, SdmMatchQueue *queue, const SdmPrepared *p, const SdmWindow *win,
+static bool device_has_room(SdmContext *ctx, SdmDevicePool *queue, const SdmPrepared *p, const SdmWindow *win,
                             const SdmWindow *need)
 {
     const int64_t halo = 2 * (int64_t)sdm_match_halo(&p->settings, 0) + 16;
     const int64_t w = need->w + halo < win->w ? need->w + halo : win->w,
                   h = need->h + halo < win->h ? need->h + halo : win->h;
-    return sdm_match_queue_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
+    return sdm_device_pool_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
 }
 
-SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
+SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                          int64_t room, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;

@@ -5,7 +5,7 @@
 
 #include "core/dem_block.h"
 #include "matching/gridding.h"
-#include "scene/match_queue.h"
+#include "scene/device_pool.h"
 #include "scene/window_input.h"
 
 /* A block in work; not to be moved before its end. */
@@ -26,12 +26,12 @@ typedef struct SdmBlockWork {
 /* Begin a block.  work->block: col0, row0, w, h are set, cells of p->grid.  room: bytes for its window; a
  * block that needs more, there or on the device, is computed in parts, at once; 0: no limit.  The queue
  * has a free slot. */
-SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
+SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                           int64_t room, SdmBlockWork *work);
 /* Wait for its window and grid it, where the device has not: work->block gets its arrays, the caller's to
  * free with sdm_block_free().  Everything else is freed; after a failure the block, too. */
-SdmStatus sdm_block_end(SdmContext *ctx, SdmMatchQueue *queue, SdmBlockWork *work);
-void sdm_block_abandon(SdmMatchQueue *queue, SdmBlockWork *work); /* instead of the end */
+SdmStatus sdm_block_end(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *work);
+void sdm_block_abandon(SdmDevicePool *queue, SdmBlockWork *work); /* instead of the end */
 
 /* Bytes that a block on w x h pixels of the frame needs while it is matched, its cells apart. */
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h);

@@ -292,7 +292,7 @@ static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
     const SdmMatchSettings *const set = &c->settings;
-    c->evidence.no_grey = above != NULL || set->cost == set->kernels->sad;
+    c->evidence.no_grey = above != NULL;
     const SdmFrame *const f = &p->frame;
     sdm_pointing_start(c->scene, f, &p->pointing);
     c->request = (SdmLatticeRequest){.scene = c->scene,
@@ -360,7 +360,6 @@ static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSe
     set->cost = census.cost;
     set->min_score = census.min_score;
     set->min_small_window_score = census.min_small_window_score;
-    set->score_sigma = census.score_sigma;
     set->coarsest_level = set->coarse_level;
 done:
     return st;

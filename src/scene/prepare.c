@@ -125,9 +125,6 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     SdmRadiometry left;
     SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
                      .borders = is_hardly_saturated(scene)};
-    if (strcmp(o->optimizer, "bp") == 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--optimizer bp: of match alone; a DEM is made with auto, local or sgm");
     sdm_image_radiometry(scene->view[0].image, &left);
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));

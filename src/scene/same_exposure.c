@@ -2,29 +2,42 @@
  * exposure? */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/same_exposure.h"
+#include "core/dense.h"
 #include "core/stats.h"
 #include "scene/window_input.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     MATCHES = 1024,
     LEAST = 50,
-    SIDE = 64, /* px of a window */
-    REACH = 3, /* px about the median offset that windows are compared at */
+    MARGIN = 2, /* px that a mean of 5 x 5 takes, which hides compression,
+                   sharpening and blur of a copy */
+    SIDE = 64,  /* px of a window */
+    REACH = 3,  /* px about the fitted offset that windows are compared at */
     WIDE = SIDE + 2 * REACH,
-    WINDOWS = 9,
-    LEAST_WINDOWS = 3
+    WINDOWS = 25,
+    LEAST_WINDOWS = 9,
+    ROUNDS = 2
 };
-/* Matches of two exposures do not lie as far apart everywhere: heights, and the
- * cameras' scales and turns.  px */
+/* Offsets of the coarse matches of one exposure are affine in the pixels of the
+ * left image but for their noise.  px */
 static const double SPREAD_PX = 2.0;
-/* Windows of one exposure, also once compressed, correlate so at a whole number
- * of pixels; noise, light and sampling keep those of two below. */
-static const double ALIKE = 0.995;
+/* The same of windows at full resolution; relief and the bends of cameras keep
+ * two exposures above.  px */
+static const double BENT_PX = 0.1;
+/* Windows of one exposure correlate so, also where it was compressed, blurred or resampled; where both views
+ * may show level ground, only those of the very same samples are told from two exposures. */
+static const double ALIKE = 0.95, IDENTICAL = 0.9999;
+/* A copy is moved, turned and resampled alike in all directions; the cameras of two views and sloping ground
+ * stretch theirs.  Ratio of the axes and shear less 1; so heights of less parallax per pixel of the image,
+ * and SPREAD_PX, are level ground, whatever the offsets. */
+static const double STRETCH = 0.002;
 
 typedef struct Offsets {
-    double left[MATCHES][2], offset[2][MATCHES];
+    double left[MATCHES][2], offset[2][MATCHES], h_m[MATCHES], score[MATCHES];
+    double affine[2][3]; /* offset = affine . (1, x, y) */
     int64_t count;
 } Offsets;
 
@@ -45,6 +58,7 @@ static SdmStatus collect(SdmContext *ctx, const SdmScene *scene, const SdmPrepar
         if (!(s->flags[i] & SDM_QA_VALID))
             continue;
         sdm_lattice_left(&lat, u, v, out->left[out->count]);
+        out->h_m[out->count] = (double)s->h_m[i];
         sdm_lattice_right(&lat, u, v, (double)s->h_m[i], right);
         for (int k = 0; k < 2; k++)
             out->offset[k][out->count] = right[k] - out->left[out->count][k];
@@ -55,64 +69,166 @@ done:
     return st;
 }
 
+static double at(const double affine[3], const double left[2])
+{
+    return affine[0] + affine[1] * left[0] + affine[2] * left[1];
+}
+
+/* Fits the offsets with cuts at three NMAD.  @return NMAD of what is left in x
+ * or y, the larger one */
+static double fit(Offsets *o)
+{
+    double worst = 0.0, rest[MATCHES];
+    for (int k = 0; k < 2; k++) {
+        double cut = INFINITY;
+        for (int round = 0; round < 5; round++) {
+            double a[9] = {0}, b[3] = {0};
+            for (int64_t i = 0; i < o->count; i++) {
+                const double term[3] = {1.0, o->left[i][0], o->left[i][1]};
+                if (round && fabs(o->offset[k][i] - at(o->affine[k], o->left[i])) > cut)
+                    continue;
+                for (int j = 0; j < 9; j++)
+                    a[j] += term[j / 3] * term[j % 3];
+                for (int j = 0; j < 3; j++)
+                    b[j] += term[j] * o->offset[k][i];
+            }
+            if (!sdm_solve_cholesky(3, a, b))
+                return INFINITY;
+            memcpy(o->affine[k], b, sizeof b);
+            for (int64_t i = 0; i < o->count; i++)
+                rest[i] = o->offset[k][i] - at(o->affine[k], o->left[i]);
+            cut = 3.0 * sdm_nmad_f64(rest, o->count, NULL);
+        }
+        worst = fmax(worst, cut / 3.0);
+    }
+    return worst;
+}
+
+/* Means of 5 x 5 pixels of an image about the match of a place of the left
+ * image, NaN without a value. affine: of the offsets, NULL for the left image.
+ * out: side x side */
+static SdmStatus sample(SdmContext *ctx, SdmImage *image, double (*affine)[3], const double centre[2],
+                        int side, float *out)
+{
+    SdmStatus st = SDM_OK;
+    int16_t *pixel = NULL;
+    float *fine = NULL;
+    const int wide = side + 2 * MARGIN;
+    const double reach = (affine ? 1.5 + fmax(fabs(affine[0][1]), fabs(affine[1][2])) : 1.0) * wide / 2;
+    double middle[2];
+    for (int k = 0; k < 2; k++)
+        middle[k] = centre[k] + (affine ? at(affine[k], centre) : 0.0);
+    const int64_t n = (int64_t)(2.0 * reach) + 3;
+    const SdmImageWindow all = {(int64_t)floor(middle[0] - reach), (int64_t)floor(middle[1] - reach), n, n};
+    TRY(sdm_alloc(ctx, &pixel, (size_t)(n * n), sizeof *pixel, "a window of a view"));
+    TRY(sdm_alloc(ctx, &fine, (size_t)wide * (size_t)wide, sizeof *fine, "a window of a view"));
+    TRY(sdm_image_read(ctx, image, all, pixel, NULL, NULL));
+    for (int i = 0; i < wide * wide; i++) {
+        const double p[2] = {centre[0] + i % wide - wide / 2, centre[1] + i / wide - wide / 2};
+        const double x = p[0] + (affine ? at(affine[0], p) : 0.0) - (double)all.x,
+                     y = p[1] + (affine ? at(affine[1], p) : 0.0) - (double)all.y;
+        fine[i] = NAN;
+        if (!(x >= 0.0 && y >= 0.0 && x < (double)(n - 1) && y < (double)(n - 1)))
+            continue;
+        const int16_t *const q = pixel + (int64_t)y * n + (int64_t)x;
+        const double a = x - floor(x), b = y - floor(y);
+        if (q[0] != SDM_Q_NODATA && q[1] != SDM_Q_NODATA && q[n] != SDM_Q_NODATA && q[n + 1] != SDM_Q_NODATA)
+            fine[i] =
+                (float)((1.0 - b) * ((1.0 - a) * q[0] + a * q[1]) + b * ((1.0 - a) * q[n] + a * q[n + 1]));
+    }
+    for (int i = 0; i < side * side; i++) {
+        out[i] = 0.0f;
+        for (int j = 0; j < 25; j++)
+            out[i] += fine[(i / side + j / 5) * wide + i % side + j % 5] / 25.0f;
+    }
+done:
+    sdm_free(&pixel);
+    sdm_free(&fine);
+    return st;
+}
+
 /* Correlation of a window of the left image and the part of a wider one that
  * begins at (x, y); NaN where a pixel has no value or there is no texture. */
-static double correlate(const int16_t *left, const int16_t *right, int x, int y)
+static double correlate(const float *left, const float *right, int x, int y)
 {
     double a = 0.0, b = 0.0, aa = 0.0, bb = 0.0, ab = 0.0;
     const double n = SIDE * SIDE;
     for (int i = 0; i < SIDE * SIDE; i++) {
-        const int16_t l = left[i], r = right[(y + i / SIDE) * WIDE + x + i % SIDE];
-        if (l == SDM_Q_NODATA || r == SDM_Q_NODATA)
-            return NAN;
-        a += l, b += r, aa += (double)l * l, bb += (double)r * r, ab += (double)l * r;
+        const double l = (double)left[i], r = (double)right[(y + i / SIDE) * WIDE + x + i % SIDE];
+        a += l, b += r, aa += l * l, bb += r * r, ab += l * r;
     }
     return (ab - a * b / n) / sqrt((aa - a * a / n) * (bb - b * b / n));
 }
 
-/* The best correlation of a window about a match, at whole pixels. */
-static SdmStatus compare(SdmContext *ctx, const SdmScene *scene, const double left[2], const double offset[2],
-                         double *best)
+/* Adds the best correlation of a window about a place, and the offset there to
+ * a part of a pixel. */
+static SdmStatus compare(SdmContext *ctx, const SdmScene *scene, const double place[2], double (*affine)[3],
+                         Offsets *out)
 {
     SdmStatus st = SDM_OK;
-    int16_t *pixel = NULL;
-    const int64_t x = llround(left[0]) - SIDE / 2, y = llround(left[1]) - SIDE / 2;
-    const SdmImageWindow one = {x, y, SIDE, SIDE},
-                         wide = {x + llround(offset[0]) - REACH, y + llround(offset[1]) - REACH, WIDE, WIDE};
-    *best = NAN;
-    TRY(sdm_alloc(ctx, &pixel, SIDE * SIDE + WIDE * WIDE, sizeof *pixel, "windows of both views"));
-    TRY(sdm_image_read(ctx, scene->view[0].image, one, pixel, NULL, NULL));
-    TRY(sdm_image_read(ctx, scene->view[1].image, wide, pixel + SIDE * SIDE, NULL, NULL));
-    for (int i = 0; i < (2 * REACH + 1) * (2 * REACH + 1); i++)
-        *best = fmax(*best, correlate(pixel, pixel + SIDE * SIDE, i % (2 * REACH + 1), i / (2 * REACH + 1)));
+    enum { SPAN = 2 * REACH + 1 };
+    float *left = NULL;
+    double c[SPAN * SPAN];
+    int best = 0;
+    const double centre[2] = {floor(place[0]), floor(place[1])};
+    TRY(sdm_alloc(ctx, &left, SIDE * SIDE + WIDE * WIDE, sizeof *left, "windows of both views"));
+    float *const right = left + SIDE * SIDE;
+    TRY(sample(ctx, scene->view[0].image, NULL, centre, SIDE, left));
+    TRY(sample(ctx, scene->view[1].image, affine, centre, WIDE, right));
+    for (int i = 0; i < SPAN * SPAN; i++) {
+        c[i] = correlate(left, right, i % SPAN, i / SPAN);
+        if (isnan(c[i]))
+            goto done;
+        best = c[i] > c[best] ? i : best;
+    }
+    const int x = best % SPAN, y = best / SPAN, step[2] = {1, SPAN};
+    if (x == 0 || y == 0 || x == SPAN - 1 || y == SPAN - 1)
+        goto done;
+    const double move[2] = {x - REACH, y - REACH};
+    for (int k = 0; k < 2; k++) {
+        const double low = c[best - step[k]], high = c[best + step[k]];
+        out->left[out->count][k] = centre[k];
+        out->offset[k][out->count] =
+            at(affine[k], centre) + move[k] + 0.5 * (high - low) / (2.0 * c[best] - low - high);
+    }
+    out->score[out->count++] = c[best];
 done:
-    sdm_free(&pixel);
+    sdm_free(&left);
     return st;
 }
 
-static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, Offsets *o)
+static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, Offsets *o, Offsets *w)
 {
     SdmStatus st = SDM_OK;
-    double offset[2], spread[2], all[WINDOWS];
-    int n = 0;
-    for (int k = 0; k < 2; k++)
-        spread[k] = o->count < LEAST ? INFINITY : sdm_nmad_f64(o->offset[k], o->count, &offset[k]);
-    if (!(fmax(spread[0], spread[1]) < SPREAD_PX))
+    const double spread = o->count < LEAST ? INFINITY : fit(o);
+    double bent = INFINITY, alike = 0.0, stretch = INFINITY;
+    const bool level = sdm_nmad_f64(o->h_m, o->count, NULL) * fabs(p->frame.du_dh) <
+                       SPREAD_PX + STRETCH * (double)p->frame.width;
+    if (!(spread < SPREAD_PX))
         return SDM_OK;
-    for (int i = 0; i < WINDOWS; i++) {
-        TRY(compare(ctx, scene, o->left[(2 * i + 1) * o->count / (2 * WINDOWS)], offset, &all[n]));
-        n += !isnan(all[n]);
+    memcpy(w->affine, o->affine, sizeof w->affine);
+    for (int round = 0; round < ROUNDS; round++) {
+        w->count = 0;
+        for (int i = 0; i < WINDOWS; i++)
+            TRY(compare(ctx, scene, o->left[(2 * i + 1) * o->count / (2 * WINDOWS)], w->affine, w));
+        if (w->count < LEAST_WINDOWS)
+            return SDM_OK;
+        bent = fit(w);
+        stretch = fmax(fabs(w->affine[0][1] - w->affine[1][2]), fabs(w->affine[0][2] + w->affine[1][1]));
+        alike = sdm_median_f64(w->score, w->count);
     }
-    const double alike = sdm_median_f64(all, n);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
-            "matches lie %.1f, %.1f px apart everywhere; %d windows correlate by %.4f", offset[0], offset[1],
-            n, alike);
-    if (n >= LEAST_WINDOWS && alike > ALIKE)
-        st = sdm_fail(
-            ctx, SDM_ERR_DATA,
-            "%s and %s: their pixels are those of one exposure (%.0f, %.0f px apart everywhere, correlation "
-            "%.4f) under two cameras, which makes no heights; give the other view with its own camera",
-            scene->view[0].name, scene->view[1].name, offset[0], offset[1], alike);
+            "offsets of matches are affine but for %.2f px; %d windows for %.3f "
+            "px, stretched by %.4f, correlate by %.4f",
+            spread, (int)w->count, bent, stretch, alike);
+    if (bent < BENT_PX && stretch < STRETCH && alike > (level ? IDENTICAL : ALIKE))
+        st = sdm_fail(ctx, SDM_ERR_DATA,
+                      "%s and %s: their pixels are those of one exposure (offsets "
+                      "without any parallax, within %.3f "
+                      "px, correlation %.4f) under two cameras, which makes no "
+                      "heights; give the other view with its "
+                      "own camera",
+                      scene->view[0].name, scene->view[1].name, bent, alike);
 done:
     return st;
 }
@@ -123,9 +239,9 @@ SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmP
     Offsets *o = NULL;
     if (scene->sensor != SDM_SENSOR_RPC)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &o, 1, sizeof *o, "matches"));
+    TRY(sdm_alloc(ctx, &o, 2, sizeof *o, "matches"));
     TRY(collect(ctx, scene, p, o));
-    TRY(judge(ctx, scene, o));
+    TRY(judge(ctx, scene, p, o, o + 1));
 done:
     sdm_free(&o);
     return st;

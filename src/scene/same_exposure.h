@@ -5,9 +5,10 @@
 
 #include "scene/prepare.h"
 
-/* Fails with SDM_ERR_DATA where a pair with RPC shows one exposure, whole or in part, under two cameras: all
- * matches of the coarse surface lie the same number of pixels apart, and the images are alike there pixel by
- * pixel.  p: with its coarse surface and the range of its heights. */
+/* Fails with SDM_ERR_DATA where a pair with RPC shows one exposure, whole or in part, under two cameras, also
+ * where a copy was compressed, blurred, resampled, shifted or scaled in grey values: the right image is a
+ * similarity of the left one without parallax, whose heights would be a slanting sheet.  p: with its coarse
+ * surface and the range of its heights. */
 SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
 
 #endif

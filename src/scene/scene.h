@@ -18,7 +18,7 @@
 #include "input/scene_open.h"
 #include "scene/block.h"
 #include "scene/describe.h"
-#include "scene/match_queue.h"
+#include "scene/device_pool.h"
 #include "scene/prepare.h"
 #include "scene/quality.h"
 #include "scene/tiling.h"
@@ -26,7 +26,7 @@
 /* Compute a block of the DEM within the memory budget of the scene's options.  block: col0, row0, w, h are
  * set, cells of p->grid; its arrays become the caller's, to be freed with sdm_block_free() before ctx is
  * closed.  queue: the back end, or NULL for the processor. */
-SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmMatchQueue *queue,
+SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                           SdmBlock *block);
 
 #endif

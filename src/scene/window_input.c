@@ -45,8 +45,6 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     out->turned = turned;
     out->defect = reader.defect;
     reader.defect = NULL;
-    if (set->cost == set->kernels->sad)
-        TRY(sdm_pyramid_normalise(ctx, out, set->norm_floor));
 done:
     sdm_free(&reader.defect);
     sdm_stage_leave(ctx, around);

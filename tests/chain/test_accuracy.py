@@ -57,7 +57,7 @@ def part_cover():
         f = judged(name, ["--lon", 7, "--lat", 45, "--seed", 5] + options)
         if f and t.expect(f.get("water", {}).get("cells", 0) > 1000, "%s: there is water" % name):
             below(name, "share of water filled and off by 10 m", wrong_share(f["water"], "over10"), 0.10)
-    for cost in ("zncc", "census", "sad"):
+    for cost in ("zncc", "census"):
         name = "cloud by " + cost
         f = judged(name, ["--lon", 7, "--lat", 45, "--seed", 6, "--cloud", 0.08] + ALL_ERRORS, extra=["--cost", cost])
         if f and t.expect(f.get("cloud", {}).get("cells", 0) > 1000, name + ": there is cloud"):

@@ -12,7 +12,7 @@ import harness as t
 
 try:
     import numpy as np
-    from osgeo import gdal
+    from osgeo import gdal, osr
 except ImportError:
     t.skip("no numpy and GDAL for Python")
 gdal.UseExceptions()
@@ -203,9 +203,41 @@ t.expect(h is not None or "moved with the clip" in words, "clips of other window
 
 # ---- one exposure under two cameras
 
-once = [inside[0], write(at("once", "v1.tif"), views[0][0][4:, 7:].copy(), moved(views[1][1], 40, 130))]
-h, words, _ = heights("once", once)
-t.expect(h is None and "one exposure" in words, "one exposure: %s" % words.strip().split("\n")[-1][-200:])
+def scaled(rpc, f):
+    return dict(rpc, **{k + "_OFF": repr((float(rpc[k + "_OFF"]) + 0.5) * f - 0.5) for k in ("LINE", "SAMP")},
+                **{k + "_SCALE": repr(float(rpc[k + "_SCALE"]) * f) for k in ("LINE", "SAMP")})
+
+
+def zoomed(a, f):
+    to = gdal.GetDriverByName("MEM").Create("", a.shape[1], a.shape[0], 1, gdal.GDT_UInt16)
+    to.GetRasterBand(1).WriteArray(a)
+    return gdal.Translate("", to, format="MEM", width=int(a.shape[1] * f), height=int(a.shape[0] * f), resampleAlg="cubic").ReadAsArray()
+
+
+first, as_right = views[0][0].astype(float), views[1][1]
+blurred = sum(np.roll(first, (y, x), (0, 1)) for y in (-1, 0, 1) for x in (-1, 0, 1)) / 9
+grey = lambda a: np.clip(np.rint(a), 1, 65535).astype("uint16")
+copies = {"a clip": (views[0][0][4:, 7:].copy(), moved(as_right, 40, 130)), "the whole": (grey(first), as_right), "blurred": (grey(blurred), as_right),
+          "a part of a pixel away": (grey((first[:-1, :-1] + first[1:, 1:]) / 2), as_right), "other greys": (grey(40 * first ** 0.6), as_right),
+          "with noise": (grey(first + np.random.default_rng(1).normal(0, 0.1 * first.std(), first.shape)), as_right),
+          "finer": (zoomed(grey(first), 1.5), scaled(as_right, 1.5))}
+for name, (a, r) in copies.items():
+    h, words, _ = heights("once", [inside[0], write(at("once", name + ".tif"), a, r)])
+    t.expect(h is None and ("one exposure" in words or (name != "a clip" and "too few matches" in words)), "one exposure, %s: %s" % (
+        name, words.strip().split("\n")[-1][-160:]))
+
+# A plane that slopes has affine offsets, too, and is a pair.
+y, x = np.mgrid[:120, :120]
+utm = osr.SpatialReference()
+utm.ImportFromEPSG(32632)
+plane = gdal.GetDriverByName("GTiff").Create(at("plane.tif"), 120, 120, 1, gdal.GDT_Float32)
+plane.SetGeoTransform((500000, 10, 0, 4900000, 0, -10))
+plane.SetProjection(utm.ExportToWkt())
+plane.GetRasterBand(1).WriteArray(300.0 + x + 0.3 * y)
+plane = None
+t.simulate(at("slope"), "--layout", "rpc", "--terrain", at("plane.tif"), "--gsd", "1", "--width", "500", "--height", "500", "--base-height", "0.3")
+h, words, _ = heights("slope", [at("slope", f) for f in ("left.tif", "right.tif")])
+t.expect(h is not None and (h > -9000).mean() > 0.6, "a slope without relief is no copy %s" % ("" if h is not None else words[-200:]))
 
 # ---- pixels that are no data, and heights that are the RPC's
 
@@ -308,9 +340,7 @@ t.expect(h is not None and (h == plain).all(), "an image in a zip by GDAL's name
 
 even = [n // 2 * 2 for n in views[1][0].shape]
 shrunk = views[1][0][:even[0], :even[1]].reshape(even[0] // 2, 2, even[1] // 2, 2).mean((1, 3))
-half = write(at("half", "v1.tif"), shrunk.astype("uint16"),
-             dict(views[1][1], **{k + "_OFF": repr((float(views[1][1][k + "_OFF"]) + 0.5) / 2 - 0.5) for k in ("LINE", "SAMP")},
-                  **{k + "_SCALE": repr(float(views[1][1][k + "_SCALE"]) / 2) for k in ("LINE", "SAMP")}))
+half = write(at("half", "v1.tif"), shrunk.astype("uint16"), scaled(views[1][1], 0.5))
 done = t.call([t.PROGRAM, "info", inside[0], half])
 t.expect(", right 5." in done.stdout and "-outsize 5" in done.stderr and "warning" in done.stderr, "a coarser right view: %s" % done.stderr.strip())
 

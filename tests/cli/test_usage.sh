@@ -18,7 +18,7 @@ expect 2 "--tr: needs a value SPACING, found none" run scene.hdf -o dem.tif --tr
 expect 2 "--output: needs a value FILE, found the option --tr" run scene.hdf -o --tr 5
 expect 2 "--threads: found '0', expected a whole number from 1 to 1024" run scene.hdf -o dem.tif --threads 0
 expect 2 "--memory: found '1M', expected a size of at least 64M" run scene.hdf -o dem.tif --memory 1M
-expect 2 "--cost: found 'ncc', expected one of auto, zncc, census, sad" run scene.hdf -o dem.tif --cost ncc
+expect 2 "--cost: found 'ncc', expected one of auto, zncc, census" run scene.hdf -o dem.tif --cost ncc
 expect 2 "--co: found 'ZSTD', expected NAME=VALUE" run scene.hdf -o dem.tif --co ZSTD
 expect 2 "--hmin: found 900 m" run scene.hdf -o dem.tif --hmin 900 --hmax 100
 expect 2 "--quiet and --verbose" run scene.hdf -o dem.tif --quiet --verbose
@@ -29,11 +29,10 @@ expect 2 "info takes a scene or a pair" info a b c
 expect 2 "unexpected argument 'c'" compare a b c
 expect 2 "unknown option --overwrite" info scene.hdf --overwrite
 expect 2 "expected the DEM and the reference" compare dem.tif
-expect 2 "--track: needs --model track, found tilt" compare dem.tif reference.tif --model tilt --track 9
 expect 2 "--aligned dem.tif would overwrite the input dem.tif" compare dem.tif reference.tif --aligned dem.tif
 expect 2 "--aligned and --difference both name a.tif" compare dem.tif reference.tif --aligned a.tif --difference a.tif
 expect 2 "ends in .tif" compare dem.tif reference.tif --difference d.png
-expect 2 "expected one of shift, tilt, track" compare dem.tif reference.tif --model plane
+expect 2 "expected one of shift, tilt" compare dem.tif reference.tif --model plane
 
 expect 1 "stereodem info: " info "$work/absent.hdf"
 expect 1 "absent.hdf" run "$work/absent.hdf" -o "$work/dem.tif"

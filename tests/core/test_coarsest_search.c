@@ -2,7 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 #include "matching/coarse_match.h"
 
 enum { W = 1024, H = 512, LEVEL = 3 };

@@ -1,7 +1,7 @@
 /* The chain of a window on every device of this machine against the same on the processor: bytes, on a
  * synthetic pair; and what happens when the device fails. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 #include "gpu/gpu_backend.h"
 #include "kernel_cases.h"
 
@@ -26,7 +26,6 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SdmTerrainMask terrain;
     SdmMatchInput in;
     SdmWindow win;
-    bool normalised;
 } Bench;
 
 /* What is wrong with a scene: nothing; holes of nodata, and terrain that part of the surface does not fit;
@@ -68,8 +67,7 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     for (int side = 0; side < 2 - (trouble == TORN); side++) {
         SdmPyramid *const p = side ? &b->scene.right_pyramid : &b->scene.left_pyramid;
         cut_holes(p, &seed);
-        if (!b->normalised)
-            make_levels(p);
+        make_levels(p);
     }
     b->terrain.win = b->coarse.win;
     assert_int_equal(sdm_alloc(ctx, &b->terrain.h_m, n, sizeof(float), "terrain"), SDM_OK);
@@ -103,11 +101,6 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
     b->settings.discontinuity_px = discontinuity_px;
     if (discontinuity_px <= 0.0f) /* some holes are too steep */
         b->settings.fill_limit = (SdmFillLimit){.rise_m = 0.5f * (float)SYN_GSD_M, .slant_px = {0.01f, -0.006f}};
-    b->normalised = strcmp(cost, "sad") == 0;
-    if (b->normalised) {
-        assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.left_pyramid, b->settings.norm_floor), SDM_OK);
-        assert_int_equal(sdm_pyramid_normalise(ctx, &b->scene.right_pyramid, b->settings.norm_floor), SDM_OK);
-    }
     const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
     assert_int_equal(sdm_syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
     b->in = (SdmMatchInput){.settings = &b->settings,
@@ -154,8 +147,7 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
     SdmFineResult out;
     in.left = &left;
     in.right = &right;
-    left.lmax = right.lmax = sdm_device_makes_levels(&b->settings) ? 0 : left.lmax;
-    assert_true(b->normalised != sdm_device_makes_levels(&b->settings));
+    left.lmax = right.lmax = 0;
     assert_int_equal(sdm_block_alloc(ctx, 0, 0, want.w, want.h, &want), SDM_OK);
     assert_int_equal(sdm_gridding_run(ctx, &how, surface, &want), SDM_OK);
     const SdmMatchCall call = {.in = &in, .coarse = &b->coarse, .win = &b->win, .need = need,
@@ -235,7 +227,7 @@ static void bytes_are_the_processors(void **state)
     compare_chain("zncc", 1.0, 0.0f, TORN, &all);
     compare_chain("zncc", 0.7, 12.0f, DEFECTS, &all); /* jumps to bridge: wider retries, on level 0, too */
     compare_chain("census", 0.7, 0.0f, TORN, &all);
-    compare_chain("sad", 0.7, 6.0f, TORN, &all);
+    compare_chain("census", 0.7, 6.0f, TORN, &all);
 }
 
 /* Without doubles the surface comes down, before defects are told if there are any. */

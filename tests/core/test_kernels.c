@@ -13,7 +13,7 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static sdm_cost_strip_fn *cost_of(const SdmKernels *k, int c)
 {
-    return c == 0 ? k->zncc : c == 1 ? k->census : k->sad;
+    return c == 0 ? k->zncc : k->census;
 }
 
 static void compare_volumes(const Volume *want, const Volume *have, const char *what)

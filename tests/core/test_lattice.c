@@ -315,14 +315,14 @@ static void a_retry_of_parts_is_one_of_all(void **state)
     enum { W = 330, H = 200 };
     static const int wide[][2] = {{13, 5}, {9, 16}, {5, 1}, {5, 6}};
     const SdmKernels *const kernels = sdm_kernels_at("auto");
-    sdm_cost_strip_fn *const cost[] = {kernels->zncc, kernels->census, kernels->sad};
+    sdm_cost_strip_fn *const cost[] = {kernels->zncc, kernels->census};
     int valid = 0;
     Pair p;
     make_lattice(0.6, &p.lat);
     fill_image_at(&p.left, 150, 40, 900, 360, 1);
     fill_image_at(&p.right, 850, 40, 960, 360, 2);
     const SdmWindow win = {.v0 = 48, .w = W, .h = H};
-    for (int k = 0; k < 4 * 3; k++)
+    for (int k = 0; k < 4 * 2; k++)
         for (uint64_t seed = 1; seed < 24; seed += CASE_STEP) {
             const SdmPass pass = {
                 .window = wide[k % 4][0], .range = wide[k % 4][1], .min_score = 0.1f, .max_mismatch = 0.9f};

@@ -2,7 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 #include "matching/coarse_match.h"
 #include "matching/level_loop.h"
 
@@ -33,12 +33,6 @@ static void bench_open(Bench *b, int width, int height, double slope, const char
     assert_int_equal(sdm_match_settings(b->ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = COARSE;
     b->settings.coarsest_level = COARSE;
-    if (strcmp(cost, "sad") == 0) {
-        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.left_pyramid, b->settings.norm_floor),
-                         SDM_OK);
-        assert_int_equal(sdm_pyramid_normalise(b->ctx, &b->scene.right_pyramid, b->settings.norm_floor),
-                         SDM_OK);
-    }
     const SdmWindow win = {.level = COARSE, .w = width >> COARSE, .h = height >> COARSE};
     assert_int_equal(sdm_syn_surface(b->ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
 }
@@ -131,7 +125,6 @@ static void other_costs_recover_it_too(void **state)
 {
     (void)state;
     recover("census", 0.3, false, 0.05, 0.2, 0.95);
-    recover("sad", 0.3, false, 0.05, 0.2, 0.95);
 }
 
 static void same_bytes(const SdmFineResult *a, int ax, int ay, const SdmFineResult *b, int bx, int by, int w,
@@ -210,14 +203,14 @@ static void columns_left_out_do_not_matter(void **state)
 {
     (void)state;
     enum { W = 1024, H = 416, ROWS = H >> COARSE };
-    static const char *const costs[] = {"zncc", "census", "sad"};
+    static const char *const costs[] = {"zncc", "census"};
     int32_t from[ROWS], to[ROWS];
     for (int y = 0; y < ROWS; y++) { /* the right edge leans, the last rows need nothing */
         from[y] = y / 4;
         to[y] = y < ROWS - 8 ? from[y] + 24 : from[y];
     }
     const SdmFootprint shape = {.level = COARSE, .rows = ROWS, .from = from, .to = to};
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < 2; c++) {
         Bench b;
         SdmFineResult whole, part;
         int differ = 0;
@@ -247,9 +240,9 @@ static void threads_do_not_matter(void **state)
 {
     (void)state;
     enum { W = 224, H = 152, RUNS = 3 };
-    static const char *const costs[] = {"zncc", "census", "sad"};
+    static const char *const costs[] = {"zncc", "census"};
     static const int threads[RUNS] = {1, 2, 5};
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < 2; c++) {
         Bench b;
         SdmFineResult r[RUNS];
         SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */

@@ -115,8 +115,6 @@ static void threads_do_not_matter(void **state)
     assert_int_equal(sdm_open(&seven, &opt), SDM_OK);
     assert_int_equal(build(one, 2, bounds, 0, 4, &a), SDM_OK);
     assert_int_equal(build(seven, 2, bounds, 0, 4, &b), SDM_OK);
-    assert_int_equal(sdm_pyramid_normalise(one, &a, 0.0f), SDM_OK);
-    assert_int_equal(sdm_pyramid_normalise(seven, &b, 0.0f), SDM_OK);
     for (int l = 0; l <= 4; l++)
         compare_inside(&a.level[l], &b.level[l], 0);
     sdm_pyramid_free(&a);
@@ -135,16 +133,14 @@ static void failed_allocations_are_told(void **state)
             SdmPyramid p;
             memset(&p, CANARY, sizeof p);
             sdm_alloc_fail_at(n);
-            SdmStatus st = build(ctx, 2, bounds, lmin, 4, &p);
-            if (st == SDM_OK)
-                st = sdm_pyramid_normalise(ctx, &p, 0.0f);
+            const SdmStatus st = build(ctx, 2, bounds, lmin, 4, &p);
             sdm_alloc_fail_at(0);
             if (st == SDM_OK) {
                 sdm_pyramid_free(&p);
                 break;
             }
             assert_int_equal(st, SDM_ERR_MEMORY);
-            sdm_pyramid_free(&p); /* nothing, or what the normalisation left whole */
+            sdm_pyramid_free(&p);
             for (int l = 0; l < SDM_MAX_LEVELS; l++)
                 assert_null(p.level[l].data);
         }
@@ -152,40 +148,12 @@ static void failed_allocations_are_told(void **state)
     }
 }
 
-/* Local normalisation: a constant becomes 0, a chess board of any contrast +-512, a faint one less; nodata
- * stays. */
-static void normalisation_by_hand(void **state)
-{
-    (void)state;
-    enum { W = 64, H = 40 };
-    SdmPyramid p = {.lmin = 0, .lmax = 0};
-    p.level[0] = (SdmLevelImage){.w = W, .h = H};
-    assert_int_equal(sdm_alloc(ctx, &p.level[0].data, W * H, sizeof(int16_t), "an image"), SDM_OK);
-    for (int i = 0; i < W * H; i++)
-        p.level[0].data[i] = 900;
-    p.level[0].data[70] = SDM_PIXEL_NODATA;
-    assert_int_equal(sdm_pyramid_normalise(ctx, &p, 0.0f), SDM_OK);
-    for (int i = 0; i < W * H; i++)
-        assert_int_equal(p.level[0].data[i], i == 70 ? SDM_PIXEL_NODATA : 0);
-    for (int i = 0; i < W * H; i++)
-        p.level[0].data[i] = (int16_t)(1000 + ((i % W + i / W) % 2 ? 30 : -30));
-    assert_int_equal(sdm_pyramid_normalise(ctx, &p, 0.0f), SDM_OK);
-    for (int i = 0; i < W * H; i++)
-        assert_near(p.level[0].data[i], (i % W + i / W) % 2 ? 512 : -512, 2.0);
-    for (int i = 0; i < W * H; i++) /* a contrast of 30 below a floor of 120 stays a quarter */
-        p.level[0].data[i] = (int16_t)(1000 + ((i % W + i / W) % 2 ? 30 : -30));
-    assert_int_equal(sdm_pyramid_normalise(ctx, &p, 120.0f), SDM_OK);
-    for (int i = 0; i < W * H; i++)
-        assert_near(p.level[0].data[i], (i % W + i / W) % 2 ? 128 : -128, 1.0);
-    sdm_pyramid_free(&p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_stay_planes),          cmocka_unit_test(cuts_do_not_matter),
         cmocka_unit_test(strips_do_not_matter),        cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(failed_allocations_are_told), cmocka_unit_test(normalisation_by_hand),
+        cmocka_unit_test(failed_allocations_are_told),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

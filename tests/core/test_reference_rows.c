@@ -301,8 +301,8 @@ static void pick_of_equal_images_is_zero(void **state)
     fill_noise(image, N * H, 14);
     for (int i = N * H - 1; i > 1; i--) /* smooth along the row, so that curves are broad */
         image[i] = (int16_t)((image[i] + image[i - 1] + image[i - 2]) / 3);
-    sdm_cost_strip_fn *const cost[3] = {k->zncc, k->census, k->sad};
-    for (int c = 0; c < 3; c++) {
+    sdm_cost_strip_fn *const cost[2] = {k->zncc, k->census};
+    for (int c = 0; c < 2; c++) {
         const SdmCostJob job = {.left = image,
                                 .right = image,
                                 .stride = N,

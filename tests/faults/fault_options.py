@@ -19,10 +19,7 @@ BAD_VALUES = (
     ("--base-height", ("0", "-1", "nan", "x", "99")),
     ("--band", ("0", "-1", "x", "1.5")),
     ("--cost", ("nonsense", "", "ZNCC ")),
-    ("--optimizer", ("nonsense",)),
-    ("--p1", ("0", "-1", "x", "7001", "1.5")),
-    ("--p2", ("0", "-1", "nan", "7001")),
-    ("--paths", ("0", "5", "16", "x")),
+    ("--optimizer", ("nonsense", "bp")),
     ("--device", ("nonsense",)),
     ("--cpu-level", ("nonsense",)),
     ("--vertical", ("nonsense", "")),
@@ -52,13 +49,6 @@ def values(bench):
     bench.refuse("value for a switch", 2, ["--overwrite"], "scene", "-o", "o.tif", "--overwrite=yes")
     bench.refuse("given twice", 2, ["--tr"], "scene", "-o", "o.tif", "--tr", "30", "--tr", "60")
     bench.refuse("hmin above hmax", 2, ["--hmin"], "scene", "-o", "o.tif", "--hmin", "900", "--hmax", "100")
-    bench.refuse("P2 below P1", 2, ["--p2: found 10", "--p1, which is 30"], "scene", "-o", "o.tif", "--optimizer", "sgm",
-                 "--p1", "30", "--p2", "10")
-    for command in ("run", "plan"):
-        for option, value, needs, found in (("--p1", "9", "sgm", "local"), ("--p2", "90", "sgm", "auto"),
-                                            ("--paths", "8", "sgm", "local")):
-            bench.refuse(f"{command}: {option} with {found}", 2, [f"{option}: needs --optimizer {needs}, found {found}"], "scene",
-                         "-o", "o.tif", "--optimizer", found, option, value, command=command)
     bench.refuse("empty argument", 2, ["empty"], "", "-o", "o.tif")
     bench.refuse("unknown command", 2, ["runn", "run"], "scene", command="runn")
 

@@ -4,7 +4,7 @@
  * their own refuse groups of more items, as drivers do where kernels take many registers.  SDM_CARD=FILE: the devices are
  * graphics cards with the memory of card.h.  SDM_CONTEXTS=N: no more contexts than N at a time.  SDM_FAIL_CALL=clFlush: the
  * call of that name always fails, whichever it is.  The program finds OpenCL with dlsym(), so
- * that is what is caught here; access(), too, by which it looks for graphics cards. */
+ * that is what is caught here. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "card.h"
@@ -165,11 +165,6 @@ static int32_t device_info(void *device, uint32_t what, size_t size, void *value
     if (numbers && what == OF_HOST)
         memset(value, 0, sizeof(uint32_t));
     return st;
-}
-
-SHOWN int access(const char *path, int how)
-{
-    return card() && strcmp(path, "/dev/dri") == 0 ? 0 : faccessat(AT_FDCWD, path, how, 0);
 }
 
 /* ---- contexts ---- */

@@ -75,7 +75,7 @@ static int check_sentences(void)
     double value;
     int good = sdm_context_open(&ctx, "run") == SDM_OK;
     good &= sdm_set(ctx, "cost", "zebra") == SDM_ERR_USAGE && strncmp(sdm_error(ctx), "cost: found 'zebra'", 19) == 0;
-    good &= sdm_set(ctx, "costt", "sad") == SDM_ERR_USAGE && strstr(sdm_error(ctx), "did you mean cost?");
+    good &= sdm_set(ctx, "costt", "census") == SDM_ERR_USAGE && strstr(sdm_error(ctx), "did you mean cost?");
     good &= sdm_set(ctx, "dem-vertical", "egm96") == SDM_OK && sdm_set(ctx, "dem_vertical", NULL) == SDM_OK;
     good &= sdm_set(ctx, "overwrite", "true") == SDM_OK && sdm_set(ctx, "overwrite", "perhaps") == SDM_ERR_USAGE;
     good &= sdm_run(ctx, "a", "b") == SDM_ERR_USAGE && strncmp(sdm_error(ctx), "output: not set", 15) == 0;
@@ -83,7 +83,7 @@ static int check_sentences(void)
     good &= sdm_result_number(ctx, "aligned.nmad", &value) == SDM_ERR_USAGE;
     sdm_context_close(&ctx);
     good &= sdm_context_open(&ctx, "cook") == SDM_ERR_USAGE && strstr(sdm_error(ctx), "'cook'");
-    good &= sdm_set(ctx, "cost", "sad") == SDM_ERR_USAGE;
+    good &= sdm_set(ctx, "cost", "census") == SDM_ERR_USAGE;
     sdm_context_close(&ctx);
     return good && !ctx;
 }

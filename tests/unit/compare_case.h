@@ -93,7 +93,7 @@ static inline SdmStatus run_with(const char *reference, const SdmCompareOptions 
                                  size_t size)
 {
     SdmContext *ctx = NULL;
-    const SdmCompareOptions none = {.track_deg = (double)NAN};
+    const SdmCompareOptions none = {.model = NULL};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     const SdmStatus st = sdm_compare_dems(ctx, DEM, reference, opt ? opt : &none, out);
     if (error)

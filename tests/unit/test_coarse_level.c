@@ -1,7 +1,7 @@
 /* A coarse level of the whole scene by strips of rows: the same bytes as in one piece. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/coarse_strips.h"
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 #include "core/context.h"
 
 #include <math.h>
@@ -138,12 +138,6 @@ static void census_by_strips(void **state)
     strips("census", "local", true);
 }
 
-static void sad_by_strips(void **state)
-{
-    (void)state;
-    strips("sad", "local", true);
-}
-
 /* Labels depend on the rows that are taken together: the budget must not choose them. */
 static void sgm_does_not_know_the_budget(void **state)
 {
@@ -154,7 +148,7 @@ static void sgm_does_not_know_the_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zncc_by_strips), cmocka_unit_test(census_by_strips), cmocka_unit_test(sad_by_strips),
+        cmocka_unit_test(zncc_by_strips), cmocka_unit_test(census_by_strips), 
         cmocka_unit_test(sgm_does_not_know_the_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

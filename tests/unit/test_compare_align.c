@@ -1,5 +1,4 @@
-/* What compare takes out of a DEM and writes: shift, tilt and profile along the track; aligned DEM and
- * difference. */
+/* What compare takes out of a DEM and writes: shift and tilt; aligned DEM and difference. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 
@@ -12,7 +11,6 @@ static char folder[] = "/tmp/compare_alignXXXXXX", aligned[64], difference[64];
 /* What is put into a DEM besides the shift. */
 typedef struct Errors {
     double tilt[2]; /* east and north, m per m */
-    double wave_m[2], amplitude_m[2];
     double noise_m;
     double change_m; /* in a band across 80 % of the swath, 10 % of its length */
     bool holes;
@@ -26,11 +24,7 @@ static double along(double east_m, double north_m)
 
 static double error_at(const Errors *e, double east_m, double north_m)
 {
-    double sum = e->tilt[0] * east_m + e->tilt[1] * north_m;
-    for (int k = 0; k < 2; k++)
-        if (e->wave_m[k] > 0.0)
-            sum += e->amplitude_m[k] * cos(2.0 * M_PI * along(east_m, north_m) / e->wave_m[k] + 0.7 + k);
-    return sum;
+    return e->tilt[0] * east_m + e->tilt[1] * north_m;
 }
 
 static bool in_band(double east_m, double north_m)
@@ -120,7 +114,7 @@ static void aligned_dem_keeps_grid_and_metadata(void **state)
     const Errors e = {.noise_m = 1.0, .holes = true};
     SdmCompareResult r;
     make(&e);
-    const SdmCompareOptions opt = {.aligned = aligned, .track_deg = NAN, .overwrite = true};
+    const SdmCompareOptions opt = {.aligned = aligned, .overwrite = true};
     assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
     expect_shift(&r, 0.1);
     float *const before = read_cells(DEM), *const after = read_cells(aligned);
@@ -153,9 +147,8 @@ static void aligned_again(void **state)
     make(&e);
     const SdmCompareOptions opt = {.aligned = aligned,
                                    .difference = difference,
-                                   .track_deg = NAN,
                                    .overwrite = true},
-                            plain = {.track_deg = NAN};
+                            plain = {.model = NULL};
     assert_int_equal(run(&opt, &first, NULL, 0), SDM_OK);
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_compare_dems(ctx, aligned, REF, &plain, &second), SDM_OK);
@@ -189,12 +182,12 @@ static void tilt_is_found(void **state)
 {
     (void)state;
     const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0, .holes = true};
-    const SdmCompareOptions opt = {.model = "tilt", .aligned = aligned, .track_deg = NAN, .overwrite = true};
+    const SdmCompareOptions opt = {.model = "tilt", .aligned = aligned, .overwrite = true};
     SdmCompareResult r;
     double tilt[2];
     make(&e);
     assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
-    sdm_bias_tilt(&r.bias, tilt);
+    sdm_tilt_slope(&r.tilt, tilt);
     assert_near(tilt[0], e.tilt[0], 0.05 * fabs(e.tilt[0]));
     assert_near(tilt[1], e.tilt[1], 0.05 * fabs(e.tilt[1]));
     expect_shift(&r, 0.2);
@@ -202,89 +195,6 @@ static void tilt_is_found(void **state)
     char text[16384];
     sdm_compare_text(&r, text, sizeof text);
     assert_non_null(strstr(text, "m/km towards east"));
-}
-
-/* The sine of a wavelength among those found; fails without. */
-static void expect_sine(const SdmBiasModel *m, double wave_m, double amplitude_m)
-{
-    for (int k = 0; k < m->sines; k++)
-        if (fabs(m->sine[k].wavelength_m - wave_m) < 0.05 * wave_m) {
-            assert_near(m->sine[k].amplitude_m, amplitude_m, 0.05 * amplitude_m);
-            return;
-        }
-    fail_msg("no sine of %.0f m among %d", wave_m, m->sines);
-}
-
-/* A profile and a tilt are found; a change across 80 % of the swath is no part of them. */
-static void track_is_found_and_change_stays(void **state)
-{
-    (void)state;
-    const SdmCompareOptions opt = {
-        .model = "track", .difference = difference, .track_deg = NAN, .overwrite = true};
-    for (int kind = 0; kind < 2; kind++) {
-        const Errors e = {.tilt = {0.5e-3, 0.0},
-                          .wave_m = {4200, 1300},
-                          .amplitude_m = {2.5, 1.2},
-                          .noise_m = 1.0,
-                          .change_m = kind ? 20.0 : 0.0};
-        SdmCompareResult r;
-        double tilt[2];
-        make(&e);
-        assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
-        assert_near(r.bias.track_deg, TRACK_DEG, 0.3);
-        expect_sine(&r.bias, 4200, 2.5);
-        expect_sine(&r.bias, 1300, 1.2);
-        sdm_bias_tilt(&r.bias, tilt);
-        assert_near(tilt[0], 0.5e-3, 0.05 * 0.5e-3);
-        assert_near(r.aligned.nmad_m, 1.0, kind ? 0.2 : 0.05);
-        float *const d = read_cells(difference);
-        double inside = 0.0, outside = 0.0;
-        int64_t n = 0, others = 0;
-        for (int j = 0; j < ROWS; j++)
-            for (int i = 0; i < COLS; i++) {
-                const double v = (double)d[j * COLS + i];
-                if (isnan(v))
-                    continue;
-                const bool in = in_band(CELL_M * (i - 0.5 * (COLS - 1)), CELL_M * (0.5 * (ROWS - 1) - j));
-                inside += in ? v : 0.0;
-                outside += in ? 0.0 : v;
-                n += in;
-                others += !in;
-            }
-        assert_near(inside / (double)n, e.change_m, 0.4);
-        assert_near(outside / (double)others, 0.0, 0.1);
-        free(d);
-    }
-}
-
-/* A rectangle does not show the direction, the waves do. */
-static void direction_is_found_in_a_rectangle(void **state)
-{
-    (void)state;
-    const Errors e = {.wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0};
-    SdmCompareResult r;
-    make_shape(&e, true);
-    assert_int_equal(run(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, &r, NULL, 0), SDM_OK);
-    assert_near(r.bias.track_deg, TRACK_DEG, 0.3);
-    expect_sine(&r.bias, 4200, 2.5);
-    expect_sine(&r.bias, 1300, 1.2);
-    assert_non_null(strstr(r.track_from, "differences"));
-    assert_int_equal(run(&(SdmCompareOptions){.model = "track", .track_deg = TRACK_DEG + 1.0}, &r, NULL, 0),
-                     SDM_OK);
-    assert_near(r.bias.track_deg, TRACK_DEG, 0.3);
-    expect_sine(&r.bias, 4200, 2.5);
-}
-
-static void nothing_is_made_of_noise_and_change(void **state)
-{
-    (void)state;
-    const Errors e = {.noise_m = 2.0, .change_m = 15.0};
-    SdmCompareResult r;
-    make(&e);
-    assert_int_equal(run(&(SdmCompareOptions){.model = "track", .track_deg = NAN}, &r, NULL, 0), SDM_OK);
-    assert_int_equal(r.bias.sines, 0);
-    assert_int_equal(r.bias.degree, 1);
-    assert_true(sdm_bias_profile_rms(&r.bias) < 0.1);
 }
 
 static void mask_leaves_out_change(void **state)
@@ -300,7 +210,7 @@ static void mask_leaves_out_change(void **state)
     const Raster raster = {
         .cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = stable};
     write_raster(EXTRA, &raster);
-    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, NULL, 0), SDM_OK);
+    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA}, &r, NULL, 0), SDM_OK);
     expect_shift(&r, 0.1);
     assert_near(r.aligned.rmse_m, 0.5, 0.03);
     assert_near(r.unstable.median_m, 20.0, 0.1);
@@ -308,7 +218,7 @@ static void mask_leaves_out_change(void **state)
         stable[i] = 0.0f;
     write_raster(EXTRA, &raster);
     char error[512];
-    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA, .track_deg = NAN}, &r, error, sizeof error),
+    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA}, &r, error, sizeof error),
                      SDM_ERR_DATA);
     assert_non_null(strstr(error, "stable ground"));
     free(stable);
@@ -348,30 +258,20 @@ static void wrong_input_is_named(void **state)
     snprintf(other, sizeof other, "%s/input_link.tif", folder);
     write_terrain(input, 0.0, 0.0, 0.0, false);
     assert_int_equal(link(input, other), 0);
-    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .track_deg = NAN, .overwrite = true},
+    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .overwrite = true},
             SDM_ERR_USAGE, "would overwrite the input");
-    refused(&(SdmCompareOptions){.aligned = input, .track_deg = NAN}, SDM_ERR_USAGE, "is there already");
-    refused(&(SdmCompareOptions){.aligned = folder, .track_deg = NAN}, SDM_ERR_USAGE, "ends in .tif");
+    refused(&(SdmCompareOptions){.aligned = input}, SDM_ERR_USAGE, "is there already");
+    refused(&(SdmCompareOptions){.aligned = folder}, SDM_ERR_USAGE, "ends in .tif");
     refused(
-        &(SdmCompareOptions){.aligned = aligned, .difference = aligned, .track_deg = NAN, .overwrite = true},
+        &(SdmCompareOptions){.aligned = aligned, .difference = aligned, .overwrite = true},
         SDM_ERR_USAGE, "both name");
     char once[96], again[96]; /* one file, not there yet */
     snprintf(once, sizeof once, "%s/new.tif", folder);
     snprintf(again, sizeof again, "%s/./new.tif", folder);
-    refused(&(SdmCompareOptions){.aligned = once, .difference = again, .track_deg = NAN}, SDM_ERR_USAGE,
+    refused(&(SdmCompareOptions){.aligned = once, .difference = again}, SDM_ERR_USAGE,
             "both name");
-    refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif", .track_deg = NAN}, SDM_ERR_IO,
+    refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif"}, SDM_ERR_IO,
             "make it first");
-    refused(&(SdmCompareOptions){.model = "tilt", .track_deg = 9.0}, SDM_ERR_USAGE,
-            "--track: needs --model track");
-    float low[300];
-    for (int i = 0; i < 300; i++)
-        low[i] = (float)terrain(30.0 * (i % 30), -30.0 * (i / 30));
-    const Raster ten = {.cols = 30, .rows = 10, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = low};
-    write_raster(DEM, &ten);
-    write_raster(REF, &ten);
-    refused(&(SdmCompareOptions){.model = "track", .track_deg = 0.0}, SDM_ERR_DATA,
-            "10 cells in common along the track");
     unlink(input);
     unlink(other);
 }
@@ -389,9 +289,9 @@ static int files_in(const char *path)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    const Errors e = {.wave_m = {4200, 1300}, .amplitude_m = {2.5, 1.2}, .noise_m = 1.0};
+    const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0};
     const SdmCompareOptions opt = {
-        .model = "track", .aligned = aligned, .difference = difference, .track_deg = NAN, .overwrite = true};
+        .model = "tilt", .aligned = aligned, .difference = difference, .overwrite = true};
     SdmCompareResult r;
     char error[1024];
     SdmStatus st = SDM_ERR_MEMORY;
@@ -418,8 +318,8 @@ static void every_allocation_may_fail(void **state)
 static void threads_make_no_difference(void **state)
 {
     (void)state;
-    const Errors e = {.wave_m = {4200, 0}, .amplitude_m = {2.5, 0}, .noise_m = 1.0, .holes = true};
-    const SdmCompareOptions opt = {.model = "track", .aligned = aligned, .track_deg = NAN, .overwrite = true};
+    const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0, .holes = true};
+    const SdmCompareOptions opt = {.model = "tilt", .aligned = aligned, .overwrite = true};
     float *cells[2];
     make(&e);
     for (int k = 0; k < 2; k++) {
@@ -462,9 +362,6 @@ int main(void)
         cmocka_unit_test(aligned_dem_keeps_grid_and_metadata),
         cmocka_unit_test(aligned_again),
         cmocka_unit_test(tilt_is_found),
-        cmocka_unit_test(track_is_found_and_change_stays),
-        cmocka_unit_test(direction_is_found_in_a_rectangle),
-        cmocka_unit_test(nothing_is_made_of_noise_and_change),
         cmocka_unit_test(mask_leaves_out_change),
         cmocka_unit_test(figures_by_height_and_distance),
         cmocka_unit_test(wrong_input_is_named),

@@ -131,7 +131,7 @@ static void classes_and_holes(void **state)
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], true);
     write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
     assert_int_equal(
-        run_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA, .track_deg = NAN}, &r, NULL, 0),
+        run_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA}, &r, NULL, 0),
         SDM_OK);
     assert_true(r.cells > POINTS / 3 && r.cells < 2 * POINTS / 3);
     assert_true(r.coverage > 0.9 && r.coverage < 1.0);
@@ -191,14 +191,14 @@ static void wrong_points_are_named(void **state)
             "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
             NULL, SDM_ERR_INPUT, "has no points");
     refused_points("/vsimem/none.csv", NULL, NULL, SDM_ERR_INPUT, "neither a raster nor points");
-    refused_points(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.png = "/tmp/e.png", .track_deg = NAN},
+    refused_points(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.png = "/tmp/e.png"},
             SDM_ERR_USAGE, "needs a raster as reference");
 }
 
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    const SdmCompareOptions opt = {.model = "tilt", .track_deg = NAN};
+    const SdmCompareOptions opt = {.model = "tilt"};
     SdmCompareResult r;
     char error[1024];
     SdmStatus st = SDM_ERR_MEMORY;

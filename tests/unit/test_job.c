@@ -136,7 +136,7 @@ static void fingerprints_follow_the_options(void **state)
         options.threads = i;
         options.vertical = i == 1 ? SDM_EGM96 : SDM_ELLIPSOID;
         options.config[0] = i == 2 ? "GDAL_NUM_THREADS=1" : NULL;
-        options.cost = i == 3 ? "sad" : "auto";
+        options.cost = i == 3 ? "census" : "auto";
         assert_int_equal(plan_sample(ctx, &options, &plan[i]), SDM_OK);
     }
     const SdmPlanScene *const usual = &plan[0]->scene[0];
@@ -374,7 +374,7 @@ static void a_prepared_scene_comes_back(void **state)
     sdm_close(&ctx);
 }
 
-/* What is told of a product comes back, also to another build. */
+/* The record of a product comes back, also to another build. */
 static void a_record_comes_back(void **state)
 {
     SdmContext *ctx = context();

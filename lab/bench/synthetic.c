@@ -1,7 +1,7 @@
 /* Terrain -> a pair: band-limited texture on the ground, seen through the lattice's own formula, so that
  * truth is exact. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/synthetic.h"
+#include "bench/synthetic.h"
 
 #include <math.h>
 
