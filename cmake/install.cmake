@@ -68,13 +68,17 @@ install(DIRECTORY include/stereodem TYPE INCLUDE COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/stereodem-config.cmake ${PROJECT_BINARY_DIR}/stereodem-config-version.cmake
         DESTINATION ${package} COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/stereodem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-set(made docs/generated)                  # by scripts/generate
-install(FILES ${made}/stereodem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
-install(FILES ${made}/stereodem.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program
-        RENAME stereodem)
-install(FILES ${made}/stereodem.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program
-        RENAME _stereodem)
-install(FILES ${made}/stereodem.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+# The program writes its manual page and completions; a program for another machine cannot run here.
+set(made ${PROJECT_BINARY_DIR}/made)
+if(NOT CMAKE_CROSSCOMPILING)
+    add_custom_command(TARGET stereodem POST_BUILD VERBATIM
+                       COMMAND ${PROJECT_SOURCE_DIR}/scripts/generate $<TARGET_FILE:stereodem> ${made})
+    install(FILES ${made}/stereodem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+    set(shares ${CMAKE_INSTALL_DATADIR})
+    install(FILES ${made}/stereodem.bash DESTINATION ${shares}/bash-completion/completions COMPONENT program RENAME stereodem)
+    install(FILES ${made}/stereodem.zsh DESTINATION ${shares}/zsh/vendor-completions COMPONENT program RENAME _stereodem)
+    install(FILES ${made}/stereodem.fish DESTINATION ${shares}/fish/vendor_completions.d COMPONENT program)
+endif()
 # not named as the Python module is: QGIS would import the one for the other
 install(DIRECTORY qgis/stereodem/ DESTINATION ${CMAKE_INSTALL_DATADIR}/qgis/python/plugins/stereodem_processing COMPONENT program
         PATTERN __pycache__ EXCLUDE)

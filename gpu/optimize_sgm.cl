@@ -3,7 +3,7 @@
  * begins.
  *
  * An item goes along one line and holds the path costs of all its labels in registers, two in a word: 16 bits
- * hold them (at most 254 + 2 x 7000, see docs/optimizers.md), so nothing crosses a word's halves, and no item
+ * hold them (at most 254 + 2 x 7000), so nothing crosses a word's halves, and no item
  * waits for another.  A path that leaves the image at its left or right edge begins anew at the other one, so
  * all lines are as long as the band is high.  Paths 0, 1 go along the rows, 2, 3 along the columns, 4 to 7
  * along the diagonals.  path: of each path bands' rows x blocks x w x 16 costs of 1 or 2 bytes. */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # The sources keep their measures: lines of up to 110 characters, functions of up to 60 lines and 7 parameters,
-# a first line that says what the file is, a licence, no function of external linkage that nobody calls.
+# documents of up to 30,000 words (35,000 with the lab's) in such lines, a first line that says what the file is, a licence, no function of external linkage that nobody calls.
 # test_house_style.py SOURCE_DIR
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -8,6 +8,7 @@ import re
 import sys
 
 LINE, FUNCTION, PARAMETERS = 110, 60, 7
+WORDS, ALL_WORDS = 30000, 35000  # of Markdown outside lab, and with it
 KERNEL = 80  # lines of a function of a kernel: it keeps its state in registers, so its walk stays in one body
 root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
 
@@ -75,7 +76,22 @@ for path, text in sources.items():
             if words.get(name, 0) < 3 and not name.endswith(("_f32", "_f64")):  # declared, defined, called
                 failures.append("%s: nobody calls %s()" % (path, name))
 
-print("%d files, %d functions" % (len(sources), seen))
+documents = read(["docs", "lab", "sampledata"], ".md")
+documents.update({name: open(os.path.join(root, name), encoding="utf-8").read()
+                  for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")})
+count = {path: len(text.split()) for path, text in documents.items()}
+outside = sum(n for path, n in count.items() if not path.startswith("lab"))
+for what, have, most in (("outside lab", outside, WORDS), ("in all", sum(count.values()), ALL_WORDS)):
+    if have > most:
+        failures.append("%d words of Markdown %s, at most %d" % (have, what, most))
+for path, text in documents.items():
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LINE and not line.startswith("|"):  # a row of a table cannot be broken
+            failures.append("%s:%d: %d characters, at most %d" % (path, number, len(line), LINE))
+        if re.search(r"(?:^|[.:] |^[-*\d.]+ )(?:What|Whether) ", line):
+            failures.append("%s:%d: a sentence begins with What or Whether" % (path, number))
+
+print("%d files, %d functions, %d words" % (len(sources), seen, sum(count.values())))
 for failure in failures:
     print("FAILED: " + failure)
 sys.exit(1 if failures else 0)

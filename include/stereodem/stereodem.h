@@ -56,10 +56,10 @@ extern "C" {
 #define SDM_API
 #endif
 
-#define SDM_VERSION "0.2.0" /**< of this header */
+#define SDM_VERSION "0.3.0" /**< of this header */
 #define SDM_ABI 1           /**< binary interface of this header: libstereodem.so.1 */
 
-/** @return the version of the library, such as "0.2.0". */
+/** @return the version of the library, such as "0.3.0". */
 SDM_API const char *sdm_version(void);
 /** @return ::SDM_ABI of the library. */
 SDM_API int sdm_abi_number(void);

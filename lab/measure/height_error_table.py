@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# The table of the predicted error in docs/chain.md, 9: shares of the errors within the prediction (%), by eighths of the
+# The table of the predicted error in lab/notebook/accuracy.md: shares of the errors within the prediction (%), by eighths of the
 # prediction and by slope of the truth, on scenes that are not in the fit.
 # height_error_table.py PROGRAM FOLDER [NAME ...]     scenes stay in FOLDER and are taken from there when they exist
 # SPDX-License-Identifier: Apache-2.0

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # Which optimizer and cost make the better DEM: every sample with every pair of them; rows of tests/results.csv, a table
-# and maps of the errors in docs/optimizers.md.  optimizers.py [STEREODEM].
+# and maps of the errors in lab/notebook.  optimizers.py [STEREODEM].
 # SPDX-License-Identifier: Apache-2.0
 import csv
 import json
@@ -205,15 +205,10 @@ def keep_rows(rows):
 
 
 def keep_table(lines):
-    """Between the two marks of docs/optimizers.md."""
-    path = os.path.join(SOURCE, "docs", "optimizers.md")
-    with open(path) as f:
-        text = f.read()
-    before, rest = text.split("<!-- compared -->\n")
-    after = rest.split("<!-- end of compared -->\n")[1]
+    """lab/notebook/optimizers.txt."""
     head = ["| sample | optimizer, cost | coverage | NMAD (m) | RMSE (m) | gross | edges (m) | processor | peak |", "|" + " --- |" * 9]
-    with open(path, "w") as f:
-        f.write(before + "<!-- compared -->\n" + "\n".join(head + lines) + "\n<!-- end of compared -->\n" + after)
+    with open(os.path.join(SOURCE, "lab", "notebook", "optimizers.txt"), "w") as f:
+        f.write("\n".join(head + lines) + "\n")
 
 
 main()

@@ -52,14 +52,14 @@ const SdmOptionSpec sdm_option_table[] = {
      "ridges that the correlation window blurs, and moves heights by least squares to where the pixels of "
      "both views agree; none: off; auto: wiener with zncc, else none."},
     {"--p1", "COST", SDM_OPT_INT, AT(p1), 1.0, SDM_P2_MAX, NULL, "by the cost", SDM_CMD_MATCH,
-     "sgm: penalty where neighbours differ by one label, in units of the cost (docs/optimizers.md)."},
+     "sgm: penalty where neighbours differ by one label, in units of the cost."},
     {"--p2", "COST", SDM_OPT_INT, AT(p2), 1.0, SDM_P2_MAX, NULL, "by the cost", SDM_CMD_MATCH,
      "sgm: penalty where neighbours differ by more labels, at least --p1; lower across edges of the left "
      "image."},
     {"--paths", "N", SDM_OPT_CHOICE, AT(paths), 0.0, 0.0, "4|8", "8", SDM_CMD_MATCH,
      "sgm: number of directions along which costs are aggregated, 4 or 8."},
     {"--bp-weight", "COST", SDM_OPT_INT, AT(bp_weight), 1.0, 4000.0, NULL, "by the cost", SDM_CMD_MATCH,
-     "bp: penalty for each label by which neighbours differ, in units of the cost (docs/optimizers.md)."},
+     "bp: penalty for each label by which neighbours differ, in units of the cost."},
     {"--bp-truncation", "N", SDM_OPT_INT, AT(bp_truncation), 1.0, SDM_BP_LABELS_MAX, NULL, "by the cost",
      SDM_CMD_MATCH, "bp: difference in labels above which the penalty no longer grows."},
     {"--bp-outer", "N", SDM_OPT_INT, AT(bp_outer), 1.0, 100.0, NULL, "1", SDM_CMD_MATCH,

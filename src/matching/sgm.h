@@ -1,4 +1,4 @@
-/* A volume of costs -> labels by semi-global matching, see docs/optimizers.md. */
+/* A volume of costs -> labels by semi-global matching, see lab/notebook/matchers.md. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SGM_H
 #define SDM_SGM_H

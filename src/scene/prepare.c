@@ -50,7 +50,7 @@ static void choose_levels(const SdmFrame *f, SdmMeasured *s)
 }
 
 /* Pixels smaller than this, metres, show walls, trees and their shadows: outliers in a window, to which
- * census is less sensitive than correlation (docs/optimizers.md). */
+ * census is less sensitive than correlation (docs/speed.md). */
 #define WALLS_BELOW_M 5.0
 
 const char *sdm_cost_for(const char *asked, double gsd_m)

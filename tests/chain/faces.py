@@ -1,5 +1,5 @@
 # The four faces of a pyramid in a DEM: cells of each quadrant triangle about the apex, a plane by RANSAC and Huber.
-# faces.py DEM ...    prints how low the ridges beside the south face are, by distance (docs/optimizers.md)
+# faces.py DEM ...    prints how low the ridges beside the south face are, by distance (lab/notebook/matchers.md)
 # SPDX-License-Identifier: Apache-2.0
 import sys
 

@@ -118,9 +118,9 @@ if not t.expect(t.run([scene], dem, "--reference", os.path.join(sample, "truth.t
 words, colours, cells, stops = check_styles(dem, 5)
 change = ramp(t.companion(dem, "_change.qml"))
 t.expect(len(change) == 9 and change[0][0] == -20 and change[-1][0] == 20 and change[4] == (0.0, (246, 246, 242)), "style of the change")
-with open(os.path.join(t.SOURCE, "README.md")) as f:
+with open(os.path.join(t.SOURCE, "docs", "output.md")) as f:
     readme = f.read()
-t.expect(all("| %s |" % w in readme for w in words[1:3] + words[4:]), "README.md has the same words")
+t.expect(all("| %s |" % w in readme for w in words[1:3] + words[4:]), "docs/output.md has the same words")
 
 gdal.Translate(at("copy.tif"), dem)
 t.expect(t.call([t.PROGRAM, "stack", dem, at("copy.tif"), "-o", at("s.tif"), "--quiet"]).returncode == 0, "stack")
