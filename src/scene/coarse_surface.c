@@ -30,7 +30,7 @@ enum {
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.1
 #define AGREE_PX 0.5f /* across the lines, of the level */
-#define BETTER 1.1 /* what it must find more, since census measures less exactly */
+#define BETTER 1.2 /* what it must find more: census measures less exactly, and wide windows agree more */
 /* Where the views agree at that share of the dark ground, the first search found it; where that share of what
  * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
@@ -457,7 +457,7 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
     if (!*better && before != SDM_OK)
         return sdm_fail(ctx, before, "%s", why);
-    if (!*better && ground && dark[0].agree < RIGHT_SHARE)
+    if (!*better && ground && fmax(dark[0].agree, dark[1].agree) < RIGHT_SHARE)
         return refuse_clouds(ctx, first->scene, fmax(dark[0].agree, dark[1].agree));
 done:
     return st;
