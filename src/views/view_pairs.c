@@ -272,9 +272,9 @@ SdmStatus sdm_views_check_left(SdmViews *v, bool made)
     for (int k = v->pairs - 1; k >= 0; k--) {
         SdmViewPair *const p = &v->pair[k];
         const bool left = made ? p->has_dem : !*p->why;
+        usable += left && !(good && good->left == p->right && good->right == p->left);
         good = left ? p : good;
         bad = *p->why ? p : bad;
-        usable += left;
     }
     if (usable == 1 && bad)
         return sdm_fail(
