@@ -209,14 +209,19 @@ static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh, double 
     return best;
 }
 
-/* The reference comes first: the pair of the largest weight, by precision and overlap. */
-static void order_chosen(SdmViews *v)
+/* The reference comes first: of the pairs that agree at least as well as asked that of the largest weight, by
+ * precision and overlap. */
+static void order_chosen(SdmViews *v, double least)
 {
-    int first = 0;
-    for (int k = 1; k < v->chosen_count; k++) {
-        const SdmViewPair *const a = v->chosen[first], *const b = v->chosen[k];
-        if (b->overlap / (b->sigma_m * b->sigma_m) > a->overlap / (a->sigma_m * a->sigma_m))
+    int first = -1;
+    double most = 0.0;
+    for (int k = 0; k < v->chosen_count; k++) {
+        const SdmViewPair *const p = v->chosen[k];
+        const double weight = p->overlap / (p->sigma_m * p->sigma_m);
+        if (first < 0 || (p->agreement >= least && weight > most)) {
+            most = p->agreement >= least ? weight : 0.0;
             first = k;
+        }
     }
     SdmViewPair *const reference = v->chosen[first];
     for (int k = first; k > 0; k--)
@@ -267,9 +272,9 @@ SdmStatus sdm_views_check_left(SdmViews *v, bool made)
     for (int k = v->pairs - 1; k >= 0; k--) {
         SdmViewPair *const p = &v->pair[k];
         const bool left = made ? p->has_dem : !*p->why;
+        usable += left && !(good && good->left == p->right && good->right == p->left);
         good = left ? p : good;
         bad = *p->why ? p : bad;
-        usable += left;
     }
     if (usable == 1 && bad)
         return sdm_fail(
@@ -360,7 +365,7 @@ SdmStatus sdm_views_choose(SdmViews *v)
     choose_reversed(v);
     TRY(check_views(v, seen));
     TRY(check_place(v));
-    order_chosen(v);
+    order_chosen(v, least);
     for (int k = 0; k < v->pairs; k++)
         log_pair(v, &v->pair[k]);
     TRY(choose_grid(v));
