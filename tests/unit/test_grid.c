@@ -53,10 +53,10 @@ static void spacings(void **state)
         const char *srs;
         double tr, lat, gsd, want;
     } t[] = {{NULL, 0, 10, 15, 30},
-             {NULL, 0, 10, 0.7, 1.4},
-             {NULL, 0, 10, 0.31, 0.62},
+             {NULL, 0, 10, 0.7, 1.5},
+             {NULL, 0, 10, 0.31, 0.5},
              {NULL, 0, 10, 7.43, 15},
-             {NULL, 0, 10, 123.0, 250},
+             {NULL, 0, 10, 123.0, 300},
              {NULL, 12.5, 10, 15, 12.5},
              {"EPSG:4326", 0, 10, 15, 1.0 / 3600},
              {"EPSG:4326", 0, 60, 15, 1.0 / 3600},
@@ -107,11 +107,11 @@ static void other_units(void **state)
     SdmGrid g;
     char why[1024];
     assert_int_equal(choose("EPSG:2263", 0, -74.0, 40.7, 15.0, &g, why), SDM_OK); /* US survey feet */
-    assert_true(fabs(g.spacing - 98.0) < 1e-9);
+    assert_true(g.spacing == 100.0);
     assert_int_equal(choose("+proj=laea +lat_0=10 +lon_0=20 +datum=WGS84", 0, 20, 10, 15, &g, why), SDM_OK);
     assert_true(g.spacing == 30.0);
     assert_int_equal(choose("EPSG:3857", 0, 20, 60, 15, &g, why), SDM_OK); /* measured on the ground */
-    assert_true(g.spacing == 60.0);
+    assert_true(g.spacing == 50.0);
     assert_int_equal(choose("EPSG:3857", 1, 20, 86, 15, &g, why), SDM_ERR_USAGE); /* 0.07 m there */
     assert_non_null(strstr(why, "m on the ground"));
 }
