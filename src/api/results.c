@@ -25,7 +25,8 @@ static void add_pair(const SdmPairResult *p, cJSON *to)
         const char *key;
         double value;
     } first[] = {{"base_height", p->base_height}, {"days_apart", p->days_apart}, {"overlap", p->overlap},
-                 {"sigma_m", p->sigma_m},         {"weight", p->weight},         {"trust", p->trust}},
+                 {"sigma_m", p->sigma_m},         {"weight", p->weight},         {"agreement", p->agreement},
+                 {"trust", p->trust}},
       then[] = {{"smooth_m", p->smooth_m},
                 {"coverage", p->coverage},
                 {"pointing_residual_px", p->pointing_residual_px},

@@ -15,8 +15,9 @@ typedef struct SdmPairResult {
     const char *left, *right; /* names of the views, borrowed from the caller of the run */
     char names[512];          /* "left, right", as short as they can be told apart */
     bool reference;           /* the DEM that the others are aligned to */
-    double base_height, days_apart, overlap, sigma_m, weight, trust, apply_m[3], smooth_m, coverage,
+    double base_height, days_apart, overlap, sigma_m, weight, apply_m[3], smooth_m, coverage,
         pointing_residual_px, tie_points, wall_s;
+    double agreement, trust; /* share matched at coarse levels; weight of its vote, that of the reference 1 */
 } SdmPairResult;
 
 typedef struct SdmDemResult {

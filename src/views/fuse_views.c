@@ -118,7 +118,8 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
                            .overlap = p->overlap,
                            .sigma_m = p->sigma_m,
                            .weight = share_of(f, k),
-                           .trust = p->trust / f->pair[0]->trust,
+                           .agreement = p->agreement,
+                           .trust = f->trust[k] / fmax(f->trust[0], 1e-12),
                            .smooth_m = f->smooth_m[k],
                            .coverage = p->result.coverage,
                            .pointing_residual_px = p->result.pointing_residual_px,
@@ -231,6 +232,7 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const SdmPairResu
     sdm_report_number(pair, "overlap", p->overlap);
     sdm_report_number(pair, "sigma_m", p->sigma_m);
     sdm_report_number(pair, "weight", p->weight);
+    sdm_report_number(pair, "agreement", p->agreement);
     sdm_report_number(pair, "trust", p->trust);
     sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
     sdm_report_number(pair, "smooth_m", p->smooth_m);
@@ -256,6 +258,7 @@ static void add_pairs(SdmReport *r, const Fusing *f)
     static const char *const heading[] = {
         "pair", "base/height", "apart", "weight", "moved east, north, up", "coverage", "pointing"};
     const SdmViews *const v = f->views;
+    int spare = 0;
     SdmReportItem *const list = sdm_report_list(r->root, "pairs");
     SdmReportItem *const page =
         sdm_report_section(r, NULL, "Pairs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
@@ -264,11 +267,14 @@ static void add_pairs(SdmReport *r, const Fusing *f)
         sdm_report_cell(row, "%s", heading[i]);
     for (int k = 0; k < f->count; k++)
         add_pair(list, page, &f->result->pair[k]);
-    for (int k = 0; k < v->pairs; k++)
-        if (!v->pair[k].has_dem)
+    for (int k = 0; k < v->pairs; k++) {
+        if (*v->pair[k].why)
             sdm_report_note(page, "%s and %s were not used: %s.", sdm_view_name(v, v->pair[k].left),
-                            sdm_view_name(v, v->pair[k].right),
-                            *v->pair[k].why ? v->pair[k].why : "other pairs are better");
+                            sdm_view_name(v, v->pair[k].right), v->pair[k].why);
+        spare += !*v->pair[k].why && !v->pair[k].has_dem;
+    }
+    if (spare)
+        sdm_report_note(page, "%d other pairs were not used: these are better.", spare);
     sdm_report_note(page,
                     "Offsets were taken out: heights are those of the reference, places those of %s and %s.",
                     sdm_view_name(v, f->pair[f->place]->left), sdm_view_name(v, f->pair[f->place]->right));
