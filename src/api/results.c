@@ -183,6 +183,7 @@ void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const ch
     cJSON_AddNumberToObject(to, "threads", sdm_threads(ctx));
     cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON_AddNumberToObject(to, "read_s", r->read_s);
+    cJSON_AddNumberToObject(to, "row_offset_px", r->row_offset_px);
     cJSON_AddNumberToObject(to, "shrink_s", r->shrink_s);
     cJSON_AddNumberToObject(to, "engine_s", r->engine_s);
     cJSON_AddNumberToObject(to, "filter_s", r->filter_s);

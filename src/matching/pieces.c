@@ -15,7 +15,7 @@ enum { NEW, OUT, SMALL, LARGE }; /* OUT: not valid, or beyond the raster */
 
 /* A pixel: its place in the raster, and in an array with a rim of one pixel. */
 typedef struct Member {
-    int32_t at, rimmed;
+    ptrdiff_t at, rimmed;
 } Member;
 
 /* The valid pixels that are connected with pixel `first`, into piece[]; returns their number, `large` for a
@@ -65,7 +65,8 @@ SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int we
 {
     SdmStatus st = SDM_OK;
     const int w = p->width, h = p->height, large = small > weak ? small : weak;
-    const size_t rimmed = (size_t)(w + 2) * (size_t)(h + 2);
+    const ptrdiff_t row = w + 2;
+    const size_t rimmed = (size_t)row * (size_t)(h + 2);
     uint8_t *state = NULL;
     Member piece[SDM_PIECE_MOST];
     assert(large > 0 && large <= SDM_PIECE_MOST);
@@ -73,10 +74,10 @@ SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int we
     memset(state, OUT, rimmed);
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++)
-            state[(y + 1) * (w + 2) + x + 1] = p->flags[y * w + x] & SDM_QA_VALID ? NEW : OUT;
+            state[(y + 1) * row + x + 1] = p->flags[(ptrdiff_t)y * w + x] & SDM_QA_VALID ? NEW : OUT;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
-            const Member first = {y * w + x, (y + 1) * (w + 2) + x + 1};
+            const Member first = {(ptrdiff_t)y * w + x, (y + 1) * row + x + 1};
             if (state[first.rimmed] != NEW)
                 continue;
             const int count = find_piece(p, first, large, state, piece);

@@ -11,7 +11,7 @@ enum { SDM_PIECE_MOST = 256 };
 typedef struct SdmPieces {
     int width, height;
     const float *value;
-    const uint8_t *score; /* 250 x score of the match */
+    const uint8_t *score; /* 250 x score of the match; NULL where `weak` is 0 */
     uint16_t *flags;      /* SDM_QA_VALID or the reason */
     float step;           /* of the values of neighbours in a piece, at most */
 } SdmPieces;

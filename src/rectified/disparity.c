@@ -6,6 +6,7 @@
 #include "rectified/disparity_write.h"
 #include "rectified/image_load.h"
 #include "rectified/pair_device.h"
+#include "rectified/row_offset.h"
 #include "rectified/row_queue.h"
 #include "rectified/sequence.h"
 
@@ -31,6 +32,7 @@ typedef struct Run {
     SdmPattern *pattern; /* left, right, output, preview */
     int *numbers, count, written; /* numbers: of the pairs of a sequence */
     SdmDisparityResult *result;
+    SdmRowOffset rows; /* of the first pair */
     Slot slot[2];
     SdmDevice *device; /* NULL: the processor */
     SdmGpu gpu;
@@ -38,6 +40,7 @@ typedef struct Run {
 
 enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
 enum { PNG_MOST = 1000000 }; /* px a side that libpng writes */
+#define ROWS_OFF_PX 0.2      /* rows that are off by less are left: nothing is gained */
 
 /* ---- names of files ---- */
 
@@ -163,6 +166,13 @@ static int64_t count_valid(const float *d, int64_t n)
     return count;
 }
 
+/* Pixels of the smallest group that is no speckle.  The cost windows of `local` leave few speckles. */
+static int speckle_px(const Run *run)
+{
+    const int given = run->opt->speckle;
+    return given >= 0 ? given : sdm_pair_is_local(&run->set) ? 0 : 100;
+}
+
 static SdmStatus filter(const Run *run, Slot *slot)
 {
     SdmStatus st = SDM_OK;
@@ -249,7 +259,8 @@ static SdmStatus close_written(SdmContext *ctx, void *user, bool good)
 /* Nothing looks at the whole of the disparities, and no other pair is read or written meanwhile. */
 static bool writes_bands(const Run *run)
 {
-    return run->pattern && run->count == 1 && !run->device && !run->opt->median && !run->opt->fill;
+    return run->pattern && run->count == 1 && !run->device && !run->opt->median && !run->opt->fill &&
+           speckle_px(run) == 0;
 }
 
 static SdmStatus match_and_write(Run *run, Slot *slot)
@@ -297,6 +308,7 @@ static SdmStatus match_whole(Run *run, Slot *slot)
     TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)pixels, sizeof *slot->disparity, "disparities"));
     TRY(match_images(run, slot));
     sdm_image_pair_free(&slot->in);
+    TRY(sdm_pair_despeckle(run->ctx, speckle_px(run), slot->width, slot->height, slot->disparity));
     run->result->matched += count_valid(slot->disparity, pixels);
     const double matched = sdm_now_s();
     TRY(filter(run, slot));
@@ -304,6 +316,64 @@ static SdmStatus match_whole(Run *run, Slot *slot)
     run->result->valid += count_valid(slot->disparity, pixels);
 done:
     return st;
+}
+
+/* ---- rows that are off ---- */
+
+/* Both images as 16-bit samples, which moved rows come as. */
+static SdmStatus widen(SdmContext *ctx, const Slot *slot, int side, int16_t **image)
+{
+    SdmStatus st = SDM_OK;
+    const uint8_t *const from = slot->in.bytes[side];
+    const size_t n = (size_t)slot->width * (size_t)slot->height;
+    if (!from)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, image, n, sizeof **image, "image"));
+    for (size_t i = 0; i < n; i++)
+        (*image)[i] = from[i];
+done:
+    return st;
+}
+
+static SdmStatus move_rows(const Run *run, Slot *slot)
+{
+    SdmStatus st = SDM_OK;
+    SdmImagePair *const in = &slot->in;
+    const SdmPairImage right = image_of(slot, SDM_PAIR_RIGHT);
+    int16_t *moved = NULL;
+    TRY(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
+                  "right image with its rows moved"));
+    TRY(widen(run->ctx, slot, SDM_PAIR_LEFT, &in->left));
+    sdm_row_offset_remove(run->ctx, &run->rows, &right, moved);
+    for (int side = 0; side < 2; side++)
+        sdm_free(&in->bytes[side]);
+    sdm_free(&in->right);
+    in->right = moved;
+    moved = NULL;
+done:
+    sdm_free(&moved);
+    return st;
+}
+
+/* Those of a sequence are the first pair's: its cameras stand still to each other. */
+static SdmStatus align_rows(Run *run, Slot *slot)
+{
+    const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
+    SdmRowOffset *const rows = &run->rows;
+    if (!run->opt->align_rows)
+        return SDM_OK;
+    if (run->result->frames == 0) {
+        sdm_row_offset_find(run->ctx, &left, &right, run->set.dmin, run->set.dmax, rows);
+        run->result->row_offset_px =
+            rows->constant + 0.5 * (rows->slope_x * slot->width + rows->slope_y * slot->height);
+        if (rows->largest >= ROWS_OFF_PX)
+            sdm_log(run->ctx, SDM_LOG_WARNING, 5,
+                    "%s: its rows lie %.2f px below those of LEFT in the middle of the image, up to %.2f px "
+                    "off at its corners (by %d windows); moved by that; --align-rows off leaves them",
+                    *slot->files.right ? slot->files.right : "RIGHT", run->result->row_offset_px,
+                    rows->largest, rows->matches);
+    }
+    return rows->largest >= ROWS_OFF_PX ? move_rows(run, slot) : SDM_OK;
 }
 
 /* Images -> disparities of a pair's slot, or of its files; the images are freed. */
@@ -320,6 +390,7 @@ static SdmStatus match_pair(Run *run, int index)
     TRY(check_size(run, slot));
     TRY(shrink(run, in, n, &in->left));
     TRY(shrink(run, in, n, &in->right));
+    TRY(align_rows(run, slot));
     const double shrunk = sdm_now_s(), before = result->write_s + result->filter_s;
     TRY(writes_bands(run) ? match_and_write(run, slot) : match_whole(run, slot));
     result->shrink_s += shrunk - begin;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/disparity.h"
 
+#include "matching/pieces.h"
+
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -30,7 +32,8 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Matching cost: sum of absolute differences, zero-mean normalised cross-correlation, census transform, "
      "or census and difference together; auto: census with --optimizer local, else ad-census."},
     {"--window", "PX", SDM_OPT_INT, FIELD(window), 1.0, 32.0,
-     "an odd number from 3 to 21, of sad any from 2 to 32, of sgm and bp 1, too", "9; of sgm and bp 1", MATCH,
+     "an odd number from 3 to 21, of sad any from 2 to 32, of sgm and bp 1, too", "9; of sgm 3, of bp 1",
+     MATCH,
      "Side of the square matching window: odd, 3 to 21; of sad 2 to 32, even ones too, which reach one pixel "
      "further to the left and up; sgm and bp take 1, too."},
     {"--census", "SIZE", SDM_OPT_ENUM, FIELD(census), 0.0, 0.0, "5x5|7x7|9x7|9x9", "9x7", MATCH,
@@ -42,12 +45,19 @@ const SdmOptionSpec sdm_disparity_options[] = {
     {"--uniqueness", "SHARE", SDM_OPT_REAL, FIELD(uniqueness), 0.0, 1.0, NULL, "0, no check", MATCH,
      "Uniqueness check: reject a match that is not better, by this share of the cost, than every other one "
      "more than 1 px away."},
+    {"--speckle", "PX", SDM_OPT_INT, FIELD(speckle), 0.0, SDM_PIECE_MOST, NULL, "100; of local 0, no check",
+     MATCH,
+     "Speckle check: reject groups of fewer matched pixels than this, whose neighbours differ by at most 2 "
+     "px."},
     {"--min-sigma", "LEVELS", SDM_OPT_REAL, FIELD(min_sigma), 0.0, 4095.0, NULL, "0, windows of one value",
      MATCH,
      "Reject pixels whose window (of sgm and bp 9 x 9 at least) has no larger standard deviation: 8-bit "
      "levels, or levels of 12 bits for wider images."},
     {"--subpixel", "ON", SDM_OPT_ENUM, FIELD(subpixel), 0.0, 0.0, "off|on", "on", MATCH,
      "Sub-pixel refinement of the disparities."},
+    {"--align-rows", "ON", SDM_OPT_ENUM, FIELD(align_rows), 0.0, 0.0, "off|on", "on", MATCH,
+     "Measure by how much the rows of RIGHT are off from those of LEFT (in a sequence by its first pair), "
+     "and move them where it is 0.2 px or more, with a warning."},
     {"--median", "SIDE", SDM_OPT_ENUM, FIELD(median), 0.0, 0.0, "none|3|5", "none", MATCH,
      "Median filter: side of its square window of valid disparities, in pixels."},
     {"--fill", "HOW", SDM_OPT_ENUM, FIELD(fill), 0.0, 0.0, "none|nearest|interpolate", "none", MATCH,
@@ -73,7 +83,9 @@ void sdm_disparity_default(SdmDisparityOptions *opt)
     *opt = (SdmDisparityOptions){.max_disparity = 63,
                                  .census = -1,
                                  .lr_threshold = 1.0,
+                                 .speckle = -1,
                                  .subpixel = 1,
+                                 .align_rows = 1,
                                  .downscale = 1,
                                  .first = -1,
                                  .last = -1};
@@ -118,13 +130,14 @@ SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, con
                                  SdmOptimizer *optimizer, SdmPairSettings *out)
 {
     SdmStatus st = SDM_OK;
-    const bool local = strcmp(options->optimizer, "sgm") != 0 && strcmp(options->optimizer, "bp") != 0;
+    const bool bp = strcmp(options->optimizer, "bp") == 0,
+               local = !bp && strcmp(options->optimizer, "sgm") != 0;
     const SdmPairCost cost = opt->cost ? (SdmPairCost)(opt->cost - 1)
                              : local   ? SDM_PAIR_CENSUS
                                        : SDM_PAIR_AD_CENSUS;
     const int *const word = census_sides[opt->census >= 0 ? opt->census : CENSUS_9X7];
     *out = (SdmPairSettings){.cost = cost,
-                             .window = opt->window ? opt->window : local ? 9 : 1,
+                             .window = opt->window ? opt->window : local ? 9 : bp ? 1 : 3,
                              .dmin = opt->min_disparity,
                              .dmax = opt->max_disparity,
                              .census_width = word[0],

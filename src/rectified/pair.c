@@ -88,9 +88,9 @@ SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPair
 {
     switch (cost) {
     case SDM_PAIR_AD_CENSUS:
-        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){25, 150, 15, 4}, out);
+        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){60, 400, 15, 4}, out);
     case SDM_PAIR_CENSUS:
-        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){20, 120, 12, 4}, out);
+        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){40, 250, 12, 4}, out);
     default:
         return sdm_optimizer_settings(ctx, options, &(SdmPenalties){8, 40, 12, 4}, out);
     }

@@ -1,10 +1,12 @@
-/* Before rectified matching: images -> smaller ones.  After it: disparities -> their median, or without
- * holes. */
+/* Before rectified matching: images -> smaller ones.  After it: disparities -> without speckles,
+ * their median, or without holes. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/pair_filters.h"
 
 #include "core/math.h"
+#include "core/qa_reasons.h"
 #include "kernels.h"
+#include "matching/pieces.h"
 
 #include <math.h>
 #include <string.h>
@@ -148,6 +150,31 @@ void sdm_pair_median(SdmContext *ctx, const float *in, int width, int height, in
 #pragma omp parallel for schedule(dynamic, 16) num_threads(sdm_threads(ctx))
     for (int y = 0; y < height; y++)
         median_row(in, width, height, side, y, out + (ptrdiff_t)y * width);
+}
+
+/* ---- speckles ---- */
+
+#define SPECKLE_STEP_PX 2.0f
+
+SdmStatus sdm_pair_despeckle(SdmContext *ctx, int least, int width, int height, float *disparity)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)width * (size_t)height;
+    uint16_t *flags = NULL;
+    if (least == 0)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "speckles"));
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(disparity[i]))
+            flags[i] = SDM_QA_VALID;
+    TRY(sdm_drop_pieces(ctx, &(SdmPieces){width, height, disparity, NULL, flags, SPECKLE_STEP_PX}, least, 0,
+                        0));
+    for (size_t i = 0; i < n; i++)
+        if (flags[i] != SDM_QA_VALID)
+            disparity[i] = NAN;
+done:
+    sdm_free(&flags);
+    return st;
 }
 
 /* ---- filling by the nearest ---- */

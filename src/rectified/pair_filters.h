@@ -1,4 +1,5 @@
-/* Before rectified matching: images -> smaller ones.  After it: disparities -> their median, or filled. */
+/* Before rectified matching: images -> smaller ones.  After it: disparities -> without speckles,
+ * their median, or filled. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PAIR_FILTERS_H
 #define SDM_PAIR_FILTERS_H
@@ -18,6 +19,11 @@ void sdm_pair_shrink(SdmContext *ctx, const int16_t *in, ptrdiff_t stride, int w
  * edges; of an even number the mean of the middle two; pixels with fewer than half of side x side valid ones
  * keep their value, NaN stays NaN.  in, out: height x width, px; not the same array. */
 void sdm_pair_median(SdmContext *ctx, const float *in, int width, int height, int side, float *out);
+
+/* Remove (NaN) speckles, in place: groups of fewer than `least` matched pixels whose neighbours, of a common
+ * side, differ by at most 2 px.  disparity: height x width, px; least: at most SDM_PIECE_MOST, 0 removes
+ * nothing.  Errors: SDM_ERR_MEMORY (3 bytes a pixel). */
+SdmStatus sdm_pair_despeckle(SdmContext *ctx, int least, int width, int height, float *disparity);
 
 /* Give NaN pixels a value, in place; disparity: height x width, px.  All NaN stays so.
  * nearest: the valid pixel at the smallest Euclidean distance; of several the leftmost, then the uppermost

@@ -38,6 +38,27 @@ static void shrink_by_hand(void **state)
     assert_memory_equal(same, in, sizeof in);
 }
 
+/* ---- speckles ---- */
+
+static void speckles_by_hand(void **state)
+{
+    (void)state;
+    float d[12] = {1, 3, 9, N_, /* 1 3 / 5 hang together by steps of 2, the 9s touch the 5 by a step of 4 */
+                   8, 5, 9, 4, N_, 5, N_, 4}; /* 8 stands alone, the 4s are two */
+    static const float two[12] = {1, 3, 9, N_, N_, 5, 9, 4, N_, 5, N_, 4},
+                       three[12] = {1, 3, N_, N_, N_, 5, N_, N_, N_, 5, N_, N_};
+    assert_int_equal(sdm_pair_despeckle(ctx, 0, 4, 3, d), SDM_OK);
+    assert_int_equal(sdm_pair_despeckle(ctx, 1, 4, 3, d), SDM_OK);
+    assert_true(d[4] == 8.0f);
+    assert_int_equal(sdm_pair_despeckle(ctx, 2, 4, 3, d), SDM_OK);
+    assert_same(d, two, 12);
+    assert_int_equal(sdm_pair_despeckle(ctx, 3, 4, 3, d), SDM_OK);
+    assert_same(d, three, 12);
+    sdm_alloc_fail_at(1);
+    assert_int_equal(sdm_pair_despeckle(ctx, 3, 4, 3, d), SDM_ERR_MEMORY);
+    sdm_alloc_fail_at(0);
+}
+
 /* ---- median ---- */
 
 static void median_by_hand(void **state)
@@ -243,7 +264,8 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shrink_by_hand),      cmocka_unit_test(median_by_hand),
+        cmocka_unit_test(shrink_by_hand),      cmocka_unit_test(speckles_by_hand),
+        cmocka_unit_test(median_by_hand),
         cmocka_unit_test(median_is_naive),     cmocka_unit_test(nearest_by_hand),
         cmocka_unit_test(nearest_is_naive),    cmocka_unit_test(interpolate_by_hand),
         cmocka_unit_test(empty_rows_take_the_nearest), cmocka_unit_test(nothing_stays_nothing),

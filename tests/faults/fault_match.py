@@ -93,7 +93,7 @@ def usage(bench):
             ("zncc with bp", ["--optimizer bp: found --cost zncc, expected ad-census, census or sad"], "--optimizer", "bp",
              "--cost", "zncc"),
             ("ad-census with local", ["--cost ad-census: needs --optimizer sgm or bp, found local"], "--cost", "ad-census"),
-            ("P2 below P1 by the cost", ["--p2: found 9, expected at least --p1, which is 25 (by the cost)"], "--optimizer",
+            ("P2 below P1 by the cost", ["--p2: found 9, expected at least --p1, which is 60 (by the cost)"], "--optimizer",
              "sgm", "--p2", "9"),
             ("more labels than there are", ["--max-disparity: found 5000 px", "4096 labels"], "--optimizer", "sgm",
              "--min-disparity", "-59", "--max-disparity", "5000"),
@@ -116,7 +116,7 @@ def usage(bench):
     long = 1000001
     base.write_tiff("long.tif", long, 1, "uint8", bytes([9]) * long)
     refuse("wider than a PNG", ["--preview p.png", f"{long} x 1 px", "at most 1000000 px a side"], "long.tif", "long.tif", *out,
-           "--optimizer", "sgm", "--preview", "p.png")
+           "--optimizer", "sgm", "--window", "1", "--preview", "p.png")
     base.write_tiff("long.tif", 70000, 9, "uint8", bytes([9]) * 70000 * 9)
     refuse("more disparities than 16 bits number", ["--max-disparity: found 60000 px, expected at most 59999 px"], "long.tif",
            "long.tif", "-o", "o.tif", "--max-disparity", "60000")

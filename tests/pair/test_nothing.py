@@ -13,7 +13,7 @@ from pairs import check, gdal, np, pair_score, save
 NEAR, SIDE, ROWS, COLUMNS = 8, 10, 40, 45  # px: ring about a hole; holes of SIDE x SIDE, one every ROWS and COLUMNS
 # of pixels beside holes of the left and the right view: most per cent more bad ones than without; of those whose match lies in
 # a hole of the right view: most per cent that get a disparity
-MORE, GIVEN = {"left": 0.6, "right": 2.6}, 25.0
+MORE, GIVEN = {"left": 0.8, "right": 2.6}, 25.0
 # per cent of independent noise that is matched, at most: what chance gives, none of it where --min-sigma is above the noise
 NOISE = {"local": 65.0, "sgm": 65.0, "bp": 90.0}
 # of which --uniqueness 0.1 leaves at most, and per cent more bad pixels that it costs at most

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Fractions of disparities on a ramp of known slope: no optimizer may lock to whole pixels.
+"""Fractions of disparities on a ramp of known slope: no optimizer may lock to whole pixels.  Rows that are off are found.
 
 test_subpixel.py STEREODEM    prints the error and the histogram of the fractional parts (1 = as often as it should be)
 """
 # SPDX-License-Identifier: Apache-2.0
+import json
+
 import pairs
 from pairs import check, match, np, save
 
@@ -43,4 +45,20 @@ for options, most_px, most_off in CASES:
     ratio[4] = ratio[5] = (share[4] + share[5]) / (wanted[4] + wanted[5])
     check(" ".join(options), rms <= most_px and some.mean() > 0.97 and np.abs(ratio - 1).max() <= most_off,
           f"RMS {rms:.3f} px, matched {100 * some.mean():.1f} %, tenths " + " ".join(f"{r:.2f}" for r in ratio))
+
+
+def rows(constant, slope):
+    """The match of row y lies in row y + constant + slope y: the figure of the log, and disparities as if it did not."""
+    right = save("r.tif", view((x + NEAR) / (1 - RISE / W), (y - constant) / (1 + slope)))
+    done = pairs.run(left, right, "-o", "o.tif", "--overwrite", "--max-disparity", "31", "--log", "json")
+    told = json.loads(done.stdout.splitlines()[-1])["row_offset_px"]
+    off = pairs.pair_score.read_disparity("o.tif")[inner] - truth[inner]
+    some = np.isfinite(off) & (np.abs(off) < 1)
+    middle, moved = constant + slope * H / 2, "its rows lie" in done.stdout
+    check(f"rows off by {middle:.2f} px", abs(told - middle) < 0.05 and some.mean() > 0.95 and moved == (max(abs(constant), abs(constant + slope * H)) > 0.2),
+          f"{told:.3f} px found, {100 * some.mean():.1f} % matched")
+
+
+for case in ((0.0, 0.0), (0.1, 0.0), (1.2, 0.0), (-0.6, 0.004), (2.0, -0.004), (-2.7, 0.0)):
+    rows(*case)
 pairs.finish()
