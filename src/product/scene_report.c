@@ -61,6 +61,9 @@ static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneRepor
     SdmReportItem *const to = sdm_report_options(r, sdm_product_request(p)->options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
+    if (s->file_count > 0)
+        sdm_report_note(to, "Once more: `%s`",
+                        sdm_report_command(r, sdm_product_request(p)->options, s->left, s->right));
     for (int i = 0; i < 2 && s->camera; i++)
         if (*s->camera[i].source)
             sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
