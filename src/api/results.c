@@ -114,6 +114,7 @@ static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)
     add_number(object, "saturated", view->saturated);
     cJSON_AddNumberToObject(object, "width", (double)view->width);
     cJSON_AddNumberToObject(object, "height", (double)view->height);
+    cJSON_AddNumberToObject(object, "bin", fmax(view->bin, 1.0));
 }
 
 void sdm_result_info(const SdmSceneInfo *info, cJSON *to)

@@ -21,6 +21,9 @@ static void print_view(SdmScreen *screen, const char *title, const SdmViewInfo *
     sdm_screen_print(screen, "%-16s %s", title, view->name);
     sdm_screen_print(screen, "  image          %" PRId64 " x %" PRId64 " px (columns x rows)", view->width,
                      view->height);
+    if (view->bin)
+        sdm_screen_print(screen, "  binned         each pixel is the mean of %d x %d of the file", view->bin,
+                         view->bin);
     char unusable[64], saturated[64];
     sdm_screen_print(screen, "  mask           %s", view->mask);
     sdm_screen_print(screen, "  pixels         %s not usable, %s saturated",

@@ -148,10 +148,9 @@ static void time_left(const SdmScreen *screen, double done, char *out, size_t si
         return;
     const int left = (int)(elapsed * (1.0 - done) / done + 0.5);
     if (left >= 3600)
-        snprintf(out, size, ", %.2g %%/s, %d:%02d:%02d left", 100.0 * done / elapsed, left / 3600,
-                 left / 60 % 60, left % 60);
+        snprintf(out, size, ", %d:%02d:%02d left", left / 3600, left / 60 % 60, left % 60);
     else
-        snprintf(out, size, ", %.2g %%/s, %d:%02d left", 100.0 * done / elapsed, left / 60, left % 60);
+        snprintf(out, size, ", %d:%02d left", left / 60, left % 60);
 }
 
 static void draw_line(SdmScreen *screen, int stage, double done, const char *what)

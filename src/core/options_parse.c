@@ -87,6 +87,8 @@ int sdm_name_distance(const char *typed, const char *name)
         if (strcmp(b, other[i][0]) == 0 && strstr(other[i][1], word))
             return 0;
     const size_t n = strlen(a);
+    if (strcmp(a, b) == 0)
+        return 0;
     if (n >= 3 && (strncmp(a, b, n) == 0 || (strncmp(a, b, strlen(b)) == 0 && a[strlen(b)] == '-')))
         return 1; /* the beginning of it, or more than it */
     const int edits = sdm_edit_distance(typed, name);

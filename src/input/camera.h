@@ -28,7 +28,11 @@ typedef struct SdmCameraNote {
                                        "left_RPC.TXT"; else "" */
     char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "":
                                        nothing speaks against it */
+    int bin; /* a pixel of the view is the mean of bin x bin of the image; 0: of one */
 } SdmCameraNote;
+
+/* From now on for the image whose pixels are the means of bin x bin. */
+void sdm_camera_bin(SdmCamera *cam, int bin);
 
 const char *sdm_camera_kind(const SdmCamera *cam); /* "aster", "rpc", "parallel" */
 

@@ -103,7 +103,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
+/* A window of the raster itself. */
+static SdmStatus read_raster(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(at.w * at.h);
@@ -126,6 +127,52 @@ done:
     sdm_quiet_end();
     sdm_reading_end(ctx);
     return st;
+}
+
+/* The mean of the usable pixels of w x h bins; a bin of which not most can be used has their flaws. */
+static void average_bins(int bin, int64_t w, int64_t h, const float *in, const uint8_t *found, float *raw,
+                         uint8_t *flaws)
+{
+    for (int64_t b = 0; b < w * h; b++) {
+        const int64_t first = (b / w * bin * w + b % w) * bin;
+        double sum = 0.0;
+        int usable = 0;
+        uint8_t any = 0;
+        for (int i = 0; i < bin * bin; i++) {
+            const int64_t at = first + i / bin * bin * w + i % bin;
+            any |= found[at];
+            sum += found[at] ? 0.0 : (double)in[at];
+            usable += !found[at];
+        }
+        raw[b] = usable ? (float)(sum / usable) : 0.0f;
+        flaws[b] = 2 * usable > bin * bin ? 0 : any;
+    }
+}
+
+SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
+{
+    SdmStatus st = SDM_OK;
+    const int bin = im->bin;
+    float *in = NULL;
+    uint8_t *found = NULL;
+    if (!bin)
+        return read_raster(ctx, im, at, raw, flaws);
+    const SdmImageWindow pixels = {at.x * bin, at.y * bin, at.w * bin, at.h * bin};
+    TRY(sdm_alloc(ctx, &in, (size_t)(pixels.w * pixels.h), sizeof *in, "image strip"));
+    TRY(sdm_alloc(ctx, &found, (size_t)(pixels.w * pixels.h), 1, "image strip"));
+    TRY(read_raster(ctx, im, pixels, in, found));
+    average_bins(bin, at.w, at.h, in, found, raw, flaws);
+done:
+    sdm_free(&in);
+    sdm_free(&found);
+    return st;
+}
+
+void sdm_image_bin(SdmImage *im, int bin)
+{
+    im->bin = bin;
+    im->width /= bin;
+    im->height /= bin;
 }
 
 /* The nearest integer, ties to even: beyond 2^23 floats are integers, and the lowest bits are those of the
@@ -222,7 +269,8 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
         *any |= read_bytes(ctx, im, p, to);
         return SDM_OK;
     }
-    const int64_t fit = STRIP_PX / p.w > 1 ? STRIP_PX / p.w : 1, strip = p.h < fit ? p.h : fit;
+    const int64_t row_px = p.w * (im->bin ? im->bin * im->bin : 1);
+    const int64_t fit = STRIP_PX / row_px > 1 ? STRIP_PX / row_px : 1, strip = p.h < fit ? p.h : fit;
     const int64_t row_pitch = (p.w + 63) / 64 * 64 + 32; /* an odd number of lines, see TILE_PITCH */
     TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
     TRY(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));

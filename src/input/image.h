@@ -10,7 +10,8 @@ enum { SDM_IMAGE_MIN_PX = 64 };
 
 struct SdmImage {
     char name[512];
-    int64_t width, height;
+    int64_t width, height; /* of bins, where there are any */
+    int bin;               /* a pixel is the mean of bin x bin of the raster; 0: of one */
     GDALDatasetH dataset, mask_dataset; /* NULL once an ASTER band lies in raw */
     GDALDatasetH mean;       /* of several bands; NULL: one band serves */
     GDALRasterBandH band;    /* what is matched */
@@ -51,5 +52,9 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
 /* Sample the whole image: sets stretch, saturation and undeclared fill.  SDM_ERR_INPUT where no pixel is
  * usable or a block is cut off. */
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im);
+
+/* Where one view has much finer pixels than the other, the means of its bins, somewhat finer than the other's
+ * pixels, are its pixels from now on.  The log says so. */
+SdmStatus sdm_bin_finer_view(SdmContext *ctx, SdmScene *scene);
 
 #endif

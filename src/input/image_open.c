@@ -71,6 +71,20 @@ static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
     return !wanted && colours > 1 ? open_mean(ctx, im, bands, colours) : SDM_OK;
 }
 
+/* Are samples numbers of colours, which do not rise with the brightness? */
+static bool is_palette(GDALRasterBandH band)
+{
+    const GDALColorTableH table = GDALGetRasterColorTable(band);
+    int last = -1;
+    for (int i = 0; table && i < GDALGetColorEntryCount(table); i++) {
+        const GDALColorEntry *const c = GDALGetColorEntry(table, i);
+        if (c->c1 != c->c2 || c->c2 != c->c3 || c->c1 < last)
+            return true;
+        last = c->c1;
+    }
+    return false;
+}
+
 static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
 {
     const GDALDataType type = GDALGetRasterDataType(im->samples);
@@ -86,6 +100,11 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
                         "%s: samples are %s, expected 8- or 16-bit integers or 32-bit floating point; "
                         "convert with gdal_translate -ot UInt16",
                         im->name, GDALGetDataTypeName(type));
+    if (is_palette(im->samples))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: its samples are numbers of a palette's colours, expected grey values; expand it "
+                        "with gdal_translate -expand rgb, which keeps the RPC",
+                        im->name);
     im->bytes = type == GDT_Byte;
     const int flags = GDALGetMaskFlags(im->samples);
     if (!(flags & GMF_ALL_VALID)) /* a nodata value counts where the mean of the bands has it */

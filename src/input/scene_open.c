@@ -268,6 +268,8 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const 
                                                 "images",
                                                 left)
                                      : sdm_pair_open(ctx, left, right, scene));
+    if (right)
+        TRY(sdm_bin_finer_view(ctx, scene));
     const char *const masks[2] = {scene->options->mask_left, scene->options->mask_right};
     for (int k = 0; k < 2; ++k)
         if (masks[k])
@@ -364,6 +366,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
                                                  : SDM_SENSOR_PARALLEL;
     snprintf(scene->id, sizeof scene->id, "%.255s", scene->view[0].name);
     snprintf(scene->kind, sizeof scene->kind, "images in memory");
+    TRY(sdm_bin_finer_view(ctx, scene));
 done:
     for (int k = 0; k < 2; ++k)
         sdm_camera_close(&view[k].camera);

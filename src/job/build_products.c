@@ -75,7 +75,7 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                                      .lattice_error_px = p->lattice_error_px,
                                      .device = in->device,
                                      .device_why = in->device_why},
-                            .camera = *p->camera[0].source ? p->camera : NULL,
+                            .camera = p->camera,
                             .file_count = s->file_count,
                             .job = s->product_fingerprint};
     TRY(sdm_job_find(ctx, in->job, &s->left, out->left));

@@ -417,9 +417,9 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     char what[64];
     const SdmPlan *const plan = f->q.job->plan;
     if (unit < 0 || unit >= plan->units)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld units, from 0 to %lld",
+        return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld unit%s, from 0 to %lld",
                         (long long)unit, f->q.job->folder, (long long)plan->units,
-                        (long long)plan->units - 1);
+                        plan->units == 1 ? "" : "s", (long long)plan->units - 1);
     TRY(sdm_check_stop(ctx));
     use_scene(f, sdm_plan_scene_of(plan, unit));
     UnitInWork *const w = &f->unit[(f->first + f->count) % SDM_MAX_SLOTS];

@@ -382,6 +382,7 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
     for (int i = 0; i < 2; i++) {
         move_text(b, p->camera[i].source, sizeof p->camera[i].source);
         move_text(b, p->camera[i].doubt, sizeof p->camera[i].doubt);
+        move_int(b, &p->camera[i].bin, 0, INT32_MAX);
         move_radiometry(b, &p->radiometry[i]);
     }
     move_measured(b, &p->settings.measured);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { EVIDENCE = 500 };
+enum { EVIDENCE = 500, MEAN_EVIDENCE = 25 };
 
 /* Of a pixel, in an array with a rim of one. */
 enum { NEW, OUT, SMALL, LARGE }; /* OUT: not valid, or beyond the raster */
@@ -58,7 +58,7 @@ static bool is_weak(const SdmPieces *p, const Member *piece, int count, int leas
             return false;
         evidence += p->score[piece[k].at] > least ? p->score[piece[k].at] - least : 0;
     }
-    return evidence < EVIDENCE;
+    return evidence < EVIDENCE || evidence < MEAN_EVIDENCE * count;
 }
 
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least)

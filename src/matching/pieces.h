@@ -17,8 +17,8 @@ typedef struct SdmPieces {
 } SdmPieces;
 
 /* Pieces of fewer pixels than `small` become SDM_QA_ISOLATED, and those of fewer than `weak` without a filled
- * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all.  Neighbours have a common
- * side.  small, weak: at most SDM_PIECE_MOST. */
+ * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all or 0.1 in the mean.  Neighbours
+ * have a common side.  small, weak: at most SDM_PIECE_MOST. */
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least);
 
 #endif

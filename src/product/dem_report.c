@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/dem_report.h"
 #include "core/options.h"
+#include "core/path.h"
 #include "geo/vertical_datum.h"
 #include "product/picture.h"
 
@@ -78,6 +79,34 @@ SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned 
         }
     }
     return to;
+}
+
+/* " word" as a shell takes it. */
+static const char *shell_word(SdmReport *r, const char *word)
+{
+    char quoted[4 * SDM_PATH_SIZE];
+    sdm_path_quote(word, quoted, sizeof quoted);
+    return *word ? sdm_report_printf(r, " %s", quoted) : "";
+}
+
+const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right)
+{
+    char value[4096];
+    const char *line = sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left),
+                                         shell_word(r, right ? right : ""));
+    for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
+        const char *const *pair = (const char *const *)(const void *)((const char *)opt + s->offset);
+        sdm_option_print(s, opt, value, sizeof value);
+        if (!(s->commands & SDM_CMD_RUN) || is_usual(s, value))
+            continue;
+        if (s->type == SDM_OPT_KEY_VALUES)
+            for (; *pair; pair++)
+                line = sdm_report_printf(r, "%s %s%s", line, s->name, shell_word(r, *pair));
+        else
+            line = sdm_report_printf(r, "%s %s%s", line, s->name,
+                                     s->type == SDM_OPT_BOOL ? "" : shell_word(r, value));
+    }
+    return line;
 }
 
 static const char *datum_of(const SdmProduct *p, const char *unknown, bool phrase)

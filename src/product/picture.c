@@ -8,8 +8,9 @@
 
 void sdm_relief_colour(double t, double rgb[3])
 {
+    /* no white, which is no data on many pages */
     static const double stop[][3] = {{64, 122, 103},  {120, 160, 106}, {186, 190, 122}, {222, 203, 150},
-                                     {196, 156, 112}, {158, 120, 98},  {190, 176, 168}, {250, 250, 250}};
+                                     {196, 156, 112}, {158, 120, 98},  {190, 176, 168}, {226, 216, 214}};
     const double at = fmin(fmax(t, 0.0), 1.0) * 7.0;
     const int i = (int)fmin(at, 6.0);
     for (int k = 0; k < 3; k++)

@@ -22,9 +22,11 @@ static void add_scene(SdmReport *r, const SdmSceneReport *s)
     sdm_report_text(to, "cost", s->cost);
     sdm_report_text(to, "left", s->left);
     sdm_report_text(to, "right", s->right);
-    if (s->camera) {
-        sdm_report_text(to, "left_camera", s->camera[0].source);
-        sdm_report_text(to, "right_camera", s->camera[1].source);
+    for (int i = 0; i < 2 && s->camera; i++) {
+        if (*s->camera[i].source)
+            sdm_report_text(to, i ? "right_camera" : "left_camera", s->camera[i].source);
+        if (s->camera[i].bin)
+            sdm_report_number(to, i ? "right_bin" : "left_bin", s->camera[i].bin);
     }
     sdm_report_number(to, "centre_lon_deg", s->centre_lon_deg);
     sdm_report_number(to, "centre_lat_deg", s->centre_lat_deg);
@@ -59,9 +61,16 @@ static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneRepor
     SdmReportItem *const to = sdm_report_options(r, sdm_product_request(p)->options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
+    if (s->file_count > 0)
+        sdm_report_note(to, "Once more: `%s`",
+                        sdm_report_command(r, sdm_product_request(p)->options, s->left, s->right));
     for (int i = 0; i < 2 && s->camera; i++)
         if (*s->camera[i].source)
             sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
+    for (int i = 0; i < 2 && s->camera; i++)
+        if (s->camera[i].bin)
+            sdm_report_note(to, "%s image: the mean of %d x %d pixels, somewhat finer than the other's.",
+                            i ? "Right" : "Left", s->camera[i].bin, s->camera[i].bin);
 }
 
 /* How good the DEM is, as far as the run itself can say, and what it cannot. */

@@ -20,7 +20,8 @@ enum {
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
-    LEVEL_FITS = 3 /* of the pointing, on a single level */
+    LEVEL_FITS = 3, /* of the pointing, on a single level */
+    SQUARE = 32     /* px: larger than the gaps of clouds that hide the ground */
 };
 
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
@@ -39,6 +40,10 @@ enum {
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
 #define SOME_TEXTURE 0.2
 #define MOSTLY_TEXTURE 0.75
+/* Share of the dark pixels with texture in squares without a bright one from which they are open, and where
+ * views that agree at less of these see waves: water. */
+#define OPEN_SHARE 0.3
+#define WATER_SHARE 0.15
 /* Of the census words of wide windows at the best of all heights, in gaps between clouds. */
 #define GAP_SCORE 0.25f
 
@@ -382,7 +387,37 @@ static double share_bright(const int16_t *grey, int above, const SdmSurface *s)
 typedef struct Dark {
     double textured; /* share of its pixels */
     double agree;    /* of these, those at which the images with hidden pixels agree about a surface */
+    double open, open_agree; /* of these, those in squares without a bright pixel; of which the views agree */
 } Dark;
+
+typedef struct DarkCount {
+    int64_t dark, textured, agree;
+} DarkCount;
+
+/* Adds the dark pixels of the square at (x, y). */
+static void count_dark(const Coarse *hidden, const SdmSurface *s, const SdmTerrainEvidence *e, int x, int y,
+                       DarkCount sum[2])
+{
+    const uint8_t least = (uint8_t)(hidden->settings.wide_score * 250.0f);
+    DarkCount n = {0};
+    bool bright = false;
+    for (int r = y; r < y + SQUARE && r < s->win.h; r++)
+        for (int c = x; c < x + SQUARE && c < s->win.w; c++) {
+            const size_t i = (size_t)r * (size_t)s->win.w + (size_t)c;
+            const bool is_bright = hidden->hide[i] > hidden->hide_above;
+            const bool dark = !is_bright && !(s->flags[i] & SDM_QA_OUTSIDE);
+            const bool textured = dark && !(s->flags[i] & SDM_QA_TEXTURELESS);
+            bright = bright || is_bright;
+            n.dark += dark;
+            n.textured += textured;
+            n.agree += textured && fabsf(e->ray_error_v[i]) <= AGREE_PX && e->score[i] >= least;
+        }
+    for (int k = 0; k < (bright ? 1 : 2); k++) {
+        sum[k].dark += n.dark;
+        sum[k].textured += n.textured;
+        sum[k].agree += n.agree;
+    }
+}
 
 /* hidden: the search whose images are asked; found: the one whose surface is. */
 static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const Coarse *found, Dark *out)
@@ -391,21 +426,16 @@ static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const Coarse 
     SdmTerrainEvidence e = {0};
     SdmMatchInput in = hidden->in;
     const SdmSurface *const s = &found->p->coarse;
-    const uint8_t least = (uint8_t)(hidden->settings.wide_score * 250.0f);
-    int64_t agree = 0, textured = 0, dark = 0;
+    DarkCount sum[2] = {{0}}; /* all, and those of open squares */
     in.lattice = &found->lattice;
     TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));
-    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
-        if (hidden->hide[i] > hidden->hide_above || (s->flags[i] & SDM_QA_OUTSIDE))
-            continue;
-        dark++;
-        if (s->flags[i] & SDM_QA_TEXTURELESS)
-            continue;
-        textured++;
-        agree += fabsf(e.ray_error_v[i]) <= AGREE_PX && e.score[i] >= least;
-    }
-    out->textured = (double)textured / fmax((double)dark, 1.0);
-    out->agree = (double)agree / fmax((double)textured, 1.0);
+    for (int y = 0; y < s->win.h; y += SQUARE)
+        for (int x = 0; x < s->win.w; x += SQUARE)
+            count_dark(hidden, s, &e, x, y, sum);
+    out->textured = (double)sum[0].textured / fmax((double)sum[0].dark, 1.0);
+    out->agree = (double)sum[0].agree / fmax((double)sum[0].textured, 1.0);
+    out->open = (double)sum[1].textured / fmax((double)sum[0].textured, 1.0);
+    out->open_agree = (double)sum[1].agree / fmax((double)sum[1].textured, 1.0);
 done:
     free_evidence(&e);
     return st;
@@ -452,6 +482,9 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     sdm_log(ctx, SDM_LOG_VERBOSE, 5,
             "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * dark[0].agree,
             100.0 * dark[1].agree);
+    if (before == SDM_OK && dark[0].open >= OPEN_SHARE &&
+        fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
+        goto done; /* bright land beside water with waves */
     const bool ground = fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
     *better = dark[1].agree > BETTER * dark[0].agree &&
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);

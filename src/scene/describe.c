@@ -18,6 +18,7 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
     put_text(out->camera_doubt, sizeof out->camera_doubt, v->note.doubt);
     out->width = sdm_image_width(v->image);
     out->height = sdm_image_height(v->image);
+    out->bin = v->note.bin;
     sdm_image_describe(v->image, out->mask, sizeof out->mask, &out->unusable, &out->saturated);
 }
 

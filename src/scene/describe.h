@@ -16,6 +16,7 @@ typedef struct SdmViewInfo {
     double unusable;       /* share of pixels that are masked, nodata or NaN, 0..1; from samples of all */
     double saturated;      /* share of pixels where the sensor was saturated, the same way */
     int64_t width, height; /* pixels */
+    int bin;               /* each the mean of bin x bin of the file; 0: of one */
 } SdmViewInfo;
 
 /* Description of a scene before any matching.  Unknown numbers are NaN, unknown integers 0. */

@@ -223,7 +223,6 @@ SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 /* ---- tiles ---- */
 
 enum { LEAST_EDGE = 64 /* cells */, WIDE_GRID = 10 /* times the area of the scene */ };
-static const double UNLIKE_PIXELS = 1.5; /* one view's to the other's */
 
 /* The bounds of the frame's ground at its reference height, in areas of the quadrangles between its nodes. */
 static double measure_bounds(const SdmLattice *lat)
@@ -242,20 +241,6 @@ static double measure_bounds(const SdmLattice *lat)
                           (far[1] - n[0].ground[1]) * (left[0] - n[1].ground[0]));
     }
     return (b[2] - b[0]) * (b[3] - b[1]) / sum;
-}
-
-/* Images of unlike resolution are matched as they are: the finer one has detail that the other lacks. */
-static void warn_resolution(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f)
-{
-    const int finer = f->right_gsd_m < f->gsd_m;
-    const double ratio = finer ? f->gsd_m / f->right_gsd_m : f->right_gsd_m / f->gsd_m;
-    if (ratio > UNLIKE_PIXELS)
-        sdm_log(ctx, SDM_LOG_WARNING, 3,
-                "%s has pixels of %.3g m, %s of %.3g m: unlike images give fewer and worse heights; with the "
-                "finer one brought to the pixels of the other (gdal_translate -r average -outsize %.3g%% "
-                "%.3g%%, which keeps the RPC) the DEM may be better",
-                scene->view[0].name, f->gsd_m, scene->view[1].name, f->right_gsd_m, 100.0 / ratio,
-                100.0 / ratio);
 }
 
 /* Grid over the ground of every node of the frame at the lowest and the highest height. */
@@ -389,7 +374,6 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     *t = (SdmTiling){.options = scene->options};
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
     TRY(sdm_frame_find(ctx, scene, &t->frame));
-    warn_resolution(ctx, scene, &t->frame);
     TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
     TRY(sdm_grid_choose(ctx, scene->options, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
     sdm_grid_warn(ctx, scene->options->t_srs, t->frame.lon_deg, t->frame.lat_deg);

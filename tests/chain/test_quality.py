@@ -3,11 +3,17 @@
 # scene raises no alarm, nor does any scene of the shared data.
 # test_quality.py [STEREODEM]
 # SPDX-License-Identifier: Apache-2.0
+import glob
 import json
 import os
 
 import harness as t
 
+try:
+    from osgeo import gdal
+except ImportError:
+    t.skip("no GDAL for Python")
+gdal.UseExceptions()
 work = t.folder()
 
 
@@ -58,6 +64,16 @@ refused("cloud", "clouds hide the ground", "--cloud", 0.9)
 doubtful("noise", "matched", "--noise", 8)
 doubtful("jitter", "jitter", "--jitter", 1, "--noise", 1)
 refused("shaken", "too few matches", "--jitter", 10)
+# Cameras that bend between the nodes of the lattice; a right view that ends early is no such camera.
+bent = t.call([t.PROGRAM, "run", scene("scene_bent", "--jitter-right", "0.6:60"), "-o", os.path.join(work, "bent.tif")])
+t.expect(bent.returncode == 0 and bent.stderr.count("the cameras and their correction bend by up to 0.") == 1, "cameras that bend: " + bent.stderr.strip())
+image = glob.glob(os.path.join(scene("scene_short", "--pointing-across", 1.7), "*Band3B.ImageData.tif"))[0]
+short = gdal.Open(image, gdal.GA_Update)
+rows = short.RasterYSize * 6 // 10
+short.GetRasterBand(1).WriteRaster(0, rows, short.RasterXSize, short.RasterYSize - rows, bytes(short.RasterXSize * (short.RasterYSize - rows)))
+short = None
+done = t.call([t.PROGRAM, "run", os.path.dirname(image), "-o", os.path.join(work, "short.tif")])
+t.expect(done.returncode == 0 and "warning" not in done.stderr, "a right view that ends early: " + done.stderr.strip())
 data = os.path.join(t.SHARED, "data")
 if os.path.isdir(data):
     for folder, files in (("aster_full", ["AST_L1A_00401012001180022_sim.hdf"]), ("pleiades_reunion", ["img_01.tif", "img_02.tif"]),

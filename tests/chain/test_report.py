@@ -6,7 +6,9 @@
 import json
 import os
 import re
+import shlex
 import time
+from html import unescape
 
 import harness as t
 
@@ -53,6 +55,17 @@ def estimates(name, words, dem):
     t.expect(0.0 < share <= 1.0 + 1e-6 and work["wall_s"] <= wall, "%s: the stages are %.0f %% of the whole" % (name, 100 * share))
     error = work["lattice_error_px"]
     t.expect(0.0 < error < 0.1, "%s: lattice off by at most %.5f px" % (name, error))
+
+
+def once_more(words, dem):
+    """The command line of the page makes the same DEM."""
+    words += ["--hmin", "-300.5", "--co", "COMPRESS=DEFLATE", "--co", "LEVEL=1"]
+    t.expect(t.call([t.PROGRAM, "run", "-q", "-o", dem] + words).returncode == 0, "a DEM with options")
+    with open(t.companion(dem, ".html"), encoding="utf-8") as page, open(dem, "rb") as first:
+        line, before = unescape(re.search("Once more: <code>(.*?)</code>", page.read())[1]), first.read()
+    again = t.call([t.PROGRAM] + shlex.split(line)[1:] + ["--overwrite"])
+    with open(dem, "rb") as second:
+        t.expect(again.returncode == 0 and before == second.read(), "once more: " + line)
 
 
 def one_estimate(scene):
@@ -224,6 +237,7 @@ pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 400,
 estimates("aster", [scene], os.path.join(work, "a.tif"))
 estimates("aster in blocks", [scene, "--tile", "128"], os.path.join(work, "b.tif"))
 estimates("rpc", [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")], os.path.join(work, "c.tif"))
+once_more([os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")], os.path.join(work, "once more.tif"))
 one_estimate(scene)
 masks(pair)
 progress_and_summary(scene, work)

@@ -155,6 +155,7 @@ static void test_lines_refused(void **state)
     refused(f, "--out x", "did you mean --output?");
     refused(f, "--resolution 5", "did you mean --tr?");
     refused(f, "--res 5", "did you mean --tr?");
+    refused(f, "--reference_vertical egm96", "did you mean --reference-vertical?");
     refused(f, "--EPSG 5", "unknown option --EPSG;");
     refused(f, "--mem 2G", "did you mean --memory?");
     refused(f, "--nothinglikeit", "unknown option --nothinglikeit; stereodem run --help lists all");

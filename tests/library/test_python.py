@@ -529,6 +529,16 @@ print(len(os.listdir("/proc/self/task")))
 """, OMP_NUM_THREADS="1")
         self.assertEqual(said.split("\n")[1], "1")
 
+    def test_waiting_threads_sleep(self):
+        """As the runtime that is loaded says: beside other work, threads that spin cost up to four times the processor time."""
+        for given, want in (({}, ("'PASSIVE'", "'2000'")), ({"OMP_WAIT_POLICY": "active"}, ("'ACTIVE'", None))):
+            told = subprocess.run([sys.executable, "-B", "-c", "import stereodem"], stderr=subprocess.PIPE, text=True, check=True,
+                                  env={k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"} | {"OMP_DISPLAY_ENV": "VERBOSE"} | given).stderr
+            if "GOMP_SPINCOUNT" not in told:
+                self.skipTest("the OpenMP runtime is not GNU's")
+            self.assertIn("OMP_WAIT_POLICY = " + want[0], told)
+            self.assertTrue(not want[1] or "GOMP_SPINCOUNT = " + want[1] in told, told)
+
     def test_example(self):
         done = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "examples", "dem_from_arrays.py")], cwd=WORK,
                               stdout=subprocess.PIPE, text=True, check=False)
