@@ -35,6 +35,14 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, SDM_VERTICAL_WORDS, "ellipsoid",
      DEM | PRODUCTS | FIRST,
      "Vertical datum of the heights: the WGS 84 ellipsoid or a geoid. Heights are in metres."},
+    {"--bounds", "W S E N", SDM_OPT_TEXT, AT(bounds), NO_RANGE, "all of the scene",
+     PLACE | SDM_CMD_COMPARE | PRODUCTS | FIRST,
+     "Part to make: west, south, east and north, in degrees of WGS 84 where all four can be degrees (the "
+     "part may cross longitude 180), else in units of the output CRS (compare: of the DEM's). Its cells are "
+     "those of the whole DEM."},
+    {"--area", "FILE", SDM_OPT_TEXT, AT(area), NO_RANGE, "none",
+     PLACE | SDM_CMD_COMPARE | PRODUCTS | INPUT | AREAS,
+     "Polygons in any CRS, where the DEM is made: cells outside of them have no height."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census", "auto", MAKE | BLOCKS,
      "Matching cost: zero-mean normalised cross-correlation or census transform; auto: census for pixels "
      "below 5 m, else zncc."},
@@ -300,6 +308,8 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     TRY(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
     TRY(check_pairs(ctx, "--co", opt->co));
     TRY(check_pairs(ctx, "--config", opt->config));
+    if (opt->bounds)
+        TRY(sdm_option_bounds(ctx, opt->bounds, (double[4]){0.0}, &(bool){false}));
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);

@@ -127,6 +127,28 @@ static SdmStatus mark_given(SdmContext *ctx, const Found *found)
     return SDM_OK;
 }
 
+/* The value of an option of several words (metavar "W S E N"), of which argv[*i] is the first; one word that
+ * holds all, in quotes or with commas, is taken as it is. */
+static SdmStatus join_words(SdmContext *ctx, SdmCommandLine *line, const SdmOptionSpec *spec, int argc,
+                            char *const *argv, int *i, const char **value)
+{
+    SdmStatus st = SDM_OK;
+    size_t n = 0;
+    if (!strchr(spec->metavar, ' ') || strpbrk(argv[*i], ", "))
+        return SDM_OK;
+    for (const char *c = spec->metavar; c; c = strchr(c + 1, ' '), ++*i) {
+        if (*i == argc)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs the values %s, found the end of the command",
+                            spec->name, spec->metavar);
+        TRY(sdm_format(ctx, line->words + n, sizeof line->words - n, "%s%s", n ? " " : "", argv[*i]));
+        n += strlen(line->words + n);
+    }
+    --*i;
+    *value = line->words;
+done:
+    return st;
+}
+
 /* Take the option at argv[*i]; moves *i on to its value when that is a word of its own. */
 static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv, int *i)
 {
@@ -149,6 +171,7 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
         if (value[0] == '-' && find_option(line, value, strcspn(value, "=")).spec)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found the option %s instead",
                             found.spec->name, found.spec->metavar, value);
+        TRY(join_words(ctx, line, found.spec, argc, argv, i, &value));
     }
     if (!value)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found none", found.spec->name,

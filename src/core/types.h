@@ -47,6 +47,8 @@ typedef struct SdmOptions {
     const char *reference_mask;     /* raster, 0 = not stable ground, or polygons of it; NULL = none */
     const char *exclude;            /* polygons of unstable ground, or raster, not 0; NULL = none */
     const char *layer, *where;      /* of these polygons; NULL = the only one, all */
+    const char *bounds;       /* part of the DEM, "W S E N"; see sdm_option_bounds(); NULL = all */
+    const char *area;         /* polygons at whose outline the DEM ends; NULL = none */
     const char *reference_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of reference */
     const char *co[SDM_MAX_KEY_VALUES + 1];     /* GDAL creation options NAME=VALUE, NULL-terminated */
     const char *config[SDM_MAX_KEY_VALUES + 1]; /* GDAL configuration options NAME=VALUE, NULL-terminated */

@@ -13,7 +13,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
     TRY(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
-    out->grid = s->grid;
+    out->grid = s->part;
     out->report = (SdmStackReport){.dems = out->dems,
                                    .count = s->count,
                                    .groups = s->groups,
@@ -73,7 +73,7 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     SdmReportWork work = {0};
     const int around = sdm_stage_enter(s->ctx, 8);
     TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_stack_product_open(s->ctx, s->options, &s->grid, stack, &product));
+    TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, &product));
     const SdmStackSink to = sdm_stack_to_product(product);
     TRY(sdm_stack_combine(s, &to, &work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
@@ -90,7 +90,7 @@ static SdmStatus give_cells(SdmStack *s, const SdmStackSink *to)
     SdmStatus st = SDM_OK;
     int blocks;
     const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(to->begin(s->ctx, to->data, &s->grid, s->datum_unknown));
+    TRY(to->begin(s->ctx, to->data, &s->part, s->datum_unknown));
     TRY(sdm_stack_combine(s, to, &blocks));
 done:
     sdm_stage_leave(s->ctx, around);

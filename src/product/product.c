@@ -52,11 +52,12 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
-                                opt->reference, opt->reference_mask, opt->exclude};
+                                opt->reference, opt->reference_mask, opt->exclude,
+                                opt->area};
     TRY(name_files(ctx, opt->output, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
-    for (int i = 0; i < 6; i++)
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         TRY(sdm_output_files_check_input(ctx, files, more[i]));
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
