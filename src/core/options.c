@@ -155,6 +155,9 @@ const SdmOptionSpec sdm_option_table[] = {
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE,
      "Exit code 1 where a DEM is doubtful, such as with a reference that was refused. Its files are written "
      "all the same."},
+    {"--options", "FILE", SDM_OPT_TEXT, AT(options), NO_RANGE, "none", ALL,
+     "Options from a file: a JSON object of names and values, or NAME.json of an earlier run, whose inputs "
+     "are taken, too, where none is given. What the command line gives counts."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
     {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print details of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,

@@ -110,6 +110,13 @@ typedef struct SdmCommandLine {
  * @return SDM_OK or SDM_ERR_USAGE with one sentence, which suggests the nearest name for a misspelt one. */
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv);
 
+/* Set the option of that name (with or without dashes, "_" or "-" between words) from a file, unless the
+ * command line gave it.  is_report: an empty text, or 0 below the range, says that it was not given, and
+ * options of other commands are passed over.  Strings are borrowed.  SDM_ERR_USAGE with one sentence. */
+SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
+                           bool is_report);
+bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it be given again? */
+
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);
 /* How far an option's name lies from what was typed: 0 where other programs call it so, 1 where one begins

@@ -181,6 +181,47 @@ done:
     return st;
 }
 
+/* ---- a file of options ---- */
+
+/* The option of that name, whatever its dashes. */
+static Found find_by_plain_name(SdmCommandLine *line, const char *name)
+{
+    char typed[LONGEST_WORD + 1], own[LONGEST_WORD + 1];
+    plain_name(name, typed);
+    for (int s = 0; s < SDM_OPTION_SETS; s++)
+        for (const SdmOptionSpec *spec = line->sets[s].table; spec && spec->name; spec++) {
+            plain_name(spec->name, own);
+            if ((spec->commands & line->command) && strcmp(typed, own) == 0)
+                return (Found){&line->sets[s], spec};
+        }
+    return (Found){NULL, NULL};
+}
+
+bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name)
+{
+    const Found found = find_by_plain_name(line, name);
+    return found.spec && found.spec->type == SDM_OPT_KEY_VALUES;
+}
+
+SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
+                           bool is_report)
+{
+    const Found found = find_by_plain_name(line, name);
+    const SdmOptionSpec *const spec = found.spec;
+    if (!spec)
+        return is_report ? SDM_OK : refuse_unknown(ctx, line, name, strlen(name));
+    const bool is_number = spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL;
+    if (found.set->given >> (spec - found.set->table) & 1)
+        return SDM_OK;
+    if (is_report && (!*text || (is_number && spec->lo > 0.0 && strcmp(text, "0") == 0)))
+        return SDM_OK;
+    if (spec->type != SDM_OPT_BOOL || strcmp(text, "true") == 0)
+        return sdm_option_set(ctx, spec, found.set->opts, text);
+    return strcmp(text, "false") == 0
+               ? SDM_OK
+               : sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", spec->name, text);
+}
+
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv)
 {
     SdmStatus st = SDM_OK;

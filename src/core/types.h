@@ -56,6 +56,7 @@ typedef struct SdmOptions {
     const char *mask_left, *mask_right; /* rasters, 0 = do not use the pixel; NULL = none */
     double base_height;       /* B/H of a georeferenced parallel pair; NaN = not such a pair */
     bool overwrite, strict, quiet, verbose; /* strict: a doubtful DEM is a failure */
+    const char *options;      /* file of options that the program reads; NULL = none */
     const char *log;          /* "text" or "json" */
     bool keep_job;            /* keep the job folder after success */
 } SdmOptions;

@@ -1,6 +1,7 @@
 /* The steps of a stack in their order: open, choose the grid, sample, align, combine, write. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
+#include "core/run_log.h"
 #include "coreg/stack_layer.h"
 
 #include <cpl_error.h>
@@ -103,6 +104,7 @@ static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const Sd
 {
     SdmStatus st = SDM_OK;
     SdmLease *lease = NULL;
+    bool has_log = false;
     const double started_s = sdm_now_s();
     s->threads = sdm_threads(s->ctx);
     s->in_memory = to != NULL;
@@ -110,8 +112,10 @@ static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const Sd
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(s, dems, count));
-    if (!to)
+    if (!to) {
         TRY(sdm_lease_take_output(s->ctx, s->options->output, &lease));
+        has_log = sdm_run_log_begin(s->ctx, s->options->output, "stack");
+    }
     TRY(sdm_stack_prepare(s));
     TRY(make_result(s, out));
     if (to)
@@ -122,6 +126,8 @@ done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(s->ctx, st,
                        "stopped on request; nothing was written, give the same command to start over");
+    if (has_log)
+        sdm_run_log_end(s->ctx, st);
     sdm_lease_release(&lease);
     sdm_stack_close(s);
     CPLPopErrorHandler();
