@@ -1,5 +1,5 @@
-/* --options FILE: a JSON object of names and values, or the report NAME.json of an earlier run -> options that
- * the command line does not give, and inputs where it has none. */
+/* --options FILE: a JSON object of names and values, or the report NAME.json of an earlier run -> the options
+ * that the command line does not give, and inputs where it has none. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "core/file.h"
