@@ -24,7 +24,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given",
      SDM_CMD_RUN | SDM_CMD_STACK | FIRST,
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
-     "NAME.html and NAME.png lie beside it."},
+     "NAME.stac.json, NAME.html, NAME.png and NAME.log lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
      "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
      PLACE | BLOCKS | FIRST,

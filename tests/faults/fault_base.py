@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-COMPANIONS = (".html", ".png", ".json", ".qml", "_qa.qml", "_reason.vrt", "_qa.tif", "_ortho.tif", ".tif")
+COMPANIONS = (".html", ".png", ".json", ".stac.json", ".qml", "_qa.qml", "_reason.vrt", "_qa.tif", "_ortho.tif", ".tif")
 SECONDS = 120  # no case takes longer, whatever else the machine does
 
 
