@@ -304,6 +304,8 @@ class _Context:
             entries = [_text(entry) for entry in any_value]
         else:
             entries = [] if value is None else [_text(value)]
+        if several and any(o["name"] == name and " " in o.get("metavar", "") for o in self.options()):
+            entries, several = [",".join(entries)], False
         if several and any(o["name"] == name.replace("-", "_") and o["type"] != "pairs" for o in self.options()):
             raise Error("%s: found %.80r, expected one value" % (name, value), "usage")
         for entry in entries:

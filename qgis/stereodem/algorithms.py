@@ -4,13 +4,15 @@ import json
 import os
 import re
 
-from qgis.core import (QgsProcessing, QgsProcessingAlgorithm, QgsProcessingContext, QgsProcessingException,
-                       QgsProcessingLayerPostProcessorInterface, QgsProcessingOutputHtml, QgsProcessingOutputNumber,
-                       QgsProcessingOutputRasterLayer, QgsProcessingOutputString, QgsProcessingParameterBoolean,
-                       QgsProcessingParameterCrs, QgsProcessingParameterDefinition, QgsProcessingParameterEnum,
-                       QgsProcessingParameterFile, QgsProcessingParameterFileDestination, QgsProcessingParameterMapLayer,
-                       QgsProcessingParameterMultipleLayers, QgsProcessingParameterNumber, QgsProcessingParameterRasterDestination,
-                       QgsProcessingParameterRasterLayer, QgsProcessingParameterString, QgsVectorLayer)
+from qgis.core import (QgsCoordinateReferenceSystem, QgsProcessing, QgsProcessingAlgorithm, QgsProcessingContext,
+                       QgsProcessingException, QgsProcessingLayerPostProcessorInterface, QgsProcessingOutputHtml,
+                       QgsProcessingOutputNumber, QgsProcessingOutputRasterLayer, QgsProcessingOutputString,
+                       QgsProcessingParameterBoolean, QgsProcessingParameterCrs, QgsProcessingParameterDefinition,
+                       QgsProcessingParameterEnum, QgsProcessingParameterExtent, QgsProcessingParameterFile,
+                       QgsProcessingParameterFileDestination, QgsProcessingParameterMapLayer,
+                       QgsProcessingParameterMultipleLayers, QgsProcessingParameterNumber,
+                       QgsProcessingParameterRasterDestination, QgsProcessingParameterRasterLayer, QgsProcessingParameterString,
+                       QgsVectorLayer)
 
 from .program import ProgramError
 
@@ -84,6 +86,8 @@ def parameter(option):
         made = QgsProcessingParameterRasterLayer(name, label, None, True)
     elif metavar == "FILE":
         made = QgsProcessingParameterFile(name, label, optional=True)
+    elif metavar == "W S E N":
+        made = QgsProcessingParameterExtent(name, label, None, True)
     elif metavar == "CRS":
         made = QgsProcessingParameterCrs(name, label, None, True)
     else:
@@ -183,6 +187,9 @@ class CommandAlgorithm(QgsProcessingAlgorithm):
             return self.areas(parameters, name, context)
         elif isinstance(made, QgsProcessingParameterRasterLayer):
             return self.file_of(self.parameterAsRasterLayer(parameters, name, context), name)
+        elif isinstance(made, QgsProcessingParameterExtent):
+            box = self.parameterAsExtent(parameters, name, context, QgsCoordinateReferenceSystem("EPSG:4326"))
+            return ",".join(repr(v) for v in (box.xMinimum(), box.yMinimum(), box.xMaximum(), box.yMaximum()))
         elif isinstance(made, QgsProcessingParameterCrs):
             crs = self.parameterAsCrs(parameters, name, context)
             return crs.authid() or crs.toWkt()

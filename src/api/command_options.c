@@ -48,7 +48,7 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
 
 static bool is_of_screen(const char *name)
 {
-    static const char *const names[] = {"--quiet", "--verbose", "--log", "--json"};
+    static const char *const names[] = {"--quiet", "--verbose", "--log", "--json", "--options"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -129,7 +129,7 @@ static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, Sdm
         return st;
     TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->prepared, &used));
     if (!m->dem)
-        TRY(sdm_dem_open(ctx, &m->prepared->grid, sdm_options(ctx)->vertical, SDM_DEM_OF_SCENE, &m->dem));
+        TRY(sdm_dem_open(ctx, &m->prepared->part, sdm_options(ctx)->vertical, SDM_DEM_OF_SCENE, &m->dem));
     sdm_quality_add(&m->sums, u->block, m->prepared, sdm_threads(ctx));
     TRY(sdm_dem_add(ctx, m->dem, u->block));
 done:

@@ -2,6 +2,7 @@
  * callers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/results.h"
+#include "core/run_log.h"
 #include "kernels.h"
 #include "product/output_files.h"
 
@@ -68,6 +69,7 @@ static void add_quality(const SdmDemResult *r, cJSON *to)
 static void add_files(SdmContext *ctx, const char *output, cJSON *to)
 {
     SdmOutputFiles *files = NULL;
+    char log[SDM_PATH_SIZE];
     if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK ||
         sdm_output_files_name(ctx, output, files) != SDM_OK) {
         sdm_free(&files);
@@ -77,6 +79,8 @@ static void add_files(SdmContext *ctx, const char *output, cJSON *to)
     for (int i = SDM_FILES - 1; i >= 0; i--)
         if (access(files->path[i], F_OK) == 0)
             cJSON_AddItemToArray(list, cJSON_CreateString(files->path[i]));
+    if (sdm_run_log_find(output, log, sizeof log))
+        cJSON_AddItemToArray(list, cJSON_CreateString(log));
     sdm_free(&files);
 }
 

@@ -74,6 +74,7 @@ struct SdmCall {
     } own;
     SdmCommandLine line;
     SdmScreen screen;
+    cJSON *file;    /* --options; options point into it; NULL: none */
     cJSON *summary; /* JSON mode: fields of the last line; else NULL */
     int exit_code;  /* in place of that of the status; 0: that one */
 };
@@ -91,6 +92,10 @@ SdmStatus sdm_command_tile(SdmCall *call);
 SdmStatus sdm_command_merge(SdmCall *call);
 SdmStatus sdm_command_status(SdmCall *call);
 SdmStatus sdm_command_devices(SdmCall *call);
+
+/* Take the options of --options that the command line has not given (options_file.c).  SDM_ERR_USAGE,
+ * SDM_ERR_INPUT with a sentence. */
+SdmStatus sdm_options_file(SdmCall *call);
 
 /* ---- screen (screen.c) ---- */
 

@@ -126,6 +126,7 @@ static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
     TRY(sdm_options_parse(call->ctx, &call->line, argc, argv));
     if (call->line.help)
         goto done;
+    TRY(sdm_options_file(call));
     if (call->line.count < call->command->least) {
         st = sdm_fail(call->ctx, SDM_ERR_USAGE,
                       "found %d argument%s, expected %s; %s %s --help says more", call->line.count,
@@ -174,6 +175,7 @@ static void finish(SdmCall *call, SdmStatus st)
     }
     CPLSetErrorHandler(CPLQuietErrorHandler);
     sdm_close(&call->ctx);
+    cJSON_Delete(call->file);
 }
 
 static int call_command(const SdmCommand *command, int argc, char *const *argv)

@@ -90,6 +90,7 @@ void sdm_help_manual(FILE *to)
           ".TP\n.IR NAME.qml \", \" NAME_qa.qml \", \" NAME_change.qml\nLayer styles for QGIS.\n"
           ".TP\n.I NAME_ortho.tif\nThe left image on the grid of the DEM.\n"
           ".TP\n.I NAME.json, NAME.html, NAME.png\nThe run report, for machines and for people.\n"
+          ".TP\n.I NAME.stac.json\nThe entry for catalogues.\n.TP\n.I NAME.log\nThe log with all details.\n"
           ".TP\n.I NAME.tif.job\nFinished blocks of a run that was interrupted; the same command goes on "
           "from there.\n"
           ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 (plan, merge, status) finished, but some "

@@ -8,6 +8,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 
 enum { SDM_STAGES = 10, SDM_CACHED_BLOCKS = 16 };
 
@@ -39,6 +40,7 @@ struct SdmContext {
     SdmLines *lines;     /* of a child, owned; else NULL */
     char error[1024];
     sdm_log_fn *log;
+    FILE *file_log; /* see run_log.h; NULL: none */
     sdm_progress_fn *progress;
     SdmProgressPart part; /* of the whole, that is in work */
     sdm_cancel_fn *cancel;
@@ -67,6 +69,8 @@ struct SdmContext {
 size_t sdm_large_bytes(size_t bytes);
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out of memory */
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);
+
+void sdm_log_to_file(SdmContext *ctx, SdmLogLevel level, int stage, const char *text);
 
 sig_atomic_t sdm_stop_requests(void); /* calls of sdm_stop() so far */
 

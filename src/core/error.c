@@ -105,9 +105,18 @@ void sdm_set_cancel(SdmContext *ctx, sdm_cancel_fn *cancel, void *user)
     ctx->cancel_user = user;
 }
 
+void sdm_log_to_file(SdmContext *ctx, SdmLogLevel level, int stage, const char *text)
+{
+    static const char *const word[] = {"error: ", "warning: ", "", ""};
+    char place[32] = "";
+    if (stage > 0 && stage < SDM_STAGES)
+        snprintf(place, sizeof place, "[%s] ", sdm_stage_names[stage]);
+    fprintf(ctx->file_log, "%8.2f s  %s%s%s\n", sdm_now_s() - ctx->started_s, place, word[level], text);
+}
+
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
 {
-    if (!ctx || !ctx->log)
+    if (!ctx || (!ctx->log && !ctx->file_log))
         return;
     char text[MAX_TEXT];
     va_list ap;
@@ -117,7 +126,10 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
     if (ctx->plain_names)
         plain_names(text, sizeof text);
     pthread_mutex_lock(&ctx->calling);
-    ctx->log(ctx->log_user, level, stage, text);
+    if (ctx->file_log)
+        sdm_log_to_file(ctx, level, stage, text);
+    if (ctx->log)
+        ctx->log(ctx->log_user, level, stage, text);
     pthread_mutex_unlock(&ctx->calling);
 }
 

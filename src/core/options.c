@@ -24,7 +24,7 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given",
      SDM_CMD_RUN | SDM_CMD_STACK | FIRST,
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
-     "NAME.html and NAME.png lie beside it."},
+     "NAME.stac.json, NAME.html, NAME.png and NAME.log lie beside it."},
     {"--tr", "SPACING", SDM_OPT_REAL, AT(tr), 1e-6, 1e5, NULL,
      "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
      PLACE | BLOCKS | FIRST,
@@ -35,6 +35,14 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, SDM_VERTICAL_WORDS, "ellipsoid",
      DEM | PRODUCTS | FIRST,
      "Vertical datum of the heights: the WGS 84 ellipsoid or a geoid. Heights are in metres."},
+    {"--bounds", "W S E N", SDM_OPT_TEXT, AT(bounds), NO_RANGE, "all of the scene",
+     PLACE | SDM_CMD_COMPARE | PRODUCTS | FIRST,
+     "Part to make: west, south, east and north, in degrees of WGS 84 where all four can be degrees (the "
+     "part may cross longitude 180), else in units of the output CRS (compare: of the DEM's). Its cells are "
+     "those of the whole DEM."},
+    {"--area", "FILE", SDM_OPT_TEXT, AT(area), NO_RANGE, "none",
+     PLACE | SDM_CMD_COMPARE | PRODUCTS | INPUT | AREAS,
+     "Polygons in any CRS, where the DEM is made: cells outside of them have no height."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census", "auto", MAKE | BLOCKS,
      "Matching cost: zero-mean normalised cross-correlation or census transform; auto: census for pixels "
      "below 5 m, else zncc."},
@@ -147,6 +155,9 @@ const SdmOptionSpec sdm_option_table[] = {
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE,
      "Exit code 1 where a DEM is doubtful, such as with a reference that was refused. Its files are written "
      "all the same."},
+    {"--options", "FILE", SDM_OPT_TEXT, AT(options), NO_RANGE, "none", ALL,
+     "Options from a file: a JSON object of names and values, or NAME.json of an earlier run, whose inputs "
+     "are taken, too, where none is given. What the command line gives counts."},
     {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
     {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print details of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,
@@ -300,6 +311,8 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     TRY(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
     TRY(check_pairs(ctx, "--co", opt->co));
     TRY(check_pairs(ctx, "--config", opt->config));
+    if (opt->bounds)
+        TRY(sdm_option_bounds(ctx, opt->bounds, (double[4]){0.0}, &(bool){false}));
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);

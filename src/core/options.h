@@ -39,7 +39,7 @@ enum {
     SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
     SDM_CHANGES_PRODUCTS = 1 << 17, /* what is made from finished blocks, not the blocks */
     SDM_NAMES_INPUT = 1 << 18,      /* the value is the name of a file that is read */
-    SDM_NAMES_AREAS = 1 << 19,      /* the file may be a raster, or polygons */
+    SDM_NAMES_AREAS = 1 << 19,      /* the file holds polygons, or may be a raster */
     SDM_SHOWN_FIRST = 1 << 20       /* --help shows it before the heading "More options" */
 };
 
@@ -77,6 +77,9 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size);
  * appended.  text is ignored for a bool.
  * @return SDM_OK or SDM_ERR_USAGE: option, what was found, what was expected */
 SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts, const char *text);
+/* The value of --bounds: four numbers separated by blanks or commas -> W S E N.  *is_degrees: all four can be
+ * degrees; then east is beyond 180 where it was less than west.  SDM_ERR_USAGE with one sentence. */
+SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bool *is_degrees);
 /* The value of the field as text that sdm_option_set takes back (report, plan.json): "" for none (NULL, NaN),
  * "true" or "false" for a bool, pairs separated by blanks. */
 void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size);
@@ -99,12 +102,20 @@ typedef struct SdmCommandLine {
     int count;                  /* set by the parser, as all below */
     const char *positional[SDM_MAX_POSITIONAL];
     bool help;                  /* --help or -h was met; parsing ended there */
+    char words[256];            /* the value of an option that takes several words, "W S E N" */
 } SdmCommandLine;
 
 /* Parse argv[1..argc-1]; argv[0] is the command.  "--" ends options; both "--name value" and "--name=value"
  * work; an option may be given once (pairs: up to SDM_MAX_KEY_VALUES times).  Strings of argv are borrowed.
  * @return SDM_OK or SDM_ERR_USAGE with one sentence, which suggests the nearest name for a misspelt one. */
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv);
+
+/* Set the option of that name (with or without dashes, "_" or "-" between words) from a file, unless the
+ * command line gave it.  is_report: an empty text, or 0 below the range, says that it was not given, and
+ * options of other commands are passed over.  Strings are borrowed.  SDM_ERR_USAGE with one sentence. */
+SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
+                           bool is_report);
+bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it be given again? */
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);

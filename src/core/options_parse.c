@@ -129,6 +129,28 @@ static SdmStatus mark_given(SdmContext *ctx, const Found *found)
     return SDM_OK;
 }
 
+/* The value of an option of several words (metavar "W S E N"), of which argv[*i] is the first; one word that
+ * holds all, in quotes or with commas, is taken as it is. */
+static SdmStatus join_words(SdmContext *ctx, SdmCommandLine *line, const SdmOptionSpec *spec, int argc,
+                            char *const *argv, int *i, const char **value)
+{
+    SdmStatus st = SDM_OK;
+    size_t n = 0;
+    if (!strchr(spec->metavar, ' ') || strpbrk(argv[*i], ", "))
+        return SDM_OK;
+    for (const char *c = spec->metavar; c; c = strchr(c + 1, ' '), ++*i) {
+        if (*i == argc)
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs the values %s, found the end of the command",
+                            spec->name, spec->metavar);
+        TRY(sdm_format(ctx, line->words + n, sizeof line->words - n, "%s%s", n ? " " : "", argv[*i]));
+        n += strlen(line->words + n);
+    }
+    --*i;
+    *value = line->words;
+done:
+    return st;
+}
+
 /* Take the option at argv[*i]; moves *i on to its value when that is a word of its own. */
 static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv, int *i)
 {
@@ -151,6 +173,7 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
         if (value[0] == '-' && find_option(line, value, strcspn(value, "=")).spec)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found the option %s instead",
                             found.spec->name, found.spec->metavar, value);
+        TRY(join_words(ctx, line, found.spec, argc, argv, i, &value));
     }
     if (!value)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found none", found.spec->name,
@@ -158,6 +181,47 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
     TRY(sdm_option_set(ctx, found.spec, found.set->opts, value));
 done:
     return st;
+}
+
+/* ---- a file of options ---- */
+
+/* The option of that name, whatever its dashes. */
+static Found find_by_plain_name(SdmCommandLine *line, const char *name)
+{
+    char typed[LONGEST_WORD + 1], own[LONGEST_WORD + 1];
+    plain_name(name, typed);
+    for (int s = 0; s < SDM_OPTION_SETS; s++)
+        for (const SdmOptionSpec *spec = line->sets[s].table; spec && spec->name; spec++) {
+            plain_name(spec->name, own);
+            if ((spec->commands & line->command) && strcmp(typed, own) == 0)
+                return (Found){&line->sets[s], spec};
+        }
+    return (Found){NULL, NULL};
+}
+
+bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name)
+{
+    const Found found = find_by_plain_name(line, name);
+    return found.spec && found.spec->type == SDM_OPT_KEY_VALUES;
+}
+
+SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
+                           bool is_report)
+{
+    const Found found = find_by_plain_name(line, name);
+    const SdmOptionSpec *const spec = found.spec;
+    if (!spec)
+        return is_report ? SDM_OK : refuse_unknown(ctx, line, name, strlen(name));
+    const bool is_number = spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL;
+    if (found.set->given >> (spec - found.set->table) & 1)
+        return SDM_OK;
+    if (is_report && (!*text || (is_number && spec->lo > 0.0 && strcmp(text, "0") == 0)))
+        return SDM_OK;
+    if (spec->type != SDM_OPT_BOOL || strcmp(text, "true") == 0)
+        return sdm_option_set(ctx, spec, found.set->opts, text);
+    return strcmp(text, "false") == 0
+               ? SDM_OK
+               : sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", spec->name, text);
 }
 
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv)

@@ -198,6 +198,48 @@ SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts,
     return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected %s", spec->name, text, range);
 }
 
+/* Four numbers, and nothing else. */
+static bool read_four(const char *text, double out[4])
+{
+    char word[64];
+    const char *rest;
+    int count = 0;
+    for (const char *c = text + strspn(text, ", "); *c; c += strspn(c, ", "), count++) {
+        const size_t n = strcspn(c, ", ");
+        if (count == 4 || n >= sizeof word)
+            return false;
+        memcpy(word, c, n);
+        word[n] = '\0';
+        if (!read_number(word, &out[count], &rest) || *rest)
+            return false;
+        c += n;
+    }
+    return count == 4;
+}
+
+SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bool *is_degrees)
+{
+    if (!read_four(text, out))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--bounds: found '%.200s', expected the four numbers W S E N: west, south, east and "
+                        "north, in units of the output CRS or in degrees",
+                        text);
+    *is_degrees = fabs(out[0]) <= 180.0 && fabs(out[2]) <= 180.0 && fabs(out[1]) <= 90.0 &&
+                  fabs(out[3]) <= 90.0;
+    if (*is_degrees && out[0] > 0.0 && out[2] < 0.0 && out[2] + 360.0 - out[0] < 180.0)
+        out[2] += 360.0;
+    if (!(out[0] < out[2]))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--bounds: west is %.10g and east %.10g, expected W S E N with west below east (or "
+                        "degrees that cross longitude 180)",
+                        out[0], out[2]);
+    if (!(out[1] < out[3]))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--bounds: south is %.10g and north %.10g, expected W S E N with south below north",
+                        out[1], out[3]);
+    return SDM_OK;
+}
+
 /* Shortest decimal that reads back as the same double; "" for NaN. */
 static void print_real(double value, char *out, size_t size)
 {

@@ -47,6 +47,8 @@ typedef struct SdmOptions {
     const char *reference_mask;     /* raster, 0 = not stable ground, or polygons of it; NULL = none */
     const char *exclude;            /* polygons of unstable ground, or raster, not 0; NULL = none */
     const char *layer, *where;      /* of these polygons; NULL = the only one, all */
+    const char *bounds;       /* part of the DEM, "W S E N"; see sdm_option_bounds(); NULL = all */
+    const char *area;         /* polygons at whose outline the DEM ends; NULL = none */
     const char *reference_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of reference */
     const char *co[SDM_MAX_KEY_VALUES + 1];     /* GDAL creation options NAME=VALUE, NULL-terminated */
     const char *config[SDM_MAX_KEY_VALUES + 1]; /* GDAL configuration options NAME=VALUE, NULL-terminated */
@@ -54,6 +56,7 @@ typedef struct SdmOptions {
     const char *mask_left, *mask_right; /* rasters, 0 = do not use the pixel; NULL = none */
     double base_height;       /* B/H of a georeferenced parallel pair; NaN = not such a pair */
     bool overwrite, strict, quiet, verbose; /* strict: a doubtful DEM is a failure */
+    const char *options;      /* file of options that the program reads; NULL = none */
     const char *log;          /* "text" or "json" */
     bool keep_job;            /* keep the job folder after success */
 } SdmOptions;

@@ -37,6 +37,16 @@ done:
 
 /* ---- files ---- */
 
+/* Cells of the DEM, of which *first is the first on an axis of the grid, that lie in the grid: all, unless it
+ * is a part of the DEM. */
+static void cut_cells(int64_t *first, int64_t size, double corner, int64_t *count, double *from)
+{
+    *from = *first < 0 ? corner : *from;
+    *count += *first < 0 ? *first : 0;
+    *first = *first < 0 ? 0 : *first;
+    *count = *first + *count > size ? size - *first : *count;
+}
+
 /* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS, nodata and metadata. */
 static SdmStatus describe(SdmContext *ctx, const SdmAlignedFile *file, SdmRaster *out)
 {
@@ -50,6 +60,8 @@ static SdmStatus describe(SdmContext *ctx, const SdmAlignedFile *file, SdmRaster
     SdmRasterGrid cells;
     sdm_raster_grid_own(grid->dem, &cells);
     sdm_raster_grid_offset(grid, &left, &up);
+    cut_cells(&left, grid->cols, grid->transform[0], &cells.cols, &cells.transform[0]);
+    cut_cells(&up, grid->rows, grid->transform[3], &cells.rows, &cells.transform[3]);
     float *const first = file->value_m + up * grid->cols + left;
     for (int64_t j = 0; j < cells.rows; j++)
         for (int64_t i = 0; i < cells.cols; i++)

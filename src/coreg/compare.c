@@ -256,8 +256,8 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
                                const SdmCompareOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    const char *const input[SDM_INPUTS] = {dem,         reference, opt->class_raster,
-                                           opt->within, opt->mask, opt->exclude};
+    const char *const input[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
+                                           opt->mask, opt->exclude, sdm_options(ctx)->area};
     const char *const option[3] = {"--png", "--aligned", "--difference"};
     const char *const path[3] = {opt->png, opt->aligned, opt->difference};
     for (int k = 0; k < 3; k++) {
@@ -282,9 +282,10 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
     SdmStatus st = SDM_OK;
     SdmContext *const ctx = w->ctx;
     const SdmCompareOptions *const opt = w->opt;
-    const char *const role[SDM_INPUTS] = {"DEM", "reference", "--class", "--within", "--mask", "--exclude"};
-    const char *const path[SDM_INPUTS] = {dem,         reference, opt->class_raster,
-                                          opt->within, opt->mask, opt->exclude};
+    const char *const role[SDM_INPUTS] = {"DEM",    "reference", "--class", "--within",
+                                          "--mask", "--exclude", "--area"};
+    const char *const path[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
+                                          opt->mask, opt->exclude, sdm_options(ctx)->area};
     bool outlines = false;
     w->out->points = sdm_input_is_points(reference);
     for (int k = 0; k < SDM_INPUTS; k++) {
@@ -296,14 +297,14 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
             TRY(sdm_input_areas_open(ctx,
                                      &(SdmOutlineSource){.option = role[k],
                                                          .path = path[k],
-                                                         .layer = opt->layer,
-                                                         .where = opt->where,
+                                                         .layer = k < SDM_IN_AREA ? opt->layer : NULL,
+                                                         .where = k < SDM_IN_AREA ? opt->where : NULL,
                                                          .field = k == SDM_IN_CLASS ? "class" : NULL,
                                                          .may_miss = k == SDM_IN_EXCLUDE},
                                      &w->in[k]));
         if (k == SDM_IN_DEM)
             TRY(sdm_input_raster_check_dem(ctx, &w->in[k]));
-        outlines = outlines || w->in[k].outlines.file;
+        outlines = outlines || (k < SDM_IN_AREA && w->in[k].outlines.file);
     }
     if ((opt->where || opt->layer) && !outlines)
         TRY(sdm_fail(ctx, SDM_ERR_USAGE,

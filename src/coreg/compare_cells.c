@@ -4,12 +4,14 @@
 #include "core/stats.h"
 #include "coreg/aligned.h"
 #include "coreg/compare_steps.h"
+#include "geo/grid_part.h"
 
 #include <cpl_string.h>
 #include <math.h>
 #include <string.h>
 
 enum { MODEL_ROUNDS = 5 };
+static const double SAME_EDGE = 1e-6; /* of a cell: bounds that lie on an edge */
 static const double SAME_SHIFT_M = 0.005; /* a shift that moved less by the model is final */
 
 static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_t limit)
@@ -24,10 +26,32 @@ static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_
                     (long long)grid->cols, (long long)grid->rows, need / 1073741824.0);
 }
 
+/* Cut the grid to the part that --bounds and --area ask for. */
+static SdmStatus cut_grid(SdmContext *ctx, SdmRasterGrid *grid)
+{
+    SdmStatus st = SDM_OK;
+    double *const t = grid->transform, b[4];
+    const double whole[4] = {t[0], t[3] + (double)grid->rows * t[5], t[0] + (double)grid->cols * t[1], t[3]};
+    const SdmOptions *const o = sdm_options(ctx);
+    if (!o->bounds && !o->area)
+        return SDM_OK;
+    TRY(sdm_part_bounds(ctx, o, grid->dem->wkt, whole, true, b));
+    const double col = floor((b[0] - t[0]) / t[1] + SAME_EDGE), row = floor((b[3] - t[3]) / t[5] + SAME_EDGE),
+                 cols = ceil((b[2] - t[0]) / t[1] - SAME_EDGE) - col,
+                 rows = ceil((b[1] - t[3]) / t[5] - SAME_EDGE) - row;
+    t[0] += col * t[1];
+    t[3] += row * t[5];
+    grid->cols = (int64_t)fmax(cols, 1.0);
+    grid->rows = (int64_t)fmax(rows, 1.0);
+done:
+    return st;
+}
+
 SdmStatus sdm_compare_open_grid(SdmComparison *w)
 {
     SdmStatus st = SDM_OK;
     const SdmRasterGrid *const grid = &w->grid;
+    TRY(cut_grid(w->ctx, &w->grid));
     TRY(check_memory(w->ctx, grid, w->opt->memory_bytes));
     w->g = (SdmCoregGrid){.cols = grid->cols,
                           .rows = grid->rows,
@@ -90,6 +114,26 @@ done:
     return st;
 }
 
+/* Land outside of --within or --area has no class; outside of --area there is no DEM. */
+static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
+{
+    SdmStatus st = SDM_OK;
+    SdmCoregGrid *const g = &w->g;
+    if (!within->file)
+        return SDM_OK;
+    TRY(sdm_input_raster_load(w->ctx, within, &w->grid, "bilinear", g->scratch));
+    for (int64_t i = 0; i < g->cols * g->rows; i++) {
+        if (!isnan(g->scratch[i]))
+            continue;
+        if ((g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND)
+            g->mask[i] &= (uint8_t)~SDM_CELL_CLASS;
+        if (within == &w->in[SDM_IN_AREA])
+            g->dem_m[i] = NAN;
+    }
+done:
+    return st;
+}
+
 SdmStatus sdm_compare_load_cells(SdmComparison *w)
 {
     SdmStatus st = SDM_OK;
@@ -98,11 +142,8 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
     const int64_t cells = g->cols * g->rows;
     int64_t stable = 0;
     TRY(load_class(w));
-    if (within->file)
-        TRY(sdm_input_raster_load(w->ctx, within, &w->grid, "bilinear", g->scratch));
-    for (int64_t i = 0; i < cells; i++) /* land outside of --within has no class */
-        if ((g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND && within->file && isnan(g->scratch[i]))
-            g->mask[i] &= (uint8_t)~SDM_CELL_CLASS;
+    TRY(keep_within(w, within));
+    TRY(keep_within(w, &w->in[SDM_IN_AREA]));
     if (mask->file)
         TRY(sdm_input_raster_load(w->ctx, mask, &w->grid, "near", g->scratch));
     for (int64_t i = 0; i < cells; i++) {

@@ -5,7 +5,16 @@
 
 #include "coreg/compare.h"
 
-enum { SDM_IN_DEM, SDM_IN_REFERENCE, SDM_IN_CLASS, SDM_IN_WITHIN, SDM_IN_MASK, SDM_IN_EXCLUDE, SDM_INPUTS };
+enum {
+    SDM_IN_DEM,
+    SDM_IN_REFERENCE,
+    SDM_IN_CLASS,
+    SDM_IN_WITHIN,
+    SDM_IN_MASK,
+    SDM_IN_EXCLUDE,
+    SDM_IN_AREA,
+    SDM_INPUTS
+};
 
 enum { /* the caller's bits of the mask */
        SDM_CELL_CLASS_SHIFT = SDM_COREG_CALLER_SHIFT,

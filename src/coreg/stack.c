@@ -1,6 +1,7 @@
 /* The steps of a stack in their order: open, choose the grid, sample, align, combine, write. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
+#include "core/run_log.h"
 #include "coreg/stack_layer.h"
 
 #include <cpl_error.h>
@@ -13,7 +14,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
     TRY(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
-    out->grid = s->grid;
+    out->grid = s->part;
     out->report = (SdmStackReport){.dems = out->dems,
                                    .count = s->count,
                                    .groups = s->groups,
@@ -73,7 +74,7 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     SdmReportWork work = {0};
     const int around = sdm_stage_enter(s->ctx, 8);
     TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_stack_product_open(s->ctx, s->options, &s->grid, stack, &product));
+    TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, &product));
     const SdmStackSink to = sdm_stack_to_product(product);
     TRY(sdm_stack_combine(s, &to, &work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
@@ -90,7 +91,7 @@ static SdmStatus give_cells(SdmStack *s, const SdmStackSink *to)
     SdmStatus st = SDM_OK;
     int blocks;
     const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(to->begin(s->ctx, to->data, &s->grid, s->datum_unknown));
+    TRY(to->begin(s->ctx, to->data, &s->part, s->datum_unknown));
     TRY(sdm_stack_combine(s, to, &blocks));
 done:
     sdm_stage_leave(s->ctx, around);
@@ -103,6 +104,7 @@ static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const Sd
 {
     SdmStatus st = SDM_OK;
     SdmLease *lease = NULL;
+    bool has_log = false;
     const double started_s = sdm_now_s();
     s->threads = sdm_threads(s->ctx);
     s->in_memory = to != NULL;
@@ -110,8 +112,10 @@ static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const Sd
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(s, dems, count));
-    if (!to)
+    if (!to) {
         TRY(sdm_lease_take_output(s->ctx, s->options->output, &lease));
+        has_log = sdm_run_log_begin(s->ctx, s->options->output, "stack");
+    }
     TRY(sdm_stack_prepare(s));
     TRY(make_result(s, out));
     if (to)
@@ -122,6 +126,8 @@ done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(s->ctx, st,
                        "stopped on request; nothing was written, give the same command to start over");
+    if (has_log)
+        sdm_run_log_end(s->ctx, st);
     sdm_lease_release(&lease);
     sdm_stack_close(s);
     CPLPopErrorHandler();

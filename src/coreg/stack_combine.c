@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
+#include "geo/grid_part.h"
 
 #include <math.h>
 
@@ -246,8 +247,11 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
     BlockLayers p = {0};
     SdmBlock b = {0};
     int64_t heights = 0;
-    const int64_t edge = choose_edge(s), across = (s->grid.cols + edge - 1) / edge,
-                  down = (s->grid.rows + edge - 1) / edge;
+    const SdmGrid *const part = &s->part;
+    const int64_t edge = choose_edge(s), across = (part->cols + edge - 1) / edge,
+                  down = (part->rows + edge - 1) / edge;
+    int64_t at[2];
+    sdm_part_at(&s->grid, part, at);
     TRY(layers_open(s, edge * edge, &p));
     TRY(block_open(s->ctx, edge * edge, &b));
     if (s->opt->fusion)
@@ -256,10 +260,11 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
         TRY(sdm_check_stop(s->ctx));
         sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),
                      s->opt->fusion ? "fuse the pairs" : "median of the cells");
-        b.col0 = k % across * edge;
-        b.row0 = k / across * edge;
-        b.w = edge < s->grid.cols - b.col0 ? edge : s->grid.cols - b.col0;
-        b.h = edge < s->grid.rows - b.row0 ? edge : s->grid.rows - b.row0;
+        const int64_t col = k % across * edge, row = k / across * edge;
+        b.col0 = at[0] + col;
+        b.row0 = at[1] + row;
+        b.w = edge < part->cols - col ? edge : part->cols - col;
+        b.h = edge < part->rows - row ? edge : part->rows - row;
         TRY(read_layers(s, &b, &p));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
         for (int64_t i = 0; i < b.w * b.h; i++)
@@ -267,6 +272,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
                 fuse_cell(s, &p, i, &b);
             else
                 combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
+        TRY(sdm_part_take(s->ctx, s->options, &s->grid, part, &b));
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);
         TRY(to->write(s->ctx, to->data, &b));

@@ -3,6 +3,7 @@
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
 #include "geo/geodesy.h"
+#include "geo/grid_part.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -290,6 +291,8 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     TRY(check_spacing(s, usual));
     TRY(open_transforms(s));
     TRY(choose_extent(s, place_deg[0]));
+    s->part = s->grid;
+    TRY(sdm_part_cut(s->ctx, s->options, true, &s->part));
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
     s->dy_m = sdm_grid_spacing_m(&s->grid);
     s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);

@@ -65,7 +65,8 @@ typedef struct SdmStack {
     SdmLayerCrs *crs;
     int crs_count;
     bool datum_unknown; /* no DEM declares a vertical datum */
-    SdmGrid grid;
+    SdmGrid grid; /* of all DEMs */
+    SdmGrid part; /* the cells of it that are asked for */
     double dx_m, dy_m;   /* size of a cell on the ground, at the centre of the grid */
     int position_step;   /* cells between positions that are transformed; linear between */
     int64_t sample_step; /* cells */

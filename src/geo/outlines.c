@@ -57,7 +57,9 @@ static SdmStatus open_file(SdmContext *ctx, SdmOutlines *o)
         snprintf(inside, size, "%s%s", ZIP, path);
         o->file = GDALOpenEx(inside, GDAL_OF_VECTOR, NULL, NULL, NULL);
     }
-    if (!o->file)
+    if (!o->file && sdm_is_raster(path))
+        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s is a raster, expected polygons", o->source.option, path);
+    else if (!o->file)
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster or as polygons: %s%s",
                       o->source.option, path, reason,
                       zip ? "; name the file inside, /vsizip/FILE.zip/FOLDER/NAME.shp" : "");
@@ -201,6 +203,7 @@ typedef struct Burn {
     size_t count, room;
     uint8_t *odd;       /* rows x cols: an edge passes between the cell before and this one */
     int64_t touched[4]; /* columns and rows, from and to */
+    double *bounds;     /* of the rings so far, in the CRS of the grid; then no cell is marked; else NULL */
     uint8_t *out, value;
     int64_t polygons, others, crossed, covered; /* features, and cells */
 } Burn;
@@ -434,6 +437,17 @@ static void fill_cells(Burn *b)
     }
 }
 
+static void extend_bounds(Burn *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        for (int k = 0; k < 2; k++) {
+            const double at = k ? b->y[i] : b->x[i];
+            b->bounds[k] = fmin(b->bounds[k], at);
+            b->bounds[2 + k] = fmax(b->bounds[2 + k], at);
+        }
+    b->covered += b->count > 0;
+}
+
 static SdmStatus burn_polygon(Burn *b, OGRGeometryH polygon)
 {
     SdmStatus st = SDM_OK;
@@ -442,9 +456,10 @@ static SdmStatus burn_polygon(Burn *b, OGRGeometryH polygon)
     b->touched[2] = b->touched[3] = 0;
     for (int i = 0; i < OGR_G_GetGeometryCount(polygon); i++) {
         TRY(read_ring(b, OGR_G_GetGeometryRef(polygon, i)));
-        mark_ring(b);
+        (b->bounds ? extend_bounds : mark_ring)(b);
     }
-    fill_cells(b);
+    if (!b->bounds)
+        fill_cells(b);
 done:
     return st;
 }
@@ -539,6 +554,8 @@ static SdmStatus judge(Burn *b)
     static const char NONE[] = "%s %s: none of its polygons%s covers the centre of a cell of the DEM%s";
     const char *const chosen = s->where ? " that --where selects" : "",
                       *const what = b->others ? "; what lies there are no polygons" : "";
+    if (s->quiet)
+        return SDM_OK;
     if (b->covered == 0 && !s->may_miss)
         return sdm_fail(b->ctx, SDM_ERR_DATA, NONE, s->option, s->path, chosen, what);
     if (b->covered == 0)
@@ -555,28 +572,46 @@ static SdmStatus judge(Burn *b)
     return SDM_OK;
 }
 
+/* All polygons near the grid. */
+static SdmStatus burn_all(Burn *b)
+{
+    SdmStatus st = SDM_OK;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    TRY(open_transformations(b));
+    TRY(find_box(b));
+    for (int turns = b->turn > 0.0 ? -1 : 0; turns <= (b->turn > 0.0 ? 1 : 0); turns++)
+        TRY(burn_turn(b, turns));
+    for (int64_t i = 0; b->out && i < b->grid->cols * b->grid->rows; i++)
+        b->covered += b->out[i] != 0;
+    TRY(judge(b));
+done:
+    CPLPopErrorHandler();
+    OCTDestroyCoordinateTransformation(b->to_grid);
+    OCTDestroyCoordinateTransformation(b->to_file);
+    sdm_free(&b->x);
+    sdm_free(&b->y);
+    return st;
+}
+
 SdmStatus sdm_outlines_burn(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
                             uint8_t *out)
 {
     SdmStatus st = SDM_OK;
     Burn b = {.ctx = ctx, .from = outlines, .grid = grid, .out = out};
-    const int64_t cells = grid->cols * grid->rows;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    memset(out, 0, (size_t)cells);
-    TRY(sdm_alloc(ctx, &b.odd, (size_t)cells, 1, "cells inside of polygons"));
-    TRY(open_transformations(&b));
-    TRY(find_box(&b));
-    for (int turns = b.turn > 0.0 ? -1 : 0; turns <= (b.turn > 0.0 ? 1 : 0); turns++)
-        TRY(burn_turn(&b, turns));
-    for (int64_t i = 0; i < cells; i++)
-        b.covered += out[i] != 0;
-    TRY(judge(&b));
+    const size_t cells = (size_t)(grid->cols * grid->rows);
+    memset(out, 0, cells);
+    TRY(sdm_alloc(ctx, &b.odd, cells, 1, "cells inside of polygons"));
+    TRY(burn_all(&b));
 done:
-    CPLPopErrorHandler();
-    OCTDestroyCoordinateTransformation(b.to_grid);
-    OCTDestroyCoordinateTransformation(b.to_file);
     sdm_free(&b.odd);
-    sdm_free(&b.x);
-    sdm_free(&b.y);
     return st;
+}
+
+SdmStatus sdm_outlines_bounds(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
+                              double out[4])
+{
+    Burn b = {.ctx = ctx, .from = outlines, .grid = grid, .bounds = out};
+    out[0] = out[1] = INFINITY;
+    out[2] = out[3] = -INFINITY;
+    return burn_all(&b);
 }

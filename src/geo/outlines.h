@@ -15,6 +15,7 @@ typedef struct SdmOutlineSource {
     const char *where;         /* attribute filter of OGR (SQL WHERE); NULL: all polygons */
     const char *field;         /* holds the value of each polygon, 0 to 255; NULL, or not there: 1 */
     bool may_miss;             /* polygons that cover no cell are warned of, not refused */
+    bool quiet;                /* nothing is told of what is odd: it was told before */
 } SdmOutlineSource;
 
 typedef struct SdmOutlines {
@@ -44,5 +45,10 @@ typedef struct SdmOutlineGrid {
  * _MEMORY, _STOPPED */
 SdmStatus sdm_outlines_burn(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
                             uint8_t *out);
+
+/* Bounds of the polygons near the grid, in its CRS: xmin ymin xmax ymax.  Far outside of the grid they are
+ * not exact.  Errors as above. */
+SdmStatus sdm_outlines_bounds(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
+                              double out[4]);
 
 #endif

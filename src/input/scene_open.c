@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/aster_files.h"
+#include "input/fetch.h"
 #include "input/image.h"
 #include "input/product_folder.h"
 
@@ -33,6 +34,13 @@ static SdmStatus refuse_address(SdmContext *ctx, const char *path)
     for (int i = 0; prefixes && prefixes[i]; ++i)
         known = known || strncmp(path, prefixes[i], strlen(prefixes[i])) == 0;
     CSLDestroy(prefixes);
+    const char *const code = strrchr(sdm_gdal_reason(), ' ');
+    if (code && (strcmp(code, " 401") == 0 || strcmp(code, " 403") == 0))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the server asks for a login (HTTP%s); put name and password of its host into "
+                        "~/.netrc, or \"Authorization: Bearer TOKEN\" into a file that --config "
+                        "GDAL_HTTP_HEADER_FILE=FILE names",
+                        path, code);
     return known ? sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: nothing can be read there (%.300s); check the address, and that it can be "
                             "reached from here",
@@ -77,7 +85,8 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     *out = CONTENT_OTHER;
     CPLErrorReset();
     errno = 0;
-    if (VSIStatL(path, &at) != 0) {
+    if (VSIStatExL(path, &at, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG | VSI_STAT_SIZE_FLAG |
+                                  VSI_STAT_SET_ERROR_FLAG) != 0) {
         if (strncmp(path, "/vsi", 4) == 0)
             return refuse_address(ctx, path);
         if (strchr(path, ':')) /* perhaps the name of a subdataset, which GDAL knows */
@@ -121,6 +130,23 @@ static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, s
     return sdm_format(ctx, out, size, "/vsizip/{%s%s}", here, path);
 }
 
+/* An HDF file; of one on the network, whose fields are many small pieces, a copy that lives as long as the
+ * scene. */
+static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
+{
+    SdmStatus st = SDM_OK;
+    if (!sdm_is_virtual(path))
+        return sdm_aster_open_hdf(ctx, path, scene);
+    TRY(sdm_fetch_file(ctx, path, scene->fetched));
+    TRY(sdm_aster_open_hdf(ctx, scene->fetched, scene));
+    for (int i = 0; i < scene->file_count; ++i) {
+        TRY(sdm_format(ctx, scene->files[i].path, sizeof scene->files[i].path, "%s", path));
+        scene->files[i].mtime_s = 0;
+    }
+done:
+    return st;
+}
+
 static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
@@ -136,7 +162,7 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
                         "leave the option out",
                         path);
     if (content == CONTENT_HDF4)
-        return sdm_aster_open_hdf(ctx, path, scene);
+        return open_hdf(ctx, path, scene);
     TRY(sdm_format(ctx, trimmed, sizeof trimmed, "%s", path));
     for (size_t n = strlen(trimmed); n > 1 && trimmed[n - 1] == '/'; --n)
         trimmed[n - 1] = '\0';
@@ -385,6 +411,7 @@ void sdm_scene_close(SdmScene **scene)
         sdm_image_close(&(*scene)->view[k].image);
         sdm_camera_close(&(*scene)->view[k].camera);
     }
+    sdm_fetch_remove((*scene)->fetched);
     sdm_free(&(*scene)->files);
     sdm_free(scene);
 }

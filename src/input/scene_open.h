@@ -86,6 +86,7 @@ typedef struct SdmScene {
     char kind[64];     /* for people: "ASTER L1A V004 (HDF)" */
     SdmView view[2];   /* left, right */
     SdmInputFile *files;
+    char fetched[1024]; /* local copy of a file on the network, removed at the end; "": none */
     int file_count;
     int depth;         /* SdmDepth */
 } SdmScene;

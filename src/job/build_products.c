@@ -185,7 +185,7 @@ SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const Sdm
     m.report.files = m.files;
     add_usage(ctx, &m, in->scene->first_unit, 0, in->prepared_used);
     TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_scene_product_open(ctx, options, &in->prepared->grid, &m.report, &product));
+    TRY(sdm_scene_product_open(ctx, options, &in->prepared->part, &m.report, &product));
     TRY(write_blocks(ctx, &m, product));
     st = assess(ctx, &m);
     *no_dem = st != SDM_OK;

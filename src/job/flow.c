@@ -1,6 +1,7 @@
 /* The loop over units: found in the store, or begun, ended, stored, handed on; one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/flow.h"
+#include "geo/grid_part.h"
 
 #include <errno.h>
 #include <string.h>
@@ -235,7 +236,7 @@ static void place_block(const SdmFlow *f, const SdmPlanTile *tile, SdmBlock *b)
 {
     const SdmPlanScene *const s = f->scene.plan;
     const SdmTilesOf of = {s->x0, s->y0, {s->tiles_end[0], s->tiles_end[1]}};
-    sdm_tiling_place(&of, tile->cells, &f->scene.prepared.grid, b);
+    sdm_tiling_place(&of, tile->cells, &f->scene.prepared, b);
 }
 
 static bool is_last(const SdmFlow *f, int64_t unit)
@@ -359,11 +360,13 @@ static SdmStatus leave_unit(SdmContext *ctx, SdmFlow *f, UnitInWork *w, SdmStatu
 static SdmStatus end_unit(SdmContext *ctx, SdmFlow *f)
 {
     UnitInWork *const w = &f->unit[f->first];
+    const SdmPrepared *const p = &f->scene.prepared;
     SdmStatus st = SDM_OK;
     f->first = (f->first + 1) % SDM_MAX_SLOTS;
     f->count--;
     if (w->is_block) {
         TRY(sdm_block_end(ctx, f->queue, &w->work));
+        TRY(sdm_part_take(ctx, &f->q.job->options, &p->grid, &p->part, &w->work.block));
         charge(ctx, f, w);
         if (f->q.has_store && !is_last(f, w->unit)) {
             TRY(sdm_flow_store(ctx, f, w->unit, &w->work.block, &w->used));

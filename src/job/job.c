@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
 #include "core/machine.h"
+#include "geo/grid_part.h"
 
 #include <dirent.h>
 #include <gdal.h>
@@ -120,6 +121,8 @@ SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPla
     TRY(sdm_job_unit(ctx, job, scene, SDM_UNIT_PREPARED, 0, &name));
     TRY(sdm_unit_read(ctx, &name, out, usage));
     TRY(sdm_prepared_kernels(ctx, &job->options, out));
+    out->part = out->grid;
+    TRY(sdm_part_cut(ctx, &job->options, false, &out->part));
 done:
     if (st != SDM_OK) {
         sdm_prepared_free(out);

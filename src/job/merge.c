@@ -1,6 +1,7 @@
 /* The command merge: finished units of a job folder -> the products of its scenes. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
+#include "core/run_log.h"
 #include "job/build_products.h"
 #include "job/job_commands.h"
 #include "product/output_files.h"
@@ -120,7 +121,7 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
     SdmProduct *product = NULL;
-    bool no_dem;
+    bool no_dem, has_log = false;
     SdmUsage mark;
     sdm_memory_resident_restart(ctx);
     sdm_usage_now(ctx, &mark);
@@ -135,10 +136,13 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
                               .lease = m->lease,
                               .used = m->record.unit};
     TRY(sdm_build_check_output(ctx, m->job, m->scene, &m->options));
+    has_log = sdm_run_log_begin(ctx, m->options.output, "merge");
     TRY(sdm_build_products(ctx, &in, &m->options, &product, &m->record.result, &no_dem));
     TRY(leave(ctx, m, &mark));
     sdm_lease_release(&m->lease); /* before the last trace of a finished merge goes */
 done:
+    if (has_log)
+        sdm_run_log_end(ctx, st);
     sdm_product_close(&product);
     return st;
 }

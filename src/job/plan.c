@@ -381,11 +381,13 @@ static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, c
                            const SdmScene *scene, SdmPlanScene *to)
 {
     SdmStatus st = SDM_OK;
-    const char *const more[] = {options->dem, options->reference, options->reference_mask, options->exclude};
-    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + 4, sizeof *to->file, "list of inputs"));
+    enum { MORE = 5 };
+    const char *const more[MORE] = {options->dem, options->reference, options->reference_mask,
+                                    options->exclude, options->area};
+    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + MORE, sizeof *to->file, "list of inputs"));
     for (int i = 0; i < scene->file_count; i++)
         TRY(add_file(ctx, plan, folder, scene->files[i].path, to));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < MORE; i++)
         if (more[i])
             TRY(add_file(ctx, plan, folder, more[i], to));
 done:

@@ -53,7 +53,7 @@ typedef struct SdmPlanScene {
     uint64_t product_fingerprint; /* and of those that change products */
 } SdmPlanScene;
 
-enum { SDM_PLAN_INPUTS = 6 }; /* options that name an input, in the order of the option table */
+enum { SDM_PLAN_INPUTS = 7 }; /* options that name an input, in the order of the option table */
 
 /* Units are numbered through all scenes. */
 typedef struct SdmPlan {

@@ -1,5 +1,6 @@
 /* The command run: a scene -> its products, in one process that can be stopped and taken up. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/run_log.h"
 #include "job/build_products.h"
 #include "job/flow.h"
 #include "job/job_commands.h"
@@ -11,6 +12,7 @@ typedef struct Run {
     double started_s;
     SdmOptions options; /* the caller's, with the device that was chosen */
     SdmLease *lease;    /* of the output */
+    bool has_log;       /* NAME.log is this run's */
     char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
     SdmScene *scene;    /* opened once, for the plan and for all units */
     SdmJob job;
@@ -170,6 +172,7 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     TRY(sdm_device_pool_open(ctx, r->options.device, queue));
     r->options.device = sdm_device_pool_name(*queue);
     TRY(sdm_lease_take_output(ctx, r->options.output, &r->lease));
+    r->has_log = sdm_run_log_begin(ctx, r->options.output, "run");
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
     TRY(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
@@ -204,6 +207,8 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, Sd
 done:
     if (st != SDM_OK)
         st = leave_failed(ctx, &r, st);
+    if (r.has_log)
+        sdm_run_log_end(ctx, st);
     sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&r.lease);
     sdm_flow_close(&r.flow);

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const suffix[SDM_FILES] = {".html",       ".png",        ".json",   ".qml",
-                                              "_qa.qml",     "_change.qml", "_reason.vrt", "_qa.tif",
-                                              "_ortho.tif",  "_change.tif", ".tif"};
+static const char *const suffix[SDM_FILES] = {".html",    ".png",        ".json",       ".stac.json",
+                                              ".qml",     "_qa.qml",     "_change.qml", "_reason.vrt",
+                                              "_qa.tif",  "_ortho.tif",  "_change.tif", ".tif"};
 /* of OUTPUT.part-KIND-RUN */
-static const char *const kind[SDM_FILES] = {"html",   "png", "json",  "style",  "qa-style", "change-style",
-                                            "reason", "qa",  "ortho", "change", "dem"};
+static const char *const kind[SDM_FILES] = {"html",         "png",    "json", "stac",  "style",  "qa-style",
+                                            "change-style", "reason", "qa",   "ortho", "change", "dem"};
 
 /* Not every run has them: a reference makes them. */
 static bool is_of_change(int i)

@@ -11,6 +11,7 @@ enum {
     SDM_FILE_HTML,
     SDM_FILE_PNG,
     SDM_FILE_JSON,
+    SDM_FILE_STAC,
     SDM_FILE_STYLE,        /* of the DEM, for QGIS, as the two below */
     SDM_FILE_QA_STYLE,
     SDM_FILE_CHANGE_STYLE,

@@ -12,8 +12,10 @@
 #include "product/picture.h"
 #include "product/raster.h"
 #include "product/report_write.h"
+#include "product/stac_item.h"
 #include "product/style_files.h"
 
+#include <cJSON.h>
 #include <cpl_string.h>
 #include <errno.h>
 #include <math.h>
@@ -52,11 +54,12 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     SdmStatus st = SDM_OK;
     SdmOutputFiles *files = NULL;
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
-                                opt->reference, opt->reference_mask, opt->exclude};
+                                opt->reference, opt->reference_mask, opt->exclude,
+                                opt->area};
     TRY(name_files(ctx, opt->output, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
-    for (int i = 0; i < 6; i++)
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         TRY(sdm_output_files_check_input(ctx, files, more[i]));
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
@@ -108,6 +111,20 @@ static char **metadata_of(const SdmProductRequest *r)
     return list;
 }
 
+static bool is_of_metres(SdmQaBandKind kind)
+{
+    return kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
+}
+
+/* What a value of a band of the QA raster is multiplied by. */
+static double scale_of(const SdmProduct *p, SdmQaBandKind kind)
+{
+    return kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
+           : kind == SDM_BAND_ERROR ? sdm_product_error_step(p)
+           : is_of_metres(kind)     ? p->metres_step
+                                    : 1.0;
+}
+
 /* Names, units and scales of the bands, and the names of the mask's bits. */
 static void describe_bands(const SdmProduct *p)
 {
@@ -129,18 +146,14 @@ static void describe_bands(const SdmProduct *p)
         GDALSetRasterUnitType(GDALGetRasterBand(change, 1), "m");
     for (int k = 0; k < layout->bands; k++) {
         const SdmQaBandKind kind = layout->band[k].kind;
-        const bool metres = kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
-        const double scale = kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
-                             : kind == SDM_BAND_ERROR ? sdm_product_error_step(p)
-                             : metres                 ? p->metres_step
-                                                      : 1.0;
+        const double scale = scale_of(p, kind);
         GDALRasterBandH band = GDALGetRasterBand(qa, k + 1);
         GDALSetDescription(band, layout->band[k].name);
         if (scale != 1.0) {
             GDALSetRasterScale(band, scale);
             GDALSetRasterOffset(band, 0.0);
         }
-        if (metres || kind == SDM_BAND_ERROR)
+        if (is_of_metres(kind) || kind == SDM_BAND_ERROR)
             GDALSetRasterUnitType(band, "m");
     }
     GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
@@ -594,6 +607,32 @@ done:
     return st;
 }
 
+/* The entry for catalogues. */
+static SdmStatus write_stac(SdmContext *ctx, const SdmProduct *p)
+{
+    SdmStatus st = SDM_OK;
+    char *text = NULL;
+    double scale[SDM_QA_BANDS];
+    const char *const datum =
+        p->request.datum_unknown ? NULL : sdm_vertical_datum(p->request.options->vertical)->phrase;
+    for (int k = 0; k < p->request.qa->bands; k++)
+        scale[k] = scale_of(p, p->request.qa->band[k].kind);
+    TRY(sdm_stac_item(ctx,
+                      &(SdmStacItem){.grid = &p->grid,
+                                     .stats = &p->stats,
+                                     .qa = p->request.qa,
+                                     .qa_scale = scale,
+                                     .files = p->files,
+                                     .time_utc = CSLFetchNameValue(p->metadata, "ACQUISITION_TIME_UTC"),
+                                     .kind = CSLFetchNameValue(p->metadata, "SCENE_KIND"),
+                                     .datum = datum},
+                      &text));
+    TRY(write_file(ctx, p->files->part[SDM_FILE_STAC], text, strlen(text)));
+done:
+    cJSON_free(text);
+    return st;
+}
+
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
@@ -605,6 +644,7 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *r
     TRY(write_text(ctx, p, SDM_FILE_JSON, &json));
     TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
     TRY(write_styles(ctx, p));
+    TRY(write_stac(ctx, p));
     TRY(sdm_check_stop(ctx));
     TRY(sdm_output_files_rename(ctx, p->files, p->request.job, lease));
 done:

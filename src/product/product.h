@@ -28,9 +28,10 @@ typedef struct SdmProductRequest {
 } SdmProductRequest;
 
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
- * NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change mask), styles and the
- * raster of reasons (style_files.h), written under temporary names and renamed when all are complete: open,
- * write (every block), complete, publish, close. A full disk at any point is SDM_ERR_IO with a sentence. */
+ * NAME.stac.json, NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change
+ * mask), styles and the raster of reasons (style_files.h), written under temporary names and renamed when all
+ * are complete: open, write (every block), complete, publish, close. A full disk at any point is SDM_ERR_IO
+ * with a sentence. */
 typedef struct SdmProduct SdmProduct;
 
 /* Can the product be written?  To be called before any work; makes no file.  inputs: paths that must not be

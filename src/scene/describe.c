@@ -1,6 +1,7 @@
 /* A scene -> its description for `info`: images, cameras, overlap, grid, expected cost; no matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/scene.h"
+#include "geo/grid_part.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,6 +121,8 @@ static SdmStatus describe_overlap(SdmContext *ctx, const SdmScene *scene, const 
         (double)seen_by[1] / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
     if (seen_by[1])
         TRY(sdm_grid_cover(ctx, b, grid));
+    if (seen_by[1])
+        TRY(sdm_part_cut(ctx, scene->options, false, grid));
 done:
     return st;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/prepare.h"
 #include "geo/geodesy.h"
+#include "geo/grid_part.h"
 
 #include "input/source.h"
 #include "pointing/coarse_pointing.h"
@@ -205,6 +206,8 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
     const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? SDM_METRES_PER_DEGREE : 1.0);
     const double b[4] = {x0 - more, y0 - more, x1 + more, y1 + more};
     TRY(sdm_grid_cover(ctx, b, &p->grid));
+    p->part = p->grid;
+    TRY(sdm_part_cut(ctx, scene->options, false, &p->part));
 done:
     sdm_lattice_free(&lat);
     return st;

@@ -34,7 +34,8 @@ typedef struct SdmPrepared {
     double hmin_m, hmax_m;   /* of the coarse surface, and max_update_m beyond it */
     double max_update_m;     /* the most that finer levels can move a height */
     double lattice_error_px; /* largest error of lattices against the cameras; NaN: unknown */
-    SdmGrid grid;            /* of the DEM */
+    SdmGrid grid;            /* of the DEM of the whole scene, in which blocks are computed */
+    SdmGrid part;            /* the cells of it that are asked for */
 } SdmPrepared;
 
 /* Match the coarse levels of a scene that is open to SDM_DEPTH_WHOLE alone: the share of the pixels seen by

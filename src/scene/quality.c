@@ -68,13 +68,14 @@ static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const S
 void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared *p, int threads)
 {
     const double px_per_m = 1.0 / p->frame.gsd_m, limit_px = (double)p->settings.ray_error_limit_px;
-    int64_t all = 0, tried = 0, matched = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
+    int64_t all = 0, inside = 0, tried = 0, matched = 0, errors[SDM_RAY_ERROR_SHARES] = {0};
 #pragma omp parallel for schedule(static) num_threads(threads) \
-    reduction(+ : all, tried, matched, errors)
+    reduction(+ : all, inside, tried, matched, errors)
     for (int64_t i = 0; i < b->w * b->h; i++) {
         const unsigned m = b->mask[i];
         const bool valid = m & SDM_QA_VALID;
         all += valid;
+        inside += valid || !(m & SDM_QA_MASKED);
         if (!valid && (m & (SDM_QA_OUTSIDE | SDM_QA_MASKED | SDM_QA_TEXTURELESS | SDM_QA_SATURATED)))
             continue;
         tried++;
@@ -85,7 +86,7 @@ void sdm_quality_add(SdmQualitySums *sums, const SdmBlock *b, const SdmPrepared 
         if (share >= 0.0)
             errors[share < 1.0 ? (int)(share * SDM_RAY_ERROR_SHARES) : SDM_RAY_ERROR_SHARES - 1]++;
     }
-    sums->cells += b->w * b->h;
+    sums->cells += inside;
     sums->valid += all;
     sums->tried += tried;
     sums->matched += matched;

@@ -2,6 +2,7 @@
  * figures of info and plan, and of the cut of run and plan. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/tiling.h"
+#include "geo/grid_part.h"
 
 #include "input/source.h"
 #include "scene/block.h"
@@ -164,10 +165,12 @@ static SdmCost edge_cost(const SdmTiling *t, int64_t edge)
     return window_cost(t, window[0], window[1], edge * edge);
 }
 
-/* The scene in one piece, prepared and matched. */
+/* The scene, or the part of it that is asked for, in one piece, prepared and matched. */
 static SdmCost whole_cost(const SdmTiling *t)
 {
-    SdmCost c = window_cost(t, t->frame.width, t->frame.height, likely_cells(t));
+    SdmCost c = t->options->bounds || t->options->area
+                    ? block_cost(t, 0, 0, t->grid.cols, t->grid.rows)
+                    : window_cost(t, t->frame.width, t->frame.height, likely_cells(t));
     c.cpu_s += t->prepare.cpu_s - START_S;
     return c;
 }
@@ -264,7 +267,8 @@ static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
         sdm_log(ctx, SDM_LOG_WARNING, 3,
                 "the DEM's grid has %.0f times the area of the scene, which lies aslant on the map of %s",
                 times, t->options->t_srs ? t->options->t_srs : "its CRS");
-    return sdm_grid_cover(ctx, b, &t->grid);
+    const SdmStatus st = sdm_grid_cover(ctx, b, &t->grid);
+    return st != SDM_OK ? st : sdm_part_cut(ctx, t->options, true, &t->grid);
 }
 
 /* Bounds of the ground of each node over all heights, in cells; once for all tiles. */
@@ -399,17 +403,19 @@ void sdm_tiling_free(SdmTiling *t)
     sdm_free(&t->footprint);
 }
 
-void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmGrid *grid, SdmBlock *block)
+void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmPrepared *p, SdmBlock *block)
 {
+    const SdmGrid *const grid = &p->grid;
     const int64_t at[2] = {llround((tiles->x0 - grid->x0) / grid->spacing),
                            llround((grid->y0 - tiles->y0) / grid->spacing)};
-    const int64_t size[2] = {grid->cols, grid->rows};
-    int64_t from[2], to[2];
+    int64_t first[2], from[2], to[2];
+    sdm_part_at(grid, &p->part, first);
+    const int64_t end[2] = {first[0] + p->part.cols, first[1] + p->part.rows};
     for (int k = 0; k < 2; k++) {
-        from[k] = cells[k] == 0 ? 0 : at[k] + cells[k];
-        to[k] = cells[k] + cells[2 + k] == tiles->end[k] ? size[k] : at[k] + cells[k] + cells[2 + k];
-        from[k] = from[k] < 0 ? 0 : from[k] > size[k] ? size[k] : from[k];
-        to[k] = to[k] < from[k] ? from[k] : to[k] > size[k] ? size[k] : to[k];
+        from[k] = cells[k] == 0 ? first[k] : at[k] + cells[k];
+        to[k] = cells[k] + cells[2 + k] == tiles->end[k] ? end[k] : at[k] + cells[k] + cells[2 + k];
+        from[k] = from[k] < first[k] ? first[k] : from[k] > end[k] ? end[k] : from[k];
+        to[k] = to[k] < from[k] ? from[k] : to[k] > end[k] ? end[k] : to[k];
     }
     *block = (SdmBlock){.col0 = from[0], .row0 = from[1], .w = to[0] - from[0], .h = to[1] - from[1]};
 }

@@ -48,9 +48,10 @@ typedef struct SdmTilesOf {
     double x0, y0;
     int64_t end[2]; /* column, row */
 } SdmTilesOf;
-/* The part of a DEM's grid that a tile makes: col0, row0, w and h of the block, the rest is cleared.  Tiles
- * at the border of the planned grid take what lies outside it.  cells: of the tile: col0, row0, w, h. */
-void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmGrid *grid, SdmBlock *block);
+/* The cells of the prepared grid that a tile makes: col0, row0, w and h of the block, the rest is cleared.
+ * Tiles at the border of the planned grid take what lies outside it.  cells: of the tile: col0, row0, w, h.
+ */
+void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmPrepared *p, SdmBlock *block);
 
 /* All tiles and their merge in one process: the peak of the bytes, the sum of the time. */
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t);

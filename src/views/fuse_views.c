@@ -360,7 +360,7 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
     SdmProduct *product = NULL;
     SdmViews *const v = f->views;
     const SdmProductRequest request = {.options = &v->options,
-                                       .grid = &s->grid,
+                                       .grid = &s->part,
                                        .qa = &sdm_qa_views,
                                        .ortho = true,
                                        .id = v->id,

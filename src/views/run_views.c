@@ -1,6 +1,7 @@
 /* The command run with three views or more: checks, pairs, DEMs, fusion, in one process that can be stopped
  * and taken up. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/run_log.h"
 #include "input/product_folder.h"
 #include "product/product.h"
 #include "views/views.h"
@@ -71,6 +72,7 @@ static SdmStatus begin(SdmViews *v)
     SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
     TRY(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
+    v->has_log = sdm_run_log_begin(v->ctx, v->options.output, "run");
     TRY(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
     TRY(sdm_file_make_folder(v->ctx, folder));
     memcpy(v->folder, folder, sizeof folder);
@@ -133,6 +135,8 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, 
 done:
     if (v && st != SDM_OK)
         st = leave_failed(v, st);
+    if (v && v->has_log)
+        sdm_run_log_end(ctx, st);
     if (v)
         close_views(&v);
     return st;

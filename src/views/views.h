@@ -46,6 +46,7 @@ typedef struct SdmViews {
     char folder[SDM_PATH_SIZE]; /* OUTPUT.views; "" before it is made */
     uint64_t fingerprint;       /* of the inputs and parameters of all pairs */
     SdmLease *lease;            /* of the output */
+    bool has_log; /* NAME.log is this run's */
 } SdmViews;
 
 /* Name of a view without its folder, or with as many of its last folders as tell it from other views. */

@@ -58,6 +58,15 @@ SCENES=$work/scenes.txt JOB=$work/job PLAN_OPTIONS="$plan_options" TASKS_AT_ONCE
 same_as_run "$work/job"
 echo "ok: xargs"
 
+scene=$source_folder/sampledata/AST_L1A_00401012001180005_sim.hdf # in the place of an address
+printf '# scenes\n%s?token=x\n%s\n' "$work/absent.hdf" "$scene" >"$work/addresses.txt"
+for time in first again; do
+    ADDRESSES=$work/addresses.txt DEMS=$work/dems RUN_OPTIONS="--tr 60" SCENES_AT_ONCE=2 STEREODEM="$words" \
+        bash "$templates/xargs/addresses.sh" >"$work/log" 2>&1 && fail "addresses, $time: a scene is not there"
+    [ "$(cd "$work/dems" && echo *sim.tif)" = AST_L1A_00401012001180005_sim.tif ] || fail "addresses, $time: $(cat "$work/log")"
+done
+echo "ok: addresses"
+
 # The tasks of schedulers as they are started there, each with the program's name as one word and as several.
 mkdir -p "$work/a job"
 ln -s "$program" "$work/a job/stereo dem"

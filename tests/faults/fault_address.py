@@ -2,6 +2,7 @@
 """Addresses of the web in the place of files, for reading and for writing; names of outputs; a scene's name and time."""
 # fault_address.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
+import base64
 import glob
 import http.server
 import json
@@ -35,7 +36,10 @@ class Server(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
         self.send_header("Content-Length", str(len(part)))
         self.end_headers()
-        self.wfile.write(part)
+        self.wfile.write(self.sent(part))
+
+    def sent(self, part):
+        return part
 
     def log_message(self, *_):
         pass
@@ -43,6 +47,56 @@ class Server(http.server.SimpleHTTPRequestHandler):
 
 class Whole(Server):
     ranges = False
+
+
+class Breaking(Server):
+    """Breaks off at each second range, after half of it; for good behind `end`."""
+
+    count, end = 0, 1 << 40
+
+    def sent(self, part):
+        kind = type(self)
+        kind.count += 1
+        first = int(re.match(r"bytes=(\d+)", self.headers["Range"])[1])
+        if kind.count % 2 and first < kind.end:
+            return part
+        self.close_connection = True
+        return part[:len(part) // 2] if first < kind.end else b""
+
+
+class Ending(Breaking):
+    end = 300000
+
+
+class Login(Server):
+    """Asks for the token; tells who has none."""
+
+    def do_HEAD(self):
+        self.answer(super().do_HEAD)
+
+    def do_GET(self):
+        self.answer(super().do_GET)
+
+    def answer(self, go_on):
+        if self.headers.get("Authorization") in ("Bearer right", "Basic " + base64.b64encode(b"me:right").decode()):
+            go_on()
+            return
+        self.send_response(401)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+class Page(Server):
+    """Answers whatever is asked for with the page of a login."""
+
+    def do_GET(self):
+        page = b"<!DOCTYPE html><html><body>Log in</body></html>"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page if self.command == "GET" else b"")
+
+    do_HEAD = do_GET
 
 
 def serve(kind):
@@ -79,7 +133,45 @@ def reading(bench):
                  "-o", "o.tif")
     if sample(bench):
         shutil.copy(sample(bench), "scene.hdf")
-        bench.refuse("HDF4 from the web", 1, [f"{web}/scene.hdf", "fetch it first"], f"{web}/scene.hdf", "-o", "o.tif")
+        for scene, out in (("scene.hdf", "disk.tif"), (f"{web}/scene.hdf", "web.tif")):
+            bench.make("run", "-q", scene, "-o", out)
+        bench.check("HDF4 from the web", base.content("web.tif") == base.content("disk.tif"))
+        fetching(bench, web)
+
+
+def fetching(bench, web):
+    """HDF on servers that break off, ask for a login, answer with a page; no copy is left."""
+    os.mkdir("temporary")
+    os.environ["TMPDIR"] = os.path.abspath("temporary")
+    broken, ending, login, page = (serve(kind) for kind in (Breaking, Ending, Login, Page))
+    done = bench.call("run", "-v", f"{broken}/scene.hdf", "-o", "broken.tif")
+    bench.check("a server that breaks off", done.returncode == 0 and base.content("broken.tif") == base.content("disk.tif") and
+                "broke off after" in done.stderr, done.stderr[-600:])
+    bench.refuse("breaks off for good", 1, [f"{ending}/scene.hdf", "breaks off after", "of 1438188 bytes"], f"{ending}/scene.hdf", "-o", "o.tif")
+    bench.refuse("a login", 1, [f"{login}/scene.hdf", "asks for a login", ".netrc", "GDAL_HTTP_HEADER_FILE"], f"{login}/scene.hdf", "-o", "o.tif")
+    with open("header.txt", "w", encoding="utf-8") as file:
+        file.write("Authorization: Bearer right\n")
+    with open(".netrc", "w", encoding="utf-8") as file:
+        file.write("machine 127.0.0.1 login me password right\n")
+    for words, variables in ((["--config", "GDAL_HTTP_HEADER_FILE=header.txt"], {}), ([], {"HOME": os.getcwd()})):
+        done = bench.call("run", "-q", "--overwrite", f"{login}/scene.hdf", "-o", "login.tif", *words, env=os.environ | variables)
+        bench.check(f"a login by {words or variables}", done.returncode == 0 and base.content("login.tif") == base.content("disk.tif"), done.stderr)
+    bench.refuse("a page", 1, [f"{page}/scene.hdf", "web page"], f"{page}/scene.hdf", "-o", "o.tif")
+    with open("list.txt", "w", encoding="utf-8") as file:
+        file.write(f"{web}/scene.hdf\n")
+    bench.make("plan", "-q", "--list", "list.txt", "-o", "far")
+    bench.make("tile", "-q", "far", "0")
+    bench.make("merge", "-q", "far")
+    made = [name for name in os.listdir("far/dem") if name.endswith("sim.tif") or name == "scene.tif"]
+    bench.check("a list of addresses", made and base.content(f"far/dem/{made[0]}") == base.content("disk.tif"), str(made))
+    bench.check("no copy is left", os.listdir("temporary") == [], str(os.listdir("temporary")))
+    if os.geteuid():  # root writes anywhere
+        os.chmod("temporary", 0o500)
+        bench.refuse("no room for the copy", 1, ["TMPDIR"], f"{web}/scene.hdf", "-o", "o.tif")
+        os.chmod("temporary", 0o700)
+    del os.environ["TMPDIR"]
+    for name in ("web", "disk", "broken", "login"):
+        base.sweep(f"{name}.tif")
 
 
 def writing(bench):

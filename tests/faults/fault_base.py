@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-COMPANIONS = (".html", ".png", ".json", ".qml", "_qa.qml", "_reason.vrt", "_qa.tif", "_ortho.tif", ".tif")
+COMPANIONS = (".html", ".png", ".json", ".stac.json", ".qml", "_qa.qml", "_reason.vrt", "_qa.tif", "_ortho.tif", ".tif")
 SECONDS = 120  # no case takes longer, whatever else the machine does
 
 
@@ -123,12 +123,12 @@ def judge(done, code, words, also):
 
 
 def snapshot(folder):
-    """Every path below: its size and time stamp; folders by name alone."""
+    """Every path below but logs, which failures leave, too: its size and time stamp; folders by name alone."""
     seen = {}
     for root, folders, files in os.walk(folder):
         for name in folders:
             seen[os.path.join(root, name)] = None
-        for name in files:
+        for name in [n for n in files if not n.endswith(".log")]:
             path = os.path.join(root, name)
             at = os.lstat(path)
             seen[path] = (at.st_size, at.st_mtime_ns)
@@ -176,7 +176,7 @@ def sweep(output):
     """Remove the products, the job folder and what was written aside."""
     folder = os.path.dirname(output) or "."
     base = os.path.basename(output)
-    for path in products(output):
+    for path in products(output) + [output[:-4] + ".log"]:
         remove(path)
     for name in os.listdir(folder):
         if name.startswith(base + "."):

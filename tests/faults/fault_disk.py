@@ -42,7 +42,7 @@ def full(bench, name, output, **keys):
     lines = [line for line in done.stderr.split("\n") if line]
     folder = os.path.dirname(output) or "."
     job = f"{os.path.basename(output)}.job"
-    left = [p for p in os.listdir(folder) if p.startswith(os.path.basename(output)[:-4]) and p != job]
+    left = [p for p in os.listdir(folder) if p.startswith(os.path.basename(output)[:-4]) and p != job and not p.endswith(".log")]
     inside = os.listdir(f"{folder}/{job}") if job in os.listdir(folder) else ["nothing"]
     parts = [p for p in inside if ".part" in p]
     good = done.returncode == 1 and len(lines) == 1 and os.path.basename(output) in lines[0]

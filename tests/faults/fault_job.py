@@ -201,7 +201,8 @@ def full_disk(bench, units):
             preexec_fn=cap(os.path.getsize("true_qa.tif") - 1))
     state = bench.call("status", "o").stdout
     bench.check("status tells of the merge", "merge failed" in state and "cannot be written" in state, state)
-    bench.check("no product half-written", os.listdir("o/dem") == [], str(os.listdir("o/dem")))
+    made = [name for name in os.listdir("o/dem") if not name.endswith(".log")]
+    bench.check("no product half-written", not made, str(made))
     expect(bench, "merge with room", "o", "true.tif")
 
 

@@ -23,7 +23,7 @@ def after_stop(bench, name, number, done, sentence):
     """What a stopped run may leave: by a polite stop no file but finished work."""
     if number == signal.SIGKILL:
         return
-    left = [p for p in os.listdir(".") if p.startswith("o") and p != "o.tif.job"]
+    left = [p for p in os.listdir(".") if p.startswith("o") and p not in ("o.tif.job", "o.log")]
     job = os.listdir("o.tif.job") if os.path.isdir("o.tif.job") else ["nothing"]
     lines = [line for line in sentence.split("\n") if line]
     asked = len(lines) == 1 and "stopped on request" in lines[0]

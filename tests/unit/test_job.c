@@ -54,7 +54,7 @@ static void write_bytes(const char *name, const unsigned char *bytes, size_t siz
 static void every_option_says_what_it_changes(void **state)
 {
     static const char *const nothing[] = {"--device", "--threads", "--memory", "--tile", "--overwrite",
-                                          "--quiet",  "--verbose", "--log"};
+                                          "--quiet",  "--verbose", "--log",    "--options"};
     (void)state;
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         bool listed = !(o->commands & SDM_CMD_PLAN);

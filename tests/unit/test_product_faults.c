@@ -112,7 +112,7 @@ static void full_disk(void **state)
     const Case k = {.name = "f.tif", .cols = 600, .rows = 700, .memory_bytes = 64 << 20};
     const Case in_memory = {.name = "f.tif", .cols = 600, .rows = 700};
     assert_int_equal(run_in_child(&k, 0, SDM_OK), 0);
-    assert_int_equal(count_files("f"), 9);
+    assert_int_equal(count_files("f"), 10);
     empty_folder();
     for (rlim_t limit = 2000; limit < 200000; limit *= 3) { /* below the size of each compressed raster */
         assert_int_equal(run_in_child(&in_memory, limit, SDM_ERR_IO), 0);

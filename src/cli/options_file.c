@@ -1,0 +1,97 @@
+/* --options FILE: a JSON object of names and values, or the report NAME.json of an earlier run -> the options
+ * that the command line does not give, and inputs where it has none. */
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+#include "core/file.h"
+
+#include <string.h>
+
+enum { LARGEST = 64 << 20 };
+
+/* What the next run does not take from a report: what it may replace, and how it was shown. */
+static bool is_left_out(const char *name)
+{
+    static const char *const names[] = {"options", "overwrite", "quiet", "verbose", "log"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The value as text, kept with the tree: [w, s, e, n] as "w,s,e,n"; NULL: an object, or no memory. */
+static const char *text_of(cJSON *value)
+{
+    if (cJSON_IsObject(value) || value->valuestring)
+        return cJSON_IsObject(value) ? NULL : value->valuestring;
+    value->valuestring = cJSON_PrintUnformatted(value);
+    for (char *c = value->valuestring; c && cJSON_IsArray(value) && *c; c++)
+        *c = strchr("[]\"", *c) ? ' ' : *c;
+    return value->valuestring;
+}
+
+static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool is_report)
+{
+    SdmStatus st = SDM_OK;
+    char why[1024];
+    const bool several = cJSON_IsArray(value) && sdm_options_takes_pairs(&call->line, value->string);
+    for (cJSON *item = several ? value->child : value; item; item = several ? item->next : NULL) {
+        const char *const text = text_of(item);
+        if (!text)
+            return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                            "--options %s: %s is neither a text, a number, true, false nor a list of these",
+                            file, value->string);
+        st = sdm_options_fill(call->ctx, &call->line, value->string, text, is_report);
+        if (st != SDM_OK) {
+            snprintf(why, sizeof why, "%s", sdm_error(call->ctx));
+            return sdm_fail(call->ctx, st, "--options %s: %.900s", file, why);
+        }
+    }
+    return st;
+}
+
+static void take_input(SdmCall *call, const cJSON *path)
+{
+    if (cJSON_IsString(path) && *path->valuestring && call->line.count < call->line.max)
+        call->line.positional[call->line.count++] = path->valuestring;
+}
+
+/* The images of the run that the report is of. */
+static void take_inputs(SdmCall *call, const cJSON *root)
+{
+    const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene"), *view = NULL;
+    take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "left"));
+    take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "right"));
+    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(scene, "views"))
+        take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
+}
+
+SdmStatus sdm_options_file(SdmCall *call)
+{
+    SdmStatus st = SDM_OK;
+    const char *const file = call->options.options;
+    char *text = NULL;
+    size_t size;
+    if (!file)
+        return SDM_OK;
+    TRY(sdm_file_read(call->ctx, file, LARGEST, &text, &size));
+    call->file = cJSON_Parse(text);
+    cJSON *const given = cJSON_GetObjectItemCaseSensitive(call->file, "options"),
+                 *const program = cJSON_GetObjectItemCaseSensitive(call->file, "program");
+    const bool is_report = cJSON_IsObject(given) && cJSON_IsString(program);
+    cJSON *const from = is_report ? given : call->file;
+    if (!cJSON_IsObject(from)) {
+        st = sdm_fail(call->ctx, SDM_ERR_USAGE,
+                      "--options %s: expected JSON, an object of names and values such as {\"tr\": 10}, or "
+                      "NAME.json of an earlier run",
+                      file);
+        goto done;
+    }
+    for (cJSON *value = from->child; value; value = value->next)
+        if (!cJSON_IsNull(value) && !(is_report && is_left_out(value->string)))
+            TRY(take_value(call, file, value, is_report));
+    if (is_report && call->line.count == 0)
+        take_inputs(call, call->file);
+done:
+    sdm_free(&text);
+    return st;
+}

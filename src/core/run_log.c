@@ -1,0 +1,96 @@
+/* Log lines -> NAME.log. */
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run_log.h"
+#include "core/context.h"
+#include "core/file.h"
+#include "core/options.h"
+#include "core/path.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char FIRST[] = "# stereodem log of ";
+
+static bool name_log(const char *output, char *out, size_t size)
+{
+    static const char *const known[] = {".tif", ".tiff", ".gtiff"};
+    size_t n = strlen(output);
+    for (int i = 0; i < 3; i++)
+        if (sdm_path_ends_in(output, known[i])) {
+            n -= strlen(known[i]);
+            break;
+        }
+    return sdm_format(NULL, out, size, "%.*s.log", (int)n, output) == SDM_OK;
+}
+
+/* Is the file a log of a run, which may be replaced? */
+static bool is_log(const char *path)
+{
+    char text[sizeof FIRST] = "";
+    struct stat s;
+    FILE *const f = lstat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "r") : NULL;
+    const bool good = f && fgets(text, sizeof text, f) && strcmp(text, FIRST) == 0;
+    if (f)
+        fclose(f);
+    return good;
+}
+
+bool sdm_run_log_find(const char *output, char *out, size_t size)
+{
+    return name_log(output, out, size) && is_log(out);
+}
+
+/* What was asked for, as --options would read it. */
+static void put_options(FILE *f, const SdmOptions *o)
+{
+    SdmOptions usual;
+    char value[4096], other[4096];
+    sdm_options_default(&usual);
+    for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
+        const bool again = s[1].name && strcmp(s[1].name, s->name) == 0;
+        sdm_option_print(s, o, value, sizeof value);
+        sdm_option_print(s, &usual, other, sizeof other);
+        if (!again && strcmp(value, other) != 0)
+            fprintf(f, "# %s %s\n", s->name, value);
+    }
+}
+
+bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command)
+{
+    char path[SDM_PATH_SIZE], when[32] = "";
+    struct tm tm;
+    const time_t now = time(NULL);
+    struct stat s;
+    if (ctx->file_log || !name_log(output, path, sizeof path))
+        return false;
+    if (lstat(path, &s) == 0 && !is_log(path)) {
+        sdm_log(ctx, SDM_LOG_INFO, 0, "%s is no log of stereodem, and is left as it is", path);
+        return false;
+    }
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    ctx->file_log = file < 0 ? NULL : fdopen(file, "w");
+    if (!ctx->file_log)
+        return false;
+    setvbuf(ctx->file_log, NULL, _IOLBF, BUFSIZ);
+    if (gmtime_r(&now, &tm))
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    fprintf(ctx->file_log, "%s%s, version %s, %s\n", FIRST, command, sdm_version(), when);
+    put_options(ctx->file_log, &ctx->options);
+    return true;
+}
+
+void sdm_run_log_end(SdmContext *ctx, SdmStatus st)
+{
+    char text[1200] = "done";
+    if (!ctx->file_log)
+        return;
+    if (st != SDM_OK)
+        snprintf(text, sizeof text, "failed: %s", ctx->error);
+    sdm_log_to_file(ctx, SDM_LOG_INFO, 0, text);
+    fclose(ctx->file_log);
+    ctx->file_log = NULL;
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+# A run is repeated by its report: --options NAME.json gives the same DEM; a file of options, and what is wrong with one;
+# NAME.log of runs that end well, fail, or find another file of that name.
+# test_repeat.py [STEREODEM]
+# SPDX-License-Identifier: Apache-2.0
+import filecmp
+import json
+import os
+
+import harness as t
+
+work = t.folder()
+SCENE = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
+BOUNDS = ["4.7", "44.58", "4.75", "44.62"]
+
+
+def at(name):
+    return os.path.join(work, name)
+
+
+def text(name):
+    with open(at(name)) as f:
+        return f.read()
+
+
+def options(name, value):
+    with open(at(name), "w") as f:
+        f.write(value if isinstance(value, str) else json.dumps(value))
+    return ["--options", at(name)]
+
+
+def run(*words, quiet=False):
+    return t.call([t.PROGRAM, "run", *words], quiet)
+
+
+# ---- a report repeats its run ----
+first = run(SCENE, "-o", at("a.tif"), "-q", "--tr", "40", "--cost", "census", "--co", "COMPRESS=LZW", "--bounds", *BOUNDS)
+again = run("--options", at("a.json"), "-o", at("b.tif"), "-q")
+t.expect(first.returncode == again.returncode == 0 and filecmp.cmp(at("a.tif"), at("b.tif"), False), "a report repeats its run")
+t.expect("a.tif exists" in run("--options", at("a.json"), quiet=True).stderr, "it takes the output, and no --overwrite")
+other = run("--options", at("a.json"), "-o", at("c.tif"), "-q", "--tr", "60")
+t.expect(other.returncode == 0 and json.load(open(at("c.json")))["grid"]["spacing"] == 60, "the command line counts")
+t.expect(" 40" in t.call([t.PROGRAM, "info", "--options", at("a.json")]).stdout, "another command takes what it has of a report")
+
+# ---- a file of options ----
+given = options("o.json", {"tr": 40, "cost": "census", "--co": ["COMPRESS=LZW"], "bounds": [4.7, 44.58, 4.75, 44.62], "keep-job": False, "quiet": True})
+t.expect(run(SCENE, "-o", at("d.tif"), *given).returncode == 0 and filecmp.cmp(at("a.tif"), at("d.tif"), False), "a file of options")
+for value, said in (({"trr": 60}, "unknown option trr"), ({"tr": "x"}, "--tr: found 'x', expected a number"), ([1], "expected JSON, an object"),
+                    ("tr = 3", "expected JSON, an object"), ({"tr": {"a": 1}}, "tr is neither a text"), ({"quiet": 3}, "expected true or false")):
+    done = run(SCENE, "-o", at("no.tif"), *options("bad.json", value), quiet=True)
+    t.expect(done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, "%s: %s" % (json.dumps(value), done.stderr.strip()[-90:]))
+done = run(SCENE, "-o", at("no.tif"), "--options", at("none.json"), quiet=True)
+t.expect(done.returncode == 1 and "none.json cannot be read" in done.stderr, "a file that is not there")
+
+# ---- logs ----
+log = text("a.log")
+t.expect(log.startswith("# stereodem log of run, version") and "# --tr 40\n" in log and "full resolution:" in log and log.endswith("  done\n"),
+         "a log of %d lines" % log.count("\n"))
+done = run(SCENE, "-o", at("f.tif"), "--hmin", "5000", "-q", quiet=True)
+sentence = done.stderr.strip().split(": ", 1)[1]
+t.expect(done.returncode == 1 and text("f.log").endswith("failed: %s\n" % sentence) and not os.path.exists(at("f.tif")), "a run that failed has one")
+done = run(SCENE, "-o", at("f.tif"), "--log", "json", "--bounds", *BOUNDS)
+t.expect(done.returncode == 0 and text("f.log").endswith("  done\n") and at("f.log") in json.loads(done.stdout.strip().split("\n")[-1])["files"],
+         "it is replaced, and listed among the files")
+with open(at("g.log"), "w") as f:
+    f.write("mine\n")
+done = run(SCENE, "-o", at("g.tif"), "--bounds", *BOUNDS)
+t.expect(done.returncode == 0 and text("g.log") == "mine\n" and "g.log is no log of stereodem" in done.stderr and "g.log" not in done.stdout,
+         "another file of that name is left")
+t.expect(t.call([t.PROGRAM, "stack", at("a.tif"), at("c.tif"), "-o", at("s.tif"), "-q"]).returncode == 0 and " log of stack," in text("s.log"), "stack has one")
+t.finish()
