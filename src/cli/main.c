@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "core/machine.h"
+#include "geo/own_data.h"
 #include "input/source.h"
 #include "scene/tiling.h"
 
@@ -108,7 +109,7 @@ static void open_gdal(SdmCall *call)
     }
     CPLSetErrorHandlerEx(on_gdal_error, &call->screen);
     GDALSetCacheMax64(sdm_cache_bytes(call->options.memory_bytes));
-    GDALAllRegister();
+    sdm_gdal_register();
     quiet_hdf5();
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/aster_files.h"
+#include "geo/own_data.h"
 #include "input/image.h"
 #include "input/product_folder.h"
 
@@ -299,7 +300,7 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     (*out)->options = options;
     (*out)->depth = (int)depth;
-    GDALAllRegister();
+    sdm_gdal_register();
     sdm_quiet_begin();
     st = open_by_content(ctx, name[0], right ? name[1] : NULL, *out);
     sdm_quiet_end();
@@ -353,7 +354,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
     TRY(sdm_alloc(ctx, &scene, 1, sizeof *scene, "scene"));
     scene->options = options;
     scene->depth = SDM_DEPTH_WHOLE;
-    GDALAllRegister();
+    sdm_gdal_register();
     for (int k = 0; k < 2; ++k)
         TRY(open_array_view(ctx, k, &view[k], &scene->view[k]));
     const char *const camera = sdm_camera_kind(scene->view[0].camera);
