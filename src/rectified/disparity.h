@@ -54,8 +54,8 @@ typedef struct SdmDisparityResult {
  * ones (device, optimizer, cpu_level). Memory of a pair besides what sdm_pair_match_rows() takes: the images,
  * 2 bytes a pixel if sdm_image_pair_load() gives bytes, else 4; with speckles, a median, filling or a device
  * 4 for the disparities, which else are written band by band; speckles, median and nearest filling 4 more;
- * for sequences, whose next pair is read and last one written meanwhile, images and disparities twice. Errors:
- * SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
+ * for sequences, whose next pair is read and last one written meanwhile, images and disparities twice.
+ * Errors: SDM_ERR_USAGE, _INPUT, _DATA, _IO, _MEMORY, _UNSUPPORTED, _STOPPED. */
 SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right, const SdmOptions *options,
                             const SdmDisparityOptions *opt, SdmDisparityResult *result);
 
