@@ -219,7 +219,7 @@ def progress_and_summary(scene, work):
     want = cells["with_height"] / (cells["total"] - cells["mask_bits"]["outside"])
     t.expect(abs(said["coverage"] - want) < 1e-9 and said["pointing_residual_px"] == rounds[-1]["after_nmad_px"] and
              said["doubts"] == report["trust"]["warnings"], "the last line of the log: coverage, pointing, doubts")
-    t.expect(len(said["files"]) == 9 and all(os.path.exists(f) for f in said["files"]), "the last line of the log: files")
+    t.expect(len(said["files"]) == 11 and all(os.path.exists(f) for f in said["files"]), "the last line of the log: files")
     memory, _ = measured_run(["--threads", "1", scene], dem)
     ratio = said["memory_peak_bytes"] / memory
     t.expect(0.7 < ratio < 1.4, "memory said / resident of another run: %.2f" % ratio)

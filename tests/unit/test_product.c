@@ -67,7 +67,7 @@ static void dem_on_the_ellipsoid(void **state)
     (void)state;
     const Case k = {.name = "a.tif"};
     assert_int_equal(run_case(&k, NULL), SDM_OK);
-    assert_int_equal(count_files("a"), 9);
+    assert_int_equal(count_files("a"), 10);
     assert_int_equal(count_parts("", ".part-"), 0);
     assert_int_equal(count_parts("", ".aux.xml"), 0);
     GDALDatasetH ds = reopen("a.tif");
