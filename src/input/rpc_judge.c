@@ -216,7 +216,7 @@ static SdmStatus judge_map(SdmContext *ctx, const char *name, const SdmImage *im
 /* ---- size ---- */
 
 static const double MARGIN_PX = 5.0; /* that suppliers leave about the image */
-static const double LARGER = 1.5;    /* no supplier fits an RPC to so little of its image */
+static const double LARGER = 1.1;    /* no supplier fits an RPC to so little of its image */
 
 /* An RPC is fitted to the pixels from OFF - SCALE to OFF + SCALE.  That of a
  * whole image begins at its first pixel, and when it went with a clip to other
@@ -227,17 +227,17 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
     const double size[2] = {2.0 * fabs(rpc->samp_scale), 2.0 * fabs(rpc->line_scale)},
                  first[2] = {rpc->samp_off - 0.5 * size[0], rpc->line_off - 0.5 * size[1]},
                  is[2] = {(double)im->width, (double)im->height};
-    bool smaller = false, moved = false, larger = true;
+    bool smaller = false, moved = false, larger = false;
     int row = 1, column = 1;
     for (int k = 0; k < 2; k++) {
         smaller = smaller || is[k] < 0.98 * size[k] - 2.0;
         moved = moved || first[k] < -MARGIN_PX;
-        larger = larger && is[k] > LARGER * size[k];
+        larger = larger || is[k] > LARGER * size[k];
     }
     if (larger)
         add_doubt(note,
                   "%.120s has %.0f x %.0f px, its RPC is for %.0f x %.0f: if that is of an image of coarser "
-                  "pixels, as before pan-sharpening, places and heights are wrong",
+                  "pixels, or before a margin was added, places and heights are wrong",
                   sdm_path_base(name), is[0], is[1], size[0], size[1]);
     const bool is_tile = sdm_product_tile(sdm_path_base(name), &row, &column);
     if (!smaller || moved || (is_tile && row == 1 && column == 1))

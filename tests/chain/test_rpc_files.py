@@ -194,6 +194,8 @@ right = pair("right", lambda k, a, r, p: write(p, a[80:, 80:].copy(), moved(r, 8
 t.expect(told("clips, moved", right)[1] == ["", ""], "clips with their own RPC: no doubt")
 finer = pair("finer", lambda k, a, r, p: write(p, np.kron(a, np.ones((2, 2), "uint16")), r))
 t.expect(all("coarser pixels" in d for d in told("finer", finer)[1]), "the RPC of an image of coarser pixels: doubtful")
+padded = pair("padded", lambda k, a, r, p: write(p, np.pad(a, ((0, 0), (80, 0))), r))
+t.expect(all("before a margin was added" in d for d in told("padded", padded)[1]), "the RPC of an image without its margin: doubtful")
 tile = lambda k, a, r, p, move: write(os.path.dirname(p) + "/%d_R1C2.TIF" % k, a[:, 180:].copy(), moved(r, 180 * move, 0))
 refused("a tile", pair("tile", lambda *v: tile(*v, 0)), "one tile of a product", "row 1, column 2", ".TIL")
 t.expect(told("a tile, moved", pair("tile1", lambda *v: tile(*v, 1)))[1] == ["", ""], "a tile with its own RPC: no doubt")
