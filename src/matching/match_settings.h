@@ -18,7 +18,9 @@
     int coarse_level;         /* finest level of the scene-wide surface */                                 \
     int coarsest_level;       /* coarsest level */                                                         \
     int label_range_px;       /* semi-global matching: its range about the base */                         \
-    int coarse_offset_px;     /* how far the coarse surface lies from the base at most */
+    int coarse_offset_px;     /* how far the coarse surface lies from the base at most */                  \
+    int hide_above[2];        /* grey values of both views above which pixels are clouds and are hidden;   \
+                               * INT16_MAX: none is */
 /* clang-format on */
 typedef struct SdmMeasured {
     SDM_MEASURED /* px of level 0 */
@@ -59,6 +61,11 @@ typedef struct SdmMatchSettings {
  * SDM_ERR_USAGE, SDM_ERR_UNSUPPORTED (an instruction set that the processor does not have). */
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
+
+static inline bool sdm_hides_clouds(const SdmMatchSettings *set)
+{
+    return set->hide_above[0] != INT16_MAX;
+}
 
 /* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a
  * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance scores

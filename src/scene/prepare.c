@@ -127,7 +127,8 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
-                     .borders = is_hardly_saturated(scene)};
+                     .borders = is_hardly_saturated(scene),
+                     .hide_above = {INT16_MAX, INT16_MAX}};
     sdm_image_radiometry(scene->view[0].image, &left);
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
@@ -296,7 +297,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    if (p->clouds && strcmp(scene->options->cost, "auto") == 0) { /* rims are few of the pixels of a window */
+    if (sdm_hides_clouds(&p->settings) && strcmp(scene->options->cost, "auto") == 0) { /* rims are few of the pixels of a window */
         snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
         TRY(sdm_prepared_kernels(ctx, scene->options, p));
     }
