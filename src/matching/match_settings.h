@@ -71,8 +71,8 @@ static inline bool sdm_hides_clouds(const SdmMatchSettings *set)
  * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance scores
  * less. */
 void sdm_match_wide(SdmMatchSettings *set);
-/* The same for the fine levels, where usual windows must score higher, and all of it is validated with wide
- * ones.  noise_q: as above. */
+/* The same for the fine levels, where heights are known better: usual windows must score higher, wide ones
+ * are smaller, and all of it is validated with them.  noise_q: as above. */
 void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set);
 
 /* ---- of semi-global matching: semi_global_surface.h ---- */

@@ -104,13 +104,15 @@ SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *i
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++)
-            rows[y * w + x] = median_along(dark + y * w + x, 1, least(x, FLAT_HALF), least(w - 1 - x, FLAT_HALF));
+            rows[y * w + x] =
+                median_along(dark + y * w + x, 1, least(x, FLAT_HALF), least(w - 1 - x, FLAT_HALF));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++) {
             const int64_t i = y * w + x;
             if (dark[i] != SDM_PIXEL_NODATA)
-                image->data[i] = flat(dark[i], median_along(rows + i, w, least(y, FLAT_HALF), least(h - 1 - y, FLAT_HALF)));
+                image->data[i] = flat(dark[i], median_along(rows + i, w, least(y, FLAT_HALF),
+                                                            least(h - 1 - y, FLAT_HALF)));
             else if (image->data[i] != SDM_PIXEL_NODATA)
                 image->data[i] = noise_at(image->x0 + x, image->y0 + y, side);
         }

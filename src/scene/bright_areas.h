@@ -11,7 +11,8 @@ int sdm_split_grey(const SdmLevelImage *image, double *share);
 
 /* Subtract from each pixel the median of the medians of its rows within 9 x 9 pixels: rims of shadows, which
  * move, vanish, and texture stays.  Pixels above a grey value, and those beside them, take no part in the
- * medians and become 0, so that windows correlate by their other pixels alone. */
+ * medians and become noise that depends on the place and the view (side), so that windows correlate by their
+ * other pixels alone: a constant would agree with that of the other view at any height. */
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *image);
 
 #endif

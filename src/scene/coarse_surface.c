@@ -16,6 +16,7 @@
 
 enum {
     CLOUD_ROUNDS = 3,  /* of cloud removal and rematching, at most */
+    GAP_ROUNDS = 8,    /* likewise between clouds */
     SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
@@ -45,7 +46,7 @@ enum {
 #define OPEN_SHARE 0.3
 #define WATER_SHARE 0.15
 /* Of the census words of wide windows at the best of all heights, in gaps between clouds. */
-#define GAP_SCORE 0.25f
+#define GAP_SCORE 0.2f
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -265,8 +266,9 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     const int64_t memory = c->scene->options->memory_bytes;
     const int around = sdm_stage_enter(ctx, 5);
+    const int rounds = c->hide ? GAP_ROUNDS : CLOUD_ROUNDS;
     double found = 1.0;
-    for (int round = 0; round < CLOUD_ROUNDS && found >= LEAST_FOUND; round++) {
+    for (int round = 0; round < rounds && found >= LEAST_FOUND; round++) {
         TRY(remove_clouds(ctx, c, s));
         const double before = share_valid(s);
         TRY(sdm_coarse_rematch(ctx, &c->in, memory, s));
