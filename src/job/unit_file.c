@@ -196,7 +196,7 @@ static void move_radiometry(Body *b, SdmRadiometry *r)
 /* All other settings follow: see sdm_prepared_kernels(). */
 static void move_measured(Body *b, SdmMeasured *m)
 {
-    _Static_assert(sizeof *m == 8 + 7 * 4, "another field of SdmMeasured is to be stored");
+    _Static_assert(sizeof *m == 8 + 9 * 4, "another field of SdmMeasured is to be stored");
     int borders = m->borders;
     move_text(b, m->cost_name, sizeof m->cost_name);
     move_floats(b, &m->ray_error_limit_px, 1);
@@ -207,6 +207,8 @@ static void move_measured(Body *b, SdmMeasured *m)
     move_int(b, &m->coarse_offset_px, 0, INT32_MAX);
     move_int(b, &m->coarse_level, 0, 30);
     move_int(b, &m->coarsest_level, 0, 30);
+    move_int(b, &m->hide_above[0], INT16_MIN, INT16_MAX);
+    move_int(b, &m->hide_above[1], INT16_MIN, INT16_MAX);
 }
 
 static SdmStatus move_pointing(SdmContext *ctx, Body *b, SdmPointing *p)

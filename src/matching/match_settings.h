@@ -18,7 +18,9 @@
     int coarse_level;         /* finest level of the scene-wide surface */                                 \
     int coarsest_level;       /* coarsest level */                                                         \
     int label_range_px;       /* semi-global matching: its range about the base */                         \
-    int coarse_offset_px;     /* how far the coarse surface lies from the base at most */
+    int coarse_offset_px;     /* how far the coarse surface lies from the base at most */                  \
+    int hide_above[2];        /* grey values of both views above which pixels are clouds and are hidden;   \
+                               * INT16_MAX: none is */
 /* clang-format on */
 typedef struct SdmMeasured {
     SDM_MEASURED /* px of level 0 */
@@ -60,12 +62,17 @@ typedef struct SdmMatchSettings {
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out);
 
+static inline bool sdm_hides_clouds(const SdmMatchSettings *set)
+{
+    return set->hide_above[0] != INT16_MAX;
+}
+
 /* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a
  * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance scores
  * less. */
 void sdm_match_wide(SdmMatchSettings *set);
-/* The same for the fine levels, where usual windows must score higher, and all of it is validated with wide
- * ones.  noise_q: as above. */
+/* The same for the fine levels, where heights are known better: usual windows must score higher, wide ones
+ * are smaller, and all of it is validated with them.  noise_q: as above. */
 void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set);
 
 /* ---- of semi-global matching: semi_global_surface.h ---- */

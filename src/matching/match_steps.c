@@ -60,7 +60,7 @@ static const SdmStep finish[] = {
 static const SdmStep coarse_first[] = {{SDM_STEP_MATCH, 9, 4, SDM_ALWAYS}, AFTER_MATCH};
 static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTER_MATCH};
 /* A window of 5 sees less of a cloud's edge. */
-static const SdmStep rematch[] = {{SDM_STEP_REMATCH, 5, 6, SDM_ALWAYS}, CLEAN, FILL};
+static const SdmStep rematch[] = {{SDM_STEP_REMATCH, 5, 6, SDM_ALWAYS}, CLEAN, RETRY(SDM_IF_WIDE), FILL};
 static const SdmStep clean[] = {CLEAN};
 
 #define STEPS(array) {(array), (int)(sizeof(array) / sizeof *(array))}

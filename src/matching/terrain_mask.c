@@ -11,6 +11,7 @@ enum {
     FAR = 65535,
     BAND = 64, /* rows */
     LEAST_PIECE = 12,  /* pixels */
+    LEAST_IN_GAPS = 64, /* the same between clouds, where chance makes pieces, too */
     LEAST_WALLED = 64, /* of a piece beyond a wall that is believed */
     LEAST_GROUND = 24, /* of the ground below a cloud that is the largest piece, and */
     GROUND_SHARE = 50, /* one in so many of its pixels */
@@ -261,6 +262,7 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
     uint8_t *const terrain = all->terrain;
     bool any = false;
     Sums grey = {0}, residual = {0};
+    const int32_t least = e && e->no_grey ? LEAST_IN_GAPS : LEAST_PIECE;
     for (int32_t i = 0; i < all->count; i++)
         if (terrain[i] == MAIN_TERRAIN) {
             join_sums(&piece[i].grey, &grey);
@@ -268,7 +270,7 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
         }
     face_terrain(s, pixel_m, g, all);
     for (int32_t i = 0; i < all->count; i++) {
-        if (terrain[i] || piece[i].size < LEAST_PIECE)
+        if (terrain[i] || piece[i].size < least)
             continue;
         bool is = piece[i].off * 2 <= piece[i].edge;
         if (!is && e && !e->no_grey && piece[i].size >= LEAST_WALLED)

@@ -236,10 +236,14 @@ typedef struct Filling {
     const uint8_t *filled; /* 1: may be accepted */
 } Filling;
 
+/* Gaps between hidden clouds are too narrow for the coarse surface; the clouds have no texture. */
 static bool can_fill(const Filling *f, size_t i)
 {
-    return !(f->s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_PIXEL_MASKED | SDM_QA_VALID)) &&
-           on_terrain(f->in, &f->s->win, i);
+    const unsigned flags = f->s->flags[i];
+    if (flags & (SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_PIXEL_MASKED | SDM_QA_VALID))
+        return false;
+    return sdm_hides_clouds(f->in->settings) ? !(flags & SDM_QA_TEXTURELESS)
+                                             : on_terrain(f->in, &f->s->win, i);
 }
 
 /* The first pixel from i on, before end, that is filled; end: none is.  Few are. */

@@ -16,6 +16,7 @@
 
 enum {
     CLOUD_ROUNDS = 3,  /* of cloud removal and rematching, at most */
+    GAP_ROUNDS = 8,    /* likewise between clouds */
     SHARPEN_ROUNDS = 6, /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
@@ -45,7 +46,7 @@ enum {
 #define OPEN_SHARE 0.3
 #define WATER_SHARE 0.15
 /* Of the census words of wide windows at the best of all heights, in gaps between clouds. */
-#define GAP_SCORE 0.25f
+#define GAP_SCORE 0.2f
 
 /* In use while the coarse surface is made. */
 typedef struct Coarse {
@@ -58,7 +59,6 @@ typedef struct Coarse {
     SdmMatchSettings settings; /* of these levels */
     SdmTerrainEvidence evidence; /* of the level in work */
     int16_t *hide; /* the left view of the only level, with its bright pixels; NULL: none is hidden */
-    int hide_above;
     SdmSurface prior; /* of --dem, coarse level; VALID where it covers */
 } Coarse;
 
@@ -171,7 +171,7 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
     const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
     const int around = sdm_stage_enter(ctx, 6);
     for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
-        if (c->hide[i] > c->hide_above && (s->flags[i] & SDM_QA_VALID))
+        if (c->hide[i] > c->settings.hide_above[0] && (s->flags[i] & SDM_QA_VALID))
             s->flags[i] = SDM_QA_TEXTURELESS;
     reject_outside(c, s);
     TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
@@ -266,8 +266,9 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
     SdmStatus st = SDM_OK;
     const int64_t memory = c->scene->options->memory_bytes;
     const int around = sdm_stage_enter(ctx, 5);
+    const int rounds = c->hide ? GAP_ROUNDS : CLOUD_ROUNDS;
     double found = 1.0;
-    for (int round = 0; round < CLOUD_ROUNDS && found >= LEAST_FOUND; round++) {
+    for (int round = 0; round < rounds && found >= LEAST_FOUND; round++) {
         TRY(remove_clouds(ctx, c, s));
         const double before = share_valid(s);
         TRY(sdm_coarse_rematch(ctx, &c->in, memory, s));
@@ -291,13 +292,13 @@ static void close_coarse(Coarse *c)
     sdm_lattice_free(&c->lattice);
 }
 
-/* Lattice and levels of both images.  above: grey values above which pixels are hidden; NULL: none. */
-static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
+/* Lattice and levels of both images. */
+static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
 {
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
     const SdmMatchSettings *const set = &c->settings;
-    c->evidence.no_grey = above != NULL;
+    c->evidence.no_grey = c->hide != NULL;
     const SdmFrame *const f = &p->frame;
     sdm_pointing_start(c->scene, f, &p->pointing);
     c->request = (SdmLatticeRequest){.scene = c->scene,
@@ -319,9 +320,6 @@ static SdmStatus open_levels(SdmContext *ctx, const int *above, Coarse *c)
                                        .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
                                        .lmin = set->coarse_level, .lmax = set->coarsest_level};
     TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
-    for (int k = 0; k < 2 && above; k++)
-        for (int l = set->coarse_level; l <= set->coarsest_level; l++)
-            TRY(sdm_hide_bright(ctx, above[k], &(k ? &c->right : &c->left)->level[l]));
 done:
     return st;
 }
@@ -404,7 +402,7 @@ static void count_dark(const Coarse *hidden, const SdmSurface *s, const SdmTerra
     for (int r = y; r < y + SQUARE && r < s->win.h; r++)
         for (int c = x; c < x + SQUARE && c < s->win.w; c++) {
             const size_t i = (size_t)r * (size_t)s->win.w + (size_t)c;
-            const bool is_bright = hidden->hide[i] > hidden->hide_above;
+            const bool is_bright = hidden->hide[i] > hidden->settings.hide_above[0];
             const bool dark = !is_bright && !(s->flags[i] & SDM_QA_OUTSIDE);
             const bool textured = dark && !(s->flags[i] & SDM_QA_TEXTURELESS);
             bright = bright || is_bright;
@@ -461,12 +459,12 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     const SdmPrepared *const p = first->p;
     const SdmWindow win = sdm_frame_level(&p->frame, p->settings.coarse_level);
     *better = false;
-    second->hide_above = above[0];
     TRY(gap_settings(ctx, first->scene, &second->settings));
+    memcpy(second->settings.hide_above, above, sizeof second->settings.hide_above);
     const size_t n = (size_t)win.w * (size_t)win.h;
     TRY(sdm_alloc_raw(ctx, &second->hide, n, sizeof(int16_t), "the left view"));
     TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
-    TRY(open_levels(ctx, above, second));
+    TRY(open_levels(ctx, second));
     if (before == SDM_OK)
         TRY(judge_dark(ctx, second, first, &dark[0]));
     else
@@ -508,7 +506,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     int above[2];
     double apart[2];
     bool better = false;
-    TRY(open_levels(ctx, NULL, &c));
+    TRY(open_levels(ctx, &c));
     st = find_surface(ctx, &c);
     if ((st != SDM_OK && st != SDM_ERR_DATA) || !c.right.level[level].data)
         goto done;
@@ -523,7 +521,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         const SdmPrepared found = other;
         other = *p;
         *p = found;
-        p->clouds = true;
+        memcpy(p->settings.hide_above, above, sizeof above);
     }
 done:
     for (int k = 0; k < 2 && images && st == SDM_OK; k++) {

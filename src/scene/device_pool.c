@@ -313,7 +313,7 @@ static void *run_slot(void *data)
 
 bool sdm_device_pool_makes_levels(const SdmDevicePool *pool, const SdmMatchSettings *set)
 {
-    return set->semi_global || sdm_device_pool_on_device(pool);
+    return set->semi_global || (sdm_device_pool_on_device(pool) && !sdm_hides_clouds(set));
 }
 
 SdmStatus sdm_device_pool_begin(SdmContext *ctx, SdmDevicePool *pool, const SdmMatchCall *call,

@@ -127,7 +127,8 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
-                     .borders = is_hardly_saturated(scene)};
+                     .borders = is_hardly_saturated(scene),
+                     .hide_above = {INT16_MAX, INT16_MAX}};
     sdm_image_radiometry(scene->view[0].image, &left);
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
@@ -284,6 +285,19 @@ done:
     return st;
 }
 
+/* Where clouds are hidden, the fine levels are matched by census, to whose windows rims are few pixels; where
+ * the cost is given, or is census anyway, they show their clouds. */
+static SdmStatus settle_clouds(SdmContext *ctx, const SdmOptions *o, SdmPrepared *p)
+{
+    SdmMatchSettings *const set = &p->settings;
+    if (strcmp(o->cost, "auto") == 0 && strcmp(set->cost_name, "census") != 0) {
+        snprintf(set->cost_name, sizeof set->cost_name, "census");
+        return sdm_prepared_kernels(ctx, o, p);
+    }
+    set->hide_above[0] = set->hide_above[1] = INT16_MAX;
+    return SDM_OK;
+}
+
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -296,10 +310,8 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    if (p->clouds && strcmp(scene->options->cost, "auto") == 0) { /* rims are few of the pixels of a window */
-        snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
-        TRY(sdm_prepared_kernels(ctx, scene->options, p));
-    }
+    if (sdm_hides_clouds(&p->settings))
+        TRY(settle_clouds(ctx, scene->options, p));
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));

@@ -30,7 +30,6 @@ typedef struct SdmPrepared {
     SdmPointReport points;
     SdmSurface coarse;       /* whole frame, level settings.coarse_level */
     SdmTerrainMask terrain;  /* of the coarse surface */
-    bool clouds;             /* it was found between clouds */
     double hmin_m, hmax_m;   /* of the coarse surface, and max_update_m beyond it */
     double max_update_m;     /* the most that finer levels can move a height */
     double lattice_error_px; /* largest error of lattices against the cameras; NaN: unknown */

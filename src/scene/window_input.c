@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/window_input.h"
 
+#include "scene/bright_areas.h"
 #include "scene/view_reader.h"
 
 #include <string.h>
@@ -14,6 +15,25 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
     sdm_level_place(b, q->lmin, &place);
     return first->data && p->turned == turned && p->lmin == q->lmin && p->lmax == q->lmax &&
            first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
+}
+
+/* Hide the clouds of all levels; level 0 of the left view is kept as it was. */
+static SdmStatus hide_clouds(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
+{
+    SdmStatus st = SDM_OK;
+    const SdmLevelImage *const first = &p->level[0];
+    const size_t n = (size_t)(first->w * first->h);
+    if (!sdm_hides_clouds(q->settings) || (q->lmin == 0 && q->settings->semi_global))
+        return SDM_OK;
+    if (q->lmin == 0 && side == SDM_LEFT) {
+        p->plain = *first;
+        TRY(sdm_alloc_raw(ctx, &p->plain.data, n, sizeof *first->data, "an image level"));
+        memcpy(p->plain.data, first->data, n * sizeof *first->data);
+    }
+    for (int l = q->lmin; l <= q->lmax; l++)
+        TRY(sdm_hide_bright(ctx, q->settings->hide_above[side], (int)side, &p->level[l]));
+done:
+    return st;
 }
 
 /* b: columns and rows from, to (of a turned image rows and columns); changed to what is read. */
@@ -43,6 +63,7 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     const SdmPyramidSource source = {.kernels = set->kernels, .read = sdm_view_read, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->turned = turned;
+    TRY(hide_clouds(ctx, side, q, out));
     out->defect = reader.defect;
     reader.defect = NULL;
 done:
