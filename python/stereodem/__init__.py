@@ -474,5 +474,7 @@ def _describe(function: Any) -> None:
 
 for _function in (run, info, compare, stack, match):
     _describe(_function)
+for _class in (Dem, Error, Image, RPC, Raster, Stack):
+    _class.__module__ = __name__  # what messages and pickles call them
 
 __all__ = ["Dem", "Error", "Image", "RPC", "Raster", "Stack", "compare", "info", "match", "options", "run", "stack"]

@@ -127,16 +127,24 @@ done:
 /* Share of the work when the product is left to be completed. */
 #define UNITS_DONE 0.97
 
+static SdmStatus open_build(SdmContext *ctx, Making *m)
+{
+    SdmStatus st = SDM_OK;
+    const SdmUsage *used;
+    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->input.prepared, &used));
+    TRY(sdm_build_open(ctx, &m->input, &m->options, &m->build));
+done:
+    return st;
+}
+
 /* A unit has ended: its block goes into the DEM. */
 static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
 {
     Making *const m = user;
-    const SdmUsage *used;
-    if (st != SDM_OK || !u->block || u->block->w < 1 || u->block->h < 1)
+    if (st != SDM_OK || !u->block)
         return st;
-    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->input.prepared, &used));
     if (!m->build)
-        TRY(sdm_build_open(ctx, &m->input, &m->options, &m->build));
+        TRY(open_build(ctx, m));
     TRY(sdm_build_add(ctx, m->build, u->block));
 done:
     return st;
@@ -181,6 +189,8 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
                                .keep = &m->dem->kept};
     TRY(sdm_flow_open(ctx, &request, &queue, &m->flow));
     TRY(sdm_flow_run(ctx, m->flow));
+    if (!m->build)
+        TRY(open_build(ctx, m));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
     st = sdm_build_finish(ctx, m->build, result, &no_dem);
     sdm_progress_leave(ctx, around);
