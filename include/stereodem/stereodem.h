@@ -248,7 +248,7 @@ typedef struct SdmRasterShape {
     int64_t height;         /**< rows */
     int64_t row_bytes;      /**< from a row to the next, 0: no gaps */
     double geotransform[6]; /**< GDAL's */
-    const char *crs;        /**< anything that GDAL understands: WKT, "EPSG:32633" */
+    const char *crs;        /**< anything that GDAL understands: WKT, "EPSG:32633"; NULL: an image */
     double nodata;          /**< samples of this value are no data; NaN: none */
 } SdmRasterShape;
 
@@ -266,6 +266,12 @@ SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, c
  *  @param datum  "ellipsoid", "egm96" or "egm2008"
  *  @return SDM_OK, SDM_ERR_USAGE (no such raster or datum), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum);
+
+/** Give a raster in memory a camera, so that its name is that of a view.
+ *  @param name  of sdm_add_raster(), whose CRS may be NULL then
+ *  @param rpc  copied
+ *  @return SDM_OK, SDM_ERR_USAGE (no such raster), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc);
 
 /** Give a DEM in memory the bits of its QA mask, as ::SDM_LAYER_MASK has them: "stack" takes heights that are
  *  filled in only where no DEM has a measured one.
@@ -288,14 +294,25 @@ typedef enum SdmDemLayer {
     SDM_LAYER_SPREAD,    /**< float, spread of the heights in a cell, metres */
     SDM_LAYER_ORTHO,     /**< float, the left image on the grid of the DEM, its samples; NaN = none */
     SDM_LAYER_COUNT,     /**< uint16_t, points of a cell */
-    SDM_LAYER_MASK       /**< uint16_t, bits of the QA mask as README.md lists them */
+    SDM_LAYER_MASK,      /**< uint16_t, bits of the QA mask as docs/output.md lists them */
+    SDM_LAYER_REASON,    /**< uint16_t, why a cell has no height, or how it got it: docs/output.md */
+    SDM_LAYER_ERROR,     /**< float, predicted standard error of a height, metres; of cost zncc alone */
+    SDM_LAYER_CHANGE,    /**< float, height minus reference, metres; with the option reference */
+    SDM_LAYER_LEFT_OUT,  /**< float, 1 where the fit to the reference left the cell out, else 0 */
+    SDM_LAYER_PAIRS      /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
 } SdmDemLayer;
 
-/** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  Heights are those
- *  that sdm_run() writes.
+/** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  All layers hold
+ *  the values that sdm_run() writes, NaN instead of nodata; the orthoimage is not rounded.
  *  @param left, right  as in sdm_run(); both NULL: the images and cameras in memory
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out);
+
+/** "run": the DEM of three to eight views, in memory.  The DEMs of pairs lie in a folder of the system's
+ *  temporary files (TMPDIR) until the call ends.
+ *  @param views  as in sdm_run_views(), or names of sdm_add_raster() with a camera of sdm_set_raster_rpc()
+ *  @param[out] out  as in sdm_make_dem() */
+SDM_API SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int count, SdmDem **out);
 
 /** "stack": combine DEMs of one place, and those of the option list, in memory; writes no file.  The option
  *  output is not needed.  Heights are those that sdm_stack() writes.  The layers are ::SDM_LAYER_HEIGHT,
@@ -316,6 +333,12 @@ SDM_API const char *sdm_dem_crs(const SdmDem *dem);
 /** @return what the heights are above: "ellipsoid", "egm96" or "egm2008"; "" for a stack of DEMs that do not
  *      say */
 SDM_API const char *sdm_dem_vertical(const SdmDem *dem);
+/** @return 1 where the DEM has the layer, else 0 */
+SDM_API int sdm_dem_has_layer(const SdmDem *dem, SdmDemLayer layer);
+/** @return the report, as sdm_run() writes it to NAME.json; owned by @p dem */
+SDM_API const char *sdm_dem_report_json(const SdmDem *dem);
+/** @return the report as a page, as sdm_run() writes it to NAME.html; owned by @p dem */
+SDM_API const char *sdm_dem_report_html(const SdmDem *dem);
 /** Copy a layer.
  *  @param[out] cells  rows x cols of the layer's type, the caller's
  *  @return SDM_OK, SDM_ERR_USAGE (the DEM has no such layer) */

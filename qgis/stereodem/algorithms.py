@@ -4,8 +4,8 @@ import json
 import os
 import re
 
-from qgis.core import (QgsCoordinateReferenceSystem, QgsProcessing, QgsProcessingAlgorithm, QgsProcessingContext,
-                       QgsProcessingException, QgsProcessingLayerPostProcessorInterface, QgsProcessingOutputHtml,
+from qgis.core import (Qgis, QgsCoordinateReferenceSystem, QgsProcessing, QgsProcessingAlgorithm,
+                       QgsProcessingContext, QgsProcessingException, QgsProcessingLayerPostProcessorInterface, QgsProcessingOutputHtml,
                        QgsProcessingOutputNumber, QgsProcessingOutputRasterLayer, QgsProcessingOutputString,
                        QgsProcessingParameterBoolean, QgsProcessingParameterCrs, QgsProcessingParameterDefinition,
                        QgsProcessingParameterEnum, QgsProcessingParameterExtent, QgsProcessingParameterFile,
@@ -17,7 +17,8 @@ from qgis.core import (QgsCoordinateReferenceSystem, QgsProcessing, QgsProcessin
 from .program import ProgramError
 
 COMMANDS = ("run", "info", "compare", "stack", "match")
-TITLES = {"run": "Make a DEM of a scene or a pair", "info": "Describe a scene or a pair", "compare": "Compare a DEM with a reference",
+FOLDER = getattr(Qgis, "ProcessingFileParameterBehavior", QgsProcessingParameterFile).Folder
+TITLES = {"run": "Make a DEM of a scene, a pair or several views", "info": "Describe a scene or a pair", "compare": "Compare a DEM with a reference",
           "stack": "Stack DEMs of one place", "match": "Match a rectified pair"}
 # The algorithm has its own output, log and progress; a file that was chosen as output is replaced.
 OWN = ("output", "overwrite", "quiet", "verbose", "log", "json")
@@ -126,8 +127,15 @@ class CommandAlgorithm(QgsProcessingAlgorithm):
     def initAlgorithm(self, configuration=None):
         if self.command in ("run", "info", "match"):
             first = "Left image" if self.command == "match" else "Scene, or left image of a pair"
-            self.addParameter(QgsProcessingParameterFile("LEFT", first))
+            self.addParameter(QgsProcessingParameterFile("LEFT", first, optional=self.command != "match"))
             self.addParameter(QgsProcessingParameterFile("RIGHT", "Right image of a pair", optional=self.command != "match"))
+            if self.command != "match":
+                for side in ("LEFT", "RIGHT"):
+                    label = "... or the folder of its product (DIMAP, WorldView, ASTER V003): %s" % side.lower()
+                    self.addParameter(QgsProcessingParameterFile(side + "_FOLDER", label, FOLDER, optional=True))
+            if self.command == "run":
+                more = "Third view and others: images with RPC, or folders of products, one a line"
+                self.addParameter(QgsProcessingParameterString("MORE", more, None, True, True))
         elif self.command == "compare":
             self.addParameter(QgsProcessingParameterRasterLayer("DEM", "DEM"))
             self.addParameter(QgsProcessingParameterMapLayer("REFERENCE", "Reference: a DEM, or points with heights", None, False,
@@ -168,7 +176,19 @@ class CommandAlgorithm(QgsProcessingAlgorithm):
                     self.file_of(self.parameterAsLayer(parameters, "REFERENCE", context), "REFERENCE")]
         if self.command == "stack":
             return [self.file_of(l, "DEMS") for l in self.parameterAsLayerList(parameters, "DEMS", context)]
-        return [f for f in (self.parameterAsFile(parameters, n, context) for n in ("LEFT", "RIGHT")) if f]
+        views = [self.view(side, parameters, context) for side in ("LEFT", "RIGHT")]
+        if not views[0]:
+            raise QgsProcessingException("LEFT: no image, and no folder of a product; give one of them.")
+        more = self.parameterAsString(parameters, "MORE", context) if self.command == "run" else ""
+        return [view for view in views + [line.strip() for line in more.split("\n")] if view]
+
+    def view(self, side, parameters, context):
+        """The image of a side, or the folder of its product."""
+        names = [side] + [side + "_FOLDER"] * (self.command != "match")
+        given = [name for name in (self.parameterAsFile(parameters, n, context) for n in names) if name]
+        if len(given) > 1:
+            raise QgsProcessingException("%s: found an image and a folder, expected one of them." % side)
+        return given[0] if given else ""
 
     def value(self, option, parameters, context):
         """The value of an option as text; None: not given."""

@@ -1,6 +1,9 @@
 # The provider of the algorithms, and the setting that names the program.
 # SPDX-License-Identifier: Apache-2.0
+import os
+
 from processing.core.ProcessingConfig import ProcessingConfig, Setting
+from qgis.PyQt.QtGui import QIcon
 from qgis.core import Qgis, QgsApplication, QgsMessageLog, QgsProcessingProvider
 
 from .algorithms import COMMANDS, CommandAlgorithm
@@ -21,12 +24,15 @@ class StereodemProvider(QgsProcessingProvider):
     def longName(self):
         return "stereodem: DEMs from stereo pairs"
 
+    def icon(self):
+        return QIcon(os.path.join(os.path.dirname(__file__), "icon.png"))
+
     def supportedOutputRasterLayerExtensions(self):
         return ["tif"]
 
     def load(self):
         ProcessingConfig.settingIcons[self.name()] = self.icon()
-        ProcessingConfig.addSetting(Setting(self.name(), SETTING, "Program stereodem (empty: the one of the path)", ""))
+        ProcessingConfig.addSetting(Setting(self.name(), SETTING, "Program stereodem (empty: it is looked for)", ""))
         ProcessingConfig.readSettings()
         self.refreshAlgorithms()
         return True
@@ -40,7 +46,7 @@ class StereodemProvider(QgsProcessingProvider):
             for command in COMMANDS:
                 self.addAlgorithm(CommandAlgorithm(program, program.describe(command)))
         except ProgramError as error:
-            QgsMessageLog.logMessage(str(error), "stereodem", Qgis.Warning)
+            QgsMessageLog.logMessage(str(error), "stereodem", Qgis.MessageLevel.Warning)
 
 
 class StereodemPlugin:

@@ -1,5 +1,8 @@
 # Command lines of the program -> its events, with progress and cancel.
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
+import glob
+import importlib.util
 import json
 import os
 import queue
@@ -14,20 +17,41 @@ class ProgramError(Exception):
     """The program failed, or is not there; the text is its sentence."""
 
 
+def find():
+    """The program: on the path, in the Python package (a wheel), or in an archive or zip that was unpacked at a usual place."""
+    name = "stereodem.exe" if os.name == "nt" else "stereodem"
+    found = shutil.which(name)
+    if found:
+        return found
+    spec = importlib.util.find_spec("stereodem")  # the module, not this plugin, whose folder has another name
+    folders = [os.path.join(place, "bin") for place in (spec.submodule_search_locations or [])] if spec else []
+    home = os.path.expanduser("~")
+    tops = [home, os.path.join(home, ".local"), os.path.join(home, "Downloads"), "/opt"] + \
+        [os.environ[v] for v in ("LOCALAPPDATA", "ProgramFiles") if v in os.environ]
+    folders += [f for top in tops for f in sorted(glob.glob(os.path.join(glob.escape(top), "stereodem*")), reverse=True)]
+    for folder in folders:
+        for path in (os.path.join(folder, name), os.path.join(folder, "bin", name)):
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    return name
+
+
 class Program:
     """The program stereodem."""
 
     STOP_S = 60  # it finishes what it is at, and keeps finished blocks
 
     def __init__(self, path=""):
-        self.path = path or "stereodem"
+        self.path = path or find()
 
     def _words(self, words):
         program = [self.path] if shutil.which(self.path) else shlex.split(self.path)  # "apptainer run stereodem.sif"
         if not program or not shutil.which(program[0]):
             raise ProgramError("The program %s was not found; install it, or name it in the settings: Processing, Providers, "
                                "stereodem." % self.path)
-        hidden = {"creationflags": 0x08000000} if os.name == "nt" else {}  # no window for a console
+        hidden = {}
+        if os.name == "nt":  # a group of its own, which alone gets the break of _stop(); no window where QGIS has no console
+            hidden["creationflags"] = 0x00000200 | (0 if ctypes.windll.kernel32.GetConsoleWindow() else 0x08000000)
         return program + list(words), dict(hidden, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                                encoding="utf-8", errors="replace")
 
@@ -83,7 +107,10 @@ class Program:
     def _stop(self, process):
         """Ask the program to stop; end it where it does not."""
         if os.name == "nt":
-            process.terminate()
+            attached = ctypes.windll.kernel32.AttachConsole(process.pid)  # the program's, where QGIS has none
+            ctypes.windll.kernel32.GenerateConsoleCtrlEvent(1, process.pid)
+            if attached:
+                ctypes.windll.kernel32.FreeConsole()
         else:
             process.send_signal(signal.SIGINT)
         timer = threading.Timer(self.STOP_S, process.kill)

@@ -42,7 +42,7 @@ static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool 
     TRY(sdm_face_begin(ctx, "run", &call));
     const char *const output = call.face->values.common.output;
     TRY(need_output(ctx, output));
-    TRY(several ? sdm_run_several(ctx, views, count, &found)
+    TRY(several ? sdm_run_several(ctx, views, count, NULL, &found)
                 : sdm_run_scene(ctx, views[0], views[1], &found));
     result = cJSON_CreateObject();
     sdm_result_run(ctx, output, &found, result);
@@ -112,7 +112,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count)
     const SdmOptions *const options = &call.face->values.common;
     TRY(need_output(ctx, options->output));
     TRY(sdm_face_check_names(ctx, dems, count));
-    TRY(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, &found));
+    TRY(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, NULL, &found));
     result = cJSON_CreateObject();
     sdm_result_stack(ctx, options->output, &found.report, result);
 done:

@@ -4,17 +4,21 @@
 #include "api/memory_dem.h"
 #include "api/results.h"
 #include "geo/vertical_datum.h"
+#include "job/build_products.h"
 #include "job/flow.h"
+#include "views/run_views.h"
 
 #include <string.h>
 
 /* A DEM in work. */
 typedef struct Making {
+    SdmOptions options; /* the caller's, without an output */
+    const char *left, *right; /* NULL: images in memory */
     SdmScene *scene;
     SdmJob job;
     SdmFlow *flow;
-    const SdmPrepared *prepared;
-    SdmQualitySums sums;
+    SdmBuildInput input;
+    SdmBuild *build;
     SdmDem *dem;
 } Making;
 
@@ -120,65 +124,77 @@ done:
 
 /* ---- a DEM ---- */
 
+/* Share of the work when the product is left to be completed. */
+#define UNITS_DONE 0.97
+
+static SdmStatus open_build(SdmContext *ctx, Making *m)
+{
+    SdmStatus st = SDM_OK;
+    const SdmUsage *used;
+    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->input.prepared, &used));
+    TRY(sdm_build_open(ctx, &m->input, &m->options, &m->build));
+done:
+    return st;
+}
+
 /* A unit has ended: its block goes into the DEM. */
 static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
 {
     Making *const m = user;
-    const SdmUsage *used;
-    if (st != SDM_OK || !u->block || u->block->w < 1 || u->block->h < 1)
+    if (st != SDM_OK || !u->block)
         return st;
-    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->prepared, &used));
-    if (!m->dem)
-        TRY(sdm_dem_open(ctx, &m->prepared->part, sdm_options(ctx)->vertical, SDM_DEM_OF_SCENE, &m->dem));
-    sdm_quality_add(&m->sums, u->block, m->prepared, sdm_threads(ctx));
-    TRY(sdm_dem_add(ctx, m->dem, u->block));
+    if (!m->build)
+        TRY(open_build(ctx, m));
+    TRY(sdm_build_add(ctx, m->build, u->block));
 done:
     return st;
 }
 
-static SdmStatus judge(SdmContext *ctx, Making *m, SdmDemResult *result)
+/* The plan names the views as the report does: images in memory as their scene does. */
+static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
 {
     SdmStatus st = SDM_OK;
-    SdmQuality *quality = NULL;
-    const char *const left = m->scene->view[0].name,
-                      *const right = m->scene->sensor == SDM_SENSOR_ASTER ? "" : m->scene->view[1].name;
-    TRY(sdm_alloc(ctx, &quality, 1, sizeof *quality, "the quality of a DEM"));
-    TRY(sdm_quality_assess(ctx, sdm_options(ctx), &m->sums, m->prepared, left, right, quality));
-    TRY(sdm_alloc(ctx, &result->doubt, SDM_MAX_WARNINGS, sizeof *result->doubt, "the result"));
-    result->known = true;
-    for (; result->doubts < quality->count; result->doubts++) {
-        const char *const text = quality->text[result->doubts];
-        snprintf(result->doubt[result->doubts].text, sizeof result->doubt->text, "%s", text);
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "the DEM is doubtful: %s", text);
-    }
+    SdmPlanInput *input = NULL;
+    const SdmScene *const s = m->scene;
+    TRY(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
+                : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
+    TRY(sdm_plan_scene(ctx, &m->options, ".", input, m->scene, out));
 done:
-    sdm_free(&quality);
+    sdm_free(&input);
     return st;
 }
 
-/* The units of the scene, without a store, into the arrays of a DEM. */
+/* The units of the scene, without a store, into a product that stays in memory. */
 static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const options = sdm_options(ctx);
+    bool no_dem;
     SdmDevicePool *queue = NULL;
-    SdmPlan *plan = NULL;
-    const SdmUsage *used;
-    TRY(sdm_device_pool_open(ctx, options->device, &queue));
+    SdmPlan *planned = NULL;
+    const double started_s = sdm_now_s();
+    TRY(sdm_device_pool_open(ctx, m->options.device, &queue));
     sdm_device_pool_log(ctx, queue);
-    TRY(sdm_plan_scene(ctx, options, ".", NULL, m->scene, &plan));
-    TRY(sdm_job_start(ctx, ".", options, &plan, &m->job));
+    TRY(plan(ctx, m, &planned));
+    TRY(sdm_job_start(ctx, ".", &m->options, &planned, &m->job));
     const SdmFlowRequest request = {.job = &m->job,
                                     .images = m->scene,
                                     .count = m->job.plan->units,
                                     .word = "block",
-                                    .share = 1.0,
+                                    .share = UNITS_DONE,
                                     .ended = add_unit,
                                     .user = m};
+    m->input = (SdmBuildInput){.job = &m->job,
+                               .scene = &m->job.plan->scene[0],
+                               .started_s = started_s,
+                               .keep = &m->dem->kept};
     TRY(sdm_flow_open(ctx, &request, &queue, &m->flow));
     TRY(sdm_flow_run(ctx, m->flow));
-    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->prepared, &used));
-    TRY(judge(ctx, m, result));
+    if (!m->build)
+        TRY(open_build(ctx, m));
+    const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
+    st = sdm_build_finish(ctx, m->build, result, &no_dem);
+    sdm_progress_leave(ctx, around);
+    TRY(st);
     sdm_progress(ctx, 9, 1.0, "done");
 done:
     sdm_device_pool_close(&queue);
@@ -187,6 +203,7 @@ done:
 
 static void release(Making *m)
 {
+    sdm_build_close(&m->build);
     sdm_flow_close(&m->flow);
     sdm_job_close(&m->job);
     sdm_scene_close(&m->scene);
@@ -203,6 +220,11 @@ SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, Sdm
     *out = NULL;
     TRY(sdm_face_begin(ctx, "run", &call));
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
+    m->left = left;
+    m->right = right;
+    m->options = *sdm_options(ctx);
+    m->options.output = NULL;
+    TRY(sdm_dem_open(ctx, m->options.vertical, &m->dem));
     TRY(sdm_face_open_scene(ctx, call.face, left, right, &m->scene));
     TRY(make(ctx, m, &found));
     result = cJSON_CreateObject();
@@ -219,24 +241,30 @@ done:
     return st;
 }
 
+SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int count, SdmDem **out)
+{
+    SdmStatus st = SDM_OK;
+    SdmFaceCall call;
+    SdmDemResult found = {.known = false};
+    cJSON *result = NULL;
+    SdmDem *dem = NULL;
+    *out = NULL;
+    TRY(sdm_face_begin(ctx, "run", &call));
+    TRY(sdm_dem_open(ctx, sdm_options(ctx)->vertical, &dem));
+    TRY(sdm_run_several(ctx, views, count, &dem->kept, &found));
+    result = cJSON_CreateObject();
+    sdm_result_run(ctx, NULL, &found, result);
+    TRY(sdm_result_check(ctx, "the DEM", &found));
+    *out = dem;
+    dem = NULL;
+done:
+    sdm_dem_close(&dem);
+    sdm_dem_result_free(&found);
+    sdm_face_end(&call, result);
+    return st;
+}
+
 /* ---- a stack ---- */
-
-typedef struct Stacking {
-    int vertical;
-    SdmDem *dem;
-} Stacking;
-
-static SdmStatus begin_stack(SdmContext *ctx, void *data, const SdmGrid *grid, bool datum_unknown)
-{
-    Stacking *const s = data;
-    return sdm_dem_open(ctx, grid, datum_unknown ? SDM_VERTICAL_UNKNOWN : s->vertical, SDM_DEM_OF_STACK,
-                        &s->dem);
-}
-
-static SdmStatus add_to_stack(SdmContext *ctx, void *data, SdmBlock *block)
-{
-    return sdm_dem_add(ctx, ((Stacking *)data)->dem, block);
-}
 
 SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
 {
@@ -244,22 +272,24 @@ SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, Sd
     SdmFaceCall call;
     SdmStackResult found = {.dems = NULL};
     cJSON *result = NULL;
-    Stacking to = {.dem = NULL};
+    SdmDem *dem = NULL;
     *out = NULL;
     TRY(sdm_face_begin(ctx, "stack", &call));
-    const SdmOptions *const options = &call.face->values.common;
-    to.vertical = options->vertical;
+    SdmOptions options = call.face->values.common;
+    options.output = NULL;
+    TRY(sdm_dem_open(ctx, options.vertical, &dem));
     TRY(sdm_face_check_names(ctx, dems, count));
-    const SdmStackSink sink = {.data = &to, .begin = begin_stack, .write = add_to_stack};
-    TRY(sdm_stack_cells(ctx, options, &call.face->values.own.stack, dems, count, &sink, &found));
+    TRY(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, &dem->kept, &found));
     sdm_progress(ctx, 9, 1.0, "done");
-    *out = to.dem;
-    to.dem = NULL;
+    if (found.report.datum_unknown)
+        dem->vertical = SDM_VERTICAL_UNKNOWN;
+    *out = dem;
+    dem = NULL;
     result = cJSON_CreateObject();
     sdm_result_stack(ctx, NULL, &found.report, result);
 done:
     sdm_stack_free(&found);
-    sdm_dem_close(&to.dem);
+    sdm_dem_close(&dem);
     sdm_face_end(&call, result);
     return st;
 }

@@ -1,127 +1,97 @@
-/* Blocks of cells -> a DEM in memory, and what its callers read of it. */
+/* A product in memory -> what callers of the library read of it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/memory_dem.h"
 #include "geo/vertical_datum.h"
-#include "matching/gridding.h"
-#include "product/height_step.h"
 
+#include <math.h>
 #include <string.h>
 
-/* A layer of the DEM: its cells and the bytes of one. */
+/* A layer: a band of a raster of the product. */
 typedef struct Layer {
-    char *cells;
-    size_t bytes;
+    const void *cells; /* rows x cols; NULL: the DEM has no such layer */
+    double scale;      /* of a band of steps; 0: the cells are taken as they are */
+    bool floats;       /* SDM_NODATA where there is no value */
 } Layer;
 
-static Layer layer_of(const SdmBlock *b, SdmDemLayer layer)
+/* -1: a layer that is no band of the QA raster. */
+static int qa_kind(SdmDemLayer layer)
 {
     switch (layer) {
-    case SDM_LAYER_HEIGHT:
-        return (Layer){(char *)b->height_m, sizeof(float)};
     case SDM_LAYER_SCORE:
-        return (Layer){(char *)b->score, sizeof(float)};
+        return SDM_BAND_SCORE;
     case SDM_LAYER_RAY_ERROR:
-        return (Layer){(char *)b->ray_error_m, sizeof(float)};
+        return SDM_BAND_RAY_ERROR;
     case SDM_LAYER_SPREAD:
-        return (Layer){(char *)b->spread_m, sizeof(float)};
-    case SDM_LAYER_ORTHO:
-        return (Layer){(char *)b->ortho, sizeof(float)};
+        return SDM_BAND_SPREAD;
     case SDM_LAYER_COUNT:
-        return (Layer){(char *)b->count, sizeof(uint16_t)};
+        return SDM_BAND_COUNT;
     case SDM_LAYER_MASK:
-        return (Layer){(char *)b->mask, sizeof(uint16_t)};
+        return SDM_BAND_MASK;
+    case SDM_LAYER_REASON:
+        return SDM_BAND_REASON;
+    case SDM_LAYER_PAIRS:
+        return SDM_BAND_PAIRS;
+    case SDM_LAYER_ERROR:
+        return SDM_BAND_ERROR;
+    default:
+        return -1;
     }
-    return (Layer){NULL, 0};
 }
 
-static SdmStatus open_layers(SdmContext *ctx, SdmBlock *b, SdmDemKind kind)
+static double scale_of(const SdmKeptProduct *k, int kind)
 {
-    SdmStatus st = SDM_OK;
-    const size_t n = (size_t)b->w * (size_t)b->h;
-    TRY(sdm_alloc(ctx, &b->height_m, n, sizeof(float), "heights of a DEM"));
-    TRY(sdm_alloc(ctx, &b->spread_m, n, sizeof(float), "spreads of a DEM"));
-    TRY(sdm_alloc(ctx, &b->count, n, sizeof(uint16_t), "counts of a DEM"));
-    TRY(sdm_alloc(ctx, &b->mask, n, sizeof(uint16_t), "mask of a DEM"));
-    if (kind == SDM_DEM_OF_STACK)
-        return SDM_OK;
-    TRY(sdm_alloc(ctx, &b->score, n, sizeof(float), "scores of a DEM"));
-    TRY(sdm_alloc(ctx, &b->ray_error_m, n, sizeof(float), "ray errors of a DEM"));
-    TRY(sdm_alloc(ctx, &b->ortho, n, sizeof(float), "orthoimage of a DEM"));
-done:
-    return st;
+    return kind == SDM_BAND_SCORE                                   ? SDM_SCORE_STEP
+           : kind == SDM_BAND_ERROR                                 ? k->error_step
+           : kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD ? k->metres_step
+                                                                    : 0.0;
 }
 
-SdmStatus sdm_dem_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmDemKind kind, SdmDem **out)
+static Layer layer_of(const SdmKeptProduct *k, SdmDemLayer layer)
+{
+    const size_t plane = (size_t)k->grid.cols * (size_t)k->grid.rows;
+    const int kind = qa_kind(layer);
+    for (int i = 0; kind >= 0 && i < k->qa->bands; i++)
+        if ((int)k->qa->band[i].kind == kind)
+            return (Layer){(const uint16_t *)k->qa_raster.cells + (size_t)i * plane, scale_of(k, kind),
+                           false};
+    if (layer == SDM_LAYER_HEIGHT)
+        return (Layer){k->dem.cells, 0.0, true};
+    if (layer == SDM_LAYER_ORTHO)
+        return (Layer){k->ortho.cells, 0.0, true};
+    if ((layer == SDM_LAYER_CHANGE || layer == SDM_LAYER_LEFT_OUT) && k->change.cells)
+        return (Layer){(const float *)k->change.cells + (layer == SDM_LAYER_LEFT_OUT) * plane, 0.0, true};
+    return (Layer){NULL, 0.0, false};
+}
+
+SdmStatus sdm_dem_open(SdmContext *ctx, int vertical, SdmDem **out)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "a DEM"));
-    SdmDem *const dem = *out;
-    dem->grid = *grid;
-    dem->vertical = vertical;
-    dem->cells = (SdmBlock){.w = grid->cols, .h = grid->rows};
-    TRY(open_layers(ctx, &dem->cells, kind));
-    if (vertical != SDM_VERTICAL_UNKNOWN)
-        TRY(sdm_undulation_open(ctx, &dem->grid, vertical, &dem->undulation));
-    if (dem->undulation.geoid)
-        TRY(sdm_alloc(ctx, &dem->undulation_m, (size_t)grid->cols, sizeof(float), "a row of undulations"));
+    (*out)->vertical = vertical;
 done:
     return st;
 }
-
-static SdmStatus convert_heights(SdmContext *ctx, SdmDem *dem, SdmBlock *b)
-{
-    SdmStatus st = SDM_OK;
-    const float step = (float)sdm_height_step_m(sdm_grid_spacing_m(&dem->grid)), inverse = 1.0F / step;
-    for (int64_t r = 0; r < b->h; r++) {
-        float *const row = b->height_m + r * b->w;
-        if (dem->undulation.geoid)
-            TRY(sdm_undulation_window(ctx, &dem->undulation, b->col0, b->row0 + r, b->w, 1,
-                                      dem->undulation_m));
-        for (int64_t c = 0; c < b->w; c++) {
-            const float h = dem->undulation.geoid ? row[c] - dem->undulation_m[c] : row[c];
-            row[c] = sdm_round_height(h, step, inverse);
-        }
-    }
-done:
-    return st;
-}
-
-SdmStatus sdm_dem_add(SdmContext *ctx, SdmDem *dem, SdmBlock *block)
-{
-    SdmStatus st = SDM_OK;
-    const SdmBlock *const all = &dem->cells, *const b = block;
-    TRY(convert_heights(ctx, dem, block));
-    for (int k = SDM_LAYER_HEIGHT; k <= SDM_LAYER_MASK; k++) {
-        const Layer from = layer_of(b, (SdmDemLayer)k), to = layer_of(all, (SdmDemLayer)k);
-        for (int64_t r = 0; to.cells && r < b->h; r++)
-            memcpy(to.cells + (size_t)((b->row0 + r) * all->w + b->col0) * to.bytes,
-                   from.cells + (size_t)(r * b->w) * from.bytes, (size_t)b->w * from.bytes);
-    }
-done:
-    return st;
-}
-
-/* ---- what callers read ---- */
 
 int64_t sdm_dem_cols(const SdmDem *dem)
 {
-    return dem->grid.cols;
+    return dem->kept.grid.cols;
 }
 
 int64_t sdm_dem_rows(const SdmDem *dem)
 {
-    return dem->grid.rows;
+    return dem->kept.grid.rows;
 }
 
 void sdm_dem_geotransform(const SdmDem *dem, double out[6])
 {
-    const double all[6] = {dem->grid.x0, dem->grid.spacing, 0.0, dem->grid.y0, 0.0, -dem->grid.spacing};
+    const SdmGrid *const g = &dem->kept.grid;
+    const double all[6] = {g->x0, g->spacing, 0.0, g->y0, 0.0, -g->spacing};
     memcpy(out, all, sizeof all);
 }
 
 const char *sdm_dem_crs(const SdmDem *dem)
 {
-    return dem->grid.wkt;
+    return dem->kept.grid.wkt;
 }
 
 const char *sdm_dem_vertical(const SdmDem *dem)
@@ -129,17 +99,52 @@ const char *sdm_dem_vertical(const SdmDem *dem)
     return dem->vertical == SDM_VERTICAL_UNKNOWN ? "" : sdm_vertical_word(dem->vertical);
 }
 
+const char *sdm_dem_report_json(const SdmDem *dem)
+{
+    return dem->kept.json.data;
+}
+
+const char *sdm_dem_report_html(const SdmDem *dem)
+{
+    return dem->kept.html.data;
+}
+
+int sdm_dem_has_layer(const SdmDem *dem, SdmDemLayer layer)
+{
+    return layer_of(&dem->kept, layer).cells != NULL;
+}
+
+/* A row of n cells from cell `first` of the layer on. */
+static void read_row(const Layer *from, size_t first, size_t n, void *out)
+{
+    float *const to = out;
+    if (!from->floats && from->scale <= 0.0) {
+        memcpy(out, (const uint16_t *)from->cells + first, n * sizeof(uint16_t));
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float value = from->floats ? ((const float *)from->cells)[first + i] : 0.0F;
+        const uint16_t steps = from->floats ? 0 : ((const uint16_t *)from->cells)[first + i];
+        if (from->floats)
+            to[i] = value == SDM_NODATA ? NAN : value;
+        else
+            to[i] = steps == SDM_QA_NODATA ? NAN : (float)(steps * from->scale);
+    }
+}
+
 SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes)
 {
-    const Layer from = layer_of(&dem->cells, layer);
-    const size_t row = (size_t)dem->cells.w * from.bytes, pitch = row_bytes ? (size_t)row_bytes : row;
+    const Layer from = layer_of(&dem->kept, layer);
+    const size_t cols = (size_t)dem->kept.grid.cols,
+                 row = cols * (from.floats || from.scale > 0.0 ? sizeof(float) : sizeof(uint16_t)),
+                 pitch = row_bytes ? (size_t)row_bytes : row;
     if (!from.cells || !cells || row_bytes < 0 || pitch < row)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "layer %d with rows of %lld bytes, expected a layer of the DEM and 0 or at "
                         "least %zu bytes",
                         (int)layer, (long long)row_bytes, row);
-    for (size_t r = 0; r < (size_t)dem->cells.h; r++)
-        memcpy((char *)cells + r * pitch, from.cells + r * row, row);
+    for (size_t r = 0; r < (size_t)dem->kept.grid.rows; r++)
+        read_row(&from, r * cols, cols, (char *)cells + r * pitch);
     return SDM_OK;
 }
 
@@ -147,8 +152,6 @@ void sdm_dem_close(SdmDem **dem)
 {
     if (!dem || !*dem)
         return;
-    sdm_undulation_close(&(*dem)->undulation);
-    sdm_free(&(*dem)->undulation_m);
-    sdm_block_free(&(*dem)->cells);
+    sdm_kept_product_free(&(*dem)->kept);
     sdm_free(dem);
 }

@@ -5,6 +5,7 @@
 #include "geo/vertical_datum.h"
 #include "product/qa_raster.h"
 
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <inttypes.h>
 #include <math.h>
@@ -49,6 +50,8 @@ static char *new_name(SdmFace *f)
 
 static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotransform[6], const char *crs)
 {
+    if (!crs)
+        return SDM_OK;
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     const bool good = OSRSetFromUserInput(srs, crs) == OGRERR_NONE;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
@@ -82,7 +85,7 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
     sdm_gdal_register();
     sdm_quiet_begin();
     TRY(sdm_array_open(ctx, "raster in memory", &array, &from));
-    TRY(describe(ctx, from, shape->geotransform, shape->crs ? shape->crs : ""));
+    TRY(describe(ctx, from, shape->geotransform, shape->crs));
     char *const path = new_name(f);
     if (path)
         to = GDALCreateCopy(GDALGetDriverByName("GTiff"), path, from, false, NULL, NULL, NULL);
@@ -97,6 +100,34 @@ done:
         GDALClose(from);
     sdm_quiet_end();
     return st;
+}
+
+static char **add_numbers(char **to, const char *name, const double *values, int count)
+{
+    char text[20 * 26] = "";
+    for (int i = 0, n = 0; i < count; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.17g", i ? " " : "", values[i]);
+    return CSLSetNameValue(to, name, text);
+}
+
+/* GDAL's metadata domain RPC. */
+static char **rpc_metadata(const SdmRpc *r)
+{
+    const struct {
+        const char *name;
+        const double *values;
+        int count;
+    } item[] = {{"LINE_OFF", &r->line_off, 1},          {"SAMP_OFF", &r->samp_off, 1},
+                {"LAT_OFF", &r->lat_off, 1},            {"LONG_OFF", &r->long_off, 1},
+                {"HEIGHT_OFF", &r->height_off, 1},      {"LINE_SCALE", &r->line_scale, 1},
+                {"SAMP_SCALE", &r->samp_scale, 1},      {"LAT_SCALE", &r->lat_scale, 1},
+                {"LONG_SCALE", &r->long_scale, 1},      {"HEIGHT_SCALE", &r->height_scale, 1},
+                {"LINE_NUM_COEFF", r->line_num, 20},    {"LINE_DEN_COEFF", r->line_den, 20},
+                {"SAMP_NUM_COEFF", r->samp_num, 20},    {"SAMP_DEN_COEFF", r->samp_den, 20}};
+    char **list = NULL;
+    for (size_t i = 0; i < sizeof item / sizeof *item; i++)
+        list = add_numbers(list, item[i].name, item[i].values, item[i].count);
+    return list;
 }
 
 /* Open a raster of sdm_add_raster() to add to it; the caller closes it. */
@@ -125,6 +156,24 @@ SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char 
     TRY(open_raster(ctx, name, &raster));
     GDALSetMetadataItem(raster, "VERTICAL_DATUM", sdm_vertical_name(vertical), NULL);
 done:
+    if (raster)
+        GDALClose(raster);
+    sdm_quiet_end();
+    return st;
+}
+
+SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc)
+{
+    SdmStatus st = SDM_OK;
+    GDALDatasetH raster = NULL;
+    char **metadata = NULL;
+    sdm_quiet_begin();
+    TRY(open_raster(ctx, name, &raster));
+    metadata = rpc_metadata(rpc);
+    if (GDALSetMetadata(raster, metadata, "RPC") != CE_None)
+        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the camera of a raster");
+done:
+    CSLDestroy(metadata);
     if (raster)
         GDALClose(raster);
     sdm_quiet_end();

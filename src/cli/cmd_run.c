@@ -59,7 +59,7 @@ SdmStatus sdm_command_run(SdmCall *call)
     if (!output)
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "-o is missing: give the DEM to write, such as -o dem.tif");
     if (call->line.count > 2)
-        TRY(sdm_run_several(call->ctx, call->line.positional, call->line.count, &found));
+        TRY(sdm_run_several(call->ctx, call->line.positional, call->line.count, NULL, &found));
     else
         TRY(sdm_run_scene(call->ctx, call->line.positional[0],
                           call->line.count > 1 ? call->line.positional[1] : NULL, &found));

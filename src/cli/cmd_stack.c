@@ -11,7 +11,7 @@ SdmStatus sdm_command_stack(SdmCall *call)
         return sdm_fail(call->ctx, SDM_ERR_USAGE,
                         "-o is missing: give the DEM to write, such as -o stacked.tif");
     TRY(sdm_stack_dems(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
-                  &result));
+                       NULL, &result));
     sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "moved by, m", "east", "north", "up", "NMAD");
     for (int i = 0; i < result.report.count; i++) {
         const SdmStackedDem *const d = &result.dems[i];

@@ -58,16 +58,6 @@ done:
     return st;
 }
 
-static SdmStatus write_block(SdmContext *ctx, void *product, SdmBlock *block)
-{
-    return sdm_product_write(ctx, product, block);
-}
-
-SdmStackSink sdm_stack_to_product(SdmProduct *product)
-{
-    return (SdmStackSink){.data = product, .write = write_block};
-}
-
 static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double started_s, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
@@ -75,76 +65,48 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     SdmReportWork work = {0};
     const int around = sdm_stage_enter(s->ctx, 8);
     TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, &product));
-    const SdmStackSink to = sdm_stack_to_product(product);
-    TRY(sdm_stack_combine(s, &to, &work.blocks));
+    TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
+    TRY(sdm_stack_combine(s, product, &work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
-    TRY(sdm_stack_product_finish(s->ctx, product, stack, &work, lease));
+    const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);
+    st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
+    sdm_progress_leave(s->ctx, part);
 done:
     sdm_product_close(&product);
     sdm_stage_leave(s->ctx, around);
     return st;
 }
 
-static SdmStatus give_cells(SdmStack *s, const SdmStackSink *to)
-{
-    SdmStatus st = SDM_OK;
-    int blocks;
-    const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(to->begin(s->ctx, to->data, &s->part, s->datum_unknown));
-    TRY(sdm_stack_combine(s, to, &blocks));
-done:
-    sdm_stage_leave(s->ctx, around);
-    return st;
-}
-
-/* to: NULL for files. */
-static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const SdmStackSink *to,
-                       SdmStackResult *out)
+SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
+                         const char *const *dems, int count, SdmKeptProduct *keep, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
     SdmLease *lease = NULL;
     bool has_log = false;
+    SdmStack s = {.ctx = ctx, .options = options, .opt = opt, .threads = sdm_threads(ctx), .keep = keep};
     const double started_s = sdm_now_s();
-    s->threads = sdm_threads(s->ctx);
-    s->in_memory = to != NULL;
     *out = (SdmStackResult){.dems = NULL};
     sdm_gdal_register();
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    TRY(sdm_stack_open(s, dems, count));
-    if (!to) {
-        TRY(sdm_lease_take_output(s->ctx, s->options->output, &lease));
-        has_log = sdm_run_log_begin(s->ctx, s->options->output, "stack");
+    TRY(sdm_stack_open(&s, dems, count));
+    if (!keep) {
+        TRY(sdm_lease_take_output(ctx, options->output, &lease));
+        has_log = sdm_run_log_begin(ctx, options->output, "stack");
     }
-    TRY(sdm_stack_prepare(s));
-    TRY(make_result(s, out));
-    if (to)
-        TRY(give_cells(s, to));
-    else
-        TRY(make_products(s, &out->report, started_s, lease));
+    TRY(sdm_stack_prepare(&s));
+    TRY(make_result(&s, out));
+    TRY(make_products(&s, &out->report, started_s, lease));
 done:
     if (st == SDM_ERR_STOPPED)
-        (void)sdm_fail(s->ctx, st,
+        (void)sdm_fail(ctx, st,
                        "stopped on request; nothing was written, give the same command to start over");
     if (has_log)
-        sdm_run_log_end(s->ctx, st);
+        sdm_run_log_end(ctx, st);
     sdm_lease_release(&lease);
-    sdm_stack_close(s);
+    sdm_stack_close(&s);
     CPLPopErrorHandler();
     return st;
-}
-
-SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
-                    const char *const *dems, int count, SdmStackResult *out)
-{
-    return stack(&(SdmStack){.ctx = ctx, .options = options, .opt = opt}, dems, count, NULL, out);
-}
-
-SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
-                          const char *const *dems, int count, const SdmStackSink *to, SdmStackResult *out)
-{
-    return stack(&(SdmStack){.ctx = ctx, .options = options, .opt = opt}, dems, count, to, out);
 }
 
 void sdm_stack_free(SdmStackResult *r)

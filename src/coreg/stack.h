@@ -42,7 +42,7 @@ typedef struct SdmStackResult {
     SdmGrid grid;
 } SdmStackResult;
 
-/* Stack `count` DEMs and those of opt->list into options->output and its companions.
+/* Stack `count` DEMs and those of opt->list into options->output and its companions, or (keep) in memory.
  * Grid: --t_srs and --tr, else the CRS that has the most pixels and the median pixel size.  DEMs are
  * resampled bilinearly, and averaged where their pixels are smaller than two thirds of a cell.  Heights above
  * a geoid are converted to the ellipsoid, and written as --vertical asks. The result does not depend on the
@@ -50,20 +50,7 @@ typedef struct SdmStackResult {
  * options: the context's; out: free after failure, too.
  * @return SDM_OK; SDM_ERR_USAGE, _INPUT, _DATA, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
-                    const char *const *dems, int count, SdmStackResult *out);
-
-/* Takes the cells of a stack.  begin() is called once, before the first block; datum_unknown: no DEM declares
- * a vertical datum.  write() gets heights above the ellipsoid (or the unknown datum) and may change the
- * block. */
-typedef struct SdmStackSink {
-    void *data;
-    SdmStatus (*begin)(SdmContext *ctx, void *data, const SdmGrid *grid, bool datum_unknown);
-    SdmStatus (*write)(SdmContext *ctx, void *data, SdmBlock *block);
-} SdmStackSink;
-
-/* As sdm_stack_dems(), without a file: options->output is not looked at, every cell goes to the sink. */
-SdmStatus sdm_stack_cells(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
-                          const char *const *dems, int count, const SdmStackSink *to, SdmStackResult *out);
+                         const char *const *dems, int count, SdmKeptProduct *keep, SdmStackResult *out);
 void sdm_stack_free(SdmStackResult *r);
 
 #endif

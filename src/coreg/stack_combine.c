@@ -241,7 +241,7 @@ done:
     return st;
 }
 
-SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
+SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
 {
     SdmStatus st = SDM_OK;
     BlockLayers p = {0};
@@ -275,7 +275,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks)
         TRY(sdm_part_take(s->ctx, s->options, &s->grid, part, &b));
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);
-        TRY(to->write(s->ctx, to->data, &b));
+        TRY(sdm_product_write(s->ctx, product, &b));
     }
     if (heights == 0)
         TRY(sdm_fail(s->ctx, SDM_ERR_DATA,

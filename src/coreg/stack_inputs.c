@@ -289,7 +289,7 @@ static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, Sdm
         goto done;
     }
     TRY(check_twice(s->ctx, paths->path, paths->count));
-    if (s->in_memory)
+    if (s->keep)
         TRY(sdm_grid_check_srs(s->ctx, s->options->t_srs));
     else
         TRY(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));

@@ -58,7 +58,7 @@ typedef struct SdmStack {
     SdmContext *ctx;
     const SdmOptions *options; /* --t_srs, --tr, --vertical, --memory, -o */
     const SdmStackOptions *opt;
-    bool in_memory; /* no file is written */
+    SdmKeptProduct *keep; /* see SdmProductRequest */
     int threads;
     SdmLayer *layer;
     int count;
@@ -198,9 +198,7 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);
 
 /* Median of n >= 1 heights (overwritten), and their NMAD, NaN for n = 1. */
 void sdm_stack_median(float *height_m, int n, float *median_m, float *nmad_m);
-/* Give every cell of the stack to the sink, block by block; *blocks: how many. */
-SdmStatus sdm_stack_combine(SdmStack *s, const SdmStackSink *to, int *blocks);
-/* Cells to the files of a product. */
-SdmStackSink sdm_stack_to_product(SdmProduct *product);
+/* Give every cell of the stack to the product, block by block; *blocks: how many. */
+SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks);
 
 #endif

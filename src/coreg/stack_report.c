@@ -100,10 +100,11 @@ static void add_dems(SdmReport *r, const SdmStackReport *s)
 }
 
 SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
-                                 const SdmStackReport *report, SdmProduct **out)
+                                 const SdmStackReport *report, SdmKeptProduct *keep, SdmProduct **out)
 {
     char id[64];
     SdmProductRequest request = {.options = opt,
+                                 .keep = keep,
                                  .grid = grid,
                                  .qa = &sdm_qa_stack,
                                  .datum_unknown = report->datum_unknown,

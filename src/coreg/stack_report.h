@@ -25,9 +25,9 @@ typedef struct SdmStackReport {
 } SdmStackReport;
 
 /* As sdm_product_open(), for a stack: no ortho image; NMAD (SdmBlock's spread_m), count and mask as QA
- * raster. opt, grid and report are borrowed until the product is closed. */
+ * raster. opt, grid and report are borrowed until the product is closed.  keep: see SdmProductRequest. */
 SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
-                                 const SdmStackReport *report, SdmProduct **out);
+                                 const SdmStackReport *report, SdmKeptProduct *keep, SdmProduct **out);
 /* Complete the product, and publish it with its report.  work: wall_s up to the last block.  lease: see
  * sdm_product_publish(). */
 SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,

@@ -7,14 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Products that are being built. */
-typedef struct Build {
+struct SdmBuild {
     const SdmBuildInput *in;
+    const SdmOptions *options;
+    SdmGdalConfig config; /* the reference is read again */
     SdmSceneReport report;
     SdmInputFile *files;
     SdmQualitySums sums;
     SdmQuality quality;
-} Build;
+    SdmProduct *product;
+};
 
 /* ---- what the report says before any block is read ---- */
 
@@ -77,6 +79,7 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                                      .device_why = in->device_why},
                             .camera = p->camera,
                             .file_count = s->file_count,
+                            .keep = in->keep,
                             .job = s->product_fingerprint};
     TRY(sdm_job_find(ctx, in->job, &s->left, out->left));
     if (s->right.path)
@@ -91,7 +94,7 @@ done:
 
 /* ---- is it a DEM? ---- */
 
-static SdmStatus assess(SdmContext *ctx, Build *m)
+static SdmStatus assess(SdmContext *ctx, SdmBuild *m)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
@@ -108,7 +111,7 @@ static void log_warnings(SdmContext *ctx, const SdmQuality *q, const char *outpu
     for (int i = 0, n = 0; i < q->count; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", q->text[i]);
     if (q->count)
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", output, text);
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", output ? output : "the DEM", text);
 }
 
 /* ---- blocks ---- */
@@ -120,7 +123,7 @@ static bool is_made_here(const SdmBuildInput *in, int64_t unit)
 
 /* The work of other processes counts for the report, too.  unit: of the plan; n: preparation 0, blocks
  * from 1. */
-static void add_usage(SdmContext *ctx, Build *m, int64_t unit, int64_t n, const SdmUsage *used)
+static void add_usage(SdmContext *ctx, SdmBuild *m, int64_t unit, int64_t n, const SdmUsage *used)
 {
     if (m->in->used)
         m->in->used[n] = *used;
@@ -130,7 +133,7 @@ static void add_usage(SdmContext *ctx, Build *m, int64_t unit, int64_t n, const 
     }
 }
 
-static SdmStatus read_block(SdmContext *ctx, Build *m, int64_t unit, SdmBlock *b)
+static SdmStatus read_block(SdmContext *ctx, SdmBuild *m, int64_t unit, SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
     SdmUnitName name;
@@ -143,13 +146,13 @@ done:
     return st;
 }
 
-static SdmStatus write_block(SdmContext *ctx, Build *m, SdmProduct *product, const SdmBlock *b)
+SdmStatus sdm_build_add(SdmContext *ctx, SdmBuild *m, const SdmBlock *b)
 {
     sdm_quality_add(&m->sums, b, m->in->prepared, sdm_threads(ctx));
-    return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, product, b) : SDM_OK;
+    return b->w > 0 && b->h > 0 ? sdm_product_write(ctx, m->product, b) : SDM_OK;
 }
 
-static SdmStatus write_blocks(SdmContext *ctx, Build *m, SdmProduct *product)
+static SdmStatus add_blocks(SdmContext *ctx, SdmBuild *m)
 {
     SdmStatus st = SDM_OK;
     SdmBlock b = {0};
@@ -161,7 +164,7 @@ static SdmStatus write_blocks(SdmContext *ctx, Build *m, SdmProduct *product)
         if (!kept)
             TRY(read_block(ctx, m, unit, &b));
         m->report.work.blocks_resumed += !is_made_here(m->in, unit);
-        TRY(write_block(ctx, m, product, kept ? kept : &b));
+        TRY(sdm_build_add(ctx, m, kept ? kept : &b));
         sdm_block_free(&b);
     }
 done:
@@ -169,35 +172,61 @@ done:
     return st;
 }
 
+SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options, SdmBuild **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "products"));
+    SdmBuild *const m = *out;
+    m->in = in;
+    m->options = options;
+    TRY(sdm_gdal_config_begin(ctx, &in->job->options, &m->config));
+    TRY(begin_report(ctx, in, &m->report));
+    TRY(list_inputs(ctx, in->job, in->scene, &m->files));
+    m->report.files = m->files;
+    if (in->prepared_used)
+        add_usage(ctx, m, in->scene->first_unit, 0, in->prepared_used);
+    TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
+    TRY(sdm_scene_product_open(ctx, options, &in->prepared->part, &m->report, &m->product));
+done:
+    return st;
+}
+
+SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, bool *no_dem)
+{
+    SdmStatus st = assess(ctx, m);
+    *no_dem = st != SDM_OK;
+    TRY(st);
+    m->report.work.wall_s += sdm_now_s() - m->in->started_s;
+    TRY(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
+    log_warnings(ctx, &m->quality, m->options->output);
+done:
+    return st;
+}
+
+void sdm_build_close(SdmBuild **build)
+{
+    if (!*build)
+        return;
+    sdm_gdal_config_end(&(*build)->config);
+    sdm_product_close(&(*build)->product);
+    sdm_free(&(*build)->files);
+    sdm_free(build);
+}
+
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
                              SdmProduct **out, SdmDemResult *result, bool *no_dem)
 {
     SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
-    SdmGdalConfig config; /* the reference is read again */
-    Build m = {.in = in};
+    SdmBuild *m = NULL;
     *out = NULL;
     *no_dem = false;
-    TRY(sdm_gdal_config_begin(ctx, &in->job->options, &config));
     sdm_progress(ctx, 9, 0.0, "writing");
-    TRY(begin_report(ctx, in, &m.report));
-    TRY(list_inputs(ctx, in->job, in->scene, &m.files));
-    m.report.files = m.files;
-    add_usage(ctx, &m, in->scene->first_unit, 0, in->prepared_used);
-    TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_scene_product_open(ctx, options, &in->prepared->part, &m.report, &product));
-    TRY(write_blocks(ctx, &m, product));
-    st = assess(ctx, &m);
-    *no_dem = st != SDM_OK;
-    TRY(st);
-    m.report.work.wall_s += sdm_now_s() - in->started_s;
-    TRY(sdm_scene_product_finish(ctx, product, &m.report, in->lease, result));
-    log_warnings(ctx, &m.quality, options->output);
-    *out = product;
-    product = NULL;
+    TRY(sdm_build_open(ctx, in, options, &m));
+    TRY(add_blocks(ctx, m));
+    TRY(sdm_build_finish(ctx, m, result, no_dem));
+    *out = m->product;
+    m->product = NULL;
 done:
-    sdm_gdal_config_end(&config);
-    sdm_product_close(&product);
-    sdm_free(&m.files);
+    sdm_build_close(&m);
     return st;
 }

@@ -15,7 +15,8 @@ void sdm_report_program(SdmReport *r, const SdmProduct *p)
     sdm_report_text(r->root, "program", "stereodem");
     sdm_report_text(r->root, "version", SDM_VERSION);
     sdm_report_text(r->root, "gdal", GDALVersionInfo("RELEASE_NAME"));
-    sdm_report_text(r->root, "output", sdm_product_request(p)->options->output);
+    if (sdm_product_request(p)->options->output)
+        sdm_report_text(r->root, "output", sdm_product_request(p)->options->output);
 }
 
 /* What an option that was left alone stands for: the value that was found, else its default in words. */

@@ -49,6 +49,19 @@ done:
     return st;
 }
 
+/* What sentences call a product that stays in memory. */
+static SdmStatus name_kept(SdmContext *ctx, SdmOutputFiles **out)
+{
+    SdmStatus st = SDM_OK;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
+    for (int i = 0; i < SDM_FILES; i++) {
+        (*out)->made[i] = true;
+        snprintf((*out)->path[i], SDM_PATH_SIZE, "the DEM in memory");
+    }
+done:
+    return st;
+}
+
 SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *const *inputs,
                             int input_count)
 {
@@ -178,7 +191,7 @@ static SdmRasterSpec spec_of(const SdmProduct *p, int file)
                                     : file == SDM_FILE_CHANGE ? (int)SDM_CHANGE_BANDS
                                                               : 1,
                            .type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
-                           .memory_bytes = p->request.options->memory_bytes};
+                           .memory_bytes = p->request.keep ? INT64_MAX : p->request.options->memory_bytes};
 }
 
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out)
@@ -189,7 +202,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     const int around = sdm_stage_enter(ctx, 9);
     *out = NULL;
     sdm_gdal_register();
-    TRY(sdm_product_check(ctx, request->options, NULL, 0));
+    if (!request->keep)
+        TRY(sdm_product_check(ctx, request->options, NULL, 0));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->request = *request;
     p->grid = *request->grid;
@@ -200,11 +214,13 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
-    TRY(name_files(ctx, request->options->output, &p->files));
+    TRY(request->keep ? name_kept(ctx, &p->files) : name_files(ctx, request->options->output, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
     p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
-    sdm_output_files_recover(p->files);
-    sdm_output_files_sweep(p->files);
+    if (!request->keep) {
+        sdm_output_files_recover(p->files);
+        sdm_output_files_sweep(p->files);
+    }
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
     if (p->undulation.geoid)
@@ -439,7 +455,7 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
     SdmRaster *const raw = &p->raster[file];
     const SdmOptions *const opt = p->request.options;
     SdmCogRequest request = {.path = p->files->part[file], .memory_bytes = opt->memory_bytes};
-    if (!p->files->made[file])
+    if (!p->files->made[file] || p->request.keep)
         return SDM_OK;
     if (file == SDM_FILE_DEM) {
         request.step = p->stats.step_m;
@@ -543,7 +559,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     set_statistics(p);
     if (p->request.error.gsd_m > 0.0)
         TRY(predict_errors(ctx, p));
-    if (p->request.ortho)
+    if (p->request.ortho && !p->request.keep)
         TRY(convert_ortho(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
     GDALSetCacheMax64(cache < WRITE_CACHE ? cache : WRITE_CACHE);
@@ -634,6 +650,37 @@ done:
     return st;
 }
 
+static SdmRaster take_raster(SdmRaster *raster)
+{
+    const SdmRaster taken = *raster;
+    *raster = (SdmRaster){0};
+    return taken;
+}
+
+static void keep(SdmProduct *p, SdmText *json, SdmText *html)
+{
+    *p->request.keep = (SdmKeptProduct){.grid = p->grid,
+                                        .qa = p->request.qa,
+                                        .metres_step = p->metres_step,
+                                        .error_step = sdm_product_error_step(p),
+                                        .dem = take_raster(&p->raster[SDM_FILE_DEM]),
+                                        .qa_raster = take_raster(&p->raster[SDM_FILE_QA]),
+                                        .ortho = take_raster(&p->raster[SDM_FILE_ORTHO]),
+                                        .change = take_raster(&p->raster[SDM_FILE_CHANGE]),
+                                        .json = *json,
+                                        .html = *html};
+    *json = *html = (SdmText){0};
+}
+
+void sdm_kept_product_free(SdmKeptProduct *kept)
+{
+    SdmRaster *const raster[] = {&kept->dem, &kept->qa_raster, &kept->ortho, &kept->change};
+    for (int i = 0; i < 4; i++)
+        (void)sdm_raster_close(NULL, raster[i], "");
+    sdm_text_close(&kept->json);
+    sdm_text_close(&kept->html);
+}
+
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
@@ -641,6 +688,10 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *r
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_report_json(report, &json));
     TRY(sdm_report_html(report, &html));
+    if (p->request.keep) {
+        keep(p, &json, &html);
+        goto done;
+    }
     TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
     TRY(write_text(ctx, p, SDM_FILE_JSON, &json));
     TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
@@ -662,7 +713,7 @@ void sdm_product_close(SdmProduct **out)
         return;
     for (int i = 0; i < SDM_FILES; i++)
         (void)sdm_raster_close(NULL, &p->raster[i], "");
-    if (p->files)
+    if (p->files && !p->request.keep)
         sdm_output_files_leave(p->files);
     sdm_change_close(&p->change);
     sdm_png_close(&p->relief);

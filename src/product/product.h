@@ -5,15 +5,28 @@
 
 #include "core/dem_block.h"
 #include "core/lease.h"
+#include "core/text.h"
 #include "product/change_raster.h"
 #include "product/dem_stats.h"
 #include "product/height_error.h"
 #include "product/qa_raster.h"
+#include "product/raster.h"
 #include "product/report_model.h"
+
+/* A product that stays in memory: what its files would hold.  Its arrays are the owner's. */
+typedef struct SdmKeptProduct {
+    SdmGrid grid;
+    const SdmQaLayout *qa;
+    double metres_step, error_step; /* of the QA raster's bands */
+    SdmRaster dem, qa_raster, ortho, change; /* ortho, change: without cells where there is none */
+    SdmText json, html;                      /* the report */
+} SdmKeptProduct;
+void sdm_kept_product_free(SdmKeptProduct *kept);
 
 /* What to write.  Pointers are borrowed until the product is closed. */
 typedef struct SdmProductRequest {
     const SdmOptions *options; /* output, overwrite, co, vertical, memory_bytes */
+    SdmKeptProduct *keep;      /* gets the product; no file is written then.  NULL: files */
     const SdmGrid *grid;
     const SdmQaLayout *qa;
     bool ortho;                       /* blocks have an ortho image */

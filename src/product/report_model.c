@@ -105,8 +105,8 @@ void sdm_report_close(SdmReport *r)
 void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
 {
     va_list ap;
-    const char *const slash = strrchr(output, '/');
-    r->title = copy(r, slash ? slash + 1 : output);
+    const char *const slash = output ? strrchr(output, '/') : NULL;
+    r->title = copy(r, slash ? slash + 1 : output ? output : "DEM in memory");
     va_start(ap, fmt);
     r->subtitle = format(r, fmt, ap);
     va_end(ap);

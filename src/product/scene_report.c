@@ -259,6 +259,7 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
 {
     const SdmReferenceReport *const fit = report->reference;
     const SdmProductRequest request = {.options = opt,
+                                       .keep = report->keep,
                                        .grid = grid,
                                        .qa = report->error_known ? &sdm_qa_scene_error : &sdm_qa_scene,
                                        .ortho = true,

@@ -30,6 +30,7 @@ typedef struct SdmSceneReport {
     SdmReportWork work;        /* wall_s: up to the last block */
     const SdmQuality *quality; /* borrowed; NULL: not assessed */
     uint64_t job;              /* fingerprint of inputs and parameters; not printed */
+    SdmKeptProduct *keep;      /* see SdmProductRequest */
 } SdmSceneReport;
 
 /* As sdm_product_open(), for the DEM of a scene.  opt, grid and report are borrowed until the product is

@@ -360,6 +360,7 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
     SdmProduct *product = NULL;
     SdmViews *const v = f->views;
     const SdmProductRequest request = {.options = &v->options,
+                                       .keep = v->keep,
                                        .grid = &s->part,
                                        .qa = &sdm_qa_views,
                                        .ortho = true,
@@ -370,8 +371,7 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
     const int around = sdm_stage_enter(s->ctx, 8);
     TRY(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_product_open(s->ctx, &request, &product));
-    const SdmStackSink to = sdm_stack_to_product(product);
-    TRY(sdm_stack_combine(s, &to, &f->work.blocks));
+    TRY(sdm_stack_combine(s, product, &f->work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     f->work.wall_s = sdm_now_s() - v->started_s;
     TRY(take_result(f, product));
@@ -400,7 +400,11 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     stack.fusion = &fusion;
     options.t_srs = v->t_srs;
     options.tr = v->grid.spacing;
-    SdmStack s = {.ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx)};
+    SdmStack s = {.ctx = v->ctx,
+                  .options = &options,
+                  .opt = &stack,
+                  .threads = sdm_threads(v->ctx),
+                  .keep = v->keep};
     CPLPushErrorHandler(CPLQuietErrorHandler);
     const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING, 1.0);
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);

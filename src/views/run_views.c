@@ -6,7 +6,9 @@
 #include "product/product.h"
 #include "views/views.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,15 +55,33 @@ done:
 static SdmStatus check(SdmViews *v)
 {
     SdmStatus st = SDM_OK;
-    if (!v->options.output)
+    if (!v->options.output && !v->keep)
         return sdm_fail(v->ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     for (int i = 0; i < v->count; i++)
         if (!v->path[i] || !*v->path[i])
             return sdm_fail(v->ctx, SDM_ERR_USAGE,
                             "view %d has no name; give images with RPC, or folders of products", i + 1);
     TRY(check_options(v));
-    TRY(sdm_product_check(v->ctx, &v->options, v->path, v->count));
+    if (!v->keep)
+        TRY(sdm_product_check(v->ctx, &v->options, v->path, v->count));
     TRY(check_twice(v));
+done:
+    return st;
+}
+
+/* The DEMs of pairs lie in files until they are fused. */
+static SdmStatus begin_in_memory(SdmViews *v)
+{
+    SdmStatus st = SDM_OK;
+    char folder[SDM_PATH_SIZE];
+    const char *const given = getenv("TMPDIR"), *const top = given && *given ? given : "/tmp";
+    TRY(sdm_format(v->ctx, folder, sizeof folder, "%s/stereodem-views-XXXXXX", top));
+    if (!mkdtemp(folder))
+        return sdm_fail(v->ctx, SDM_ERR_IO,
+                        "%s: no folder for the DEMs of the pairs can be made there: %s; name another one in "
+                        "TMPDIR",
+                        top, strerror(errno));
+    memcpy(v->folder, folder, sizeof folder);
 done:
     return st;
 }
@@ -71,6 +91,8 @@ static SdmStatus begin(SdmViews *v)
 {
     SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
+    if (v->keep)
+        return begin_in_memory(v);
     TRY(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
     v->has_log = sdm_run_log_begin(v->ctx, v->options.output, "run");
     TRY(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
@@ -86,10 +108,11 @@ static SdmStatus leave_failed(SdmViews *v, SdmStatus st)
     bool kept = false;
     if (!*v->folder || sdm_lease_check(NULL, v->lease) != SDM_OK)
         return st;
-    if (st == SDM_ERR_DATA || st == SDM_ERR_INPUT || st == SDM_ERR_USAGE || st == SDM_ERR_UNSUPPORTED)
+    if (v->keep || st == SDM_ERR_DATA || st == SDM_ERR_INPUT || st == SDM_ERR_USAGE ||
+        st == SDM_ERR_UNSUPPORTED)
         sdm_views_remove(v);
     for (int k = 0; k < v->chosen_count; k++)
-        kept = kept || v->chosen[k]->has_dem;
+        kept = kept || (v->chosen[k]->has_dem && !v->keep);
     rmdir(v->folder); /* only when empty */
     if (st == SDM_ERR_STOPPED && kept)
         (void)sdm_fail(
@@ -107,7 +130,8 @@ static void close_views(SdmViews **v)
     sdm_free(v);
 }
 
-SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, SdmDemResult *result)
+SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, SdmKeptProduct *keep,
+                          SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
     SdmViews *v = NULL;
@@ -122,6 +146,9 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, 
             count, (int)SDM_MAX_VIEWS);
     TRY(sdm_alloc(ctx, &v, 1, sizeof *v, "views"));
     *v = (SdmViews){.ctx = ctx, .options = *sdm_options(ctx), .started_s = sdm_now_s(), .count = count};
+    v->keep = keep;
+    if (keep)
+        v->options.output = NULL;
     memcpy(v->path, views, (size_t)count * sizeof *views);
     TRY(check(v));
     TRY(sdm_views_look(v));
@@ -129,7 +156,7 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, 
     TRY(begin(v));
     TRY(sdm_views_make_dems(v));
     TRY(sdm_views_fuse(v, result));
-    if (!v->options.keep_job)
+    if (keep || !v->options.keep_job)
         sdm_views_remove(v);
     sdm_progress(ctx, 9, 1.0, "done");
 done:

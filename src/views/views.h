@@ -43,9 +43,10 @@ typedef struct SdmViews {
     SdmGrid grid; /* CRS and spacing of all DEMs */
     char t_srs[sizeof(((SdmGrid *)0)->wkt)];
     char failure[1024];         /* of the first pair that made no DEM; "": none */
-    char folder[SDM_PATH_SIZE]; /* OUTPUT.views; "" before it is made */
+    char folder[SDM_PATH_SIZE]; /* OUTPUT.views, or a temporary one; "" before it is made */
     uint64_t fingerprint;       /* of the inputs and parameters of all pairs */
-    SdmLease *lease;            /* of the output */
+    SdmLease *lease;            /* of the output; NULL in memory */
+    SdmKeptProduct *keep;       /* see SdmProductRequest */
     bool has_log; /* NAME.log is this run's */
 } SdmViews;
 

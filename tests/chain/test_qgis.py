@@ -103,6 +103,15 @@ for command, table in tables.items():
                "\n%s: " % o["name"].upper() not in text]
     t.expect(not missing and table["description"][:40] in text, "%s: every option is a parameter %s" % (command, missing))
 truth = os.path.join(t.SOURCE, "sampledata", "truth.tif")
+t.expect("one of them" in str(algorithm("run", OUTPUT=at("no.tif")).get("error")) and
+         "an image and a folder" in str(algorithm("info", LEFT=scene, LEFT_FOLDER=work).get("error")), "an image or a folder")
+t.simulate(at("v1"), "--layout", "rpc", "--width", 250, "--height", 250)
+t.simulate(at("v2"), "--layout", "rpc", "--width", 250, "--height", 250, "--base-height", 0.3, "--error-seed", 2)
+shutil.unpack_archive(os.path.join(t.SOURCE, "sampledata", "AST_L1A_00301012001180005_sim.zip"), at("product"))
+found = algorithm("info", LEFT_FOLDER=at("product"))
+t.expect(json.loads(found.get("RESULT", "{}")).get("sensor") == "aster", "info: the folder of a product")
+views = algorithm("run", LEFT=at("v1/left.tif"), RIGHT=at("v1/right.tif"), MORE=at("v2/right.tif"), OUTPUT=at("v.tif"))
+t.expect(len(json.loads(views.get("RESULT", "{}")).get("pairs", [])) == 3, "run: a third view")
 made = algorithm("run", LEFT=scene, REFERENCE=truth, COST="zncc", HMAX=2500.5, CO="COMPRESS=LZW", OUTPUT=at("q.tif"))
 same = t.call([t.PROGRAM, "run", scene, "-o", at("p.tif"), "-q", "--reference", truth, "--cost", "zncc", "--hmax", "2500.5", "--co", "COMPRESS=LZW"])
 t.expect(same.returncode == 0 and filecmp.cmp(at("q.tif"), at("p.tif"), False), "run: the program's DEM, byte for byte")

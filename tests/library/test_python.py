@@ -27,6 +27,7 @@ import stereodem
 PROGRAM, SOURCE = sys.argv[1:3]
 LAB = os.path.join(os.path.dirname(PROGRAM), "stereodem-lab")  # simulates
 ASTER = os.path.join(SOURCE, "sampledata", "AST_L1A_00301012001180005_sim.zip")
+TRUTH = os.path.join(SOURCE, "sampledata", "truth.tif")
 WORK = tempfile.mkdtemp()
 gdal.UseExceptions()
 logging.disable(logging.WARNING)
@@ -88,6 +89,36 @@ class Python(unittest.TestCase):
         self.same_dem(dem, at("pair.tif"))
         np.testing.assert_array_equal(dem.mask, band(at("pair_qa.tif"), 5))
 
+    def test_layers_and_report(self):
+        """All layers hold what the files hold, and the report its figures."""
+        program("run", ASTER, "-o", at("all.tif"), "--quiet", "--reference", TRUTH)
+        dem = stereodem.run(ASTER, reference=TRUTH)
+        self.same_dem(dem, at("all.tif"))
+        with open(at("all.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        def figures(of):
+            return {k: v for k, v in of.items() if k not in ("output", "work", "options", "effective_options")}
+        self.assertEqual(figures(dem.report), figures(report))
+        self.assertEqual(dem.report["reference"]["state"], report["reference"]["state"])
+        for name, number, nodata, scale in (("score", 1, 65535, .01), ("ray_error", 2, 65535, report["grid"]["qa_gap_step_m"]),
+                                            ("predicted_error", 7, 65535, report["grid"]["qa_error_step_m"])):
+            stored = band(at("all_qa.tif"), number)
+            np.testing.assert_allclose(getattr(dem, name), np.where(stored == nodata, np.nan, stored * scale), rtol=1e-6)
+        np.testing.assert_array_equal(dem.reason, band(at("all_qa.tif"), 6))
+        for name, number in (("change", 1), ("left_out", 2)):
+            np.testing.assert_array_equal(np.nan_to_num(getattr(dem, name), nan=-9999), band(at("all_change.tif"), number))
+        self.assertLess(np.abs(np.nan_to_num(dem.ortho) - band(at("all_ortho.tif"))).max(), 0.51)  # which is rounded
+        self.assertIsNone(dem.pairs)
+        self.assertIn("<iframe srcdoc=", dem._repr_html_())
+        self.assertIn("layers height, score", repr(dem))
+        dem.save(at("saved.html"))
+        with open(at("saved.html"), encoding="utf-8") as file:
+            self.assertIn("DEM in memory", file.read())
+        with self.assertRaisesRegex(stereodem.Error, "path: found .*saved.png"):
+            dem.save(at("saved.png"))
+        made = stereodem.stack([dem, at("all.tif")], align="none")
+        self.assertEqual(made.report["stack"]["count"] if "count" in made.report["stack"] else len(made.report["stack"]["dems"]), 2)
+
     def test_arrays(self):
         one, two = image(self.left), image(self.right)
         files = stereodem.run(self.left, self.right)
@@ -119,8 +150,11 @@ class Python(unittest.TestCase):
         self.assertEqual(len(found["pairs"]), 3)
         program("run", self.left, self.right, third, "-o", at("same.tif"), "--quiet")
         self.assertTrue((band(at("views.tif")) == band(at("same.tif"))).all())
-        with self.assertRaisesRegex(stereodem.Error, "three views or more are files"):
-            stereodem.run(self.left, self.right, third)
+        dem = stereodem.run(image(self.left), self.right, image(third))
+        np.testing.assert_array_equal(np.nan_to_num(dem.height, nan=-9999), band(at("views.tif")))
+        np.testing.assert_array_equal(dem.pairs, band(at("views_qa.tif"), 7))
+        self.assertEqual(len(dem.report["pairs"]), 3)
+        self.assertEqual([n for n in os.listdir(tempfile.gettempdir()) if n.startswith("stereodem-views-")], [])
         with self.assertRaisesRegex(stereodem.Error, "given twice"):
             stereodem.run(self.left, self.right, self.left, output=at("twice.tif"))
 
@@ -234,8 +268,10 @@ class Python(unittest.TestCase):
             with self.assertRaisesRegex(stereodem.Error, said):
                 stereodem.run(stereodem.Image(view, rpc=stereodem.RPC(**dict(fields, **wrong))), image(self.right))
         metadata = gdal.Open(self.left).GetMetadata("RPC")
-        with self.assertRaisesRegex(stereodem.Error, "left image: its rpc is {.*RPC.from_metadata"):
-            stereodem.run(stereodem.Image(view, rpc=metadata), image(self.right))
+        with self.assertRaisesRegex(stereodem.Error, "left image: its rpc: found 3, expected a stereodem.RPC"):
+            stereodem.run(stereodem.Image(view, rpc=3), image(self.right))
+        with self.assertRaisesRegex(stereodem.Error, "left image: the RPC metadata have no LINE_OFF"):
+            stereodem.run(stereodem.Image(view, rpc={}), image(self.right))
         for wrong in ("x", ""):
             with self.assertRaisesRegex(stereodem.Error, "LINE_OFF is '%s', expected numbers" % wrong):
                 stereodem.RPC.from_metadata(dict(metadata, LINE_OFF=wrong))
@@ -318,8 +354,8 @@ class Python(unittest.TestCase):
             stereodem.run(self.left, self.right, thread=2)
         with self.assertRaisesRegex(stereodem.Error, "left image has a mask"):
             stereodem.match(*(stereodem.Image(v, mask=v > 3) for v in self.views))
-        with self.assertRaisesRegex(stereodem.Error, "float64, expected uint8"):
-            stereodem.match(*(stereodem.Image(v.astype(float)) for v in self.views))
+        with self.assertRaisesRegex(stereodem.Error, "int64, expected uint8"):
+            stereodem.match(*(stereodem.Image(v.astype(int)) for v in self.views))
 
     def test_progress_and_cancel(self):
         seen = []
@@ -351,7 +387,7 @@ class Python(unittest.TestCase):
         try:
             for turn, error in enumerate([KeyboardInterrupt, Alarm] * 10):
                 number = signal.SIGINT if error is KeyboardInterrupt else signal.SIGALRM
-                timer = threading.Timer(0.01 + 0.01 * turn, os.kill, (os.getpid(), number))
+                timer = threading.Timer(0.1 + 0.01 * turn, os.kill, (os.getpid(), number))
                 timer.start()
                 with self.assertRaises(error):
                     for _ in range(1000):
@@ -552,7 +588,7 @@ print(len(os.listdir("/proc/self/task")))
 
     @unittest.skipUnless(shutil.which("mypy"), "no mypy")
     def test_types(self):
-        done = subprocess.run(["mypy", "--strict", "--cache-dir", at("mypy"), "stereodem"], cwd=os.path.join(SOURCE, "python"),
+        done = subprocess.run(["mypy", "--strict", "--enable-incomplete-feature=Unpack", "--cache-dir", at("mypy"), "stereodem"], cwd=os.path.join(SOURCE, "python"),
                               stdout=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 

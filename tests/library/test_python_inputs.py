@@ -1,0 +1,175 @@
+"""What people have in Python is taken, or the sentence names what to pass: the ways to hand over images and rasters.
+test_python_inputs.py STEREODEM SOURCE_DIR; PYTHONPATH and LD_LIBRARY_PATH as of test_python.py.  Ways that need a package
+which is not there are skipped with a word."""
+# SPDX-License-Identifier: Apache-2.0
+import importlib
+import inspect
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print("SKIPPED: %s" % missing)
+    sys.exit(77)
+import stereodem
+
+PROGRAM, SOURCE = sys.argv[1:3]
+WORK = tempfile.mkdtemp()
+
+
+def at(name):
+    return os.path.join(WORK, name)
+
+
+def needs(*names):
+    """Skip the test where a package is not there."""
+    try:
+        return [importlib.import_module(name) for name in names]
+    except Exception as error:  # pylint: disable=broad-except
+        raise unittest.SkipTest("no %s: %s" % (", ".join(names), error)) from None
+
+
+class Inputs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run([os.path.join(os.path.dirname(PROGRAM), "stereodem-lab"), "simulate", "-o", at("pair"), "--layout", "rpc", "--width",
+                        "256", "--height", "256", "--quiet"], check=True)
+        cls.left, cls.right, cls.truth = at("pair/left.tif"), at("pair/right.tif"), at("pair/truth.tif")
+        cls.dem = stereodem.run(cls.left, cls.right)
+        cls.aligned = stereodem.compare(cls.dem, cls.truth)["aligned"]
+
+    def same(self, *views, **options):
+        np.testing.assert_array_equal(stereodem.run(*views, **options).height, self.dem.height)
+
+    def compares(self, reference):
+        self.assertEqual(stereodem.compare(self.dem, reference)["aligned"], self.aligned)
+
+    def refused(self, said, function, *arguments, **options):
+        with self.assertRaisesRegex(stereodem.Error, said) as caught:
+            function(*arguments, **options)
+        self.assertEqual(caught.exception.status, "usage")
+
+    # ---- views ----
+
+    def test_paths(self):
+        self.same(pathlib.Path(self.left), os.fsencode(self.right))
+
+    def test_rasterio_dataset(self):
+        rasterio, = needs("rasterio")
+        with rasterio.open(self.left) as left, rasterio.open(self.right) as right:
+            self.same(left, right)
+            self.same(left, self.right)
+            with rasterio.MemoryFile() as one, rasterio.MemoryFile() as two:  # in memory: read
+                for file, source in ((one, left), (two, right)):
+                    with file.open(driver="GTiff", width=source.width, height=source.height, count=1, dtype=source.dtypes[0],
+                                   rpcs=source.rpcs) as out:
+                        out.write(source.read())
+                with one.open() as a, two.open() as b:
+                    self.same(a, b)
+
+    def test_cameras(self):
+        rasterio, = needs("rasterio")
+        with rasterio.open(self.left) as left, rasterio.open(self.right) as right:
+            pairs = [(s.read(), s.rpcs, s.tags(ns="RPC")) for s in (left, right)]
+        for kind in (lambda rpc, tags: rpc, lambda rpc, tags: rpc.to_dict(), lambda rpc, tags: tags,
+                     lambda rpc, tags: stereodem.RPC.from_metadata(rpc), lambda rpc, tags: stereodem.RPC.from_metadata(rpc.to_dict())):
+            self.same(*(stereodem.Image(samples, rpc=kind(rpc, tags)) for samples, rpc, tags in pairs))  # 1 x rows x columns
+        self.same(*(stereodem.Image(samples[0].astype(np.float64), rpc=rpc, nodata=0) for samples, rpc, tags in pairs))
+        self.same(*(stereodem.Image(np.ma.masked_equal(samples, 0), rpc=rpc) for samples, rpc, tags in pairs))
+        views = [stereodem.Image(samples, rpc=rpc) for samples, rpc, tags in pairs]
+        self.refused("left image: found ndarray without a camera; pass stereodem.Image.array, rpc=", stereodem.run, pairs[0][0], pairs[1][0])
+        self.refused("one view is in memory", stereodem.run, views[0], self.right)
+        self.refused("view 3: found 3, expected a name of a file, a dataset", stereodem.run, *views, 3)
+        self.refused("choose a band", stereodem.run, *(stereodem.Image(np.zeros((3, 9, 9), np.uint8), rpc=v.rpc) for v in views))
+
+    def test_arrays_of_match(self):
+        rng = np.random.default_rng(1)
+        scene = rng.integers(0, 256, (60, 120)).astype(np.uint8)
+        found = stereodem.match(scene[:, 10:100], scene[:, 17:107], max_disparity=20)
+        self.assertAlmostEqual(float(np.nanmedian(found)), 7.0, places=1)
+
+    # ---- rasters ----
+
+    def test_rasters_of_rasterio(self):
+        rasterio, = needs("rasterio")
+        with rasterio.open(self.truth) as truth:
+            self.compares(truth)
+            samples, place, crs, nodata = truth.read(), truth.transform, truth.crs, truth.nodata
+        for transform in (place, place.to_gdal(), tuple(place), np.array(place)):
+            self.compares(stereodem.Raster(samples, transform, crs, nodata))
+        self.compares(stereodem.Raster(samples.astype(np.float64), place, crs.to_epsg(), nodata))
+        self.compares(stereodem.Raster(np.ma.masked_equal(samples, nodata), place, crs.to_wkt()))
+        self.refused("these are six numbers of an Affine; pass the Affine", self.compares, stereodem.Raster(samples, place[:6], crs))
+        self.refused("reference: found ndarray, which does not say where it lies; pass stereodem.Raster", self.compares, samples[0])
+        self.refused("reference: found 3, expected a name of a file, a dataset of rasterio", self.compares, 3)
+        self.same(self.left, self.right, t_srs=crs)
+        self.same(self.left, self.right, t_srs=crs.to_epsg())
+        self.refused("t_srs: found 3.5, expected a text such as WKT", stereodem.run, self.left, self.right, t_srs=3.5)
+        with rasterio.open(self.truth) as truth:
+            by_name, by_raster = (stereodem.run(self.left, self.right, reference=r) for r in (self.truth, truth.read and truth))
+            in_memory = stereodem.run(self.left, self.right, reference=stereodem.Raster(samples, place, crs, nodata))
+        np.testing.assert_array_equal(by_name.height, by_raster.height)
+        np.testing.assert_array_equal(by_name.height, in_memory.height)
+        self.assertEqual(in_memory.report["reference"]["state"], by_name.report["reference"]["state"])
+
+    def test_crs_of_pyproj(self):
+        pyproj, rasterio = needs("pyproj", "rasterio")
+        with rasterio.open(self.truth) as truth:
+            crs = pyproj.CRS.from_epsg(truth.crs.to_epsg())
+            self.compares(stereodem.Raster(truth.read(1), truth.transform, crs, truth.nodata))
+        self.same(self.left, self.right, t_srs=crs)
+
+    def test_data_array(self):
+        rioxarray, xarray = needs("rioxarray", "xarray")
+        array = rioxarray.open_rasterio(self.truth)
+        self.compares(array)
+        self.compares(array[0])
+        made = self.dem.to_xarray()
+        self.assertEqual(set(made.data_vars) & {"height", "score", "reason"}, {"height", "score", "reason"})
+        self.assertEqual(stereodem.compare(made.height, self.truth)["aligned"], self.aligned)
+        self.assertIsInstance(made, xarray.Dataset)
+        plain = xarray.DataArray(self.dem.height, dims=("y", "x"))
+        self.refused("without a CRS; pass stereodem.Raster", stereodem.compare, plain, self.truth)
+
+    def test_xdem(self):
+        xdem, geoutils = needs("xdem", "geoutils")
+        self.compares(xdem.DEM(self.truth))
+        self.compares(geoutils.Raster(self.truth))
+        made = self.dem.to_xdem()
+        self.assertEqual(stereodem.compare(made, self.truth)["aligned"]["nmad"], self.aligned["nmad"])
+
+    def test_save(self):
+        rasterio, = needs("rasterio")
+        self.dem.save(at("saved.tif"))
+        with rasterio.open(at("saved.tif")) as saved:
+            np.testing.assert_array_equal(saved.read(1, masked=True).filled(np.nan), self.dem.height)
+        self.assertEqual(stereodem.compare(at("saved.tif"), self.truth)["aligned"], self.aligned)
+
+    # ---- signatures ----
+
+    def test_signatures(self):
+        for function in (stereodem.run, stereodem.info, stereodem.compare, stereodem.stack, stereodem.match):
+            names = set(inspect.signature(function).parameters)
+            for option in stereodem.options(function.__name__):
+                self.assertIn(option["name"] + "_" * (option["name"] == "class"), names)
+                self.assertIn(option["help"] if option["name"] != "output" else "output", function.__doc__)
+        self.assertEqual(inspect.signature(stereodem.run).parameters["cost"].default, "auto")
+
+    def test_generated_options(self):
+        made = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "option_tables"), PROGRAM, "python"], stdout=subprocess.PIPE,
+                              check=True, text=True).stdout
+        with open(os.path.join(SOURCE, "python", "stereodem", "_options.py"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), made, "scripts/option_tables PROGRAM python > python/stereodem/_options.py")
+
+
+if __name__ == "__main__":
+    try:
+        unittest.main(argv=sys.argv[:1], verbosity=2)
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)
