@@ -19,32 +19,41 @@ extern const SdmKernels sdm_kernels_sse42, sdm_kernels_avx2, sdm_kernels_avx512b
 extern const SdmPairKernels sdm_pair_kernels_sse42, sdm_pair_kernels_avx2, sdm_pair_kernels_avx2_wide,
     sdm_pair_kernels_avx512;
 extern const SdmSgmKernels sdm_sgm_kernels_sse42, sdm_sgm_kernels_avx2, sdm_sgm_kernels_avx512;
+enum { EBX = 1, ECX = 2, AVX_STATE = 0x6, AVX512_STATE = 0xe6 };
+/* Does the processor say so?  __builtin_cpu_supports() is not asked: zig's is always false. */
+static bool has(unsigned leaf, int reg, unsigned bits)
+{
+    unsigned r[4];
+    return __get_cpuid_count(leaf, 0, &r[0], &r[1], &r[2], &r[3]) && (r[reg] & bits) == bits;
+}
+/* Does the system save these registers when it switches threads? */
+static bool saves(unsigned states)
+{
+    unsigned low, high;
+    if (!has(1, ECX, bit_OSXSAVE))
+        return false;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & states) == states;
+}
 static bool has_sse42(void)
 {
-    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-}
-/* clang 14 does not ask for it by name. */
-static bool has_lzcnt(void)
-{
-    unsigned a, b, c, d;
-    return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+    return has(1, ECX, bit_SSE4_2 | bit_POPCNT);
 }
 /* A level is all that any of its kernels may use. */
 static bool has_avx2(void)
 {
-    return has_sse42() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && has_lzcnt();
+    return has_sse42() && saves(AVX_STATE) && has(7, EBX, bit_AVX2 | bit_BMI | bit_BMI2) &&
+           has(0x80000001, ECX, bit_LZCNT);
 }
 static bool has_avx512bw(void) /* Skylake-X, Cascade Lake */
 {
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return has_avx2() && saves(AVX512_STATE) &&
+           has(7, EBX, bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL);
 }
 static bool has_avx512(void) /* Ice Lake, Zen 4 and later */
 {
-    return has_avx512bw() && __builtin_cpu_supports("avx512vpopcntdq") &&
-           __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vbmi2") &&
-           __builtin_cpu_supports("avx512vnni");
+    return has_avx512bw() &&
+           has(7, ECX, bit_AVX512VPOPCNTDQ | bit_AVX512BITALG | bit_AVX512VBMI2 | bit_AVX512VNNI);
 }
 #endif
 #if SDM_NEON

@@ -72,7 +72,7 @@ typedef enum SdmStatus {
     SDM_ERR_DATA,   /**< inputs are readable but do not make a DEM (no overlap, too few matches ...) */
     SDM_ERR_IO,     /**< reading or writing failed (disk full, unwritable folder ...) */
     SDM_ERR_MEMORY, /**< an allocation failed */
-    SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (GDAL without HDF4, no geoid grid ...) */
+    SDM_ERR_UNSUPPORTED, /**< this build or machine cannot do it (a format GDAL lacks, no geoid grid ...) */
     SDM_ERR_STOPPED,     /**< the program asked to stop; finished work is kept */
     SDM_ERR_DEVICE,      /**< a graphics device failed or was lost; finished work is kept */
     SDM_ERR_BUDGET,      /**< the memory budget is too small for the input */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
 #include "core/machine.h"
+#include "geo/own_data.h"
 
 #include <cpl_error.h>
 #include <gdal.h>
@@ -208,7 +209,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     TRY(check_options(ctx, f));
     TRY(sdm_check_stop(ctx));
     TRY(sdm_threads_check(ctx));
-    GDALAllRegister();
+    sdm_gdal_register();
     TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
     sdm_calls_add(1);

@@ -1,6 +1,7 @@
 /* A raster in memory -> a name that GDAL opens, for functions and options that take names of files. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
+#include "geo/own_data.h"
 #include "geo/vertical_datum.h"
 #include "product/qa_raster.h"
 
@@ -78,7 +79,7 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "raster in memory: number %d of its geotransform is %g, expected a finite one",
                             i + 1, shape->geotransform[i]);
-    GDALAllRegister();
+    sdm_gdal_register();
     sdm_quiet_begin();
     TRY(sdm_array_open(ctx, "raster in memory", &array, &from));
     TRY(describe(ctx, from, shape->geotransform, shape->crs ? shape->crs : ""));

@@ -129,12 +129,4 @@ void sdm_help_manual(FILE *to);
 /* Completion of the command line for a shell, from the same tables; false: not bash, zsh or fish. */
 bool sdm_help_completion(FILE *to, const char *shell);
 
-/* From now on, a library that crashes while an input is opened or read ends the program with a sentence, code
- * 1.  The hook of the contexts says what is being read, and what a crash then must not leave. */
-void sdm_crash_guard(const char *command);
-extern const SdmCrashHook sdm_crash_hook;
-
-/* The HDF5 library, where GDAL has brought it along, prints no reports of its own on standard error. */
-void sdm_hdf5_quiet(void);
-
 #endif

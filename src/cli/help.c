@@ -123,8 +123,6 @@ void sdm_help_program(FILE *to)
 
 void sdm_help_version(FILE *to)
 {
-    GDALAllRegister();
-    fprintf(to, "%s %s\nGDAL %s (HDF4 driver: %s)\nPROJ %s\n", sdm_program.name, SDM_VERSION,
-            GDALVersionInfo("RELEASE_NAME"),
-            GDALGetDriverByName("HDF4") ? "yes" : "no, ASTER .hdf files cannot be read", proj_info().version);
+    fprintf(to, "%s %s\nGDAL %s\nPROJ %s\n", sdm_program.name, SDM_VERSION, GDALVersionInfo("RELEASE_NAME"),
+            proj_info().version);
 }

@@ -2,17 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "core/machine.h"
+#include "geo/own_data.h"
 #include "input/source.h"
 #include "scene/tiling.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <gdal.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -79,6 +82,20 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
         sdm_screen_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, text);
 }
 
+/* GDAL reports a failure in one message; the HDF5 library prints 25 lines of its own beside it. */
+static void quiet_hdf5(void)
+{
+    typedef int Report(int64_t stack, void *data);
+    int (*set_report)(int64_t stack, Report *report, void *data);
+    void *const program = dlopen(NULL, RTLD_LAZY); /* with all the libraries that it was started with */
+    void *const found = program ? dlsym(program, "H5Eset_auto2") : NULL;
+    memcpy(&set_report, &found, sizeof found);
+    if (found)
+        set_report(0, NULL, NULL); /* H5E_DEFAULT: this thread's, which opens the files */
+    if (program)
+        dlclose(program);
+}
+
 /* Set GDAL up for the process: its options, its block cache within the memory budget, its messages to the
  * screen.  Only the program does; the library restores what it changes. */
 static void open_gdal(SdmCall *call)
@@ -92,8 +109,8 @@ static void open_gdal(SdmCall *call)
     }
     CPLSetErrorHandlerEx(on_gdal_error, &call->screen);
     GDALSetCacheMax64(sdm_cache_bytes(call->options.memory_bytes));
-    GDALAllRegister();
-    sdm_hdf5_quiet();
+    sdm_gdal_register();
+    quiet_hdf5();
 }
 
 /* Whether the command line asks for JSON, even where it cannot be parsed. */
@@ -148,7 +165,6 @@ static SdmStatus execute(SdmCall *call)
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
     sdm_set_sinks(call->ctx, sdm_screen_log, sdm_screen_progress, &call->screen);
-    sdm_set_crash_hook(call->ctx, &sdm_crash_hook);
     if (call->options.threads > sdm_threads(call->ctx))
         sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
                 call->options.threads, sdm_threads(call->ctx));
@@ -179,7 +195,6 @@ static void finish(SdmCall *call, SdmStatus st)
 static int call_command(const SdmCommand *command, int argc, char *const *argv)
 {
     SdmCall call = {.command = command};
-    sdm_crash_guard(command->name);
     set_defaults(&call);
     sdm_screen_open(&call.screen, command->name, &call.options);
     call.screen.json = wants_json(argc, argv);

@@ -6,29 +6,6 @@
 
 #include <stdlib.h>
 
-void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook)
-{
-    ctx->crash = hook;
-}
-
-void sdm_reading_begin(SdmContext *ctx, const char *input)
-{
-    if (ctx && ctx->crash)
-        ctx->crash->reading(input);
-}
-
-void sdm_reading_end(SdmContext *ctx)
-{
-    if (ctx && ctx->crash)
-        ctx->crash->reading(NULL);
-}
-
-void sdm_crash_leftover(SdmContext *ctx, const char *file, const char *folder)
-{
-    if (ctx && ctx->crash)
-        ctx->crash->leftover(file, folder);
-}
-
 const char *sdm_version(void)
 {
     return SDM_VERSION;
@@ -93,7 +70,6 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     ctx->started_s = parent->started_s;
     ctx->part = (SdmProgressPart){0.0, 1.0};
     ctx->numbers = parent->numbers;
-    ctx->crash = parent->crash;
     ctx->lines = lines;
     sdm_set_sinks(ctx, keep_line, NULL, lines);
     return SDM_OK;

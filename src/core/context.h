@@ -49,7 +49,6 @@ struct SdmContext {
     bool plain_names;    /* sentences name options as sdm_set() takes them */
     void *face;          /* what src/api keeps with the context, freed by free_face; or NULL */
     void (*free_face)(void *face);
-    const SdmCrashHook *crash; /* NULL: none */
     double stage_s[SDM_STAGES];
     double stage_added_s[SDM_STAGES]; /* of stage_s, by sdm_stage_add() */
     int stage;             /* the clock that runs, 0 = none */

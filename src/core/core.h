@@ -109,19 +109,4 @@ int sdm_utf8_length(const char *text);
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* ---- crashes: a damaged file can bring down the library that reads it ---- */
-
-/* Functions of the program that learn which file is being read, so that a crash meanwhile can be blamed on
- * it, and what to remove then. */
-typedef struct SdmCrashHook {
-    void (*reading)(const char *input); /* this thread begins to open or read `input`; NULL: it has finished.
-                                         * Calls may be nested. */
-    void (*leftover)(const char *file, const char *folder); /* to remove after a crash: a file, and a folder
-                                                             * if it is empty; NULL: nothing */
-} SdmCrashHook;
-void sdm_set_crash_hook(SdmContext *ctx, const SdmCrashHook *hook); /* borrowed; NULL: none */
-void sdm_reading_begin(SdmContext *ctx, const char *input);
-void sdm_reading_end(SdmContext *ctx);
-void sdm_crash_leftover(SdmContext *ctx, const char *file, const char *folder);
-
 #endif

@@ -3,6 +3,7 @@
 #include "core/path.h"
 #include "core/stats.h"
 #include "coreg/compare_steps.h"
+#include "geo/own_data.h"
 
 #include <cpl_error.h>
 #include <math.h>
@@ -322,7 +323,7 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
     SdmStatus st = SDM_OK;
     SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};
     *out = (SdmCompareResult){0};
-    GDALAllRegister();
+    sdm_gdal_register();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(check_outputs(ctx, dem, reference, opt));
     TRY(open_inputs(&w, dem, reference));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "coreg/stack_layer.h"
+#include "geo/own_data.h"
 
 #include <cpl_error.h>
 #include <gdal.h>
@@ -107,7 +108,7 @@ static SdmStatus stack(SdmStack *s, const char *const *dems, int count, const Sd
     s->threads = sdm_threads(s->ctx);
     s->in_memory = to != NULL;
     *out = (SdmStackResult){.dems = NULL};
-    GDALAllRegister();
+    sdm_gdal_register();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sdm_stack_open(s, dems, count));
     if (!to)

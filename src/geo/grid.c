@@ -3,6 +3,7 @@
 #include "geo/gdal_errors.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
+#include "geo/own_data.h"
 #include "geo/projector.h"
 
 #include <cpl_conv.h>
@@ -122,7 +123,7 @@ static bool can_store(const char *wkt)
     static const char *const alone[] = {"", NULL}; /* files beside it: none */
     char name[64];
     snprintf(name, sizeof name, "/vsimem/stereodem_crs_%p.tif", (const void *)wkt);
-    GDALAllRegister();
+    sdm_gdal_register();
     const GDALDatasetH out = GDALCreate(GDALGetDriverByName("GTiff"), name, 1, 1, 1, GDT_Byte, NULL);
     const bool set = out && GDALSetProjection(out, wkt) == CE_None;
     GDALClose(out);

@@ -1,7 +1,9 @@
 /* Longitude and latitude <-> the CRS of the DEM, through PROJ. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/projector.h"
+#include "geo/own_data.h"
 
+#include <cpl_string.h>
 #include <math.h>
 #include <proj.h>
 #include <pthread.h>
@@ -32,9 +34,20 @@ static void keep_message(void *user, int level, const char *text)
         snprintf(out, MESSAGE, "%s", text);
 }
 
-struct pj_ctx *sdm_proj_context(void)
+/* A new context that searches our own data first. */
+static PJ_CONTEXT *create_context(void)
 {
     PJ_CONTEXT *const c = proj_context_create();
+    char **const folders = sdm_own_proj_folders();
+    if (folders)
+        proj_context_set_search_paths(c, CSLCount(folders), (const char *const *)folders);
+    CSLDestroy(folders);
+    return c;
+}
+
+struct pj_ctx *sdm_proj_context(void)
+{
+    PJ_CONTEXT *const c = create_context();
     proj_log_level(c, PJ_LOG_NONE);
     proj_log_func(c, NULL, keep_message); /* some errors come whatever the level is */
     return c;
@@ -43,7 +56,7 @@ struct pj_ctx *sdm_proj_context(void)
 SdmStatus sdm_proj_check(SdmContext *ctx)
 {
     char why[MESSAGE] = "";
-    PJ_CONTEXT *const c = proj_context_create();
+    PJ_CONTEXT *const c = create_context();
     proj_log_func(c, why, keep_message);
     PJ *const crs = proj_create(c, "EPSG:4326");
     const bool good = crs != NULL;

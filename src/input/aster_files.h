@@ -3,11 +3,12 @@
 #ifndef SDM_ASTER_FILES_H
 #define SDM_ASTER_FILES_H
 
+#include "input/hdf4_file.h"
 #include "input/source.h"
 
 /* Tables of one telescope, and where its image is.  Arrays as in SdmAsterArrays. */
 typedef struct SdmAsterBand {
-    char image[1024];  /* GDAL's name of ImageData, "" for tables alone */
+    char image[1024];  /* GDAL's name of ImageData, "" for tables alone and in an HDF file */
     char label[1024];  /* name of the image in messages */
     char source[1024]; /* name of the tables in messages: a file, or the common start of several */
     char table[1024];  /* name of the radiometric table in messages */
@@ -25,8 +26,8 @@ void sdm_aster_band_free(SdmAsterBand *band);
 SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
                               SdmScene *scene, SdmAsterBand *out);
 
-/* V004 or V003 HDF-EOS through GDAL's HDF4 driver: subdatasets of VNIR_Band<telescope>. */
-SdmStatus sdm_aster_read_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path, const char *telescope,
+/* V004 or V003 HDF-EOS: fields of the swath VNIR_Band<telescope>. */
+SdmStatus sdm_aster_read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                              SdmAsterBand *out);
 
 /* Open the camera of a band.  Fails where it does not look as `telescope` ("3N": down, "3B": back) should. */
@@ -39,15 +40,15 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
 
 /* Scenes: fill view[0] (3N) and view[1] (3B), id, time, kind and files.
  * On failure the caller closes the scene. */
-SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene);
+SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 
 /* Name, for people, of an ASTER product other than level 1A; NULL for anything else.
- * other_product: from a word such as ASTL1B in a text.  product_of: from a data set's metadata, else from the
- * name of its file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
+ * other_product: from a word such as ASTL1B in a text.  product_of: from metadata (KEY=VALUE), else from the
+ * name of the file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
  * below. */
 const char *sdm_aster_other_product(const char *text);
-const char *sdm_aster_product_of(GDALDatasetH ds, const char *path);
+const char *sdm_aster_product_of(CSLConstList metadata, const char *path);
 const char *sdm_aster_product_in(const char *folder, int depth);
 /* Which bands, for people, other than 3N and 3B a name speaks of ("TIR bands"), or the first such name in a
  * folder and `depth` levels below; NULL: none. */

@@ -27,18 +27,18 @@ const char *sdm_aster_other_product(const char *text)
     return NULL;
 }
 
-const char *sdm_aster_product_of(GDALDatasetH ds, const char *path)
+const char *sdm_aster_product_of(CSLConstList metadata, const char *path)
 {
     static const char *const keys[] = {"SHORTNAME", "IDOFASTERGDSDATAGRANULE", "LOCALGRANULEID", "GRANULEID"};
     bool known = false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
-        const char *const value = GDALGetMetadataItem(ds, keys[i], NULL), *const other =
-                                                                              sdm_aster_other_product(value);
+        const char *const value = CSLFetchNameValue(metadata, keys[i]);
+        const char *const other = sdm_aster_other_product(value);
         if (other)
             return other;
         known = known || (value && (strstr(value, "ASTL1A") || strstr(value, "AST_L1A")));
     }
-    const char *const level = GDALGetMetadataItem(ds, "PROCESSINGLEVELID", NULL);
+    const char *const level = CSLFetchNameValue(metadata, "PROCESSINGLEVELID");
     for (int i = 0; level && i < PRODUCTS; ++i)
         if (strcmp(level, product[i][0] + 1) == 0)
             return product[i][1];

@@ -79,21 +79,21 @@ static SdmStatus fail_bands(SdmContext *ctx, const char *path, const char *bands
 }
 
 /* The file is HDF4 but lacks the two telescopes: say which product it is, and what to order. */
-static SdmStatus refuse_hdf(SdmContext *ctx, GDALDatasetH hdf, const char *path)
+static SdmStatus refuse_hdf(SdmContext *ctx, const SdmHdf4 *hdf, const char *path)
 {
-    CSLConstList const list = GDALGetMetadata(hdf, "SUBDATASETS");
-    bool n3 = false, b3 = false, swath = false;
-    const char *bands = NULL;
-    for (int i = 0; list && list[i]; ++i) {
-        bands = bands ? bands : sdm_aster_bands_of(list[i]);
-        n3 = n3 || strstr(list[i], ":VNIR_Band3N:ImageData");
-        b3 = b3 || strstr(list[i], ":VNIR_Band3B:ImageData");
-        swath = swath || strstr(list[i], ":VNIR_Swath:");
+    bool n3 = false, b3 = false, resampled = false;
+    const char *bands = NULL, *swath, *field;
+    for (int i = 0; sdm_hdf4_field(hdf, i, &swath, &field); ++i) {
+        const bool image = strcmp(field, "ImageData") == 0;
+        bands = bands ? bands : sdm_aster_bands_of(swath);
+        n3 = n3 || (image && strcmp(swath, "VNIR_Band3N") == 0);
+        b3 = b3 || (image && strcmp(swath, "VNIR_Band3B") == 0);
+        resampled = resampled || strcmp(swath, "VNIR_Swath") == 0;
     }
     if (n3 && b3)
         return SDM_OK;
-    const char *const other = sdm_aster_product_of(hdf, path);
-    if (other || swath)
+    const char *const other = sdm_aster_product_of((CSLConstList)sdm_hdf4_metadata(hdf), path);
+    if (other || resampled)
         return sdm_aster_refuse(ctx, path, other ? other : "an ASTER level 1B or 1T scene");
     if (n3 || b3)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -129,11 +129,11 @@ static void name_by_file(const char *path, SdmScene *scene)
 }
 
 /* Name and time as the metadata of real scenes give them, where they do. */
-static void name_from_metadata(SdmContext *ctx, GDALDatasetH hdf, const char *path, SdmScene *scene)
+static void name_from_metadata(SdmContext *ctx, char **metadata, const char *path, SdmScene *scene)
 {
-    const char *const granule = GDALGetMetadataItem(hdf, "LOCALGRANULEID", NULL);
-    const char *const date = GDALGetMetadataItem(hdf, "CALENDARDATE", NULL);
-    const char *const time = GDALGetMetadataItem(hdf, "TIMEOFDAY", NULL);
+    const char *const granule = CSLFetchNameValue(metadata, "LOCALGRANULEID");
+    const char *const date = CSLFetchNameValue(metadata, "CALENDARDATE");
+    const char *const time = CSLFetchNameValue(metadata, "TIMEOFDAY");
     char time_utc[32];
     const size_t length = granule ? strlen(granule) : 0;
     if (granule && strncmp(granule, "AST_L1A_", 8) == 0 && !strchr(granule, '/'))
@@ -149,17 +149,16 @@ static void name_from_metadata(SdmContext *ctx, GDALDatasetH hdf, const char *pa
                 scene->time_utc[0] ? "that in its name is taken" : "the time is taken as unknown");
 }
 
-static SdmStatus open_hdf(SdmContext *ctx, const char *path, GDALDatasetH hdf, SdmScene *scene)
+static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmHdf4 *hdf, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
     SdmAsterBand band;
     SdmUnpackedBand unpacked[2] = {{.sample = NULL}};
     TRY(refuse_hdf(ctx, hdf, path));
     name_by_file(path, scene);
-    name_from_metadata(ctx, hdf, path, scene);
-    TRY(sdm_scene_add_file(ctx, scene, path));
-    if (scene->depth != SDM_DEPTH_CAMERAS)
-        TRY(sdm_hdf4_unpack(ctx, path, (const char *const[2]){"VNIR_Band3N", "VNIR_Band3B"}, unpacked));
+    name_from_metadata(ctx, sdm_hdf4_metadata(hdf), path, scene);
+    TRY(sdm_hdf4_images(ctx, hdf, (const char *const[2]){"VNIR_Band3N", "VNIR_Band3B"},
+                        scene->depth != SDM_DEPTH_CAMERAS, unpacked));
     for (int k = 0; k < 2; ++k) {
         TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
         st = open_view(ctx, k, &band, &unpacked[k], scene);
@@ -172,40 +171,20 @@ done:
     return st;
 }
 
-SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
+SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
-    const char *const skip = CPLGetConfigOption("GDAL_SKIP", "");
-    if (!GDALGetDriverByName("HDF4") && strstr(skip, "HDF4"))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: an HDF4 file, but this GDAL is without HDF4 by GDAL_SKIP=%.100s; unset it", path,
-                        skip);
-    if (!GDALGetDriverByName("HDF4"))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: an HDF4 file, but this GDAL (%s) was built without HDF4; install GDAL with "
-                        "HDF4 (conda: libgdal-hdf4; Debian and Ubuntu have it)",
-                        path, GDALVersionInfo("RELEASE_NAME"));
-    if (sdm_is_virtual(path))
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "%s: an HDF4 file, which GDAL reads only from a disk; fetch it first (curl -LO "
-                        "does), then give the file",
-                        path);
-    if (strchr(path, '"'))
-        return sdm_fail(
-            ctx, SDM_ERR_UNSUPPORTED,
-            "%s: an HDF4 file with a quotation mark in its name, under which GDAL cannot open its fields; "
-            "rename it",
-            path);
-    const GDALDatasetH hdf = sdm_gdal_open(path);
-    if (!hdf)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: an HDF4 file that cannot be opened (%.300s); it is cut short or damaged, fetch "
-                        "it again",
-                        path, sdm_gdal_reason());
+    SdmStatus st = SDM_OK;
+    SdmHdf4 *hdf = NULL;
+    if (scene->depth == SDM_DEPTH_WHOLE && strncmp(gdal_path, "/vsizip/", 8) == 0)
+        TRY(sdm_check_packed(ctx, gdal_path));
+    TRY(sdm_hdf4_open(ctx, gdal_path, &hdf));
     scene->sensor = SDM_SENSOR_ASTER;
-    const bool v003 = strncmp(sdm_path_base(path), "AST_L1A_003", 11) == 0;
+    const bool v003 = strncmp(sdm_path_base(gdal_path), "AST_L1A_003", 11) == 0;
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V00%d (HDF)", v003 ? 3 : 4);
-    const SdmStatus st = open_hdf(ctx, path, hdf, scene);
-    GDALClose(hdf);
+    TRY(sdm_scene_add_file(ctx, scene, path));
+    TRY(open_hdf(ctx, gdal_path, hdf, scene));
+done:
+    sdm_hdf4_close(&hdf);
     return st;
 }
 
@@ -283,16 +262,15 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder", *const bands = sdm_aster_bands_in(gdal_path, 2);
     const int found = find_hdf(gdal_path, 2, hdf);
-    if (found == 1 && !zip)
-        return sdm_aster_open_hdf(ctx, hdf, scene); /* which says what it is */
-    const char *const other = found == 0 || zip ? sdm_aster_product_in(gdal_path, 2) : NULL;
+    if (found == 1)
+        return sdm_aster_open_hdf(ctx, zip ? path : hdf, hdf, scene); /* which says what it is */
+    const char *const other = found == 0 ? sdm_aster_product_in(gdal_path, 2) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (found > 0)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: a %s with %d HDF file%s (%s%s); %s", path, kind, found,
-                        found > 1 ? "s" : "", sdm_path_base(hdf), found > 1 ? " and others" : "",
-                        zip ? "GDAL reads HDF4 only from a disk: unpack it, then give the file"
-                            : "give one of them itself");
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: a %s with %d HDF files (%s and others); give one of them itself", path, kind,
+                        found, sdm_path_base(hdf));
     if (bands)
         return fail_bands(ctx, path, bands);
     return sdm_fail(ctx, SDM_ERR_INPUT,

@@ -107,7 +107,6 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(at.w * at.h);
-    sdm_reading_begin(ctx, im->name);
     sdm_quiet_begin();
     if (im->raw)
         for (int64_t r = 0; r < at.h; ++r)
@@ -124,7 +123,6 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
     TRY(apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws));
 done:
     sdm_quiet_end();
-    sdm_reading_end(ctx);
     return st;
 }
 

@@ -3,7 +3,7 @@
 #ifndef SDM_IMAGE_H
 #define SDM_IMAGE_H
 
-#include "input/hdf4_bands.h"
+#include "input/hdf4_file.h"
 #include "input/source.h"
 
 enum { SDM_IMAGE_MIN_PX = 64 };
@@ -11,7 +11,7 @@ enum { SDM_IMAGE_MIN_PX = 64 };
 struct SdmImage {
     char name[512];
     int64_t width, height;
-    GDALDatasetH dataset, mask_dataset; /* NULL once an ASTER band lies in raw */
+    GDALDatasetH dataset, mask_dataset; /* NULL: none, an ASTER band lies in raw */
     GDALDatasetH mean;       /* of several bands; NULL: one band serves */
     GDALRasterBandH band;    /* what is matched */
     GDALRasterBandH samples; /* the file's band, or the first of those whose mean is matched */
@@ -39,7 +39,7 @@ typedef struct SdmImageSource {
     int table_lines;
     const char *table_name;
     int depth;           /* SdmDepth */
-    SdmUnpackedBand *unpacked; /* ASTER: samples, which are taken; NULL or without samples: they are read */
+    SdmUnpackedBand *unpacked; /* ASTER in HDF4: samples, which are taken, or their size; NULL: files */
     const SdmImageArray *array; /* the image and its mask in memory; NULL: files */
 } SdmImageSource;
 

@@ -71,16 +71,21 @@ static SdmStatus choose_band(SdmContext *ctx, SdmImage *im, int wanted)
     return !wanted && colours > 1 ? open_mean(ctx, im, bands, colours) : SDM_OK;
 }
 
+static SdmStatus check_size(SdmContext *ctx, const SdmImage *im)
+{
+    if (im->width >= SDM_IMAGE_MIN_PX && im->height >= SDM_IMAGE_MIN_PX)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
+                    (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX,
+                    (int)SDM_IMAGE_MIN_PX);
+}
+
 static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
 {
     const GDALDataType type = GDALGetRasterDataType(im->samples);
     im->width = GDALGetRasterBandXSize(im->band);
     im->height = GDALGetRasterBandYSize(im->band);
-    if (im->width < SDM_IMAGE_MIN_PX || im->height < SDM_IMAGE_MIN_PX)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
-                        (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX,
-                        (int)SDM_IMAGE_MIN_PX);
     if (type == GDT_Unknown || GDALDataTypeIsComplex(type))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: samples are %s, expected 8- or 16-bit integers or 32-bit floating point; "
@@ -176,17 +181,6 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
     return SDM_OK;
 }
 
-/* Read the whole band; where it is one block, without a copy in GDAL's cache. */
-static CPLErr read_bytes(SdmImage *im)
-{
-    const int w = (int)im->width, h = (int)im->height;
-    int block_w, block_h;
-    GDALGetBlockSize(im->band, &block_w, &block_h);
-    return block_w == w && block_h == h
-               ? GDALReadBlock(im->band, 0, 0, im->raw)
-               : GDALRasterIO(im->band, GF_Read, 0, 0, w, h, im->raw, w, h, GDT_Byte, 0, 0);
-}
-
 /* ASTER: read the band into memory and turn its radiometric table into gain and bias. */
 static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
 {
@@ -215,39 +209,24 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     }
     if (src->depth == SDM_DEPTH_CAMERAS)
         return SDM_OK;
-    if (src->unpacked && src->unpacked->sample && src->unpacked->bytes == w * h) {
+    if (src->unpacked) {
         im->raw = src->unpacked->sample;
         src->unpacked->sample = NULL;
-    } else {
-        TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
-        if (read_bytes(im) != CE_None)
-            return sdm_fail(
-                ctx, SDM_ERR_INPUT,
-                "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
-                "again",
-                im->name, sdm_gdal_reason());
+        return SDM_OK;
     }
+    TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
+    const int wide = (int)w, high = (int)h;
+    if (GDALRasterIO(im->band, GF_Read, 0, 0, wide, high, im->raw, wide, high, GDT_Byte, 0, 0) != CE_None)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the image cannot be read (%.300s); the file is cut short or damaged, fetch it "
+                        "again",
+                        im->name, sdm_gdal_reason());
     GDALClose(im->dataset);
     im->dataset = NULL;
     im->band = im->samples = im->own_mask = NULL;
     im->zero_is_fill = true;
 done:
     return st;
-}
-
-static GDALDatasetH open_file(const SdmImageSource *src)
-{
-    static const char block[] = "HDF4_BLOCK_PIXELS";
-    if (!src->table)
-        return sdm_gdal_open(src->name);
-    /* the HDF4 driver unpacks from the start for every block: make the band one block */
-    const char *const before = CPLGetThreadLocalConfigOption(block, NULL);
-    char *const kept = before ? CPLStrdup(before) : NULL;
-    CPLSetThreadLocalConfigOption(block, "100000000");
-    const GDALDatasetH ds = sdm_gdal_open(src->name);
-    CPLSetThreadLocalConfigOption(block, kept);
-    CPLFree(kept);
-    return ds;
 }
 
 /* The format of a file that this GDAL has no driver for, by its first bytes; NULL: not known to be such. */
@@ -301,12 +280,17 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
     if (src->array)
         TRY(open_array(ctx, im, src->array));
-    else
-        im->dataset = open_file(src);
-    if (!im->dataset)
+    else if (src->unpacked) {
+        im->width = src->unpacked->width;
+        im->height = src->unpacked->height;
+        im->bytes = im->zero_is_fill = true;
+    } else if (!(im->dataset = sdm_gdal_open(src->name)))
         return fail_open(ctx, im->name);
-    TRY(choose_band(ctx, im, src->band));
-    TRY(check_kind(ctx, im));
+    if (im->dataset) {
+        TRY(choose_band(ctx, im, src->band));
+        TRY(check_kind(ctx, im));
+    }
+    TRY(check_size(ctx, im));
     TRY(open_mask(ctx, im, src));
     im->scale = SCALE_BYTES;
     im->offset = OFFSET_BYTES;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/aster_files.h"
+#include "geo/own_data.h"
 #include "input/image.h"
 #include "input/product_folder.h"
 
@@ -136,7 +137,7 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
                         "leave the option out",
                         path);
     if (content == CONTENT_HDF4)
-        return sdm_aster_open_hdf(ctx, path, scene);
+        return sdm_aster_open_hdf(ctx, path, path, scene);
     TRY(sdm_format(ctx, trimmed, sizeof trimmed, "%s", path));
     for (size_t n = strlen(trimmed); n > 1 && trimmed[n - 1] == '/'; --n)
         trimmed[n - 1] = '\0';
@@ -192,7 +193,7 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                         "%s: neither an ASTER scene nor an image that GDAL can read (%s); give an AST_L1A "
                         "file, folder or zip, or two images",
                         path, sdm_open_reason(path, reason));
-    const char *const other = sdm_aster_product_of(ds, path);
+    const char *const other = sdm_aster_product_of(GDALGetMetadata(ds, NULL), path);
     GDALClose(ds);
     if (other)
         return sdm_aster_refuse(ctx, path, other);
@@ -299,11 +300,9 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "scene"));
     (*out)->options = options;
     (*out)->depth = (int)depth;
-    GDALAllRegister();
+    sdm_gdal_register();
     sdm_quiet_begin();
-    sdm_reading_begin(ctx, name[0]);
     st = open_by_content(ctx, name[0], right ? name[1] : NULL, *out);
-    sdm_reading_end(ctx);
     sdm_quiet_end();
 done:
     sdm_gdal_config_end(&config);
@@ -355,7 +354,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
     TRY(sdm_alloc(ctx, &scene, 1, sizeof *scene, "scene"));
     scene->options = options;
     scene->depth = SDM_DEPTH_WHOLE;
-    GDALAllRegister();
+    sdm_gdal_register();
     for (int k = 0; k < 2; ++k)
         TRY(open_array_view(ctx, k, &view[k], &scene->view[k]));
     const char *const camera = sdm_camera_kind(scene->view[0].camera);

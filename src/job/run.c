@@ -173,7 +173,6 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
     TRY(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
-    sdm_crash_leftover(ctx, sdm_lease_path(r->lease), r->folder);
     TRY(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
     TRY(sdm_plan_scene(ctx, &r->options, r->folder, input, r->scene, &plan));
     TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
@@ -204,7 +203,6 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, Sd
 done:
     if (st != SDM_OK)
         st = leave_failed(ctx, &r, st);
-    sdm_crash_leftover(ctx, NULL, NULL);
     sdm_lease_release(&r.lease);
     sdm_flow_close(&r.flow);
     sdm_scene_close(&r.scene);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
 #include "geo/gdal_errors.h"
+#include "geo/own_data.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -83,7 +84,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
     SdmGdalErrors errors;
     const SdmCogRequest request = {.co = co};
     char **options = NULL;
-    GDALAllRegister();
+    sdm_gdal_register();
     GDALDriverH driver = GDALGetDriverByName("COG");
     if (!driver)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,

@@ -6,6 +6,7 @@
 #include "geo/gdal_errors.h"
 #include "geo/geodesy.h"
 #include "geo/geoid.h"
+#include "geo/own_data.h"
 #include "geo/vertical_datum.h"
 #include "product/height_step.h"
 #include "product/output_files.h"
@@ -174,7 +175,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     SdmProduct *p = NULL;
     const int around = sdm_stage_enter(ctx, 9);
     *out = NULL;
-    GDALAllRegister();
+    sdm_gdal_register();
     TRY(sdm_product_check(ctx, request->options, NULL, 0));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->request = *request;

@@ -3,6 +3,7 @@
 #include "rectified/image_load.h"
 
 #include "core/stats.h"
+#include "geo/own_data.h"
 #include "input/fill_nodata.h"
 #include "input/source.h"
 #include "kernels.h"
@@ -579,7 +580,7 @@ SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], Sdm
 {
     Raster im[2] = {{.role = "LEFT", .path = "image in memory", .array = &array[0]},
                     {.role = "RIGHT", .path = "image in memory", .array = &array[1]}};
-    GDALAllRegister();
+    sdm_gdal_register();
     return load(ctx, im, 0, false, out);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_fit.h"
 #include "core/stats.h"
+#include "geo/own_data.h"
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
@@ -63,7 +64,7 @@ SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
     const SdmHeightSource dem = source_of(options);
     if (!options->reference)
         return SDM_OK;
-    GDALAllRegister();
+    sdm_gdal_register();
     TRY(sdm_gdal_config_begin(ctx, options, &config));
     TRY(sdm_height_raster_try(ctx, &dem));
     TRY(sdm_reference_mask_try(ctx, options));

@@ -10,6 +10,17 @@ done
 try devices
 [ "$code" -eq 0 ] || complain "devices: exit code $code"
 grep -q '^cpu  *[0-9]* threads; instruction sets: c' "$work/out" || complain "devices: $(cat "$work/out")"
+if grep -q '^flags' /proc/cpuinfo; then # the levels that the system's own list of flags gives
+    wanted=" c"
+    for level in "sse4.2 sse4_2 popcnt" "avx2 avx2 bmi1 bmi2 abm" "avx512bw avx512f avx512dq avx512bw avx512vl" \
+        "avx512 avx512_vpopcntdq avx512_bitalg avx512_vbmi2 avx512_vnni"; do
+        for flag in ${level#* }; do
+            grep -m1 '^flags' /proc/cpuinfo | grep -qw -- "$flag" || break 2
+        done
+        wanted+=" ${level%% *}"
+    done
+    grep -q "instruction sets:$wanted; " "$work/out" || complain "expected the instruction sets$wanted: $(cat "$work/out")"
+fi
 cp "$work/out" "$work/list"
 for api in opencl cuda; do
     grep -q "^$api" "$work/list" || complain "devices: not a word of $api"

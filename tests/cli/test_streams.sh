@@ -3,9 +3,6 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 scene=$source_dir/sampledata/AST_L1A_00401012001180005_sim.hdf
-if ! "$program" --version | grep -q "HDF4 driver: yes"; then
-    scene=$source_dir/sampledata/AST_L1A_00301012001180005_sim.zip
-fi
 
 is_json() { # every line of the file is one JSON object; prints the last one's $2
     python3 -c 'import json, sys

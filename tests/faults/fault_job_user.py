@@ -405,7 +405,6 @@ def node_faults(bench):
     stamp = os.stat("node/pair/right.tif").st_mtime_ns
     for name, harm, env, word, failed in (
             ("no mount", missing, {}, "no such file here", "0-1"), ("a folder that cannot be entered", loop, {}, "cannot be read here: Too many levels", "0-1"),
-            ("a driver", back, {"GDAL_SKIP": "HDF4 HDF4Image"}, "without HDF4", "0"),
             ("the images' driver", back, {"GDAL_SKIP": "GTiff"}, "a TIFF image, and this GDAL", "1"),
             ("an old copy", lambda: os.utime("node/pair/right.tif"), {}, "has changed since", "1")):
         base.remove("o")

@@ -2,13 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rasters.h"
 
-/* The HDF4 library keeps what a failed open has allocated; not ours to free. */
-const char *__lsan_default_suppressions(void);
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
-{
-    return "leak:libdf\nleak:libmfhdf";
-}
-
 /* The call must fail so, with one sentence that holds both words; nothing may be open then. */
 static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want, const char *word,
                    const char *other)

@@ -1,10 +1,11 @@
-/* Bands that are unpacked beside GDAL: its samples, or none, also of files that are damaged. */
+/* HDF4 files: samples and tables as GDAL has them where it can, else a sentence, also of files that are damaged. */
 // SPDX-License-Identifier: Apache-2.0
 #define _XOPEN_SOURCE 700 /* mkstemp, truncate */
 #include "reading.h"
 
-#include "input/hdf4_bands.h"
+#include "input/hdf4_file.h"
 
+#include <cpl_string.h>
 #include <gdal.h>
 #include <unistd.h>
 
@@ -12,21 +13,34 @@
 static SdmContext *ctx;
 static const char *const SWATH[2] = {"VNIR_Band3N", "VNIR_Band3B"};
 
-static uint8_t *gdal_samples(const char *swath, size_t *bytes)
+/* All bands of a field; NULL: GDAL may lack HDF4. */
+static double *gdal_values(const char *swath, const char *field, int *count)
 {
     char name[1024];
-    snprintf(name, sizeof name, "HDF4_EOS:EOS_SWATH:\"%s\":%s:ImageData", SCENE, swath);
+    snprintf(name, sizeof name, "HDF4_EOS:EOS_SWATH:\"%s\":%s:%s", SCENE, swath, field);
     const GDALDatasetH ds = GDALOpen(name, GA_ReadOnly);
     if (!ds)
         return NULL;
-    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds);
-    uint8_t *const out = malloc((size_t)w * (size_t)h);
+    const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), bands = GDALGetRasterCount(ds);
+    double *const out = malloc((size_t)w * (size_t)h * (size_t)bands * sizeof *out);
     assert_non_null(out);
-    assert_int_equal(
-        GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, w, h, out, w, h, GDT_Byte, 0, 0), CE_None);
+    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 0, 0, w, h, out, w, h, GDT_Float64, bands, NULL, 0, 0, 0),
+                     CE_None);
     GDALClose(ds);
-    *bytes = (size_t)w * (size_t)h;
+    *count = w * h * bands;
     return out;
+}
+
+static SdmStatus unpack(const char *path, const char *const swath[2], SdmUnpackedBand band[2])
+{
+    SdmHdf4 *file = NULL;
+    memset(band, 0, 2 * sizeof *band);
+    SdmStatus st = sdm_hdf4_open(ctx, path, &file);
+    if (st == SDM_OK)
+        st = sdm_hdf4_images(ctx, file, swath, true, band);
+    assert_true((st == SDM_OK) == (band[0].sample != NULL) && (st == SDM_OK || *sdm_error(ctx)));
+    sdm_hdf4_close(&file);
+    return st;
 }
 
 static void free_bands(SdmUnpackedBand band[2])
@@ -35,21 +49,30 @@ static void free_bands(SdmUnpackedBand band[2])
     sdm_free(&band[1].sample);
 }
 
-static void samples_are_those_of_gdal(void **state)
+static void values_are_those_of_gdal(void **state)
 {
     (void)state;
+    const char *swath, *field;
     SdmUnpackedBand band[2];
-    assert_int_equal(sdm_hdf4_unpack(ctx, SCENE, SWATH, band), SDM_OK);
-    for (int k = 0; k < 2; k++) {
-        size_t bytes = 0;
-        uint8_t *const want = gdal_samples(SWATH[k], &bytes);
-        assert_non_null(band[k].sample);
-        if (want) { /* GDAL may lack HDF4 */
-            assert_int_equal(band[k].bytes, bytes);
-            assert_memory_equal(band[k].sample, want, bytes);
-        }
+    SdmHdf4 *file;
+    int fields = 0;
+    assert_int_equal(unpack(SCENE, SWATH, band), SDM_OK);
+    assert_int_equal(sdm_hdf4_open(ctx, SCENE, &file), SDM_OK);
+    assert_string_equal(CSLFetchNameValue(sdm_hdf4_metadata(file), "HDFEOSVersion"), "HDFEOS_V2.20");
+    for (; sdm_hdf4_field(file, fields, &swath, &field); fields++) {
+        int shape[3], count = 0;
+        double *table = NULL, *const want = gdal_values(swath, field, &count);
+        assert_int_equal(sdm_hdf4_table(ctx, file, swath, field, &table, shape), SDM_OK);
+        assert_true(!want || shape[0] * shape[1] * shape[2] == count);
+        const SdmUnpackedBand *const b = strcmp(field, "ImageData") == 0 ? &band[strcmp(swath, SWATH[1]) == 0] : NULL;
+        assert_true(!b || (b->width == shape[2] && b->height == shape[1]));
+        for (int i = 0; want && i < count; i++)
+            assert_true(want[i] == table[i] && (!b || want[i] == b->sample[i]));
+        sdm_free(&table);
         free(want);
     }
+    assert_int_equal(fields, 12);
+    sdm_hdf4_close(&file);
     free_bands(band);
 }
 
@@ -60,15 +83,12 @@ static void other_files_have_none(void **state)
                                        "/no/such/file", SDM_SOURCE_DIR};
     static const char *const other[2] = {"VNIR_Band3N", "TIR_Band10"};
     SdmUnpackedBand band[2];
-    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
-        assert_int_equal(sdm_hdf4_unpack(ctx, path[i], SWATH, band), SDM_OK);
-        assert_true(!band[0].sample && !band[1].sample);
-    }
-    assert_int_equal(sdm_hdf4_unpack(ctx, SCENE, other, band), SDM_OK);
-    assert_true(!band[0].sample && !band[1].sample);
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        assert_int_equal(unpack(path[i], SWATH, band), SDM_ERR_INPUT);
+    assert_int_equal(unpack(SCENE, other, band), SDM_ERR_INPUT);
 }
 
-/* Bytes of the descriptors, groups and tables are changed, then the file is cut: the samples, or none. */
+/* Bytes of the descriptors, groups and tables are changed, then the file is cut: the samples, or a sentence. */
 static void damage_gives_the_same_or_none(void **state)
 {
     (void)state;
@@ -84,7 +104,7 @@ static void damage_gives_the_same_or_none(void **state)
     fclose(in);
     const int fd = mkstemp(name);
     assert_true(fd >= 0 && size > HEAD + TAIL && write(fd, file, (size_t)size) == size);
-    assert_int_equal(sdm_hdf4_unpack(ctx, SCENE, SWATH, whole), SDM_OK);
+    assert_int_equal(unpack(SCENE, SWATH, whole), SDM_OK);
     for (int round = 0; round < ROUNDS + CUTS; round++) {
         long at[3];
         for (int i = 0; i < 3 && round < ROUNDS; i++) {
@@ -95,12 +115,12 @@ static void damage_gives_the_same_or_none(void **state)
         }
         if (round >= ROUNDS)
             assert_int_equal(truncate(name, size - (long)(round - ROUNDS + 1) * (size / (CUTS + 1))), 0);
-        assert_int_equal(sdm_hdf4_unpack(ctx, name, SWATH, band), SDM_OK);
+        unpack(name, SWATH, band);
         for (int k = 0; k < 2; k++) {
             same += band[k].sample != NULL;
             none += band[k].sample == NULL;
-            if (band[k].sample && band[k].bytes == whole[k].bytes)
-                assert_memory_equal(band[k].sample, whole[k].sample, whole[k].bytes);
+            if (band[k].sample && band[k].width == whole[k].width && band[k].height == whole[k].height)
+                assert_memory_equal(band[k].sample, whole[k].sample, (size_t)(whole[k].width * whole[k].height));
         }
         free_bands(band);
         for (int i = 0; i < 3 && round < ROUNDS; i++)
@@ -117,7 +137,7 @@ int main(void)
     GDALAllRegister();
     if (sdm_open(&ctx, NULL) != SDM_OK)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_are_those_of_gdal),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_those_of_gdal),
                                        cmocka_unit_test(other_files_have_none),
                                        cmocka_unit_test(damage_gives_the_same_or_none)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,60 @@
+/* The real path of program or library -> the folders beside it in which PROJ and GDAL find their data. */
+// SPDX-License-Identifier: Apache-2.0
+#define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "geo/own_data.h"
+#include "core/file.h"
+#include "core/system.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+#include <ogr_srs_api.h>
+#include <string.h>
+
+/* PREFIX/share/NAME, where the program or library lies in a folder of PREFIX; false: no `content` in it. */
+static bool find_share(const char *name, const char *content, char out[SDM_PATH_SIZE])
+{
+    char module[SDM_PATH_SIZE], inside[SDM_PATH_SIZE];
+    VSIStatBufL at;
+    if (!sdm_system_module(module, sizeof module))
+        return false;
+    for (int k = 0; k < 2; k++) { /* take off its name, then its folder */
+        char *const slash = strrchr(module, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    const int n = snprintf(out, SDM_PATH_SIZE, "%s/share/%s", module, name);
+    const int m = n < SDM_PATH_SIZE ? snprintf(inside, sizeof inside, "%s/%s", out, content) : SDM_PATH_SIZE;
+    return m < SDM_PATH_SIZE && VSIStatL(inside, &at) == 0;
+}
+
+char **sdm_own_proj_folders(void)
+{
+    static const char *const variables[] = {"PROJ_DATA", "PROJ_LIB"};
+    char own[SDM_PATH_SIZE];
+    if (!find_share("proj", "proj.db", own))
+        return NULL;
+    char **list = CSLAddString(NULL, own);
+    for (int k = 0; k < 2; k++) {
+        const char *const given = CPLGetConfigOption(variables[k], "");
+        char **const folders = CSLTokenizeString2(given, sdm_system_list_separator, 0);
+        list = CSLInsertStrings(list, -1, folders);
+        CSLDestroy(folders);
+    }
+    return list;
+}
+
+void sdm_gdal_register(void)
+{
+    char own[SDM_PATH_SIZE];
+    char **const wanted = sdm_own_proj_folders(), **const set = OSRGetPROJSearchPaths();
+    if (wanted && (!set || !*set || strcmp(*set, *wanted) != 0))
+        OSRSetPROJSearchPaths((const char *const *)wanted);
+    if (find_share("gdal", "", own) && strcmp(CPLGetConfigOption("GDAL_DATA", ""), own) != 0)
+        CPLSetConfigOption("GDAL_DATA", own);
+    CSLDestroy(set);
+    CSLDestroy(wanted);
+    GDALAllRegister();
+}
