@@ -10,7 +10,7 @@ wheel=$(ls "$source_dir"/build/portable/stereodem-*_"$(uname -m)".whl 2>/dev/nul
 [ -n "$wheel" ] || { echo "SKIPPED: no wheel in build/portable; scripts/portable linux-$(uname -m) builds it"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-others=${SDM_PORTABLE_CACHE:-$HOME/.cache/stereodem-portable}/wheels
+others=${SDM_PORTABLE_CACHE:-$HOME/.cache/stereodem-portable}/wheels-$(python3 -c "import sys; print(*sys.version_info[:2], sep=str())")
 packages=(numpy rasterio pyproj scikit-learn intel-openmp)
 python3 -m venv "$work/env"
 if [ ! -d "$others" ]; then
