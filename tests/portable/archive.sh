@@ -31,7 +31,7 @@ for file in "$program" "$library"; do
 done
 diff <(nm -D --defined-only "$library" | awk '$2 != "A" {sub("@.*", "", $3); print $3}' | sort) \
     <(grep -o 'sdm_[a-z0-9_]*' "$source_dir/cmake/stereodem.map" | sort -u) || fail "the library shows other names than its map"
-levels() { "$1" devices | sed -n 's/^\(processor\|instruction sets\).*/&/p'; }
+levels() { "$1" devices | grep "^cpu"; }
 [ "$(levels "$program")" = "$(levels "$release")" ] || fail "devices says '$(levels "$program")', the release build '$(levels "$release")'"
 for part in gdal proj libtiff sqlite curl mbedtls openmp libcxx; do
     [ -n "$(ls "$there/share/doc/stereodem/licenses/$part" 2>/dev/null)" ] || fail "no licence of $part"
@@ -43,15 +43,15 @@ cp "$source_dir/sampledata/"{$zip,$hdf} "$work/tree/opt"
 make() { # PROGRAM SCENES OUT: the products that are compared
     "$1" run "$2/$zip" -o "$3/zip.tif" --quiet
     "$1" run "$2/$hdf" -o "$3/hdf.tif" --vertical egm96 --quiet
-    "$1" plan "$2/$zip" -o "$3/pieces.tif" --tile 400 --quiet
-    "$1" tile "$3/pieces.tif.job" --all --quiet
-    "$1" merge "$3/pieces.tif.job" --quiet
+    "$1" plan "$2/$zip" -o "$3/pieces" --tile 400 --quiet
+    "$1" tile "$3/pieces" 0 --count 1000 --quiet
+    "$1" merge "$3/pieces" --quiet
 }
 mkdir "$work/out/release" "$work/out/here"
 make "$release" "$source_dir/sampledata" "$work/out/release"
 compare() {
     local product
-    for product in zip.tif zip_ortho.tif hdf.tif hdf_ortho.tif pieces.tif; do
+    for product in zip.tif zip_ortho.tif hdf.tif hdf_ortho.tif "pieces/dem/${zip%.zip}.tif"; do
         same "$1/$product" "$work/out/release/$product"
     done
 }
@@ -70,11 +70,12 @@ if [ -d "$pair/cones" ]; then
     done
     same "$work/out/match_bin.tif" "$work/out/match_$(basename "$(dirname "$release")").tif"
 fi
-PYTHONPATH="$there/python" python3 - "$source_dir/sampledata/$zip" <<'P' || fail "the Python module"
-import sys
-import stereodem
-print("archive: python", stereodem.__version__, stereodem.run(sys.argv[1], log=lambda *_: None).height.shape)
-P
+for python in python3 /usr/bin/python3; do # with NumPy
+    "$python" -c 'import numpy' 2>/dev/null || continue
+    PYTHONPATH="$there/python" "$python" -B -c 'import stereodem, sys; stereodem.run(sys.argv[1], log=lambda *_: None)' \
+        "$source_dir/sampledata/$zip" || fail "the Python module"
+    break
+done
 echo "archive: here it makes the bytes of the release build"
 
 # ---- with an old C library and nothing else, as an ordinary user ----
@@ -82,8 +83,8 @@ echo "archive: here it makes the bytes of the release build"
 uri=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 2>/dev/null | grep -v security | head -1 || true)
 mkdir -p "$work/apt/lists/partial"
 echo "deb ${uri:-none} bullseye main" >"$work/apt/sources.list"
-apt=(apt-get -qq -o "Dir::Etc::SourceList=$work/apt/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$work/apt/lists" -o APT::Sandbox::User=root)
-if ! (cd "$work/apt" && "${apt[@]}" update && "${apt[@]}" download libc6 busybox-static) >"$work/apt/log" 2>&1; then
+apt=(apt-get -qq -o "Dir::Etc::SourceList=$work/apt/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$work/apt/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
+if ! (cd "$work/apt" && "${apt[@]}" update && "${apt[@]}" download libc6/bullseye busybox-static/bullseye) >"$work/apt/log" 2>&1; then
     echo "archive: Debian 11's C library cannot be fetched, the bare tree is left out"
     exit 0
 fi

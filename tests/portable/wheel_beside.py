@@ -11,11 +11,13 @@ import sys
 
 
 def use_rasterio(scene, dem):
-    import pyproj
     import rasterio
     with rasterio.open(dem) as raster:
-        assert raster.crs.to_epsg() == 32632 or raster.crs.is_projected
+        assert raster.crs.is_projected
         raster.read(1)
+    pyproj = sys.modules.get("pyproj")
+    if not pyproj:
+        return
     east, north = pyproj.Transformer.from_crs(4326, 32632, always_xy=True).transform(9.0, 45.0)
     assert abs(east - 500000.0) < 1e-3 and abs(north - 4982950.4) < 1.0, (east, north)
 
@@ -40,9 +42,19 @@ def use_stereodem(scene, dem):
     assert numpy.array_equal(valid, numpy.isfinite(height)) and numpy.array_equal(stored[valid], height[valid])
 
 
-def import_rasterio(): import pyproj, rasterio
-def import_sklearn(): import sklearn.cluster; ctypes.CDLL(glob.glob(os.path.join(sys.prefix, "lib", "libiomp5.so"))[0])
-def import_stereodem(): import stereodem
+def import_rasterio():
+    import rasterio
+    if not sys.getdlopenflags() & os.RTLD_GLOBAL: # else rasterio and pyproj alone crash: two PROJ show their names
+        import pyproj
+
+
+def import_sklearn():
+    import sklearn.cluster
+    ctypes.CDLL(glob.glob(os.path.join(sys.prefix, "lib", "libiomp5.so"))[0])
+
+
+def import_stereodem():
+    import stereodem
 
 
 def in_order(order, scope, scene, dem):
