@@ -73,8 +73,19 @@ _PROTOTYPES = {
 }
 
 
-def _load() -> ctypes.CDLL:
+def _find() -> str:
+    """The library of this module: within it (a wheel), beside its folder (an archive), else the one of the system."""
     name = "libstereodem.so.%d" % ABI
+    here = os.path.dirname(os.path.realpath(__file__))
+    for folder in (os.path.join(here, "lib"), os.path.join(here, "..", "..", "lib")):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return os.path.normpath(path)
+    return name
+
+
+def _load() -> ctypes.CDLL:
+    name = _find()
     # Threads that wait for others sleep soon, as those of the program do: the OpenMP runtime reads this while it is loaded.
     waiting = {} if "OMP_WAIT_POLICY" in os.environ else {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000"}
     waiting = {variable: value for variable, value in waiting.items() if variable not in os.environ}

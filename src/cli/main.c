@@ -32,7 +32,8 @@ __attribute__((constructor(101))) static void let_waiting_threads_sleep(void)
     if (getenv("OMP_WAIT_POLICY"))
         return;
     setenv("OMP_WAIT_POLICY", "passive", 1);
-    setenv("GOMP_SPINCOUNT", "2000", 0);
+    setenv("GOMP_SPINCOUNT", "2000", 0); /* gcc's runtime */
+    setenv("KMP_BLOCKTIME", "100us", 0); /* clang's */
 }
 
 /* What GDAL and stages free is kept for what they allocate next.  By default the C library gives blocks of

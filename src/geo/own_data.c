@@ -46,6 +46,26 @@ char **sdm_own_proj_folders(void)
     return list;
 }
 
+#ifdef SDM_CA_BUNDLES
+/* A curl that is part of the program knows no certificates: those of the system lie in one of these files. */
+static void find_certificates(void)
+{
+    static const char *const variables[] = {"GDAL_CURL_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+    static const char *const files[] = {"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+                                        "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, RHEL */
+                                        "/etc/ssl/ca-bundle.pem"};            /* SUSE */
+    VSIStatBufL at;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (CPLGetConfigOption(variables[i], NULL))
+            return;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (VSIStatL(files[i], &at) == 0) {
+            CPLSetConfigOption(variables[0], files[i]);
+            return;
+        }
+}
+#endif
+
 void sdm_gdal_register(void)
 {
     char own[SDM_PATH_SIZE];
@@ -56,5 +76,8 @@ void sdm_gdal_register(void)
         CPLSetConfigOption("GDAL_DATA", own);
     CSLDestroy(set);
     CSLDestroy(wanted);
+#ifdef SDM_CA_BUNDLES
+    find_certificates();
+#endif
     GDALAllRegister();
 }

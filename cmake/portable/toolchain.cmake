@@ -1,0 +1,17 @@
+# zig's clang for glibc 2.17, set up by scripts/portable: SDM_TOOLS holds cc, c++, ar, ranlib; SDM_PREFIX the parts.
+# SPDX-License-Identifier: Apache-2.0
+if(NOT "$ENV{SDM_CPU}" STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+    set(CMAKE_SYSTEM_NAME Linux)
+    set(CMAKE_SYSTEM_PROCESSOR $ENV{SDM_CPU})
+    find_program(SDM_QEMU NAMES qemu-$ENV{SDM_CPU}-static qemu-$ENV{SDM_CPU})
+    set(CMAKE_CROSSCOMPILING_EMULATOR ${SDM_QEMU})
+endif()
+set(CMAKE_C_COMPILER $ENV{SDM_TOOLS}/cc)
+set(CMAKE_CXX_COMPILER $ENV{SDM_TOOLS}/c++)
+set(CMAKE_AR $ENV{SDM_TOOLS}/ar CACHE FILEPATH "")
+set(CMAKE_RANLIB $ENV{SDM_TOOLS}/ranlib CACHE FILEPATH "")
+set(CMAKE_FIND_ROOT_PATH $ENV{SDM_PREFIX})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind LIBRARY INCLUDE PACKAGE)
+    set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()

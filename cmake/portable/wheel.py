@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Writes the wheel for Python from the folder of a portable build: module, library, program and their data.
+
+wheel.py FOLDER VERSION CPU OUT; scripts/portable calls it. All times are SOURCE_DATE_EPOCH: the same files give the same bytes.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import base64
+import hashlib
+import os
+import pathlib
+import sys
+import time
+import zipfile
+
+folder, version, cpu, out = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[4])
+tag = "py3-none-manylinux2014_%s.manylinux_2_17_%s" % (cpu, cpu)
+info = "stereodem-%s.dist-info" % version
+readme = (folder / "README.md").read_text(encoding="utf-8")
+METADATA = """Metadata-Version: 2.1
+Name: stereodem
+Version: %s
+Summary: Digital elevation models from stereo pairs of satellite images
+License: Apache-2.0
+Requires-Python: >=3.8
+Requires-Dist: numpy
+Description-Content-Type: text/markdown
+
+%s""" % (version, readme)
+WHEEL = "Wheel-Version: 1.0\nGenerator: stereodem\nRoot-Is-Purelib: false\n" + "".join(
+    "Tag: py3-none-%s_%s\n" % (system, cpu) for system in ("manylinux2014", "manylinux_2_17"))
+ENTRY_POINTS = "[console_scripts]\nstereodem = stereodem.__main__:main\n"
+
+# name in the wheel: file
+files = {"stereodem/" + path.name: path for path in (folder / "python/stereodem").iterdir() if path.is_file()}
+files["stereodem/lib/libstereodem.so.1"] = folder / "lib/libstereodem.so.1"
+files["stereodem/bin/stereodem"] = folder / "bin/stereodem"
+for data in ("proj", "gdal"):
+    files.update(("stereodem/share/%s/%s" % (data, path.name), path) for path in (folder / "share" / data).iterdir())
+licenses = folder / "share/doc/stereodem/licenses"
+files.update(("%s/licenses/%s" % (info, path.relative_to(licenses)), path) for path in licenses.rglob("*") if path.is_file())
+files[info + "/licenses/LICENSE"] = folder / "LICENSE"
+contents = {name: (path.read_bytes(), os.access(path, os.X_OK)) for name, path in files.items()}
+for name, text in (("METADATA", METADATA), ("WHEEL", WHEEL), ("entry_points.txt", ENTRY_POINTS)):
+    contents["%s/%s" % (info, name)] = (text.encode(), False)
+record = ""
+for name, (data, _) in sorted(contents.items()):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    record += "%s,sha256=%s,%d\n" % (name, digest, len(data))
+contents[info + "/RECORD"] = ((record + info + "/RECORD,,\n").encode(), False)
+
+when = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))[:6]
+path = out / ("stereodem-%s-%s.whl" % (version, tag))
+with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    for name, (data, runs) in sorted(contents.items(), key=lambda entry: (entry[0].startswith(info), entry[0])):
+        entry = zipfile.ZipInfo(name, when)
+        entry.external_attr = (0o100755 if runs else 0o100644) << 16
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(entry, data)
+print(path)

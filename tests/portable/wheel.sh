@@ -1,0 +1,30 @@
+#!/bin/bash
+# The wheel of scripts/portable in a fresh environment: beside other packages that bring GDAL, PROJ and OpenMP in one process, in
+# each order, in either scope of names; from threads, from processes that are spawned, and as a program.
+#   tests/portable/wheel.sh PROGRAM SOURCE
+# Exit code 77 where no wheel was built, or where the other packages cannot be had.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+source_dir=$2
+wheel=$(ls "$source_dir"/build/portable/stereodem-*_"$(uname -m)".whl 2>/dev/null | head -1)
+[ -n "$wheel" ] || { echo "SKIPPED: no wheel in build/portable; scripts/portable linux-$(uname -m) builds it"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+others=${SDM_PORTABLE_CACHE:-$HOME/.cache/stereodem-portable}/wheels-$(python3 -c "import sys; print(*sys.version_info[:2], sep=str())")
+packages=(numpy rasterio pyproj scikit-learn intel-openmp)
+python3 -m venv "$work/env"
+if [ ! -d "$others" ]; then
+    "$work/env/bin/pip" download -q --only-binary :all: -d "$others.part" "${packages[@]}" && mv "$others.part" "$others" ||
+        { echo "SKIPPED: ${packages[*]} cannot be had here"; exit 77; }
+fi
+"$work/env/bin/pip" install -q --no-index --find-links "$others" "$wheel" "${packages[@]}"
+cd "$work"
+scene=$source_dir/sampledata/AST_L1A_00301012001180005_sim.zip
+env/bin/stereodem --version | head -1
+env/bin/stereodem run "$scene" -o program.tif --quiet
+env/bin/python -m stereodem run "$scene" -o module.tif --quiet
+"$1" run "$scene" -o release.tif --quiet
+cmp program.tif release.tif
+cmp module.tif release.tif
+env/bin/python "$source_dir/tests/portable/wheel_beside.py" "$scene" release.tif
+echo "wheel: $(basename "$wheel"), $(stat -c %s "$wheel") bytes"
