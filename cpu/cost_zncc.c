@@ -115,7 +115,8 @@ static inline vf normalised(const LeftMeans *l, const CostMeans *r, ptrdiff_t at
  * pixels x0..x1 - 1 and at most a vector more. */
 static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int x0, int x1)
 {
-    const CostMeans right = *label.right, *const r = &right, left = s->left; /* else read again after each store */
+    /* copies: else they are read again after each store */
+    const CostMeans right = *label.right, *const r = &right, left = s->left;
     const ptrdiff_t pitch = s->pitch;
     const int32_t *const products_of_k = s->window + k * pitch;
     float *const score_of_k = s->score + k * pitch;
