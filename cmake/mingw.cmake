@@ -9,6 +9,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static) # gcc's runtimes within the programs
+set(OpenMP_gomp_LIBRARY gomp CACHE STRING "" FORCE) # not its DLL
 find_program(wine NAMES wine64 PATHS /usr/lib/wine)
 if(wine)
     set(CMAKE_CROSSCOMPILING_EMULATOR ${wine})

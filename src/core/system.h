@@ -17,6 +17,8 @@
 typedef void *SdmLocale;
 #define SDM_SYSTEM_MAPS 0 /* no memory that is mapped and unmapped in pieces */
 #define S_ISLNK(mode) ((void)(mode), 0)
+#define O_NOFOLLOW 0
+#define O_CLOEXEC O_NOINHERIT
 #ifndef EDQUOT
 #define EDQUOT ENOSPC
 #endif
