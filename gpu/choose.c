@@ -1,8 +1,8 @@
 /* --device: name -> device.  scene/device_pool.c replaces devices that fail. */
 // SPDX-License-Identifier: Apache-2.0
 #include "choose.h"
+#include "core/system.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ const SdmDeviceInfo *sdm_first_device(const SdmDeviceInfo *list, int count, bool
 
 bool sdm_may_have_card(void)
 {
-    return SDM_HAVE_CUDA && dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return SDM_HAVE_CUDA && sdm_system_library(sdm_system_cuda);
 }
 
 static void choose_auto(SdmDeviceInfo *list, SdmChoice *out)

@@ -1,8 +1,8 @@
 /* CUDA's driver, opened at run time, and its devices. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda.h"
+#include "core/system.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 enum { LEAST_CAPABILITY = 75 }; /* the oldest that the embedded kernels are made for */
@@ -17,11 +17,11 @@ static int least_driver(int major)
 const char *sdm_cu_load(SdmCuApi *api)
 {
     memset(api, 0, sizeof *api);
-    api->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    api->library = sdm_system_library(sdm_system_cuda);
     if (!api->library)
         return "libcuda.so.1 cannot be opened: there is no NVIDIA driver on this machine";
 #define LOOK_UP(symbol, name, arguments)                                                                     \
-    *(void **)(void *)&api->name = dlsym(api->library, symbol);                                              \
+    *(void **)(void *)&api->name = sdm_system_symbol(api->library, symbol);                                  \
     if (!api->name)                                                                                          \
         return "libcuda.so.1 lacks " symbol ": the NVIDIA driver is too old";
     SDM_CU_FUNCTIONS(LOOK_UP)

@@ -4,6 +4,7 @@
 
 #include "core/file.h"
 #include "core/hash.h"
+#include "core/system.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,18 +25,18 @@ static bool folder_of(char out[PATH_SIZE], bool make)
 {
     const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
     int n;
-    if (cache && cache[0] == '/')
+    if (cache && sdm_system_is_absolute(cache))
         n = snprintf(out, PATH_SIZE, "%s", cache);
-    else if (home && home[0] == '/')
+    else if (home && sdm_system_is_absolute(home))
         n = snprintf(out, PATH_SIZE, "%s/.cache", home);
     else
         return false;
     if (n < 0 || n > PATH_SIZE - 64)
         return false;
-    if (make && mkdir(out, 0700) != 0 && errno != EEXIST)
+    if (make && sdm_system_make_folder(out, 0700) != 0 && errno != EEXIST)
         return false;
     strcat(out, "/stereodem");
-    return !make || mkdir(out, 0700) == 0 || errno == EEXIST;
+    return !make || sdm_system_make_folder(out, 0700) == 0 || errno == EEXIST;
 }
 
 static bool name_of(const char *key, bool make, char out[PATH_SIZE])

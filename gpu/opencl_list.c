@@ -1,8 +1,8 @@
 /* The OpenCL loader, opened at run time, and the devices that it has. */
 // SPDX-License-Identifier: Apache-2.0
 #include "opencl.h"
+#include "core/system.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 enum { MOST_PLATFORMS = 16, EXTENSIONS = 16384 /* bytes of their names */ };
@@ -10,11 +10,11 @@ enum { MOST_PLATFORMS = 16, EXTENSIONS = 16384 /* bytes of their names */ };
 const char *sdm_cl_load(SdmClApi *api)
 {
     memset(api, 0, sizeof *api);
-    api->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    api->library = sdm_system_library(sdm_system_opencl);
     if (!api->library)
         return "libOpenCL.so.1 cannot be opened: install an OpenCL loader (ocl-icd-libopencl1) and a driver";
 #define LOOK_UP(result, name, arguments)                                                                     \
-    *(void **)(void *)&api->name = dlsym(api->library, "cl" #name);                                          \
+    *(void **)(void *)&api->name = sdm_system_symbol(api->library, "cl" #name);                              \
     if (!api->name)                                                                                          \
         return "libOpenCL.so.1 lacks cl" #name ": OpenCL 1.2 is needed";
     SDM_CL_FUNCTIONS(LOOK_UP)

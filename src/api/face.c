@@ -35,7 +35,7 @@ SdmStatus sdm_context_open(SdmContext **out, const char *command)
     (*out)->face = f;
     (*out)->free_face = free_face;
     (*out)->plain_names = true;
-    (*out)->numbers = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    (*out)->numbers = sdm_system_locale();
     if (!(*out)->numbers)
         return sdm_fail(*out, SDM_ERR_MEMORY, "out of memory: a locale");
     f->command = sdm_command_options(command);
@@ -147,9 +147,9 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     const char *const text = keep_text(f, value);
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
-    const locale_t around = uselocale(ctx->numbers);
+    const SdmLocale around = sdm_system_use_locale(ctx->numbers);
     st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
-    (void)uselocale(around);
+    (void)sdm_system_use_locale(around);
     TRY(st);
     f->given[!option.own] |= bit;
 done:
@@ -161,12 +161,12 @@ SdmStatus sdm_options_json(SdmContext *ctx, const char **json)
     SdmFace *const f = ctx->face;
     cJSON *const list = f->options_text ? NULL : cJSON_CreateArray();
     SdmCommandOption option;
-    const locale_t around = uselocale(ctx->numbers);
+    const SdmLocale around = sdm_system_use_locale(ctx->numbers);
     for (int i = 0; list && f->command && (option = sdm_command_option(f->command, i)).spec; i++)
         cJSON_AddItemToArray(list, sdm_option_json(option.spec));
     if (list)
         f->options_text = cJSON_PrintUnformatted(list);
-    (void)uselocale(around);
+    (void)sdm_system_use_locale(around);
     cJSON_Delete(list);
     *json = f->options_text ? f->options_text : "[]";
     return f->options_text ? SDM_OK : sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the options as JSON");
@@ -198,7 +198,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
 {
     SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
-    *call = (SdmFaceCall){.face = f, .around = uselocale(ctx->numbers)};
+    *call = (SdmFaceCall){.face = f, .around = sdm_system_use_locale(ctx->numbers)};
     cJSON_Delete(f->result);
     cJSON_free(f->result_text);
     f->result = NULL;
@@ -239,7 +239,7 @@ void sdm_face_end(SdmFaceCall *call, cJSON *result)
     }
     call->face->result = result;
     call->face->result_text = result ? cJSON_PrintUnformatted(result) : NULL;
-    (void)uselocale(call->around);
+    (void)sdm_system_use_locale(call->around);
 }
 
 /* ---- the result ---- */

@@ -31,7 +31,7 @@ typedef struct SdmFaceCall {
     SdmFace *face;
     SdmGdalConfig config; /* --config of the options holds until the end */
     bool began;
-    locale_t around; /* of the thread, outside of the call; (locale_t)0: not changed */
+    SdmLocale around; /* of the thread, outside of the call; (SdmLocale)0: not changed */
 } SdmFaceCall;
 
 /* Check that the context was opened for this command and that the options fit together; clear the result.

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "core/machine.h"
+#include "core/system.h"
 #include "geo/own_data.h"
 #include "input/source.h"
 #include "scene/tiling.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <gdal.h>
 #ifdef __GLIBC__
@@ -18,7 +18,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* Threads that wait for others sleep after a tenth of a millisecond, unless the user's environment says
@@ -31,9 +30,9 @@ __attribute__((constructor(101))) static void let_waiting_threads_sleep(void)
 {
     if (getenv("OMP_WAIT_POLICY"))
         return;
-    setenv("OMP_WAIT_POLICY", "passive", 1);
-    setenv("GOMP_SPINCOUNT", "2000", 0); /* gcc's runtime */
-    setenv("KMP_BLOCKTIME", "100us", 0); /* clang's */
+    sdm_system_set("OMP_WAIT_POLICY", "passive");
+    sdm_system_set("GOMP_SPINCOUNT", "2000"); /* gcc's runtime */
+    sdm_system_set("KMP_BLOCKTIME", "100us"); /* clang's */
 }
 
 /* What GDAL and stages free is kept for what they allocate next.  By default the C library gives blocks of
@@ -60,22 +59,6 @@ static void on_signal(int number)
     signal(SIGTERM, SIG_DFL);
 }
 
-static void install_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    /* a closed terminal, and what schedulers send before the time is over */
-    static const int warnings[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
-    struct sigaction before;
-    for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++)
-        if (sigaction(warnings[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup ignores it */
-            sigaction(warnings[i], &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond the size limit is then a failed write with a sentence */
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe must not end the run; the exit code reports it */
-}
-
 static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const char *text)
 {
     (void)number;
@@ -88,13 +71,10 @@ static void quiet_hdf5(void)
 {
     typedef int Report(int64_t stack, void *data);
     int (*set_report)(int64_t stack, Report *report, void *data);
-    void *const program = dlopen(NULL, RTLD_LAZY); /* with all the libraries that it was started with */
-    void *const found = program ? dlsym(program, "H5Eset_auto2") : NULL;
+    void *const found = sdm_system_symbol(NULL, "H5Eset_auto2");
     memcpy(&set_report, &found, sizeof found);
     if (found)
         set_report(0, NULL, NULL); /* H5E_DEFAULT: this thread's, which opens the files */
-    if (program)
-        dlclose(program);
 }
 
 /* Set GDAL up for the process: its options, its block cache within the memory budget, its messages to the
@@ -272,15 +252,14 @@ static int dispatch(int argc, char **argv)
  * exit() would wait for them. */
 static int leave(int code)
 {
-    struct rlimit most;
-    if (getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur != RLIM_INFINITY)
+    if (sdm_system_limits_addresses())
         _exit(code);
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    install_signals();
+    sdm_system_on_stop(on_signal);
     keep_freed_memory();
     const int code = dispatch(argc, argv);
     errno = 0;

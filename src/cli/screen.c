@@ -1,11 +1,11 @@
 /* Log lines and progress: a live line on a terminal, plain lines elsewhere, JSON lines on request. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "core/system.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 const char *sdm_status_name(SdmStatus st)
@@ -23,7 +23,6 @@ static const char *stage_name(int stage)
 
 void sdm_screen_open(SdmScreen *screen, const char *command, const SdmOptions *opt)
 {
-    struct winsize size;
     const char *const kind = getenv("TERM");
     *screen = (SdmScreen){.command = command,
                           .quiet = opt->quiet,
@@ -34,8 +33,8 @@ void sdm_screen_open(SdmScreen *screen, const char *command, const SdmOptions *o
                           .started_s = sdm_now_s()};
     screen->json = strcmp(opt->log, "json") == 0;
     screen->terminal = !screen->json && isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
-    if (screen->terminal && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
-        screen->columns = size.ws_col;
+    const int columns = screen->terminal ? sdm_system_columns() : 0;
+    screen->columns = columns >= 20 ? columns : screen->columns;
 }
 
 static void erase_line(SdmScreen *screen)

@@ -6,8 +6,9 @@
 #include "core/context.h"
 
 #include <stdint.h>
-#include <stdlib.h>
+#if SDM_SYSTEM_MAPS
 #include <sys/mman.h>
+#endif
 
 enum { PAGE = 2 << 20 };
 
@@ -16,20 +17,20 @@ size_t sdm_large_bytes(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-#ifdef __SANITIZE_ADDRESS__ /* which finds more errors when blocks are not reused */
+#if defined(__SANITIZE_ADDRESS__) || !SDM_SYSTEM_MAPS /* a sanitizer finds more where no block is reused */
 
 char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared)
 {
     (void)ctx;
     *cleared = false;
-    return aligned_alloc(PAGE, bytes);
+    return sdm_system_aligned(PAGE, bytes);
 }
 
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes)
 {
     (void)ctx;
     (void)bytes;
-    free(block);
+    sdm_system_aligned_free(block);
 }
 
 void sdm_cache_release(SdmContext *ctx)

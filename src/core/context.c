@@ -91,7 +91,7 @@ void sdm_close(SdmContext **ctx)
         (*ctx)->free_face((*ctx)->face);
     sdm_cache_release(*ctx);
     if (!(*ctx)->account && (*ctx)->numbers)
-        freelocale((*ctx)->numbers);
+        sdm_system_free_locale((*ctx)->numbers);
     pthread_mutex_destroy(&(*ctx)->calling);
     free((*ctx)->lines);
     free(*ctx);

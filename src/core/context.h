@@ -5,7 +5,6 @@
 
 #include "core/core.h"
 
-#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +45,7 @@ struct SdmContext {
     sdm_cancel_fn *cancel;
     void *log_user, *progress_user, *cancel_user;
     pthread_mutex_t calling; /* one of these functions is being called */
-    locale_t numbers;        /* "C", with a decimal point; (locale_t)0: as the thread has it; of a child its
+    SdmLocale numbers;        /* "C", with a decimal point; (SdmLocale)0: as the thread has it; of a child its
                               * parent's */
     bool plain_names;    /* sentences name options as sdm_set() takes them */
     void *face;          /* what src/api keeps with the context, freed by free_face; or NULL */

@@ -3,9 +3,9 @@
 #ifndef SDM_CORE_H
 #define SDM_CORE_H
 
+#include "core/system.h"
 #include "core/types.h"
 
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -101,8 +101,8 @@ extern const char *const sdm_stage_names[10]; /* "", "read", "point" ... "write"
 /* To be called first by a thread that works with ctx and prints, parses or names: it gets the locale "C"
  * where the program has set one with a comma, or with other letters.  A thread of OpenMP's, which outlives
  * ctx, gives back what it had. */
-locale_t sdm_thread_begin(const SdmContext *ctx);
-void sdm_thread_end(locale_t around);
+SdmLocale sdm_thread_begin(const SdmContext *ctx);
+void sdm_thread_end(SdmLocale around);
 /* Bytes of the UTF-8 character that text (not empty) begins with; 0 where it is not valid. */
 int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */

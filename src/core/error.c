@@ -12,21 +12,21 @@ int sdm_exit_code(SdmStatus st)
     return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
 }
 
-locale_t sdm_thread_begin(const SdmContext *ctx)
+SdmLocale sdm_thread_begin(const SdmContext *ctx)
 {
-    return ctx && ctx->numbers ? uselocale(ctx->numbers) : (locale_t)0;
+    return ctx && ctx->numbers ? sdm_system_use_locale(ctx->numbers) : (SdmLocale)0;
 }
 
-void sdm_thread_end(locale_t around)
+void sdm_thread_end(SdmLocale around)
 {
     if (around)
-        (void)uselocale(around);
+        (void)sdm_system_use_locale(around);
 }
 
 /* vsnprintf() with a decimal point, on any thread. */
 static void print(const SdmContext *ctx, char *out, size_t size, const char *fmt, va_list ap)
 {
-    const locale_t around = sdm_thread_begin(ctx);
+    const SdmLocale around = sdm_thread_begin(ctx);
     vsnprintf(out, size, fmt, ap);
     sdm_thread_end(around);
 }

@@ -1,10 +1,10 @@
 /* Files written under a temporary name, checked and renamed; files read whole; folders made. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
+#include "core/system.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,12 +21,8 @@ uint64_t sdm_file_draw(void)
     uint64_t noise = 0;
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t word = ((uint64_t)getpid() << 32) ^ (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 30;
-    const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (read(fd, &noise, sizeof noise) == (ssize_t)sizeof noise)
-            word ^= noise;
-        close(fd);
-    }
+    if (sdm_system_random(&noise))
+        word ^= noise;
     return word;
 }
 
@@ -35,10 +31,18 @@ SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, 
     return sdm_format(ctx, out, size, "%s%s%016" PRIx64, path, TEMPORARY, sdm_file_draw());
 }
 
+void sdm_file_remove_in(const char *folder, const char *name)
+{
+    char path[2 * SDM_PATH_SIZE];
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (n > 0 && (size_t)n < sizeof path)
+        unlink(path);
+}
+
 void sdm_file_sweep(const char *path)
 {
     char folder[SDM_PATH_SIZE];
-    const char *const slash = strrchr(path, '/'), *const base = slash ? slash + 1 : path;
+    const char *const slash = sdm_system_slash(path), *const base = slash ? slash + 1 : path;
     const size_t n = strlen(base), k = strlen(TEMPORARY);
     sdm_file_folder(path, folder);
     DIR *const dir = opendir(folder);
@@ -47,7 +51,7 @@ void sdm_file_sweep(const char *path)
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
         if (strncmp(e->d_name, base, n) == 0 && strncmp(e->d_name + n, TEMPORARY, k) == 0 &&
             strspn(e->d_name + n + k, "0123456789abcdef") == DRAWN)
-            unlinkat(dirfd(dir), e->d_name, 0);
+            sdm_file_remove_in(folder, e->d_name);
     closedir(dir);
 }
 
@@ -90,7 +94,8 @@ SdmStatus sdm_file_create(SdmContext *ctx, const char *path, SdmFileWriter *w)
     *w = (SdmFileWriter){.f = NULL};
     TRY(sdm_format(ctx, w->path, sizeof w->path, "%s", path));
     TRY(sdm_file_temporary_name(ctx, path, w->temporary, sizeof w->temporary));
-    w->f = fopen(w->temporary, "wbx");
+    const int fd = sdm_system_create(w->temporary);
+    w->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (!w->f)
         st = refuse(ctx, path, errno);
 done:
@@ -124,7 +129,7 @@ SdmStatus sdm_file_close(SdmContext *ctx, SdmFileWriter *w, bool sync)
 {
     errno = 0;
     note_failure(w, fflush(w->f) != 0);
-    note_failure(w, sync && fsync(fileno(w->f)) != 0);
+    note_failure(w, sync && sdm_system_sync(fileno(w->f)) != 0);
     note_failure(w, fclose(w->f) != 0);
     w->f = NULL;
     return end_writing(ctx, w);
@@ -133,7 +138,7 @@ SdmStatus sdm_file_close(SdmContext *ctx, SdmFileWriter *w, bool sync)
 SdmStatus sdm_file_rename(SdmContext *ctx, SdmFileWriter *w)
 {
     errno = 0;
-    note_failure(w, rename(w->temporary, w->path) != 0);
+    note_failure(w, sdm_system_rename(w->temporary, w->path) != 0);
     return end_writing(ctx, w);
 }
 
@@ -193,7 +198,7 @@ done:
 
 void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
 {
-    const char *const slash = strrchr(path, '/');
+    const char *const slash = sdm_system_slash(path);
     snprintf(out, SDM_PATH_SIZE, "%.*s",
              !slash          ? 1
              : slash == path ? 1
@@ -206,10 +211,8 @@ static SdmStatus check_link(SdmContext *ctx, const char *option, const char *pat
 {
     char target[SDM_PATH_SIZE];
     struct stat s;
-    const ssize_t n = readlink(path, target, sizeof target - 1);
-    if (n < 0 || stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+    if (!sdm_system_link_target(path, target, sizeof target) || stat(path, &s) != 0 || !S_ISREG(s.st_mode))
         return SDM_OK;
-    target[n] = '\0';
     return sdm_fail(ctx, SDM_ERR_USAGE,
                     "%s %s is a link to %s; give the name of that file, or remove the link", option, path,
                     target);
@@ -218,8 +221,8 @@ static SdmStatus check_link(SdmContext *ctx, const char *option, const char *pat
 /* Is there room for the names of temporary files, so that no work is done in vain? */
 static SdmStatus check_length(SdmContext *ctx, const char *option, const char *path, const char *folder)
 {
-    const char *const slash = strrchr(path, '/'), *const base = slash ? slash + 1 : path;
-    const long most = pathconf(folder, _PC_NAME_MAX);
+    const char *const slash = sdm_system_slash(path), *const base = slash ? slash + 1 : path;
+    const long most = sdm_system_longest_name(folder);
     if (most < 0 || (long)strlen(base) + ASIDE <= most)
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -246,7 +249,7 @@ SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char 
     struct stat s;
     if (check_on_disk(ctx, option, path) != SDM_OK)
         return SDM_ERR_USAGE;
-    if (!*path || path[strlen(path) - 1] == '/' || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+    if (!*path || sdm_system_slash(path + strlen(path) - 1) || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is a folder, expected the name of a file", option, path);
     sdm_file_folder(path, folder);
     if (stat(folder, &s) != 0)
@@ -268,7 +271,7 @@ SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)
     struct stat s;
     if (check_on_disk(ctx, "-o", path) != SDM_OK)
         return SDM_ERR_USAGE;
-    const bool made = mkdir(path, 0777) == 0;
+    const bool made = sdm_system_make_folder(path, 0777) == 0;
     if (!made && errno != EEXIST)
         return sdm_fail(ctx, SDM_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
     if (!made && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)))

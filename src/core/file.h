@@ -46,6 +46,8 @@ SdmStatus sdm_file_temporary_name(SdmContext *ctx, const char *path, char *out, 
 /* Remove what sdm_file_temporary_name() named beside path and a process that is gone has left; for the holder
  * of the file's lease. */
 void sdm_file_sweep(const char *path);
+/* Remove a file of a folder that was listed. */
+void sdm_file_remove_in(const char *folder, const char *name);
 /* Is `name` that of the file `path`, or of one that sdm_file_temporary_name() made for it? */
 bool sdm_file_is_named(const char *name, const char *path);
 /* Before any work: is the name one of a file, in a folder that can be written into?  Touches nothing.

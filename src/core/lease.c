@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "core/file.h"
+#include "core/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,52 +35,11 @@ typedef struct Holder {
     unsigned long long began; /* ticks since the machine started; 0 = unknown */
 } Holder;
 
-/* Field 22 of /proc/PID/stat: tells a process from a later one of the same number.  state: field 3, as it is
- * where the file cannot be read. */
-static unsigned long long began_at(long process, char *state)
-{
-    char path[64], text[1024];
-    unsigned long long ticks = 0;
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    FILE *const f = fopen(path, "r");
-    if (!f)
-        return 0;
-    const size_t n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    const char *at = strrchr(text, ')'); /* the name before may hold anything */
-    if (at && at[1] == ' ')
-        *state = at[2];
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
-}
-
-/* The boot of this machine, after which numbers and starts of processes repeat; "" where the system does not
- * tell. */
-static void read_boot(char *out, int size)
-{
-    FILE *const f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (!f || !fgets(out, size, f))
-        *out = '\0';
-    if (f)
-        fclose(f);
-    out[strcspn(out, " \n")] = '\0';
-}
-
 static Holder myself(void)
 {
     char state = ' ';
-    Holder me = {.process = (long)getpid(), .began = began_at((long)getpid(), &state)};
-    char host[64] = "", space[40] = "", boot[40] = "";
-    if (gethostname(host, sizeof host - 1) != 0)
-        snprintf(host, sizeof host, "unknown");
-    if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0)
-        space[0] = '\0';
-    read_boot(boot, sizeof boot);
-    for (char *c = host; *c; c++)
-        *c = *c == ' ' || *c == '\n' ? '_' : *c;
-    snprintf(me.place, sizeof me.place, "%s/%s/%s", host, space, boot);
+    Holder me = {.process = (long)getpid(), .began = sdm_system_began((long)getpid(), &state)};
+    sdm_system_place(me.place, sizeof me.place);
     return me;
 }
 
@@ -95,10 +53,10 @@ static bool is_dead(const Holder *h, const Holder *me, double silent_s)
 {
     if (!is_here(h, me))
         return silent_s > SDM_LEASE_SILENT_S;
-    if (kill((pid_t)h->process, 0) != 0 && errno == ESRCH)
+    if (sdm_system_is_gone(h->process))
         return true;
     char state = ' ';
-    const unsigned long long began = began_at(h->process, &state);
+    const unsigned long long began = sdm_system_began(h->process, &state);
     if (state == 'Z' || state == 'X') /* ended, but nobody has waited for it */
         return true;
     return h->began && began && h->began != began;
@@ -125,13 +83,13 @@ static int look_at(const char *path, const char *own, Look *out)
         return errno;
     const size_t n = fread(out->text, 1, TEXT - 1, f);
     const int why = ferror(f) ? EIO : 0;
-    if (fstat(fileno(f), &s) != 0)
-        s.st_mtim.tv_sec = time(NULL);
+    out->changed = (struct timespec){.tv_sec = time(NULL)};
+    if (fstat(fileno(f), &s) == 0)
+        out->changed = sdm_system_changed(&s);
     out->text[n] = '\0';
     if (own && strcmp(out->text, own) == 0)
-        (void)futimens(fileno(f), NULL); /* of this very file; NULL: the time of the server */
+        (void)sdm_system_touch(fileno(f)); /* of this very file */
     fclose(f);
-    out->changed = s.st_mtim;
     if (sscanf(out->text, "%159s %ld %llu", h->place, &h->process, &h->began) != 3)
         h->process = 0;
     return why;
@@ -157,12 +115,12 @@ static bool clock_beside(const char *path, double *now_s)
     *now_s = (double)time(NULL);
     if (sdm_file_temporary_name(NULL, path, name, sizeof name) != SDM_OK)
         return false;
-    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = sdm_system_create(name);
     if (fd < 0)
         return false;
     const bool told = fstat(fd, &s) == 0;
     if (told)
-        *now_s = seconds_of(s.st_mtim);
+        *now_s = seconds_of(sdm_system_changed(&s));
     close(fd);
     unlink(name);
     return told;
@@ -171,8 +129,8 @@ static bool clock_beside(const char *path, double *now_s)
 /* Give the file back that was renamed.  Where another process has made a new one by now, that one stands. */
 static int give_back(const char *away, const char *path)
 {
-    if (link(away, path) != 0 && errno != EEXIST)
-        return rename(away, path) == 0 ? 0 : errno; /* a file system without hard links */
+    if (sdm_system_link(away, path) != 0 && errno != EEXIST)
+        return sdm_system_rename(away, path) == 0 ? 0 : errno; /* a file system without hard links */
     unlink(away);
     return 0;
 }
@@ -188,7 +146,7 @@ static int take_away(const char *path, const Look *dead)
         return why == ENOENT ? 0 : why;
     if (sdm_file_temporary_name(NULL, path, away, sizeof away) != SDM_OK)
         return ENAMETOOLONG;
-    if (rename(path, away) != 0)
+    if (sdm_system_rename(path, away) != 0)
         return errno == ENOENT ? 0 : errno;
     why = look_at(away, NULL, &found);
     if (why == ENOENT)
@@ -202,7 +160,7 @@ static int take_away(const char *path, const Look *dead)
  * that says why it cannot be made. */
 static int make(const char *path, const char *text, bool *made)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = sdm_system_create(path);
     const ssize_t n = (ssize_t)strlen(text);
     *made = false;
     if (fd < 0)
@@ -417,10 +375,10 @@ typedef struct Watch {
 /* Let a time stamp that lies ahead be now.  A holder that is alive renews it within seconds. */
 static void set_back(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)futimens(fd, NULL);
-        close(fd);
+    FILE *const f = fopen(path, "r");
+    if (f) {
+        (void)sdm_system_touch(fileno(f));
+        fclose(f);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Text file -> lines. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/list_file.h"
+#include "core/system.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +37,7 @@ SdmStatus sdm_list_file_open(SdmContext *ctx, const char *option, const char *pa
     SdmStatus st = SDM_OK;
     *out = (SdmListFile){.text = NULL};
     TRY(sdm_format(ctx, out->folder, sizeof out->folder, "%s", path));
-    char *const slash = strrchr(out->folder, '/');
+    char *const slash = sdm_system_slash(out->folder);
     out->folder[slash ? slash - out->folder + (slash == out->folder) : 0] = '\0';
     FILE *const f = fopen(path, "r");
     if (!f)

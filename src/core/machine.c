@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine.h"
 #include "core/context.h"
+#include "core/system.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -106,8 +107,7 @@ static int64_t memory_limit(void)
 {
     SdmGrant grant;
     sdm_grant_read("", &grant);
-    const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
-    const int64_t all = pages > 0 && bytes > 0 ? (int64_t)pages * bytes : INT64_MAX;
+    const int64_t all = sdm_system_memory();
     return grant.memory_bytes < all ? grant.memory_bytes : all;
 }
 

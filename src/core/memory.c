@@ -1,6 +1,7 @@
 /* The one allocation module: checked sizes, 64-byte alignment, charged to the context's account. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
+#include "core/system.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ static SdmStatus allocate(SdmContext *ctx, void *out, size_t count, size_t size,
     total = large ? sdm_large_bytes(total) : total / ALIGN * ALIGN;
     char *const block = fails_now() ? NULL
                         : large     ? sdm_large_take(payer, total, &cleared)
-                                    : aligned_alloc(ALIGN, total);
+                                    : sdm_system_aligned(ALIGN, total);
     if (!block)
         return sdm_fail(ctx, SDM_ERR_MEMORY,
                         "out of memory: %s needs %zu MiB; run and plan take less with a smaller --memory or "
@@ -101,7 +102,7 @@ void sdm_free(void *p)
     if (h->total >= LARGE)
         sdm_large_give(h->ctx, block, h->total);
     else
-        free(block);
+        sdm_system_aligned_free(block);
     set_pointer(p, NULL);
 }
 
@@ -110,40 +111,21 @@ int64_t sdm_memory_peak(const SdmContext *ctx)
     return ctx->bytes_peak;
 }
 
-/* The most that was resident since the process began, or since the system's mark was set back; 0: not
- * known. */
-static int64_t resident_mark(void)
-{
-    long long kib = 0;
-    char line[128];
-    FILE *const f = fopen("/proc/self/status", "r");
-    while (f && kib <= 0 && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmHWM: %lld kB", &kib) != 1)
-            kib = 0;
-    if (f)
-        fclose(f);
-    return kib > 0 ? (int64_t)kib * 1024 : 0;
-}
-
 int64_t sdm_memory_resident(const SdmContext *ctx)
 {
-    const int64_t since = resident_mark(), before = ctx->resident_before;
+    const int64_t since = sdm_system_resident(), before = ctx->resident_before;
     const int64_t most = since > before ? since : before;
     return most > 0 ? most : ctx->bytes_peak;
 }
 
 int64_t sdm_memory_resident_since(const SdmContext *ctx)
 {
-    const int64_t since = resident_mark();
+    const int64_t since = sdm_system_resident();
     return since > 0 ? since : ctx->bytes_peak;
 }
 
 void sdm_memory_resident_restart(SdmContext *ctx)
 {
     ctx->resident_before = sdm_memory_resident(ctx);
-    FILE *const f = fopen("/proc/self/clear_refs", "w");
-    if (f) {
-        fputs("5\n", f); /* proc(5): sets the mark back to what is resident now */
-        fclose(f);
-    }
+    sdm_system_resident_restart();
 }

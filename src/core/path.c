@@ -1,17 +1,16 @@
 /* Names of files: last part, ending, relative to a folder, absolute, quoted for a shell. */
 // SPDX-License-Identifier: Apache-2.0
-#define _XOPEN_SOURCE 700 /* realpath */
 #include "core/path.h"
+#include "core/system.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
 const char *sdm_path_base(const char *path)
 {
-    const char *const slash = strrchr(path, '/');
+    const char *const slash = sdm_system_slash(path);
     return slash ? slash + 1 : path;
 }
 
@@ -29,16 +28,14 @@ bool sdm_path_is_hidden(const char *base)
 
 static bool same_folder(const char *a, const char *b)
 {
-    struct stat s, t;
-    return stat(*a ? a : ".", &s) == 0 && stat(*b ? b : ".", &t) == 0 && s.st_dev == t.st_dev &&
-           s.st_ino == t.st_ino;
+    return sdm_system_is_same(*a ? a : ".", *b ? b : ".");
 }
 
 /* Take the last part off a folder ("a/b" -> "a", "a" -> "", "/a" -> "/"); false when it has none that can be
  * taken off. */
 static bool strip_last(char *folder)
 {
-    char *const slash = strrchr(folder, '/');
+    char *const slash = sdm_system_slash(folder);
     const char *const last = slash ? slash + 1 : folder;
     if (!*last || !strcmp(last, "..") || !strcmp(last, "."))
         return false;
@@ -50,7 +47,7 @@ SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, ch
 {
     SdmStatus st = SDM_OK;
     char near[SDM_PATH_SIZE], far[SDM_PATH_SIZE];
-    if (*rel == '/')
+    if (sdm_system_is_absolute(rel))
         return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", rel);
     TRY(sdm_format(ctx, near, sizeof near, "%s", folder));
     for (size_t n = strlen(near); n > 1 && near[n - 1] == '/'; n--)
@@ -80,14 +77,14 @@ static bool real_name(const char *path, char out[PATH_MAX])
     snprintf(folder, sizeof folder, "%s", path);
     for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
         folder[n - 1] = '\0';
-    char *const slash = strrchr(folder, '/');
+    char *const slash = sdm_system_slash(folder);
     char last[SDM_PATH_SIZE];
     snprintf(last, sizeof last, "%s", slash ? slash + 1 : folder);
     if (!*last || !strcmp(last, ".") || !strcmp(last, ".."))
-        return realpath(path, out) != NULL;
+        return sdm_system_real_path(path, out, PATH_MAX);
     if (slash)
         slash[slash == folder ? 1 : 0] = '\0';
-    if (!realpath(slash ? folder : ".", real))
+    if (!sdm_system_real_path(slash ? folder : ".", real, sizeof real))
         return false;
     return snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "", last) < PATH_MAX;
 }
@@ -101,7 +98,7 @@ SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, 
     *absolute = '\0';
     if ((strchr(path, ':') && stat(path, &s) != 0) || strncmp(path, "/vsi", 4) == 0)
         return sdm_format(ctx, rel, SDM_PATH_SIZE, "%s", path);
-    if (!realpath(folder, base) || !real_name(path, full))
+    if (!sdm_system_real_path(folder, base, sizeof base) || !real_name(path, full))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
     TRY(sdm_format(ctx, absolute, SDM_PATH_SIZE, "%s", full));
     size_t same = 0; /* length of the common folders, with their last slash */

@@ -32,7 +32,7 @@ static bool is_log(const char *path)
 {
     char text[sizeof FIRST] = "";
     struct stat s;
-    FILE *const f = lstat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "r") : NULL;
+    FILE *const f = sdm_system_look(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "r") : NULL;
     const bool good = f && fgets(text, sizeof text, f) && strcmp(text, FIRST) == 0;
     if (f)
         fclose(f);
@@ -67,7 +67,7 @@ bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command)
     struct stat s;
     if (ctx->file_log || !name_log(output, path, sizeof path))
         return false;
-    if (lstat(path, &s) == 0 && !is_log(path)) {
+    if (sdm_system_look(path, &s) == 0 && !is_log(path)) {
         sdm_log(ctx, SDM_LOG_INFO, 0, "%s is no log of stereodem, and is left as it is", path);
         return false;
     }

@@ -2,29 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/usage.h"
 #include "core/context.h"
+#include "core/system.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
-
-static double seconds(struct timeval t)
-{
-    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
-}
 
 void sdm_usage_now(const SdmContext *ctx, SdmUsage *out)
 {
-    struct rusage used = {.ru_maxrss = 0};
-    (void)getrusage(RUSAGE_SELF, &used);
     *out = (SdmUsage){.wall_s = sdm_now_s() - ctx->started_s,
-                      .user_s = seconds(used.ru_utime),
-                      .system_s = seconds(used.ru_stime),
                       .peak_bytes = (double)sdm_memory_resident_since(ctx),
                       .ended_s = (double)time(NULL)};
-    if (gethostname(out->host, sizeof out->host - 1) != 0)
-        snprintf(out->host, sizeof out->host, "unknown");
+    sdm_system_times(&out->user_s, &out->system_s);
+    sdm_system_host(out->host, sizeof out->host);
     for (int i = 1; i < SDM_USAGE_STAGES; i++)
         out->stage_s[i] = sdm_stage_time(ctx, i) - ctx->stage_added_s[i];
 }

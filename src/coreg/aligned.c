@@ -3,6 +3,7 @@
 #include "coreg/aligned.h"
 #include "core/file.h"
 #include "core/lease.h"
+#include "core/system.h"
 #include "geo/gdal_errors.h"
 #include "product/raster.h"
 
@@ -97,7 +98,7 @@ SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file)
     const SdmCogRequest request = {.path = part, .memory_bytes = file->memory_bytes};
     TRY(sdm_cog_write(ctx, &raster, &request));
     TRY(sdm_lease_check(ctx, owner));
-    if (rename(part, file->path) != 0)
+    if (sdm_system_rename(part, file->path) != 0)
         st = sdm_fail_write(ctx, file->path, strerror(errno));
 done:
     if (st && part[0])

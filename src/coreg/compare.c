@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/path.h"
 #include "core/stats.h"
+#include "core/system.h"
 #include "coreg/compare_steps.h"
 #include "geo/own_data.h"
 
@@ -222,10 +223,7 @@ done:
 
 static bool same_file(const char *a, const char *b)
 {
-    struct stat s, t;
-    return a && b &&
-           (strcmp(a, b) == 0 ||
-            (stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino));
+    return a && b && (strcmp(a, b) == 0 || sdm_system_is_same(a, b));
 }
 
 /* Do two names denote one file, though it may not exist yet? */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/list_file.h"
 #include "core/path.h"
+#include "core/system.h"
 #include "coreg/input_raster.h"
 #include "coreg/stack_layer.h"
 #include "geo/first_band.h"
@@ -237,7 +238,7 @@ static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
         const bool file = stat(paths[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
             if (strcmp(paths[i], paths[j]) == 0 ||
-                (file && info[j].st_ino == info[i].st_ino && info[j].st_dev == info[i].st_dev)) {
+                (file && sdm_system_is_same(paths[i], paths[j]))) {
                 st = sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
                               paths[j]);
                 goto done;

@@ -168,7 +168,7 @@ static SdmCellWindow common_window(const SdmStack *s, const SdmLayer *a, const S
 static SdmStatus read_measured(const SdmStack *s, const SdmLayer *l, SdmCellWindow w, float *height_m,
                                uint8_t *filled)
 {
-    const locale_t own = sdm_thread_begin(s->ctx);
+    const SdmLocale own = sdm_thread_begin(s->ctx);
     const SdmStatus st = sdm_layer_read(s, l, w, height_m, filled);
     sdm_thread_end(own);
     for (int64_t i = 0; !st && i < w.w * w.h; i++)

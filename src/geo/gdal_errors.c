@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/gdal_errors.h"
 #include "core/file.h"
+#include "core/system.h"
 
 #include <cpl_error.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 static void CPL_STDCALL catch_error(CPLErr level, CPLErrorNum number, const char *text)
 {
@@ -32,11 +32,10 @@ void sdm_gdal_errors_end(SdmGdalErrors *errors)
 SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
 {
     char folder[SDM_PATH_SIZE], room[96] = "";
-    struct statvfs s;
     sdm_file_folder(path, folder);
-    if (!statvfs(folder, &s))
-        snprintf(room, sizeof room, "; its folder has %.1f MB free",
-                 (double)s.f_bavail * (double)s.f_frsize * 1e-6);
+    const double bytes = sdm_system_free_bytes(folder);
+    if (bytes >= 0.0)
+        snprintf(room, sizeof room, "; its folder has %.1f MB free", bytes * 1e-6);
     const char *const end = strstr(path, ".part-"); /* name the product, not its temporary file */
     return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing half-written was left behind",
                     end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given",

@@ -20,7 +20,7 @@ static bool find_share(const char *name, const char *content, char out[SDM_PATH_
     if (!sdm_system_module(module, sizeof module))
         return false;
     for (int k = 0; k < 2; k++) { /* take off its name, then its folder */
-        char *const slash = strrchr(module, '/');
+        char *const slash = sdm_system_slash(module);
         if (!slash)
             return false;
         *slash = '\0';

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/vertical_datum.h"
 #include "core/options.h"
+#include "core/system.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <ctype.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <stdbool.h>
@@ -92,8 +92,8 @@ int sdm_vertical_of_srs(OGRSpatialReferenceH srs, const char *metadata, char *na
 
 enum { NAME_SIZE = 200, DEEPEST = 3 /* VRT of VRTs */ };
 
-/* A product by the name of its files, in small letters (fnmatch); the first row that fits serves.  Words of
- * users come first: they say what was done to a product. */
+/* A product by the name of its files, in small letters: * is any text, [abc] and [a-c] one letter; the first
+ * row that fits serves.  Words of users come first: they say what was done to a product. */
 typedef struct Product {
     const char *pattern, *name;
     int vertical, epsg; /* epsg: of the vertical CRS of SDM_VERTICAL_OTHER */
@@ -137,6 +137,24 @@ static const Product products[] = {
     {"*eu*dem_v1*", "EU-DEM (EVRF2000)", SDM_VERTICAL_OTHER, 5730},
 };
 
+static bool fits(const char *pattern, const char *name)
+{
+    if (*pattern == '*')
+        return fits(pattern + 1, name) || (*name && fits(pattern, name + 1));
+    if (*pattern != '[' || !*name)
+        return *pattern == *name && (!*name || fits(pattern + 1, name + 1));
+    const char *const end = strchr(pattern, ']');
+    bool inside = false;
+    for (const char *p = pattern + 1; p < end; p++)
+        if (p[1] == '-' && p + 2 < end) {
+            inside = inside || (*name >= p[0] && *name <= p[2]);
+            p += 2;
+        } else {
+            inside = inside || *name == *p;
+        }
+    return inside && fits(end + 1, name + 1);
+}
+
 static const Product *product_of(const char *name)
 {
     char small[NAME_SIZE];
@@ -145,7 +163,7 @@ static const Product *product_of(const char *name)
         small[n] = (char)tolower((unsigned char)name[n]);
     small[n] = '\0';
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        if (fnmatch(products[i].pattern, small, 0) == 0)
+        if (fits(products[i].pattern, small))
             return &products[i];
     return NULL;
 }
@@ -158,7 +176,7 @@ typedef struct Names {
 
 static void take_name(Names *n, const char *path)
 {
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    const char *const slash = sdm_system_slash(path), *const name = slash ? slash + 1 : path;
     const Product *const p = product_of(name);
     if (!p)
         return;

@@ -1,13 +1,12 @@
 /* ASTER level 1A deliveries (HDF, folder, zip) -> scene. */
 // SPDX-License-Identifier: Apache-2.0
-#define _XOPEN_SOURCE 700 /* realpath */
 #include "input/aster_files.h"
+#include "core/system.h"
 #include "input/image.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const TELESCOPE[2] = {"3N", "3B"};
@@ -119,13 +118,13 @@ static void name_scene(const char *base, size_t length, SdmScene *scene)
  * link to. */
 static void name_by_file(const char *path, SdmScene *scene)
 {
-    char *const real = realpath(path, NULL);
+    char real[4096];
+    const bool known = sdm_system_real_path(path, real, sizeof real);
     for (int k = 0; k < 2 && !scene->time_utc[0]; ++k) {
-        const char *const base = sdm_path_base(k && real ? real : path), *const dot = strrchr(base, '.');
-        if (k == 0 || (real && strstr(base, "AST_L1A_")))
+        const char *const base = sdm_path_base(k && known ? real : path), *const dot = strrchr(base, '.');
+        if (k == 0 || (known && strstr(base, "AST_L1A_")))
             name_scene(base, dot && dot > base ? (size_t)(dot - base) : strlen(base), scene);
     }
-    free(real);
 }
 
 /* Name and time as the metadata of real scenes give them, where they do. */

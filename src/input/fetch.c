@@ -39,7 +39,7 @@ void sdm_fetch_remove(char path[SDM_PATH_SIZE])
 static SdmStatus make_folder(SdmContext *ctx, const char *address, char out[SDM_PATH_SIZE])
 {
     const char *const folder = CPLGenerateTempFilename("stereodem"), *const base = sdm_path_base(address);
-    if (mkdir(folder, 0700) != 0)
+    if (sdm_system_make_folder(folder, 0700) != 0)
         return sdm_fail(ctx, SDM_ERR_IO,
                         "%s cannot be made for the copy of %s: %s; let TMPDIR name a folder that can be "
                         "written",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
 #include "core/machine.h"
+#include "core/system.h"
 #include "geo/grid_part.h"
 
 #include <dirent.h>
@@ -219,7 +220,8 @@ static void read_stamp(const char *path, SdmProductRecord *out)
     struct stat s;
     const bool good = stat(path, &s) == 0 && S_ISREG(s.st_mode);
     out->dem_bytes = good ? (int64_t)s.st_size : -1;
-    out->dem_mtime_us = good ? (int64_t)s.st_mtim.tv_sec * 1000000 + s.st_mtim.tv_nsec / 1000 : 0;
+    const struct timespec changed = good ? sdm_system_changed(&s) : (struct timespec){0};
+    out->dem_mtime_us = (int64_t)changed.tv_sec * 1000000 + changed.tv_nsec / 1000;
 }
 
 void sdm_product_record_dem(SdmProductRecord *record, const char *dem)
@@ -321,7 +323,7 @@ static void visit_files(const char *folder, visit_fn *visit, void *user)
         return;
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
         if (read_name(e->d_name, &file) && visit(&file, user))
-            unlinkat(dirfd(dir), e->d_name, 0);
+            sdm_file_remove_in(folder, e->d_name);
     closedir(dir);
 }
 
@@ -385,7 +387,7 @@ void sdm_job_remove(const char *folder)
         return;
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
         if (sdm_file_is_named(e->d_name, "plan.json"))
-            unlinkat(dirfd(dir), e->d_name, 0);
+            sdm_file_remove_in(folder, e->d_name);
     closedir(dir);
     rmdir(folder);
 }

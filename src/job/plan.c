@@ -1,6 +1,7 @@
 /* Scenes and options -> plan; what a plan says of its units and files. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
+#include "core/system.h"
 #include "scene/scene.h"
 
 #include <assert.h>
@@ -109,7 +110,7 @@ static SdmStatus place_of(SdmContext *ctx, SdmPlan *plan, const char *folder, co
     TRY(sdm_path_split(ctx, folder, path, rel, absolute));
     TRY(sdm_plan_keep(ctx, plan, rel, &out->path));
     TRY(sdm_plan_keep(ctx, plan, *absolute ? absolute : NULL, &out->absolute));
-    out->full = *path == '/' && *absolute;
+    out->full = sdm_system_is_absolute(path) && *absolute;
 done:
     return st;
 }
@@ -184,7 +185,7 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
     char text[64];
     for (int i = 0; i < s->file_count; i++) {
         const SdmPlanFile *const f = &s->file[i];
-        const char *const slash = f->at.path ? strrchr(f->at.path, '/') : NULL;
+        const char *const slash = f->at.path ? sdm_system_slash(f->at.path) : NULL;
         snprintf(text, sizeof text, "%" PRId64 " %" PRId64, f->size_bytes, f->mtime_us);
         h = sdm_hash_text(sdm_hash_text(h, slash && f->has_stamp ? slash + 1 : f->at.path),
                           f->has_stamp ? text : "");
@@ -303,7 +304,8 @@ double sdm_plan_prepared_share(const SdmPlanScene *s, int64_t tiles)
 
 static int64_t micros(const struct stat *s)
 {
-    return (int64_t)s->st_mtim.tv_sec * 1000000 + s->st_mtim.tv_nsec / 1000;
+    const struct timespec t = sdm_system_changed(s);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 void sdm_plan_print_time(int64_t us, char out[40])
@@ -479,7 +481,7 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
 {
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
-    const char *const slash = strrchr(in->left, '/');
+    const char *const slash = sdm_system_slash(in->left);
     (void)place_views(ctx, q, in, to); /* opening them says what is wrong */
     SdmStatus one = sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
                                       SDM_DEPTH_CAMERAS, &scene);

@@ -140,7 +140,7 @@ static double step_work(const SdmStep *step, int level)
     return ldexp((double)sdm_step_cost(step->kind), -2 * level);
 }
 
-static void tell(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *step, int level)
+static void tell_step(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *step, int level)
 {
     char what[32];
     snprintf(what, sizeof what, "level %d", level);
@@ -172,7 +172,7 @@ SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMa
             sdm_progress_leave(ctx, around);
             TRY(st);
             if (progress)
-                tell(ctx, progress, &steps.step[i], win->level);
+                tell_step(ctx, progress, &steps.step[i], win->level);
         }
 done:
     return st;

@@ -1,6 +1,7 @@
 /* A raw raster -> a Cloud-Optimised GeoTIFF, by GDAL. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
+#include "core/system.h"
 #include "geo/gdal_errors.h"
 #include "geo/own_data.h"
 
@@ -133,12 +134,7 @@ static int CPL_STDCALL go_on(double done, const char *text, void *watch)
 /* Have the bytes written to the disk: those in the system's buffers may still meet a full disk or quota. */
 static SdmStatus sync_file(SdmContext *ctx, const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const int bad = fd < 0 || (fsync(fd) != 0 && errno != EINVAL && errno != EROFS);
-    const SdmStatus st = bad ? sdm_fail_write(ctx, path, strerror(errno)) : SDM_OK;
-    if (fd >= 0)
-        close(fd);
-    return st;
+    return sdm_system_sync_path(path) != 0 ? sdm_fail_write(ctx, path, strerror(errno)) : SDM_OK;
 }
 
 static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/output_files.h"
 #include "core/path.h"
+#include "core/system.h"
 #include "geo/gdal_errors.h"
 
 #include <dirent.h>
@@ -39,7 +40,7 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
     if (!output || !*output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output named; give -o DEM.tif");
     struct stat at;
-    const char *const slash = strrchr(output, '/'), *const base = slash ? slash + 1 : output;
+    const char *const slash = sdm_system_slash(output), *const base = slash ? slash + 1 : output;
     if (!*base || (stat(output, &at) == 0 && S_ISDIR(at.st_mode)))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s is a folder; give the name of a file in it, such as %s%sdem.tif", output,
@@ -98,7 +99,7 @@ static void remove_temporary(const SdmOutputFiles *files, const char *run)
         return;
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
         if (is_temporary(files, e->d_name) && strstr(e->d_name + strlen(files->prefix), run))
-            unlinkat(dirfd(dir), e->d_name, 0);
+            sdm_file_remove_in(files->folder, e->d_name);
     closedir(dir);
 }
 
@@ -110,7 +111,7 @@ void sdm_output_files_sweep(const SdmOutputFiles *files)
 static bool exists(const char *path)
 {
     struct stat s;
-    return lstat(path, &s) == 0;
+    return sdm_system_look(path, &s) == 0;
 }
 
 /* What the marker says: whose renames it stands for. */
@@ -195,7 +196,7 @@ static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
     char path[SDM_PATH_SIZE + 16];
     if (!files->made[i])
         unlink(files->path[i]);
-    else if (rename(files->part[i], files->path[i]))
+    else if (sdm_system_rename(files->part[i], files->path[i]))
         return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->path[i],
                         strerror(errno));
     for (int k = 0; k < 3; k++) { /* side files of an earlier DEM of that name */
@@ -224,7 +225,7 @@ done:
 static SdmStatus check_file(SdmContext *ctx, const char *path, bool replace)
 {
     struct stat s;
-    if (lstat(path, &s)) {
+    if (sdm_system_look(path, &s)) {
         if (errno == ENOENT)
             return SDM_OK;
         return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
@@ -246,18 +247,18 @@ static SdmStatus check_file(SdmContext *ctx, const char *path, bool replace)
 
 SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *files, const char *input)
 {
-    struct stat a, b;
+    struct stat at;
     char folder[SDM_PATH_SIZE];
-    if (!input || stat(input, &a))
+    if (!input || stat(input, &at) != 0)
         return SDM_OK;
     for (int i = 0; i < SDM_FILES; i++)
-        if (!stat(files->path[i], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        if (sdm_system_is_same(input, files->path[i]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
                             files->path[i], input);
-    const char *const slash = strrchr(input, '/');
+    const char *const slash = sdm_system_slash(input);
     sdm_file_folder(input, folder);
-    if (is_temporary(files, slash ? slash + 1 : input) && !stat(folder, &a) && !stat(files->folder, &b) &&
-        a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+    if (is_temporary(files, slash ? slash + 1 : input) &&
+        sdm_system_is_same(folder, files->folder))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s has a name that -o %s uses for its temporary files; give another -o", input,
                         files->path[SDM_FILE_DEM]);

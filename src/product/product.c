@@ -2,6 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/product.h"
+#include "core/system.h"
 #include "core/vector_loops.h"
 #include "geo/gdal_errors.h"
 #include "geo/geodesy.h"
@@ -568,7 +569,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     /* the thread that fails first sets the error; the others still finish, as they share nothing */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int job = 0; job < JOBS; job++) {
-        const locale_t own = sdm_thread_begin(ctx);
+        const SdmLocale own = sdm_thread_begin(ctx);
         job_st[job] = file[job] < 0 ? draw_pictures(ctx, p) : compress(ctx, p, file[job]);
         sdm_thread_end(own);
     }
@@ -609,7 +610,7 @@ static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
 {
     static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON};
     SdmStatus st = SDM_OK;
-    const char *const slash = strrchr(p->files->path[SDM_FILE_QA], '/');
+    const char *const slash = sdm_system_slash(p->files->path[SDM_FILE_QA]);
     SdmText text[4] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
     sdm_style_dem(&text[0], &p->stats);
     sdm_style_qa(&text[1], p->request.qa);

@@ -1,6 +1,7 @@
 /* Figures of a DEM -> a report of sections.  report_model.h says how to add a section. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/report_model.h"
+#include "core/system.h"
 
 #include <string.h>
 
@@ -105,7 +106,7 @@ void sdm_report_close(SdmReport *r)
 void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
 {
     va_list ap;
-    const char *const slash = output ? strrchr(output, '/') : NULL;
+    const char *const slash = output ? sdm_system_slash(output) : NULL;
     r->title = copy(r, slash ? slash + 1 : output ? output : "DEM in memory");
     va_start(ap, fmt);
     r->subtitle = format(r, fmt, ap);

@@ -4,6 +4,7 @@
 
 #include "core/file.h"
 #include "core/path.h"
+#include "core/system.h"
 #include "geo/gdal_errors.h"
 #include "geo/png.h"
 #include "input/source.h"
@@ -33,8 +34,7 @@ static int format_of(const char *path, const SdmDisparityOptions *opt)
 
 static bool same_file(const char *a, const char *b)
 {
-    struct stat s, t;
-    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    return sdm_system_is_same(a, b);
 }
 
 /* Is the file one of those that GDAL reads the input from, such as the source of a virtual raster? */
@@ -64,7 +64,7 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
         if (same_file(path, inputs[k]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
                             option, path, inputs[k]);
-    if (lstat(path, &s) != 0)
+    if (sdm_system_look(path, &s) != 0)
         return SDM_OK;
     if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is not a regular file; give another name", option, path);
@@ -254,7 +254,7 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
         st = write_preview(ctx, o);
     if (st == SDM_OK)
         st = sdm_lease_check(ctx, o->owner);
-    if (st == SDM_OK && rename(o->temporary, path) != 0)
+    if (st == SDM_OK && sdm_system_rename(o->temporary, path) != 0)
         st = sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", path,
                       strerror(errno));
     if (st != SDM_OK && *o->temporary)

@@ -1,6 +1,7 @@
 /* A name with a number in it -> the files of a sequence of images. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/sequence.h"
+#include "core/system.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -94,7 +95,7 @@ SdmStatus sdm_pattern_numbers(SdmContext *ctx, const SdmPattern *p, int first, i
 {
     SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
-    const char *const slash = strrchr(p->before, '/'), *const base = slash ? slash + 1 : p->before;
+    const char *const slash = sdm_system_slash(p->before), *const base = slash ? slash + 1 : p->before;
     *count = 0;
     *numbers = NULL;
     sdm_file_folder(p->before, folder);

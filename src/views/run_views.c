@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run_log.h"
 #include "input/product_folder.h"
+#include "core/system.h"
 #include "product/product.h"
 #include "views/views.h"
 
@@ -41,7 +42,7 @@ static SdmStatus check_twice(const SdmViews *v)
         const bool file = stat(name[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
             if (strcmp(name[i], name[j]) == 0 ||
-                (file && info[i].st_ino == info[j].st_ino && info[i].st_dev == info[j].st_dev))
+                (file && sdm_system_is_same(name[i], name[j])))
                 return sdm_fail(v->ctx, SDM_ERR_USAGE,
                                 "%s: given twice (also as %s), expected %d different views", v->path[i],
                                 v->path[j], v->count);
