@@ -7,6 +7,8 @@ RunOptions = TypedDict("RunOptions", {
     "tr": Optional[float],
     "t_srs": Optional[Any],
     "vertical": Optional[Literal["ellipsoid", "egm96", "egm2008"]],
+    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "area": Optional[Any],
     "cost": Optional[Literal["auto", "zncc", "census"]],
     "optimizer": Optional[Literal["auto", "local", "sgm"]],
     "surface_filter": Optional[Literal["auto", "wiener", "none"]],
@@ -35,10 +37,13 @@ RunOptions = TypedDict("RunOptions", {
     "overwrite": Optional[bool],
     "keep_job": Optional[bool],
     "strict": Optional[bool],
+    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 InfoOptions = TypedDict("InfoOptions", {
     "tr": Optional[float],
     "t_srs": Optional[Any],
+    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "area": Optional[Any],
     "threads": Optional[int],
     "memory": Optional[Union[int, str]],
     "tile": Optional[int],
@@ -51,6 +56,7 @@ InfoOptions = TypedDict("InfoOptions", {
     "mask_right": Optional[Any],
     "base_height": Optional[float],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
+    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 CompareOptions = TypedDict("CompareOptions", {
     "class_": Optional[Union[str, "os.PathLike[str]"]],
@@ -65,10 +71,13 @@ CompareOptions = TypedDict("CompareOptions", {
     "aligned": Optional[Union[str, "os.PathLike[str]"]],
     "difference": Optional[Union[str, "os.PathLike[str]"]],
     "model": Optional[Literal["shift", "tilt"]],
+    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "area": Optional[Any],
     "threads": Optional[int],
     "memory": Optional[Union[int, str]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],
+    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 StackOptions = TypedDict("StackOptions", {
     "list": Optional[Union[str, "os.PathLike[str]"]],
@@ -79,11 +88,14 @@ StackOptions = TypedDict("StackOptions", {
     "tr": Optional[float],
     "t_srs": Optional[Any],
     "vertical": Optional[Literal["ellipsoid", "egm96", "egm2008"]],
+    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "area": Optional[Any],
     "threads": Optional[int],
     "memory": Optional[Union[int, str]],
     "co": Optional[Union[Mapping[str, object], Sequence[str]]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],
+    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 MatchOptions = TypedDict("MatchOptions", {
     "format": Optional[Literal["auto", "tif", "pfm"]],
@@ -95,8 +107,10 @@ MatchOptions = TypedDict("MatchOptions", {
     "census": Optional[Literal["5x5", "7x7", "9x7", "9x9"]],
     "lr_threshold": Optional[float],
     "uniqueness": Optional[float],
+    "speckle": Optional[int],
     "min_sigma": Optional[float],
     "subpixel": Optional[Literal["off", "on"]],
+    "align_rows": Optional[Literal["off", "on"]],
     "median": Optional[Literal["none", "3", "5"]],
     "fill": Optional[Literal["none", "nearest", "interpolate"]],
     "downscale": Optional[int],
@@ -117,4 +131,5 @@ MatchOptions = TypedDict("MatchOptions", {
     "cpu_level": Optional[Literal["auto", "reference", "c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"]],
     "threads": Optional[int],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
+    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)

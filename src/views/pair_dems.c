@@ -2,6 +2,7 @@
  * up. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
+#include "core/run_log.h"
 #include "job/job.h"
 #include "job/job_commands.h"
 #include "product/output_files.h"
@@ -34,6 +35,8 @@ static void remove_dem(const SdmViews *v, int number, SdmOutputFiles *files)
     for (int i = 0; i < SDM_FILES; i++)
         unlink(files->path[i]);
     sdm_output_files_sweep(files);
+    if (sdm_run_log_find(dem, path, sizeof path)) /* in memory no log of the whole run took its place */
+        unlink(path);
     SdmUnitName record;
     if (name_record(v, number, 0, &record) == SDM_OK)
         unlink(record.path);
