@@ -115,20 +115,16 @@ static inline vf normalised(const LeftMeans *l, const CostMeans *r, ptrdiff_t at
  * pixels x0..x1 - 1 and at most a vector more. */
 static void normalise_rows(const CostScratch *s, CostLabel label, int k, int count, int x0, int x1)
 {
-    /* copies: else they are read again after each store */
-    const CostMeans right = *label.right, *const r = &right, left = s->left;
-    const ptrdiff_t pitch = s->pitch;
-    const int32_t *const products_of_k = s->window + k * pitch;
-    float *const score_of_k = s->score + k * pitch;
+    const CostMeans right = *label.right, *const r = &right; /* else read again after each store */
     for (int x = x0; x < x1; x += 2 * SDM_VEC) {
-        const LeftMeans l = left_means(&left, x), next = left_means(&left, x + SDM_VEC);
-        const int32_t *products = products_of_k + x;
-        float *score = score_of_k + x;
+        const LeftMeans l = left_means(&s->left, x), next = left_means(&s->left, x + SDM_VEC);
+        const int32_t *products = s->window + k * s->pitch + x;
+        float *score = s->score + k * s->pitch + x;
         for (ptrdiff_t at = x + label.d, end = at + count; at < end; at++) {
             vf_store(score, normalised(&l, r, at, vi_load(products)));
             vf_store(score + SDM_VEC, normalised(&next, r, at + SDM_VEC, vi_load(products + SDM_VEC)));
-            products += pitch;
-            score += pitch;
+            products += s->pitch;
+            score += s->pitch;
         }
     }
 }
