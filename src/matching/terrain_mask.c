@@ -11,7 +11,7 @@ enum {
     FAR = 65535,
     BAND = 64, /* rows */
     LEAST_PIECE = 12,  /* pixels */
-    LEAST_IN_GAPS = 64, /* the same between clouds, where chance makes pieces, too */
+    LEAST_IN_GAPS = 24, /* the same between clouds, where chance makes pieces, too */
     LEAST_WALLED = 64, /* of a piece beyond a wall that is believed */
     LEAST_GROUND = 24, /* of the ground below a cloud that is the largest piece, and */
     GROUND_SHARE = 50, /* one in so many of its pixels */
