@@ -256,7 +256,7 @@ static void weak_pieces_go(void **state)
             const bool hole = x >= 10 && x < 50 && y >= 15 && y < 45, piece = x >= 25 && x < 31 && y >= 25 && y < 31;
             h[i] = piece ? 30.0f : 10.0f;
             flags[i] = hole && !piece ? SDM_QA_LOW_SCORE : SDM_QA_VALID;
-            score[i] = (uint8_t)(piece ? LEAST + (kind == 2 ? 20 : 13) : 200);
+            score[i] = (uint8_t)(piece ? LEAST + (kind == 2 ? 30 : 13) : 200);
         }
         if (kind == 1)
             flags[middle] |= SDM_QA_FILLED;

@@ -36,10 +36,6 @@ def inputs(bench):
             good = done.returncode == 0 or (braces and done.returncode == 1 and b"rename" in done.stderr)
             bench.check(f"input {path!r}", good, f"exit code {done.returncode}: {done.stderr!r}")
             base.remove(os.fsdecode(b"./" + path))
-    if sample:
-        shutil.copy(sample[0], 'a"b.hdf')
-        bench.refuse("HDF with a quotation mark", 1, ['a"b.hdf', "rename"], 'a"b.hdf', "-o", "o.tif")
-        base.remove('a"b.hdf')
 
 
 def outputs(bench):

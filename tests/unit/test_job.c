@@ -252,12 +252,12 @@ static void other_programs_are_told_apart(void **state)
     const struct {
         int at;
         const char *why;
-    } cases[] = {{FORMAT_AT, "has format 7"}, {BUILD_AT, "another build"}};
+    } cases[] = {{FORMAT_AT, "has format 6"}, {BUILD_AT, "another build"}};
     (void)state;
     for (int i = 0; i < 2; i++) {
         write_unit(ctx);
         const size_t n = read_bytes("u", bytes, sizeof bytes);
-        bytes[cases[i].at] ^= 1; /* 6 -> 7 */
+        bytes[cases[i].at] ^= 1; /* 7 -> 6 */
         write_bytes("u", bytes, n);
         refused(ctx, "does not begin");
         put_sum(bytes + HEADER, bytes, HEADER);
