@@ -245,16 +245,6 @@ static SdmStatus finish_here(SdmContext *ctx, const SdmMatchCall *call, SdmFineR
     return st;
 }
 
-/* The left view with its clouds, where these were hidden. */
-static SdmStatus show_clouds(SdmContext *ctx, const SdmMatchCall *call, SdmFineResult *out)
-{
-    SdmLevelTask task = sdm_level_task(call->in, &out->surface.win);
-    if (!call->in->left->plain.data || !out->left)
-        return SDM_OK;
-    task.left_source = &call->in->left->plain;
-    return sdm_warp_view(ctx, &task, SDM_LEFT, NULL, out->left);
-}
-
 SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
                               SdmFineResult *out)
 {
@@ -276,7 +266,6 @@ SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const S
     b->ops->close(b->state); /* before the processor's part, which may need its memory */
     if (!finishes)
         TRY(finish_here(ctx, call, out));
-    TRY(show_clouds(ctx, call, out));
 done:
     b->ops->close(b->state);
     sdm_stage_leave(ctx, around);

@@ -16,7 +16,6 @@ void sdm_pyramid_free_pixels(SdmPyramid *p)
 void sdm_pyramid_free(SdmPyramid *p)
 {
     sdm_pyramid_free_pixels(p);
-    sdm_free(&p->plain.data);
     sdm_free(&p->defect);
 }
 

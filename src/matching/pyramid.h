@@ -30,7 +30,6 @@ typedef struct SdmPyramid {
     int lmin, lmax;
     bool turned;
     SdmLevelImage level[SDM_MAX_LEVELS];
-    SdmLevelImage plain; /* level 0 with its clouds; data: NULL where none are hidden */
     uint8_t *defect; /* of level 0's pixels: SdmDefect; NULL where they have none or there is no level 0 */
 } SdmPyramid;
 

@@ -17,20 +17,14 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
            first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
 }
 
-/* Hide the clouds of all levels; level 0 of the left view is kept as it was. */
+/* Hide the clouds of all levels but the full resolution, where texture shall not be flattened: but for a last
+ * part its heights are known, and the orthoimage shows clouds. */
 static SdmStatus hide_clouds(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
 {
     SdmStatus st = SDM_OK;
-    const SdmLevelImage *const first = &p->level[0];
-    const size_t n = (size_t)(first->w * first->h);
     if (!sdm_hides_clouds(q->settings) || (q->lmin == 0 && q->settings->semi_global))
         return SDM_OK;
-    if (q->lmin == 0 && side == SDM_LEFT) {
-        p->plain = *first;
-        TRY(sdm_alloc_raw(ctx, &p->plain.data, n, sizeof *first->data, "an image level"));
-        memcpy(p->plain.data, first->data, n * sizeof *first->data);
-    }
-    for (int l = q->lmin; l <= q->lmax; l++)
+    for (int l = q->lmin > 0 ? q->lmin : 1; l <= q->lmax; l++)
         TRY(sdm_hide_bright(ctx, q->settings->hide_above[side], (int)side, &p->level[l]));
 done:
     return st;
