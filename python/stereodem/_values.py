@@ -21,7 +21,7 @@ Path = Union[str, "os.PathLike[str]"]
 Array = npt.NDArray[Any]
 
 SAMPLES = {np.dtype(np.uint8): 0, np.dtype(np.uint16): 1, np.dtype(np.int16): 2, np.dtype(np.float32): 3}
-_DATUMS = {"ellipsoid": "ellipsoid", "egm96": "egm96", "egm08": "egm2008", "egm2008": "egm2008"}  # of xdem's vcrs_name
+_DATUMS = {"ellipsoid": "ellipsoid", "egm96": "egm96", "egm08": "egm2008", "egm2008": "egm2008"}  # first words of xdem's vcrs_name
 
 
 class Error(Exception):
@@ -281,6 +281,18 @@ def image_of(value: Any, what: str, needs_camera: bool = True) -> Image:
     return found
 
 
+def _datum_of(value: Any, what: str) -> Optional[str]:
+    """What heights of an xdem.DEM are above; None: it does not say."""
+    name = getattr(value, "vcrs_name", None) or getattr(value, "vcrs", None)
+    if name is None:
+        return None
+    datum = _DATUMS.get(str(name).split()[0].lower())
+    if datum is None:
+        raise Error("%s: its heights are above %s, expected the ellipsoid, EGM96 or EGM2008; convert them with to_vcrs()" % (what, name),
+                    "usage")
+    return datum
+
+
 def raster_of(value: Any, what: str) -> Raster:
     """A raster in memory, of whatever has samples and their place."""
     if isinstance(value, Raster):
@@ -288,10 +300,13 @@ def raster_of(value: Any, what: str) -> Raster:
     if callable(getattr(value, "read", None)) and hasattr(value, "transform"):  # rasterio
         found = Raster(value.read(1), value.transform, value.crs, value.nodata)
     elif hasattr(value, "rio"):  # a DataArray
-        found = Raster(value.values, value.rio.transform(), value.rio.crs, value.rio.nodata)
+        if hasattr(value, "data_vars"):
+            raise Error("%s: found a Dataset, expected a DataArray; choose a variable, as in dataset[name]" % what, "usage")
+        measured = set(value.dims) <= set(value.coords) | {"band"} and min(value.shape[-2:]) > 1
+        place = value.rio.transform(recalc=measured)  # by x and y: a cut or turned array keeps the transform of the first
+        found = Raster(value.values, place, value.rio.crs, value.rio.nodata)
     elif hasattr(value, "data") and hasattr(value, "transform") and hasattr(value, "crs"):  # geoutils, xdem
-        datum = _DATUMS.get(str(getattr(value, "vcrs_name", None) or getattr(value, "vcrs", None)).lower())
-        found = Raster(value.data, value.transform, value.crs, value.nodata, datum)
+        found = Raster(value.data, value.transform, value.crs, value.nodata, _datum_of(value, what))
     elif hasattr(value, "__array__"):
         raise Error("%s: found %s, which does not say where it lies; pass stereodem.Raster(array, transform, crs)%s" % (
             what, type(value).__name__, ", or import rioxarray" if hasattr(value, "dims") else ""), "usage")

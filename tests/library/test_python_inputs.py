@@ -18,6 +18,7 @@ except ImportError as missing:
     print("SKIPPED: %s" % missing)
     sys.exit(77)
 import stereodem
+from stereodem._values import raster_of
 
 PROGRAM, SOURCE = sys.argv[1:3]
 WORK = tempfile.mkdtemp()
@@ -130,6 +131,12 @@ class Inputs(unittest.TestCase):
         array = rioxarray.open_rasterio(self.truth)
         self.compares(array)
         self.compares(array[0])
+        for part in (array[0, ::-1], array[0, ::2, 1::2]):  # turned, thinned: by their x and y
+            found = raster_of(part, "reference")
+            self.assertAlmostEqual(found.transform.e, float(part.y[1] - part.y[0]))
+            self.assertAlmostEqual(found.transform.c + 0.5 * found.transform.a, float(part.x[0]))
+        self.compares(array[0, ::-1])
+        self.refused("found a Dataset, expected a DataArray", self.compares, array.to_dataset(name="z"))
         made = self.dem.to_xarray()
         self.assertEqual(set(made.data_vars) & {"height", "score", "reason"}, {"height", "score", "reason"})
         self.assertEqual(stereodem.compare(made.height, self.truth)["aligned"], self.aligned)
@@ -141,6 +148,12 @@ class Inputs(unittest.TestCase):
         xdem, geoutils = needs("xdem", "geoutils")
         self.compares(xdem.DEM(self.truth))
         self.compares(geoutils.Raster(self.truth))
+        for name, datum in (("Ellipsoid", "ellipsoid"), ("EGM96", "egm96"), ("EGM08", "egm2008"), (5773, "egm96")):
+            other = xdem.DEM(self.truth)
+            other.set_vcrs(name)
+            self.assertEqual(raster_of(other, "reference").vertical, datum)
+        other.set_vcrs(5703)
+        self.refused("above NAVD88 height, expected the ellipsoid", self.compares, other)
         made = self.dem.to_xdem()
         self.assertEqual(stereodem.compare(made, self.truth)["aligned"]["nmad"], self.aligned["nmad"])
 
