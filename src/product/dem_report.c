@@ -53,6 +53,19 @@ static bool is_usual(const SdmOptionSpec *spec, const char *value)
     return strcmp(text, value) == 0;
 }
 
+/* The value as --options reads it. */
+static void put_value(SdmReportItem *to, const char *key, const SdmOptionSpec *spec, const SdmOptions *opt,
+                      const char *value)
+{
+    const char *const *pair = (const char *const *)(const void *)((const char *)opt + spec->offset);
+    if (spec->type != SDM_OPT_KEY_VALUES) {
+        sdm_report_text(to, key, value);
+        return;
+    }
+    for (SdmReportItem *const list = sdm_report_list(to, key); *pair; pair++)
+        sdm_report_text(list, NULL, *pair);
+}
+
 SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
                                   const SdmEffective *found)
 {
@@ -72,7 +85,7 @@ SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned 
             sdm_option_print(s, opt, value, sizeof value);
             const char *const meant = effective(r, s, opt, found, value);
             if (!folded) {
-                sdm_report_text(to, key, value);
+                put_value(to, key, s, opt, value);
                 sdm_report_text(values, key, meant);
             }
             if (is_usual(s, value) == (folded == 1))
