@@ -7,7 +7,7 @@ RunOptions = TypedDict("RunOptions", {
     "tr": Optional[float],
     "t_srs": Optional[Any],
     "vertical": Optional[Literal["ellipsoid", "egm96", "egm2008"]],
-    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "bounds": Optional[Union[str, Sequence[float]]],
     "area": Optional[Any],
     "cost": Optional[Literal["auto", "zncc", "census"]],
     "optimizer": Optional[Literal["auto", "local", "sgm"]],
@@ -37,12 +37,11 @@ RunOptions = TypedDict("RunOptions", {
     "overwrite": Optional[bool],
     "keep_job": Optional[bool],
     "strict": Optional[bool],
-    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 InfoOptions = TypedDict("InfoOptions", {
     "tr": Optional[float],
     "t_srs": Optional[Any],
-    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "bounds": Optional[Union[str, Sequence[float]]],
     "area": Optional[Any],
     "threads": Optional[int],
     "memory": Optional[Union[int, str]],
@@ -56,7 +55,6 @@ InfoOptions = TypedDict("InfoOptions", {
     "mask_right": Optional[Any],
     "base_height": Optional[float],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
-    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 CompareOptions = TypedDict("CompareOptions", {
     "class_": Optional[Union[str, "os.PathLike[str]"]],
@@ -71,13 +69,12 @@ CompareOptions = TypedDict("CompareOptions", {
     "aligned": Optional[Union[str, "os.PathLike[str]"]],
     "difference": Optional[Union[str, "os.PathLike[str]"]],
     "model": Optional[Literal["shift", "tilt"]],
-    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "bounds": Optional[Union[str, Sequence[float]]],
     "area": Optional[Any],
     "threads": Optional[int],
     "memory": Optional[Union[int, str]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],
-    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 StackOptions = TypedDict("StackOptions", {
     "list": Optional[Union[str, "os.PathLike[str]"]],
@@ -88,14 +85,13 @@ StackOptions = TypedDict("StackOptions", {
     "tr": Optional[float],
     "t_srs": Optional[Any],
     "vertical": Optional[Literal["ellipsoid", "egm96", "egm2008"]],
-    "bounds": Optional[Union[str, "os.PathLike[str]"]],
+    "bounds": Optional[Union[str, Sequence[float]]],
     "area": Optional[Any],
     "threads": Optional[int],
     "memory": Optional[Union[int, str]],
     "co": Optional[Union[Mapping[str, object], Sequence[str]]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],
-    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
 MatchOptions = TypedDict("MatchOptions", {
     "format": Optional[Literal["auto", "tif", "pfm"]],
@@ -131,5 +127,4 @@ MatchOptions = TypedDict("MatchOptions", {
     "cpu_level": Optional[Literal["auto", "reference", "c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"]],
     "threads": Optional[int],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
-    "options": Optional[Union[str, "os.PathLike[str]"]],
 }, total=False)
