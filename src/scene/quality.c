@@ -58,6 +58,12 @@ static SdmStatus check_count(SdmContext *ctx, const SdmOptions *options, const S
                         "%.2g or less",
                         options->tr, (long long)sums->cells, (int)LEAST_VALID,
                         options->tr * sqrt((double)sums->valid / (2.0 * LEAST_VALID)));
+    if ((options->bounds || options->area) && sums->cells < 2 * LEAST_VALID)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s: the part has %lld cells, %lld of them with a height, at least %d are needed; "
+                        "take a larger one",
+                        options->bounds ? "--bounds" : "--area", (long long)sums->cells,
+                        (long long)sums->valid, (int)LEAST_VALID);
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "too few matches: %lld of %lld cells have a height, at least %lld are needed for a DEM of %s%s%s; %s",

@@ -113,6 +113,7 @@ t.expect(some["cells"] == 136 * 151 and inside["cells"] < some["cells"] < all_of
 t.expect([gdal.Open(at("d.tif")).RasterXSize, gdal.Open(at("d.tif")).RasterYSize] == [136, 151], "the difference ends there")
 
 # ---- wrong input: one sentence ----
+tiny = area("tiny.geojson", [[4.75001, 44.60001], [4.75002, 44.60001], [4.75002, 44.60002], [4.75001, 44.60001]])
 far = area("far.geojson", [[9.7, 44.58], [9.75, 44.58], [9.74, 44.62], [9.7, 44.58]])
 for words, code, said in ((["--bounds", "1", "2", "3", "4"], 2, "taken as degrees, lies outside of the DEM, whose W S E N are 4.6"),
                           (["--bounds", "1000", "2000", "3000", "4000"], 2, "taken as units of the output CRS, lies outside"),
@@ -124,6 +125,7 @@ for words, code, said in ((["--bounds", "1", "2", "3", "4"], 2, "taken as degree
                           (["--t_srs", "EPSG:4326", "--bounds", *metres], 2, "EPSG:4326 is in degrees, found metres"),
                           (["--area", TRUTH], 1, "is a raster, expected polygons"),
                           (["--area", at("none.gpkg")], 1, "none.gpkg"),
+                          (["--area", tiny], 1, "--area: the part has 0 cells"),
                           (["--area", far], 1, "none of its polygons"),
                           (["--area", outline, "--bounds", "4.8", "44.58", "4.82", "44.6"], 2, "nothing in common")):
     done = t.call([t.PROGRAM, "run", *ASTER, "-o", at("no.tif"), "-q", *words], quiet=True)
