@@ -35,16 +35,22 @@ void sdm_fetch_remove(char path[SDM_PATH_SIZE])
     *path = '\0';
 }
 
-/* FOLDER/NAME, NAME as in the address, without what follows a question mark. */
+/* FOLDER/NAME, NAME as in the address, without what follows a question mark, or in /vsicurl?url=ADDRESS an
+ * ampersand. */
 static SdmStatus make_folder(SdmContext *ctx, const char *address, char out[SDM_PATH_SIZE])
 {
-    const char *const folder = CPLGenerateTempFilename("stereodem"), *const base = sdm_path_base(address);
+    static const char options[] = "/vsicurl?";
+    const char *const folder = CPLGenerateTempFilename("stereodem"), *base;
+    char name[SDM_PATH_SIZE];
+    const bool has_options = strncmp(address, options, strlen(options)) == 0;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(address, has_options ? "&" : "?"), address);
+    base = sdm_path_base(name);
     if (sdm_system_make_folder(folder, 0700) != 0)
         return sdm_fail(ctx, SDM_ERR_IO,
                         "%s cannot be made for the copy of %s: %s; let TMPDIR name a folder that can be "
                         "written",
                         folder, address, strerror(errno));
-    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%.*s", folder, (int)strcspn(base, "?"), base);
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s", folder, base);
 }
 
 /* One connection: as much as comes by it. */

@@ -25,7 +25,7 @@ class Server(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self):
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        path = self.path.lstrip("/")
+        path = self.path.lstrip("/").split("?")[0]
         if not (self.ranges and asked and os.path.isfile(path)):
             super().do_GET()
             return
@@ -133,9 +133,10 @@ def reading(bench):
                  "-o", "o.tif")
     if sample(bench):
         shutil.copy(sample(bench), "scene.hdf")
-        for scene, out in (("scene.hdf", "disk.tif"), (f"{web}/scene.hdf", "web.tif")):
+        for scene, out in (("scene.hdf", "disk.tif"), (f"{web}/scene.hdf", "web.tif"), (f"{web}/scene.hdf?key=a/b", "signed.tif")):
             bench.make("run", "-q", scene, "-o", out)
-        bench.check("HDF4 from the web", base.content("web.tif") == base.content("disk.tif"))
+        for name in ("web.tif", "signed.tif"):
+            bench.check(f"HDF4 from the {name[:-4]} address", base.content(name) == base.content("disk.tif"))
         fetching(bench, web)
 
 
