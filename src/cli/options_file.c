@@ -55,13 +55,16 @@ static void take_input(SdmCall *call, const cJSON *path)
         call->line.positional[call->line.count++] = path->valuestring;
 }
 
-/* The images of the run that the report is of. */
+/* The images of the run, or the DEMs of the stack, that the report is of. */
 static void take_inputs(SdmCall *call, const cJSON *root)
 {
-    const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene"), *view = NULL;
+    const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene"),
+                *const stack = cJSON_GetObjectItemCaseSensitive(root, "stack"), *view = NULL;
     take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "left"));
     take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "right"));
     cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(scene, "views"))
+        take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
+    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(stack, "dems"))
         take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
 }
 
@@ -74,7 +77,7 @@ SdmStatus sdm_options_file(SdmCall *call)
     if (!file)
         return SDM_OK;
     TRY(sdm_file_read(call->ctx, file, LARGEST, &text, &size));
-    call->file = cJSON_Parse(text);
+    call->file = cJSON_ParseWithOpts(text, NULL, true);
     cJSON *const given = cJSON_GetObjectItemCaseSensitive(call->file, "options"),
                  *const program = cJSON_GetObjectItemCaseSensitive(call->file, "program");
     const bool is_report = cJSON_IsObject(given) && cJSON_IsString(program);

@@ -46,7 +46,7 @@ t.expect(" 40" in t.call([t.PROGRAM, "info", "--options", at("a.json")]).stdout,
 given = options("o.json", {"tr": 40, "cost": "census", "--co": ["COMPRESS=LZW", "PREDICTOR=NO"], "bounds": [4.7, 44.58, 4.75, 44.62], "keep-job": False, "quiet": True})
 t.expect(run(SCENE, "-o", at("d.tif"), *given).returncode == 0 and filecmp.cmp(at("a.tif"), at("d.tif"), False), "a file of options")
 for value, said in (({"trr": 60}, "unknown option trr"), ({"tr": "x"}, "--tr: found 'x', expected a number"), ([1], "expected JSON, an object"),
-                    ("tr = 3", "expected JSON, an object"), ({"tr": {"a": 1}}, "tr is neither a text"), ({"quiet": 3}, "expected true or false")):
+                    ("tr = 3", "expected JSON, an object"), ('{"tr": 60} {}', "expected JSON"), ({"tr": {"a": 1}}, "tr is neither a text"), ({"quiet": 3}, "expected true or false")):
     done = run(SCENE, "-o", at("no.tif"), *options("bad.json", value), quiet=True)
     t.expect(done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, "%s: %s" % (json.dumps(value), done.stderr.strip()[-90:]))
 done = run(SCENE, "-o", at("no.tif"), "--options", at("none.json"), quiet=True)
@@ -68,4 +68,6 @@ done = run(SCENE, "-o", at("g.tif"), "--bounds", *BOUNDS)
 t.expect(done.returncode == 0 and text("g.log") == "mine\n" and "g.log is no log of stereodem" in done.stderr and "g.log" not in done.stdout,
          "another file of that name is left")
 t.expect(t.call([t.PROGRAM, "stack", at("a.tif"), at("c.tif"), "-o", at("s.tif"), "-q"]).returncode == 0 and " log of stack," in text("s.log"), "stack has one")
+t.expect(t.call([t.PROGRAM, "stack", "--options", at("s.json"), "-o", at("s2.tif"), "-q"]).returncode == 0
+         and filecmp.cmp(at("s.tif"), at("s2.tif"), False), "a report repeats its stack")
 t.finish()
