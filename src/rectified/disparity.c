@@ -368,10 +368,10 @@ static SdmStatus align_rows(Run *run, Slot *slot)
             rows->constant + 0.5 * (rows->slope_x * slot->width + rows->slope_y * slot->height);
         if (rows->largest >= ROWS_OFF_PX)
             sdm_log(run->ctx, SDM_LOG_WARNING, 5,
-                    "%s: its rows lie %.2f px below those of LEFT in the middle of the image, up to %.2f px "
-                    "off at its corners (by %d windows); moved by that; --align-rows off leaves them",
-                    *slot->files.right ? slot->files.right : "RIGHT", run->result->row_offset_px,
-                    rows->largest, rows->matches);
+                    "%s: its rows lie %.2f px %s those of LEFT in the middle of the image, up to %.2f px off "
+                    "at its corners (by %d windows); moved by that; --align-rows off leaves them",
+                    *slot->files.right ? slot->files.right : "RIGHT", fabs(run->result->row_offset_px),
+                    run->result->row_offset_px < 0.0 ? "above" : "below", rows->largest, rows->matches);
     }
     return rows->largest >= ROWS_OFF_PX ? move_rows(run, slot) : SDM_OK;
 }
