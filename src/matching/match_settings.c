@@ -35,7 +35,7 @@ static float census_score(double correlation)
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out)
 {
-    *out = (SdmMatchSettings){.kernels = sdm_kernels_at(cpu_level)};
+    *out = (SdmMatchSettings){.kernels = sdm_kernels_at(cpu_level), .hide_above = {INT16_MAX, INT16_MAX}};
     if (!out->kernels)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", cpu_level,

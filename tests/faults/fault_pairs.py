@@ -170,32 +170,11 @@ def damaged_hdf5(bench):
     bench.refuse("damaged HDF5 as --dem", 1, ["--dem bad.h5"], "a.tif", "b.tif", "-o", "o.tif", "--dem", "bad.h5")
 
 
-def library_crashes(bench):
-    """The library that reads an image is brought down by it, at the start and later: one sentence, and the same command
-    works once the image is whole."""
-    if not os.path.isfile(bench.library):
-        print("SKIPPED: no library to preload")
-        return
-    command, told = ("run", "-q", "a.tif", "b.tif", "-o", "o.tif"), 0
-    for reading in (1, 2, 3, 4, 6, 8, 10, 12, 14, 34):
-        done = bench.call(*command, env=os.environ | {"LD_PRELOAD": bench.library, "SDM_CRASH_AT": str(reading)})
-        lines = [line for line in done.stderr.split("\n") if line]
-        good = done.returncode == 1 and len(lines) == 1 and "tif: the library that reads it crashed" in lines[0]
-        told += good
-        left = [path for path in base.products("o.tif") if os.path.lexists(path)]
-        bench.check(f"crash at reading {reading}", good and not left or done.returncode == 0,
-                    f"exit code {done.returncode}, left {left}: {done.stderr}")
-        bench.check(f"the same command after it, {reading}", bench.call(*command, "--overwrite").returncode == 0)
-        base.sweep("o.tif")
-    bench.check("readings that crashed", told > 4, f"{told} of 10")
-
-
 def pairs(bench):
     views = write_pairs(bench)
     no_cameras(bench, views)
     nothing_to_match(bench, views)
     damaged_hdf5(bench)
-    library_crashes(bench)
     undeclared_fill(bench, views)
     elsewhere_in_height(bench, views)
     must_not_match(bench, views)

@@ -7,7 +7,7 @@
 set -euo pipefail
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} LC_ALL=C
 release=$1 source_dir=$2
-archive=$(ls "$source_dir"/build/portable/stereodem-*-linux-"$(uname -m)".tar.gz 2>/dev/null | head -1)
+archive=$(ls "$source_dir"/build/portable/stereodem-*-linux-"$(uname -m)".tar.gz 2>/dev/null | head -1 || true)
 [ -n "$archive" ] || { echo "SKIPPED: no archive in build/portable; scripts/portable linux-$(uname -m) builds it"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

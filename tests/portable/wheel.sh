@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 source_dir=$2
-wheel=$(ls "$source_dir"/build/portable/stereodem-*_"$(uname -m)".whl 2>/dev/null | head -1)
+wheel=$(ls "$source_dir"/build/portable/stereodem-*_"$(uname -m)".whl 2>/dev/null | head -1 || true)
 [ -n "$wheel" ] || { echo "SKIPPED: no wheel in build/portable; scripts/portable linux-$(uname -m) builds it"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
