@@ -4,6 +4,7 @@
 
 #include "core/dense.h"
 #include "core/math.h"
+#include "kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -194,15 +195,6 @@ void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     sdm_free(&tie);
 }
 
-/* Keys's kernel with a = -1/2 between samples 1 and 2 of four. */
-static void cubic_weights(float t, float w[4])
-{
-    w[0] = ((-0.5f * t + 1.0f) * t - 0.5f) * t;
-    w[1] = (1.5f * t - 2.5f) * t * t + 1.0f;
-    w[2] = ((-1.5f * t + 2.0f) * t + 0.5f) * t;
-    w[3] = (0.5f * t - 0.5f) * t * t;
-}
-
 static int16_t sample_at(const SdmPairImage *im, int x, int y)
 {
     int16_t own;
@@ -211,18 +203,19 @@ static int16_t sample_at(const SdmPairImage *im, int x, int y)
 
 static int16_t moved_sample(const SdmPairImage *im, int x, double row)
 {
-    const int least = im->eight_bit ? 0 : -2047, most = im->eight_bit ? 255 : 2047, y = (int)floor(row);
-    float w[4], sum = 0.0f;
+    const int least = im->eight_bit ? 0 : -2047, most = im->eight_bit ? 255 : 2047;
+    const int at = (int)lrint(256.0 * row), y = at >> 8;
+    const int16_t *const w = sdm_cubic_weights[at & 255];
+    int sum = 1 << 13; /* half of the weights' unit */
     if (row < -1.0 || row > im->height)
         return SDM_PIXEL_NODATA;
-    cubic_weights((float)(row - y), w);
     for (int k = 0; k < 4; k++) {
         const int16_t v = sample_at(im, x, y - 1 + k);
         if (v == SDM_PIXEL_NODATA)
             return SDM_PIXEL_NODATA;
         sum += w[k] * v;
     }
-    return (int16_t)sdm_clamp((int)lrintf(sum), least, most);
+    return (int16_t)sdm_clamp(sum >> 14, least, most);
 }
 
 void sdm_row_offset_remove(SdmContext *ctx, const SdmRowOffset *offset, const SdmPairImage *right,

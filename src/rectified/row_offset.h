@@ -19,8 +19,9 @@ typedef struct SdmRowOffset {
 void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right, int dmin,
                          int dmax, SdmRowOffset *out);
 
-/* Move the rows of the right image by cubic convolution (Keys 1981) along columns; the offset is taken at the
- * right pixel.  Where one of the four samples has no data there is SDM_PIXEL_NODATA.  out: height x width. */
+/* Move the rows of the right image along columns, with the weights of warps (sdm_cubic_weights); the offset
+ * is taken at the right pixel.  Where one of the four samples has no data there is SDM_PIXEL_NODATA.  out:
+ * height x width. */
 void sdm_row_offset_remove(SdmContext *ctx, const SdmRowOffset *offset, const SdmPairImage *right,
                            int16_t *out);
 
