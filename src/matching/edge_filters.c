@@ -98,6 +98,7 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
     for (int i = 0; i < MOVES; i++)
         TRY(sdm_move_steps(ctx, views, b));
     TRY(drop_pieces(ctx, b));
+    TRY(sdm_drop_walls(ctx, views, b));
     TRY(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
     memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)

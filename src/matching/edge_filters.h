@@ -30,6 +30,7 @@ typedef struct SdmEdgeViews {
     ptrdiff_t stride;  /* samples a row of both */
     int width;         /* of the block */
     int before, after; /* columns of the right view that may be read beside it */
+    float slant[2]; /* px along rows and columns from the top of a wall to its foot, for 1 px of parallax */
     int nearer;        /* where places fall along a row, the higher side of the step: 0 left, 1 right */
 } SdmEdgeViews;
 

@@ -342,12 +342,15 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
     const size_t at = (size_t)(b->ey + b->v.begin) * (size_t)w->s->win.w + (size_t)b->ex;
     const int last = b->v.first + b->v.labels - 1, most = -b->v.first > last ? -b->v.first : last,
               after = w->s->win.w - b->ex - b->v.width; /* what lies further depends on the window */
+    const float *const slant_px = w->in->settings->fill_limit.slant_px,
+                metre_px = fabsf(w->in->settings->px_per_m);
     return (SdmEdgeViews){.left = w->task->left + at,
                           .right = w->task->right + at,
                           .stride = w->s->win.w,
                           .width = b->v.width,
                           .before = b->ex < most ? b->ex : most,
                           .after = after < most ? after : most,
+                          .slant = {slant_px[0] / metre_px, slant_px[1] / metre_px},
                           .nearer = w->in->settings->px_per_m < 0.0f};
 }
 

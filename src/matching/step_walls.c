@@ -1,0 +1,152 @@
+/* Pixels that show a wall, with the place of the roof above it or of the ground at its foot -> no match. */
+// SPDX-License-Identifier: Apache-2.0
+#include "matching/step_sides.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define WALL_STEP_PX 3.0f  /* least parallax between the top of a wall and its foot */
+#define SAME_ROOF_PX 2.0f  /* most between the places of a roof at both sides of its edge */
+#define WALL_LEAST_PX 2.0f /* narrower walls hold no pixel of their own */
+#define WALL_MARGIN 1.5f   /* x the width that follows from the camera: the edge's direction is uncertain, */
+#define WALL_BLUR_PX 2.5f  /* and edges of the image are blurred */
+enum {
+    EDGE_LEVEL = 130, /* step of the left view, of 12 bits, that is an edge */
+    EDGE_REACH = 40,  /* px: edges further off do not count */
+    PEAK = 8,         /* px: an edge's slope is no wider */
+    PLAIN = 4         /* px behind a surface's end that are looked at */
+};
+
+/* A row or a column of the block: index of its first pixel, and from pixel to pixel, in the block's arrays
+ * and in the left view; `across`: to the next line of the view. */
+typedef struct Line {
+    const SdmSteps *s;
+    size_t first, step;
+    const int16_t *view;
+    ptrdiff_t view_step, across;
+    int count;
+    const float *slant; /* of walls: along the line, across it */
+} Line;
+
+static size_t index_of(const Line *l, int i)
+{
+    return l->first + (size_t)i * l->step;
+}
+
+static bool is_valid(const Line *l, int i)
+{
+    return l->s->b->flags[index_of(l, i)] & SDM_QA_VALID;
+}
+
+static float place(const Line *l, int i)
+{
+    return l->s->b->place_px[index_of(l, i)];
+}
+
+/* Twice the slope of the left view at pixel i, mean of three lines. */
+static int slope(const Line *l, int i)
+{
+    const int16_t *const p = l->view + i * l->view_step;
+    int sum = 0;
+    for (int k = -1; k <= 1; k++)
+        sum += p[k * l->across + l->view_step] - p[k * l->across - l->view_step];
+    return abs(sum) / 3;
+}
+
+static bool is_edge(const Line *l, int i)
+{
+    return slope(l, i) >= 2 * EDGE_LEVEL;
+}
+
+/* The first edge from pixel i on in the direction `by`, at its steepest pixel; -1: none is near. */
+static int find_edge(const Line *l, int i, int by)
+{
+    const int end = i + by * EDGE_REACH;
+    while (i != end && i >= 1 && i + 1 < l->count && !is_edge(l, i))
+        i += by;
+    if (i == end || i < 1 || i + 1 >= l->count)
+        return -1;
+    for (int k = 0; k < PEAK && i > 1 && i + 2 < l->count && slope(l, i + by) > slope(l, i); k++)
+        i += by;
+    return i;
+}
+
+/* Width along the line of the wall below the edge at pixel i, in the direction `by`; step_px: parallax
+ * between its top and its foot.  Negative: the left view sees the wall's other side.  The edge runs across
+ * the gradient n of the view, so the wall is slant . n / n_along wide. */
+static float wall_width(const Line *l, int i, int by, float step_px)
+{
+    const int16_t *const p = l->view + i * l->view_step;
+    const ptrdiff_t a = l->view_step, c = l->across;
+    const float along = (float)(2 * (p[a] - p[-a]) + p[a + c] - p[c - a] + p[a - c] - p[-a - c]),
+                across = (float)(2 * (p[c] - p[-c]) + p[c + a] - p[a - c] + p[c - a] - p[-a - c]);
+    return along == 0.0f ? 0.0f : (float)by * step_px * (l->slant[0] + l->slant[1] * across / along);
+}
+
+/* Does the view show no edge where a surface ends, at pixel i, within the gap behind it? */
+static bool ends_plain(const Line *l, int i, int by, int gap)
+{
+    for (int k = -1; k <= gap && k <= PLAIN; k++) {
+        const int x = i + k * by;
+        if (x < 1 || x + 1 >= l->count || is_edge(l, x))
+            return false;
+    }
+    return true;
+}
+
+/* The higher surface of a step ends at pixel top, the lower one begins `gap` pixels further in the direction
+ * `by`.  Where no edge of the view is there, the roof ends at the edge before it, and its wall follows. */
+static void mark_wall(const Line *l, int top, int by, int gap, float step_px, uint8_t *wall)
+{
+    const int edge = ends_plain(l, top, by, gap) ? find_edge(l, top - by, -by) : -1, before = edge - by;
+    if (edge < 0 || before < 0 || before >= l->count || !is_valid(l, before) ||
+        fabsf(place(l, before) - place(l, top)) > SAME_ROOF_PX)
+        return;
+    const float width = WALL_MARGIN * wall_width(l, edge, by, step_px);
+    const int most = width < (float)l->count ? (int)(width + WALL_BLUR_PX) : l->count;
+    if (!(width >= WALL_LEAST_PX) || abs(top - edge) > most)
+        return;
+    const int foot = find_edge(l, top + by, by),
+              end = foot >= 0 && abs(foot - edge) <= most ? foot : edge + by * most;
+    for (int i = edge + by; i != end && i >= 0 && i < l->count; i += by)
+        wall[index_of(l, i)] = 1;
+}
+
+static void mark_walls(const Line *l, uint8_t *wall)
+{
+    const bool first_is_high = !l->s->views->nearer;
+    for (int i = 0, before = -1; i < l->count; i++) {
+        if (!is_valid(l, i))
+            continue;
+        const float falls_px = before < 0 ? 0.0f : place(l, before) - place(l, i);
+        if (fabsf(falls_px) >= WALL_STEP_PX && i - before <= EDGE_REACH) {
+            const bool is_before = (falls_px > 0.0f) == first_is_high;
+            mark_wall(l, is_before ? before : i, is_before ? 1 : -1, i - before, fabsf(falls_px), wall);
+        }
+        before = i;
+    }
+}
+
+SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
+{
+    SdmStatus st = SDM_OK;
+    const SdmSteps s = {.views = views, .b = b};
+    const size_t w = (size_t)b->width, h = (size_t)b->height;
+    const float column[2] = {views->slant[1], views->slant[0]};
+    uint8_t *wall = NULL;
+    TRY(sdm_alloc(ctx, &wall, w * h, 1, "walls"));
+    for (size_t y = 1; y + 1 < h; y++) {
+        const Line l = {&s, y * w, 1, views->left + (ptrdiff_t)y * views->stride, 1, views->stride, b->width,
+                        views->slant};
+        mark_walls(&l, wall);
+    }
+    for (size_t x = 1; x + 1 < w; x++) {
+        const Line l = {&s, x, w, views->left + x, views->stride, 1, b->height, column};
+        mark_walls(&l, wall);
+    }
+    for (size_t i = 0; i < w * h; i++)
+        b->flags[i] = wall[i] ? SDM_QA_FOLD : b->flags[i];
+done:
+    sdm_free(&wall);
+    return st;
+}
