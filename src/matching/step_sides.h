@@ -77,9 +77,10 @@ static inline bool clearly_differ(const SdmStepSide side[2])
 /* Windows carry steps over the edge of a roof; pixels near the step go to the side that they look like, at
  * most SDM_MOVE_REACH pixels away. */
 SdmStatus sdm_move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
-/* Where walls are of one grey value, places of the roof run down them and those of the ground up; such pixels
- * become SDM_QA_FOLD.  A wall begins at the edge of the view before the end of the roof's places, and is as
- * wide as the left camera shows it. */
+/* Semi-global matching carries a roof's places over its edge, where walls or hidden ground are of one grey
+ * value: they have no true match, and the ground's places would meet the roof in the right view.  Such pixels
+ * become SDM_QA_FOLD.  The roof ends at the edge of the view before the end of its places; the wall is as
+ * wide as the left camera shows it, hidden ground as wide as the places fall. */
 SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
 /* Windows lose matches beside steps, where the views differ; the pixels that look like the surface beside
  * them are a part of it, and roofs end where that is likeliest. */

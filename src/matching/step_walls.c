@@ -1,4 +1,5 @@
-/* Pixels that show a wall, with the place of the roof above it or of the ground at its foot -> no match. */
+/* Pixels that show a wall or ground that the right view does not see, with the place of the roof beside them
+ * -> no match. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/step_sides.h"
 
@@ -12,8 +13,10 @@
 #define WALL_BLUR_PX 2.5f  /* and edges of the image are blurred */
 enum {
     EDGE_LEVEL = 130, /* step of the left view, of 12 bits, that is an edge */
+    ROOF_LEVEL = 195, /* the same, of an edge that is a roof's where it has no wall */
     EDGE_REACH = 40,  /* px: edges further off do not count */
     PEAK = 8,         /* px: an edge's slope is no wider */
+    GAP_MOST = 64,    /* px between the surfaces of a step: as gaps that are filled (fill_hidden.h) */
     PLAIN = 4         /* px behind a surface's end that are looked at */
 };
 
@@ -95,14 +98,16 @@ static bool ends_plain(const Line *l, int i, int by, int gap)
 }
 
 /* The higher surface of a step ends at pixel top, the lower one begins `gap` pixels further in the direction
- * `by`.  Where no edge of the view is there, the roof ends at the edge before it, and its wall follows. */
-static void mark_wall(const Line *l, int top, int by, int gap, float step_px, uint8_t *wall)
+ * `by`; hidden_px of its ground are hidden from the right view.  Where no edge of the left view is there, the
+ * roof ends at the edge before it, and its wall or hidden ground follows. */
+static void mark_wall(const Line *l, int top, int by, int gap, float step_px, float hidden_px, uint8_t *wall)
 {
     const int edge = ends_plain(l, top, by, gap) ? find_edge(l, top - by, -by) : -1, before = edge - by;
     if (edge < 0 || before < 0 || before >= l->count || !is_valid(l, before) ||
         fabsf(place(l, before) - place(l, top)) > SAME_ROOF_PX)
         return;
-    const float width = WALL_MARGIN * wall_width(l, edge, by, step_px);
+    const float gone_px = slope(l, edge) >= 2 * ROOF_LEVEL ? hidden_px : 0.0f,
+                width = WALL_MARGIN * fmaxf(wall_width(l, edge, by, step_px), gone_px);
     const int most = width < (float)l->count ? (int)(width + WALL_BLUR_PX) : l->count;
     if (!(width >= WALL_LEAST_PX) || abs(top - edge) > most)
         return;
@@ -119,9 +124,10 @@ static void mark_walls(const Line *l, uint8_t *wall)
         if (!is_valid(l, i))
             continue;
         const float falls_px = before < 0 ? 0.0f : place(l, before) - place(l, i);
-        if (fabsf(falls_px) >= WALL_STEP_PX && i - before <= EDGE_REACH) {
+        if (fabsf(falls_px) >= WALL_STEP_PX && i - before <= GAP_MOST) {
             const bool is_before = (falls_px > 0.0f) == first_is_high;
-            mark_wall(l, is_before ? before : i, is_before ? 1 : -1, i - before, fabsf(falls_px), wall);
+            mark_wall(l, is_before ? before : i, is_before ? 1 : -1, i - before, fabsf(falls_px),
+                      l->step == 1 && falls_px > 0.0f ? falls_px : 0.0f, wall);
         }
         before = i;
     }
