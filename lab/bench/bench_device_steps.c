@@ -146,7 +146,7 @@ static SdmStatus do_grid(SdmContext *ctx, StepData *b, int which)
     return sdm_gpu_can_grid(&b->gpu, &q) ? sdm_gpu_grid(ctx, &b->gpu, &q, &real, &whole) : SDM_OK;
 }
 
-/* Instructions and bytes a pixel: see lab/notebook/cuda_instructions.txt; 0 = not counted. */
+/* Machine instructions (sm_90) and bytes a pixel; 0 = not counted. */
 static const struct {
     const char *name;
     step_fn *step;
