@@ -1,4 +1,4 @@
-/* Tiled belief propagation on the contest's workload: time, mismatches and energy against iterations. */
+/* Tiled belief propagation on the contest's workload: time, mismatches and energy. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench_bp.h"
 #include "bench/bench_device.h"
@@ -87,55 +87,6 @@ done:
     return st;
 }
 
-/* ---- the curve ---- */
-
-static void print_row(const SdmBenchBpRow *r, int64_t known, FILE *to)
-{
-    char tile[32] = "none";
-    if (r->tile)
-        snprintf(tile, sizeof tile, "%d px", r->tile);
-    fprintf(to, "%7s %6d %6d %7d %8.2f %9lld %6.2f %% %9lld %9lld %9lld\n", tile, r->weight, r->outer,
-            r->inner, 1e3 * r->seconds, (long long)r->wrong, 100.0 * (double)r->wrong / (double)known,
-            (long long)r->sums[0], (long long)r->sums[1], (long long)(r->sums[0] + r->sums[1]));
-}
-
-SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, const char *cpu_level, FILE *to)
-{
-    enum { T = SDM_BENCH_BP_TILE, W = SDM_BENCH_BP_WEIGHT, P = SDM_BENCH_BP_PAPER_TILE, CONTEST_WEIGHT = 16 };
-    static const int rows[][4] = {
-        {T, 1, 1, W}, {T, 2, 1, W}, {T, 5, 1, W}, {T, 10, 1, W}, {T, 1, 2, W}, {T, 1, 3, W}, {T, 1, 5, W},
-        {T, 5, 2, W}, {T, 5, 3, W}, {T, 5, 5, W}, {16, 1, 1, W}, {16, 5, 1, W}, {16, 5, 2, W}, {16, 5, 3, W},
-        {P, 1, 1, CONTEST_WEIGHT}, {P, 1, 1, 24}, {P, 1, 1, W}, {P, 1, 1, 40}, {P, 1, 1, 48}, {P, 5, 1, W},
-        {P, 5, 3, W}, {0, 1, 1, W}, {0, 1, 2, W}, {0, 1, 5, W}, {0, 1, 10, W},
-        {0, 1, 20, W}, {0, 1, 40, CONTEST_WEIGHT}, {0, 1, 50, W},
-    };
-    SdmStatus st = SDM_OK;
-    uint8_t *costs = NULL;
-    int64_t known = 0;
-    const size_t n = (size_t)t->image[0].width * (size_t)t->image[0].height;
-    TRY(sdm_alloc(ctx, &costs, n, SDM_BENCH_BP_LABELS, "costs"));
-    TRY(sdm_bench_bp_costs(ctx, t->image, SDM_BENCH_BP_WINDOW, SDM_BENCH_BP_MOST, costs));
-    const SdmBpField field = contest_field(t->image[0].width, t->image[0].height, costs, W);
-    for (size_t i = 0; i < n; i++)
-        known += t->truth[i] != 0;
-    fprintf(
-        to,
-        "\nBelief propagation on Tsukuba: labels that differ from the truth, of %lld pixels of known truth "
-        "(published: 15,716 after 1 + 1 iterations in tiles of %d px, on costs that were not published), and "
-        "energy\n%7s %6s %6s %7s %8s %9s %8s %9s %9s %9s\n",
-        (long long)known, (int)SDM_BENCH_BP_PAPER_TILE, "tile", "weight", "outer", "inner", "ms", "wrong",
-        "share", "data", "smooth", "energy");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        SdmBenchBpRow r = {
-            .tile = rows[i][0], .outer = rows[i][1], .inner = rows[i][2], .weight = rows[i][3]};
-        TRY(sdm_bench_bp_row(ctx, &field, t->truth, cpu_level, &r));
-        print_row(&r, known, to);
-    }
-done:
-    sdm_free(&costs);
-    return st;
-}
-
 /* ---- the case ---- */
 
 typedef struct BpCall {
@@ -159,7 +110,7 @@ static SdmStatus add_tiles(SdmBench *b, const char *name, const SdmBpField *fiel
                          .output = "message",
                          .outputs = 8.0 * field->width * field->height,
                          .threads = sdm_threads(b->ctx),
-                         .published = "7.96 ms Tesla C2050, 13 px; 15,716 mismatches (bench curve --tsukuba)",
+                         .published = "7.96 ms Tesla C2050, 13 px; 15,716 mismatches on Tsukuba",
                          .call = call_bp};
     for (int l = 0; l < b->level_count; l++) {
         BpCall *c = NULL;

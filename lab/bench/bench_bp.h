@@ -28,7 +28,7 @@ enum {
 SdmStatus sdm_bench_bp_costs(SdmContext *ctx, const SdmPairImage image[2], int window, int most,
                              uint8_t *out);
 
-/* One row of the curve. */
+/* A configuration and its result. */
 typedef struct SdmBenchBpRow {
     int tile, outer, inner; /* tile 0: no tiles, `inner` iterations over the image */
     int weight;
@@ -41,15 +41,6 @@ typedef struct SdmBenchBpRow {
  * known. */
 SdmStatus sdm_bench_bp_row(SdmContext *ctx, const SdmBpField *field, const uint8_t *truth,
                            const char *cpu_level, SdmBenchBpRow *row);
-
-/* The images of Middlebury's Tsukuba: left and right of 8 bits, truth in labels. */
-typedef struct SdmBenchTsukuba {
-    SdmPairImage image[2];
-    const uint8_t *truth;
-} SdmBenchTsukuba;
-
-/* Print mismatches and energy against iterations, as a table. */
-SdmStatus sdm_bench_bp_curve(SdmContext *ctx, const SdmBenchTsukuba *t, const char *cpu_level, FILE *to);
 
 /* The case of the papers, on a synthetic pair: the time does not depend on what the costs are. */
 SdmStatus sdm_bench_add_bp(SdmBench *b);

@@ -24,11 +24,6 @@ SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
     return st;
 }
 
-int sdm_bench_side(const SdmBench *b, int quick, int full)
-{
-    return b->opt->quick ? quick : full / b->opt->shrink;
-}
-
 bool sdm_bench_wants(const SdmBench *b, const char *name)
 {
     return !b->opt->only || strstr(name, b->opt->only);
@@ -140,8 +135,6 @@ SdmStatus sdm_bench_run(SdmBench *b)
         while (end < b->count && end - first < MOST_LEVELS &&
                strcmp(b->cases[end].name, b->cases[first].name) == 0)
             end++;
-        if (b->cases[first].seconds > 0.0)
-            continue;
         sdm_progress(b->ctx, 0, (double)first / b->count, b->cases[first].name);
         TRY(time_group(b, first, end));
     }
@@ -163,13 +156,8 @@ static double bits_a_cycle(const char *level)
 
 double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of)
 {
-    if (c->threads == 0) { /* a device */
-        const double bytes =
-                         b->device_bandwidth > 0.0 ? c->outputs * c->need.bytes / b->device_bandwidth : 0.0,
-                     starts = b->device_issue > 0.0 ? c->outputs * c->need.operations / b->device_issue : 0.0;
-        *of = starts > bytes ? "issue" : "bytes";
-        return starts > bytes ? starts : bytes;
-    }
+    if (c->threads == 0) /* a device */
+        return 0.0;
     const double bits = bits_a_cycle(c->level) * c->threads;
     const double cycles = bits > 0.0 ? c->need.operations * c->need.bits / bits : 0.0;
     const double by_clock = c->outputs * cycles / b->clock_hz;

@@ -3,6 +3,7 @@
 #include "bench/bench_scene.h"
 
 #include "bench/bench_device.h"
+#include "bench/synthetic.h"
 #include "core/turn.h"
 #include "gpu/gpu_backend.h"
 
@@ -44,11 +45,6 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
     TRY(sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
 done:
     return st;
-}
-
-const SynScene *sdm_bench_scene(const SdmBench *b)
-{
-    return &((const SdmBenchScene *)b->scene)->scene;
 }
 
 typedef struct SceneCall {
@@ -127,7 +123,6 @@ static SdmStatus add_scene(SdmBench *b, const SdmBenchSceneCase *what, const cha
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     TRY(make_call(b, scene, device, level, what->cost, c));
     c->turned = what->turned;
-    c->settings.wiener = c->settings.wiener && !what->unfiltered;
     c->cells = what->cells;
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
                                          .level = level,

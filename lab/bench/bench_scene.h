@@ -4,18 +4,16 @@
 #define SDM_BENCH_SCENE_H
 
 #include "bench/bench.h"
-#include "bench/synthetic.h"
 
 /* Make the scene of width x height frame pixels, rounded down to multiples of 16.  It lives as long as *b,
  * which has one: asked for again, it stays. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height);
-const SynScene *sdm_bench_scene(const SdmBench *b);
+
 /* Main processing as a case. */
 typedef struct SdmBenchSceneCase {
     const char *name, *published; /* of SdmBenchCase; borrowed */
     const char *cost;             /* "zncc" or "census" */
     bool turned;                  /* frame rows run down the images: with the time of turning both */
-    bool unfiltered;              /* as by --surface-filter none */
     bool cells; /* on the device alone, and all that a run does there: images of full resolution are uploaded,
                    their levels made there, cells of two pixels a side downloaded */
 } SdmBenchSceneCase;

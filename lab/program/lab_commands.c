@@ -23,7 +23,7 @@ static const SdmCommand commands[] = {
      "make a stereo pair with exact cameras over known terrain",
      "Write a simulated stereo pair with exact cameras over known terrain, together with the true heights.",
      sdm_simulate_options, default_simulate, sdm_command_simulate},
-    {"bench", SDM_CMD_OTHER_MATCH, 0, 1, "", "[kernels | papers | curve | all] [options]",
+    {"bench", SDM_CMD_OTHER_MATCH, 0, 1, "", "[kernels | papers | all] [options]",
      "time the kernels and the workloads of papers on this machine",
      "Time every kernel at every instruction set, the matching of pairs, and the workloads of the papers "
      "that this program follows, beside their published times. Reads no files.",
