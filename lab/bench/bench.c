@@ -1,4 +1,4 @@
-/* This machine -> the instruction sets to time, speed of memory and clock; options of bench. */
+/* This machine -> the instruction sets to time; options of bench. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 #include "bench/bench_device.h"
@@ -6,7 +6,6 @@
 
 #include "instruction_set.h"
 
-#include <math.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmBenchOptions, name)
@@ -27,55 +26,12 @@ const SdmOptionSpec sdm_bench_options[] = {
     {.name = NULL},
 };
 
-enum { TRIAD = 1 << 23 };
-
 void sdm_bench_default(SdmBenchOptions *opt)
 {
     *opt = (SdmBenchOptions){.repeats = 7};
 }
 
 /* ---- the machine ---- */
-
-/* a = b + s c over arrays that no cache holds; bytes a second, best of five. */
-static SdmStatus measure_bandwidth(SdmBench *b, int threads, double *out)
-{
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
-    double best = INFINITY;
-    const int64_t n = b->opt->quick ? TRIAD / 64 : TRIAD;
-    TRY(sdm_alloc(b->ctx, &v, 3 * (size_t)n, sizeof *v, "arrays of the triad"));
-    for (int turn = 0; turn < 6; turn++) {
-        float *const a = v, *const x = v + n, *const y = v + 2 * n;
-        const double begin = sdm_now_s();
-#pragma omp parallel for simd schedule(static) num_threads(threads)
-        for (int64_t i = 0; i < n; i++)
-            a[i] = x[i] + 3.0f * y[i];
-        if (turn > 0)
-            best = fmin(best, sdm_now_s() - begin);
-    }
-    *out = 12.0 * (double)n / best;
-done:
-    sdm_free(&v);
-    return st;
-}
-
-/* Multiplications that wait for each other: 3 cycles each on the x86-64 and Arm processors of today. */
-static double measure_clock(void)
-{
-    volatile uint64_t factor = 3;
-    const uint64_t by = factor;
-    double best = INFINITY;
-    enum { STEPS = 1 << 20 };
-    for (int turn = 0; turn < 8; turn++) {
-        const double begin = sdm_now_s();
-        uint64_t x = by;
-        for (int i = 0; i < STEPS; i++)
-            x *= by;
-        factor = x | 1;
-        best = fmin(best, sdm_now_s() - begin);
-    }
-    return 3.0 * STEPS / best;
-}
 
 static void name_machine(char *out, size_t size)
 {
@@ -112,9 +68,6 @@ static SdmStatus open_bench(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
     TRY(choose_levels(b));
-    TRY(measure_bandwidth(b, 1, &b->bandwidth));
-    TRY(measure_bandwidth(b, sdm_threads(b->ctx), &b->bandwidth_all));
-    b->clock_hz = measure_clock();
     name_machine(b->machine, sizeof b->machine);
     TRY(sdm_bench_device_open(b));
 done:

@@ -1,4 +1,4 @@
-/* Timings of the kernels and of the workloads of papers, with their bounds and published times. */
+/* Timings of the kernels and of the workloads of papers, with their published times. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_BENCH_H
 #define SDM_BENCH_H
@@ -20,12 +20,6 @@ void sdm_bench_default(SdmBenchOptions *opt);
 SdmStatus sdm_bench(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, const char *what,
                     FILE *to);
 
-/* The least work of a kernel, for its bound. */
-typedef struct SdmBenchNeed {
-    double operations, bits; /* vector operations an output, each on elements of so many bits */
-    double bytes;            /* to and from memory, an output */
-} SdmBenchNeed;
-
 typedef struct SdmBenchDevice SdmBenchDevice;
 
 /* One case: a call that makes `outputs` outputs. */
@@ -36,7 +30,6 @@ typedef struct SdmBenchCase {
     const char *output;     /* the unit of an output: "score", "pixel", "run" */
     double outputs;
     int threads;            /* 0: a device */
-    SdmBenchNeed need;      /* operations 0: no bound is known */
     const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
@@ -63,9 +56,6 @@ typedef struct SdmBench {
     void *scene;            /* of bench_scene.c, and what closes it */
     void (*close_scene)(void *scene);
     struct SdmBenchDevice *device; /* of --device, NULL = none; see bench_device.h */
-    double bandwidth;       /* bytes a second: triad of one thread */
-    double bandwidth_all;   /* of all threads */
-    double clock_hz;        /* estimated from a chain of multiplications */
     char machine[128];      /* name of the processor */
 } SdmBench;
 
@@ -77,7 +67,7 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b);
 SdmStatus sdm_bench_add_papers(SdmBench *b);
 /* Time all cases: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
-/* Tables for people, workloads of papers with their published times; the file of --csv.  SDM_ERR_IO. */
+/* A table for people, workloads of papers with their published times; the file of --csv.  SDM_ERR_IO. */
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
 SdmStatus sdm_bench_write_csv(const SdmBench *b);
 /* Find the sizes of launches for the device of the bench and print their row for the table of gpu/tuning.c,
@@ -90,9 +80,5 @@ SdmStatus sdm_bench_alloc(SdmBench *b, void *out /* T ** */, size_t count, size_
 bool sdm_bench_wants(const SdmBench *b, const char *name);
 /* Append a case unless --only leaves it out; SDM_ERR_MEMORY when there are too many. */
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c);
-/* Seconds that the bound takes for a call: *of gets "cycles" or "bytes". */
-double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of);
-/* The case of the level below with the same name, NULL for the lowest. */
-const SdmBenchCase *sdm_bench_below(const SdmBench *b, int index);
 
 #endif

@@ -22,27 +22,7 @@ enum {
     SDM_BENCH_BP_MOST = 60
 };
 
-/* Costs: absolute differences of samples, 8 bit, at most `most`, their mean over window x window (beside the
- * image its nearest pixel), rounded; `most` where x - label is left of the image.  out: height x width x 16.
- */
-SdmStatus sdm_bench_bp_costs(SdmContext *ctx, const SdmPairImage image[2], int window, int most,
-                             uint8_t *out);
-
-/* A configuration and its result. */
-typedef struct SdmBenchBpRow {
-    int tile, outer, inner; /* tile 0: no tiles, `inner` iterations over the image */
-    int weight;
-    double seconds;      /* least of three; of more than 5 inner iterations of one */
-    int64_t sums[2];     /* energy: data, smoothness */
-    int64_t wrong;       /* pixels of known truth whose label is not exactly it */
-} SdmBenchBpRow;
-
-/* Time a row, whose first four fields are set, and count its wrong labels.  truth: width x height, 0 = not
- * known. */
-SdmStatus sdm_bench_bp_row(SdmContext *ctx, const SdmBpField *field, const uint8_t *truth,
-                           const char *cpu_level, SdmBenchBpRow *row);
-
-/* The case of the papers, on a synthetic pair: the time does not depend on what the costs are. */
+/* The case of the papers, with random costs. */
 SdmStatus sdm_bench_add_bp(SdmBench *b);
 
 #endif

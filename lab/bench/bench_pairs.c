@@ -13,7 +13,7 @@
 /* ---- one pair at every level ---- */
 
 /* Cases that match one pair at every level of the bench but `reference`.
- * base: name, published, need; frames: how often a call matches the pair; fill: afterwards, nearest. */
+ * base: name, published; frames: how often a call matches the pair; fill: afterwards, nearest. */
 typedef struct Pair {
     SdmBenchCase base;
     int width, height, frames;
@@ -90,7 +90,6 @@ static SdmStatus add_pair(SdmBench *b, const Pair *p)
     TRY(make_call(b, p, &call));
     made.output = "score";
     made.outputs = (double)p->width * p->height * depth * p->frames;
-    made.need.bytes = made.need.operations > 0.0 ? 8.0 / depth : 0.0; /* two samples and a disparity */
     for (int l = 0; l < b->level_count; l++)
         if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick) {
             TRY(make_case(b, &call, b->levels[l], NULL, &made));
@@ -119,13 +118,6 @@ static SdmPairSettings settings(SdmPairCost cost, int window, int depth, float l
                              .subpixel = true};
 }
 
-/* Fewest vector operations a score: SAD: difference, absolute value, a row more and one less, a column more
- * and one less, comparison with the best; census: xor, popcount, the same sums; ZNCC: product, sums, less the
- * product of the means, times both textures, comparison. */
-static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0},
-                          need_census = {.operations = 11.0, .bits = 16.0},
-                          need_zncc = {.operations = 9.0, .bits = 32.0};
-
 /* Samples of 8 and of 12 bits, windows: what a score costs there. */
 SdmStatus sdm_bench_add_pairs(SdmBench *b)
 {
@@ -134,19 +126,18 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b)
         SdmPairCost cost;
         int window;
         bool eight_bit;
-        const SdmBenchNeed *need;
     } list[] = {
-        {"match sad 9x9", SDM_PAIR_SAD, 9, true, &need_sad},
-        {"match sad 9x9 12 bit", SDM_PAIR_SAD, 9, false, &need_sad},
-        {"match sad 16x16", SDM_PAIR_SAD, 16, true, &need_sad},
-        {"match zncc 9x9", SDM_PAIR_ZNCC, 9, true, &need_zncc},
-        {"match zncc 9x9 12 bit", SDM_PAIR_ZNCC, 9, false, &need_zncc},
-        {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, true, &need_census},
+        {"match sad 9x9", SDM_PAIR_SAD, 9, true},
+        {"match sad 9x9 12 bit", SDM_PAIR_SAD, 9, false},
+        {"match sad 16x16", SDM_PAIR_SAD, 16, true},
+        {"match zncc 9x9", SDM_PAIR_ZNCC, 9, true},
+        {"match zncc 9x9 12 bit", SDM_PAIR_ZNCC, 9, false},
+        {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, true},
     };
     SdmStatus st = SDM_OK;
     const bool quick = b->opt->quick;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        TRY(add_pair(b, &(Pair){.base = {.name = list[i].name, .need = *list[i].need},
+        TRY(add_pair(b, &(Pair){.base = {.name = list[i].name},
                                 .width = quick ? 96 : 1024,
                                 .height = quick ? 32 : 512,
                                 .frames = 1,

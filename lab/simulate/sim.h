@@ -177,8 +177,6 @@ void sim_ray_lean(const SimLattice *lat, const SimRay *ray, double h, double lea
 void sim_lattice_xy(const SimLattice *lat, double col, double row, double h, double *x, double *y);
 /* Image position (without errors) of a map point; *col, *row hold the start. */
 void sim_lattice_find(const SimLattice *lat, double x, double y, double h, double *col, double *row);
-/* Largest distance of the lattice from the exact rays, pixels. */
-SdmStatus sim_lattice_check(SimScene *sc, const SimView *view, double *worst_px);
 /* Map box that pixels [c0, c1] x [r0, r1] see between two heights. */
 SimBox sim_lattice_box(const SimLattice *lat, const double px[4], double h0, double h1);
 

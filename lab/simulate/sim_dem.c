@@ -7,7 +7,7 @@
 #include <gdal.h>
 #include <math.h>
 
-enum { NODE_STEP = 16, MAX_CELLS = 1 << 26, MIRROR_SAMPLES = 32, MIRROR_REACH = 24 /* cells */ };
+enum { NODE_STEP = 16, MAX_CELLS = 1 << 26 };
 static const double LEAST_TOLD = 0.005; /* share of the terrain */
 
 static SdmStatus open_band(SdmContext *ctx, const char *path, GDALDatasetH *ds, double geo[6])
@@ -109,45 +109,11 @@ static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata, int64_t *
                             "another place with --lon and --lat");
 }
 
-/* Is the DEM, sampled around column (or row) c, its own mirror image there?  twin 1: the axis lies after c,
- * not on it. */
-static bool is_mirror(const SimDem *d, bool rows, int c, int twin)
-{
-    const int along = rows ? d->ny : d->nx, other = rows ? d->nx : d->ny;
-    const size_t step = rows ? (size_t)d->nx : 1, across = rows ? 1 : (size_t)d->nx;
-    int same = 0, tried = 0;
-    for (int k = 0; k < MIRROR_SAMPLES; k++)
-        for (int r = 2; r <= MIRROR_REACH && c - r >= 0 && c + r + twin + 1 < along; r++) {
-            const size_t line = (size_t)((int64_t)other * (2 * k + 1) / (2 * MIRROR_SAMPLES)) * across;
-            const float *const v = d->v + line + (size_t)(c + r + twin) * step;
-            const bool level = fabsf(v[0] - v[step]) < 1e-3f; /* tells nothing */
-            tried += !level;
-            same += !level && fabsf(v[0] - d->v[line + (size_t)(c - r) * step]) < 1e-3f;
-        }
-    return tried >= MIRROR_SAMPLES * MIRROR_REACH / 4 && same > 0.9 * tried;
-}
-
-/* Share of the DEM's window that an axis mirrors, the largest over all axes; 0: none. */
-static double mirrored_share(const SimDem *d)
-{
-    double most = 0.0;
-    for (int rows = 0; rows < 2; rows++) {
-        const int count = rows ? d->ny : d->nx;
-        for (int c = MIRROR_REACH; c + MIRROR_REACH < count; c++)
-            for (int twin = 0; twin < 2; twin++)
-                if (is_mirror(d, rows, c, twin))
-                    most = fmax(most, fmin(c, count - c) / (double)count);
-    }
-    return most;
-}
-
-/* Tell what of the scene's terrain is not as nature made it: beyond the DEM, without a height in it, or
- * mirrored. */
-static void warn_unnatural(const SimScene *sc, int64_t asked, int64_t read, int64_t with_height)
+/* Tell how much of the scene's terrain lies beyond the DEM or has no height in it. */
+static void warn_missing(const SimScene *sc, int64_t asked, int64_t read, int64_t with_height)
 {
     const double outside = 1.0 - (double)read / (double)asked,
-                 voids = 1.0 - (double)with_height / ((double)sc->dem.nx * sc->dem.ny),
-                 mirrored = mirrored_share(&sc->dem);
+                 voids = 1.0 - (double)with_height / ((double)sc->dem.nx * sc->dem.ny);
     if (outside > LEAST_TOLD)
         sdm_log(
             sc->ctx, SDM_LOG_WARNING, 0,
@@ -157,10 +123,6 @@ static void warn_unnatural(const SimScene *sc, int64_t asked, int64_t read, int6
         sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
                 "%s: %.1f %% of the terrain are voids, which take the nearest height", sc->opt->terrain,
                 100.0 * voids);
-    if (mirrored > LEAST_TOLD)
-        sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
-                "%s: %.1f %% of the terrain are a mirror image of what lies beside", sc->opt->terrain,
-                100.0 * mirrored);
 }
 
 static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], double px_m,
@@ -223,7 +185,7 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     TRY(array_window(sc, box, nx, ny, win, &asked));
     TRY(read_window(sc, ds, win, hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL)),
                     &with_height));
-    warn_unnatural(sc, asked, (int64_t)win[2] * win[3], with_height);
+    warn_missing(sc, asked, (int64_t)win[2] * win[3], with_height);
 done:
     OSRDestroySpatialReference(srs);
     if (ds)

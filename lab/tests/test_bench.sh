@@ -20,7 +20,7 @@ for what in "zncc 9x9 +-3" "census 9x7 in 13x13 +-5" "zncc 5x5 +-1" "pick row of
     "DEM main processing census" "DEM main processing zncc along track" "DEM main processing census along track"; do
     grep -q "^\"$what.*\",c," "$work/a.csv" || complain "CSV: no line of $what at level c"
 done
-[ "$(cut -d, -f14- "$work/a.csv" | grep -c 'quick$\|,yes$')" -eq "$(wc -l <"$work/a.csv")" ] || complain "CSV: does not say that it is quick"
+[ "$(cut -d, -f11- "$work/a.csv" | grep -c 'quick$\|,yes$')" -eq "$(wc -l <"$work/a.csv")" ] || complain "CSV: does not say that it is quick"
 awk -F, 'NR > 1 && !($6 > 0 && $7 > 0 && $9 > 0) { bad = 1; print } END { exit bad }' "$work/a.csv" >"$work/bad" ||
     complain "CSV: no time in $(cat "$work/bad")"
 
