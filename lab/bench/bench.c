@@ -95,10 +95,10 @@ static SdmStatus add_named(SdmBench *b, const char *what)
                         what);
     if (all || kernels) {
         TRY(sdm_bench_add_kernels(b));
-        TRY(sdm_bench_add_pairs(b));
+        TRY(sdm_bench_add_pairs(b, false));
     }
     if (all || papers)
-        TRY(sdm_bench_add_papers(b));
+        TRY(sdm_bench_add_pairs(b, true));
     if (b->count == 0)
         st = sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
                       b->opt->only ? b->opt->only : "", what);

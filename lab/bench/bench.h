@@ -63,8 +63,7 @@ typedef struct SdmBench {
 
 /* Add cases. */
 SdmStatus sdm_bench_add_kernels(SdmBench *b);
-SdmStatus sdm_bench_add_pairs(SdmBench *b);
-SdmStatus sdm_bench_add_papers(SdmBench *b);
+SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers);
 /* Time all cases: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
 /* A table for people, workloads of papers with their published times; the file of --csv.  SDM_ERR_IO. */

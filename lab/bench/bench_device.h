@@ -3,8 +3,7 @@
 #ifndef SDM_BENCH_DEVICE_H
 #define SDM_BENCH_DEVICE_H
 
-#include "bench/bench_pairs.h"
-#include "bp.h"
+#include "bench/bench.h"
 #include "gpu/launch.h"
 
 /* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
@@ -15,9 +14,8 @@ void sdm_bench_device_close(SdmBench *b);
  * kernels". */
 SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c);
 
-/* Belief propagation from costs (height x width x 16 labels) to labels, the costs lying on the device. */
-SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *field,
-                                  const SdmBpPlan *plan);
+/* Not added: the kernels that match a paper's pair on the device, both ways, by its clock. */
+SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
 
 SdmGpu *sdm_bench_gpu(const SdmBench *b); /* NULL = no device */
 const char *sdm_bench_device_name(const SdmBench *b, bool kernels); /* "cuda:0", "cuda:0 kernels" */
