@@ -1,7 +1,6 @@
 /* This machine -> the instruction sets to time; options of bench. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
-#include "bench/bench_device.h"
 #include "core/file.h"
 
 #include "instruction_set.h"

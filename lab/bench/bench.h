@@ -4,6 +4,7 @@
 #define SDM_BENCH_H
 
 #include "core/options.h"
+#include "gpu/launch.h"
 
 typedef struct SdmBenchOptions {
     const char *csv;  /* file to write as well; NULL = none */
@@ -55,7 +56,7 @@ typedef struct SdmBench {
     int owned_count;
     void *scene;            /* of bench_scene.c, and what closes it */
     void (*close_scene)(void *scene);
-    struct SdmBenchDevice *device; /* of --device, NULL = none; see bench_device.h */
+    SdmBenchDevice *device; /* of --device, NULL = none */
     char machine[128];      /* name of the processor */
 } SdmBench;
 
@@ -79,5 +80,39 @@ SdmStatus sdm_bench_alloc(SdmBench *b, void *out /* T ** */, size_t count, size_
 bool sdm_bench_wants(const SdmBench *b, const char *name);
 /* Append a case unless --only leaves it out; SDM_ERR_MEMORY when there are too many. */
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c);
+
+/* ---- the device ---- */
+
+/* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
+SdmStatus sdm_bench_device_open(SdmBench *b);
+void sdm_bench_device_close(SdmBench *b);
+
+/* Let the call of a case, which launches kernels, be timed by the device's clock; its level is then "cuda:0
+ * kernels". */
+SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c);
+
+/* Not added: the kernels that match a paper's pair on the device, both ways, by its clock. */
+SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
+
+SdmGpu *sdm_bench_gpu(const SdmBench *b); /* NULL = no device */
+const char *sdm_bench_device_name(const SdmBench *b, bool kernels); /* "cuda:0", "cuda:0 kernels" */
+
+/* ---- main processing (all levels below the coarse one) on the synthetic scene ---- */
+
+/* Make the scene of width x height frame pixels, rounded down to multiples of 16.  It lives as long as *b,
+ * which has one: asked for again, it stays. */
+SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height);
+
+/* Main processing as a case. */
+typedef struct SdmBenchSceneCase {
+    const char *name, *published; /* of SdmBenchCase; borrowed */
+    const char *cost;             /* "zncc" or "census" */
+    bool cells; /* on the device alone, and all that a run does there: images of full resolution are uploaded,
+                   their levels made there, cells of two pixels a side downloaded */
+} SdmBenchSceneCase;
+/* Add the case for every instruction set and, where the bench has a device, for it. */
+SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what);
+/* Seconds by the device's clock of one run with that cost. */
+SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds);
 
 #endif

@@ -1,6 +1,6 @@
 /* Cases of `bench` on a device, see bench_device.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_device.h"
+#include "bench/bench.h"
 
 #include "gpu/choose.h"
 

@@ -353,14 +353,6 @@ done:
     return st;
 }
 
-/* Does the level take kernel i from the one below it? */
-static bool is_taken(int i, const SdmKernels *k, const SdmKernels *below)
-{
-    return (kernels[i].run == run_half && k->half_row == below->half_row) ||
-           (kernels[i].run == run_agree && k->agree_row == below->agree_row) ||
-           (kernels[i].run == run_smooth && k->smooth_row == below->smooth_row);
-}
-
 SdmStatus sdm_bench_add_kernels(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
@@ -371,8 +363,7 @@ SdmStatus sdm_bench_add_kernels(SdmBench *b)
     fill_data(in);
     for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
         for (int l = 0; l < b->level_count; l++)
-            if (l == 0 || !is_taken(i, sdm_kernels_at(b->levels[l]), sdm_kernels_at(b->levels[l - 1])))
-                TRY(add_kernel(b, i, b->levels[l], in));
+            TRY(add_kernel(b, i, b->levels[l], in));
 done:
     return st;
 }

@@ -1,7 +1,6 @@
 /* Matching of whole pairs, kernels and workloads of papers alike, and main processing -> cases. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_device.h"
-#include "bench/bench_scene.h"
+#include "bench/bench.h"
 #include "rectified/pair.h"
 #include "rectified/pair_device.h"
 #include "rectified/pair_filters.h"
@@ -208,11 +207,9 @@ static SdmStatus add_dem_stereo(SdmBench *b)
                       census[] = "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050",
                       none[] = "none: the paper stops at the heights";
     static const SdmBenchSceneCase list[] = {
-        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false, false},
-        {"DEM main processing census 3962 x 4200", census, "census", false, false},
-        {"DEM main processing zncc along track 3962 x 4200", zncc, "zncc", true, false},
-        {"DEM main processing census along track 3962 x 4200", census, "census", true, false},
-        {"DEM main processing zncc, its levels and cells", none, "zncc", true, true},
+        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false},
+        {"DEM main processing census 3962 x 4200", census, "census", false},
+        {"DEM main processing zncc, its levels and cells", none, "zncc", true},
     };
     SdmStatus st = SDM_OK;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

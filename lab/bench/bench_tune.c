@@ -1,7 +1,6 @@
 /* Candidates for the sizes of launches -> the fastest row for a device. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_device.h"
-#include "bench/bench_scene.h"
+#include "bench/bench.h"
 #include "gpu/device.h"
 
 #include <string.h>

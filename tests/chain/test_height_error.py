@@ -62,7 +62,7 @@ def judged(name, least, most, eighths, *options):
                  "%s: eighths by %s from %g to %g: %s" % (name, what, *eighths, " ".join("%.0f" % s for s in shares)))
 
 
-# none of these scenes is one of lab/measure/height_error_fit.py
+# the coefficients were fitted to none of these scenes
 judged("rough", 65, 71.5, (64, 79), "--relief", 1500, "--seed", 901)
 judged("gentle", 65, 71, (65, 72), "--relief", 400, "--texture", 12, "--noise", 1.5, "--seed", 902)
 judged("steep", 65, 71, (64, 76), "--relief", 2500, "--texture", 20, "--noise", 2, "--seed", 903)

@@ -97,26 +97,6 @@ def part_fill():
     t.expect(lost.any() and (cells["gentle"][3][lost] & ~3 != 0).all(), "%d cells stay open, each with its reason" % lost.sum())
 
 
-def part_terrain():
-    """simulate says what of a DEM is not natural terrain; its own fractal is natural everywhere."""
-    scene = t.simulate(at("fractal"), "--width", 500, "--height", 500, "--lon", 7, "--lat", 45, "--relief", 900)
-    source = gdal.Open(os.path.join(scene, "truth.tif"))
-    h, geo = source.ReadAsArray(), source.GetGeoTransform()
-    void = h.copy()
-    void[: h.shape[0] // 4] = -9999
-    for name, data, word in (("natural", h, None), ("void", void, "are voids")):
-        out = gdal.GetDriverByName("GTiff").Create(at("terrain_" + name + ".tif"), h.shape[1], h.shape[0], 1, gdal.GDT_Float32)
-        out.SetGeoTransform(geo)
-        out.SetProjection(source.GetProjection())
-        out.GetRasterBand(1).SetNoDataValue(-9999)
-        out.GetRasterBand(1).WriteArray(data)
-        out = None
-        done = t.call([t.LAB, "simulate", "-o", at("on_" + name), "--terrain", at("terrain_" + name + ".tif"), "--width", 100, "--height", 100])
-        told = [l for l in done.stderr.splitlines() if "are voids" in l]
-        t.expect(done.returncode == 0 and len(told) == (word is not None) and all(word in l for l in told),
-                 "%s: %s" % (name, told or "nothing to tell"))
-
-
 def part_prior():
     options = ["--width", 480, "--height", 480, "--lon", 7, "--lat", 45, "--seed", 11, "--cloud", 0.08]
     scene = t.simulate(at("prior"), *options)
@@ -468,7 +448,7 @@ def part_poles():
                      "%s, %s: %d x %d cells of %g" % (name, code, said["cols"], said["rows"], said["spacing"]))
 
 
-parts = {"poles": part_poles, "antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior,
+parts = {"poles": part_poles, "antimeridian": part_antimeridian, "fill": part_fill, "prior": part_prior,
          "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "holes": part_holes, "cost": part_cost, "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()
