@@ -50,9 +50,8 @@ static void check_pair(const char *dir, double across, double along)
     free(r.image);
 }
 
-static void test_centre_and_plane(void **state)
+TEST(test_centre_and_plane)
 {
-    (void)state;
     const double azimuth[3] = {190.0, 10.0, 280.0};
     for (int k = 0; k < 3; k++) {
         SdmSimulateOptions opt = small();
@@ -85,9 +84,8 @@ static void test_centre_and_plane(void **state)
     }
 }
 
-static void test_fractal_and_errors(void **state)
+TEST(test_fractal_and_errors)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.relief_m = 150.0;
     opt.striping = 1.0;
@@ -99,9 +97,8 @@ static void test_fractal_and_errors(void **state)
     check_pair("pointing", -1.6, 0.4); /* what pixel c shows lies at c + 1.6 by the tables */
 }
 
-static void test_far_places(void **state)
+TEST(test_far_places)
 {
-    (void)state;
     const double place[4][2] = {{20.0, 82.0}, {-70.0, -50.0}, {180.0, 10.0}, {-179.97, 60.0}};
     for (int k = 0; k < 4; k++) {
         SdmSimulateOptions opt = small();
@@ -123,9 +120,8 @@ static void test_far_places(void **state)
     }
 }
 
-static void test_rpc_of_aster(void **state)
+TEST(test_rpc_of_aster)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.lon_deg = 179.99;
     opt.lat_deg = -47.0;
@@ -163,9 +159,8 @@ static double mean_of(const float *v, int n, double *sigma)
     return sum / n;
 }
 
-static void test_rpc_layout(void **state)
+TEST(test_rpc_layout)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.layout = "rpc";
     opt.gsd_m = 0.5;
@@ -212,9 +207,8 @@ static int count_changed(const char *a, const char *b, const char *file)
     return changed;
 }
 
-static void test_error_seed(void **state)
+TEST(test_error_seed)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.layout = "rpc";
     opt.noise_dn = 1.0;
@@ -235,9 +229,8 @@ static void test_error_seed(void **state)
 }
 
 /* Sines of a list move the image of their view alone. */
-static void test_jitter_lists(void **state)
+TEST(test_jitter_lists)
 {
-    (void)state;
     char why[512];
     static const char *const bad[] = {"", "0.1", "0.1:", ":300", "0.1:300,", "11:300", "0.1:1", "nan:300", "0.1:300;0.2:90",
                                       "0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9"};
@@ -277,9 +270,8 @@ static double median_error(const float *truth, const float *reference, const flo
 }
 
 /* The reference is the truth before the change, moved and blurred; its change covers the share asked for. */
-static void test_reference(void **state)
+TEST(test_reference)
 {
-    (void)state;
     char why[512];
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 300;
@@ -328,9 +320,8 @@ static double share_of(const float *v, int n, float what)
     return (double)count / seen;
 }
 
-static void test_water_and_cloud(void **state)
+TEST(test_water_and_cloud)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 400;
     opt.lake = 0.12;
@@ -395,9 +386,8 @@ static double contrast(const Band *b)
     return sqrt(sum / (b->nx * b->ny));
 }
 
-static void test_cloud_kinds(void **state)
+TEST(test_cloud_kinds)
 {
-    (void)state;
     static const char *const kinds[] = {"patches", "broken", "layers", "cirrus"};
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 320;
@@ -442,9 +432,8 @@ static void test_cloud_kinds(void **state)
     }
 }
 
-static void test_faults_of_detectors(void **state)
+TEST(test_faults_of_detectors)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.snow = 0.2;
     opt.lost_lines = 7;
@@ -487,9 +476,8 @@ static void test_faults_of_detectors(void **state)
     free(truth);
 }
 
-static void test_statistics(void **state)
+TEST(test_statistics)
 {
-    (void)state;
     SdmSimulateOptions opt = small();
     opt.shape = "flat";
     opt.texture_dn = 0.0;
@@ -504,9 +492,8 @@ static void test_statistics(void **state)
     free(image);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     char why[512];
     SdmSimulateOptions opt = small();
     simulate_ok("twice", &opt);
@@ -532,9 +519,8 @@ static void test_refusals(void **state)
     assert_int_not_equal(stat(path, &info), 0);
 }
 
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     char why[512];
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 64;
@@ -565,16 +551,4 @@ static int teardown(void **state)
     return system(command);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_centre_and_plane), cmocka_unit_test(test_fractal_and_errors),
-        cmocka_unit_test(test_far_places),       cmocka_unit_test(test_rpc_of_aster),
-        cmocka_unit_test(test_rpc_layout),       cmocka_unit_test(test_water_and_cloud),
-        cmocka_unit_test(test_cloud_kinds),      cmocka_unit_test(test_faults_of_detectors),
-        cmocka_unit_test(test_statistics),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_error_seed),       cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_jitter_lists),     cmocka_unit_test(test_reference),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

@@ -72,7 +72,7 @@ static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit,
     return valid;
 }
 
-static void pairs_are_the_definition(void **state)
+TEST(pairs_are_the_definition)
 {
     static const int census[][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
     static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 3}, {-20, -12}, {2, 66}};
@@ -102,7 +102,7 @@ static void pairs_are_the_definition(void **state)
     assert_true(valid > 1000);
 }
 
-static void pairs_by_labels_are_the_definition(void **state)
+TEST(pairs_by_labels_are_the_definition)
 {
     static const int sizes[][2] = {{1, 1}, {70, 3}, {5, 90}, {129, 41}, {40, 300}};
     static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
@@ -147,7 +147,7 @@ static void pairs_by_labels_are_the_definition(void **state)
 }
 
 /* Many bands of rows give what one gives. */
-static void bands_do_not_show(void **state)
+TEST(bands_do_not_show)
 {
     const int64_t budget = sdm_device_budget(test.device);
     (void)state;
@@ -170,7 +170,7 @@ static void bands_do_not_show(void **state)
 }
 
 /* Sizes of the launches are a matter of time alone. */
-static void sizes_of_launches_change_nothing(void **state)
+TEST(sizes_of_launches_change_nothing)
 {
     const SdmTuning before = *sdm_device_tuning(test.device);
     const SdmTuning odd = {"", 7, 5, 32, 9, 96, 5, 13, 5, 96};
@@ -180,18 +180,7 @@ static void sizes_of_launches_change_nothing(void **state)
     sdm_device_set_tuning(test.device, &before);
 }
 
-static int all(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_are_the_definition),
-        cmocka_unit_test(pairs_by_labels_are_the_definition),
-        cmocka_unit_test(sizes_of_launches_change_nothing),
-        cmocka_unit_test(bands_do_not_show),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return run_on_devices(all);
+    return run_on_devices();
 }

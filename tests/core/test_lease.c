@@ -6,23 +6,16 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "core/file.h"
 #include "core/lease.h"
+#include "tests/case.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static const char OTHER[] = "elsewhere/pid:[1]/b 1 77 0\n";
 static const char NEWER[] = "elsewhere/pid:[1]/b 2 78 1\n";
@@ -131,7 +124,7 @@ static SdmLease *take(const char *output)
 
 /* ---- who holds what ---- */
 
-static void a_lost_lease_is_noticed(void **state)
+TEST(a_lost_lease_is_noticed)
 {
     SdmLease *l = NULL;
     (void)state;
@@ -153,7 +146,7 @@ static void a_lost_lease_is_noticed(void **state)
     assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
 }
 
-static void a_lease_that_was_removed_is_lost(void **state)
+TEST(a_lease_that_was_removed_is_lost)
 {
     SdmLease *l = NULL;
     (void)state;
@@ -168,7 +161,7 @@ static void a_lease_that_was_removed_is_lost(void **state)
 }
 
 /* The thread that renews a lease leaves another's file as it is. */
-static void only_its_own_file_is_renewed(void **state)
+TEST(only_its_own_file_is_renewed)
 {
     SdmLease *own = NULL, *lost = NULL;
     const struct timespec wait = {.tv_sec = SDM_LEASE_PERIOD_S + 1};
@@ -188,7 +181,7 @@ static void only_its_own_file_is_renewed(void **state)
     assert_int_equal(unlink(in_folder("lost.part-owner")), 0);
 }
 
-static void without_a_thread_nothing_is_held(void **state)
+TEST(without_a_thread_nothing_is_held)
 {
     SdmLease *l = NULL;
     (void)state;
@@ -213,7 +206,7 @@ static void put_dead(void)
 }
 
 /* Renewed, or taken by a third process, while this one judged it. */
-static void a_live_lease_is_not_taken_away(void **state)
+TEST(a_live_lease_is_not_taken_away)
 {
     static const int refused[] = {0, EPERM, EOPNOTSUPP}; /* file systems without hard links */
     SdmLease *l = NULL;
@@ -244,7 +237,7 @@ static void a_live_lease_is_not_taken_away(void **state)
     assert_int_equal(access(in_folder("l.part-owner"), F_OK), -1);
 }
 
-static void a_dead_lease_that_stays_is_an_error(void **state)
+TEST(a_dead_lease_that_stays_is_an_error)
 {
     SdmLease *l = NULL;
     (void)state;
@@ -264,7 +257,7 @@ static void a_dead_lease_that_stays_is_an_error(void **state)
 /* ---- who is alive ---- */
 
 /* After a boot, numbers of processes begin anew: a lease of an earlier one is another place's. */
-static void a_boot_is_another_place(void **state)
+TEST(a_boot_is_another_place)
 {
     char text[400] = "", boot[64] = "";
     SdmLease *l = take("l");
@@ -296,7 +289,7 @@ static void a_boot_is_another_place(void **state)
 }
 
 /* A process that is stopped lives, but is not waited for once it has been silent. */
-static void a_stopped_process_is_not_waited_for(void **state)
+TEST(a_stopped_process_is_not_waited_for)
 {
     SdmLease *l = NULL;
     int status;
@@ -337,17 +330,4 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stopped_process_is_not_waited_for),
-        cmocka_unit_test(a_lost_lease_is_noticed),
-        cmocka_unit_test(a_lease_that_was_removed_is_lost),
-        cmocka_unit_test(only_its_own_file_is_renewed),
-        cmocka_unit_test(without_a_thread_nothing_is_held),
-        cmocka_unit_test(a_live_lease_is_not_taken_away),
-        cmocka_unit_test(a_dead_lease_that_stays_is_an_error),
-        cmocka_unit_test(a_boot_is_another_place),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

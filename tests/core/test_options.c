@@ -1,15 +1,7 @@
 /* Option parser, ranges, check and printing: what users type, and the sentence that they get. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { MAX_WORDS = 80 };
 

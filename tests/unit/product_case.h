@@ -4,17 +4,10 @@
 #define SDM_PRODUCT_CASE_H
 
 #include "product/scene_report.h"
+#include "tests/case.h"
 
 #include <dirent.h>
 #include <gdal.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 enum { COLS = 1300, ROWS = 1100, BLOCK = 417 };
 

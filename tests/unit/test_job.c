@@ -2,18 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "job/job.h"
+#include "tests/case.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define SAMPLE SDM_SOURCE_DIR "/sampledata/AST_L1A_00401012001180005_sim.hdf"
 static char folder[] = "/tmp/stereodem_test_job_XXXXXX", path[128];
@@ -26,8 +19,7 @@ static const char *in_folder(const char *name)
 
 static SdmContext *context(void)
 {
-    SdmContext *ctx = NULL;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     return ctx;
 }
 
@@ -51,7 +43,7 @@ static void write_bytes(const char *name, const unsigned char *bytes, size_t siz
 /* ---- options ---- */
 
 /* Each option of a plan changes blocks, or products, or is listed here: a new one must be thought about. */
-static void every_option_says_what_it_changes(void **state)
+TEST(every_option_says_what_it_changes)
 {
     static const char *const nothing[] = {"--device", "--threads", "--memory", "--tile", "--overwrite",
                                           "--quiet",  "--verbose", "--log",    "--options"};
@@ -85,7 +77,7 @@ static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan
     return sdm_plan_make(ctx, options, folder, input, 2, NULL, out);
 }
 
-static void a_plan_comes_back_from_its_text(void **state)
+TEST(a_plan_comes_back_from_its_text)
 {
     SdmContext *ctx = context();
     SdmOptions options;
@@ -125,7 +117,7 @@ static void a_plan_comes_back_from_its_text(void **state)
     sdm_close(&ctx);
 }
 
-static void fingerprints_follow_the_options(void **state)
+TEST(fingerprints_follow_the_options)
 {
     SdmContext *ctx = context();
     SdmOptions options;
@@ -150,7 +142,7 @@ static void fingerprints_follow_the_options(void **state)
 }
 
 /* A budget that is too small is the scene's fault; a failed allocation ends the planning, whichever it is. */
-static void planning_ends_when_memory_does(void **state)
+TEST(planning_ends_when_memory_does)
 {
     SdmContext *ctx = context();
     SdmOptions options;
@@ -223,7 +215,7 @@ static void refused(SdmContext *ctx, const char *why)
     assert_null(b.height_m);
 }
 
-static void a_block_comes_back(void **state)
+TEST(a_block_comes_back)
 {
     SdmContext *ctx = context();
     SdmBlock b = {0};
@@ -245,7 +237,7 @@ static void a_block_comes_back(void **state)
 }
 
 /* Other format, other build: refused by the header, though all sums are right. */
-static void other_programs_are_told_apart(void **state)
+TEST(other_programs_are_told_apart)
 {
     SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
@@ -269,7 +261,7 @@ static void other_programs_are_told_apart(void **state)
 }
 
 /* Sizes that do not fit are found before memory is taken for them, though all sums are right. */
-static void big_values_are_refused(void **state)
+TEST(big_values_are_refused)
 {
     SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
@@ -290,7 +282,7 @@ static void big_values_are_refused(void **state)
 }
 
 /* Each byte that is changed, and each cut, is found. */
-static void damage_is_found(void **state)
+TEST(damage_is_found)
 {
     SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
@@ -311,7 +303,7 @@ static void damage_is_found(void **state)
 }
 
 /* What a prepared scene holds comes back; what is not stored is NULL. */
-static void a_prepared_scene_comes_back(void **state)
+TEST(a_prepared_scene_comes_back)
 {
     SdmContext *ctx = context();
     const SdmWindow win = {.level = 3, .u0 = -2, .v0 = 5, .w = SIDE, .h = SIDE};
@@ -375,7 +367,7 @@ static void a_prepared_scene_comes_back(void **state)
 }
 
 /* The record of a product comes back, also to another build. */
-static void a_record_comes_back(void **state)
+TEST(a_record_comes_back)
 {
     SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
@@ -414,7 +406,7 @@ static void age(const char *name, int seconds)
 }
 
 /* A process that has ended holds nothing, though nobody has waited for it yet. */
-static void a_zombie_holds_nothing(void **state)
+TEST(a_zombie_holds_nothing)
 {
     SdmContext *ctx = context();
     SdmLease *l = NULL;
@@ -432,7 +424,7 @@ static void a_zombie_holds_nothing(void **state)
     sdm_close(&ctx);
 }
 
-static void one_process_holds_an_output(void **state)
+TEST(one_process_holds_an_output)
 {
     SdmContext *ctx = context();
     SdmLease *a = NULL, *b = NULL;
@@ -469,21 +461,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_says_what_it_changes),
-        cmocka_unit_test(a_plan_comes_back_from_its_text),
-        cmocka_unit_test(fingerprints_follow_the_options),
-        cmocka_unit_test(planning_ends_when_memory_does),
-        cmocka_unit_test(a_block_comes_back),
-        cmocka_unit_test(other_programs_are_told_apart),
-        cmocka_unit_test(big_values_are_refused),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(a_prepared_scene_comes_back),
-        cmocka_unit_test(a_record_comes_back),
-        cmocka_unit_test(one_process_holds_an_output),
-        cmocka_unit_test(a_zombie_holds_nothing),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -4,15 +4,10 @@
 int example_main(void);
 #define main example_main
 #include "../../examples/dem_from_arrays.c"
+#include "tests/case.h"
 #undef main
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cJSON.h>
-#include <cmocka.h>
 
 enum { W = 96, H = 80, SHIFT = 7 };
 
@@ -50,7 +45,7 @@ static const char *value_for(const cJSON *option, char *text)
     return "9";
 }
 
-static void every_option_is_set_and_forgotten(void **state)
+TEST(every_option_is_set_and_forgotten)
 {
     static const char *const commands[] = {"run", "info", "compare", "stack", "match"};
     (void)state;
@@ -74,7 +69,7 @@ static void every_option_is_set_and_forgotten(void **state)
     }
 }
 
-static void match_of_arrays(void **state)
+TEST(match_of_arrays)
 {
     static uint8_t left[H * W], right[H * W];
     static float disparity[H][W + 3];
@@ -101,7 +96,7 @@ static void match_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
-static void compare_of_arrays(void **state)
+TEST(compare_of_arrays)
 {
     static float dem[H * W], reference[H * W];
     SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32, .width = W, .height = H, .crs = "EPSG:32631", .nodata = -9999.0,
@@ -130,7 +125,7 @@ static void compare_of_arrays(void **state)
 }
 
 /* Three DEMs, the second 3 m too high; the third, whose cells are filled, counts nowhere. */
-static void stack_of_arrays(void **state)
+TEST(stack_of_arrays)
 {
     static float height[3][H * W], made[H * W], spread[H][W + 2];
     static uint16_t mask[H * W], count[H * W];
@@ -193,7 +188,7 @@ static void stack_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
-static void dem_of_arrays(void **state)
+TEST(dem_of_arrays)
 {
     SdmDem *dem = NULL;
     double place[6];
@@ -218,10 +213,4 @@ static void dem_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_option_is_set_and_forgotten), cmocka_unit_test(match_of_arrays),
-                                       cmocka_unit_test(compare_of_arrays), cmocka_unit_test(stack_of_arrays),
-                                       cmocka_unit_test(dem_of_arrays)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

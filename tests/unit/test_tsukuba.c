@@ -1,21 +1,14 @@
 /* Belief propagation on Middlebury's Tsukuba, as the MEMOCODE 2013 contest set it; skipped where the images
  * are not at hand. */
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <gdal.h>
 
 #include "core/math.h"
 #include "matching/belief_propagation.h"
 #include "rectified/image_load.h"
 #include "rectified/pair.h"
+#include "tests/case.h"
 
 #define FOLDER SDM_SOURCE_DIR "/../shared/data/middlebury/tsukuba/"
 
@@ -148,9 +141,8 @@ static Row row_of(int tile, int outer, int inner)
 
 /* 3 x 3 of known differences by hand: left 10, right 10 but one pixel of 40, window 3, differences at
  * most 20. */
-static void costs_by_hand(void **state)
+TEST(costs_by_hand)
 {
-    (void)state;
     const int16_t left[9] = {10, 10, 10, 10, 10, 10, 10, 10, 10},
                   right[9] = {10, 10, 10, 10, 40, 10, 10, 10, 10};
     uint8_t out[9 * LABELS];
@@ -166,9 +158,8 @@ static void costs_by_hand(void **state)
     assert_int_equal(out[3 * LABELS + 1], 20);
 }
 
-static void paper_configuration(void **state)
+TEST(paper_configuration)
 {
-    (void)state;
     int known = 0;
     for (int i = 0; i < scene.views.width * scene.views.height; i++)
         known += scene.label[i] != 0;
@@ -180,9 +171,8 @@ static void paper_configuration(void **state)
 
 /* In the tiles of the thesis it depends on the weight, whose unit the contest's costs would tell: more
  * mismatches than published with ours and the contest's own number, fewer with a quarter more. */
-static void paper_tiles(void **state)
+TEST(paper_tiles)
 {
-    (void)state;
     static const struct {
         int weight;
         bool below;
@@ -196,9 +186,8 @@ static void paper_tiles(void **state)
 
 /* Five visits of tiles reach what fifty iterations over the whole image do, with three inner iterations; in
  * tiles of 16 px with two.  One is not enough, nor are five over the whole image. */
-static void energy_after_five(void **state)
+TEST(energy_after_five)
 {
-    (void)state;
     long long best = INT64_MAX;
     for (int n = 1; n <= SEQUENTIAL; n++) {
         const Row r = row_of(0, 1, n);
@@ -218,12 +207,9 @@ static void energy_after_five(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(costs_by_hand), cmocka_unit_test(paper_configuration),
-                                       cmocka_unit_test(paper_tiles),
-                                       cmocka_unit_test(energy_after_five)};
     if (access(FOLDER "im_left.png", R_OK) != 0) {
         print_message("SKIPPED: no Middlebury images\n");
         return 77;
     }
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_cases(setup, teardown);
 }
