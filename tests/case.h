@@ -35,23 +35,25 @@ static inline void case_add(const char *name, void (*test)(void **state), int li
     case_line[at] = line;
 }
 
-#define TEST(name)                                                     \
-    static void name(void **state);                                    \
-    __attribute__((constructor)) static void name##_is_a_test(void)    \
-    {                                                                  \
-        case_add(#name, name, __LINE__);                               \
-    }                                                                  \
+#define CASE_AT(line, name)                                         \
+    static void name(void **state);                                 \
+    __attribute__((constructor)) static void name##_is_a_test(void) \
+    {                                                               \
+        case_add(#name, name, line);                                \
+    }                                                               \
     static void name(void **state __attribute__((unused)))
+#define TEST(name) CASE_AT(__LINE__, name)
+#define FIRST_TEST(name) CASE_AT(__LINE__ - (1 << 20), name) /* one that forks, before any thread */
 
 static inline int run_cases(int (*setup)(void **state), int (*teardown)(void **state))
 {
     return _cmocka_run_group_tests("tests", case_list, case_count, setup, teardown);
 }
 
-#define RUN_TESTS(setup, teardown)                                     \
-    int main(void)                                                     \
-    {                                                                  \
-        return run_cases(setup, teardown);                             \
+#define RUN_TESTS(setup, teardown)         \
+    int main(void)                         \
+    {                                      \
+        return run_cases(setup, teardown); \
     }
 
 /* A context of default options; the caller closes it. */

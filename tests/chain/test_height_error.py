@@ -5,14 +5,8 @@
 import os
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError as why:
-    t.skip(str(why))
-gdal.UseExceptions()
-work = t.folder()
+from with_gdal import gdal, np
+work = t.work
 BAND, NONE = 7, 65535
 
 

@@ -8,18 +8,8 @@ import subprocess
 import sys
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError:
-    t.skip("Python without numpy or GDAL")
-gdal.UseExceptions()
-work = t.folder()
-
-
-def at(name):
-    return os.path.join(work, name)
+from with_gdal import gdal, nmad, np, osr
+work, at = t.work, t.at
 
 
 def heights(path):
@@ -27,11 +17,6 @@ def heights(path):
     h = data.GetRasterBand(1).ReadAsArray().astype(float)
     h[h == data.GetRasterBand(1).GetNoDataValue()] = np.nan
     return h, data.GetGeoTransform()
-
-
-def nmad(values):
-    values = values[np.isfinite(values)]
-    return 1.4826 * np.median(np.abs(values - np.median(values)))
 
 
 def same_within(name, dem, other, most):

@@ -289,7 +289,7 @@ TEST(a_boot_is_another_place)
 }
 
 /* A process that is stopped lives, but is not waited for once it has been silent. */
-TEST(a_stopped_process_is_not_waited_for)
+FIRST_TEST(a_stopped_process_is_not_waited_for)
 {
     SdmLease *l = NULL;
     int status;

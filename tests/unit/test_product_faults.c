@@ -104,7 +104,7 @@ static int run_in_child(const Case *k, rlim_t limit, SdmStatus want)
     return status;
 }
 
-TEST(full_disk)
+FIRST_TEST(full_disk)
 {
     const Case k = {.name = "f.tif", .cols = 600, .rows = 700, .memory_bytes = 64 << 20};
     const Case in_memory = {.name = "f.tif", .cols = 600, .rows = 700};
@@ -122,7 +122,7 @@ TEST(full_disk)
     }
 }
 
-TEST(killed_then_run_again)
+FIRST_TEST(killed_then_run_again)
 {
     const Case k = {.name = "k.tif"};
     for (int ms = 5; ms < 200; ms = ms * 2) {
