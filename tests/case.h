@@ -56,6 +56,18 @@ static inline int run_cases(int (*setup)(void **state), int (*teardown)(void **s
         return run_cases(setup, teardown); \
     }
 
+/* A setup or teardown of all tests. */
+#define FIXTURE(name) static inline int name(void **state __attribute__((unused)))
+
+/* The call failed with this status and a sentence that holds the text. */
+#define assert_refused(ctx, call, expected, text)                                        \
+    do {                                                                                 \
+        const SdmStatus refused_st = (call);                                             \
+        assert_int_equal(refused_st, expected);                                          \
+        if (!strstr(sdm_error(ctx), (text)))                                             \
+            fail_msg("expected '%s', found '%s'", (text), sdm_error(ctx));               \
+    } while (0)
+
 /* A context of default options; the caller closes it. */
 static inline SdmContext *default_context(void)
 {

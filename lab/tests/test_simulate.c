@@ -537,15 +537,13 @@ TEST(test_allocations)
     fail_msg("every allocation fails");
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     char command[300];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     return system(command);

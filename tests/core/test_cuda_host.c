@@ -222,8 +222,7 @@ TEST(reasons)
     assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
     assert_non_null(strstr(one[0].why_not, "older than 7.5"));
     SdmDevice *d = NULL;
-    assert_int_equal(open_device(&d), SDM_ERR_UNSUPPORTED);
-    assert_non_null(strstr(sdm_error(ctx), "capability 7.0"));
+    assert_refused(ctx, open_device(&d), SDM_ERR_UNSUPPORTED, "capability 7.0");
     unsetenv("FAKE_CUDA_CAPABILITY");
     setenv("FAKE_CUDA_DRIVER", "10020", 1);
     assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);

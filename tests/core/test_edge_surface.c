@@ -326,15 +326,13 @@ TEST(narrow_gaps_are_interpolated)
     assert_int_equal(flags[33], SDM_QA_VALID | SDM_QA_FILLED);
 }
 
-static int open_context(void **state)
+FIXTURE(open_context)
 {
-    (void)state;
     return sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
 }
 
-static int close_context(void **state)
+FIXTURE(close_context)
 {
-    (void)state;
     sdm_close(&ctx);
     return 0;
 }

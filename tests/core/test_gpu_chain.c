@@ -297,8 +297,7 @@ TEST(failures_are_told)
         }
         sdm_fine_result_free(&r);
         sdm_device_set_budget(device, 100000);
-        assert_int_equal(sdm_device_match(ctx, device, &call, &r), SDM_ERR_MEMORY);
-        assert_non_null(strstr(sdm_error(ctx), "--tile"));
+        assert_refused(ctx, sdm_device_match(ctx, device, &call, &r), SDM_ERR_MEMORY, "--tile");
         sdm_device_close(&device);
     }
     bench_close(&b);

@@ -139,7 +139,6 @@ TEST(grids_are_the_processors)
     if (!has_doubles())
         return;
     int64_t valid = 0, filled = 0, sparse = 0, outside = 0, told = 0;
-    (void)state;
     for (int turn = 0; turn < 4 * N_SHAPES * N_RATIOS; turn++) {
         Case c;
         SdmBuffer *real_part, *whole;
@@ -193,7 +192,6 @@ TEST(limits_are_told)
     if (!has_doubles())
         return;
     Case c;
-    (void)state;
     case_open(&c, 4);
     SdmGpuGrid q = {.gridding = &c.how, .win = c.fine.surface.win, .block = &c.block};
     assert_true(sdm_gpu_can_grid(&test.gpu, &q));

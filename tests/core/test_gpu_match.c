@@ -144,7 +144,6 @@ TEST(matches_are_the_references)
     static const int reaches[] = {0, 1, 2, 3, 5, 10};
     int64_t valid = 0;
     int turn = 0;
-    (void)state;
     for (int cost = 0; cost < 2; cost++)
         for (int i = 0; i < N_SHAPES; i++)
             for (int window = 3; window <= 21; window += 2)
@@ -166,7 +165,6 @@ TEST(strips_do_not_show)
 {
     static const int pass[][2] = {{9, 3}, {5, 1}, {13, 5}};
     int64_t valid = 0;
-    (void)state;
     for (int cost = 0; cost < 2; cost++)
         for (int turn = 0; turn < 3 * 8; turn += CASE_STEP) {
             Case c;

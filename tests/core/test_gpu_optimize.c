@@ -163,7 +163,6 @@ TEST(sgm_is_the_definition)
 {
     static const int penalties[][3] = {
         {25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}};
-    (void)state;
     for (int i = 0, turn = 0; i < N_CASES; i++)
         for (int k = 0; k < 5; k++, turn++) {
             if (turn % DEVICE_STEP != 0)
@@ -182,7 +181,6 @@ TEST(sgm_is_the_definition)
 TEST(bp_is_the_definition)
 {
     static const int models[][3] = {{12, 4, 127}, {1, 1, 254}, {16319, 1, 254}, {4, 4079, 254}, {40, 9, 60}};
-    (void)state;
     for (int i = 0, turn = 0; i < N_CASES; i++)
         for (int k = 0; k < 5; k++, turn++) {
             if (turn % DEVICE_STEP != 0)
@@ -203,7 +201,6 @@ TEST(bands_do_not_show)
 {
     const int64_t budget = sdm_device_budget(test.device);
     const Case c = {90, 400, 40, -20, 40};
-    (void)state;
     for (int kind = SDM_OPTIMIZER_SGM; kind <= SDM_OPTIMIZER_BP; kind++) {
         const SdmOptimizer how = {.kind = (SdmOptimizerKind)kind,
                                   .p1 = 5,

@@ -78,7 +78,6 @@ TEST(pairs_are_the_definition)
     static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 3}, {-20, -12}, {2, 66}};
     int64_t valid = 0;
     int turn = 0;
-    (void)state;
     for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++)
         for (int i = 0; i < N_SHAPES; i++)
             for (int window = cost == SDM_PAIR_SAD ? 2 : 3; window <= (cost == SDM_PAIR_SAD ? 32 : 21);
@@ -108,7 +107,6 @@ TEST(pairs_by_labels_are_the_definition)
     static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
     static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 13}, {-3, 40}, {2, 66}};
     const int64_t budget = sdm_device_budget(test.device);
-    (void)state;
     for (int turn = 0; turn < 90; turn += CASE_STEP) {
         const int *const size = sizes[turn % 5];
         const Range r = d_ranges[turn / 5 % 5];
@@ -150,7 +148,6 @@ TEST(pairs_by_labels_are_the_definition)
 TEST(bands_do_not_show)
 {
     const int64_t budget = sdm_device_budget(test.device);
-    (void)state;
     sdm_device_set_budget(test.device, (int64_t)2 << 20);
     for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++) {
         const SdmPairSettings set = {.cost = (SdmPairCost)cost,

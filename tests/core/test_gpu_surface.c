@@ -25,7 +25,6 @@ static const char *name_of(const char *what, Shape s, int turn)
 TEST(warps_are_the_references)
 {
     int64_t pixels = 0;
-    (void)state;
     for (int turn = 0; turn < 40 * N_SHAPES; turn += CASE_STEP) {
         const Shape s = shapes[turn % N_SHAPES];
         const size_t n = (size_t)s.w * (size_t)s.h;
@@ -87,7 +86,6 @@ static SdmStatus read_source(SdmContext *ctx, void *user, int64_t x0, int64_t y0
 TEST(pyramids_are_the_references)
 {
     enum { LEVELS = 4 };
-    (void)state;
     for (int turn = 0; turn < 10 * N_SHAPES; turn += CASE_STEP) {
         const Shape s = shapes[turn % N_SHAPES];
         const size_t n = (size_t)s.w * (size_t)s.h;

@@ -234,8 +234,7 @@ static void test_check_together(void **state)
     f->opt.hmin_m = 100.0;
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     f->opt.hmax_m = 100.0;
-    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);
-    assert_non_null(strstr(sdm_error(f->ctx), "--hmin: found 100 m"));
+    assert_refused(f->ctx, sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE, "--hmin: found 100 m");
     f->opt.hmax_m = 100.5;
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     f->opt.quiet = f->opt.verbose = true;

@@ -329,7 +329,6 @@ TEST(levels_are_those_of_the_option)
 {
     char names[128] = "auto";
     const SdmOptionSpec *spec = sdm_option_table;
-    (void)state;
     for (int i = 0; i < SDM_CPU_LEVELS; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "|%s", sdm_cpu_levels[i].name);
     while (spec->name && strcmp(spec->name, "--cpu-level") != 0)

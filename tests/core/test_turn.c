@@ -9,7 +9,6 @@ TEST(turns_every_shape)
 {
     static const int64_t size[][2] = {{1, 1}, {7, 9}, {8, 8}, {16, 5}, {31, 257}, {64, 256}, {290, 24}};
     int16_t *const in = malloc(sizeof *in * PITCH * ROWS), *const out = malloc(sizeof *out * PITCH * ROWS);
-    (void)state;
     assert_true(in && out);
     for (int i = 0; i < PITCH * ROWS; i++)
         in[i] = (int16_t)(i * 31 % 65521 - 32760);
@@ -31,7 +30,6 @@ TEST(tiles_cover)
 {
     enum { W = 2 * SDM_TURN_TILE_W + 3, H = SDM_TURN_TILE_H + 9 };
     static uint8_t times[W * H];
-    (void)state;
     for (int64_t t = 0; t < sdm_turn_tiles(W, H); t++) {
         const SdmTurnTile tile = sdm_turn_tile(W, H, t);
         for (int64_t y = tile.y; y < tile.y + tile.h; y++)

@@ -279,7 +279,6 @@ TEST(faults_are_seen)
                                       "locate 0 0 0 -> 3.001 45.153477183",
                                       "scene moon x",
                                       "scene parallel EPSG:32631 0.6 1 2"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[128];
         Cases c = {

@@ -199,17 +199,15 @@ static inline void empty_folder(void)
     closedir(d);
 }
 
-static inline int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     strcpy(folder, "/tmp/stereodem_product_XXXXXX");
     GDALAllRegister();
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static inline int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     if (getenv("KEEP"))
         return 0;
     empty_folder();

@@ -93,7 +93,6 @@ TEST(noise_is_no_wave)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         make_points(seed);
         fit(0.06, &a, &r);
@@ -110,7 +109,6 @@ TEST(one_wave_is_found)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     for (int view = 0; view < 2; view++) {
         make_points(4);
         add_wave(view, &THREE[view][0]);
@@ -131,7 +129,6 @@ TEST(three_waves_of_each_view_are_found)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     make_points(5);
     for (int k = 0; k < 6; k++)
         add_wave(k / 3, &THREE[k / 3][k % 3]);
@@ -149,7 +146,6 @@ TEST(one_frequency_of_both_views_is_found)
     const SdmAlongWave right = {1.0 / 303.0, 0.12, 0.05}, left = {1.0 / 303.0, -0.06, 0.09};
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     make_points(6);
     add_wave(SDM_ALONG_RIGHT, &right);
     add_wave(SDM_ALONG_LEFT, &left);
@@ -163,7 +159,6 @@ TEST(a_band_of_change_is_not_fitted)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     make_points(7);
     add_wave(SDM_ALONG_RIGHT, &THREE[0][0]);
     for (size_t i = 0; i < made.count; i++) {
@@ -182,7 +177,6 @@ TEST(a_tilt_is_found_where_it_is_strong)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     for (int strong = 0; strong < 2; strong++) {
         make_points(8);
         for (size_t i = 0; i < made.count; i++)
@@ -201,7 +195,6 @@ TEST(a_fit_starts_at_the_last_one)
 {
     SdmAlongCorrection a = {.degree = 1, .coef = {0.2, 0.3}, .waves = {1, 1}};
     SdmAlongReport r;
-    (void)state;
     make_points(10);
     for (int k = 0; k < 6; k++)
         add_wave(k / 3, &THREE[k / 3][k % 3]);
@@ -232,7 +225,6 @@ TEST(too_few_points_are_refused)
 {
     SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
-    (void)state;
     make_points(9);
     const SdmAlongTask task = {.point = made.point, .count = 29, .scale = &made.scale, .point_rows = STEP, .average_rows = 1.0};
     SdmContext *ctx = default_context();

@@ -329,9 +329,8 @@ TEST(threads_make_no_difference)
     free(cells[1]);
 }
 
-static int open_folder(void **state)
+FIXTURE(open_folder)
 {
-    (void)state;
     GDALAllRegister();
     const bool good = mkdtemp(folder) != NULL;
     snprintf(aligned, sizeof aligned, "%s/aligned.tif", folder);
@@ -339,9 +338,8 @@ static int open_folder(void **state)
     return good ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     unlink(aligned);
     unlink(difference);
     return rmdir(folder);

@@ -136,9 +136,8 @@ static bool find_device(void)
     return false;
 }
 
-static int make_scene(void **state)
+FIXTURE(make_scene)
 {
-    (void)state;
     SdmContext *ctx = NULL;
     SdmSimulateOptions q;
     snprintf(folder, sizeof folder, "/tmp/sdm_device_run_XXXXXX");
@@ -159,9 +158,8 @@ static int make_scene(void **state)
     return st != SDM_OK;
 }
 
-static int remove_all(void **state)
+FIXTURE(remove_all)
 {
-    (void)state;
     char command[400];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);

@@ -9,16 +9,14 @@
 static SdmContext *ctx;
 static char folder[] = "/tmp/sdm_disparity_XXXXXX";
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     GDALAllRegister();
     return sdm_open(&ctx, NULL) != SDM_OK || !mkdtemp(folder) || chdir(folder) != 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     sdm_close(&ctx);
     return chdir("/") != 0 || rmdir(folder) != 0;
 }
@@ -96,8 +94,7 @@ TEST(pfm_to_the_byte)
     unlink("d.pfm");
     assert_int_equal(n, sizeof want - 1);
     assert_memory_equal(have, want, n);
-    assert_int_equal(sdm_pfm_write(ctx, "/dev/full", 2, 2, d), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "/dev/full cannot be written"));
+    assert_refused(ctx, sdm_pfm_write(ctx, "/dev/full", 2, 2, d), SDM_ERR_IO, "/dev/full cannot be written");
 }
 
 /* Whichever allocation fails: a sentence, no file. */

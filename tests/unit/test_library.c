@@ -48,7 +48,6 @@ static const char *value_for(const cJSON *option, char *text)
 TEST(every_option_is_set_and_forgotten)
 {
     static const char *const commands[] = {"run", "info", "compare", "stack", "match"};
-    (void)state;
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
         SdmContext *ctx = open_for(commands[c]);
         const char *json = NULL;
@@ -74,7 +73,6 @@ TEST(match_of_arrays)
     static uint8_t left[H * W], right[H * W];
     static float disparity[H][W + 3];
     double matched = 0.0;
-    (void)state;
     SdmContext *ctx = open_for("match");
     for (int i = 0; i < H * W; i++) {
         left[i] = (uint8_t)(256.0 * noise(i % W, i / W));
@@ -103,7 +101,6 @@ TEST(compare_of_arrays)
                             .geotransform = {500000.0, 30.0, 0.0, 5000000.0, 0.0, -30.0}};
     const char *name[2];
     double value = 0.0;
-    (void)state;
     SdmContext *ctx = open_for("compare");
     for (int i = 0; i < H * W; i++) {
         reference[i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0));
@@ -134,7 +131,6 @@ TEST(stack_of_arrays)
     const char *name[3];
     SdmDem *dem = NULL;
     double value = 0.0, transform[6];
-    (void)state;
     SdmContext *ctx = open_for("stack");
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < H * W; i++)
@@ -192,7 +188,6 @@ TEST(dem_of_arrays)
 {
     SdmDem *dem = NULL;
     double place[6];
-    (void)state;
     SdmContext *ctx = open_for("run");
     if (make_dem(ctx, NULL, &dem) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));

@@ -35,7 +35,6 @@ static void find(double dx, double dy, SdmOrthoShift *found)
 TEST(finds_shifts)
 {
     static const double made[][2] = {{0.0, 0.0}, {3.0, -2.0}, {-0.4, 0.3}, {17.6, 25.0}};
-    (void)state;
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         SdmOrthoShift found;
         find(made[i][0], made[i][1], &found);
@@ -49,7 +48,6 @@ TEST(finds_none)
     SdmOrthoShift found;
     float *const a = malloc(sizeof(float) * SIDE * SIDE), *const b = malloc(sizeof(float) * SIDE * SIDE);
     uint32_t seed = 1;
-    (void)state;
     for (int i = 0; i < SIDE * SIDE; i++) { /* two noises */
         seed = seed * 1664525U + 1013904223U;
         a[i] = (float)(seed >> 24);

@@ -37,7 +37,6 @@ static void as_encoded(SdmContext *ctx, int width, int height, int bands)
 TEST(pictures)
 {
     static const int size[][2] = {{1, 1}, {1, 9}, {7, 1}, {64, 48}};
-    (void)state;
     GDALAllRegister();
     SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)

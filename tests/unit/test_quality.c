@@ -22,7 +22,6 @@ TEST(cells_are_counted)
     const SdmPrepared p = {.frame = {.gsd_m = 15.0, .hmin_m = 100.0, .hmax_m = 200.0},
                            .settings = {.ray_error_limit_px = 0.6f}};
     SdmQualitySums t = {0};
-    (void)state;
     assert_true(isnan(sdm_quality_ray_error_share(&t)));
     sdm_quality_add(&t, &b, &p, 2);
     assert_int_equal(t.cells, 8);
@@ -79,7 +78,6 @@ TEST(words_carry_the_figures)
     const SdmPrepared p = a_run(0, 0.24, 0.24);
     const SdmQualitySums t = counts(0.4, 0.1);
     SdmQuality d;
-    (void)state;
     assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 3);
     assert_non_null(strstr(d.text[0], "40 %"));
@@ -98,7 +96,6 @@ TEST(a_reference_takes_doubt_back)
     SdmPrepared p = a_run(0, 0.04, 0.3);
     const SdmQualitySums t = counts(0.9, 0.1);
     SdmQuality d;
-    (void)state;
     static const struct {
         int state;
         double masked, rows_seen, fitted_px;

@@ -88,8 +88,7 @@ TEST(a_failure_ends_the_work)
     SdmContext *ctx = default_context();
     for (int fails_at = 0; fails_at < HEIGHT; fails_at += ROWS) {
         Written w = {.fails_at = fails_at};
-        assert_int_equal(run(ctx, &w, BANDS, SDM_OK), SDM_ERR_IO);
-        assert_non_null(strstr(sdm_error(ctx), "no room for row"));
+        assert_refused(ctx, run(ctx, &w, BANDS, SDM_OK), SDM_ERR_IO, "no room for row");
         assert_int_equal(w.close, 2);
     }
     for (int count = 0; count < BANDS; count += 2) { /* matching fails in between */

@@ -53,13 +53,12 @@ static void write_tiff(const char *path, const View *v, const void *samples, GDA
     GDALClose(to);
 }
 
-static int simulate(void **state)
+FIXTURE(simulate)
 {
     static const char *const names[] = {"left.tif", "right.tif"};
     SdmContext *ctx = open_context(NULL);
     SdmSimulateOptions opt;
     char folder[128];
-    (void)state;
     snprintf(folder, sizeof folder, "%s/pair", scratch());
     sdm_simulate_default(&opt);
     opt.output = folder;
@@ -99,9 +98,8 @@ static int simulate(void **state)
     return 0;
 }
 
-static int release(void **state)
+FIXTURE(release)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         free(view[k].bytes);
         free(view[k].words);
@@ -144,9 +142,8 @@ static void close_later(SdmContext *ctx)
     kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_SEQ_CST)] = ctx;
 }
 
-static int close_kept(void **state)
+FIXTURE(close_kept)
 {
-    (void)state;
     while (kept_count > 0)
         sdm_close(&kept[--kept_count]);
     return 0;

@@ -69,9 +69,8 @@ typedef struct Scene {
 } Scene;
 static Scene scene;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     Scene *const s = &scene;
     GDALAllRegister();
     if (sdm_open(&s->ctx, NULL) != SDM_OK ||
@@ -96,9 +95,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     sdm_image_pair_free(&scene.views);
     sdm_image_pair_free(&scene.truth);
     free(scene.label);
