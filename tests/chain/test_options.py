@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import harness as t
-from with_gdal import gdal, nmad, np, osr
+from with_gdal import gdal, np, osr
 work, at = t.work, t.at
 
 

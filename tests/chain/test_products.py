@@ -7,7 +7,7 @@ import os
 import shutil
 
 import harness as t
-from with_gdal import gdal, np
+from with_gdal import gdal
 PAIR = [os.path.join(t.SHARED, "data", "pleiades_reunion", "img_0%d.tif" % k) for k in (1, 2)]
 if not all(os.path.exists(p) for p in PAIR):
     t.skip("no Pleiades pair here")
