@@ -23,7 +23,7 @@ static int case_line[64];
 static size_t case_count;
 
 /* Add a test in the order of the lines, whatever order constructors have. */
-static inline void case_add(const char *name, void (*test)(void **state), int line)
+static inline void case_add(struct CMUnitTest test, int line)
 {
     size_t at = case_count++;
     assert_true(case_count <= sizeof case_list / sizeof *case_list);
@@ -31,19 +31,20 @@ static inline void case_add(const char *name, void (*test)(void **state), int li
         case_list[at] = case_list[at - 1];
         case_line[at] = case_line[at - 1];
     }
-    case_list[at] = (struct CMUnitTest){.name = name, .test_func = test};
+    case_list[at] = test;
     case_line[at] = line;
 }
 
-#define CASE_AT(line, name)                                         \
-    static void name(void **state);                                 \
-    __attribute__((constructor)) static void name##_is_a_test(void) \
-    {                                                               \
-        case_add(#name, name, line);                                \
-    }                                                               \
+#define CASE_AT(line, name, setup, teardown)                                                    \
+    static void name(void **state);                                                             \
+    __attribute__((constructor)) static void name##_is_a_test(void)                             \
+    {                                                                                           \
+        case_add((struct CMUnitTest)cmocka_unit_test_setup_teardown(name, setup, teardown), line); \
+    }                                                                                           \
     static void name(void **state __attribute__((unused)))
-#define TEST(name) CASE_AT(__LINE__, name)
-#define FIRST_TEST(name) CASE_AT(__LINE__ - (1 << 20), name) /* one that forks, before any thread */
+#define TEST(name) CASE_AT(__LINE__, name, NULL, NULL)
+#define TEST_WITH(name, setup, teardown) CASE_AT(__LINE__, name, setup, teardown) /* of its own */
+#define FIRST_TEST(name) CASE_AT(__LINE__ - (1 << 20), name, NULL, NULL) /* one that forks, before any thread */
 
 static inline int run_cases(int (*setup)(void **state), int (*teardown)(void **state))
 {

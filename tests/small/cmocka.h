@@ -17,8 +17,8 @@ typedef struct CMUnitTest {
     void (*test_func)(void **state);
     int (*setup)(void **state), (*teardown)(void **state);
 } CMUnitTest;
-#define cmocka_unit_test(f) ((struct CMUnitTest){#f, f, NULL, NULL})
-#define cmocka_unit_test_setup_teardown(f, up, down) ((struct CMUnitTest){#f, f, up, down})
+#define cmocka_unit_test(f) {#f, f, NULL, NULL}
+#define cmocka_unit_test_setup_teardown(f, up, down) {#f, f, up, down}
 
 static jmp_buf small_end;
 
