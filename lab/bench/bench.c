@@ -1,11 +1,10 @@
-/* This machine -> the instruction sets to time, speed of memory and clock; options of bench. */
+/* This machine -> the instruction sets to time; options of bench. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
-#include "bench/bench_device.h"
+#include "core/file.h"
 
 #include "instruction_set.h"
 
-#include <math.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmBenchOptions, name)
@@ -17,71 +16,21 @@ const SdmOptionSpec sdm_bench_options[] = {
      "most 3 of what takes over a second."},
     {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
      "Write the figures as CSV, too."},
-    {"--markdown", "FILE", SDM_OPT_TEXT, FIELD(markdown), NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
-     "Write the tables as Markdown, too."},
     {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
      "Small images: shows that everything works; the figures mean nothing."},
     {"--only", "TEXT", SDM_OPT_TEXT, FIELD(only), NO_RANGE, "all", SDM_CMD_OTHER_MATCH,
      "Time the rows whose name holds TEXT alone."},
-    {"--shrink", "N", SDM_OPT_INT, FIELD(shrink), 1.0, 4.0, NULL, "1", SDM_CMD_OTHER_MATCH,
-     "Divide the sides of images of 3962 x 4200 px by N, for an emulator; rows keep their names."},
     {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
      "Instead: measure sizes of launches on the device of --device and print the row for gpu/tuning.c."},
-    {"--tsukuba", "FOLDER", SDM_OPT_TEXT, FIELD(tsukuba), NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
-     "Middlebury's im_left.png, im_right.png and disp_left.png: adds mismatches and energy of belief "
-     "propagation against its iterations."},
     {.name = NULL},
 };
 
-enum { TRIAD = 1 << 23 };
-
 void sdm_bench_default(SdmBenchOptions *opt)
 {
-    *opt = (SdmBenchOptions){.repeats = 7, .shrink = 1};
+    *opt = (SdmBenchOptions){.repeats = 7};
 }
 
 /* ---- the machine ---- */
-
-/* a = b + s c over arrays that no cache holds; bytes a second, best of five. */
-static SdmStatus measure_bandwidth(SdmBench *b, int threads, double *out)
-{
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
-    double best = INFINITY;
-    const int64_t n = b->opt->quick ? TRIAD / 64 : TRIAD;
-    TRY(sdm_alloc(b->ctx, &v, 3 * (size_t)n, sizeof *v, "arrays of the triad"));
-    for (int turn = 0; turn < 6; turn++) {
-        float *const a = v, *const x = v + n, *const y = v + 2 * n;
-        const double begin = sdm_now_s();
-#pragma omp parallel for simd schedule(static) num_threads(threads)
-        for (int64_t i = 0; i < n; i++)
-            a[i] = x[i] + 3.0f * y[i];
-        if (turn > 0)
-            best = fmin(best, sdm_now_s() - begin);
-    }
-    *out = 12.0 * (double)n / best;
-done:
-    sdm_free(&v);
-    return st;
-}
-
-/* Multiplications that wait for each other: 3 cycles each on the x86-64 and Arm processors of today. */
-static double measure_clock(void)
-{
-    volatile uint64_t factor = 3;
-    const uint64_t by = factor;
-    double best = INFINITY;
-    enum { STEPS = 1 << 20 };
-    for (int turn = 0; turn < 8; turn++) {
-        const double begin = sdm_now_s();
-        uint64_t x = by;
-        for (int i = 0; i < STEPS; i++)
-            x *= by;
-        factor = x | 1;
-        best = fmin(best, sdm_now_s() - begin);
-    }
-    return 3.0 * STEPS / best;
-}
 
 static void name_machine(char *out, size_t size)
 {
@@ -114,21 +63,17 @@ static SdmStatus choose_levels(SdmBench *b)
     return SDM_OK;
 }
 
-SdmStatus sdm_bench_open(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, SdmBench *b)
+static SdmStatus open_bench(SdmBench *b)
 {
     SdmStatus st = SDM_OK;
-    *b = (SdmBench){.ctx = ctx, .options = options, .opt = opt};
     TRY(choose_levels(b));
-    TRY(measure_bandwidth(b, 1, &b->bandwidth));
-    TRY(measure_bandwidth(b, sdm_threads(ctx), &b->bandwidth_all));
-    b->clock_hz = measure_clock();
     name_machine(b->machine, sizeof b->machine);
     TRY(sdm_bench_device_open(b));
 done:
     return st;
 }
 
-void sdm_bench_close(SdmBench *b)
+static void close_bench(SdmBench *b)
 {
     if (b->scene)
         b->close_scene(b->scene);
@@ -139,24 +84,48 @@ void sdm_bench_close(SdmBench *b)
     b->count = 0;
 }
 
-SdmStatus sdm_bench_add_named(SdmBench *b, const char *what)
+static SdmStatus add_named(SdmBench *b, const char *what)
 {
     SdmStatus st = SDM_OK;
     const bool all = strcmp(what, "all") == 0, kernels = strcmp(what, "kernels") == 0,
                papers = strcmp(what, "papers") == 0;
     if (!all && !kernels && !papers)
-        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers, curve or all",
+        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all",
                         what);
     if (all || kernels) {
         TRY(sdm_bench_add_kernels(b));
-        TRY(sdm_bench_add_pairs(b));
-        TRY(sdm_bench_add_device_steps(b));
+        TRY(sdm_bench_add_pairs(b, false));
     }
     if (all || papers)
-        TRY(sdm_bench_add_papers(b));
+        TRY(sdm_bench_add_pairs(b, true));
     if (b->count == 0)
         st = sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
                       b->opt->only ? b->opt->only : "", what);
 done:
+    return st;
+}
+
+SdmStatus sdm_bench(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, const char *what,
+                    FILE *to)
+{
+    SdmStatus st = SDM_OK;
+    SdmBench *b = NULL;
+    if (opt->csv)
+        TRY(sdm_file_check_output(ctx, "--csv", opt->csv));
+    TRY(sdm_alloc(ctx, &b, 1, sizeof *b, "bench"));
+    *b = (SdmBench){.ctx = ctx, .options = options, .opt = opt};
+    TRY(open_bench(b));
+    if (opt->tune) {
+        st = sdm_bench_tune(b, to);
+        goto done;
+    }
+    TRY(add_named(b, what));
+    TRY(sdm_bench_run(b));
+    TRY(sdm_bench_write_csv(b));
+    sdm_bench_print_text(b, to);
+done:
+    if (b)
+        close_bench(b);
+    sdm_free(&b);
     return st;
 }

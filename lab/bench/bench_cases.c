@@ -1,4 +1,4 @@
-/* Cases -> medians of interleaved timings, and the time that their bounds allow. */
+/* Cases -> medians of interleaved timings. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 #include "core/stats.h"
@@ -22,11 +22,6 @@ SdmStatus sdm_bench_alloc(SdmBench *b, void *out, size_t count, size_t size)
     memcpy(out, &block, sizeof block);
     b->owned[b->owned_count++] = block;
     return st;
-}
-
-int sdm_bench_side(const SdmBench *b, int quick, int full)
-{
-    return b->opt->quick ? quick : full / b->opt->shrink;
 }
 
 bool sdm_bench_wants(const SdmBench *b, const char *name)
@@ -140,46 +135,9 @@ SdmStatus sdm_bench_run(SdmBench *b)
         while (end < b->count && end - first < MOST_LEVELS &&
                strcmp(b->cases[end].name, b->cases[first].name) == 0)
             end++;
-        if (b->cases[first].seconds > 0.0)
-            continue;
         sdm_progress(b->ctx, 0, (double)first / b->count, b->cases[first].name);
         TRY(time_group(b, first, end));
     }
 done:
     return st;
-}
-
-/* ---- bounds ---- */
-
-/* Bits that one operation of the level handles, and operations that a core starts in a cycle. */
-static double bits_a_cycle(const char *level)
-{
-    if (strncmp(level, "avx512", 6) == 0)
-        return 512.0 * 2.0;
-    if (strcmp(level, "avx2") == 0)
-        return 256.0 * 3.0;
-    return strcmp(level, "reference") == 0 ? 0.0 : 128.0 * 3.0;
-}
-
-double sdm_bench_bound_s(const SdmBench *b, const SdmBenchCase *c, const char **of)
-{
-    if (c->threads == 0) { /* a device */
-        const double bytes =
-                         b->device_bandwidth > 0.0 ? c->outputs * c->need.bytes / b->device_bandwidth : 0.0,
-                     starts = b->device_issue > 0.0 ? c->outputs * c->need.operations / b->device_issue : 0.0;
-        *of = starts > bytes ? "issue" : "bytes";
-        return starts > bytes ? starts : bytes;
-    }
-    const double bits = bits_a_cycle(c->level) * c->threads;
-    const double cycles = bits > 0.0 ? c->need.operations * c->need.bits / bits : 0.0;
-    const double by_clock = c->outputs * cycles / b->clock_hz;
-    const double by_memory = c->outputs * c->need.bytes / (c->threads > 1 ? b->bandwidth_all : b->bandwidth);
-    *of = by_clock >= by_memory ? "cycles" : "bytes";
-    return by_clock >= by_memory ? by_clock : by_memory;
-}
-
-const SdmBenchCase *sdm_bench_below(const SdmBench *b, int index)
-{
-    const SdmBenchCase *const c = &b->cases[index];
-    return index > 0 && strcmp(c[-1].name, c->name) == 0 ? c - 1 : NULL;
 }

@@ -1,9 +1,8 @@
 /* Cases of `bench` on a device, see bench_device.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_device.h"
+#include "bench/bench.h"
 
 #include "gpu/choose.h"
-#include "gpu/optimize_device.h"
 
 #include <string.h>
 
@@ -90,47 +89,6 @@ SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c)
     c->call = call_clocked;
     c->data = clocked;
     c->clock_s = &clocked->device_s;
-done:
-    return st;
-}
-
-/* ---- belief propagation ---- */
-
-typedef struct BpOnDevice {
-    SdmGpu *gpu;
-    SdmGpuVolume volume;
-    SdmOptimizer how;
-    SdmBuffer *label;
-} BpOnDevice;
-
-static SdmStatus launch_bp(SdmContext *ctx, void *data)
-{
-    const BpOnDevice *const c = data;
-    const SdmGpuBand all = {.end = c->volume.rows, .bottom = c->volume.rows};
-    return sdm_gpu_optimize(ctx, c->gpu, &c->how, &c->volume, &all, 1, &(SdmGpuLabels){.left = c->label});
-}
-
-SdmStatus sdm_bench_add_bp_device(SdmBench *b, const SdmBenchCase *base, const SdmBpField *f,
-                                  const SdmBpPlan *plan)
-{
-    SdmStatus st = SDM_OK;
-    BpOnDevice *c;
-    SdmBenchCase made = *base;
-    const int64_t pixels = (int64_t)f->width * f->height;
-    if (!b->device)
-        return SDM_OK;
-    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (BpOnDevice){
-        .gpu = &b->device->gpu,
-        .volume = {.width = f->width, .rows = f->height, .labels = f->labels, .most = SDM_COST_MAX},
-        .how = {.kind = SDM_OPTIMIZER_BP, .bp = *plan, .weight = f->weight, .truncation = f->truncation}};
-    TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * f->pitch, "costs of the bench", &c->volume.cost));
-    TRY(sdm_buffer_new(b->ctx, b->device->device, pixels * 2, "labels of the bench", &c->label));
-    TRY(sdm_upload(b->ctx, c->volume.cost, 0, f->data, pixels * f->pitch, 0, true)); /* of 16: as they are */
-    made.call = launch_bp;
-    made.data = c;
-    TRY(sdm_bench_clock(b, c->gpu, &made));
-    TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }

@@ -298,37 +298,30 @@ static SdmStatus call_kernel(SdmContext *ctx, void *data)
 
 enum Cost { NO_COST, CENSUS, ZNCC };
 
-/* Fewest vector operations an output.  census, zncc: as for the matching of pairs, with the conversion
- * to float (census) but without the comparison.  warp: 16 products summed in pairs, 4 of them packed, 10
- * of the position. half: 4 x 4 weights as sums and shifts.  pick, a pixel: 3 for each score of a view that is
- * looked at.  median: 19 exchanges of two operations.  agree: 3 for each neighbour; change, add: difference,
- * scale, two limits, conversion, blend; smooth: 6 for the two sums; update: about 30 for heights and reasons.
- * Their rows lie in the cache: memory does not bound them here. */
 static const struct {
     const char *name, *output;
     run_fn *run;
     enum Cost cost;
     int window, labels;
-    SdmBenchNeed need;
 } kernels[] = {
-    {"census 9x7 in 9x9 +-3", "score", run_cost, CENSUS, 9, 7, {10.0, 32.0, 0.0}},
-    {"census 9x7 in 13x13 +-5", "score", run_cost, CENSUS, 13, 11, {10.0, 32.0, 0.0}},
-    {"census 9x7 in 5x5 +-1", "score", run_cost, CENSUS, 5, 3, {10.0, 32.0, 0.0}},
-    {"zncc 9x9 +-3", "score", run_cost, ZNCC, 9, 7, {8.0, 32.0, 0.0}},
-    {"zncc 13x13 +-5", "score", run_cost, ZNCC, 13, 11, {8.0, 32.0, 0.0}},
-    {"zncc 5x5 +-1", "score", run_cost, ZNCC, 5, 3, {8.0, 32.0, 0.0}},
-    {"pick row of 3 scores", "pixel", run_pick, NO_COST, 0, 3, {3.0 * 3, 32.0, 0.0}},
-    {"pick row of 7 scores", "pixel", run_pick, NO_COST, 0, 7, {6.0 * 7, 32.0, 0.0}},
-    {"pick row of 11 scores", "pixel", run_pick, NO_COST, 0, 11, {6.0 * 11, 32.0, 0.0}},
-    {"warp row", "pixel", run_warp, NO_COST, 0, 0, {22.0, 32.0, 0.0}},
-    {"warp row along track", "pixel", run_warp_down, NO_COST, 0, 0, {22.0, 32.0, 0.0}},
-    {"half row", "pixel", run_half, NO_COST, 0, 0, {24.0, 16.0, 0.0}},
-    {"median row 3x3", "pixel", run_median, NO_COST, 0, 0, {38.0, 32.0, 0.0}},
-    {"change row", "pixel", run_change, NO_COST, 0, 0, {7.0, 32.0, 0.0}},
-    {"agree row 7x7", "pixel", run_agree, NO_COST, 0, 0, {3.0 * 49.0, 16.0, 0.0}},
-    {"add changes", "pixel", run_add, NO_COST, 0, 0, {10.0, 32.0, 0.0}},
-    {"smooth row", "pixel", run_smooth, NO_COST, 0, 0, {6.0, 32.0, 0.0}},
-    {"update row", "pixel", run_update, NO_COST, 0, 0, {30.0, 32.0, 0.0}},
+    {"census 9x7 in 9x9 +-3", "score", run_cost, CENSUS, 9, 7},
+    {"census 9x7 in 13x13 +-5", "score", run_cost, CENSUS, 13, 11},
+    {"census 9x7 in 5x5 +-1", "score", run_cost, CENSUS, 5, 3},
+    {"zncc 9x9 +-3", "score", run_cost, ZNCC, 9, 7},
+    {"zncc 13x13 +-5", "score", run_cost, ZNCC, 13, 11},
+    {"zncc 5x5 +-1", "score", run_cost, ZNCC, 5, 3},
+    {"pick row of 3 scores", "pixel", run_pick, NO_COST, 0, 3},
+    {"pick row of 7 scores", "pixel", run_pick, NO_COST, 0, 7},
+    {"pick row of 11 scores", "pixel", run_pick, NO_COST, 0, 11},
+    {"warp row", "pixel", run_warp, NO_COST, 0, 0},
+    {"warp row along track", "pixel", run_warp_down, NO_COST, 0, 0},
+    {"half row", "pixel", run_half, NO_COST, 0, 0},
+    {"median row 3x3", "pixel", run_median, NO_COST, 0, 0},
+    {"change row", "pixel", run_change, NO_COST, 0, 0},
+    {"agree row 7x7", "pixel", run_agree, NO_COST, 0, 0},
+    {"add changes", "pixel", run_add, NO_COST, 0, 0},
+    {"smooth row", "pixel", run_smooth, NO_COST, 0, 0},
+    {"update row", "pixel", run_update, NO_COST, 0, 0},
 };
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *in)
@@ -354,19 +347,10 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
                                          .output = kernels[i].output,
                                          .outputs = (double)columns * each,
                                          .threads = 1,
-                                         .need = kernels[i].need,
                                          .call = call_kernel,
                                          .data = c}));
 done:
     return st;
-}
-
-/* Does the level take kernel i from the one below it? */
-static bool is_taken(int i, const SdmKernels *k, const SdmKernels *below)
-{
-    return (kernels[i].run == run_half && k->half_row == below->half_row) ||
-           (kernels[i].run == run_agree && k->agree_row == below->agree_row) ||
-           (kernels[i].run == run_smooth && k->smooth_row == below->smooth_row);
 }
 
 SdmStatus sdm_bench_add_kernels(SdmBench *b)
@@ -379,8 +363,7 @@ SdmStatus sdm_bench_add_kernels(SdmBench *b)
     fill_data(in);
     for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
         for (int l = 0; l < b->level_count; l++)
-            if (l == 0 || !is_taken(i, sdm_kernels_at(b->levels[l]), sdm_kernels_at(b->levels[l - 1])))
-                TRY(add_kernel(b, i, b->levels[l], in));
+            TRY(add_kernel(b, i, b->levels[l], in));
 done:
     return st;
 }

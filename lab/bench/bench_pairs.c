@@ -1,25 +1,98 @@
-/* Matching of whole pairs, and the workloads of the papers. */
+/* Matching of whole pairs, kernels and workloads of papers alike, and main processing -> cases. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_pairs.h"
-
-#include "bench/bench_bp.h"
-#include "bench/bench_device.h"
-#include "bench/bench_scene.h"
+#include "bench/bench.h"
+#include "rectified/pair.h"
 #include "rectified/pair_device.h"
 #include "rectified/pair_filters.h"
 
 #include <string.h>
 
-/* ---- one pair at every level ---- */
+static const SdmOptimizer sgm = {.kind = SDM_OPTIMIZER_SGM, .p1 = 25, .p2 = 120, .paths = 8},
+                          bp32 = {.kind = SDM_OPTIMIZER_BP, .bp = {32, 1, 1}, .weight = 32, .truncation = 2},
+                          bp13 = {.kind = SDM_OPTIMIZER_BP, .bp = {13, 1, 1}, .weight = 32, .truncation = 2};
 
-/* Cases that match one pair at every level of the bench but `reference`.
- * base: name, published, need; frames: how often a call matches the pair; fill: afterwards, nearest. */
-typedef struct Pair {
-    SdmBenchCase base;
-    int width, height, frames;
-    bool eight_bit, fill;
-    SdmPairSettings set;
-} Pair;
+/* A pair that is matched at every level of the bench but `reference`. */
+typedef struct PairCase {
+    const char *name, *published; /* published: of a paper; else NULL */
+    int width, height, frames;    /* frames: how often a call matches the pair */
+    SdmPairCost cost;
+    int window, labels;
+    float lr_threshold; /* < 0: one way */
+    bool wide, fill;    /* samples of 12 bits; nearest-neighbour filling afterwards */
+    const SdmOptimizer *how;
+} PairCase;
+
+static const PairCase pairs[] = {
+    {"match sad 9x9", NULL, 1024, 512, 1, SDM_PAIR_SAD, 9, 64, 1.0f, false, false, NULL},
+    {"match sad 9x9 12 bit", NULL, 1024, 512, 1, SDM_PAIR_SAD, 9, 64, 1.0f, true, false, NULL},
+    {"match sad 16x16", NULL, 1024, 512, 1, SDM_PAIR_SAD, 16, 64, 1.0f, false, false, NULL},
+    {"match zncc 9x9", NULL, 1024, 512, 1, SDM_PAIR_ZNCC, 9, 64, 1.0f, false, false, NULL},
+    {"match zncc 9x9 12 bit", NULL, 1024, 512, 1, SDM_PAIR_ZNCC, 9, 64, 1.0f, true, false, NULL},
+    {"match census 9x7 in 9x9", NULL, 1024, 512, 1, SDM_PAIR_CENSUS, 9, 64, 1.0f, false, false, NULL},
+    {"SAD 5x5 64 disparities 434 x 383 one way",
+     "4.88 ms GeForce 940M (18.0 ms without distributed loading)", 434, 383, 1, SDM_PAIR_SAD, 5, 64, -1.0f,
+     false, false, NULL},
+    {"ZNCC 9x9 64 disparities 735 x 504 both ways",
+     "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)", 735, 504, 1,
+     SDM_PAIR_ZNCC, 9, 64, 8.0f, false, false, NULL},
+    {"the same with nearest-neighbour filling", "76.3 ms GTX 970 (kernel time)", 735, 504, 1, SDM_PAIR_ZNCC,
+     9, 64, 8.0f, false, true, NULL},
+    {"SAD 4x4 sequence 640 x 480 64 disparities 10 frames", "tables not in our copy of the paper", 640, 480,
+     10, SDM_PAIR_SAD, 4, 64, -1.0f, false, false, NULL},
+    {"SAD 8x8 sequence 640 x 480 64 disparities 10 frames", "tables not in our copy of the paper", 640, 480,
+     10, SDM_PAIR_SAD, 8, 64, -1.0f, false, false, NULL},
+    {"SAD 16x16 sequence 640 x 480 64 disparities 10 frames", "tables not in our copy of the paper", 640, 480,
+     10, SDM_PAIR_SAD, 16, 64, -1.0f, false, false, NULL},
+    {"tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px", "7.96 ms Tesla C2050, 13 px, costs at hand", 384,
+     288, 1, SDM_PAIR_AD_CENSUS, 1, 16, -1.0f, false, false, &bp32},
+    {"tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px", "7.96 ms Tesla C2050, 13 px, costs at hand", 384,
+     288, 1, SDM_PAIR_AD_CENSUS, 1, 16, -1.0f, false, false, &bp13},
+    {"SGM 8 paths 3962 x 4200 64 disparities", "libSGM: 1.5 ms for 1024 x 440 x 128, 4 paths, RTX 3080", 3962,
+     4200, 1, SDM_PAIR_AD_CENSUS, 1, 64, 1.0f, false, false, &sgm},
+};
+enum { PAIRS = sizeof pairs / sizeof *pairs, TUNED_PAIR = 7 };
+
+/* ---- a pair of grainy texture, whose disparities change by rows ---- */
+
+static uint32_t scramble(uint64_t x)
+{
+    x = (x ^ (x >> 31)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 29)) * UINT64_C(0x94D049BB133111EB);
+    return (uint32_t)(x >> 40);
+}
+
+/* Sum of 3 x 3 random numbers: a grain of about three pixels; 0..255. */
+static int grain(int x, int y)
+{
+    uint32_t sum = 0;
+    for (int j = -1; j <= 1; j++)
+        for (int i = -1; i <= 1; i++)
+            sum += scramble((uint64_t)(y + j + 8) * 100003u + (uint64_t)(x + i + 100000)) & 255;
+    return (int)((sum / 9 + scramble((uint64_t)y * 7919u + (uint64_t)(x + 100000)) % 32 + 3 * (sum & 31)) %
+                 256);
+}
+
+static SdmStatus make_images(SdmBench *b, int width, int height, int labels, bool wide, SdmPairImage out[2])
+{
+    SdmStatus st = SDM_OK;
+    for (int side = 0; side < 2; side++) {
+        int16_t *data = NULL;
+        TRY(sdm_bench_alloc(b, &data, (size_t)width * (size_t)height, sizeof *data));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(b->ctx))
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++) {
+                /* blocks of 64 rows, each of one disparity in the middle three quarters of the range */
+                const int d = labels / 8 + (y / 64 * 5) % (labels - labels / 4);
+                const int v = grain(side ? x + d : x, y);
+                data[(ptrdiff_t)y * width + x] = (int16_t)(wide ? 16 * v - 2040 : v);
+            }
+        out[side] = (SdmPairImage){width, height, width, data, !wide, NULL};
+    }
+done:
+    return st;
+}
+
+/* ---- cases ---- */
 
 typedef struct PairCall {
     SdmGpu *gpu; /* NULL: the processor */
@@ -46,6 +119,31 @@ done:
     return st;
 }
 
+static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBenchCase *made)
+{
+    SdmStatus st = SDM_OK;
+    const int part = !b->opt->quick ? 1 : p->width > 2000 ? 32 : 8, w = p->width / part, h = p->height / part,
+              labels = b->opt->quick ? p->labels / 4 : p->labels;
+    *call = (PairCall){.set = {.cost = p->cost,
+                               .window = p->window,
+                               .dmax = labels - 1,
+                               .census_width = 9,
+                               .census_height = 7,
+                               .lr_threshold = p->lr_threshold,
+                               .subpixel = true,
+                               .optimizer = p->how},
+                       .frames = p->frames,
+                       .fill = p->fill};
+    *made = (SdmBenchCase){.name = p->name, .published = p->published, .output = "score",
+                           .outputs = (double)w * h * labels * p->frames, .call = call_pair};
+    if (p->how)
+        call->how = *p->how;
+    TRY(make_images(b, w, h, labels, p->wide, call->image));
+    TRY(sdm_bench_alloc(b, &call->disparity, (size_t)w * (size_t)h, sizeof(float)));
+done:
+    return st;
+}
+
 /* As `match` does it, by the processor at a level or, with transfers, by a device. */
 static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, SdmGpu *gpu,
                            SdmBenchCase *made)
@@ -60,37 +158,20 @@ static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level,
         c->set.optimizer = &c->how;
     made->level = level;
     made->threads = gpu ? 0 : sdm_threads(b->ctx);
-    made->call = call_pair;
     made->data = c;
 done:
     return st;
 }
 
-static SdmStatus make_call(SdmBench *b, const Pair *p, PairCall *call)
+static SdmStatus add_pair(SdmBench *b, const PairCase *p)
 {
     SdmStatus st = SDM_OK;
-    *call = (PairCall){.set = p->set, .frames = p->frames, .fill = p->fill};
-    if (p->set.optimizer)
-        call->how = *p->set.optimizer;
-    TRY(sdm_synthetic_pair(b, p->width, p->height, p->set.dmax - p->set.dmin + 1, p->eight_bit, call->image));
-    TRY(sdm_bench_alloc(b, &call->disparity, (size_t)p->width * (size_t)p->height, sizeof(float)));
-done:
-    return st;
-}
-
-static SdmStatus add_pair(SdmBench *b, const Pair *p)
-{
-    SdmStatus st = SDM_OK;
-    const int depth = p->set.dmax - p->set.dmin + 1;
     SdmGpu *const gpu = sdm_bench_gpu(b);
     PairCall call;
-    SdmBenchCase made = p->base;
-    if (!sdm_bench_wants(b, made.name))
+    SdmBenchCase made;
+    if (!sdm_bench_wants(b, p->name))
         return SDM_OK;
-    TRY(make_call(b, p, &call));
-    made.output = "score";
-    made.outputs = (double)p->width * p->height * depth * p->frames;
-    made.need.bytes = made.need.operations > 0.0 ? 8.0 / depth : 0.0; /* two samples and a disparity */
+    TRY(make_call(b, p, &call, &made));
     for (int l = 0; l < b->level_count; l++)
         if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick) {
             TRY(make_case(b, &call, b->levels[l], NULL, &made));
@@ -98,78 +179,26 @@ static SdmStatus add_pair(SdmBench *b, const Pair *p)
         }
     if (!gpu)
         return SDM_OK;
-    made.need.bytes = 0.0;
     TRY(make_case(b, &call, sdm_bench_device_name(b, false), gpu, &made));
     TRY(sdm_bench_add(b, &made));
     if (p->fill || p->frames > 1) /* the processor's part would count, transfers between frames */
         return SDM_OK;
-    made.need = (SdmBenchNeed){.bytes = p->set.optimizer ? 0.0 : 6.0}; /* a cost written, read twice */
     TRY(sdm_bench_clock(b, gpu, &made));
     TRY(sdm_bench_add(b, &made));
 done:
     return st;
 }
 
-static SdmPairSettings settings(SdmPairCost cost, int window, int depth, float lr_threshold)
+SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
 {
-    return (SdmPairSettings){.cost = cost,
-                             .window = window,
-                             .dmax = depth - 1,
-                             .census_width = 9,
-                             .census_height = 7,
-                             .lr_threshold = lr_threshold,
-                             .subpixel = true};
-}
-
-/* Fewest vector operations a score: SAD: difference, absolute value, a row more and one less, a column more
- * and one less, comparison with the best; census: xor, popcount, the same sums; ZNCC: product, sums, less the
- * product of the means, times both textures, comparison. */
-static const SdmBenchNeed need_sad = {.operations = 7.0, .bits = 16.0},
-                          need_census = {.operations = 11.0, .bits = 16.0},
-                          need_zncc = {.operations = 9.0, .bits = 32.0};
-
-/* Samples of 12 bits, windows, longer ranges and negative ones: what a score costs there. */
-SdmStatus sdm_bench_add_pairs(SdmBench *b)
-{
-    static const struct {
-        const char *name;
-        SdmPairCost cost;
-        int window, dmin, dmax;
-        bool wide;
-        const SdmBenchNeed *need;
-    } list[] = {
-        {"match sad 9x9", SDM_PAIR_SAD, 9, 0, 63, false, &need_sad},
-        {"match sad 9x9 12 bit", SDM_PAIR_SAD, 9, 0, 63, true, &need_sad},
-        {"match sad 16x16", SDM_PAIR_SAD, 16, 0, 63, false, &need_sad},
-        {"match zncc 9x9", SDM_PAIR_ZNCC, 9, 0, 63, false, &need_zncc},
-        {"match zncc 9x9 12 bit", SDM_PAIR_ZNCC, 9, 0, 63, true, &need_zncc},
-        {"match census 9x7 in 9x9", SDM_PAIR_CENSUS, 9, 0, 63, false, &need_census},
-        {"match sad 9x9 d -64..-1", SDM_PAIR_SAD, 9, -64, -1, false, NULL},
-        {"match zncc 9x9 d -64..-1", SDM_PAIR_ZNCC, 9, -64, -1, false, NULL},
-        {"match census d -64..-1", SDM_PAIR_CENSUS, 9, -64, -1, false, NULL},
-        {"match sad 9x9 d 0..255", SDM_PAIR_SAD, 9, 0, 255, false, NULL},
-        {"match zncc 9x9 d 0..255", SDM_PAIR_ZNCC, 9, 0, 255, false, NULL},
-        {"match census d 0..255", SDM_PAIR_CENSUS, 9, 0, 255, false, NULL},
-        {"match sad 9x9 d 0..511", SDM_PAIR_SAD, 9, 0, 511, false, NULL},
-        {"match zncc 9x9 d 0..511", SDM_PAIR_ZNCC, 9, 0, 511, false, NULL},
-        {"match census d 0..511", SDM_PAIR_CENSUS, 9, 0, 511, false, NULL},
-    };
     SdmStatus st = SDM_OK;
-    const int w = b->opt->quick ? 96 : 1024, h = b->opt->quick ? 32 : 512, part = b->opt->quick ? 8 : 1;
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        Pair p = {.base = {.name = list[i].name}, .width = w, .height = h, .frames = 1,
-                          .eight_bit = !list[i].wide, .set = settings(list[i].cost, list[i].window, 0, 1.0f)};
-        if (list[i].need)
-            p.base.need = *list[i].need;
-        p.set.dmin = list[i].dmin / part;
-        p.set.dmax = list[i].dmax / part;
-        TRY(add_pair(b, &p));
-    }
+    PairCall call;
+    TRY(make_call(b, &pairs[TUNED_PAIR], &call, out));
+    TRY(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
+    TRY(sdm_bench_clock(b, sdm_bench_gpu(b), out));
 done:
     return st;
 }
-
-/* ---- papers ---- */
 
 /* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
 static SdmStatus add_dem_stereo(SdmBench *b)
@@ -178,97 +207,29 @@ static SdmStatus add_dem_stereo(SdmBench *b)
                       census[] = "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050",
                       none[] = "none: the paper stops at the heights";
     static const SdmBenchSceneCase list[] = {
-        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false, false, false},
-        {"DEM main processing census 3962 x 4200", census, "census", false, false, false},
-        {"DEM main processing zncc along track 3962 x 4200", zncc, "zncc", true, false, false},
-        {"DEM main processing census along track 3962 x 4200", census, "census", true, false, false},
-        {"DEM main processing zncc unfiltered 3962 x 4200", zncc, "zncc", false, true, false},
-        {"DEM main processing zncc unfiltered along track 3962 x 4200", zncc, "zncc", true, true, false},
-        {"DEM main processing zncc, its levels and cells", none, "zncc", true, false, true},
+        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false},
+        {"DEM main processing census 3962 x 4200", census, "census", false},
+        {"DEM main processing zncc, its levels and cells", none, "zncc", true},
     };
     SdmStatus st = SDM_OK;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (!sdm_bench_wants(b, list[i].name))
             continue;
-        TRY(sdm_bench_scene_open(b, sdm_bench_side(b, 160, 3962), sdm_bench_side(b, 128, 4200)));
+        TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
         TRY(sdm_bench_scene_add(b, &list[i]));
     }
 done:
     return st;
 }
 
-/* libSGM's kind of work at the size of an ASTER pair. */
-static SdmStatus add_sgm(SdmBench *b)
-{
-    static const SdmOptimizer how = {
-        .kind = SDM_OPTIMIZER_SGM, .p1 = 25, .p2 = 120, .paths = 8, .cpu_level = "auto"};
-    Pair p = {.base = {.name = "SGM 8 paths 3962 x 4200 64 disparities", .published =
-                               "libSGM: 1.5 ms for 1024 x 440 x 128, 4 paths, RTX 3080"},
-                      .width = sdm_bench_side(b, 120, 3962),
-                      .height = sdm_bench_side(b, 64, 4200),
-                      .frames = 1,
-                      .eight_bit = true,
-                      .set = settings(SDM_PAIR_AD_CENSUS, 1, b->opt->quick ? 16 : 64, 1.0f)};
-    p.set.optimizer = &how;
-    return add_pair(b, &p);
-}
-
-/* Of zncc-opencl-depth-map. */
-static Pair zncc_pair(const SdmBench *b)
-{
-    const int part = b->opt->quick ? 8 : 1;
-    return (Pair){
-        .base = {.name = "ZNCC 9x9 64 disparities 735 x 504 both ways",
-                 .published =
-                     "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)"},
-        .width = 735 / part,
-        .height = 504 / part,
-        .frames = 1,
-        .eight_bit = true,
-        .set = settings(SDM_PAIR_ZNCC, 9, 64 / part, 8.0f)};
-}
-
-SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
+SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers)
 {
     SdmStatus st = SDM_OK;
-    const Pair p = zncc_pair(b);
-    PairCall call;
-    *out = p.base;
-    TRY(make_call(b, &p, &call));
-    TRY(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
-    TRY(sdm_bench_clock(b, sdm_bench_gpu(b), out));
-done:
-    return st;
-}
-
-SdmStatus sdm_bench_add_papers(SdmBench *b)
-{
-    SdmStatus st = SDM_OK;
-    const int part = b->opt->quick ? 8 : 1, frames = b->opt->quick ? 2 : 10;
-    const Pair sad5 = {.base = {.name = "SAD 5x5 64 disparities 434 x 383 one way", .published =
-                                        "4.88 ms GeForce 940M (18.0 ms without distributed loading)"},
-                               .width = 434 / part, .height = 383 / part, .frames = 1, .eight_bit = true,
-                               .set = settings(SDM_PAIR_SAD, 5, 64 / part, -1.0f)};
-    const Pair zncc9 = zncc_pair(b);
-    Pair filled = zncc9;
-    filled.base.name = "the same with nearest-neighbour filling";
-    filled.base.published = "76.3 ms GTX 970 (kernel time)";
-    filled.fill = true;
-    TRY(add_pair(b, &sad5));
-    TRY(add_pair(b, &zncc9));
-    TRY(add_pair(b, &filled));
-    static const char *const names[3] = {"SAD 4x4 sequence 640 x 480 64 disparities 10 frames",
-                                         "SAD 8x8 sequence 640 x 480 64 disparities 10 frames",
-                                         "SAD 16x16 sequence 640 x 480 64 disparities 10 frames"};
-    for (int i = 0; i < 3; i++)
-        TRY(add_pair(b, &(Pair){.base = {.name = names[i], .published =
-                                                           "tables not in our copy of the paper"},
-                                                  .width = 640 / part, .height = 480 / part, .frames = frames,
-                                                  .eight_bit = true,
-                                                  .set = settings(SDM_PAIR_SAD, 4 << i, 64 / part, -1.0f)}));
-    TRY(sdm_bench_add_bp(b));
-    TRY(add_sgm(b));
-    TRY(add_dem_stereo(b));
+    for (int i = 0; i < PAIRS; i++)
+        if ((pairs[i].published != NULL) == papers)
+            TRY(add_pair(b, &pairs[i]));
+    if (papers)
+        TRY(add_dem_stereo(b));
 done:
     return st;
 }

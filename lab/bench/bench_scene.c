@@ -1,9 +1,7 @@
 /* The chain's levels below the coarse one, timed on the synthetic scene. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_scene.h"
-
-#include "bench/bench_device.h"
-#include "core/turn.h"
+#include "bench/bench.h"
+#include "bench/synthetic.h"
 #include "gpu/gpu_backend.h"
 
 #include <string.h>
@@ -13,7 +11,6 @@ static const float NOISE_Q = 8.0f;
 
 typedef struct SdmBenchScene {
     SynScene scene;
-    int16_t *turned[2]; /* room for its images, column after column */
     SdmWindow win;
     SdmSurface coarse; /* truth with a wave of 0.4 px on it */
 } SdmBenchScene;
@@ -38,42 +35,18 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
     b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
     TRY(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
-    for (int i = 0; i < 2; i++)
-        TRY(sdm_bench_alloc(b, &s->turned[i], (size_t)(s->scene.left.w * s->scene.left.h),
-                            sizeof *s->turned[i]));
     TRY(sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
 done:
     return st;
 }
 
-const SynScene *sdm_bench_scene(const SdmBench *b)
-{
-    return &((const SdmBenchScene *)b->scene)->scene;
-}
-
 typedef struct SceneCall {
     const SdmBenchScene *scene;
     SdmDevice *device; /* NULL: the processor */
-    bool turned;
     bool cells;        /* stages 4 to 8: images of full resolution up, cells down; else the levels alone */
     SdmMatchSettings settings;
     double device_s;
 } SceneCall;
-
-/* What reading costs more where frame rows run down the images, which are turned then. */
-static void turn_images(SdmContext *ctx, const SdmBenchScene *s)
-{
-    const int64_t w = s->scene.left.w, h = s->scene.left.h, tiles = sdm_turn_tiles(w, h);
-    for (int i = 0; i < 2; i++) {
-        const int16_t *const from = i ? s->scene.right.data : s->scene.left.data;
-        int16_t *const to = s->turned[i];
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-        for (int64_t t = 0; t < tiles; t++) {
-            const SdmTurnTile tile = sdm_turn_tile(w, h, t);
-            sdm_turn_pixels(from + tile.y * w + tile.x, w, tile.w, tile.h, to + tile.x * h + tile.y, h);
-        }
-    }
-}
 
 static SdmStatus call_scene(SdmContext *ctx, void *data)
 {
@@ -93,8 +66,6 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
     SdmFineResult r = {.ray_error_px = NULL};
     SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
-    if (c->turned)
-        turn_images(ctx, c->scene);
     if (c->cells) {
         left.lmax = right.lmax = 0; /* as `run` sends images: the device makes the levels */
         call.gridding = &how;
@@ -126,8 +97,6 @@ static SdmStatus add_scene(SdmBench *b, const SdmBenchSceneCase *what, const cha
     SdmBenchScene *const scene = b->scene;
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
     TRY(make_call(b, scene, device, level, what->cost, c));
-    c->turned = what->turned;
-    c->settings.wiener = c->settings.wiener && !what->unfiltered;
     c->cells = what->cells;
     TRY(sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
                                          .level = level,

@@ -1,7 +1,6 @@
 /* Candidates for the sizes of launches -> the fastest row for a device. */
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench_device.h"
-#include "bench/bench_scene.h"
+#include "bench/bench.h"
 #include "gpu/device.h"
 
 #include <string.h>
@@ -106,28 +105,26 @@ done:
     return st;
 }
 
-SdmStatus sdm_bench_tune(SdmBench *b, SdmBenchTuned *out)
+SdmStatus sdm_bench_tune(SdmBench *b, FILE *to)
 {
     SdmStatus st = SDM_OK;
     Tune t = {.bench = b, .device = sdm_bench_gpu(b)->device};
-    const char *const name = sdm_device_info(t.device)->name;
     const SdmTuning before = t.best = *sdm_device_tuning(t.device);
-    const int w = b->opt->quick ? 320 : 3962, h = b->opt->quick ? 256 : 4200;
     const SdmTuning *const r = &t.best;
-    TRY(sdm_bench_scene_open(b, w, h));
+    double was[3], is[3]; /* seconds of each cost */
+    TRY(sdm_bench_scene_open(b, b->opt->quick ? 320 : 3962, b->opt->quick ? 256 : 4200));
     TRY(sdm_bench_pair_kernels(b, &t.pair));
     TRY(try_kinds(&t));
     for (int i = 0; i < 3; i++) {
-        TRY(measure(&t, &before, costs[i], &out->before[i]));
-        TRY(measure(&t, r, costs[i], &out->after[i]));
+        TRY(measure(&t, &before, costs[i], &was[i]));
+        TRY(measure(&t, r, costs[i], &is[i]));
     }
-    snprintf(
-        out->row, sizeof out->row,
-        "{\"%.100s\", %d, %d, %d, %d, %d, %d, %d, %d, %d}, "
-        "/* zncc %.2f ms, census %.2f, pair %.3f; before %.2f, %.2f, %.3f */",
-        name, r->strip_rows, r->sum_rows, r->sum_items, r->column_rows, r->column_items, r->pixel_w,
-        r->pixel_h, r->pair_rows, r->pair_items, 1e3 * out->after[0], 1e3 * out->after[1],
-        1e3 * out->after[2], 1e3 * out->before[0], 1e3 * out->before[1], 1e3 * out->before[2]);
+    fprintf(to,
+            "{\"%.100s\", %d, %d, %d, %d, %d, %d, %d, %d, %d}, "
+            "/* zncc %.2f ms, census %.2f, pair %.3f; before %.2f, %.2f, %.3f */\n",
+            sdm_device_info(t.device)->name, r->strip_rows, r->sum_rows, r->sum_items, r->column_rows,
+            r->column_items, r->pixel_w, r->pixel_h, r->pair_rows, r->pair_items, 1e3 * is[0], 1e3 * is[1],
+            1e3 * is[2], 1e3 * was[0], 1e3 * was[1], 1e3 * was[2]);
 done:
     sdm_device_set_tuning(t.device, &before);
     return st;

@@ -110,31 +110,6 @@ def pair(name, left, right, options):
     print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
 
 
-def opencv(name, left, right, disparities, algorithm, windows):
-    """The same by OpenCV, with the one of these windows that does best; where its program was built."""
-    import pair_score
-    folder, matcher = data("middlebury", name), os.path.join(os.path.dirname(program), "lab", "opencv", "opencv_match")
-    if only not in "middlebury_" + name or not os.path.exists(os.path.join(folder, left)) or not os.path.exists(matcher):
-        return
-    best = None
-    for window in windows:
-        out = os.path.join(work.name, name + ".pfm")
-        words = [matcher, algorithm, os.path.join(folder, left), os.path.join(folder, right), out, str(disparities), str(window)]
-        code, said, _, peak = measured(words)  # for times see lab/measure/bench_opencv
-        if code:
-            sys.exit(said or "opencv_match: exit code %d" % code)
-        score = pair_score.score(out, folder)
-        if best is None or score["bad_pct"] < best["bad_pct"]:
-            best = dict(score, window=window, peak=peak)
-    row = dict.fromkeys(FIELDS, "")
-    row.update(sample="middlebury_" + name, setting="OpenCV %s %dx%d" % (algorithm.upper(), best["window"], best["window"]),
-               coverage_pct="%.2f" % (100 - best["none_pct"]), peak_mib="%.0f" % best["peak"],
-               note="bad pixels %.2f %% (off by over 1 px %.2f %% and none %.2f %%) of %d" % (
-                   best["bad_pct"], best["wrong_pct"], best["none_pct"], best["counted"]))
-    rows.append(row)
-    print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
-
-
 def data(*parts):
     return os.path.join(DATA, *parts)
 
@@ -172,14 +147,10 @@ for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["-
     pair("cones", "im2.png", "im6.png", options)
     pair("teddy", "im2.png", "im6.png", options)
     pair("tsukuba", "im_left.png", "im_right.png", ["--max-disparity", "31"] + options)
-for algorithm, windows in (("bm", range(5, 23, 2)), ("bm-bare", range(5, 23, 2)), ("sgbm", range(1, 13, 2))):
-    opencv("cones", "im2.png", "im6.png", 64, algorithm, windows)
-    opencv("teddy", "im2.png", "im6.png", 64, algorithm, windows)
-    opencv("tsukuba", "im_left.png", "im_right.png", 32, algorithm, windows)
 if not rows:
     print("SKIPPED: no samples")
     sys.exit(77)
-if os.path.exists(target): # other rows stay, among them those of lab/measure/optimizers.py
+if os.path.exists(target): # other rows stay, among them those of OpenCV and of all optimizers
     made = {(r["sample"], r["setting"]): r for r in rows}
     with open(target, newline="") as kept:
         rows = [made.pop((r["sample"], r["setting"]), r) for r in csv.DictReader(kept)] + list(made.values())

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # How much of the ground `run` finds under clouds, and how much of its heights is cloud, on scenes that are drawn by seed.
 # weather_table.py PROGRAM [--scenes N] [--first SEED] [--largest PX] [-- OPTION ...]   options behind -- go to `run`
-# weather_table.py PROGRAM --masks [--first SEED]      masks in specks, lines and columns on one clear scene
 # Seen: ground that neither terrain nor clouds hide from either view.  Found: of it, cells with a height within 100 m of the
 # truth; inner: the same of cells that a window of 9 pixels sees without hidden ground.  Cloud: of all heights, those more than 100 m above it.
 # SPDX-License-Identifier: Apache-2.0
@@ -9,7 +8,6 @@ import argparse
 import concurrent.futures
 import glob
 import json
-import math
 import os
 import random
 import subprocess
@@ -20,13 +18,11 @@ import numpy as np
 from osgeo import gdal, osr
 from scipy import ndimage
 
-from height_error_fit import FULL, on
-
 gdal.UseExceptions()
+FULL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "shared", "data", "aster_full")
 NATURAL, KINDS = os.path.join(FULL, "truth.tif"), ("patches", "broken", "cirrus", "layers")
 FAR_M = 100.0  # from the truth: not its height
 FOUND, CLOUD = 95.0, 0.5  # aims, %
-MASKS = {1: 99, 2: 98, 5: 96, 10: 92, 20: 80}  # share that a mask leaves out, %: land that should be found, %
 
 
 def natural_place(rng, half_m):
@@ -66,6 +62,15 @@ def run(program, scene, dem, options):
     said = done.stderr.strip().splitlines()
     why = said[-1].split(": ", 1)[-1].replace(os.path.dirname(scene) + os.sep, "") if said else "exit code %d" % done.returncode
     return "" if done.returncode == 0 else "refused: " + why
+
+
+def on(like, path, how):
+    """A raster on the grid of another one; NaN where it has no value."""
+    g = like.GetGeoTransform()
+    out = gdal.Warp("", path, format="MEM", dstSRS=like.GetProjection(), width=like.RasterXSize, height=like.RasterYSize,
+                    outputBounds=(g[0], g[3] + g[5] * like.RasterYSize, g[0] + g[1] * like.RasterXSize, g[3]),
+                    resampleAlg=how, dstNodata=-99999.0, outputType=gdal.GDT_Float64).ReadAsArray()
+    return np.where(out == -99999.0, np.nan, out)
 
 
 def errors(scene, dem):
@@ -127,94 +132,16 @@ def weather_table(program, a):
             share(lambda r: r["refused"], wide), share(met, [r for r in judged if r["seen"] < 10.0]), share(met, judged)))
 
 
-def make_mask(rng, shape, kind, share):
-    """1 where a pixel stays; specks of `kind` pixels, or whole lines or columns."""
-    keep = np.ones(shape, np.uint8)
-    while np.count_nonzero(keep == 0) < share * keep.size:
-        y, x = rng.integers(0, shape[0]), rng.integers(0, shape[1])
-        if kind == "lines":
-            keep[y] = 0
-        elif kind == "columns":
-            keep[:, x] = 0
-        else:
-            keep[y:y + kind, x:x + kind] = 0
-    return keep
-
-
-def places_in(image, scene):
-    """Row and column in an image with RPC of the centre of each cell of the truth."""
-    like = gdal.Open(os.path.join(scene, "truth.tif"))
-    h, g = like.ReadAsArray().astype(float), like.GetGeoTransform()
-    y, x = np.mgrid[:h.shape[0], :h.shape[1]]
-    degrees = osr.SpatialReference()
-    degrees.ImportFromEPSG(4326)
-    degrees.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    to_degrees = osr.CoordinateTransformation(osr.SpatialReference(like.GetProjection()), degrees)
-    at = np.array(to_degrees.TransformPoints(np.column_stack([g[0] + g[1] * (x.ravel() + 0.5), g[3] + g[5] * (y.ravel() + 0.5)])))
-    at[:, 2] = np.where(h.ravel() > -9999, h.ravel(), 0.0)
-    pixels, _ = gdal.Transformer(image, None, ["METHOD=RPC"]).TransformPoints(1, at.tolist())
-    limits = (image.RasterYSize - 1, image.RasterXSize - 1)
-    return tuple(np.clip(np.floor(np.array(pixels)[:, k]), 0, limits[a]).astype(int).reshape(h.shape) for a, k in ((0, 1), (1, 0)))
-
-
-def masks_table(program, a):
-    rng = random.Random(a.first)
-    with tempfile.TemporaryDirectory() as work:
-        scene, dem = os.path.join(work, "scene"), os.path.join(work, "dem.tif")
-        terrain = natural_place(rng, 7000) if os.path.exists(NATURAL) else ["--lon", "7", "--lat", "45"]
-        subprocess.run([program + "-lab", "simulate", "-o", scene, "--quiet", "--with-rpc", "--seed", str(a.first)] + terrain, check=True)
-        images = [gdal.Open(os.path.join(scene, view + ".tif")) for view in ("left", "right")]
-        places, shapes = [places_in(i, scene) for i in images], [(i.RasterYSize, i.RasterXSize) for i in images]
-        images = None
-        said = run(program, scene, dem, a.options)
-        kind, off = errors(scene, None if said else dem)
-        land, usual = kind == 1, nmad(off[(kind == 1) & np.isfinite(off)])
-        print("without a mask: land found %.1f %%, NMAD %.2f m %s" % (percent(land & np.isfinite(off), land), usual, said))
-        print("share % | holes | view | land found % | aim % | NMAD ratio | meets | says")
-        jobs = [(share, holes, view) for share in MASKS for holes in (1, 2, 3, 5, 10, "lines", "columns")
-                for view in ("left", "right", "both")]
-
-        def judge(k):
-            share, holes, view = jobs[k]
-            draws, left, words = np.random.default_rng([a.first, k]), land.copy(), []
-            here = os.path.join(work, str(k))
-            for v, name in enumerate(("left", "right")):
-                if view in (name, "both"):
-                    mask = make_mask(draws, shapes[v], holes, share / 100)
-                    out = gdal.GetDriverByName("GTiff").Create("%s_%s.tif" % (here, name), *shapes[v][::-1], 1, gdal.GDT_Byte)
-                    out.GetRasterBand(1).WriteArray(mask)
-                    out = None
-                    left &= mask[places[v]] == 1
-                    words += ["--mask-" + name, "%s_%s.tif" % (here, name)]
-            said = run(program, scene, here + ".tif", words + a.options)
-            _, off = errors(scene, None if said else here + ".tif")
-            for name in glob.glob(here + "[._]*"):
-                os.unlink(name)
-            has = np.isfinite(off)
-            return percent(left & has, left), nmad(off[land & has]) / usual, said
-
-        good = 0
-        with concurrent.futures.ThreadPoolExecutor(2) as two:
-            for (share, holes, view), (found, ratio, said) in zip(jobs, two.map(judge, range(len(jobs)))):
-                well = found >= MASKS[share] and ratio <= 1.1
-                good += well
-                print("%d | %s | %s | %.1f | %d | %.2f | %s | %s" % (share, "specks of %d px" % holes if holes in range(99) else holes,
-                                                                      view, found, MASKS[share], ratio, "yes" if well else "no",
-                                                                      said[:120]), flush=True)
-        print("meet their aims: %d of %d" % (good, len(jobs)))
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--scenes", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
     parser.add_argument("--largest", type=int, default=4200, metavar="PX")
-    parser.add_argument("--masks", action="store_true")
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     a = parser.parse_args(sys.argv[1:end])
     a.options = sys.argv[end + 1:]
-    (masks_table if a.masks else weather_table)(os.path.abspath(a.program), a)
+    weather_table(os.path.abspath(a.program), a)
 
 
 if __name__ == "__main__":

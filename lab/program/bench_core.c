@@ -4,38 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
-#include <string.h>
-
 static void log_line(void *user, SdmLogLevel level, int stage, const char *text)
 {
     (void)user, (void)level, (void)stage;
     fprintf(stderr, "%s\n", text);
 }
 
-static SdmStatus run(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, const char *what,
-                     SdmBench *b)
-{
-    SdmStatus st = SDM_OK;
-    SdmBenchTuned tuned;
-    TRY(sdm_bench_check(ctx, opt));
-    TRY(sdm_bench_open(ctx, options, opt, b));
-    if (opt->tune) {
-        TRY(sdm_bench_tune(b, &tuned));
-        printf("%s\n", tuned.row);
-        return SDM_OK;
-    }
-    TRY(sdm_bench_add_named(b, what));
-    TRY(sdm_bench_run(b));
-    sdm_bench_print_text(b, stdout);
-    TRY(sdm_bench_write(b));
-done:
-    return st;
-}
-
 int main(int argc, char **argv)
 {
     static SdmCommandLine line;
-    static SdmBench bench;
     SdmContext *ctx = NULL;
     SdmOptions opt;
     SdmBenchOptions own;
@@ -56,11 +33,9 @@ int main(int argc, char **argv)
     if (ctx)
         sdm_set_sinks(ctx, log_line, NULL, NULL);
     if (st == SDM_OK)
-        st = run(ctx, &opt, &own, line.count ? line.positional[0] : "all", &bench);
+        st = sdm_bench(ctx, &opt, &own, line.count ? line.positional[0] : "all", stdout);
     if (st != SDM_OK)
         fprintf(stderr, "%s\n", sdm_error(ctx));
-    if (bench.ctx)
-        sdm_bench_close(&bench);
     sdm_close(&ctx);
     return sdm_exit_code(st);
 }

@@ -14,7 +14,7 @@
 
 #define SIM_PI 3.14159265358979323846
 enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32, SIM_WAVES = 9,
-       SIM_DECKS = 3, SIM_SAMPLES = 48 * 48 };
+       SIM_DECKS = 3 };
 
 /* ---- sim_geodesy.c: WGS 84; points are Earth-centred, Earth-fixed, metres ---- */
 void sim_to_ecef(double lon_deg, double lat_deg, double h_m, double p[3]);
@@ -177,8 +177,6 @@ void sim_ray_lean(const SimLattice *lat, const SimRay *ray, double h, double lea
 void sim_lattice_xy(const SimLattice *lat, double col, double row, double h, double *x, double *y);
 /* Image position (without errors) of a map point; *col, *row hold the start. */
 void sim_lattice_find(const SimLattice *lat, double x, double y, double h, double *col, double *row);
-/* Largest distance of the lattice from the exact rays, pixels. */
-SdmStatus sim_lattice_check(SimScene *sc, const SimView *view, double *worst_px);
 /* Map box that pixels [c0, c1] x [r0, r1] see between two heights. */
 SimBox sim_lattice_box(const SimLattice *lat, const double px[4], double h0, double h1);
 
@@ -234,10 +232,10 @@ float sim_cloud_shadow(const SimScene *sc, const SimGround *g, const double p[3]
 #define SIM_FULL_DN 255.0f      /* saturates a detector */
 enum { SIM_BLOOM = 3 };         /* pixels of a row that a saturated one may saturate on either side */
 extern const float sim_sun[3]; /* east, north, up: azimuth 150, elevation 45 degrees */
-/* Map position of sample k (of SIM_SAMPLES, a grid over the left image) at height h. */
-void sim_sample_xy(const SimScene *sc, int k, double h, double *x, double *y);
-/* Value below which `share` of v[SIM_SAMPLES] lies; v is sorted. */
-double sim_quantile(float *v, double share);
+typedef SdmStatus sim_field_fn(SimScene *sc, const void *user, double x, double y, float *v);
+/* Value below which `share` of a field lies over the left image, whose rays end at height h. */
+SdmStatus sim_quantile(SimScene *sc, double h, double share, sim_field_fn *field, const void *user,
+                       double *value);
 SdmStatus sim_water_plan(SimScene *sc);
 SdmStatus sim_snow_plan(SimScene *sc);
 SdmStatus sim_water_apply(SimScene *sc, SimGround *g); /* fields, and the terrain under water made flat */

@@ -39,21 +39,15 @@ static float field_at(const SimDeck *d, const SimWindow *w, double x, double y, 
     return sim_value(w, x - d->wind[0] * t_s, y - d->wind[1] * t_s);
 }
 
+static SdmStatus cloud_at(SimScene *sc, const void *deck, double x, double y, float *v)
+{
+    return sim_noise_at(sc->ctx, &((const SimDeck *)deck)->field, LEVEL, sc->unit_m, x, y, v);
+}
+
 /* The edge that gives the deck its share of the left image, whose middle is taken at t = 0. */
 static SdmStatus find_edge(SimScene *sc, SimDeck *d, double share)
 {
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
-    TRY(sdm_alloc(sc->ctx, &v, SIM_SAMPLES, sizeof *v, "clouds"));
-    for (int k = 0; k < SIM_SAMPLES; k++) {
-        double x, y;
-        sim_sample_xy(sc, k, d->height, &x, &y);
-        TRY(sim_noise_at(sc->ctx, &d->field, LEVEL, sc->unit_m, x, y, &v[k]));
-    }
-    d->edge = sim_quantile(v, 1.0 - share);
-done:
-    sdm_free(&v);
-    return st;
+    return sim_quantile(sc, d->height, 1.0 - share, cloud_at, d, &d->edge);
 }
 
 static SdmStatus add_deck(SimScene *sc, const Kind *kind, double share)

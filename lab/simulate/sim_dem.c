@@ -7,8 +7,7 @@
 #include <gdal.h>
 #include <math.h>
 
-enum { NODE_STEP = 16, MAX_CELLS = 1 << 26, MIRROR_SAMPLES = 32, MIRROR_REACH = 24 /* cells */ };
-static const double LEAST_TOLD = 0.005; /* share of the terrain */
+enum { NODE_STEP = 16, MAX_CELLS = 1 << 26 };
 
 static SdmStatus open_band(SdmContext *ctx, const char *path, GDALDatasetH *ds, double geo[6])
 {
@@ -48,8 +47,7 @@ done:
 }
 
 /* Array window (corner convention) that the map box needs. */
-static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, int win[4],
-                              int64_t *asked)
+static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, int win[4])
 {
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
     const SimDem *const d = &sc->dem;
@@ -71,7 +69,6 @@ static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, i
     if (hi[0] < 0 || hi[1] < 0 || lo[0] > nx || lo[1] > ny)
         return sdm_fail(sc->ctx, SDM_ERR_DATA, "the scene at %.4f, %.4f lies outside the terrain %s",
                         sc->lon_deg, sc->lat_deg, sc->opt->terrain);
-    *asked = (int64_t)((ceil(hi[0]) - floor(lo[0]) + 8.0) * (ceil(hi[1]) - floor(lo[1]) + 8.0));
     win[0] = (int)fmax(0, floor(lo[0]) - 4);
     win[1] = (int)fmax(0, floor(lo[1]) - 4);
     win[2] = (int)fmin(nx, ceil(hi[0]) + 4) - win[0];
@@ -79,18 +76,16 @@ static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, i
     return SDM_OK;
 }
 
-/* Voids take the nearest height of their row, whole empty rows that of the row above (or below).
- * *with_height: cells that had one. */
-static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata, int64_t *with_height)
+/* Voids take the nearest height of their row, whole empty rows that of the row above (or below). */
+static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata)
 {
-    int64_t valid = 0, filled = -1;
+    int64_t filled = -1;
     for (int j = 0; j < d->ny; j++) {
         float *const r = d->v + (size_t)j * (size_t)d->nx;
         int last = -1;
         for (int i = 0; i < d->nx; i++) {
             if (!isfinite(r[i]) || (double)r[i] == nodata || fabsf(r[i]) > 20000.0f)
                 continue;
-            valid++;
             for (int k = last + 1; k < i; k++)
                 r[k] = last < 0 || 2 * k > last + i ? r[i] : r[last];
             last = i;
@@ -102,69 +97,14 @@ static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata, int64_t *
                 d->v[(size_t)b * (size_t)d->nx + (size_t)k] = r[k];
         filled = last >= 0 || filled >= 0 ? j : -1;
     }
-    *with_height = valid;
-    return valid ? SDM_OK
-                 : sdm_fail(ctx, SDM_ERR_DATA,
-                            "--terrain: it holds no height where the scene lies; give another DEM, or "
-                            "another place with --lon and --lat");
+    if (filled < 0)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "--terrain: it holds no height where the scene lies; give another DEM, or another "
+                        "place with --lon and --lat");
+    return SDM_OK;
 }
 
-/* Is the DEM, sampled around column (or row) c, its own mirror image there?  twin 1: the axis lies after c,
- * not on it. */
-static bool is_mirror(const SimDem *d, bool rows, int c, int twin)
-{
-    const int along = rows ? d->ny : d->nx, other = rows ? d->nx : d->ny;
-    const size_t step = rows ? (size_t)d->nx : 1, across = rows ? 1 : (size_t)d->nx;
-    int same = 0, tried = 0;
-    for (int k = 0; k < MIRROR_SAMPLES; k++)
-        for (int r = 2; r <= MIRROR_REACH && c - r >= 0 && c + r + twin + 1 < along; r++) {
-            const size_t line = (size_t)((int64_t)other * (2 * k + 1) / (2 * MIRROR_SAMPLES)) * across;
-            const float *const v = d->v + line + (size_t)(c + r + twin) * step;
-            const bool level = fabsf(v[0] - v[step]) < 1e-3f; /* tells nothing */
-            tried += !level;
-            same += !level && fabsf(v[0] - d->v[line + (size_t)(c - r) * step]) < 1e-3f;
-        }
-    return tried >= MIRROR_SAMPLES * MIRROR_REACH / 4 && same > 0.9 * tried;
-}
-
-/* Share of the DEM's window that an axis mirrors, the largest over all axes; 0: none. */
-static double mirrored_share(const SimDem *d)
-{
-    double most = 0.0;
-    for (int rows = 0; rows < 2; rows++) {
-        const int count = rows ? d->ny : d->nx;
-        for (int c = MIRROR_REACH; c + MIRROR_REACH < count; c++)
-            for (int twin = 0; twin < 2; twin++)
-                if (is_mirror(d, rows, c, twin))
-                    most = fmax(most, fmin(c, count - c) / (double)count);
-    }
-    return most;
-}
-
-/* Tell what of the scene's terrain is not as nature made it: beyond the DEM, without a height in it, or
- * mirrored. */
-static void warn_unnatural(const SimScene *sc, int64_t asked, int64_t read, int64_t with_height)
-{
-    const double outside = 1.0 - (double)read / (double)asked,
-                 voids = 1.0 - (double)with_height / ((double)sc->dem.nx * sc->dem.ny),
-                 mirrored = mirrored_share(&sc->dem);
-    if (outside > LEAST_TOLD)
-        sdm_log(
-            sc->ctx, SDM_LOG_WARNING, 0,
-            "%s: %.1f %% of the scene and its surroundings lie beyond the DEM, whose edge is repeated there",
-            sc->opt->terrain, 100.0 * outside);
-    if (voids > LEAST_TOLD)
-        sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
-                "%s: %.1f %% of the terrain are voids, which take the nearest height", sc->opt->terrain,
-                100.0 * voids);
-    if (mirrored > LEAST_TOLD)
-        sdm_log(sc->ctx, SDM_LOG_WARNING, 0,
-                "%s: %.1f %% of the terrain are a mirror image of what lies beside", sc->opt->terrain,
-                100.0 * mirrored);
-}
-
-static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], double px_m,
-                             int64_t *with_height)
+static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], double px_m)
 {
     SdmStatus st = SDM_OK;
     SimDem *const d = &sc->dem;
@@ -183,7 +123,7 @@ static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], do
                         CPLGetLastErrorMsg());
     int has = 0;
     const double nodata = GDALGetRasterNoDataValue(band, &has);
-    TRY(fill_voids(sc->ctx, d, has ? (double)(float)nodata : NAN, with_height));
+    TRY(fill_voids(sc->ctx, d, has ? (double)(float)nodata : NAN));
     for (int e = 0; e < 6; e++) { /* to the array that was read */
         const int a = e / 3;
         d->inverse[e] = (d->inverse[e] - (e % 3 == 0 ? win[a] : 0)) * (a ? d->ny : d->nx) / win[2 + a];
@@ -206,7 +146,6 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     GDALDatasetH ds = NULL;
     double geo[6];
     int win[4] = {0};
-    int64_t asked = 1, with_height = 0;
     OGRSpatialReferenceH srs = NULL;
     TRY(open_band(sc->ctx, sc->opt->terrain, &ds, geo));
     srs = OSRClone(GDALGetSpatialRef(ds));
@@ -220,10 +159,9 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     const int nx = GDALGetRasterXSize(ds), ny = GDALGetRasterYSize(ds);
     const bool degrees = OSRIsGeographic(srs);
     d->lon_mid = degrees ? geo[0] + 0.5 * nx * geo[1] : NAN;
-    TRY(array_window(sc, box, nx, ny, win, &asked));
-    TRY(read_window(sc, ds, win, hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL)),
-                    &with_height));
-    warn_unnatural(sc, asked, (int64_t)win[2] * win[3], with_height);
+    TRY(array_window(sc, box, nx, ny, win));
+    TRY(read_window(sc, ds, win,
+                    hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL))));
 done:
     OSRDestroySpatialReference(srs);
     if (ds)

@@ -19,36 +19,25 @@ static bool is_output(const char *name)
     return false;
 }
 
-/* First file in the folder that is not ours, "" if none; false when it is no folder. */
-static bool find_other_file(const char *folder, char *name, size_t size)
-{
-    DIR *const d = opendir(folder);
-    if (!d)
-        return false;
-    name[0] = '\0';
-    for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !is_output(e->d_name)) {
-            snprintf(name, size, "%s", e->d_name);
-            break;
-        }
-    closedir(d);
-    return true;
-}
-
-/* Remove a folder that holds nothing but our files. */
-static void remove_folder(const char *folder)
+/* Remove our files and then the folder; or, where `other` is not NULL, copy the name of a file that is not
+ * ours.  @return false: it is no folder. */
+static bool sweep(const char *folder, char other[256])
 {
     char path[SIM_PATH + 300];
     DIR *const d = opendir(folder);
     if (!d)
-        return;
-    for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (is_output(e->d_name)) {
-            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        return false;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        const bool ours = is_output(e->d_name);
+        if (!other && ours && snprintf(path, sizeof path, "%s/%s", folder, e->d_name) > 0)
             unlink(path);
-        }
+        else if (other && !ours && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            snprintf(other, 256, "%s", e->d_name);
+    }
     closedir(d);
-    rmdir(folder);
+    if (!other)
+        rmdir(folder);
+    return true;
 }
 
 /* `DIR` without trailing slashes and with `suffix`. */
@@ -63,29 +52,26 @@ static SdmStatus name_folder(const SimScene *sc, const char *suffix, char out[SI
 SdmStatus sim_files_begin(SimScene *sc)
 {
     SdmStatus st = SDM_OK;
-    char target[SIM_PATH], other_file[256];
+    char target[SIM_PATH], other[256] = "";
     struct stat info;
     TRY(name_folder(sc, "", target));
     TRY(name_folder(sc, ".part", sc->folder));
-    if (lstat(target, &info) == 0 && S_ISLNK(info.st_mode))
-        return sdm_fail(sc->ctx, SDM_ERR_USAGE,
-                        "%s is a link; give the name of its folder, or remove the link", target);
-    if (stat(target, &info) == 0) {
+    if (lstat(target, &info) == 0) {
         if (!sc->opt->overwrite)
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s exists; give --overwrite to replace it", target);
-        if (!find_other_file(target, other_file, sizeof other_file))
+        if (S_ISLNK(info.st_mode))
+            return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s is a link; choose another --output", target);
+        if (!sweep(target, other))
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s is not a folder; choose another --output", target);
-        if (other_file[0])
+        if (other[0])
             return sdm_fail(sc->ctx, SDM_ERR_USAGE,
                             "%s holds %s, which simulate did not write; choose another --output", target,
-                            other_file);
+                            other);
     }
-    remove_folder(sc->folder); /* of a run that was killed */
+    sweep(sc->folder, NULL); /* of a run that was killed */
     if (mkdir(sc->folder, 0777) != 0) {
-        const int why = errno;
-        sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(why));
+        st = sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(errno));
         sc->folder[0] = '\0';
-        return SDM_ERR_IO;
     }
 done:
     return st;
@@ -94,20 +80,13 @@ done:
 SdmStatus sim_files_commit(SimScene *sc)
 {
     SdmStatus st = SDM_OK;
-    char target[SIM_PATH], old[SIM_PATH];
+    char target[SIM_PATH];
     TRY(name_folder(sc, "", target));
-    TRY(name_folder(sc, ".old", old));
-    remove_folder(old);
-    const bool had = rename(target, old) == 0;
-    if (rename(sc->folder, target) != 0) {
-        const int why = errno;
-        if (had && rename(old, target) != 0)
-            return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s; the former content is in %s",
-                            sc->folder, target, old);
-        return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s: %s", sc->folder, target, strerror(why));
-    }
+    sweep(target, NULL);
+    if (rename(sc->folder, target) != 0)
+        return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s: %s", sc->folder, target,
+                        strerror(errno));
     sc->folder[0] = '\0';
-    remove_folder(old);
 done:
     return st;
 }
@@ -115,6 +94,6 @@ done:
 void sim_files_abandon(SimScene *sc)
 {
     if (sc->folder[0])
-        remove_folder(sc->folder);
+        sweep(sc->folder, NULL);
     sc->folder[0] = '\0';
 }

@@ -21,47 +21,43 @@ static float block_peak(const SimWindow *t, int i0, int j0, float *step)
     return top;
 }
 
-/* Highest coefficient that matters in each block of cells: an upper bound of the surface there. */
-static SdmStatus fine_peaks(SimScene *sc, SimGround *g)
+/* Make room for one value for each block of SIM_BLOCK x SIM_BLOCK nodes of `from`. */
+static SdmStatus open_peaks(SimScene *sc, const SimWindow *from, SimWindow *p)
+{
+    *p = (SimWindow){.nx = (from->nx + SIM_BLOCK - 1) / SIM_BLOCK,
+                     .ny = (from->ny + SIM_BLOCK - 1) / SIM_BLOCK,
+                     .step_m = from->step_m * SIM_BLOCK};
+    return sdm_alloc(sc->ctx, &p->v, (size_t)p->nx * (size_t)p->ny, sizeof *p->v, "terrain peaks");
+}
+
+/* Highest coefficient that matters in each block of cells, and in each block of blocks: an upper bound of the
+ * surface there. */
+static SdmStatus find_peaks(SimScene *sc, SimGround *g)
 {
     SdmStatus st = SDM_OK;
     const int threads = sc->threads;
     const SimWindow *const t = &g->terrain;
-    SimWindow *const p = &g->peak[0];
-    *p = (SimWindow){.nx = (t->nx + SIM_BLOCK - 1) / SIM_BLOCK, .ny = (t->ny + SIM_BLOCK - 1) / SIM_BLOCK,
-                     .step_m = t->step_m * SIM_BLOCK};
-    TRY(sdm_alloc(sc->ctx, &p->v, (size_t)p->nx * (size_t)p->ny, sizeof *p->v, "terrain peaks"));
+    SimWindow *const fine = &g->peak[0], *const coarse = &g->peak[1];
+    TRY(open_peaks(sc, t, fine));
+    TRY(open_peaks(sc, fine, coarse));
     float top = -1e30f, steepest = 0.0f;
 #pragma omp parallel for num_threads(threads) reduction(max : top, steepest)
-    for (int b = 0; b < p->nx * p->ny; b++) {
+    for (int b = 0; b < fine->nx * fine->ny; b++) {
         float step = 0.0f;
-        p->v[b] = block_peak(t, b % p->nx * SIM_BLOCK - 1, b / p->nx * SIM_BLOCK - 1, &step);
-        top = p->v[b] > top ? p->v[b] : top;
+        fine->v[b] = block_peak(t, b % fine->nx * SIM_BLOCK - 1, b / fine->nx * SIM_BLOCK - 1, &step);
+        top = fine->v[b] > top ? fine->v[b] : top;
         step *= 1.4143f / (float)t->step_m;
         steepest = step > steepest ? step : steepest;
     }
     g->top = top;
     g->steepest = steepest;
-done:
-    return st;
-}
-
-/* The same over blocks of blocks. */
-static SdmStatus coarse_peaks(SimScene *sc, SimGround *g)
-{
-    SdmStatus st = SDM_OK;
-    const SimWindow *const f = &g->peak[0];
-    SimWindow *const p = &g->peak[1];
-    *p = (SimWindow){.nx = (f->nx + SIM_BLOCK - 1) / SIM_BLOCK, .ny = (f->ny + SIM_BLOCK - 1) / SIM_BLOCK,
-                     .step_m = f->step_m * SIM_BLOCK};
-    TRY(sdm_alloc(sc->ctx, &p->v, (size_t)p->nx * (size_t)p->ny, sizeof *p->v, "terrain peaks"));
-    for (int k = 0; k < p->nx * p->ny; k++)
-        p->v[k] = -1e30f;
-    for (int j = 0; j < f->ny; j++)
-        for (int i = 0; i < f->nx; i++) {
-            float *const top = &p->v[j / SIM_BLOCK * p->nx + i / SIM_BLOCK];
-            const float v = f->v[j * f->nx + i];
-            *top = v > *top ? v : *top;
+    for (int k = 0; k < coarse->nx * coarse->ny; k++)
+        coarse->v[k] = -1e30f;
+    for (int j = 0; j < fine->ny; j++)
+        for (int i = 0; i < fine->nx; i++) {
+            float *const most = &coarse->v[j / SIM_BLOCK * coarse->nx + i / SIM_BLOCK];
+            const float v = fine->v[j * fine->nx + i];
+            *most = v > *most ? v : *most;
         }
 done:
     return st;
@@ -73,8 +69,7 @@ SdmStatus sim_ground_open(SimScene *sc, const SimBox *box, SimGround *g)
     g->terrain = sim_window(box, sc->opt->gsd_m, 4);
     TRY(sim_terrain_fill(sc, &g->terrain));
     TRY(sim_water_apply(sc, g));
-    TRY(fine_peaks(sc, g));
-    TRY(coarse_peaks(sc, g));
+    TRY(find_peaks(sc, g));
 done:
     return st;
 }

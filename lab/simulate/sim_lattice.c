@@ -165,24 +165,6 @@ void sim_lattice_find(const SimLattice *lat, double x, double y, double h, doubl
     }
 }
 
-SdmStatus sim_lattice_check(SimScene *sc, const SimView *view, double *worst_px)
-{
-    SdmStatus st = SDM_OK;
-    *worst_px = 0.0;
-    for (int k = 0; k < 400; k++) {
-        const double u = sim_hash(7, 0, k, 0) / 4294967296.0, v = sim_hash(7, 1, k, 0) / 4294967296.0;
-        const double w = sim_hash(7, 2, k, 0) / 4294967296.0;
-        const double col = u * view->cam.width, row = v * view->cam.height,
-                     h = sc->h_lo + w * (sc->h_hi - sc->h_lo);
-        double x, y, exact[2];
-        TRY(project(sc, &view->cam, 1, &col, row, h, exact));
-        sim_lattice_xy(&view->lattice, col, row, h, &x, &y);
-        *worst_px = fmax(*worst_px, hypot(x - exact[0], y - exact[1]) / sc->opt->gsd_m);
-    }
-done:
-    return st;
-}
-
 SimBox sim_lattice_box(const SimLattice *lat, const double px[4], double h0, double h1)
 {
     SimBox box = {INFINITY, INFINITY, -INFINITY, -INFINITY};

@@ -12,10 +12,11 @@
 
 enum {
     TRUTH_LEVEL = 2 /* octave whose nodes are as far apart as cells of the truth */,
-    MOST_CELLS = 1 << 28
+    MOST_CELLS = 1 << 28,
+    REFERENCE_SEED = 1
 };
 static const float VOID_M = -9999.0f;
-static const double FOREST_SHARE = 0.15, FOREST_M = 6.0, VOID_SHARE = 0.03, CHANGE_M = 20.0,
+static const double FOREST_SHARE = 0.15, FOREST_M = 6.0, VOID_SHARE = 0.03,
                     BLOB_LOW_M = 10.0, BLOB_HIGH_M = 30.0, LONG_WAVE_M = 10e3, SHIFT_M[3] = {7.0, -5.0, 3.0};
 
 /* Error of a reference by its posting: sigma = least + by_slope tan(slope), and of the long wave, metres. */
@@ -73,7 +74,7 @@ static SdmStatus make_field(const Truth *t, uint32_t seed, double length_m, floa
               level = found > TRUTH_LEVEL ? found : TRUTH_LEVEL;
     const SimBox box = {x_of(t, 0.0), y_of(t, t->ny - 1.0), x_of(t, t->nx - 1.0), y_of(t, 0.0)};
     SimWindow win = sim_window(&box, ldexp(sc->unit_m, level), 3);
-    sim_spectrum(&spec, (uint32_t)sc->opt->reference_seed * 8u + seed + 0x51ed27u, level, level, 0.0, 1.0);
+    sim_spectrum(&spec, (uint32_t)REFERENCE_SEED * 8u + seed + 0x51ed27u, level, level, 0.0, 1.0);
     TRY(sim_noise(sc->ctx, &spec, level, &win));
     TRY(sdm_alloc(sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
 #pragma omp parallel for num_threads(sc->threads)
@@ -137,12 +138,11 @@ done:
 /* ---- change: of the scene since the reference, metres ---- */
 
 /* Patches of +-10 to 30 m: connected parts of where a field is high. */
-static SdmStatus change_blobs(const Truth *t, float *change_m)
+static SdmStatus make_change(const Truth *t, float *change_m)
 {
     SdmStatus st = SDM_OK;
     float *field = NULL, edge;
     int32_t *set = NULL;
-    const uint32_t seed = (uint32_t)t->sc->opt->reference_seed;
     TRY(make_field(t, 1, 0.03 * t->sc->extent_m, &field));
     TRY(exceeded_by(t, field, t->sc->opt->change_share, &edge));
     TRY(sdm_alloc(t->sc->ctx, &set, cells_of(t), sizeof *set, "the reference"));
@@ -157,70 +157,15 @@ static SdmStatus change_blobs(const Truth *t, float *change_m)
     }
     for (int32_t k = 0; k < (int32_t)cells_of(t); k++) {
         const int32_t root = sdm_sets_root(set, k);
-        const double size = sim_hash(seed, 201, root, 0) / 4294967296.0,
-                     sign = sim_hash(seed, 202, root, 0) & 1 ? 1.0 : -1.0;
-        change_m[k] =
-            field[k] > edge ? (float)(sign * (BLOB_LOW_M + (BLOB_HIGH_M - BLOB_LOW_M) * size)) : 0.0f;
+        const double size = sim_hash(REFERENCE_SEED, 201, root, 0) / 4294967296.0,
+                     sign = sim_hash(REFERENCE_SEED, 202, root, 0) & 1 ? 1.0 : -1.0;
+        change_m[k] = field[k] > edge && t->class[k]
+                          ? (float)(sign * (BLOB_LOW_M + (BLOB_HIGH_M - BLOB_LOW_M) * size))
+                          : 0.0f;
     }
 done:
     sdm_free(&field);
     sdm_free(&set);
-    return st;
-}
-
-/* The lowest relief, as glaciers lie: 20 m lower than it was. */
-static SdmStatus change_valley(const Truth *t, float *change_m)
-{
-    SdmStatus st = SDM_OK;
-    float *near = NULL, *far = NULL, edge;
-    TRY(blur(t, t->height_m, 6.0, &near));
-    TRY(blur(t, near, fmin(60.0, 0.03 * t->sc->extent_m / t->geo[1] + 6.0), &far));
-    for (size_t k = 0; k < cells_of(t); k++)
-        near[k] = far[k] - near[k];
-    TRY(exceeded_by(t, near, t->sc->opt->change_share, &edge));
-    for (size_t k = 0; k < cells_of(t); k++)
-        change_m[k] = near[k] > edge ? (float)-CHANGE_M : 0.0f;
-done:
-    sdm_free(&near);
-    sdm_free(&far);
-    return st;
-}
-
-/* An ellipse twice as long as wide, or a band over 80 % of the swath across the track: 20 m lower than it
- * was. */
-static void change_shape(const Truth *t, bool band, float *change_m)
-{
-    const SimScene *const sc = t->sc;
-    const SimCamera *const cam = &sc->view[0].cam;
-    double a[2], b[2];
-    sim_lattice_xy(&sc->view[0].lattice, 0.0, 0.5 * cam->height, sc->h_mean, &a[0], &a[1]);
-    sim_lattice_xy(&sc->view[0].lattice, cam->width - 1.0, 0.5 * cam->height, sc->h_mean, &b[0], &b[1]);
-    const double width = hypot(b[0] - a[0], b[1] - a[1]),
-                 across[2] = {(b[0] - a[0]) / width, (b[1] - a[1]) / width};
-    const double area = (double)t->seen * t->geo[1] * t->geo[1] * sc->opt->change_share, half = 0.4 * width;
-    const double minor = sqrt(area / (2.0 * SIM_PI)), off = band ? 0.0 : 0.1 * sc->extent_m;
-    for (int j = 0; j < t->ny; j++)
-        for (int i = 0; i < t->nx; i++) {
-            const double x = x_of(t, i) - sc->x + off, y = y_of(t, j) - sc->y - off;
-            const double u = x * across[0] + y * across[1], v = y * across[0] - x * across[1];
-            const bool in = band ? fabs(u) < half && fabs(v) < 0.25 * area / half : hypot(0.5 * u, v) < minor;
-            change_m[(size_t)j * (size_t)t->nx + (size_t)i] = in ? (float)-CHANGE_M : 0.0f;
-        }
-}
-
-static SdmStatus make_change(const Truth *t, float *change_m)
-{
-    SdmStatus st = SDM_OK;
-    const char *const kind = t->sc->opt->change ? t->sc->opt->change : "blobs";
-    if (strcmp(kind, "blobs") == 0)
-        TRY(change_blobs(t, change_m));
-    else if (strcmp(kind, "valley") == 0)
-        TRY(change_valley(t, change_m));
-    else if (strcmp(kind, "none") != 0)
-        change_shape(t, strcmp(kind, "band") == 0, change_m);
-    for (size_t k = 0; k < cells_of(t); k++)
-        change_m[k] = t->class[k] ? change_m[k] : 0.0f;
-done:
     return st;
 }
 

@@ -204,16 +204,16 @@ static SdmStatus create(SimScene *sc, int view, SimRaster **raw, SimRaster **pla
 {
     SdmStatus st = SDM_OK;
     const SimView *const v = &sc->view[view];
-    const bool rpc = strcmp(sc->opt->layout, "rpc") == 0, aster = strcmp(sc->opt->layout, "aster") == 0;
+    const bool rpc = strcmp(sc->opt->layout, "rpc") == 0;
     char name[160], **metadata = NULL;
     double rms = 0.0, worst = 0.0;
     SimRasterSpec spec = {
         .name = name, .nx = v->cam.width, .ny = v->cam.height, .type = GDT_Byte, .nodata = NAN};
-    if (aster) {
+    if (!rpc) {
         TRY(sdm_format(sc->ctx, name, sizeof name, "%s.VNIR_Band%s.ImageData.tif", sc->base, v->name));
         TRY(sim_raster_create(sc, &spec, raw));
     }
-    if (aster && !sc->opt->with_rpc)
+    if (!rpc && !sc->opt->with_rpc)
         return SDM_OK;
     TRY(sim_rpc_fit(sc, view, &metadata, &rms, &worst));
     sdm_log(sc->ctx, SDM_LOG_INFO, 0, "RPC of view %s: rms %.1e px, largest %.1e px", v->name, rms, worst);

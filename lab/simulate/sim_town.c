@@ -11,7 +11,7 @@ static const double MARGIN_M = 60.0, BUCKET_M = 16.0, STREET_M = 6.0, YARD_M = 9
                     CAR_M = 1.4;
 static const double TREE_SPACING_M = 25.0, CAR_SPACING_M = 40.0;
 static const float SHADOW = 0.45f, WINDOW_DN = 35.0f, LEAST_DN = 6.0f;
-enum { ALWAYS = 7, FIELD = 301 };
+enum { ALWAYS = 7, FIELD = 301, CARS = 20 };
 
 typedef struct SimSolid {
     double box[4]; /* footprint: lowest u, lowest v, highest u, highest v */
@@ -33,16 +33,11 @@ struct SimTown {
     int *first, *item; /* item[first[b] .. first[b + 1] - 1]: solids over bucket b */
 };
 
-/* A share 0..1 of its own for every purpose, row and place. */
+/* A share 0..1 of its own for every purpose, row and place; from CARS on scenes of one town differ. */
 static double draw(const SimScene *sc, uint32_t purpose, int64_t i, int64_t j)
 {
-    return sim_hash((uint32_t)sc->opt->seed * 8u + 7u, FIELD + purpose, i, j) / 4294967296.0;
-}
-
-/* The same where scenes of one town differ. */
-static double draw_error(const SimScene *sc, uint32_t purpose, int64_t i, int64_t j)
-{
-    return sim_hash(sim_error_seed(sc->opt), FIELD + purpose, i, j) / 4294967296.0;
+    const uint32_t seed = purpose < CARS ? (uint32_t)sc->opt->seed * 8u + 7u : sim_error_seed(sc->opt);
+    return sim_hash(seed, FIELD + purpose, i, j) / 4294967296.0;
 }
 
 static void to_town(const SimTown *t, double x, double y, double uv[2])
@@ -223,12 +218,12 @@ static SdmStatus park_cars(SimScene *sc, SimTown *t)
     for (int view = 0; view < 2; view++)
         for (int k = 0; k < n * n; k++) {
             const int64_t m = 2 * k + view;
-            const double u = -t->reach_m + (k % n + draw_error(sc, 20, m, 0)) * CAR_SPACING_M;
-            const double v = -t->reach_m + (k / n + draw_error(sc, 21, m, 0)) * CAR_SPACING_M;
-            const double length = draw_error(sc, 22, m, 0) < 0.5 ? 4.5 : 2.0, width = 6.5 - length;
+            const double u = -t->reach_m + (k % n + draw(sc, 20, m, 0)) * CAR_SPACING_M;
+            const double v = -t->reach_m + (k / n + draw(sc, 21, m, 0)) * CAR_SPACING_M;
+            const double length = draw(sc, 22, m, 0) < 0.5 ? 4.5 : 2.0, width = 6.5 - length;
             const SimSolid car = {.box = {u, v, u + length, v + width},
                                   .top = CAR_M,
-                                  .dn = draw_error(sc, 23, m, 0) < 0.5 ? 30.0f : 220.0f,
+                                  .dn = draw(sc, 23, m, 0) < 0.5 ? 30.0f : 220.0f,
                                   .wall = 60.0f,
                                   .class = SIM_CAR,
                                   .views = (uint8_t)(1 << view)};

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIDE = 48, FIELD_LEVEL = 1 };
-_Static_assert((int)SIM_SAMPLES == SIDE * SIDE, "a square of samples");
+enum { SIDE = 48, SAMPLES = SIDE * SIDE, FIELD_LEVEL = 1 };
 static const double BEACH = 0.05;
 
 static int by_value(const void *a, const void *b)
@@ -16,19 +15,32 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double sim_quantile(float *v, double share)
-{
-    qsort(v, SIM_SAMPLES, sizeof *v, by_value);
-    const double t = share * SIM_SAMPLES - 0.5, f = floor(t);
-    const int i = f < 0 ? 0 : f > SIM_SAMPLES - 2 ? SIM_SAMPLES - 2 : (int)f;
-    return (double)v[i] + (t - i) * (double)(v[i + 1] - v[i]);
-}
-
-void sim_sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
+/* Map position of sample k (of SAMPLES, a grid over the left image) at height h. */
+static void sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
 {
     const SimCamera *const cam = &sc->view[0].cam;
     sim_lattice_xy(&sc->view[0].lattice, (k % SIDE + 0.5) / SIDE * cam->width,
                    (k / SIDE + 0.5) / SIDE * cam->height, h, x, y);
+}
+
+SdmStatus sim_quantile(SimScene *sc, double h, double share, sim_field_fn *field, const void *user,
+                       double *value)
+{
+    SdmStatus st = SDM_OK;
+    float *v = NULL;
+    TRY(sdm_alloc(sc->ctx, &v, SAMPLES, sizeof *v, "samples of a field"));
+    for (int k = 0; k < SAMPLES; k++) {
+        double x, y;
+        sample_xy(sc, k, h, &x, &y);
+        TRY(field(sc, user, x, y, &v[k]));
+    }
+    qsort(v, SAMPLES, sizeof *v, by_value);
+    const double t = share * SAMPLES - 0.5, f = floor(t);
+    const int i = f < 0 ? 0 : f > SAMPLES - 2 ? SAMPLES - 2 : (int)f;
+    *value = (double)v[i] + (t - i) * (double)(v[i + 1] - v[i]);
+done:
+    sdm_free(&v);
+    return st;
 }
 
 /* Without noise: the ocean lies in the west, the lake around a point in the east. */
@@ -38,23 +50,20 @@ static double smooth_field(const SimScene *sc, int which, double x, double y)
     return which == 0 ? dx : hypot(dx - 0.15, dy - 0.05);
 }
 
+/* which: 0 ocean, 1 lake. */
+static SdmStatus shore_at(SimScene *sc, const void *which, double x, double y, float *v)
+{
+    const int w = *(const int *)which;
+    const SdmStatus st = sim_noise_at(sc->ctx, &sc->shore[w], FIELD_LEVEL, sc->unit_m, x, y, v);
+    *v += (float)smooth_field(sc, w, x, y);
+    return st;
+}
+
 static SdmStatus plan_shore(SimScene *sc, int which, double share)
 {
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
     sim_spectrum(&sc->shore[which], (uint32_t)sc->opt->seed * 8u + 2u + (uint32_t)which, FIELD_LEVEL,
                  sim_octave(0.15 * sc->extent_m, sc->unit_m), 1.0, 0.03);
-    TRY(sdm_alloc(sc->ctx, &v, SIM_SAMPLES, sizeof *v, "shore"));
-    for (int k = 0; k < SIM_SAMPLES; k++) {
-        double x, y;
-        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
-        TRY(sim_noise_at(sc->ctx, &sc->shore[which], FIELD_LEVEL, sc->unit_m, x, y, &v[k]));
-        v[k] += (float)smooth_field(sc, which, x, y);
-    }
-    sc->water_edge[which] = sim_quantile(v, share);
-done:
-    sdm_free(&v);
-    return st;
+    return sim_quantile(sc, sc->h_mean, share, shore_at, &which, &sc->water_edge[which]);
 }
 
 /* The lake fills up to a low part of the ground that it covers. */
@@ -63,10 +72,10 @@ static SdmStatus plan_level(SimScene *sc)
     SdmStatus st = SDM_OK;
     double lo = INFINITY, sum = 0.0;
     int n = 0;
-    for (int k = 0; k < SIM_SAMPLES; k++) {
+    for (int k = 0; k < SAMPLES; k++) {
         double x, y;
         float h;
-        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
+        sample_xy(sc, k, sc->h_mean, &x, &y);
         if (smooth_field(sc, 1, x, y) > sc->water_edge[1])
             continue;
         TRY(sim_terrain_at(sc, x, y, &h));
@@ -93,23 +102,18 @@ done:
     return st;
 }
 
+static SdmStatus height_at(SimScene *sc, const void *user, double x, double y, float *v)
+{
+    (void)user;
+    return sim_terrain_at(sc, x, y, v);
+}
+
 SdmStatus sim_snow_plan(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
     sc->snow_edge = INFINITY;
-    if (!(sc->opt->snow > 0.0))
-        return SDM_OK;
-    TRY(sdm_alloc(sc->ctx, &v, SIM_SAMPLES, sizeof *v, "snow"));
-    for (int k = 0; k < SIM_SAMPLES; k++) {
-        double x, y;
-        sim_sample_xy(sc, k, sc->h_mean, &x, &y);
-        TRY(sim_terrain_at(sc, x, y, &v[k]));
-    }
-    sc->snow_edge = sim_quantile(v, 1.0 - sc->opt->snow);
-done:
-    sdm_free(&v);
-    return st;
+    return sc->opt->snow > 0.0
+               ? sim_quantile(sc, sc->h_mean, 1.0 - sc->opt->snow, height_at, NULL, &sc->snow_edge)
+               : SDM_OK;
 }
 
 static void flatten(const SimScene *sc, SimGround *g, int which, double level)

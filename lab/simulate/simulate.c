@@ -16,12 +16,8 @@ static SdmStatus plan(SimScene *sc)
         TRY(sim_town_open(sc));
     TRY(sim_place_cameras(sc));
     for (int v = 0; v < 2; v++) {
-        double worst;
         TRY(sim_lattice_open(sc, &sc->view[v]));
-        TRY(sim_lattice_check(sc, &sc->view[v], &worst));
         TRY(sim_radiometry(sc, v));
-        sdm_log(sc->ctx, SDM_LOG_VERBOSE, 0, "view %s: %d x %d px, lattice within %.6f px of the exact rays",
-                sc->view[v].name, sc->view[v].cam.width, sc->view[v].cam.height, worst);
         const uint32_t wave = (sim_error_seed(sc->opt) + 5u + (uint32_t)v) ^ 0x5a5a5a5au;
         sim_spectrum(&sc->wave[v], wave, 0, 4, 0.3, 0.7);
     }

@@ -10,8 +10,8 @@
 
 typedef struct SdmSimulateOptions {
     const char *output;     /* -o: folder to make */
-    const char *layout;     /* "aster" (V003 text layout), "aster-rpc" (the same as RPC GeoTIFFs), "rpc" */
-    bool with_rpc;          /* aster: write the RPC GeoTIFFs beside, too */
+    const char *layout;     /* "aster" (V003 text layout), "rpc" */
+    bool with_rpc;          /* aster: write the same as GeoTIFFs with RPC, too */
     const char *terrain;    /* DEM to use (heights above the ellipsoid), NULL = fractal */
     bool town;              /* houses, trees and cars on the terrain */
     double town_azimuth_deg;/* of its streets, clockwise from map north */
@@ -40,10 +40,7 @@ typedef struct SdmSimulateOptions {
     double lake;            /* share under a lake, 0..0.9 */
     double ocean;           /* share under an ocean at height 0, 0..0.9 */
     double reference_m;     /* posting of the reference to write, m; 0 = none */
-    const char *change;     /* "none", "blobs", "ellipse", "valley", "band": since the reference; NULL:
-                             * blobs */
-    double change_share;    /* of the scene */
-    int reference_seed;
+    double change_share;    /* of the scene, since the reference */
     int seed;
     int error_seed;         /* of what differs between scenes of one terrain; 0 = as seed */
     bool overwrite;

@@ -26,9 +26,7 @@
 const SdmOptionSpec sdm_simulate_options[] = {
     TEXT("--output", "DIR", output, "none, must be given",
          "Folder to make; written under a temporary name and renamed when complete."),
-    CHOICE("--layout", layout, "aster|aster-rpc|rpc", "aster",
-           "aster: V003 folder; aster-rpc: the same scene as left.tif and right.tif with RPC; rpc: any pair "
-           "with RPC."),
+    CHOICE("--layout", layout, "aster|rpc", "aster", "aster: V003 folder; rpc: any pair with RPC."),
     FLAG("--with-rpc", with_rpc, "With --layout aster: left.tif and right.tif with RPC, too."),
     TEXT("--terrain", "DEM", terrain, "none, the terrain of --shape",
          "Terrain to use, a raster of heights in metres above the WGS 84 ellipsoid."),
@@ -103,14 +101,9 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "noise that grows with the slope, a long-wave error, forest on 15 %, voids on 3 %, shifted by 7, -5 "
          "and 3 m (east, north, up). change.tif is the height of the scene minus that at the time of the "
          "reference."),
-    CHOICE(
-        "--change", change, "none|blobs|ellipse|valley|band", "blobs",
-        "With --reference: where the scene has changed since. blobs: patches of 10 to 30 m, up or down; the "
-        "others by -20 m: an ellipse, the lowest relief, or a band across 80 % of the swath."),
     REAL("--change-share", "SHARE", change_share, 0, 0.5, "0.1",
-         "Share of the scene that has changed, 0..0.5."),
-    INTEGER("--reference-seed", "N", reference_seed, 0, 1000000000, "1",
-            "Seed of the reference and of the change."),
+         "With --reference: share of the scene, 0..0.5, that has changed since, in patches of 10 to 30 m, up "
+         "or down."),
     INTEGER("--seed", "N", seed, 0, 1000000000, "1",
             "Seed of terrain, texture and noise: another one, another scene."),
     INTEGER(
@@ -139,7 +132,6 @@ void sdm_simulate_default(SdmSimulateOptions *opt)
                                 .noise_dn = 1.0,
                                 .jitter_frequency = 0.0033,
                                 .change_share = 0.1,
-                                .reference_seed = 1,
                                 .seed = 1};
 }
 
@@ -199,8 +191,6 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     TRY(sim_parse_jitter(ctx, 1, opt->jitter_right, wave, &waves[1]));
     if (!opt->output || !opt->output[0])
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
-    if (opt->change && !(opt->reference_m > 0.0))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--change: needs --reference METRES, found none");
     if (opt->cloud_kind && !(opt->cloud > 0.0))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cloud-kind: needs --cloud SHARE, found none");
     if (isnan(opt->lon_deg) != isnan(opt->lat_deg))

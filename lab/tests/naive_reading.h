@@ -5,18 +5,12 @@
 #define SDM_NAIVE_READING_H
 
 #include "simulate/simulate.h"
+#include "tests/case.h"
 
 #include <cpl_string.h>
 #include <gdal.h>
-#include <math.h>
 #include <ogr_srs_api.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 enum { COLUMNS = 11, ROWS = 24 };
 #define BASE "AST_L1A_00301012001180005_sim"

@@ -14,7 +14,6 @@ expect 2 "--town-azimuth: needs --town, found none" simulate -o "$work/place" --
 expect 2 "--symmetric belongs to --layout rpc" simulate -o "$work/place" --symmetric
 expect 2 "--cloud-kind: needs --cloud SHARE, found none" simulate -o "$work/place" --cloud-kind broken
 expect 2 "--lost-lines 300 and --dead-columns 0: expected at most half of the 500 rows" simulate -o "$work/place" --height 500 --lost-lines 300
-expect 2 "--change: needs --reference METRES, found none" simulate -o "$work/place" --change blobs
 try --help
 grep -q "^stereodem-lab [0-9.]*: " "$work/out" || complain "--help: $(head -1 "$work/out")"
 [ "$(grep -cE '^  (simulate|bench) ' "$work/out")" -eq 2 ] || complain "--help does not list two commands"

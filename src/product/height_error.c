@@ -2,8 +2,8 @@
  *
  * Sums over blocks of 8 x 8 cells tell the noise of the matches (score, texture) and the roughness of the
  * ground (second and fourth differences of heights) near a block (24 cells) and around it (400 cells).  The
- * logarithm of the error is a polynomial of their logarithms, whose coefficients are fitted by
- * lab/measure/height_error_fit.py. */
+ * logarithm of the error is a polynomial of their logarithms, whose coefficients were fitted by
+ * lab/measure/height_error_fit.py of commit aceeefd6. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/height_error.h"
 #include "core/qa_reasons.h"

@@ -22,9 +22,7 @@ int sdm_qa_reason(unsigned mask);
 
 /* Every band is UInt16 with the same nodata. */
 enum { SDM_QA_BANDS = 7, SDM_QA_NODATA = 65535 };
-#ifndef SDM_SCORE_STEP /* lab/measure/height_error_fit.py needs finer scores */
 #define SDM_SCORE_STEP 0.01
-#endif
 enum { SDM_ERROR_STEPS = 2 }; /* of the predicted error in one of the product's metres_step */
 
 /* What a band holds of a block's cells. */

@@ -40,6 +40,14 @@ def folder():
     return path
 
 
+work = folder()
+
+
+def at(*names):
+    """A path in the test's folder."""
+    return os.path.join(work, *names)
+
+
 def call(words, quiet=False):
     """Run a command; its exit code, output and errors."""
     done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

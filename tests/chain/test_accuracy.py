@@ -9,7 +9,7 @@ import harness as t
 
 ALL_ERRORS = ["--pointing-across", 1.8, "--pointing-along", 0.3, "--jitter", 0.15, "--noise", 1, "--striping", 1,
               "--orbit-noise", 0.3, "--velocity-noise", 0.05]
-work = t.folder()
+work = t.work
 
 
 def judged(name, options, inputs=None, size=(560, 560), extra=()):

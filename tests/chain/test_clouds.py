@@ -4,19 +4,8 @@
 import os
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError as missing:
-    t.skip("no %s for Python" % missing.name)
-
-gdal.UseExceptions()
-work = t.folder()
-
-
-def at(name):
-    return os.path.join(work, name)
+from with_gdal import gdal, np, osr
+work, at = t.work, t.at
 
 
 def read(path):

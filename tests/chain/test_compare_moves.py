@@ -10,24 +10,17 @@ import subprocess
 import sys
 
 import harness as t
+from with_gdal import gdal, np, osr
 
 try:
-    import numpy as np
-    from osgeo import gdal, osr
     from scipy import ndimage as ndi
-except ImportError as why:
-    t.skip(str(why))
-
-gdal.UseExceptions()
+except ImportError as missing:
+    t.skip("no %s for Python" % missing.name)
 WITH_XDEM = sys.argv[2:] == ["xdem"]
-folder = t.folder()
+folder, at = t.work, t.at
 rng = np.random.default_rng(11)
 NONE = -9999.0
 worst = {"move": 0.0, "nmad": 0.0, "xdem": 0.0}
-
-
-def at(name):
-    return os.path.join(folder, name)
 
 
 def save(name, heights, place, cell, epsg=32632):

@@ -41,7 +41,7 @@ for d in listed["devices"]:
     print("%s %s: %s" % (d["device"], d["name"], d["what"]))
 if not exact:
     t.skip("no device that rounds as the processor does")
-work = t.folder()
+work = t.work
 small = t.simulate(os.path.join(work, "small"), "--width", 340, "--height", 320, "--lon", 7, "--lat", 45, "--cloud", 0.05,
                    "--lake", 0.05, "--jitter", 0.15)
 pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 400, "--height", 400, "--gsd", 0.5,

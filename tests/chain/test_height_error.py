@@ -5,14 +5,8 @@
 import os
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError as why:
-    t.skip(str(why))
-gdal.UseExceptions()
-work = t.folder()
+from with_gdal import gdal, np
+work = t.work
 BAND, NONE = 7, 65535
 
 
@@ -62,7 +56,7 @@ def judged(name, least, most, eighths, *options):
                  "%s: eighths by %s from %g to %g: %s" % (name, what, *eighths, " ".join("%.0f" % s for s in shares)))
 
 
-# none of these scenes is one of lab/measure/height_error_fit.py
+# the coefficients were fitted to none of these scenes
 judged("rough", 65, 71.5, (64, 79), "--relief", 1500, "--seed", 901)
 judged("gentle", 65, 71, (65, 72), "--relief", 400, "--texture", 12, "--noise", 1.5, "--seed", 902)
 judged("steep", 65, 71, (64, 76), "--relief", 2500, "--texture", 20, "--noise", 2, "--seed", 903)

@@ -33,7 +33,7 @@ def differences(scene, name, options, settings):
 
 
 t.tool("gdal_translate")
-work = t.folder()
+work = t.work
 scene = t.simulate(os.path.join(work, "aster"), "--width", 500, "--height", 500, "--lon", 7, "--lat", 45, "--roll", 5,
                    "--seed", 3, "--jitter", 0.15, "--pointing-across", 1.2, "--cloud", 0.05, "--lake", 0.05)
 small = t.simulate(os.path.join(work, "small"), "--width", 340, "--height", 320, "--lon", 7, "--lat", 45)

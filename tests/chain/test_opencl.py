@@ -8,14 +8,8 @@ import os
 import time
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError as missing:
-    t.skip(str(missing))
-gdal.UseExceptions()
-work = t.folder()
+from with_gdal import gdal, np
+work = t.work
 os.environ["RUSTICL_ENABLE"] = "llvmpipe"
 
 

@@ -6,14 +6,12 @@ import os
 import zipfile
 
 import harness as t
+from with_gdal import gdal, heights, np, osr
 
 try:
-    import numpy as np
-    from osgeo import gdal, osr
     from osgeo_utils.samples.validate_cloud_optimized_geotiff import validate
 except ImportError as missing:
-    t.skip("no Python modules of GDAL, or no numpy: %s" % missing)
-gdal.UseExceptions()
+    t.skip("no %s for Python" % missing.name)
 osr.UseExceptions()
 
 SCENE = "AST_L1A_00301012001180005_sim"
@@ -63,13 +61,6 @@ def horizontal(dataset):
     srs.DemoteTo2D()
     srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
     return srs
-
-
-def heights(path):
-    """Heights as float64, NaN where there is none."""
-    values = gdal.Open(path).ReadAsArray().astype(float)
-    values[values == NODATA] = np.nan
-    return values
 
 
 def convert(source, target, points):
@@ -173,7 +164,7 @@ def check_geoid(ellipsoidal, geoidal):
     t.expect(worst < 0.05, "%d cells: EGM96 heights off by at most %.4f m, 0.05 allowed" % (len(rows), worst))
 
 
-work = t.folder()
+work = t.work
 usual, geoid, degrees = (os.path.join(work, name) for name in ("usual.tif", "geoid.tif", "degrees.tif"))
 corners = scene_corners_deg()
 none = (None, None, None)

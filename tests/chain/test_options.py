@@ -8,18 +8,8 @@ import subprocess
 import sys
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError:
-    t.skip("Python without numpy or GDAL")
-gdal.UseExceptions()
-work = t.folder()
-
-
-def at(name):
-    return os.path.join(work, name)
+from with_gdal import gdal, np, osr
+work, at = t.work, t.at
 
 
 def heights(path):
@@ -27,11 +17,6 @@ def heights(path):
     h = data.GetRasterBand(1).ReadAsArray().astype(float)
     h[h == data.GetRasterBand(1).GetNoDataValue()] = np.nan
     return h, data.GetGeoTransform()
-
-
-def nmad(values):
-    values = values[np.isfinite(values)]
-    return 1.4826 * np.median(np.abs(values - np.median(values)))
 
 
 def same_within(name, dem, other, most):
@@ -95,28 +80,6 @@ def part_fill():
     t.expect(fewer < 1e-3 * cells["all"][0].sum(), "%d cells have a height with less filling alone" % fewer)
     lost = cells["all"][0] & ~cells["gentle"][0]
     t.expect(lost.any() and (cells["gentle"][3][lost] & ~3 != 0).all(), "%d cells stay open, each with its reason" % lost.sum())
-
-
-def part_terrain():
-    """simulate says what of a DEM is not natural terrain; its own fractal is natural everywhere."""
-    scene = t.simulate(at("fractal"), "--width", 500, "--height", 500, "--lon", 7, "--lat", 45, "--relief", 900)
-    source = gdal.Open(os.path.join(scene, "truth.tif"))
-    h, geo = source.ReadAsArray(), source.GetGeoTransform()
-    mirrored, void = h.copy(), h.copy()
-    half = h.shape[1] // 2
-    mirrored[:, half:2 * half] = h[:, :half][:, ::-1]
-    void[: h.shape[0] // 4] = -9999
-    for name, data, word in (("natural", h, None), ("mirrored", mirrored, "mirror image"), ("void", void, "are voids")):
-        out = gdal.GetDriverByName("GTiff").Create(at("terrain_" + name + ".tif"), h.shape[1], h.shape[0], 1, gdal.GDT_Float32)
-        out.SetGeoTransform(geo)
-        out.SetProjection(source.GetProjection())
-        out.GetRasterBand(1).SetNoDataValue(-9999)
-        out.GetRasterBand(1).WriteArray(data)
-        out = None
-        done = t.call([t.LAB, "simulate", "-o", at("on_" + name), "--terrain", at("terrain_" + name + ".tif"), "--width", 100, "--height", 100])
-        told = [l for l in done.stderr.splitlines() if "mirror image" in l or "are voids" in l]
-        t.expect(done.returncode == 0 and len(told) == (word is not None) and all(word in l for l in told),
-                 "%s: %s" % (name, told or "nothing to tell"))
 
 
 def part_prior():
@@ -470,7 +433,7 @@ def part_poles():
                      "%s, %s: %d x %d cells of %g" % (name, code, said["cols"], said["rows"], said["spacing"]))
 
 
-parts = {"poles": part_poles, "antimeridian": part_antimeridian, "fill": part_fill, "terrain": part_terrain, "prior": part_prior,
+parts = {"poles": part_poles, "antimeridian": part_antimeridian, "fill": part_fill, "prior": part_prior,
          "datum": part_datum, "pixels": part_pixels, "saturated": part_saturated, "holes": part_holes, "cost": part_cost, "parallel": part_parallel}
 for name in sys.argv[3:] or parts:
     parts[name]()

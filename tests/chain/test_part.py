@@ -7,22 +7,12 @@ import json
 import os
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
-gdal.UseExceptions()
+from with_gdal import gdal, np
 gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
-work = t.folder()
+work, at = t.work, t.at
 ASTER = [os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")]
 TRUTH = os.path.join(t.SOURCE, "sampledata", "truth.tif")
 DEGREES = ["4.7", "44.58", "4.75", "44.62"]
-
-
-def at(name):
-    return os.path.join(work, name)
 
 
 def read(path, window=()):

@@ -13,12 +13,8 @@ import sys
 import harness as t
 
 sys.path.insert(0, os.path.dirname(t.HERE))
-try:
-    import numpy as np
-    from osgeo import gdal
-    import pin_prints as prints
-except ImportError as missing:
-    t.skip("no %s for Python" % missing.name)
+from with_gdal import gdal, np
+import pin_prints as prints
 
 TABLE = os.path.join(t.SOURCE, "tests", "pins.txt")
 HEAD = """# SHA-256 of samples, by tests/chain/test_pins.py, which writes this table with --update: case, product, hash.
@@ -28,11 +24,7 @@ UPDATE = "--update" in sys.argv[2:]
 PARTS = [word for word in sys.argv[2:] if word != "--update"]
 DATA = os.path.join(t.SHARED, "data")
 SAMPLE = os.path.join(t.SOURCE, "sampledata")
-work = t.folder()
-
-
-def at(*names):
-    return os.path.join(work, *names)
+work, at = t.work, t.at
 
 
 def read_table():

@@ -7,12 +7,7 @@ import os
 import shutil
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
+from with_gdal import gdal
 PAIR = [os.path.join(t.SHARED, "data", "pleiades_reunion", "img_0%d.tif" % k) for k in (1, 2)]
 if not all(os.path.exists(p) for p in PAIR):
     t.skip("no Pleiades pair here")
@@ -113,8 +108,7 @@ def rpc_txt(rpc):
         "".join("%s_%d: %s\n" % (k, i + 1, v) for k in TERMS for i, v in enumerate(rpc[k].split()))
 
 
-work = t.folder()
-at = lambda name: os.path.join(work, name)
+work, at = t.work, t.at
 images = [gdal.Open(p) for p in PAIR]
 cameras = [i.GetMetadata("RPC") for i in images]
 products = {

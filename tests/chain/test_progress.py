@@ -12,7 +12,7 @@ import harness as t
 if not os.path.exists("/proc/self/stat"):
     t.skip("no /proc")
 TICKS = os.sysconf("SC_CLK_TCK")
-work = t.folder()
+work = t.work
 
 
 def processor_s(process):

@@ -48,8 +48,7 @@ class Stopped(QgsProcessingFeedback):
 print("cancelled", algorithm.run({"LEFT": sys.argv[1], "OUTPUT": sys.argv[3]}, context, Stopped(False)))
 """
 
-work = t.folder()
-at = lambda name: os.path.join(work, name)
+work, at = t.work, t.at
 scene = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 
 # without QGIS

@@ -8,13 +8,8 @@ import json
 import os
 
 import harness as t
-
-try:
-    from osgeo import gdal
-except ImportError:
-    t.skip("no GDAL for Python")
-gdal.UseExceptions()
-work = t.folder()
+from with_gdal import gdal
+work = t.work
 
 
 def judged(name, inputs, *options):

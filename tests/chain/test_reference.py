@@ -50,7 +50,7 @@ def all_of(dem):
 
 t.tool("gdal_translate")
 t.tool("gdalinfo")
-work = t.folder()
+work = t.work
 scene = t.simulate(os.path.join(work, "aster"), "--width", 700, "--height", 900, "--lon", 7, "--lat", 45, "--seed", 3,
                    "--jitter", JITTER_PX, "--pointing-along", 0.3, "--pointing-across", 1.2)
 values, w, h, x, y, cell = read(os.path.join(scene, "truth.tif"))

@@ -14,7 +14,7 @@ LON, LAT, UNDULATION = 37.4, 50.0, 12.0  # EGM96 and EGM2008 there
 EAST, NORTH = 12.0, -9.0                 # of the references against the truth
 for name in ("gdal_translate", "gdalwarp", "gdalbuildvrt", "gdalinfo"):
     t.tool(name)
-work = t.folder()
+work = t.work
 scene = t.simulate(os.path.join(work, "scene"), "--width", 560, "--height", 640, "--lon", LON, "--lat", LAT, "--seed", 5,
                    "--pointing-along", 0.05, "--pointing-across", 1.2)
 truth = os.path.join(scene, "truth.tif")

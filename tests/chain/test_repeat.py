@@ -9,13 +9,9 @@ import os
 
 import harness as t
 
-work = t.folder()
+work, at = t.work, t.at
 SCENE = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 BOUNDS = ["4.7", "44.58", "4.75", "44.62"]
-
-
-def at(name):
-    return os.path.join(work, name)
 
 
 def text(name):

@@ -229,7 +229,7 @@ def progress_and_summary(scene, work):
 
 
 t.tool("gdal_translate")
-work = t.folder()
+work = t.work
 scene = t.simulate(os.path.join(work, "aster"), "--width", 700, "--height", 700, "--lon", 7, "--lat", 45, "--seed", 3,
                    "--jitter", 0.15, "--pointing-across", 1.2)
 pair = t.simulate(os.path.join(work, "pair"), "--layout", "rpc", "--width", 400, "--height", 400, "--gsd", 0.5,

@@ -9,20 +9,13 @@ import os
 import shutil
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
-gdal.UseExceptions()
+from with_gdal import gdal, np, osr
 gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
 TERMS = ("LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF")
 PLACES = ("LINE", "SAMP", "LAT", "LONG", "HEIGHT")
 RPC00A = (0, 1, 2, 3, 4, 5, 6, 10, 7, 8, 9, 11, 14, 17, 12, 15, 18, 13, 16, 19)
 ODD_P = (2, 4, 6, 10, 14, 15, 16)  # terms with an odd power of the latitude
-work = t.folder()
-at = lambda *name: os.path.join(work, *name)
+work, at = t.work, t.at
 
 
 def write(path, data, rpc=None, nodata=None, geotransform=None, srs=None):

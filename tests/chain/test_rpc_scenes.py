@@ -15,7 +15,7 @@ try:
 except ImportError as missing:
     t.skip("no %s for Python" % missing.name)
 FACE_DEG, FACE_TOLERANCE_DEG, FACE_NMAD_M = 51.8, 1.5, 1.5
-work = t.folder()
+work = t.work
 
 
 def made(name, folder, left, right, *options):

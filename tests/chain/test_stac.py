@@ -7,21 +7,11 @@ import json
 import os
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, ogr, osr
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
-gdal.UseExceptions()
+from with_gdal import gdal, np, ogr, osr
 gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
-work = t.folder()
+work, at = t.work, t.at
 SCENE = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 CUSTOM = "+proj=laea +lat_0=44 +lon_0=5 +datum=WGS84"
-
-
-def at(name):
-    return os.path.join(work, name)
 
 
 def item_of(name):

@@ -9,14 +9,8 @@ import subprocess
 import sys
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError:
-    t.skip("no numpy or GDAL for Python")
-gdal.UseExceptions()
-work = t.folder()
+from with_gdal import gdal, nmad, np, osr
+work = t.work
 X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
 
 
@@ -70,11 +64,6 @@ def stack(dems, out, *options):
         return None
     last = json.loads(done.stdout.strip().split("\n")[-1])
     return {os.path.basename(d["path"]): d for d in last["dems"]}
-
-
-def nmad(e):
-    e = e[~np.isnan(e)]
-    return 1.4826 * np.median(np.abs(e - np.median(e)))
 
 
 def part_white_noise():

@@ -5,13 +5,7 @@
 import os
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError as missing:
-    t.skip("no Python module of GDAL, or no numpy: %s" % missing)
-gdal.UseExceptions()
+from with_gdal import gdal, np
 
 SIDE = 900  # more pixels than are looked at for the stretch
 COPIES = (("one-row strips", "tif", "GTiff", ["BLOCKYSIZE=1"]),
@@ -20,7 +14,7 @@ COPIES = (("one-row strips", "tif", "GTiff", ["BLOCKYSIZE=1"]),
           ("narrow tiles, compressed", "tif", "GTiff", ["TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=512", "COMPRESS=LZW"]),
           ("lines, raw", "img", "ENVI", ["INTERLEAVE=BIL"]),
           ("VRT", "vrt", "VRT", []))
-work = t.folder()
+work = t.work
 scene = t.simulate(os.path.join(work, "scene"), "--layout", "rpc", "--width", SIDE, "--height", SIDE, "--seed", 7)
 
 

@@ -9,12 +9,7 @@ import sys
 import xml.etree.ElementTree
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
+from with_gdal import gdal, np
 
 RENDER = """
 import sys
@@ -108,8 +103,7 @@ def render(path, out):
     return None
 
 
-work = t.folder()
-at = lambda name: os.path.join(work, name)
+work, at = t.work, t.at
 sample = os.path.join(t.SOURCE, "sampledata")
 scene = os.path.join(sample, "AST_L1A_00401012001180005_sim.hdf")
 dem = at("a & b.tif")

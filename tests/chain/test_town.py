@@ -8,15 +8,8 @@ import os
 import sys
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
-
-gdal.UseExceptions()
-work = t.folder()
+from with_gdal import gdal, nmad, np
+work = t.work
 PIXEL = 0.5
 HIDDEN, STREET, ROOF, PLAIN_ROOF, TREE, CAR = 0, 1, 4, 5, 6, 7  # class.tif
 SCENE = ("--layout", "rpc", "--town", "--gsd", PIXEL, "--width", 640, "--height", 640, "--relief", 12, "--base", 20, "--texture", 40)
@@ -30,10 +23,6 @@ def on_grid_of(path, reference):
                      resampleAlg="near", dstNodata=-9999).ReadAsArray().astype(float)
     data[data < -9000] = np.nan
     return data
-
-
-def nmad(z):
-    return 1.4826 * np.nanmedian(np.abs(z - np.nanmedian(z)))
 
 
 def inner(seen, by):

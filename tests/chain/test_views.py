@@ -11,19 +11,8 @@ import subprocess
 import time
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal
-except ImportError:
-    t.skip("no numpy and GDAL for Python")
-
-gdal.UseExceptions()
-work = t.folder()
-
-
-def at(name):
-    return os.path.join(work, name)
+from with_gdal import gdal, np
+work, at = t.work, t.at
 
 
 def on_grid_of(path, reference, band=1, none=-9999.0):

@@ -3,15 +3,8 @@
 #ifndef SDM_KERNEL_CASES_H
 #define SDM_KERNEL_CASES_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "kernels.h"
+#include "tests/case.h"
 
 #define assert_near(a, b, eps) assert_true(fabs((double)(a) - (double)(b)) <= (eps))
 

@@ -57,9 +57,8 @@ static void match(SdmContext *with, Scene *c)
 }
 
 /* All four borders; a plane is continued as it is, with the score of the nearest match. */
-static void changes_go_on_as_planes(void **state)
+TEST(changes_go_on_as_planes)
 {
-    (void)state;
     Scene c = scene_of(0, 0, W, H), want = scene_of(0, 0, W, H);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
@@ -77,9 +76,8 @@ static void changes_go_on_as_planes(void **state)
 }
 
 /* Without data in a view, too far from a match, or unmatched for another reason: as it was. */
-static void others_stay(void **state)
+TEST(others_stay)
 {
-    (void)state;
     enum { FAR = HALF + 2 };
     for (int side = 0; side < 2; side++) {
         Scene c = scene_of(0, 0, W, H);
@@ -102,9 +100,8 @@ static void others_stay(void **state)
 }
 
 /* A match that has none on its other side gives its change as it is. */
-static void lonely_matches_give_their_change(void **state)
+TEST(lonely_matches_give_their_change)
 {
-    (void)state;
     Scene c = scene_of(0, 0, W, H);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
@@ -122,9 +119,8 @@ static void lonely_matches_give_their_change(void **state)
 }
 
 /* Holes of data anywhere, seen by a part of the window with the reach around it, with other threads. */
-static void cuts_do_not_matter(void **state)
+TEST(cuts_do_not_matter)
 {
-    (void)state;
     enum { X = 9, Y = 11, CUT_W = 60, CUT_H = 50 };
     const int r = sdm_border_reach(HALF);
     Scene whole = scene_of(5, -8, W, H), cut = scene_of(5 + X, -8 + Y, CUT_W, CUT_H);
@@ -171,9 +167,8 @@ static int nearest_plainly(const Scene *c, int x, int y)
 }
 
 /* Few matches and many: each pixel has the score of the nearest, whatever its neighbours found. */
-static void the_nearest_is_found(void **state)
+TEST(the_nearest_is_found)
 {
-    (void)state;
     uint64_t seed = 11;
     for (unsigned one_in = 2; one_in < 200; one_in *= 3) {
         Scene c = scene_of(0, 0, W, H), before = scene_of(0, 0, W, H);
@@ -192,14 +187,4 @@ static void the_nearest_is_found(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_go_on_as_planes),
-        cmocka_unit_test(others_stay),
-        cmocka_unit_test(lonely_matches_give_their_change),
-        cmocka_unit_test(cuts_do_not_matter),
-        cmocka_unit_test(the_nearest_is_found),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

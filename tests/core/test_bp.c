@@ -58,9 +58,8 @@ static int64_t energy_of(const Case *c, const uint16_t *label)
 
 /* 3 x 2 pixels, 4 labels, weight 10, at most 2 labels: data 1 + 4 + 0 + 2 + 3 + 5 = 15; along rows |0 - 3| ->
  * 20, |3 - 3| -> 0, |0 - 1| -> 10, |1 - 2| -> 10; down |0 - 0| -> 0, |3 - 1| -> 20, |3 - 2| -> 10. */
-static void energy_by_hand(void **state)
+TEST(energy_by_hand)
 {
-    (void)state;
     const uint16_t label[6] = {0, 3, 3, 0, 1, 2};
     const uint8_t cost[6] = {1, 4, 0, 2, 3, 5};
     int64_t sums[2];
@@ -102,9 +101,8 @@ static int least_energy(const Case *c, uint16_t *best)
 
 /* On a row or a column, which is a tree, two passes are exact, in whatever tiles: each pixel gets the lowest
  * label that it has in a labelling of least energy; where one alone has that, it is found. */
-static void exact_on_trees(void **state)
+TEST(exact_on_trees)
 {
-    (void)state;
     uint64_t seed = 5;
     int ties = 0;
     for (int n = 0; n < 400; n += CASE_STEP) {
@@ -129,9 +127,8 @@ static void exact_on_trees(void **state)
 }
 
 /* A tile as large as the image is no tile; a cost that all labels of a pixel share changes nothing. */
-static void laws(void **state)
+TEST(laws)
 {
-    (void)state;
     uint64_t seed = 9;
     for (int n = 0; n < 30; n += CASE_STEP) {
         Case c;
@@ -158,9 +155,8 @@ static void laws(void **state)
 }
 
 /* Iterations do not raise the energy of noise over blocks, and come below what no smoothing has. */
-static void energy_falls(void **state)
+TEST(energy_falls)
 {
-    (void)state;
     uint64_t seed = 21;
     int64_t last = INT64_MAX / 2;
     Case c;
@@ -213,9 +209,8 @@ static SdmContext *context_of(int threads)
     return ctx;
 }
 
-static void same_as_definition(void **state)
+TEST(same_as_definition)
 {
-    (void)state;
     static const int labels[] = {1, 2, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100,
                                  127, 128, 129, 200, 255, 256, 300};
     static const int truncations[] = {1, 2, 3, 4, 5, 8, 9, 20, 70, 300};
@@ -240,9 +235,8 @@ static void same_as_definition(void **state)
     sdm_close(&ctx[1]);
 }
 
-static void bad_settings(void **state)
+TEST(bad_settings)
 {
-    (void)state;
     static const struct {
         int labels, weight, truncation, tile, outer, inner;
         const char *said;
@@ -269,15 +263,4 @@ static void bad_settings(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(energy_by_hand),
-        cmocka_unit_test(exact_on_trees),
-        cmocka_unit_test(laws),
-        cmocka_unit_test(energy_falls),
-        cmocka_unit_test(same_as_definition),
-        cmocka_unit_test(bad_settings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

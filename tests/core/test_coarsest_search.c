@@ -67,9 +67,8 @@ static double right_share(const Bench *b)
 }
 
 /* Planes lie 18 px apart and are searched by 10 px each way: 4 px need one plane, 25 px three. */
-static void flat_ground_is_found_in_the_range(void **state)
+TEST(flat_ground_is_found_in_the_range)
 {
-    (void)state;
     static const double off[] = {0.0, 3.0, -3.9, 9.0, -9.5, 17.0, -24.0, 24.9};
     Bench b;
     bench_open(&b, 0.0, 300.0);
@@ -95,9 +94,8 @@ static double invented(const Bench *b)
 
 /* Level planes stop at the range; tilted ones, which pivot about the middle column, come by the truth at one
  * place. */
-static void beyond_the_range_nothing_is_invented(void **state)
+TEST(beyond_the_range_nothing_is_invented)
 {
-    (void)state;
     static const double off[2] = {14.0, -45.0}, range[2] = {4.0, 25.0}; /* +-5 px and +-28 px are searched */
     Bench b;
     bench_open(&b, 0.0, 300.0);
@@ -111,9 +109,8 @@ static void beyond_the_range_nothing_is_invented(void **state)
 }
 
 /* Waves so long that the window sees a tilted plane: 0.7 up and down along u, 8 px of height. */
-static void slopes_are_followed(void **state)
+TEST(slopes_are_followed)
 {
-    (void)state;
     Bench b;
     bench_open(&b, 0.7, 900.0);
     const double share = sweep(&b, 2.0, 12.0, 0), good = right_share(&b);
@@ -123,9 +120,8 @@ static void slopes_are_followed(void **state)
 }
 
 /* The right rows belong half a full-resolution pixel down: nearest is no shift of the level's rows. */
-static void rows_across(void **state)
+TEST(rows_across)
 {
-    (void)state;
     Bench b;
     bench_open(&b, 0.0, 300.0);
     const double none = sweep(&b, 0.0, 4.0, 0), four = sweep(&b, 0.0, 4.0, 4), back = sweep(&b, 0.0, 4.0, -4);
@@ -144,9 +140,8 @@ static void put_stripes(SdmLevelImage *im, int period)
 }
 
 /* A pattern that repeats within the range fits at two heights as well: no height, and the reason. */
-static void repeated_patterns_are_ambiguous(void **state)
+TEST(repeated_patterns_are_ambiguous)
 {
-    (void)state;
     Bench b;
     bench_open(&b, 0.0, 300.0);
     put_stripes(&b.scene.left_pyramid.level[LEVEL], 24);
@@ -160,11 +155,4 @@ static void repeated_patterns_are_ambiguous(void **state)
     bench_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(flat_ground_is_found_in_the_range),
-                                       cmocka_unit_test(beyond_the_range_nothing_is_invented),
-                                       cmocka_unit_test(slopes_are_followed), cmocka_unit_test(rows_across),
-                                       cmocka_unit_test(repeated_patterns_are_ambiguous)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,14 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/choose.h"
 #include "gpu/device_inside.h"
+#include "tests/case.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 typedef void fail_fn(const char *name, long at, long times, int code);
 typedef void count_fn(long out[7]);
@@ -93,9 +88,8 @@ done:
     return st;
 }
 
-static void copies(void **state)
+TEST(copies)
 {
-    (void)state;
     SdmDevice *d = NULL;
     long before[7], after[7];
     assert_int_equal(open_device(&d), SDM_OK);
@@ -111,9 +105,8 @@ static void copies(void **state)
 }
 
 /* Page-locked memory cannot be had: the driver's own way. */
-static void no_locked_memory(void **state)
+TEST(no_locked_memory)
 {
-    (void)state;
     SdmDevice *d = NULL;
     long before[7], after[7];
     assert_int_equal(open_device(&d), SDM_OK);
@@ -130,9 +123,8 @@ static void no_locked_memory(void **state)
 }
 
 /* Every call fails once, or from then on: a sentence, nothing left open, and a device opened anew works. */
-static void every_call_fails(void **state)
+TEST(every_call_fails)
 {
-    (void)state;
     int failed = 0, passed = 0;
     for (int lasts = 0; lasts < 2; lasts++)
         for (long at = 1; at < 1000; at++) {
@@ -165,9 +157,8 @@ static void every_call_fails(void **state)
 }
 
 /* What others have taken of the device's memory is not ours. */
-static void memory_of_others(void **state)
+TEST(memory_of_others)
 {
-    (void)state;
     SdmDevice *d = NULL;
     assert_int_equal(open_device(&d), SDM_OK);
     const int64_t budget = sdm_device_budget(d);
@@ -185,9 +176,8 @@ static void memory_of_others(void **state)
 }
 
 /* A device in the host's memory: half of it, at most half of --memory, and no page-locked pieces. */
-static void memory_of_the_host(void **state)
+TEST(memory_of_the_host)
 {
-    (void)state;
     SdmDevice *d = NULL;
     long before[7], after[7];
     setenv("FAKE_CUDA_INTEGRATED", "1", 1);
@@ -208,9 +198,8 @@ static void memory_of_the_host(void **state)
     nothing_is_open();
 }
 
-static void reasons(void **state)
+TEST(reasons)
 {
-    (void)state;
     SdmDeviceInfo one[3];
     char reason[SDM_REASON_SIZE];
     fail_call("cuInit", 1, 1, 100);
@@ -233,8 +222,7 @@ static void reasons(void **state)
     assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
     assert_non_null(strstr(one[0].why_not, "older than 7.5"));
     SdmDevice *d = NULL;
-    assert_int_equal(open_device(&d), SDM_ERR_UNSUPPORTED);
-    assert_non_null(strstr(sdm_error(ctx), "capability 7.0"));
+    assert_refused(ctx, open_device(&d), SDM_ERR_UNSUPPORTED, "capability 7.0");
     unsetenv("FAKE_CUDA_CAPABILITY");
     setenv("FAKE_CUDA_DRIVER", "10020", 1);
     assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
@@ -246,14 +234,6 @@ static void reasons(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies),
-        cmocka_unit_test(no_locked_memory),
-        cmocka_unit_test(every_call_fails),
-        cmocka_unit_test(memory_of_others),
-        cmocka_unit_test(memory_of_the_host),
-        cmocka_unit_test(reasons),
-    };
     char reason[SDM_REASON_SIZE];
     SdmDeviceInfo one;
     if (!find_fake() || sdm_devices(SDM_API_CUDA, &one, 1, reason) == 0) {
@@ -263,7 +243,7 @@ int main(void)
     }
     if (sdm_open(&ctx, NULL) != SDM_OK)
         return 1;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_cases(NULL, NULL);
     sdm_close(&ctx);
     return failed;
 }

@@ -1,17 +1,9 @@
 /* Dense systems: worked by hand, Hilbert's matrices, random ones of known solution, deficient ones. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/dense.h"
+#include "tests/case.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 28, ROWS = 3 * MOST };
 
@@ -69,9 +61,8 @@ static void hilbert(int n, double *a, double *b) /* the solution is all 1 */
     }
 }
 
-static void cholesky_by_hand(void **state)
+TEST(cholesky_by_hand)
 {
-    (void)state;
     double one[] = {9.0}, b1[] = {6.0};
     assert_true(sdm_solve_cholesky(1, one, b1) && one[0] == 3.0 && fabs(b1[0] - 2.0 / 3.0) < 1e-16);
     double two[] = {4, NAN, 2, 5}, b2[] = {8, 9}; /* the upper triangle is not read */
@@ -85,9 +76,8 @@ static void cholesky_by_hand(void **state)
     assert_true(largest_difference(3, b3, ones) < 1e-15);
 }
 
-static void cholesky_refuses(void **state)
+TEST(cholesky_refuses)
 {
-    (void)state;
     const double refused[][4] = {{0, 0, 0, 1},   {-1, 0, 0, 1},       {1, 2, 2, 1},       {1, 1, 1, 1},
                                  {1, 0, 0, NAN}, {NAN, 0, 0, 1},      {1, NAN, NAN, 1},   {INFINITY, 0, 0, 1},
                                  {1, 0, 0, -0.0}, {1, 0, INFINITY, 1}};
@@ -100,9 +90,8 @@ static void cholesky_refuses(void **state)
     assert_false(sdm_solve_cholesky(1, negative, b));
 }
 
-static void cholesky_of_random(void **state)
+TEST(cholesky_of_random)
 {
-    (void)state;
     uint32_t seed = 1;
     for (int n = 1; n <= MOST; n++) {
         static double g[MOST * MOST], other[MOST * MOST], a[MOST * MOST];
@@ -120,9 +109,8 @@ static void cholesky_of_random(void **state)
 }
 
 /* Errors grow with the condition: 1.5e7 of 6 x 6, 1.5e10 of 8 x 8; 28 x 28 is singular in double. */
-static void cholesky_of_hilbert(void **state)
+TEST(cholesky_of_hilbert)
 {
-    (void)state;
     const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
     double a[MOST * MOST], b[MOST];
     hilbert(6, a, b);
@@ -133,9 +121,8 @@ static void cholesky_of_hilbert(void **state)
     assert_false(sdm_solve_cholesky(MOST, a, b));
 }
 
-static void least_squares_by_hand(void **state)
+TEST(least_squares_by_hand)
 {
-    (void)state;
     int rank = -1;
     double one[] = {-4}, b1[] = {2};
     assert_true(sdm_solve_least_squares(1, 1, 0.0, one, b1, &rank) && rank == 1 && b1[0] == -0.5);
@@ -148,9 +135,8 @@ static void least_squares_by_hand(void **state)
 }
 
 /* The shortest of all solutions, as worked by hand. */
-static void rank_is_found(void **state)
+TEST(rank_is_found)
 {
-    (void)state;
     int rank = -1;
     double same[] = {1, 1, 2, 2, 2, 2}, b[] = {2, 4, 4};
     assert_true(sdm_solve_least_squares(3, 2, 1e-12, same, b, &rank) && rank == 1);
@@ -172,9 +158,8 @@ static void rank_is_found(void **state)
 }
 
 /* b is not in a's range: the residual is orthogonal to a's columns. */
-static void least_squares_of_random(void **state)
+TEST(least_squares_of_random)
 {
-    (void)state;
     uint32_t seed = 2;
     for (int n = 1; n <= MOST; n++)
         for (int m = n; m <= 3 * n; m += n) {
@@ -200,9 +185,8 @@ static void least_squares_of_random(void **state)
 }
 
 /* a = g h of rank r, solution in a's row space: it is the shortest, so it is found again. */
-static void deficient_of_random(void **state)
+TEST(deficient_of_random)
 {
-    (void)state;
     uint32_t seed = 3;
     for (int r = 1; r <= MOST; r += 3) {
         static double g[ROWS * MOST], h[MOST * MOST], a[ROWS * MOST], across[MOST * MOST];
@@ -222,9 +206,8 @@ static void deficient_of_random(void **state)
 }
 
 /* Of 10 x 10 two singular values, 2.3e-11 and 1.1e-13, are less than 1e-10 times the largest, 1.75. */
-static void least_squares_of_hilbert(void **state)
+TEST(least_squares_of_hilbert)
 {
-    (void)state;
     const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     double a[100], kept[100], b[10], wanted[10], found[10];
     int rank = -1;
@@ -241,9 +224,8 @@ static void least_squares_of_hilbert(void **state)
     assert_true(largest_difference(10, found, wanted) < 1e-12);
 }
 
-static void least_squares_refuses(void **state)
+TEST(least_squares_refuses)
 {
-    (void)state;
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         for (int at = 0; at < 9; at++) {
@@ -258,9 +240,8 @@ static void least_squares_refuses(void **state)
 }
 
 /* A power of two changes no rounding. */
-static void scales_do_not_matter(void **state)
+TEST(scales_do_not_matter)
 {
-    (void)state;
     enum { N = 7 };
     uint32_t seed = 4;
     double a[N * N], b[N], x[2][N];
@@ -279,14 +260,4 @@ static void scales_do_not_matter(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cholesky_by_hand),      cmocka_unit_test(cholesky_refuses),
-        cmocka_unit_test(cholesky_of_random),    cmocka_unit_test(cholesky_of_hilbert),
-        cmocka_unit_test(least_squares_by_hand), cmocka_unit_test(rank_is_found),
-        cmocka_unit_test(least_squares_of_random), cmocka_unit_test(deficient_of_random),
-        cmocka_unit_test(least_squares_of_hilbert), cmocka_unit_test(least_squares_refuses),
-        cmocka_unit_test(scales_do_not_matter)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

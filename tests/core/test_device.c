@@ -6,15 +6,9 @@
 #include "gpu/choose.h"
 #include "gpu/device_cache.h"
 #include "gpu/device_inside.h"
+#include "tests/case.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static SdmDeviceInfo devices[2 * SDM_MOST_DEVICES];
 static int device_count;

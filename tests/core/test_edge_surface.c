@@ -6,9 +6,6 @@
 #include "matching/plain_areas.h"
 #include "matching/ridges.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum { W = 64, H = 48 };
 
 static SdmContext *ctx;
@@ -36,9 +33,8 @@ static SdmEdgeBlock stepped(void)
     return b;
 }
 
-static void noise_goes_and_the_step_stays(void **state)
+TEST(noise_goes_and_the_step_stays)
 {
-    (void)state;
     SdmEdgeBlock b = stepped();
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &level_views, &b), SDM_OK);
     for (int y = 8; y < H - 8; y++)
@@ -49,9 +45,8 @@ static void noise_goes_and_the_step_stays(void **state)
 
 /* The step lies 1 px beside an edge of the left view: it moves there, whatever the noise; where the sides' grey values do not
  * differ by 2.5 times their noise, it stays. */
-static void steps_go_to_edges_of_the_image(void **state)
+TEST(steps_go_to_edges_of_the_image)
 {
-    (void)state;
     int16_t view[W * H];
     const SdmEdgeViews views = {.left = view, .right = level_view, .stride = W, .width = W}; /* says nothing */
     for (int clear = 0; clear < 2; clear++) {
@@ -93,18 +88,16 @@ static void check_step_moves(int by, int brighter)
     sdm_edge_block_close(&b);
 }
 
-static void steps_go_where_the_right_view_agrees(void **state)
+TEST(steps_go_where_the_right_view_agrees)
 {
-    (void)state;
     for (int by = 0; by <= 2; by++)
         for (int brighter = 0; brighter <= 300; brighter += 300)
             check_step_moves(by, brighter);
 }
 
 /* 16 pixels are too few to be a piece of surface, 36 are enough. */
-static void small_pieces_are_taken_off(void **state)
+TEST(small_pieces_are_taken_off)
 {
-    (void)state;
     for (int side = 4; side <= 6; side += 2) {
         SdmEdgeBlock b = stepped();
         for (int y = 20; y < 20 + side; y++)
@@ -186,9 +179,8 @@ static void check_areas(const SdmEdgeBlock *b, float place_px)
 
 /* A roof without texture gets the place of its outline to a part of a pixel, also where it has a match, and where it is of
  * glass, which has another grey value in each view; ground keeps its own; texture of weak contrast is left to its matches. */
-static void plain_roofs_have_a_place(void **state)
+TEST(plain_roofs_have_a_place)
 {
-    (void)state;
     static TownViews v;
     const int greys[2] = {ROOF_GREY, -900};
     for (int noise = 0; noise < 2; noise++)
@@ -205,9 +197,8 @@ static void plain_roofs_have_a_place(void **state)
 }
 
 /* Where the right view shows an area that is 12 px longer, or no edge at all, the roof's place is not known. */
-static void plain_roofs_without_one_place_are_left(void **state)
+TEST(plain_roofs_without_one_place_are_left)
 {
-    (void)state;
     static TownViews v;
     for (int all = 0; all < 2; all++) {
         SdmEdgeBlock b = ground_block();
@@ -239,9 +230,8 @@ static void fill_row(const SdmMatchSettings *set, float roof, int gap, bool mirr
 
 /* Ground with a hole of 40 x 30 pixels in which a piece of 6 x 6 stands 20 m high: with scores that hardly pass it goes,
  * with good ones or a filled pixel it stays. */
-static void weak_pieces_go(void **state)
+TEST(weak_pieces_go)
 {
-    (void)state;
     enum { SIDE = 60, LEAST = 100 };
     const SdmMatchSettings set = {.px_per_m = 0.2f, .final_score = 0.4f};
     const SdmMatchInput in = {.settings = &set};
@@ -267,9 +257,8 @@ static void weak_pieces_go(void **state)
 
 /* With parallax towards +u, ground to the right of a roof is hidden, not to its left; a left view from the side shows
  * the wall instead. */
-static void hidden_ground_is_low(void **state)
+TEST(hidden_ground_is_low)
 {
-    (void)state;
     uint16_t flags[W];
     float h[W];
     const float gentle = 0.2f;
@@ -297,9 +286,8 @@ static void hidden_ground_is_low(void **state)
 
 /* A left view from the side shows a wall between roof and street: matched as street, its ground would lie under the
  * roof, and it goes; from the other side, and from above, nothing does. */
-static void walls_go(void **state)
+TEST(walls_go)
 {
-    (void)state;
     enum { ROOF = 30, WIDTH = 60, STEP_M = 10 };
     static const float slant[3] = {1.0f, -1.0f, 0.0f}; /* px for a metre */
     for (int kind = 0; kind < 3; kind++)
@@ -323,9 +311,8 @@ static void walls_go(void **state)
         }
 }
 
-static void narrow_gaps_are_interpolated(void **state)
+TEST(narrow_gaps_are_interpolated)
 {
-    (void)state;
     uint16_t flags[W];
     float h[W];
     const SdmMatchSettings gentle = {.px_per_m = 1.0f, .fill_limit.rise_m = 0.2f},
@@ -339,15 +326,13 @@ static void narrow_gaps_are_interpolated(void **state)
     assert_int_equal(flags[33], SDM_QA_VALID | SDM_QA_FILLED);
 }
 
-static int open_context(void **state)
+FIXTURE(open_context)
 {
-    (void)state;
     return sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
 }
 
-static int close_context(void **state)
+FIXTURE(close_context)
 {
-    (void)state;
     sdm_close(&ctx);
     return 0;
 }
@@ -394,9 +379,8 @@ static void sharpened(float (*shape)(float px), double turn, float up, float cha
 
 /* A roof of 0.1 px a pixel that windows rounded rises along its ridge in any direction; valleys, level ground, hedges
  * and walls stay as they are, bit for bit, and low steps in the mean. */
-static void ridges_are_sharpened(void **state)
+TEST(ridges_are_sharpened)
 {
-    (void)state;
     float change[2];
     for (int turn = 0; turn < 16; turn++) {
         const double angle = turn * 0.19635;
@@ -415,9 +399,8 @@ static void ridges_are_sharpened(void **state)
 
 /* Through all filters the ridge of a roof that windows rounded stays nearer to the sharp one, 0.3 px above it, than the rounded
  * one, which the means alone put 0.1 px lower; the slopes stay where they are. */
-static void ridges_outlast_the_means(void **state)
+TEST(ridges_outlast_the_means)
 {
-    (void)state;
     static const int16_t view[SIDE * SIDE];
     const SdmEdgeViews views = {.left = view, .right = view, .stride = SIDE, .width = SIDE};
     SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
@@ -433,15 +416,4 @@ static void ridges_outlast_the_means(void **state)
     sdm_edge_block_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_goes_and_the_step_stays), cmocka_unit_test(steps_go_to_edges_of_the_image),
-        cmocka_unit_test(steps_go_where_the_right_view_agrees), cmocka_unit_test(small_pieces_are_taken_off),
-        cmocka_unit_test(plain_roofs_have_a_place),
-        cmocka_unit_test(plain_roofs_without_one_place_are_left), cmocka_unit_test(ridges_are_sharpened),
-        cmocka_unit_test(ridges_outlast_the_means),
-        cmocka_unit_test(weak_pieces_go), cmocka_unit_test(hidden_ground_is_low), cmocka_unit_test(walls_go),
-        cmocka_unit_test(narrow_gaps_are_interpolated)};
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+RUN_TESTS(open_context, close_context)

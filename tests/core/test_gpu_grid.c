@@ -127,10 +127,18 @@ static void compare(SdmBuffer *b, const void *const want[], int count, size_t by
     free(have);
 }
 
-static void grids_are_the_processors(void **state)
+static bool has_doubles(void)
 {
+    if (!sdm_device_info(test.device)->doubles)
+        print_message("it has no doubles: the processor grids\n");
+    return sdm_device_info(test.device)->doubles;
+}
+
+TEST(grids_are_the_processors)
+{
+    if (!has_doubles())
+        return;
     int64_t valid = 0, filled = 0, sparse = 0, outside = 0, told = 0;
-    (void)state;
     for (int turn = 0; turn < 4 * N_SHAPES * N_RATIOS; turn++) {
         Case c;
         SdmBuffer *real_part, *whole;
@@ -179,10 +187,11 @@ static void grids_are_the_processors(void **state)
 }
 
 /* What it cannot do, it says. */
-static void limits_are_told(void **state)
+TEST(limits_are_told)
 {
+    if (!has_doubles())
+        return;
     Case c;
-    (void)state;
     case_open(&c, 4);
     SdmGpuGrid q = {.gridding = &c.how, .win = c.fine.surface.win, .block = &c.block};
     assert_true(sdm_gpu_can_grid(&test.gpu, &q));
@@ -196,18 +205,7 @@ static void limits_are_told(void **state)
     case_close(&c);
 }
 
-static int all(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(grids_are_the_processors),
-                                       cmocka_unit_test(limits_are_told)};
-    if (!sdm_device_info(test.device)->doubles) {
-        print_message("it has no doubles: the processor grids\n");
-        return 0;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return run_on_devices(all);
+    return run_on_devices();
 }

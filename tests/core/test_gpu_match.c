@@ -139,12 +139,11 @@ static void compare_gap(const Case *c)
     free(score);
 }
 
-static void matches_are_the_references(void **state)
+TEST(matches_are_the_references)
 {
     static const int reaches[] = {0, 1, 2, 3, 5, 10};
     int64_t valid = 0;
     int turn = 0;
-    (void)state;
     for (int cost = 0; cost < 2; cost++)
         for (int i = 0; i < N_SHAPES; i++)
             for (int window = 3; window <= 21; window += 2)
@@ -162,11 +161,10 @@ static void matches_are_the_references(void **state)
 }
 
 /* The passes of the chain on images wider and higher than a strip. */
-static void strips_do_not_show(void **state)
+TEST(strips_do_not_show)
 {
     static const int pass[][2] = {{9, 3}, {5, 1}, {13, 5}};
     int64_t valid = 0;
-    (void)state;
     for (int cost = 0; cost < 2; cost++)
         for (int turn = 0; turn < 3 * 8; turn += CASE_STEP) {
             Case c;
@@ -183,9 +181,8 @@ static void strips_do_not_show(void **state)
 }
 
 /* The sums at their limit: 21 x 21 of +-2047, where 2^22 x 441 must fit. */
-static void largest_sums_do_not_wrap(void **state)
+TEST(largest_sums_do_not_wrap)
 {
-    (void)state;
     for (int cost = 0; cost < 2; cost++)
         for (int fill = 0; fill < FILL_END; fill++) {
             Case c;
@@ -195,17 +192,7 @@ static void largest_sums_do_not_wrap(void **state)
         }
 }
 
-static int all(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_are_the_references),
-        cmocka_unit_test(strips_do_not_show),
-        cmocka_unit_test(largest_sums_do_not_wrap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return run_on_devices(all);
+    return run_on_devices();
 }

@@ -159,11 +159,10 @@ static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int
     free(have);
 }
 
-static void sgm_is_the_definition(void **state)
+TEST(sgm_is_the_definition)
 {
     static const int penalties[][3] = {
         {25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}};
-    (void)state;
     for (int i = 0, turn = 0; i < N_CASES; i++)
         for (int k = 0; k < 5; k++, turn++) {
             if (turn % DEVICE_STEP != 0)
@@ -179,10 +178,9 @@ static void sgm_is_the_definition(void **state)
         }
 }
 
-static void bp_is_the_definition(void **state)
+TEST(bp_is_the_definition)
 {
     static const int models[][3] = {{12, 4, 127}, {1, 1, 254}, {16319, 1, 254}, {4, 4079, 254}, {40, 9, 60}};
-    (void)state;
     for (int i = 0, turn = 0; i < N_CASES; i++)
         for (int k = 0; k < 5; k++, turn++) {
             if (turn % DEVICE_STEP != 0)
@@ -199,11 +197,10 @@ static void bp_is_the_definition(void **state)
 }
 
 /* Little memory: bands go one after the other. */
-static void bands_do_not_show(void **state)
+TEST(bands_do_not_show)
 {
     const int64_t budget = sdm_device_budget(test.device);
     const Case c = {90, 400, 40, -20, 40};
-    (void)state;
     for (int kind = SDM_OPTIMIZER_SGM; kind <= SDM_OPTIMIZER_BP; kind++) {
         const SdmOptimizer how = {.kind = (SdmOptimizerKind)kind,
                                   .p1 = 5,
@@ -221,9 +218,8 @@ static void bands_do_not_show(void **state)
     }
 }
 
-static void energy_is_the_definition(void **state)
+TEST(energy_is_the_definition)
 {
-    (void)state;
     for (int i = 0; i < N_CASES; i++) {
         Costs v;
         int64_t want[2], have[2];
@@ -255,18 +251,7 @@ static void energy_is_the_definition(void **state)
     }
 }
 
-static int all(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sgm_is_the_definition),
-        cmocka_unit_test(bp_is_the_definition),
-        cmocka_unit_test(bands_do_not_show),
-        cmocka_unit_test(energy_is_the_definition),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return run_on_devices(all);
+    return run_on_devices();
 }

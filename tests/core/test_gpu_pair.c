@@ -72,13 +72,12 @@ static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit,
     return valid;
 }
 
-static void pairs_are_the_definition(void **state)
+TEST(pairs_are_the_definition)
 {
     static const int census[][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
     static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 3}, {-20, -12}, {2, 66}};
     int64_t valid = 0;
     int turn = 0;
-    (void)state;
     for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++)
         for (int i = 0; i < N_SHAPES; i++)
             for (int window = cost == SDM_PAIR_SAD ? 2 : 3; window <= (cost == SDM_PAIR_SAD ? 32 : 21);
@@ -102,13 +101,12 @@ static void pairs_are_the_definition(void **state)
     assert_true(valid > 1000);
 }
 
-static void pairs_by_labels_are_the_definition(void **state)
+TEST(pairs_by_labels_are_the_definition)
 {
     static const int sizes[][2] = {{1, 1}, {70, 3}, {5, 90}, {129, 41}, {40, 300}};
     static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
     static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 13}, {-3, 40}, {2, 66}};
     const int64_t budget = sdm_device_budget(test.device);
-    (void)state;
     for (int turn = 0; turn < 90; turn += CASE_STEP) {
         const int *const size = sizes[turn % 5];
         const Range r = d_ranges[turn / 5 % 5];
@@ -147,10 +145,9 @@ static void pairs_by_labels_are_the_definition(void **state)
 }
 
 /* Many bands of rows give what one gives. */
-static void bands_do_not_show(void **state)
+TEST(bands_do_not_show)
 {
     const int64_t budget = sdm_device_budget(test.device);
-    (void)state;
     sdm_device_set_budget(test.device, (int64_t)2 << 20);
     for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++) {
         const SdmPairSettings set = {.cost = (SdmPairCost)cost,
@@ -170,7 +167,7 @@ static void bands_do_not_show(void **state)
 }
 
 /* Sizes of the launches are a matter of time alone. */
-static void sizes_of_launches_change_nothing(void **state)
+TEST(sizes_of_launches_change_nothing)
 {
     const SdmTuning before = *sdm_device_tuning(test.device);
     const SdmTuning odd = {"", 7, 5, 32, 9, 96, 5, 13, 5, 96};
@@ -180,18 +177,7 @@ static void sizes_of_launches_change_nothing(void **state)
     sdm_device_set_tuning(test.device, &before);
 }
 
-static int all(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_are_the_definition),
-        cmocka_unit_test(pairs_by_labels_are_the_definition),
-        cmocka_unit_test(sizes_of_launches_change_nothing),
-        cmocka_unit_test(bands_do_not_show),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return run_on_devices(all);
+    return run_on_devices();
 }

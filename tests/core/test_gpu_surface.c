@@ -22,10 +22,9 @@ static const char *name_of(const char *what, Shape s, int turn)
 
 /* ---- warp, pyramid ---- */
 
-static void warps_are_the_references(void **state)
+TEST(warps_are_the_references)
 {
     int64_t pixels = 0;
-    (void)state;
     for (int turn = 0; turn < 40 * N_SHAPES; turn += CASE_STEP) {
         const Shape s = shapes[turn % N_SHAPES];
         const size_t n = (size_t)s.w * (size_t)s.h;
@@ -84,10 +83,9 @@ static SdmStatus read_source(SdmContext *ctx, void *user, int64_t x0, int64_t y0
 }
 
 /* Level after level, from the finest one. */
-static void pyramids_are_the_references(void **state)
+TEST(pyramids_are_the_references)
 {
     enum { LEVELS = 4 };
-    (void)state;
     for (int turn = 0; turn < 10 * N_SHAPES; turn += CASE_STEP) {
         const Shape s = shapes[turn % N_SHAPES];
         const size_t n = (size_t)s.w * (size_t)s.h;
@@ -223,9 +221,8 @@ static void check_border(Filters *f)
     free(view[1]);
 }
 
-static void borders_are_the_references(void **state)
+TEST(borders_are_the_references)
 {
-    (void)state;
     for (int turn = 0; turn < 9 * N_SHAPES; turn += DEVICE_STEP) {
         Filters f;
         filters_open(&f, turn);
@@ -306,9 +303,8 @@ static void check_wiener(Filters *f)
     free(left);
 }
 
-static void wieners_are_the_references(void **state)
+TEST(wieners_are_the_references)
 {
-    (void)state;
     for (int turn = 0; turn < 8 * N_SHAPES; turn += DEVICE_STEP) {
         Filters f;
         filters_open(&f, turn);
@@ -359,9 +355,8 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
 }
 
 /* Windows that begin anywhere in the blocks of the frame; then several tiles of the processor. */
-static void least_squares_are_the_references(void **state)
+TEST(least_squares_are_the_references)
 {
-    (void)state;
     for (int turn = 0; turn < 9 * (FILL_END + 2) * N_SHAPES; turn += CASE_STEP) {
         Filters f;
         filters_open(&f, turn);
@@ -379,9 +374,8 @@ static void least_squares_are_the_references(void **state)
     }
 }
 
-static void filters_are_the_references(void **state)
+TEST(filters_are_the_references)
 {
-    (void)state;
     for (int turn = 0; turn < 40 * N_SHAPES; turn += CASE_STEP) {
         Filters f;
         filters_open(&f, turn);
@@ -392,20 +386,7 @@ static void filters_are_the_references(void **state)
     }
 }
 
-static int all(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(warps_are_the_references),
-        cmocka_unit_test(pyramids_are_the_references),
-        cmocka_unit_test(filters_are_the_references),
-        cmocka_unit_test(borders_are_the_references),
-        cmocka_unit_test(wieners_are_the_references),
-        cmocka_unit_test(least_squares_are_the_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
-    return run_on_devices(all);
+    return run_on_devices();
 }

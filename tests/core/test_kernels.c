@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include <stdio.h>
-
 typedef struct Shape {
     int w, h;
 } Shape;
@@ -72,9 +70,8 @@ static void compare_case(int c, Shape s, int window, Range range, int turn)
     free(right);
 }
 
-static void costs_are_the_references(void **state)
+TEST(costs_are_the_references)
 {
-    (void)state;
     int turn = 0;
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < N_SHAPES; i++)
@@ -88,9 +85,8 @@ static void costs_are_the_references(void **state)
 }
 
 /* The sums at their limit: 21 x 21 of +-2047, where 2^22 x 441 must fit. */
-static void largest_sums_do_not_wrap(void **state)
+TEST(largest_sums_do_not_wrap)
 {
-    (void)state;
     const Shape s = {48, 24};
     for (int c = 0; c < 3; c++)
         for (int fill = 0; fill < FILL_END; fill++)
@@ -99,12 +95,8 @@ static void largest_sums_do_not_wrap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(costs_are_the_references),
-        cmocka_unit_test(largest_sums_do_not_wrap),
-    };
     for (int l = 0; l < N_LEVELS; l++)
         print_message("%-7s %s\n", level_names[l],
                       sdm_kernels_at(level_names[l]) ? "here" : "not on this machine");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_cases(NULL, NULL);
 }

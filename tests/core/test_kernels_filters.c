@@ -68,9 +68,8 @@ static void filters_compare(const FilterInput *in, int turn)
         guarded_free(want.out[i]);
 }
 
-static void filters_are_the_references(void **state)
+TEST(filters_are_the_references)
 {
-    (void)state;
     static const int widths[] = {1, 2, 3, 7, 16, 65, 129};
     uint64_t seed = 21;
     for (int turn = 0; turn < 700; turn += CASE_STEP) {
@@ -158,9 +157,8 @@ static void wiener_compare(const WienerInput *in, int turn)
 }
 
 /* Flat images and the noisiest, with and without nodata, sums of nothing and of the most. */
-static void wiener_is_the_reference(void **state)
+TEST(wiener_is_the_reference)
 {
-    (void)state;
     static const int widths[] = {1, 2, 5, 7, 16, 65, 255, 256, 261, 600};
     uint64_t seed = 8;
     float ratio[256];
@@ -204,9 +202,8 @@ static void wiener_is_the_reference(void **state)
 enum { GROUND_PIXELS = 41 };
 
 /* Runs of every length, pixels with and without a height, an image value and a ray intersection error. */
-static void ground_points_are_the_references(void **state)
+TEST(ground_points_are_the_references)
 {
-    (void)state;
     uint64_t seed = 11;
     for (int count = 0; count <= GROUND_PIXELS; count++) {
         const size_t n = (size_t)count, bytes = n * sizeof(SdmSpreadPoint);
@@ -265,9 +262,8 @@ static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table,
 
 /* Points inside, at the rim and beyond it, on centres and a radius from them, for radii of one to nine cells.
  */
-static void spreads_are_the_references(void **state)
+TEST(spreads_are_the_references)
 {
-    (void)state;
     const size_t bytes = 8 * sizeof(int64_t) * SPREAD_PITCH * SPREAD_ROWS;
     int32_t table[SPREAD_TABLE];
     uint64_t seed = 5;
@@ -304,9 +300,8 @@ static void spreads_are_the_references(void **state)
 
 /* A point on the centre of cell (4, 2): 2048^2 / 1024 there, half of it beside, a quarter at the corners; of the third value the
  * square / 256. */
-static void spread_by_hand(void **state)
+TEST(spread_by_hand)
 {
-    (void)state;
     int32_t table[1280] = {[0] = 2048, [256] = 1024};
     const SdmSpreadPoint point = {.x = 4 * 256 + 128, .y = 2 * 256 + 128,
                                   .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}};
@@ -384,9 +379,8 @@ static void update_compare(const UpdateInput *in, int turn)
     guarded_free(quality[0]);
 }
 
-static void updates_are_the_references(void **state)
+TEST(updates_are_the_references)
 {
-    (void)state;
     static const int widths[] = {1, 2, 3, 7, 17, 18, 65, 129};
     uint64_t seed = 9;
     for (int turn = 0; turn < 640; turn += CASE_STEP) {
@@ -412,15 +406,4 @@ static void updates_are_the_references(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wiener_is_the_reference),
-        cmocka_unit_test(filters_are_the_references),
-        cmocka_unit_test(ground_points_are_the_references),
-        cmocka_unit_test(spreads_are_the_references),
-        cmocka_unit_test(spread_by_hand),
-        cmocka_unit_test(updates_are_the_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 
-#include <stdio.h>
-
 /* ---- warp and half ---- */
 
 typedef struct WarpInput {
@@ -63,9 +61,8 @@ static void warp_input(WarpInput *in, int width, int step, enum Fill fill, uint6
                            .width = width};
 }
 
-static void warp_rows_are_the_references(void **state)
+TEST(warp_rows_are_the_references)
 {
-    (void)state;
     static const int widths[] = {1, 7, 16, 65, 129, 300, 31, 260}, steps[] = {16, 1, 300, 100};
     uint64_t seed = 77;
     int pixels = 0;
@@ -97,9 +94,8 @@ static void warp_rows_are_the_references(void **state)
     assert_true(pixels > (CASE_STEP == 1 ? 5000 : 0));
 }
 
-static void half_rows_are_the_references(void **state)
+TEST(half_rows_are_the_references)
 {
-    (void)state;
     static const int widths[] = {1, 2, 7, 16, 65, 129};
     uint64_t seed = 5;
     for (int turn = 0; turn < 600; turn += CASE_STEP) {
@@ -189,9 +185,8 @@ static void picked_compare(const Picked *want, const Picked *have, const char *w
         fail_msg("%s", what);
 }
 
-static void picks_are_the_references(void **state)
+TEST(picks_are_the_references)
 {
-    (void)state;
     static const int widths[] = {1, 3, 7, 16, 65, 129};
     uint64_t seed = 6;
     char what[80];
@@ -223,12 +218,4 @@ static void picks_are_the_references(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(warp_rows_are_the_references),
-        cmocka_unit_test(half_rows_are_the_references),
-        cmocka_unit_test(picks_are_the_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

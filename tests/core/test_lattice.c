@@ -70,9 +70,8 @@ static void position(const SdmRowCells *r, int x, double t, int64_t origin[2], d
 }
 
 /* Every pixel of windows of all levels lies where the lattice says, to 1/1000 px; du_dh likewise. */
-static void rows_follow_the_lattice(void **state)
+TEST(rows_follow_the_lattice)
 {
-    (void)state;
     for (int bend = 0; bend < 2; bend++)
         for (int level = 0; level <= 6; level++) {
             SdmLattice lat;
@@ -108,9 +107,8 @@ static void rows_follow_the_lattice(void **state)
 }
 
 /* Affine: right (u, v, h) worked by hand. */
-static void positions_by_hand(void **state)
+TEST(positions_by_hand)
 {
-    (void)state;
     SdmLattice lat;
     double p[2];
     make_lattice(0.0, &lat);
@@ -127,9 +125,8 @@ static void positions_by_hand(void **state)
 }
 
 /* What any pixel of a window meets for any height of the range is within the bounds. */
-static void bounds_hold_every_pixel(void **state)
+TEST(bounds_hold_every_pixel)
 {
-    (void)state;
     SdmLattice lat;
     make_lattice(3.0, &lat);
     for (int level = 0; level < 4; level++) {
@@ -157,9 +154,8 @@ static void bounds_hold_every_pixel(void **state)
 }
 
 /* The same pixel in two windows has the same cell, the same offsets and the same fraction, bit for bit. */
-static void rows_do_not_depend_on_the_window(void **state)
+TEST(rows_do_not_depend_on_the_window)
 {
-    (void)state;
     SdmLattice lat;
     make_lattice(3.0, &lat);
     for (int level = 0; level <= 5; level++) {
@@ -234,9 +230,8 @@ static void heights(SdmSurface *s)
         }
 }
 
-static void warp_and_match_do_not_depend_on_the_window(void **state)
+TEST(warp_and_match_do_not_depend_on_the_window)
 {
-    (void)state;
     enum { W = 200, H = 120, X0 = 37, Y0 = 23, CW = 130, CH = 80, RANGE = 2, WINDOW = 5 };
     const int reach = WINDOW / 2 + 2 * RANGE + 2;
     const SdmPass pass = {.window = WINDOW, .range = RANGE, .min_score = 0.2f, .max_mismatch = 0.7f};
@@ -309,9 +304,8 @@ static void open_spots(SdmLevelTask *task, const SdmSurface *prior, uint64_t see
     }
 }
 
-static void a_retry_of_parts_is_one_of_all(void **state)
+TEST(a_retry_of_parts_is_one_of_all)
 {
-    (void)state;
     enum { W = 330, H = 200 };
     static const int wide[][2] = {{13, 5}, {9, 16}, {5, 1}, {5, 6}};
     const SdmKernels *const kernels = sdm_kernels_at("auto");
@@ -359,15 +353,4 @@ static void a_retry_of_parts_is_one_of_all(void **state)
     sdm_lattice_free(&p.lat);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_follow_the_lattice),
-        cmocka_unit_test(positions_by_hand),
-        cmocka_unit_test(bounds_hold_every_pixel),
-        cmocka_unit_test(rows_do_not_depend_on_the_window),
-        cmocka_unit_test(warp_and_match_do_not_depend_on_the_window),
-        cmocka_unit_test(a_retry_of_parts_is_one_of_all),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

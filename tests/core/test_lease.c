@@ -6,23 +6,16 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "core/file.h"
 #include "core/lease.h"
+#include "tests/case.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static const char OTHER[] = "elsewhere/pid:[1]/b 1 77 0\n";
 static const char NEWER[] = "elsewhere/pid:[1]/b 2 78 1\n";
@@ -131,10 +124,9 @@ static SdmLease *take(const char *output)
 
 /* ---- who holds what ---- */
 
-static void a_lost_lease_is_noticed(void **state)
+TEST(a_lost_lease_is_noticed)
 {
     SdmLease *l = NULL;
-    (void)state;
     assert_int_equal(sdm_lease_check(ctx, NULL), SDM_OK);
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_OK);
     age("d.tif.part-owner", 100);
@@ -153,14 +145,12 @@ static void a_lost_lease_is_noticed(void **state)
     assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
 }
 
-static void a_lease_that_was_removed_is_lost(void **state)
+TEST(a_lease_that_was_removed_is_lost)
 {
     SdmLease *l = NULL;
-    (void)state;
     assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_OK);
     assert_int_equal(unlink(in_folder("l.part-owner")), 0);
-    assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "was removed while this run worked"));
+    assert_refused(ctx, sdm_lease_check(ctx, l), SDM_ERR_IO, "was removed while this run worked");
     put("l.part-owner", OTHER);
     sdm_lease_release(&l);
     expect_text("l.part-owner", OTHER);
@@ -168,11 +158,10 @@ static void a_lease_that_was_removed_is_lost(void **state)
 }
 
 /* The thread that renews a lease leaves another's file as it is. */
-static void only_its_own_file_is_renewed(void **state)
+TEST(only_its_own_file_is_renewed)
 {
     SdmLease *own = NULL, *lost = NULL;
     const struct timespec wait = {.tv_sec = SDM_LEASE_PERIOD_S + 1};
-    (void)state;
     own = take("own");
     lost = take("lost");
     assert_true(own && lost);
@@ -188,10 +177,9 @@ static void only_its_own_file_is_renewed(void **state)
     assert_int_equal(unlink(in_folder("lost.part-owner")), 0);
 }
 
-static void without_a_thread_nothing_is_held(void **state)
+TEST(without_a_thread_nothing_is_held)
 {
     SdmLease *l = NULL;
-    (void)state;
     no_thread = EAGAIN;
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
     assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner cannot be renewed: no thread can be started"));
@@ -213,11 +201,10 @@ static void put_dead(void)
 }
 
 /* Renewed, or taken by a third process, while this one judged it. */
-static void a_live_lease_is_not_taken_away(void **state)
+TEST(a_live_lease_is_not_taken_away)
 {
     static const int refused[] = {0, EPERM, EOPNOTSUPP}; /* file systems without hard links */
     SdmLease *l = NULL;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         no_link = refused[i];
         put_dead();
@@ -244,10 +231,9 @@ static void a_live_lease_is_not_taken_away(void **state)
     assert_int_equal(access(in_folder("l.part-owner"), F_OK), -1);
 }
 
-static void a_dead_lease_that_stays_is_an_error(void **state)
+TEST(a_dead_lease_that_stays_is_an_error)
 {
     SdmLease *l = NULL;
-    (void)state;
     no_rename = EACCES;
     put_dead();
     assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
@@ -264,11 +250,10 @@ static void a_dead_lease_that_stays_is_an_error(void **state)
 /* ---- who is alive ---- */
 
 /* After a boot, numbers of processes begin anew: a lease of an earlier one is another place's. */
-static void a_boot_is_another_place(void **state)
+TEST(a_boot_is_another_place)
 {
     char text[400] = "", boot[64] = "";
     SdmLease *l = take("l");
-    (void)state;
     assert_non_null(l);
     FILE *const f = fopen(in_folder("l.part-owner"), "r"), *const b = fopen("/proc/sys/kernel/random/boot_id", "r");
     assert_non_null(f);
@@ -296,11 +281,10 @@ static void a_boot_is_another_place(void **state)
 }
 
 /* A process that is stopped lives, but is not waited for once it has been silent. */
-static void a_stopped_process_is_not_waited_for(void **state)
+FIRST_TEST(a_stopped_process_is_not_waited_for)
 {
     SdmLease *l = NULL;
     int status;
-    (void)state;
     const pid_t child = fork();
     if (child == 0) {
         l = take("l");
@@ -323,31 +307,16 @@ static void a_stopped_process_is_not_waited_for(void **state)
     assert_int_equal(unlink(in_folder("l.part-owner")), 0);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     return mkdtemp(folder) && sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
 }
 
 /* The folder must be empty: nothing may be left aside. */
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     sdm_close(&ctx);
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stopped_process_is_not_waited_for),
-        cmocka_unit_test(a_lost_lease_is_noticed),
-        cmocka_unit_test(a_lease_that_was_removed_is_lost),
-        cmocka_unit_test(only_its_own_file_is_renewed),
-        cmocka_unit_test(without_a_thread_nothing_is_held),
-        cmocka_unit_test(a_live_lease_is_not_taken_away),
-        cmocka_unit_test(a_dead_lease_that_stays_is_an_error),
-        cmocka_unit_test(a_boot_is_another_place),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

@@ -86,9 +86,8 @@ static double left_px(const Scene *c, float px_per_metre, int rim)
     return sqrt(sum / n);
 }
 
-static void heights_go_where_views_agree(void **state)
+TEST(heights_go_where_views_agree)
 {
-    (void)state;
     static const float scale[2] = {0.04f, -1.5f};
     for (int i = 0; i < 2; i++) {
         Scene c = scene_of(3, -5, 500, 300, scale[i]);
@@ -101,9 +100,8 @@ static void heights_go_where_views_agree(void **state)
 }
 
 /* A part of the window with the reach around it gives the same, with any number of threads and any kernels. */
-static void cuts_do_not_matter(void **state)
+TEST(cuts_do_not_matter)
 {
-    (void)state;
     enum { W = 900, H = 460, X = 92, Y = 20, CUT_W = 700, CUT_H = 400, R = SDM_LS_REACH };
     Scene whole = scene_of(-44, 12, W, H, 0.04f), cut = scene_of(-44 + X, 12 + Y, CUT_W, CUT_H, 0.04f);
     move(ctx, sdm_kernels_at("auto"), &whole, 0.04f);
@@ -115,9 +113,8 @@ static void cuts_do_not_matter(void **state)
 }
 
 /* Unmatched pixels keep their height, pixels without data theirs and move no other; without texture nothing moves. */
-static void what_is_not_known_stays(void **state)
+TEST(what_is_not_known_stays)
 {
-    (void)state;
     enum { W = 300, H = 200 };
     Scene c = scene_of(0, 0, W, H, 0.04f);
     for (int y = 60; y < 100; y++)
@@ -153,9 +150,8 @@ static void what_is_not_known_stays(void **state)
 }
 
 /* Pixels at the end of the data along the rows, whose slopes take what taps there are, move with the others. */
-static void ends_of_rows_move(void **state)
+TEST(ends_of_rows_move)
 {
-    (void)state;
     enum { W = 300, H = 200, FIRST = 60, END = 240 };
     Scene c = scene_of(0, 0, W, H, 0.04f);
     double before = 0.0, after = 0.0;
@@ -178,9 +174,8 @@ static void ends_of_rows_move(void **state)
 }
 
 /* A cloud in the left view alone, which nothing matches, changes little beside it. */
-static void what_is_not_matched_tells_nothing_of_the_views(void **state)
+TEST(what_is_not_matched_tells_nothing_of_the_views)
 {
-    (void)state;
     enum { W = 300, H = 200, X = 120, END = 180, BESIDE = 16 };
     Scene clear = scene_of(0, 0, W, H, 0.04f), cloudy = scene_of(0, 0, W, H, 0.04f);
     double sum[2] = {0.0, 0.0};
@@ -203,9 +198,8 @@ static void what_is_not_matched_tells_nothing_of_the_views(void **state)
 }
 
 /* Islands of too few valid pixels for their statistics keep their heights. */
-static void few_pixels_stay(void **state)
+TEST(few_pixels_stay)
 {
-    (void)state;
     enum { W = 120, H = 80, X = 56, Y = 40, SIDE = 11 };
     Scene c = scene_of(0, 0, W, H, 0.04f);
     for (int y = 0; y < H; y++)
@@ -221,9 +215,8 @@ static void few_pixels_stay(void **state)
 }
 
 /* Windows narrower than a tile's margin. */
-static void small_windows_pass(void **state)
+TEST(small_windows_pass)
 {
-    (void)state;
     for (int w = 1; w <= 37; w += 3)
         for (int h = 1; h <= 37; h += 3) {
             Scene c = scene_of(4, 8, w, h, 0.04f);
@@ -234,16 +227,4 @@ static void small_windows_pass(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heights_go_where_views_agree),
-        cmocka_unit_test(cuts_do_not_matter),
-        cmocka_unit_test(what_is_not_known_stays),
-        cmocka_unit_test(ends_of_rows_move),
-        cmocka_unit_test(what_is_not_matched_tells_nothing_of_the_views),
-        cmocka_unit_test(few_pixels_stay),
-        cmocka_unit_test(small_windows_pass),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

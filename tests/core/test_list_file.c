@@ -2,14 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/disjoint_sets.h"
 #include "core/list_file.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 static char path[] = "/tmp/stereodem_list_XXXXXX";
 
@@ -29,13 +22,11 @@ static void expect_next(SdmListFile *list, int line, const char *expected)
     assert_int_equal(list->line, line);
 }
 
-static void entries_are_trimmed(void **state)
+TEST(entries_are_trimmed)
 {
-    (void)state;
     static const char text[] = "\xEF\xBB\xBF# list\n\n  a.tif \t\r\n\"b c.tif\"\r\n#x\n\"\nd # e";
-    SdmContext *ctx = NULL;
     SdmListFile list;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     write_bytes(text, sizeof text - 1);
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     assert_string_equal(list.folder, "/tmp");
@@ -50,13 +41,11 @@ static void entries_are_trimmed(void **state)
     sdm_close(&ctx);
 }
 
-static void faults_are_seen(void **state)
+TEST(faults_are_seen)
 {
-    (void)state;
     static const char binary[] = "plain\nII*\0\x08\n";
-    SdmContext *ctx = NULL;
     SdmListFile list;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     write_bytes(binary, sizeof binary - 1);
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     expect_next(&list, 1, "plain");
@@ -78,11 +67,9 @@ static void faults_are_seen(void **state)
 }
 
 /* More than the first allocation holds, and a last line without an end. */
-static void long_files_are_read(void **state)
+TEST(long_files_are_read)
 {
-    (void)state;
     enum { LINES = 30000 };
-    SdmContext *ctx = NULL;
     SdmListFile list;
     char name[32];
     FILE *const f = fopen(path, "wb");
@@ -90,7 +77,7 @@ static void long_files_are_read(void **state)
     for (int i = 0; i < LINES; i++)
         fprintf(f, "%sname%d.tif", i ? "\n" : "", i);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     assert_int_equal(list.lines, LINES);
     for (int i = 0; i < LINES; i++) {
@@ -102,9 +89,8 @@ static void long_files_are_read(void **state)
     sdm_close(&ctx);
 }
 
-static void sets_are_joined(void **state)
+TEST(sets_are_joined)
 {
-    (void)state;
     int32_t parent[8];
     for (int32_t i = 0; i < 8; i++)
         parent[i] = i;
@@ -119,17 +105,11 @@ static void sets_are_joined(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_are_trimmed),
-        cmocka_unit_test(faults_are_seen),
-        cmocka_unit_test(long_files_are_read),
-        cmocka_unit_test(sets_are_joined),
-    };
     const int file = mkstemp(path);
     if (file < 0)
         return 1;
     close(file);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_cases(NULL, NULL);
     remove(path);
     return failed;
 }

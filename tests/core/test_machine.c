@@ -2,15 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "core/machine.h"
+#include "tests/case.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static char root[] = "/tmp/stereodem_machine_XXXXXX";
 
@@ -34,17 +28,15 @@ static void expect(int64_t memory_bytes, double processors)
     assert_true(grant.processors == processors);
 }
 
-static void machine_without_groups_has_no_limit(void **state)
+TEST(machine_without_groups_has_no_limit)
 {
-    (void)state;
     expect(INT64_MAX, INFINITY);
     put("proc/self/cgroup", "no such line\n7:\n");
     expect(INT64_MAX, INFINITY);
 }
 
-static void version_2(void **state)
+TEST(version_2)
 {
-    (void)state;
     put("proc/self/cgroup", "0::/job/step\n");
     put("sys/fs/cgroup/job/step/memory.max", "max\n");
     put("sys/fs/cgroup/job/step/cpu.max", "max 100000\n");
@@ -59,9 +51,8 @@ static void version_2(void **state)
     expect(4096, INFINITY);
 }
 
-static void version_1(void **state)
+TEST(version_1)
 {
-    (void)state;
     put("proc/self/cgroup", "12:pids:/job\n5:memory:/job\n4:cpu,cpuacct:/job\n3:cpuset:/\n");
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n");
@@ -78,9 +69,8 @@ static void version_1(void **state)
     expect(9223372036854771712, INFINITY);
 }
 
-static void defaults_keep_within(void **state)
+TEST(defaults_keep_within)
 {
-    (void)state;
     assert_in_range(sdm_usual_memory(), INT64_C(64) << 20, INT64_C(2) << 30);
     assert_in_range(sdm_usual_threads(), 1, 1 << 16);
 }
@@ -88,15 +78,9 @@ static void defaults_keep_within(void **state)
 int main(void)
 {
     char command[64];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(machine_without_groups_has_no_limit),
-        cmocka_unit_test(version_2),
-        cmocka_unit_test(version_1),
-        cmocka_unit_test(defaults_keep_within),
-    };
     if (!mkdtemp(root))
         return 77;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_cases(NULL, NULL);
     snprintf(command, sizeof command, "rm -rf %s", root);
     return system(command) == 0 ? failed : 1;
 }

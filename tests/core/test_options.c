@@ -1,15 +1,7 @@
 /* Option parser, ranges, check and printing: what users type, and the sentence that they get. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { MAX_WORDS = 80 };
 
@@ -64,7 +56,7 @@ static void refused(Fixture *f, const char *text, const char *part)
     assert_null(strchr(sdm_error(f->ctx), '\n'));
 }
 
-static void test_values(void **state)
+TEST_WITH(test_values, setup, teardown)
 {
     Fixture *const f = *state;
     assert_int_equal(parse(f,
@@ -87,7 +79,7 @@ static void test_values(void **state)
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
 }
 
-static void test_sizes(void **state)
+TEST_WITH(test_sizes, setup, teardown)
 {
     Fixture *const f = *state;
     static const struct {
@@ -111,7 +103,7 @@ static void test_sizes(void **state)
     }
 }
 
-static void test_numbers_refused(void **state)
+TEST_WITH(test_numbers_refused, setup, teardown)
 {
     Fixture *const f = *state;
     static const char *const bad[] = {"-5",  "nan", "NaN",  "x",   "0",   "inf",
@@ -132,7 +124,7 @@ static void test_numbers_refused(void **state)
     assert_int_equal(parse(f, "--tile 64 --threads 1024"), SDM_OK);
 }
 
-static void test_words_refused(void **state)
+TEST_WITH(test_words_refused, setup, teardown)
 {
     Fixture *const f = *state;
     refused(f, "--cost zncd", "--cost: found 'zncd', expected one of auto, zncc, census");
@@ -145,7 +137,7 @@ static void test_words_refused(void **state)
     refused(f, "-o ~", "--output: found '', expected a text that is not empty");
 }
 
-static void test_lines_refused(void **state)
+TEST_WITH(test_lines_refused, setup, teardown)
 {
     Fixture *const f = *state;
     refused(f, "--outptu x", "unknown option --outptu, did you mean --output?");
@@ -172,7 +164,7 @@ static void test_lines_refused(void **state)
     refused(f, "--overwrite", "unknown option --overwrite");
 }
 
-static void test_ends(void **state)
+TEST_WITH(test_ends, setup, teardown)
 {
     Fixture *const f = *state;
     assert_int_equal(parse(f, "-- --tr -5"), SDM_OK);
@@ -187,7 +179,7 @@ static void test_ends(void **state)
     assert_string_equal(f->opt.output, "--tr");
 }
 
-static void test_pairs_limit(void **state)
+TEST_WITH(test_pairs_limit, setup, teardown)
 {
     Fixture *const f = *state;
     char text[1024] = "";
@@ -210,7 +202,7 @@ static void test_pairs_limit(void **state)
             fail_msg("%s = %s gave \"%s\"", #field, #value, sdm_error(f->ctx));                              \
     } while (0)
 
-static void test_check(void **state)
+TEST_WITH(test_check, setup, teardown)
 {
     Fixture *const f = *state;
     sdm_options_default(&f->opt);
@@ -235,15 +227,14 @@ static void test_check(void **state)
     CHECK_REFUSES(config[0], "=", "--config");
 }
 
-static void test_check_together(void **state)
+TEST_WITH(test_check_together, setup, teardown)
 {
     Fixture *const f = *state;
     sdm_options_default(&f->opt);
     f->opt.hmin_m = 100.0;
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     f->opt.hmax_m = 100.0;
-    assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);
-    assert_non_null(strstr(sdm_error(f->ctx), "--hmin: found 100 m"));
+    assert_refused(f->ctx, sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE, "--hmin: found 100 m");
     f->opt.hmax_m = 100.5;
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     f->opt.quiet = f->opt.verbose = true;
@@ -251,7 +242,7 @@ static void test_check_together(void **state)
 }
 
 /* What is printed is read back as the same value, for every option of the table. */
-static void test_print_round_trip(void **state)
+TEST_WITH(test_print_round_trip, setup, teardown)
 {
     Fixture *const f = *state;
     SdmOptions again;
@@ -275,9 +266,8 @@ static void test_print_round_trip(void **state)
 }
 
 /* Every option has a help text, a default in words, a metavar unless it is a switch, and sane limits. */
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     int count = 0;
     for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++, count++) {
         assert_true(strncmp(spec->name, "--", 2) == 0);
@@ -296,9 +286,8 @@ static void test_table(void **state)
     assert_in_range(count, 1, 64);
 }
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
-    (void)state;
     assert_int_equal(sdm_edit_distance("", ""), 0);
     assert_int_equal(sdm_edit_distance("", "abc"), 3);
     assert_int_equal(sdm_edit_distance("abc", ""), 3);
@@ -310,21 +299,4 @@ static void test_distance(void **state)
     assert_int_equal(sdm_edit_distance(longer, "a"), 99);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_values, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_numbers_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_words_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lines_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pairs_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_check, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_check_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_print_round_trip, setup, teardown),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_distance),
-    };
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -6,8 +6,6 @@
 #include "core/core.h"
 #include "rectified/pair.h"
 
-#include <stdio.h>
-
 typedef struct Case {
     SdmPairImage image[2];
     SdmPairSettings set;
@@ -204,27 +202,23 @@ static void levels_are_the_definition(SdmPairCost cost, int turns, bool labels)
     assert_true(matched > (CASE_STEP == 1 ? 50 * turns : 0));
 }
 
-static void sad_is_the_definition(void **state)
+TEST(sad_is_the_definition)
 {
-    (void)state;
     levels_are_the_definition(SDM_PAIR_SAD, 300, false);
 }
 
-static void zncc_is_the_definition(void **state)
+TEST(zncc_is_the_definition)
 {
-    (void)state;
     levels_are_the_definition(SDM_PAIR_ZNCC, 200, false);
 }
 
-static void census_is_the_definition(void **state)
+TEST(census_is_the_definition)
 {
-    (void)state;
     levels_are_the_definition(SDM_PAIR_CENSUS, 200, false);
 }
 
-static void semi_global_matching_is_the_definition(void **state)
+TEST(semi_global_matching_is_the_definition)
 {
-    (void)state;
     levels_are_the_definition(SDM_PAIR_AD_CENSUS, 60, true);
     levels_are_the_definition(SDM_PAIR_CENSUS, 30, true);
     levels_are_the_definition(SDM_PAIR_SAD, 30, true);
@@ -232,9 +226,8 @@ static void semi_global_matching_is_the_definition(void **state)
 
 /* Ranges beyond 256 and negative ones: the definition's bits on a few rows, and the same on many rows, where
  * several threads have work. */
-static void long_ranges_are_the_definition(void **state)
+TEST(long_ranges_are_the_definition)
 {
-    (void)state;
     enum { WIDTH = 640, FEW = 10, MANY = 72 };
     static const int spans[][2] = {{-64, -1}, {0, 255}, {0, 256}, {-520, -201}, {-150, 149}, {0, 511}};
     uint64_t seed = 77;
@@ -301,9 +294,8 @@ static void plain_open(Plain *p)
 
 static void refused(const Plain *p, SdmStatus status, const char *sentence)
 {
-    SdmContext *ctx = NULL;
     float out[60 * 40];
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     const SdmStatus st = sdm_pair_check_settings(ctx, &p->c.set);
     assert_int_equal(st ? st : sdm_pair_match(ctx, &p->c.image[0], &p->c.image[1], &p->c.set, out), status);
     if (!strstr(sdm_error(ctx), sentence))
@@ -318,9 +310,8 @@ static void refused(const Plain *p, SdmStatus status, const char *sentence)
         refused(&p, SDM_ERR_USAGE, sentence);                                                                \
     } while (0)
 
-static void impossible_settings_are_refused(void **state)
+TEST(impossible_settings_are_refused)
 {
-    (void)state;
     static Plain p;
     REFUSED("--min-disparity: found 16 px", set.dmin = 16);
     REFUSED("--window 1: needs --optimizer sgm or bp", set.window = 1);
@@ -331,9 +322,8 @@ static void impossible_settings_are_refused(void **state)
     refused(&p, SDM_ERR_UNSUPPORTED, "--cpu-level mips");
 }
 
-static void a_failed_allocation_is_told(void **state)
+TEST(a_failed_allocation_is_told)
 {
-    (void)state;
     static Plain p;
     const char *const levels[] = {"reference", "auto"};
     for (int i = 0; i < 2; i++) {
@@ -378,9 +368,8 @@ static int64_t peak_of(int height, int depth, SdmPairCost cost)
     return peak;
 }
 
-static void memory_is_that_of_rows_in_flight(void **state)
+TEST(memory_is_that_of_rows_in_flight)
 {
-    (void)state;
     enum { ROWS = 128 + 8, PIXEL = 40 /* bytes: terms, texture, best, words of a right pixel in flight */ };
     for (int cost = 0; cost < 3; cost++) {
         const int64_t least = peak_of(600, 64, (SdmPairCost)cost),
@@ -392,17 +381,4 @@ static void memory_is_that_of_rows_in_flight(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sad_is_the_definition),
-        cmocka_unit_test(zncc_is_the_definition),
-        cmocka_unit_test(census_is_the_definition),
-        cmocka_unit_test(long_ranges_are_the_definition),
-        cmocka_unit_test(semi_global_matching_is_the_definition),
-        cmocka_unit_test(impossible_settings_are_refused),
-        cmocka_unit_test(a_failed_allocation_is_told),
-        cmocka_unit_test(memory_is_that_of_rows_in_flight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

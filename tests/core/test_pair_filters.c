@@ -6,8 +6,6 @@
 
 #include "rectified/pair_filters.h"
 
-#include <math.h>
-
 #define N_ NAN
 
 static void assert_same(const float *got, const float *want, int n)
@@ -19,9 +17,8 @@ static void assert_same(const float *got, const float *want, int n)
 
 /* ---- smaller ---- */
 
-static void shrink_by_hand(void **state)
+TEST(shrink_by_hand)
 {
-    (void)state;
     enum { X = SDM_PIXEL_NODATA };
     /* 5 x 5, factor 2: the last column and row are left out */
     static const int16_t in[25] = {1, 2, -1, -2,   9, /* sums 10, -10: means 2.5, -2.5, half goes up */
@@ -40,9 +37,8 @@ static void shrink_by_hand(void **state)
 
 /* ---- speckles ---- */
 
-static void speckles_by_hand(void **state)
+TEST(speckles_by_hand)
 {
-    (void)state;
     float d[12] = {1, 3, 9, N_, /* 1 3 / 5 hang together by steps of 2, the 9s touch the 5 by a step of 4 */
                    8, 5, 9, 4, N_, 5, N_, 4}; /* 8 stands alone, the 4s are two */
     static const float two[12] = {1, 3, 9, N_, N_, 5, 9, 4, N_, 5, N_, 4},
@@ -61,9 +57,8 @@ static void speckles_by_hand(void **state)
 
 /* ---- median ---- */
 
-static void median_by_hand(void **state)
+TEST(median_by_hand)
 {
-    (void)state;
     static const float in[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
     float out[9];
     sdm_pair_median(ctx, in, 3, 3, 3, out);
@@ -108,9 +103,8 @@ static void scatter(float *d, int n, int hole)
     }
 }
 
-static void median_is_naive(void **state)
+TEST(median_is_naive)
 {
-    (void)state;
     static const int sizes[][2] = {{1, 1}, {2, 7}, {66, 3}, {68, 5}, {133, 6}, {200, 40}};
     static const int holes[] = {1 << 30, 50, 3};
     enum { MOST = 8000 };
@@ -133,9 +127,8 @@ static void median_is_naive(void **state)
 
 /* ---- filling ---- */
 
-static void nearest_by_hand(void **state)
+TEST(nearest_by_hand)
 {
-    (void)state;
     float d[15] = {1, N_, N_, N_, 5, /**/ N_, N_, N_, N_, N_, /**/ N_, N_, 3, N_, N_};
     /* (1, 1) is sqrt 2 from 1 and from 3, (4, 2) is 2 from 3 and from 5: the leftmost wins */
     static const float want[15] = {1, 1, 1, 5, 5, /**/ 1, 1, 3, 3, 5, /**/ 1, 3, 3, 3, 3};
@@ -158,9 +151,8 @@ static float naive_nearest(const float *d, int w, int h, int x, int y)
     return value;
 }
 
-static void nearest_is_naive(void **state)
+TEST(nearest_is_naive)
 {
-    (void)state;
     static const int sizes[][2] = {{1, 1}, {1, 40}, {40, 1}, {70, 33}, {65, 64}};
     enum { MOST = 4200 };
     float *in = malloc(4 * MOST * sizeof *in);
@@ -183,9 +175,8 @@ static void nearest_is_naive(void **state)
     free(in);
 }
 
-static void interpolate_by_hand(void **state)
+TEST(interpolate_by_hand)
 {
-    (void)state;
     float d[40] = {
         N_, 2,  N_, N_, N_, 3,  N_, N_, /* slope of 1 in 4: linear; ends copied */
         10, N_, N_, 20, N_, N_, 12, 12, /* steps of 10 and 8: from behind, on either side */
@@ -208,9 +199,8 @@ static void interpolate_by_hand(void **state)
 
 /* Rows without a match take the nearest row that has one, the upper of two; the work does not grow with the
  * square of the height: here that would take minutes. */
-static void empty_rows_take_the_nearest(void **state)
+TEST(empty_rows_take_the_nearest)
 {
-    (void)state;
     enum { FEW = 97, MANY = 1000000 };
     float *const d = malloc(MANY * sizeof *d);
     for (int step = 2; step < 60; step++) {
@@ -234,9 +224,8 @@ static void empty_rows_take_the_nearest(void **state)
     free(d);
 }
 
-static void nothing_stays_nothing(void **state)
+TEST(nothing_stays_nothing)
 {
-    (void)state;
     for (int how = SDM_FILL_NONE; how <= SDM_FILL_INTERPOLATE; how++) {
         float d[6] = {N_, N_, N_, N_, N_, N_}, kept[2] = {N_, 7};
         assert_int_equal(sdm_pair_fill(ctx, (SdmPairFill)how, 3, 2, d), SDM_OK);
@@ -247,9 +236,8 @@ static void nothing_stays_nothing(void **state)
     }
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-    (void)state;
     for (int64_t n = 1; n <= 2; n++) {
         float d[4] = {1, N_, N_, N_};
         sdm_alloc_fail_at(n);
@@ -261,15 +249,4 @@ static void no_memory(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shrink_by_hand),      cmocka_unit_test(speckles_by_hand),
-        cmocka_unit_test(median_by_hand),
-        cmocka_unit_test(median_is_naive),     cmocka_unit_test(nearest_by_hand),
-        cmocka_unit_test(nearest_is_naive),    cmocka_unit_test(interpolate_by_hand),
-        cmocka_unit_test(empty_rows_take_the_nearest), cmocka_unit_test(nothing_stays_nothing),
-        cmocka_unit_test(no_memory),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

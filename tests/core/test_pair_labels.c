@@ -6,8 +6,6 @@
 
 #include "rectified/pair_labels.h"
 
-#include <math.h>
-
 enum { W = 120, H = 70, SHIFT = 5, HOLE_X = 50, HOLE_Y = 30, HOLE = 9 };
 
 static SdmOptimizer optimizer(int kind)
@@ -36,9 +34,8 @@ static SdmPairSettings settings(const SdmOptimizer *how, SdmPairCost cost)
 }
 
 /* Differences of samples, at most 63: pixels off the image or without data cost 32, the half. */
-static void what_cannot_be_looked_at_costs_half(void **state)
+TEST(what_cannot_be_looked_at_costs_half)
 {
-    (void)state;
     enum { X = SDM_PIXEL_NODATA };
     static const int16_t left[5] = {10, 20, 30, 40, X}, right[5] = {12, 20, X, 44, 50};
     static const uint8_t want[5][2] = {{32, 2}, {8, 0}, {10, 32}, {32, 4}, {32, 32}};
@@ -86,9 +83,8 @@ static float *match(const int16_t *left, const int16_t *right, const SdmPairSett
 
 /* About a hole in either image all is matched and right; what would meet the hole has no match, not another
  * one. */
-static void holes_are_passed_through(void **state)
+TEST(holes_are_passed_through)
 {
-    (void)state;
     static int16_t image[2][W * H];
     for (int kind = SDM_OPTIMIZER_SGM; kind <= SDM_OPTIMIZER_BP; kind++)
         for (int side = 0; side < 2; side++) {
@@ -127,9 +123,8 @@ static bool is_flat(const int16_t *image, int x, int y, int side, float sigma)
 }
 
 /* As without the check, but for pixels whose window, or that of the right pixel that they meet, is flat. */
-static void nothing_has_no_match(void **state)
+TEST(nothing_has_no_match)
 {
-    (void)state;
     static int16_t image[2][W * H];
     static const struct {
         int window;
@@ -167,12 +162,4 @@ static void nothing_has_no_match(void **state)
     assert_true(taken > 1000 && left_as_is > 1000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_looked_at_costs_half),
-        cmocka_unit_test(holes_are_passed_through),
-        cmocka_unit_test(nothing_has_no_match),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

@@ -25,9 +25,8 @@ static const struct {
     {40.0f, 5, {240, 400, 688, 1184, 2176}, {17, 17, 11}},
 };
 
-static void halos_are_the_known_ones(void **state)
+TEST(halos_are_the_known_ones)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         const SdmMatchSettings set = {.discontinuity_px = figures[i].discontinuity_px,
                                       .repeats = 2,
@@ -43,9 +42,8 @@ static void halos_are_the_known_ones(void **state)
 }
 
 /* The Wiener filter and the repeat before it: a larger halo. */
-static void filter_widens_the_halo(void **state)
+TEST(filter_widens_the_halo)
 {
-    (void)state;
     const SdmMatchSettings without = {.coarse_level = 3, .repeats = 2, .borders = true},
                            with = {.coarse_level = 3, .repeats = 2, .borders = true, .wiener = true};
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_RESTORE);
@@ -64,9 +62,8 @@ static void filter_widens_the_halo(void **state)
 
 /* A step's reach is never less than its window and its residuals need, and the passes that are made from the
  * table have its windows. */
-static void reaches_follow_from_windows(void **state)
+TEST(reaches_follow_from_windows)
 {
-    (void)state;
     for (float discontinuity = 0.0f; discontinuity < 40.0f; discontinuity += 3.0f) {
         const SdmMatchSettings set = {
             .discontinuity_px = discontinuity, .coarse_level = 3, .repeats = 2, .borders = true};
@@ -97,9 +94,8 @@ static void reaches_follow_from_windows(void **state)
 }
 
 /* At level 0 pixels are matched again only over discontinuities; the surface is smoothed above it alone. */
-static void steps_run_where_the_table_says(void **state)
+TEST(steps_run_where_the_table_says)
 {
-    (void)state;
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_FINE_LEVEL);
     for (int jump = 0; jump < 2; jump++)
         for (int level = 0; level < 3; level++) {
@@ -116,11 +112,4 @@ static void steps_run_where_the_table_says(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(halos_are_the_known_ones),
-                                       cmocka_unit_test(filter_widens_the_halo),
-                                       cmocka_unit_test(reaches_follow_from_windows),
-                                       cmocka_unit_test(steps_run_where_the_table_says)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -5,7 +5,6 @@
 
 #include "matching/pyramid.h"
 
-
 /* An image of any size, any place: by position alone. kind 0 constant, 1 plane, 2 noise with holes. */
 static SdmStatus read_kind(SdmContext *c, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                            int16_t *out)
@@ -31,9 +30,8 @@ static SdmStatus build(SdmContext *c, int kind, const int64_t bounds[4], int lmi
 
 /* Plane 8 (x + y) + 100: pixel i of level l is at (i + 0.5) 2^l - 0.5, exact while halves are whole numbers.
  */
-static void planes_stay_planes(void **state)
+TEST(planes_stay_planes)
 {
-    (void)state;
     const int64_t bounds[4] = {-5, 3, 70, 61};
     for (int kind = 0; kind < 2; kind++) {
         SdmPyramid p;
@@ -63,9 +61,8 @@ static void compare_inside(const SdmLevelImage *a, const SdmLevelImage *b, int m
 }
 
 /* Cut anywhere, also at odd places: the same pixels from 2 px inside. */
-static void cuts_do_not_matter(void **state)
+TEST(cuts_do_not_matter)
 {
-    (void)state;
     const int64_t whole[4] = {-13, 7, 300, 260};
     const int64_t cuts[3][4] = {{8, 16, 264, 240}, {21, 35, 202, 191}, {-12, 8, 299, 259}};
     SdmPyramid a, b;
@@ -81,9 +78,8 @@ static void cuts_do_not_matter(void **state)
 
 /* Built through strips, levels are what they are when everything lies in memory; a tall image has several
  * strips. */
-static void strips_do_not_matter(void **state)
+TEST(strips_do_not_matter)
 {
-    (void)state;
     const int64_t bounds[4] = {3, -9, 90, 2200};
     SdmPyramid a, b;
     assert_int_equal(build(ctx, 2, bounds, 0, 5, &a), SDM_OK);
@@ -101,9 +97,8 @@ static void strips_do_not_matter(void **state)
     sdm_pyramid_free(&a);
 }
 
-static void threads_do_not_matter(void **state)
+TEST(threads_do_not_matter)
 {
-    (void)state;
     const int64_t bounds[4] = {0, 0, 150, 97};
     SdmOptions opt;
     SdmContext *one = NULL, *seven = NULL;
@@ -123,9 +118,8 @@ static void threads_do_not_matter(void **state)
     sdm_close(&seven);
 }
 
-static void failed_allocations_are_told(void **state)
+TEST(failed_allocations_are_told)
 {
-    (void)state;
     const int64_t bounds[4] = {0, 0, 40, 90};
     for (int lmin = 0; lmin <= 3; lmin += 3) {
         int n = 1;
@@ -148,12 +142,4 @@ static void failed_allocations_are_told(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planes_stay_planes),          cmocka_unit_test(cuts_do_not_matter),
-        cmocka_unit_test(strips_do_not_matter),        cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(failed_allocations_are_told),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

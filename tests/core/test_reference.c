@@ -6,8 +6,6 @@
 #include "core/options.h"
 #include "instruction_set.h"
 
-#include <stdio.h>
-
 static const SdmKernels *const k = &sdm_kernels_reference;
 enum { W = 24, H = 15, MAX_N = W * H };
 static const double EPS = 1.2e-7; /* a rounding of a float near 1 */
@@ -33,9 +31,8 @@ static bool inside(const Volume *v, int x, int y, int half)
 /* 3 x 3, the only whole window is the centre's.  n = 9.  Left 1..9: sum 45, squares 285, n SII - SI^2 = 540 =
  * 9 * 60. Right = left with 1 and 9 exchanged: SIJ = 285 - 1 - 81 + 9 + 9 = 221, covariance 9 * 221 - 2025 =
  * -36. */
-static void zncc_by_hand(void **state)
+TEST(zncc_by_hand)
 {
-    (void)state;
     const int16_t left[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, right[9] = {9, 2, 3, 4, 5, 6, 7, 8, 1};
     const SdmCostJob job = job_of(left, right, 3, 3, 3, 0, 0);
     Volume v;
@@ -51,9 +48,8 @@ static void zncc_by_hand(void **state)
     volume_free(&v);
 }
 
-static void zncc_of_itself_is_one(void **state)
+TEST(zncc_of_itself_is_one)
 {
-    (void)state;
     int16_t left[MAX_N], same[MAX_N], gain[MAX_N], negative[MAX_N];
     uint64_t seed = 1;
     for (int i = 0; i < MAX_N; i++) {
@@ -80,9 +76,8 @@ static void zncc_of_itself_is_one(void **state)
 }
 
 /* cost(L, R)(x, d) = cost(R, L)(x + d, -d) for every cost; zncc to a rounding. */
-static void costs_are_symmetric(void **state)
+TEST(costs_are_symmetric)
 {
-    (void)state;
     int16_t left[MAX_N], right[MAX_N];
     fill_noise(left, MAX_N, 2);
     fill_noise(right, MAX_N, 3);
@@ -110,9 +105,8 @@ static void costs_are_symmetric(void **state)
 
 /* Right is left moved two pixels to the right: left x meets right x + 2, so d = 2 wins with 1, and is nowhere
  * an end of the range. */
-static void shift_is_found(void **state)
+TEST(shift_is_found)
 {
-    (void)state;
     int16_t left[MAX_N], right[MAX_N];
     fill_noise(left, MAX_N, 4);
     fill_noise(right, MAX_N, 5);
@@ -148,9 +142,8 @@ static void shift_is_found(void **state)
 /* One pixel of the left is raised by one grey value in a flat image: its own word turns to all ones, and no
  * other word changes, since a bit asks whether the neighbour is darker. So 31 of 9 * 31 bits differ in a 3 x
  * 3 window. */
-static void census_by_hand(void **state)
+TEST(census_by_hand)
 {
-    (void)state;
     enum { CW = 15, CH = 13 };
     int16_t left[CW * CH], right[CW * CH];
     for (int i = 0; i < CW * CH; i++)
@@ -169,9 +162,8 @@ static void census_by_hand(void **state)
 
 /* Of two opposite neighbours a word has one, so that no comparison counts twice, and it leans to a side by less than
  * a quarter of a pixel. */
-static void census_words_have_one_of_two(void **state)
+TEST(census_words_have_one_of_two)
 {
-    (void)state;
     int bits = 0, right = 0, down = 0;
     for (int j = -SDM_CENSUS_HALF_Y; j <= SDM_CENSUS_HALF_Y; j++)
         for (int i = -SDM_CENSUS_HALF_X; i <= SDM_CENSUS_HALF_X; i++) {
@@ -186,9 +178,8 @@ static void census_words_have_one_of_two(void **state)
 }
 
 /* Census sees only the order of grey values. */
-static void census_ignores_gain(void **state)
+TEST(census_ignores_gain)
 {
-    (void)state;
     int16_t left[MAX_N], right[MAX_N];
     fill_noise(left, MAX_N, 6);
     for (int i = 0; i < MAX_N; i++) {
@@ -205,9 +196,8 @@ static void census_ignores_gain(void **state)
 }
 
 /* A nodata pixel takes away the scores of every window that holds it, and of no other. */
-static void nodata_spoils_its_windows(void **state)
+TEST(nodata_spoils_its_windows)
 {
-    (void)state;
     int16_t left[MAX_N], right[MAX_N];
     fill_noise(left, MAX_N, 7);
     fill_noise(right, MAX_N, 8);
@@ -231,9 +221,8 @@ static void nodata_spoils_its_windows(void **state)
 }
 
 /* right_shift s compares left row y with right row y + s. */
-static void right_shift_moves_rows(void **state)
+TEST(right_shift_moves_rows)
 {
-    (void)state;
     int16_t left[MAX_N], right[MAX_N];
     fill_noise(left, MAX_N, 9);
     fill_noise(right, MAX_N, 10);
@@ -256,9 +245,8 @@ static void right_shift_moves_rows(void **state)
 
 /* Texture: windows with sigma up to min_sigma have none, and no correlation.  +-3 in a chess board has sigma
  * 3 less a little (n is odd): n^2 sigma^2 = 9 (n^2 - 1). */
-static void texture_needs_sigma(void **state)
+TEST(texture_needs_sigma)
 {
-    (void)state;
     int16_t image[25];
     for (int i = 0; i < 25; i++)
         image[i] = i & 1 ? 3 : -3;
@@ -308,9 +296,8 @@ static double float_zncc(const int16_t *a, const int16_t *b, int n)
 
 /* Texture of sigma 2 of 4095 on a bright, even slope: integers keep the score to a rounding, single floats do
  * not. */
-static void weak_texture_is_exact(void **state)
+TEST(weak_texture_is_exact)
 {
-    (void)state;
     enum { SIDE = 21, N = SIDE * SIDE };
     int16_t a[N], b[N];
     uint64_t seed = 11;
@@ -338,11 +325,10 @@ static void weak_texture_is_exact(void **state)
 }
 
 /* --cpu-level offers the levels that there are. */
-static void levels_are_those_of_the_option(void **state)
+TEST(levels_are_those_of_the_option)
 {
     char names[128] = "auto";
     const SdmOptionSpec *spec = sdm_option_table;
-    (void)state;
     for (int i = 0; i < SDM_CPU_LEVELS; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "|%s", sdm_cpu_levels[i].name);
     while (spec->name && strcmp(spec->name, "--cpu-level") != 0)
@@ -350,9 +336,8 @@ static void levels_are_those_of_the_option(void **state)
     assert_string_equal(spec->choices, names);
 }
 
-static void levels_by_name(void **state)
+TEST(levels_by_name)
 {
-    (void)state;
     assert_ptr_equal(sdm_kernels_at("reference"), &sdm_kernels_reference);
     assert_non_null(sdm_kernels_at("c"));
     assert_non_null(sdm_kernels_at("auto"));
@@ -362,22 +347,4 @@ static void levels_by_name(void **state)
     assert_string_equal(sdm_kernels_name("abacus"), "none");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zncc_by_hand),
-        cmocka_unit_test(zncc_of_itself_is_one),
-        cmocka_unit_test(costs_are_symmetric),
-        cmocka_unit_test(shift_is_found), 
-        cmocka_unit_test(census_by_hand),
-        cmocka_unit_test(census_words_have_one_of_two),
-        cmocka_unit_test(census_ignores_gain),
-        cmocka_unit_test(nodata_spoils_its_windows),
-        cmocka_unit_test(right_shift_moves_rows),
-        cmocka_unit_test(texture_needs_sigma),
-        cmocka_unit_test(weak_texture_is_exact),
-        cmocka_unit_test(levels_are_those_of_the_option),
-        cmocka_unit_test(levels_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

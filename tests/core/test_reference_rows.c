@@ -52,9 +52,8 @@ static void warp_run(WarpCase *c, const float *surface)
     k->warp_row(&in, c->out);
 }
 
-static void identity_warp_returns_the_image(void **state)
+TEST(identity_warp_returns_the_image)
 {
-    (void)state;
     WarpCase c;
     fill_noise(c.image, 32 * 12, 12);
     for (int row = -1; row < 13; row++) {
@@ -69,9 +68,8 @@ static void identity_warp_returns_the_image(void **state)
 
 /* Ramp 40 x + 8 y: cubic weights reproduce it, and 1/256 px of 40 and half a pixel of 8 are told to 1/2 grey
  * value (1/16 more by line). */
-static void warp_of_a_ramp_is_the_ramp(void **state)
+TEST(warp_of_a_ramp_is_the_ramp)
 {
-    (void)state;
     WarpCase c;
     for (int i = 0; i < 32 * 12; i++)
         c.image[i] = (int16_t)(40 * (i % 32) + 8 * (i / 32) - 700);
@@ -89,9 +87,8 @@ static void warp_of_a_ramp_is_the_ramp(void **state)
 }
 
 /* Heights move the position by b t + c t^2, about height0. */
-static void warp_follows_the_surface(void **state)
+TEST(warp_follows_the_surface)
 {
-    (void)state;
     WarpCase c;
     float surface[32];
     for (int i = 0; i < 32 * 12; i++)
@@ -106,9 +103,8 @@ static void warp_follows_the_surface(void **state)
         assert_int_equal(c.out[x], 40 * (x + (x & 1 ? 2 : -2)) + 100 * 6);
 }
 
-static void warp_nodata_spoils_its_taps(void **state)
+TEST(warp_nodata_spoils_its_taps)
 {
-    (void)state;
     WarpCase c;
     fill_noise(c.image, 32 * 12, 13);
     c.image[6 * 32 + 10] = SDM_PIXEL_NODATA;
@@ -157,9 +153,8 @@ static void weights_by(double outer, double other, double t, double w[4])
 
 /* Weights: the law, sums exactly 16384, mirror images of each other; to move the outer ones by 0.02 either
  * way makes the error larger, and so does Keys' cubic. */
-static void cubic_weights_by_law(void **state)
+TEST(cubic_weights_by_law)
 {
-    (void)state;
     for (int i = 0; i < 256; i++) {
         const double t = i / 256.0;
         const double a = t * (1 - t) * (1.0 / 6 + 0.4 * (1 - t)), b = t * (1 - t) * (1.0 / 6 + 0.4 * t);
@@ -189,9 +184,8 @@ static void cubic_weights_by_law(void **state)
 
 /* ---- half ---- */
 
-static void half_row_by_hand(void **state)
+TEST(half_row_by_hand)
 {
-    (void)state;
     enum { N = 5 };
     int16_t row[4][2 * N + 2], out[N];
     const int16_t *const src[4] = {row[0] + 1, row[1] + 1, row[2] + 1, row[3] + 1};
@@ -212,9 +206,8 @@ static void half_row_by_hand(void **state)
         assert_int_equal(out[i], 20 * 2 * i + 10 + 3);
 }
 
-static void half_row_nodata_and_rounding(void **state)
+TEST(half_row_nodata_and_rounding)
 {
-    (void)state;
     int16_t row[4][4];
     int16_t out;
     const int16_t *const src[4] = {row[0] + 1, row[1] + 1, row[2] + 1, row[3] + 1};
@@ -250,9 +243,8 @@ static void pick_run(const float *score, int w, int dmin, int dmax, float f[5][8
 
 /* One left pixel in the middle: scores 0.1 0.5 0.9 0.7 0 at d = -2..2.  Vertex: 0.5 (0.5 - 0.7) / (0.5 - 1.8
  * + 0.7) = 1/6.  Runner-up at |d| >= 2: 0.1. */
-static void pick_by_hand(void **state)
+TEST(pick_by_hand)
 {
-    (void)state;
     enum { N = 8 };
     static const float scores[5] = {0.1f, 0.5f, 0.9f, 0.7f, 0.0f};
     float volume[5][N], f[5][8];
@@ -270,9 +262,8 @@ static void pick_by_hand(void **state)
 
 /* Both curves: left pixel 4 has 0.4 0.8 0.6 at d = -1 0 1, the right pixel it meets (on the diagonal: left 5
  * at d = -1, left 3 at d = 1) 0.7 0.8 0.3.  Sum 1.1 1.6 0.9: vertex 0.5 * 0.2 / (1.1 - 3.2 + 0.9) = -1/12. */
-static void pick_takes_both_curves(void **state)
+TEST(pick_takes_both_curves)
 {
-    (void)state;
     enum { N = 8 };
     float volume[3][N], f[5][8];
     uint8_t edge[8];
@@ -291,9 +282,8 @@ static void pick_takes_both_curves(void **state)
 }
 
 /* Law: of two equal images the residual is 0, whatever texture lies in the window. */
-static void pick_of_equal_images_is_zero(void **state)
+TEST(pick_of_equal_images_is_zero)
 {
-    (void)state;
     enum { N = 40, H = 7 };
     int16_t image[N * H];
     float f[5][N];
@@ -326,9 +316,8 @@ static void pick_of_equal_images_is_zero(void **state)
 
 /* Two left pixels want the same right pixel: the one with the lower score fails the left-right check by |d -
  * d'|. */
-static void pick_left_right(void **state)
+TEST(pick_left_right)
 {
-    (void)state;
     enum { N = 8 };
     float volume[3][N], f[5][8];
     uint8_t edge[8];
@@ -349,9 +338,8 @@ static void pick_left_right(void **state)
 
 /* A flat prior of 100 m, 1 px of residual, 2 px a metre: what is matched goes to 100.5 m.  Below a quality of
  * 150 what is VALID stays at the prior; of a retry, what is VALID stays where it is. */
-static void update_moves_what_bears_it(void **state)
+TEST(update_moves_what_bears_it)
 {
-    (void)state;
     enum { N = 5 };
     static const float residual[N] = {1, 1, 1, 1, 1}, score[N] = {0.8f, 0.8f, 0.8f, 0.8f, 0.2f};
     static const float texture[N] = {1, 1, 1, 1, 1}, prior[N] = {100, 100, 100, 100, 100},
@@ -382,21 +370,4 @@ static void update_moves_what_bears_it(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(identity_warp_returns_the_image),
-        cmocka_unit_test(warp_of_a_ramp_is_the_ramp),
-        cmocka_unit_test(warp_follows_the_surface),
-        cmocka_unit_test(warp_nodata_spoils_its_taps),
-        cmocka_unit_test(cubic_weights_by_law),
-        cmocka_unit_test(half_row_by_hand),
-        cmocka_unit_test(half_row_nodata_and_rounding),
-        cmocka_unit_test(pick_by_hand),
-        cmocka_unit_test(pick_takes_both_curves),
-        cmocka_unit_test(pick_of_equal_images_is_zero),
-        cmocka_unit_test(pick_left_right),
-        cmocka_unit_test(update_moves_what_bears_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

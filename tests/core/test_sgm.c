@@ -9,17 +9,14 @@
 #include "matching/sgm.h"
 #include "sgm_kernels.h"
 
-#include <stdio.h>
-
 enum { MOST_WIDTH = 40, MOST_PITCH = 208 };
 
 /* ---- the definition ---- */
 
 /* Two pixels of three labels, worked by hand: m = 1; 4 + min(1, 5 + 1, 1 + 3) - 1, 0 + min(5, 1 + 1, 9 + 1, 1
  * + 3) - 1, 2 + min(9, 5 + 1, 1 + 3) - 1. */
-static void a_path_of_two_pixels_is_as_worked_by_hand(void **state)
+TEST(a_path_of_two_pixels_is_as_worked_by_hand)
 {
-    (void)state;
     uint8_t cost[2 * 16] = {[0] = 1, 5, 9, [16] = 4, 0, 2};
     uint16_t p2[2] = {3, 3}, sum[2 * 16] = {0}, room[4 * 16], rows[3][2 * 16];
     const SdmSgmRow r = {.width = 2,
@@ -105,9 +102,8 @@ static void a_path_is_dynamic_programming(int k, int step, uint64_t *seed)
     }
 }
 
-static void every_path_is_dynamic_programming(void **state)
+TEST(every_path_is_dynamic_programming)
 {
-    (void)state;
     uint64_t seed = 7;
     for (int turn = 0; turn < 50; turn += CASE_STEP)
         for (int k = 0; k < SDM_SGM_PATHS; k++)
@@ -158,7 +154,6 @@ static void one_volume(uint64_t *seed)
 {
     static const int labels[] = {1,  2,  3,  15,  16,  17,  31,  33,  48, 63,
                                  64, 65, 96, 100, 128, 129, 200, 256, 300};
-    SdmContext *ctx = NULL;
     int16_t guide[MOST_WIDTH * 300];
     SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH),
                    .height = 1 + (int)(next_random(seed) % 20),
@@ -178,7 +173,7 @@ static void one_volume(uint64_t *seed)
     v.guide_scale = next_random(seed) % 2 ? 16 : 0;
     for (int i = 0; i < v.width * v.height; i++)
         guide[i] = (int16_t)(next_random(seed) % 9 ? noise(seed) / 16 : SDM_PIXEL_NODATA);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
     fill_costs(&v, (int)(next_random(seed) % 6), seed);
     const size_t pixels = (size_t)v.width * (size_t)v.height;
@@ -206,9 +201,8 @@ static void one_volume(uint64_t *seed)
     sdm_close(&ctx);
 }
 
-static void every_copy_is_the_definition(void **state)
+TEST(every_copy_is_the_definition)
 {
-    (void)state;
     uint64_t seed = 11;
     for (int turn = 0; turn < 250; turn += CASE_STEP)
         one_volume(&seed);
@@ -216,17 +210,15 @@ static void every_copy_is_the_definition(void **state)
 
 /* ---- what is made of labels ---- */
 
-static void right_labels_and_places_are_as_worked_by_hand(void **state)
+TEST(right_labels_and_places_are_as_worked_by_hand)
 {
-    (void)state;
-    SdmContext *ctx = NULL;
     SdmVolume v = {.width = 3, .height = 1, .labels = 3, .first = -1, .most = 9};
     const uint16_t left[3] = {
         1, 0, 2}; /* pixels 0 and 1 meet right pixel 0, pixel 2 right pixel 3: off the image */
     const uint8_t cost[3][3] = {{7, 5, 9}, {3, 8, 9}, {9, 4, 1}};
     uint16_t right[3];
     float offset[3];
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
     for (int x = 0; x < 3; x++)
         memcpy(v.cost + x * v.pitch, cost[x], 3);
@@ -249,9 +241,8 @@ static void right_labels_and_places_are_as_worked_by_hand(void **state)
     sdm_close(&ctx);
 }
 
-static void options_that_cannot_be_are_refused(void **state)
+TEST(options_that_cannot_be_are_refused)
 {
-    (void)state;
     SdmOptions options;
     SdmContext *ctx = NULL;
     SdmOptimizer how;
@@ -264,19 +255,8 @@ static void options_that_cannot_be_are_refused(void **state)
     const SdmPenalties penalties = {1, 2, 1, 1};
     assert_int_equal(sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE);
     assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
-    assert_int_equal(sdm_volume_open(ctx, &v), SDM_ERR_USAGE);
-    assert_non_null(strstr(sdm_error(ctx), "0 labels to choose from"));
+    assert_refused(ctx, sdm_volume_open(ctx, &v), SDM_ERR_USAGE, "0 labels to choose from");
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_path_of_two_pixels_is_as_worked_by_hand),
-        cmocka_unit_test(every_path_is_dynamic_programming),
-        cmocka_unit_test(every_copy_is_the_definition),
-        cmocka_unit_test(right_labels_and_places_are_as_worked_by_hand),
-        cmocka_unit_test(options_that_cannot_be_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

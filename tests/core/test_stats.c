@@ -1,13 +1,7 @@
 /* Order statistics against sorting and against answers worked by hand. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 #define assert_near(value, expected, tolerance) assert_true(fabs((value) - (expected)) <= (tolerance))
 
@@ -29,9 +23,8 @@ static void fill(double *a, int n, int kind)
     }
 }
 
-static void select_agrees_with_sorting(void **state)
+TEST(select_agrees_with_sorting)
 {
-    (void)state;
     enum { MOST = 5000 };
     static double a[MOST], b[MOST], sorted[MOST];
     static float f[MOST];
@@ -55,9 +48,8 @@ static void select_agrees_with_sorting(void **state)
         }
 }
 
-static void sort_agrees_with_sorting(void **state)
+TEST(sort_agrees_with_sorting)
 {
-    (void)state;
     enum { MOST = 5000 };
     static double a[MOST];
     static float f[MOST], spare[MOST];
@@ -80,9 +72,8 @@ static void sort_agrees_with_sorting(void **state)
     assert_true(end[0] == -INFINITY && end[5] == INFINITY);
 }
 
-static void quantiles_worked_by_hand(void **state)
+TEST(quantiles_worked_by_hand)
 {
-    (void)state;
     double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2}, one[] = {-2.5};
     assert_true(sdm_median_f64(odd, 3) == 3.0);
     assert_true(sdm_median_f64(even, 4) == 2.5);
@@ -98,9 +89,8 @@ static void quantiles_worked_by_hand(void **state)
     assert_near(sdm_quantile_f32(ten, 10, 0.9), 81.0, 1e-9);
 }
 
-static void nmad_worked_by_hand(void **state)
+TEST(nmad_worked_by_hand)
 {
-    (void)state;
     float a[] = {1, 2, 3, 4, 100}; /* median 3, deviations 2 1 0 1 97 with median 1 */
     double median = 0.0;
     assert_near(sdm_nmad_f32(a, 5, &median), 1.4826, 1e-12);
@@ -109,9 +99,8 @@ static void nmad_worked_by_hand(void **state)
     assert_near(sdm_nmad_f64(b, 2, NULL), 3 * 1.4826, 1e-12);
 }
 
-static void nan_is_dropped_in_order(void **state)
+TEST(nan_is_dropped_in_order)
 {
-    (void)state;
     float a[] = {NAN, 3, NAN, 1, 2, NAN};
     assert_int_equal(sdm_drop_nan_f32(a, 6), 3);
     assert_true(a[0] == 3.0f && a[1] == 1.0f && a[2] == 2.0f);
@@ -119,9 +108,8 @@ static void nan_is_dropped_in_order(void **state)
     assert_int_equal(sdm_drop_nan_f64(none, 2), 0);
 }
 
-static void figures_worked_by_hand(void **state)
+TEST(figures_worked_by_hand)
 {
-    (void)state;
     float e[] = {-40, -1, 0, 2, 3}, spare[5];
     SdmErrorStats s;
     sdm_error_stats(e, 5, spare, &s);
@@ -139,13 +127,4 @@ static void figures_worked_by_hand(void **state)
     assert_true(s.rmse_m == 0.0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(select_agrees_with_sorting), cmocka_unit_test(sort_agrees_with_sorting),
-        cmocka_unit_test(quantiles_worked_by_hand),
-        cmocka_unit_test(nmad_worked_by_hand),        cmocka_unit_test(nan_is_dropped_in_order),
-        cmocka_unit_test(figures_worked_by_hand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -28,9 +28,8 @@ static void median_of(const SdmKernels *k, SdmSurface *s, const float h[9])
     assert_int_equal(sdm_surface_median(ctx, k, s), SDM_OK);
 }
 
-static void median_by_hand(void **state)
+TEST(median_by_hand)
 {
-    (void)state;
     static const float h[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
     SdmSurface s = surface_of(3, 3, h, SDM_QA_VALID);
     const SdmKernels *const kernels[2] = {&sdm_kernels_reference, sdm_kernels_at("auto")};
@@ -60,9 +59,8 @@ static void median_by_hand(void **state)
 }
 
 /* One pixel of 7 x 7 moved by 10 m since the prior while all others moved by 3: it alone goes. */
-static void reject_by_hand(void **state)
+TEST(reject_by_hand)
 {
-    (void)state;
     float prior[49];
     uint16_t flags[49];
     SdmSurface s = surface_of(7, 7, NULL, SDM_QA_VALID | SDM_QA_SATURATED);
@@ -89,9 +87,8 @@ static void reject_by_hand(void **state)
 }
 
 /* Changes 1, 2 and 4 m about a hole: 448 / 3 of 1/64 m. */
-static void fill_by_hand(void **state)
+TEST(fill_by_hand)
 {
-    (void)state;
     static const float h[9] = {101, 102, 104, 0, 0, 0, 100, 100, 100};
     float prior[9];
     uint8_t filled[9];
@@ -133,9 +130,8 @@ static bool mean_change(const SdmSurface *s, const float *prior, int x, int y, c
 }
 
 /* Holes of all sizes, some wider than a strip of columns, held against the definition. */
-static void fill_of_two_windows(void **state)
+TEST(fill_of_two_windows)
 {
-    (void)state;
     enum { W = 333, H = 61, N = W * H };
     static const SdmFill near = {.half = 2, .least = 5}, far = {.half = 9, .least = 20, .else_prior = true};
     static float prior[N], want[N];
@@ -169,9 +165,8 @@ static void fill_of_two_windows(void **state)
     }
 }
 
-static void smooth_by_hand(void **state)
+TEST(smooth_by_hand)
 {
-    (void)state;
     static const float want[9] = {1, 2, 1, 2, 4, 2, 1, 2, 1};
     SdmSurface s = surface_of(5, 5, NULL, SDM_QA_VALID), edge = surface_of(1, 1, NULL, SDM_QA_VALID);
     s.h_m[12] = 16.0f;
@@ -188,9 +183,8 @@ static void smooth_by_hand(void **state)
 }
 
 /* Height = 3 u - 2 v of the level below: pixel i of the coarse level is at 2 i + 0.5 of the fine one. */
-static void refine_keeps_planes(void **state)
+TEST(refine_keeps_planes)
 {
-    (void)state;
     const SdmWindow wide = {.level = 1, .u0 = -4, .v0 = 10, .w = 20, .h = 12};
     const SdmWindow fine_win = {.u0 = -6, .v0 = 23, .w = 33, .h = 17};
     SdmSurface coarse, fine;
@@ -256,9 +250,8 @@ static SdmSurface random_surface(int x0, int y0, int w, int h, float **prior)
     return s;
 }
 
-static void cuts_and_threads_do_not_matter(void **state)
+TEST(cuts_and_threads_do_not_matter)
 {
-    (void)state;
     enum { X0 = 9, Y0 = 6, W = 30, H = 25 };
     static const int reach[FILTER_END] = {1, HALF, HALF, 1};
     for (int f = 0; f < FILTER_END; f++) {
@@ -329,9 +322,8 @@ static int accepted_on_plane(float u, float v, const SdmFillLimit *limit)
 }
 
 /* The limit is that of the ground, whichever way it slopes and however far the left view looks aside. */
-static void fill_is_as_steep_as_the_limit(void **state)
+TEST(fill_is_as_steep_as_the_limit)
 {
-    (void)state;
     const int all = (HOLE1 - HOLE0) * (HOLE1 - HOLE0);
     const SdmFillLimit nadir = {.rise_m = 5.46f}, aside = {.rise_m = 5.46f, .slant_px = {0.02f, 0.0f}},
                        none = {.rise_m = INFINITY}, nothing = {.rise_m = 0.0f};
@@ -352,9 +344,8 @@ static void fill_is_as_steep_as_the_limit(void **state)
 }
 
 /* A level fill at the foot of a step stays where the step is out of reach. */
-static void steps_at_the_rim_count(void **state)
+TEST(steps_at_the_rim_count)
 {
-    (void)state;
     const SdmFillLimit limit = {.rise_m = 5.46f};
     uint8_t filled[FIELD * FIELD] = {0};
     SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
@@ -423,9 +414,8 @@ static double off_plane(const SdmSurface *s, int x0, int x1)
 }
 
 /* Noise of the predicted size goes, a ridge above it stays and is not smoothed. */
-static void wiener_smooths_plains_alone(void **state)
+TEST(wiener_smooths_plains_alone)
 {
-    (void)state;
     enum { W = 640, H = 220 };
     Rough r = rough_surface(W, H, 0, 0, W, 20.0f);
     const double plain = off_plane(&r.s, 30, W / 2 - 40), ridges = off_plane(&r.s, W / 2 + 40, W - 30);
@@ -436,9 +426,8 @@ static void wiener_smooths_plains_alone(void **state)
 }
 
 /* A part of the window with the reach around it gives the same, with any number of threads. */
-static void wiener_agrees_in_cuts(void **state)
+TEST(wiener_agrees_in_cuts)
 {
-    (void)state;
     enum { W = 700, H = 230, X = 90, Y = 17, CUT_W = 560, CUT_H = 200, R = SDM_WIENER_REACH };
     Rough whole = rough_surface(W, H, 0, 0, W, 3.0f), cut = rough_surface(CUT_W, CUT_H, X, Y, W, 3.0f);
     assert_int_equal(sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &whole.s, whole.left, whole.ratio, 25.0f),
@@ -451,20 +440,4 @@ static void wiener_agrees_in_cuts(void **state)
     rough_free(&cut);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(median_by_hand),
-        cmocka_unit_test(reject_by_hand),
-        cmocka_unit_test(fill_by_hand),
-        cmocka_unit_test(fill_of_two_windows),
-        cmocka_unit_test(smooth_by_hand),
-        cmocka_unit_test(refine_keeps_planes),
-        cmocka_unit_test(cuts_and_threads_do_not_matter),
-        cmocka_unit_test(fill_is_as_steep_as_the_limit),
-        cmocka_unit_test(steps_at_the_rim_count),
-        cmocka_unit_test(wiener_smooths_plains_alone),
-        cmocka_unit_test(wiener_agrees_in_cuts),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

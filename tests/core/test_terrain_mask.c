@@ -74,9 +74,8 @@ static int count(const Case *c, int x0, int y0, int x1, int y1, uint16_t flags)
     return n;
 }
 
-static void limits(void **state)
+TEST(limits)
 {
-    (void)state;
     assert_near(sdm_terrain_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3); /* the step and a pixel of 55 degrees */
     assert_near(sdm_terrain_limit(4.0f, PIXEL_M), 80.0 + 5 * 85.8, 1e-3);
     assert_near(sdm_terrain_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3);        /* steep as far as that */
@@ -84,9 +83,8 @@ static void limits(void **state)
                 1e-3); /* then 0.15 x 60 m a pixel */
 }
 
-static void all_terrain(void **state)
+TEST(all_terrain)
 {
-    (void)state;
     Case c;
     start(&c, 500.0f, SDM_QA_VALID);
     paint(&c, 0, 0, W, 1, 500.0f, SDM_QA_LOW_SCORE);
@@ -99,9 +97,8 @@ static void all_terrain(void **state)
     end(&c);
 }
 
-static void nothing_matched(void **state)
+TEST(nothing_matched)
 {
-    (void)state;
     Case c;
     start(&c, 500.0f, SDM_QA_TEXTURELESS);
     find(&c);
@@ -112,9 +109,8 @@ static void nothing_matched(void **state)
 }
 
 /* A cloud 2 km up: its pixels are no terrain, and know the ground around them. */
-static void cloud_is_rejected(void **state)
+TEST(cloud_is_rejected)
 {
-    (void)state;
     Case c;
     start(&c, 100.0f, SDM_QA_VALID);
     for (int x = 20; x < W; x++)
@@ -131,9 +127,8 @@ static void cloud_is_rejected(void **state)
 }
 
 /* 105.8 m from pixel to pixel hang together, more is a jump. */
-static void slopes_and_jumps(void **state)
+TEST(slopes_and_jumps)
 {
-    (void)state;
     static const float step_m[2] = {105.0f, 106.5f};
     for (int k = 0; k < 2; k++) {
         Case c;
@@ -151,9 +146,8 @@ static void slopes_and_jumps(void **state)
 
 /* Islands: accepted when no jump lies between, in the order in which terrain comes near; 12 pixels at least.
  */
-static void islands(void **state)
+TEST(islands)
 {
-    (void)state;
     Case c;
     start(&c, -50.0f, SDM_QA_AMBIGUOUS);
     paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);     /* the largest piece */
@@ -173,9 +167,8 @@ static void islands(void **state)
 }
 
 /* Without the piece between, the third is out of reach. */
-static void far_island_alone(void **state)
+TEST(far_island_alone)
 {
-    (void)state;
     Case c;
     start(&c, -50.0f, SDM_QA_AMBIGUOUS);
     paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);
@@ -187,9 +180,8 @@ static void far_island_alone(void **state)
 
 /* A plateau beyond a wall of 600 m: terrain where it is no brighter than the plain and its rays meet; not a
  * cloud, not what moves, not a small piece. */
-static void plateau(void **state)
+TEST(plateau)
 {
-    (void)state;
     static const struct {
         int grey, width;
         float residual;
@@ -209,9 +201,8 @@ static void plateau(void **state)
 
 /* A cloud that covers three quarters: the ground is what is darker and lies below, were it a tenth; a bright
  * plateau over nothing, or one whose bright pixels are hidden anyway, stays. */
-static void cloud_is_largest(void **state)
+TEST(cloud_is_largest)
 {
-    (void)state;
     for (int k = 0; k < 3; k++) {
         Case c;
         start(&c, 2100.0f, SDM_QA_VALID);
@@ -234,9 +225,8 @@ static void cloud_is_largest(void **state)
 }
 
 /* Distance: 1 along, 1.5 across the corner, rounded up; the height is that of the nearest pixel. */
-static void distances(void **state)
+TEST(distances)
 {
-    (void)state;
     Case c;
     start(&c, 7.0f, SDM_QA_OUTSIDE);
     paint(&c, 10, 10, 11, 11, 55.0f, SDM_QA_VALID);
@@ -251,9 +241,8 @@ static void distances(void **state)
     end(&c);
 }
 
-static void allocations_fail(void **state)
+TEST(allocations_fail)
 {
-    (void)state;
     for (int64_t n = 1; n <= 5; n++) {
         Case c;
         start(&c, 1.0f, SDM_QA_VALID);
@@ -266,14 +255,4 @@ static void allocations_fail(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),           cmocka_unit_test(all_terrain),
-        cmocka_unit_test(nothing_matched),  cmocka_unit_test(cloud_is_rejected),
-        cmocka_unit_test(slopes_and_jumps), cmocka_unit_test(islands),
-        cmocka_unit_test(far_island_alone), cmocka_unit_test(plateau),
-        cmocka_unit_test(cloud_is_largest), cmocka_unit_test(distances),
-        cmocka_unit_test(allocations_fail)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,21 +1,14 @@
 /* Rows of pixels become columns, of any width and height. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/turn.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { PITCH = 300, ROWS = 290 };
 
-static void turns_every_shape(void **state)
+TEST(turns_every_shape)
 {
     static const int64_t size[][2] = {{1, 1}, {7, 9}, {8, 8}, {16, 5}, {31, 257}, {64, 256}, {290, 24}};
     int16_t *const in = malloc(sizeof *in * PITCH * ROWS), *const out = malloc(sizeof *out * PITCH * ROWS);
-    (void)state;
     assert_true(in && out);
     for (int i = 0; i < PITCH * ROWS; i++)
         in[i] = (int16_t)(i * 31 % 65521 - 32760);
@@ -33,11 +26,10 @@ static void turns_every_shape(void **state)
 }
 
 /* The tiles cover an image, each pixel once. */
-static void tiles_cover(void **state)
+TEST(tiles_cover)
 {
     enum { W = 2 * SDM_TURN_TILE_W + 3, H = SDM_TURN_TILE_H + 9 };
     static uint8_t times[W * H];
-    (void)state;
     for (int64_t t = 0; t < sdm_turn_tiles(W, H); t++) {
         const SdmTurnTile tile = sdm_turn_tile(W, H, t);
         for (int64_t y = tile.y; y < tile.y + tile.h; y++)
@@ -48,8 +40,4 @@ static void tiles_cover(void **state)
         assert_int_equal(times[i], 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(turns_every_shape), cmocka_unit_test(tiles_cover)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -5,9 +5,6 @@
 
 #include "core/usage.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* Use the processor for some milliseconds. */
 static double work(void)
 {
@@ -18,12 +15,10 @@ static double work(void)
     return sum;
 }
 
-static void parts_add_up(void **state)
+TEST(parts_add_up)
 {
-    (void)state;
-    SdmContext *ctx = NULL;
     SdmUsage start, mark, end, sum[2] = {{.wall_s = 0.0}, {.wall_s = 0.0}};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     sdm_usage_now(ctx, &start);
     mark = start;
     for (int i = 0; i < 6; i++) {
@@ -47,16 +42,14 @@ static void parts_add_up(void **state)
     sdm_close(&ctx);
 }
 
-static void peaks_of_parts(void **state)
+TEST(peaks_of_parts)
 {
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__ /* which keeps freed memory, and has memory of its own */
     skip();
 #endif
     enum { BYTES = 64 << 20, SLACK = 4 << 20 }; /* the system counts by batches of pages */
-    SdmContext *ctx = NULL;
     char *const block = malloc(BYTES);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_non_null(block);
     for (int64_t i = 0; i < BYTES; i += 512)
         ((volatile char *)block)[i] = 1;
@@ -69,11 +62,4 @@ static void peaks_of_parts(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_add_up),
-        cmocka_unit_test(peaks_of_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -255,9 +255,8 @@ static void read_cases(Cases *c, const char *path)
     close_scene(c);
 }
 
-static void every_file(void **state)
+TEST(every_file)
 {
-    (void)state;
     glob_t files;
     Cases c = {.ctx = open_context(NULL)};
     assert_int_equal(glob(SDM_SOURCE_DIR "/tests/geometry/*.txt", 0, NULL, &files), 0);
@@ -270,7 +269,7 @@ static void every_file(void **state)
 }
 
 /* The reader must not pass over what it does not understand, nor a wrong value. */
-static void faults_are_seen(void **state)
+TEST(faults_are_seen)
 {
     static const char *const bad[] = {"locate 1 2 -> 3 4",
                                       "locate 1 2 3 -> here",
@@ -280,7 +279,6 @@ static void faults_are_seen(void **state)
                                       "locate 0 0 0 -> 3.001 45.153477183",
                                       "scene moon x",
                                       "scene parallel EPSG:32631 0.6 1 2"};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[128];
         Cases c = {
@@ -298,8 +296,4 @@ static void faults_are_seen(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_file), cmocka_unit_test(faults_are_seen)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,58 +3,28 @@
 A test is called with the program's path and ends with finish().  Without numpy or GDAL's Python it is skipped (exit 77).
 """
 # SPDX-License-Identifier: Apache-2.0
-import atexit
 import os
-import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-try:
-    import numpy as np
-    from osgeo import gdal, gdal_array
-    import pair_score
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "chain")]
+import harness as t
+from harness import PROGRAM, finish, skip  # noqa: F401
+from with_gdal import gdal, gdal_array, np
+import pair_score
 
-gdal.UseExceptions()
-PROGRAM = os.path.abspath(sys.argv[1])
-MIDDLEBURY = os.path.join(HERE, "..", "..", "..", "shared", "data", "middlebury")
-WORK = tempfile.TemporaryDirectory(prefix="sdm_pair_")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # tests share the machine: threads that wait shall not spin
-os.chdir(WORK.name)
-failures = []
-
-
-@atexit.register
-def leave():
-    os.chdir("/")
-    WORK.cleanup()
-
-
-def skip(why):
-    print(f"SKIPPED: {why}")
-    sys.exit(77)
+MIDDLEBURY = os.path.join(t.SHARED, "data", "middlebury")
+os.chdir(t.work)
 
 
 def check(name, good, figure=""):
     """One law, printed with its figure."""
-    print(f"{'ok' if good else 'FAILED'}: {name} {figure}", flush=True)
-    if not good:
-        failures.append(name)
-
-
-def finish():
-    print(f"{len(failures)} failed")
-    sys.exit(1 if failures else 0)
+    t.expect(good, f"{name} {figure}")
 
 
 def run(*words, code=0):
     """`stereodem match` with these words; code: the exit code expected, None for any."""
-    done = subprocess.run([PROGRAM, "match", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
+    done = t.call([PROGRAM, "match", *words], quiet=True)
     if code is not None and done.returncode != code:
         check(" ".join(map(str, words)), False, f"exit code {done.returncode}: {done.stderr}")
     return done

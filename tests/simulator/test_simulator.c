@@ -3,15 +3,9 @@
  *   test_simulator bounds|races [PART ...] */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator.h"
+#include "tests/case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 int test_gpu_match(void);
 int test_gpu_surface(void);

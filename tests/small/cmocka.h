@@ -14,11 +14,11 @@
 
 typedef struct CMUnitTest {
     const char *name;
-    void (*test)(void **state);
+    void (*test_func)(void **state);
     int (*setup)(void **state), (*teardown)(void **state);
 } CMUnitTest;
-#define cmocka_unit_test(f) ((struct CMUnitTest){#f, f, NULL, NULL})
-#define cmocka_unit_test_setup_teardown(f, up, down) ((struct CMUnitTest){#f, f, up, down})
+#define cmocka_unit_test(f) {#f, f, NULL, NULL}
+#define cmocka_unit_test_setup_teardown(f, up, down) {#f, f, up, down}
 
 static jmp_buf small_end;
 
@@ -69,7 +69,7 @@ static inline int small_run(const struct CMUnitTest *t, void **state)
     if (t->setup && t->setup(state) != 0)
         return 1;
     if (setjmp(small_end) == 0) {
-        t->test(state);
+        t->test_func(state);
         failed = 0;
     }
     if (t->teardown && t->teardown(state) != 0)
@@ -78,8 +78,8 @@ static inline int small_run(const struct CMUnitTest *t, void **state)
     return failed;
 }
 
-static inline int small_run_all(const struct CMUnitTest *tests, size_t count, int (*setup)(void **state),
-                                int (*teardown)(void **state))
+static inline int _cmocka_run_group_tests(const char *group, const struct CMUnitTest *tests, size_t count,
+                                          int (*setup)(void **state), int (*teardown)(void **state))
 {
     void *state = NULL;
     int failed = 0;
@@ -89,12 +89,11 @@ static inline int small_run_all(const struct CMUnitTest *tests, size_t count, in
         failed += small_run(&tests[i], &state);
     if (teardown && teardown(&state) != 0)
         failed++;
-    printf("%d of %zu tests failed\n", failed, count);
+    printf("%d of %zu %s failed\n", failed, count, group);
     return failed;
 }
 #define cmocka_run_group_tests(tests, setup, teardown) \
-    small_run_all((tests), sizeof(tests) / sizeof *(tests), (setup), (teardown))
-#define cmocka_run_group_tests_name(name, tests, setup, teardown) \
-    cmocka_run_group_tests(tests, setup, teardown)
+    _cmocka_run_group_tests("tests", (tests), sizeof(tests) / sizeof *(tests), (setup), (teardown))
+#define cmocka_run_group_tests_name(name, tests, setup, teardown) cmocka_run_group_tests(tests, setup, teardown)
 
 #endif

@@ -4,18 +4,12 @@
 #define COMPARE_CASE_H
 
 #include "coreg/compare.h"
+#include "tests/case.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <gdal.h>
-#include <math.h>
 #include <ogr_srs_api.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define assert_near(value, expected, tolerance) assert_true(fabs((value) - (expected)) <= (tolerance))
 #define DEM "/vsimem/compare_dem.tif"

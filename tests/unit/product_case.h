@@ -4,17 +4,10 @@
 #define SDM_PRODUCT_CASE_H
 
 #include "product/scene_report.h"
+#include "tests/case.h"
 
 #include <dirent.h>
 #include <gdal.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 enum { COLS = 1300, ROWS = 1100, BLOCK = 417 };
 
@@ -206,17 +199,15 @@ static inline void empty_folder(void)
     closedir(d);
 }
 
-static inline int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     strcpy(folder, "/tmp/stereodem_product_XXXXXX");
     GDALAllRegister();
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static inline int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     if (getenv("KEEP"))
         return 0;
     empty_folder();

@@ -92,9 +92,8 @@ static inline void poke(const char *path, int x, int y, double v)
     GDALClose(ds);
 }
 
-static inline int clean_up(void **state)
+FIXTURE(clean_up)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", scratch());
     return system(command);

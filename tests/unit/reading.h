@@ -4,19 +4,10 @@
 #define READING_H
 
 #include "input/scene_open.h"
+#include "tests/case.h"
 
 #include <gdal.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define DATA SDM_SOURCE_DIR "/../shared/data/"
 

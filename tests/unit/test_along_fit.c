@@ -1,15 +1,9 @@
 /* The correction along the epipolar lines from made-up points: waves that were put in are found, in both views; change,
  * noise and errors of the reference are not taken for waves. */
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "pointing/along_fit.h"
-
-#include <cmocka.h>
-#include <math.h>
-#include <string.h>
+#include "tests/case.h"
 
 #define TWO_PI 6.28318530717958647692
 enum { STEP = 16, ACROSS = 64, ROWS = 4200, COLS = 4000, MOST = (ROWS / STEP) * (COLS / ACROSS + 1) };
@@ -62,14 +56,13 @@ static void add_wave(int view, const SdmAlongWave *w)
 
 static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
 {
-    SdmContext *ctx = NULL;
     const SdmAlongTask task = {.point = made.point,
                                .count = made.count,
                                .scale = &made.scale,
                                .least_long_px = long_px,
                                .point_rows = STEP, .average_rows = 1.0};
     *out = (SdmAlongCorrection){.degree = 0};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, out, report), SDM_OK);
     sdm_close(&ctx);
 }
@@ -96,11 +89,10 @@ static const SdmAlongWave THREE[2][3] = {
     {{1.0 / 303.0, 0.10, 0.11}, {1.0 / 880.0, -0.08, 0.06}, {1.0 / 171.0, 0.03, -0.05}},
     {{1.0 / 412.0, 0.09, -0.03}, {1.0 / 1300.0, 0.02, 0.10}, {1.0 / 205.0, -0.05, 0.02}}};
 
-static void noise_is_no_wave(void **state)
+TEST(noise_is_no_wave)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         make_points(seed);
         fit(0.06, &a, &r);
@@ -113,11 +105,10 @@ static void noise_is_no_wave(void **state)
     }
 }
 
-static void one_wave_is_found(void **state)
+TEST(one_wave_is_found)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     for (int view = 0; view < 2; view++) {
         make_points(4);
         add_wave(view, &THREE[view][0]);
@@ -134,11 +125,10 @@ static void one_wave_is_found(void **state)
     }
 }
 
-static void three_waves_of_each_view_are_found(void **state)
+TEST(three_waves_of_each_view_are_found)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     make_points(5);
     for (int k = 0; k < 6; k++)
         add_wave(k / 3, &THREE[k / 3][k % 3]);
@@ -151,12 +141,11 @@ static void three_waves_of_each_view_are_found(void **state)
 }
 
 /* The same frequency in both views, as a platform shakes both telescopes. */
-static void one_frequency_of_both_views_is_found(void **state)
+TEST(one_frequency_of_both_views_is_found)
 {
     const SdmAlongWave right = {1.0 / 303.0, 0.12, 0.05}, left = {1.0 / 303.0, -0.06, 0.09};
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     make_points(6);
     add_wave(SDM_ALONG_RIGHT, &right);
     add_wave(SDM_ALONG_LEFT, &left);
@@ -166,11 +155,10 @@ static void one_frequency_of_both_views_is_found(void **state)
 }
 
 /* 20 m over 80 % of the columns in an eighth of the rows: it looks like jitter, but for the other columns. */
-static void a_band_of_change_is_not_fitted(void **state)
+TEST(a_band_of_change_is_not_fitted)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     make_points(7);
     add_wave(SDM_ALONG_RIGHT, &THREE[0][0]);
     for (size_t i = 0; i < made.count; i++) {
@@ -185,11 +173,10 @@ static void a_band_of_change_is_not_fitted(void **state)
     assert_true(fabs(a.coef[0]) < PX_PER_M); /* until the change mask leaves the band out */
 }
 
-static void a_tilt_is_found_where_it_is_strong(void **state)
+TEST(a_tilt_is_found_where_it_is_strong)
 {
     SdmAlongCorrection a;
     SdmAlongReport r;
-    (void)state;
     for (int strong = 0; strong < 2; strong++) {
         make_points(8);
         for (size_t i = 0; i < made.count; i++)
@@ -204,12 +191,10 @@ static void a_tilt_is_found_where_it_is_strong(void **state)
 }
 
 /* Points without a value are left out, and so are waves that are no longer there when a fit starts at another one's. */
-static void a_fit_starts_at_the_last_one(void **state)
+TEST(a_fit_starts_at_the_last_one)
 {
-    SdmContext *ctx = NULL;
     SdmAlongCorrection a = {.degree = 1, .coef = {0.2, 0.3}, .waves = {1, 1}};
     SdmAlongReport r;
-    (void)state;
     make_points(10);
     for (int k = 0; k < 6; k++)
         add_wave(k / 3, &THREE[k / 3][k % 3]);
@@ -225,7 +210,7 @@ static void a_fit_starts_at_the_last_one(void **state)
                                .least_long_px = 0.06,
                                .point_rows = STEP,
                                .average_rows = 1.0};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_OK);
     sdm_close(&ctx);
     print_message("%d + %d waves, degree %d, error %.4f px\n", a.waves[0], a.waves[1], a.degree,
@@ -236,30 +221,15 @@ static void a_fit_starts_at_the_last_one(void **state)
     assert_true(error_px(&a, THREE[0], 3, THREE[1], 3, 0.0) < 0.025);
 }
 
-static void too_few_points_are_refused(void **state)
+TEST(too_few_points_are_refused)
 {
-    SdmContext *ctx = NULL;
     SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
-    (void)state;
     make_points(9);
     const SdmAlongTask task = {.point = made.point, .count = 29, .scale = &made.scale, .point_rows = STEP, .average_rows = 1.0};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_ERR_DATA);
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_is_no_wave),
-        cmocka_unit_test(one_wave_is_found),
-        cmocka_unit_test(three_waves_of_each_view_are_found),
-        cmocka_unit_test(one_frequency_of_both_views_is_found),
-        cmocka_unit_test(a_band_of_change_is_not_fitted),
-        cmocka_unit_test(a_tilt_is_found_where_it_is_strong),
-        cmocka_unit_test(a_fit_starts_at_the_last_one),
-        cmocka_unit_test(too_few_points_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

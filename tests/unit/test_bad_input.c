@@ -44,9 +44,8 @@ static const char *scene_file(const char *suffix)
     return path[turn];
 }
 
-static void folder_damaged(void **state)
+TEST(folder_damaged)
 {
-    (void)state;
     NEED(FOLDER);
     static const char *const needed[] = {"3N.ImageData.tif",         "3B.ImageData.tif",
                                          "3N.LatticePoint.txt",      "3B.SightVector.txt",
@@ -88,9 +87,8 @@ static void folder_damaged(void **state)
 }
 
 /* 3N and 3B exchanged: images alone, tables alone, everything. */
-static void folder_exchanged(void **state)
+TEST(folder_exchanged)
 {
-    (void)state;
     NEED(FOLDER);
     static const char *const suffix[] = {
         "ImageData.tif",         "RadiometricCorrTable.txt", "LatticePoint.txt", "SightVector.txt",
@@ -110,9 +108,8 @@ static void folder_exchanged(void **state)
     }
 }
 
-static void hdf_damaged(void **state)
+TEST(hdf_damaged)
 {
-    (void)state;
     NEED(HDF);
     names("cut.hdf", "cut.zip");
     static const size_t keep[] = {100, 20000, 400000, 1000000, 1438000};
@@ -155,9 +152,8 @@ static void copy_edited(const char *path, const char *out, const char *from, con
 }
 
 /* Scenes that were taken without the telescopes that a DEM needs. */
-static void without_stereo_bands(void **state)
+TEST(without_stereo_bands)
 {
-    (void)state;
     NEED(HDF);
     names("one.hdf", "none.hdf");
     copy_edited(HDF, path_a, "VNIR_Band3B", "VNIR_Band1_");
@@ -194,9 +190,8 @@ static void without_stereo_bands(void **state)
 }
 
 /* Scenes in another wrapping, and what is none. */
-static void wrapped(void **state)
+TEST(wrapped)
 {
-    (void)state;
     NEED(ZIP);
     char tar[512] = "scene/";
     static const char page[] = "\xef\xbb\xbf\n<!DOCTYPE html>\n<title>Login</title>";
@@ -224,9 +219,8 @@ static void wrapped(void **state)
 }
 
 /* Archives whose members GDAL cannot unpack, by the list at their end. */
-static void strange_zips(void **state)
+TEST(strange_zips)
 {
-    (void)state;
     NEED(ZIP);
     static const struct {
         int at, value;
@@ -252,9 +246,8 @@ static void strange_zips(void **state)
     }
 }
 
-static void not_a_parallel_pair(void **state)
+TEST(not_a_parallel_pair)
 {
-    (void)state;
     names("pa.tif", "pb.tif");
     SdmOptions opt;
     sdm_options_default(&opt);
@@ -274,9 +267,8 @@ static void not_a_parallel_pair(void **state)
     refuse(&opt, path_a, path_b, SDM_ERR_INPUT, "pb.tif: not georeferenced", "--base-height");
 }
 
-static void bad_inputs(void **state)
+TEST(bad_inputs)
 {
-    (void)state;
     char text[256];
     names("a.tif", "b.tif");
     snprintf(text, sizeof text, "%s/text.tif", scratch());
@@ -312,9 +304,8 @@ static void bad_inputs(void **state)
     refuse(&opt, path_b, path_a, SDM_ERR_USAGE, "--band 4", "a.tif have 1 band;");
 }
 
-static void useless_images(void **state)
+TEST(useless_images)
 {
-    (void)state;
     names("a.tif", "bad.tif");
     write_raster(path_a, PLAIN);
     const struct {
@@ -336,9 +327,8 @@ static void useless_images(void **state)
 }
 
 /* Cut anywhere: at the end (no directory), or with the directory in front (blocks missing). */
-static void cut_images(void **state)
+TEST(cut_images)
 {
-    (void)state;
     char whole[256];
     names("a.tif", "cut.tif");
     snprintf(whole, sizeof whole, "%s/whole.tif", scratch());
@@ -363,9 +353,8 @@ static void cut_images(void **state)
 }
 
 /* Whatever allocation fails: a status, a sentence, nothing leaked (the sanitizer's leak check watches). */
-static void allocation_fails(void **state)
+TEST(allocation_fails)
 {
-    (void)state;
     names("a.tif", "b.tif");
     write_raster(path_a, PLAIN);
     write_raster(path_b, PLAIN);
@@ -391,15 +380,4 @@ static void allocation_fails(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folder_damaged), cmocka_unit_test(folder_exchanged),
-        cmocka_unit_test(hdf_damaged),    cmocka_unit_test(without_stereo_bands),
-        cmocka_unit_test(wrapped),        cmocka_unit_test(strange_zips),
-        cmocka_unit_test(not_a_parallel_pair),
-        cmocka_unit_test(bad_inputs),     cmocka_unit_test(useless_images),
-        cmocka_unit_test(cut_images),     cmocka_unit_test(allocation_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, clean_up);
-}
+RUN_TESTS(NULL, clean_up)

@@ -1,15 +1,7 @@
 /* Bicubic values and gradients: quadratic surfaces are met exactly, the rim and missing values give none. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/bicubic.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { MOST = 130, MISSING_COL = 20, MISSING_ROW = 9 };
 
@@ -73,25 +65,19 @@ static int check_case(int w, int h, int n)
     return known;
 }
 
-static void quadratic_surfaces(void **state)
+TEST(quadratic_surfaces)
 {
-    (void)state;
     for (int n = 0; n <= MOST; n++)
         (void)check_case(40, 30, n);
     assert_true(check_case(40, 30, MOST) > MOST / 2);
     assert_true(check_case(4, 4, MOST) > 0);
 }
 
-static void planes_too_small(void **state)
+TEST(planes_too_small)
 {
-    (void)state;
     static const int size[][2] = {{1, 1}, {3, 30}, {30, 3}, {2, 2}};
     for (int i = 0; i < 4; i++)
         assert_int_equal(check_case(size[i][0], size[i][1], MOST), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(quadratic_surfaces), cmocka_unit_test(planes_too_small)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -80,9 +80,8 @@ static double distance_m(const double a[3], const double b[3])
 
 /* Over the whole image, a fifth beyond, nadir and back: against the plain way, and there and back.
  * Places: the Alps, the antimeridian, 82 N (turning point of the orbit), 50 S. */
-static void made_orbit(void **state)
+TEST(made_orbit)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     static const double place[][2] = {{5, 135}, {180, 0.2}, {-40, 90}, {100, 230}};
     for (int c = 0; c < 8; ++c) {
@@ -119,9 +118,8 @@ static void made_orbit(void **state)
 
 /* Sight vectors of text deliveries are rounded to 1e-6, 0.7 m on the ground.  The camera keeps less of that than a curve
  * of fixed degree, and exact ones stay exact. */
-static void rounded_sights(void **state)
+TEST(rounded_sights)
 {
-    (void)state;
     enum { SCENES = 12 };
     SdmContext *ctx = open_context(NULL);
     double squares = 0.0;
@@ -152,9 +150,8 @@ static void rounded_sights(void **state)
 }
 
 /* Inertial and Earth-fixed velocities must give one camera, and so must none at all. */
-static void velocity_kinds(void **state)
+TEST(velocity_kinds)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
@@ -197,9 +194,8 @@ static void velocity_kinds(void **state)
 }
 
 /* Noise of single rows must not reach the camera: 0.3 m and 0.05 m/s are worth 4 m in one row. */
-static void noise_is_averaged(void **state)
+TEST(noise_is_averaged)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     Made m = {.first_row = -39, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
@@ -224,9 +220,8 @@ static void noise_is_averaged(void **state)
 }
 
 /* Points that the camera cannot see give NaN, never a number. */
-static void nowhere(void **state)
+TEST(nowhere)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
@@ -253,9 +248,8 @@ static void nowhere(void **state)
 }
 
 /* One number wrong in the tables: SDM_ERR_INPUT and a sentence with the word. */
-static void damaged_tables(void **state)
+TEST(damaged_tables)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     const struct {
         int table; /* 0 position, 1 velocity, 2 sight, 3 lattice */
@@ -296,9 +290,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void rainier(void **state)
+TEST(rainier)
 {
-    (void)state;
     NEED(RAINIER "ties_3N_3B.csv");
     enum { MOST = 2000 };
     static double height[MOST], gap[MOST];
@@ -340,12 +333,4 @@ static void rainier(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(made_orbit),
-        cmocka_unit_test(rounded_sights), cmocka_unit_test(velocity_kinds), cmocka_unit_test(noise_is_averaged),
-        cmocka_unit_test(nowhere),    cmocka_unit_test(damaged_tables), cmocka_unit_test(rainier),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -3,16 +3,7 @@
 #include "scene/coarse_strips.h"
 #include "bench/synthetic.h"
 #include "core/context.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { W = 512, H = 1200, LEVEL = 1 };
 
@@ -100,10 +91,9 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
     static const int64_t memory[] = {1 << 20, 12 << 20, 15 << 20, 20 << 20};
     const size_t cut_small = 2;
 #endif
-    SdmContext *ctx = NULL;
     SynScene scene;
     Result whole, cut;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
     /* a dark band without texture, so that rejection, retry and filling have work across the cuts */
     SdmLevelImage *const im = &scene.left_pyramid.level[LEVEL];
@@ -126,29 +116,20 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
     sdm_close(&ctx);
 }
 
-static void zncc_by_strips(void **state)
+TEST(zncc_by_strips)
 {
-    (void)state;
     strips("zncc", "local", true);
 }
 
-static void census_by_strips(void **state)
+TEST(census_by_strips)
 {
-    (void)state;
     strips("census", "local", true);
 }
 
 /* Labels depend on the rows that are taken together: the budget must not choose them. */
-static void sgm_does_not_know_the_budget(void **state)
+TEST(sgm_does_not_know_the_budget)
 {
-    (void)state;
     strips("census", "sgm", false);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zncc_by_strips), cmocka_unit_test(census_by_strips), 
-        cmocka_unit_test(sgm_does_not_know_the_budget)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

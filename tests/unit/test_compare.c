@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 
-static void constant_offset(void **state)
+TEST(constant_offset)
 {
-    (void)state;
     float dem[12];
     for (int i = 0; i < 12; i++)
         dem[i] = 103.5f;
@@ -29,9 +28,8 @@ static void constant_offset(void **state)
 
 /* A plane of 10 m a cell, and noise of a few centimetres on the DEM: a shift along it is a height, across it
  * nothing, so no horizontal shift may be found.  A ridge determines the shift in one direction. */
-static void plane_and_ridge(void **state)
+TEST(plane_and_ridge)
 {
-    (void)state;
     enum { W = 80, H = 60 };
     float *const ref = malloc(W * H * sizeof *ref), *const dem = malloc(W * H * sizeof *dem);
     Raster r = {.cols = W, .rows = H, .epsg = 32631, .x0 = 600000, .y0 = 4900000};
@@ -64,9 +62,8 @@ static void plane_and_ridge(void **state)
 }
 
 /* Decimetres above 50 m, as scale and offset of the band say. */
-static void scale_and_offset(void **state)
+TEST(scale_and_offset)
 {
-    (void)state;
     float dem[12], ref[12];
     for (int i = 0; i < 12; i++) {
         dem[i] = i == 7 ? NAN : 535.0f;
@@ -88,9 +85,8 @@ static void scale_and_offset(void **state)
     assert_near(figures.raw.median_m, 3.5, 1e-4);
 }
 
-static void figures_and_classes_by_hand(void **state)
+TEST(figures_and_classes_by_hand)
 {
-    (void)state;
     /* land errors: -40 -1 0 2 3 and one hole; water: 12, hole; cloud: 35 0; not seen: 50, and a reference
      * hole */
     const float dem[12] = {60, 99, 100, 102, 103, NAN, 112, NAN, 135, 100, 150, 100};
@@ -124,9 +120,8 @@ static void figures_and_classes_by_hand(void **state)
     assert_near(r.move.move_m[2], -1.0, 1e-5);
 }
 
-static void within_limits_the_footprint(void **state)
+TEST(within_limits_the_footprint)
 {
-    (void)state;
     const float within[12] = {1, 1, 1, 1, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     const float dem[12] = {101, 101, NAN, 101, 150, 150, 150, 150, 150, 150, 150, 150};
     write_flat(DEM, dem, NULL);
@@ -139,9 +134,8 @@ static void within_limits_the_footprint(void **state)
     assert_near(r.raw.rmse_m, 1.0, 1e-6);
 }
 
-static void coverage_counts_the_union(void **state)
+TEST(coverage_counts_the_union)
 {
-    (void)state;
     Raster part = {.cols = 2, .rows = 2, .epsg = 32631, .x0 = 600060, .y0 = 4900000 - 30, .values = hundred};
     part.bands = 2; /* the first counts */
     write_raster(DEM, &part);
@@ -153,9 +147,8 @@ static void coverage_counts_the_union(void **state)
     assert_near(r.raw.rmse_m, 0.0, 1e-6);
 }
 
-static void known_shift_is_recovered(void **state)
+TEST(known_shift_is_recovered)
 {
-    (void)state;
     write_terrain(DEM, 7.3, -4.1, 2.5, true);
     write_terrain(REF, 0.0, 0.0, 0.0, false);
     SdmCompareResult r, one;
@@ -225,9 +218,8 @@ static void write_outlines(const char *path)
 
 /* A glacier on 63 % of the cells has thinned by 20 m: with its outlines the shift is that without thinning,
  * and the glacier's figures are told apart; polygons of stable ground and of classes say the same. */
-static void outlines_of_glaciers(void **state)
+TEST(outlines_of_glaciers)
 {
-    (void)state;
     static const char *const outlines = "/vsimem/outlines.geojson", *const ice = "kind = 'ice'",
                              *const rock = "kind = 'rock'";
     const SdmCompareOptions cases[] = {{.exclude = outlines, .where = ice},
@@ -285,9 +277,8 @@ static void outlines_of_glaciers(void **state)
     free(dem);
 }
 
-static void datums_are_reconciled(void **state)
+TEST(datums_are_reconciled)
 {
-    (void)state;
     SdmCompareResult r;
     char error[1024];
     Raster geoid = flat_raster;
@@ -331,9 +322,8 @@ static void datums_are_reconciled(void **state)
 
 /* terrain() at the places of cells in degrees: positions between the reference's CRS and the DEM's are exact to
  * centimetres all across a swath, though a reader may interpolate them. */
-static void geographic_reference_keeps_its_place(void **state)
+TEST(geographic_reference_keeps_its_place)
 {
-    (void)state;
     enum { COLS = 2400, ROWS = 50, REF_COLS = 3320, REF_ROWS = 120 };
     const double step_deg = 1.0 / 3600.0, west_deg = 4.24, north_deg = 44.25;
     float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref = malloc(REF_COLS * REF_ROWS * sizeof *ref);
@@ -369,19 +359,4 @@ static void geographic_reference_keeps_its_place(void **state)
     free(ref);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constant_offset),
-        cmocka_unit_test(plane_and_ridge),
-        cmocka_unit_test(scale_and_offset),
-        cmocka_unit_test(figures_and_classes_by_hand),
-        cmocka_unit_test(within_limits_the_footprint),
-        cmocka_unit_test(coverage_counts_the_union),
-        cmocka_unit_test(known_shift_is_recovered),
-        cmocka_unit_test(outlines_of_glaciers),
-        cmocka_unit_test(datums_are_reconciled),
-        cmocka_unit_test(geographic_reference_keeps_its_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -108,9 +108,8 @@ static void expect_shift(const SdmCompareResult *r, double tolerance_m)
             fail_msg("move %d: %.4f m, expected %.4f", k, r->move.move_m[k], SHIFT_M[k]);
 }
 
-static void aligned_dem_keeps_grid_and_metadata(void **state)
+TEST(aligned_dem_keeps_grid_and_metadata)
 {
-    (void)state;
     const Errors e = {.noise_m = 1.0, .holes = true};
     SdmCompareResult r;
     make(&e);
@@ -138,19 +137,17 @@ static void aligned_dem_keeps_grid_and_metadata(void **state)
     free(after);
 }
 
-static void aligned_again(void **state)
+TEST(aligned_again)
 {
-    (void)state;
     const Errors e = {.noise_m = 1.0, .holes = true};
     SdmCompareResult first, second;
-    SdmContext *ctx = NULL;
     make(&e);
     const SdmCompareOptions opt = {.aligned = aligned,
                                    .difference = difference,
                                    .overwrite = true},
                             plain = {.model = NULL};
     assert_int_equal(run(&opt, &first, NULL, 0), SDM_OK);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_compare_dems(ctx, aligned, REF, &plain, &second), SDM_OK);
     sdm_close(&ctx);
     for (int k = 0; k < 3; k++)
@@ -178,9 +175,8 @@ static void aligned_again(void **state)
     free(ref);
 }
 
-static void tilt_is_found(void **state)
+TEST(tilt_is_found)
 {
-    (void)state;
     const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0, .holes = true};
     const SdmCompareOptions opt = {.model = "tilt", .aligned = aligned, .overwrite = true};
     SdmCompareResult r;
@@ -197,9 +193,8 @@ static void tilt_is_found(void **state)
     assert_non_null(strstr(text, "m/km towards east"));
 }
 
-static void mask_leaves_out_change(void **state)
+TEST(mask_leaves_out_change)
 {
-    (void)state;
     const Errors e = {.noise_m = 0.5, .change_m = 20.0};
     SdmCompareResult r;
     make(&e);
@@ -225,9 +220,8 @@ static void mask_leaves_out_change(void **state)
 }
 
 /* White noise has the same variance at any distance, and the mean of an area the root of its cells less. */
-static void figures_by_height_and_distance(void **state)
+TEST(figures_by_height_and_distance)
 {
-    (void)state;
     const Errors e = {.noise_m = 2.0};
     SdmCompareResult r;
     int64_t n = 0;
@@ -248,9 +242,8 @@ static void figures_by_height_and_distance(void **state)
 
 /* ---- faults ---- */
 
-static void wrong_input_is_named(void **state)
+TEST(wrong_input_is_named)
 {
-    (void)state;
     char input[96], other[96];
     const Errors e = {.noise_m = 0.0};
     make(&e);
@@ -286,9 +279,8 @@ static int files_in(const char *path)
     return n;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0};
     const SdmCompareOptions opt = {
         .model = "tilt", .aligned = aligned, .difference = difference, .overwrite = true};
@@ -315,9 +307,8 @@ static void every_allocation_may_fail(void **state)
     assert_int_equal(files_in(folder), 2);
 }
 
-static void threads_make_no_difference(void **state)
+TEST(threads_make_no_difference)
 {
-    (void)state;
     const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0, .holes = true};
     const SdmCompareOptions opt = {.model = "tilt", .aligned = aligned, .overwrite = true};
     float *cells[2];
@@ -338,9 +329,8 @@ static void threads_make_no_difference(void **state)
     free(cells[1]);
 }
 
-static int open_folder(void **state)
+FIXTURE(open_folder)
 {
-    (void)state;
     GDALAllRegister();
     const bool good = mkdtemp(folder) != NULL;
     snprintf(aligned, sizeof aligned, "%s/aligned.tif", folder);
@@ -348,25 +338,11 @@ static int open_folder(void **state)
     return good ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     unlink(aligned);
     unlink(difference);
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aligned_dem_keeps_grid_and_metadata),
-        cmocka_unit_test(aligned_again),
-        cmocka_unit_test(tilt_is_found),
-        cmocka_unit_test(mask_leaves_out_change),
-        cmocka_unit_test(figures_by_height_and_distance),
-        cmocka_unit_test(wrong_input_is_named),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(threads_make_no_difference),
-    };
-    return cmocka_run_group_tests(tests, open_folder, remove_folder);
-}
+RUN_TESTS(open_folder, remove_folder)

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 
-static void faults_are_named(void **state)
+TEST(faults_are_named)
 {
-    (void)state;
     const float ocean[12] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
     float holes[12];
     for (int i = 0; i < 12; i++)
@@ -39,9 +38,8 @@ static void faults_are_named(void **state)
     refused(NULL, SDM_ERR_INPUT, "cannot be opened");
 }
 
-static void picture_is_grey(void **state)
+TEST(picture_is_grey)
 {
-    (void)state;
     char path[] = "/tmp/compare_pngXXXXXX", png[64];
     const int file = mkstemp(path);
     assert_true(file >= 0);
@@ -79,9 +77,8 @@ static void picture_is_grey(void **state)
     unlink(path);
 }
 
-static void text_and_json_hold_the_figures(void **state)
+TEST(text_and_json_hold_the_figures)
 {
-    (void)state;
     SdmCompareResult r = {
         .cells = 5, .coverage = 0.25, .raw = {.count = 4, .median_m = 1.25}, .note = "said \"so\""};
     r.water.cells = 3;
@@ -100,9 +97,8 @@ static void text_and_json_hold_the_figures(void **state)
     free(json);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     SdmCompareResult r;
     char error[1024];
     write_terrain(DEM, 1.0, 1.0, 1.0, true);
@@ -118,13 +114,4 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 8);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_named),
-        cmocka_unit_test(picture_is_grey),
-        cmocka_unit_test(text_and_json_hold_the_figures),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

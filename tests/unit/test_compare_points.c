@@ -70,9 +70,8 @@ static OGRCoordinateTransformationH to_degrees(void)
     return change;
 }
 
-static void tables_give_the_shift(void **state)
+TEST(tables_give_the_shift)
 {
-    (void)state;
     SdmCompareResult r;
     OGRCoordinateTransformationH const degrees = to_degrees();
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], false);
@@ -93,9 +92,8 @@ static void tables_give_the_shift(void **state)
     OCTDestroyCoordinateTransformation(degrees);
 }
 
-static void layers_give_the_shift(void **state)
+TEST(layers_give_the_shift)
 {
-    (void)state;
     SdmCompareResult r;
     char *const text = malloc(POINTS * 200 + 200);
     int used = snprintf(text, 200, "{\"type\": \"FeatureCollection\", \"features\": [");
@@ -119,9 +117,8 @@ static void layers_give_the_shift(void **state)
 }
 
 /* Points in water do not count; holes of the DEM are its own. */
-static void classes_and_holes(void **state)
+TEST(classes_and_holes)
 {
-    (void)state;
     static float class[COLS * ROWS];
     SdmCompareResult r;
     for (int i = 0; i < COLS * ROWS; i++)
@@ -140,9 +137,8 @@ static void classes_and_holes(void **state)
     assert_int_equal(r.class[2].count, 0);
 }
 
-static void few_points_give_a_height(void **state)
+TEST(few_points_give_a_height)
 {
-    (void)state;
     SdmCompareResult r;
     write_terrain(DEM, 0.0, 0.0, 2.0, false);
     char text[400];
@@ -168,9 +164,8 @@ static void refused_points(const char *path, const char *text, const SdmCompareO
     refused_with(path, opt, expected, words);
 }
 
-static void wrong_points_are_named(void **state)
+TEST(wrong_points_are_named)
 {
-    (void)state;
     write_terrain(DEM, 0.0, 0.0, 0.0, false);
     refused_points(CSV, "x,y,z\n100,200,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
     refused_points(CSV, "lon,lat,z\n50,-20,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
@@ -195,9 +190,8 @@ static void wrong_points_are_named(void **state)
             SDM_ERR_USAGE, "needs a raster as reference");
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     const SdmCompareOptions opt = {.model = "tilt"};
     SdmCompareResult r;
     char error[1024];
@@ -214,12 +208,4 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_give_the_shift),  cmocka_unit_test(layers_give_the_shift),
-        cmocka_unit_test(classes_and_holes),      cmocka_unit_test(few_points_give_a_height),
-        cmocka_unit_test(wrong_points_are_named), cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,14 +1,7 @@
 /* Co-registration of two grids in memory: a known shift, a mask, the number of threads. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { COLS = 150, ROWS = 120 };
 static const double CELL_M = 30.0, SHIFT_M[3] = {12.3, -7.7, 4.4};
@@ -39,14 +32,12 @@ static void expect_shift(const SdmCoregShift *found, double tolerance_m)
             fail_msg("move %d: %.4f m, expected %.4f", k, found->move.move_m[k], SHIFT_M[k]);
 }
 
-static void shift_is_found(void **state)
+TEST(shift_is_found)
 {
-    (void)state;
-    SdmContext *ctx = NULL;
     SdmCoregGrid g;
     SdmCoregShift one, three;
     int64_t reference = 0;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     open_case(ctx, 1, &g);
     g.dem_m[5] = g.reference_m[7] = NAN;
     assert_int_equal(sdm_coreg_mark(&g, &reference), COLS * ROWS - 2);
@@ -69,15 +60,13 @@ static void shift_is_found(void **state)
 }
 
 /* 60 % of the cells have changed by 15 m and more: too many for the median, but they are not stable. */
-static void mask_leaves_out(void **state)
+TEST(mask_leaves_out)
 {
-    (void)state;
-    SdmContext *ctx = NULL;
     SdmCoregGrid g;
     SdmCoregShift found;
     SdmErrorStats changed;
     enum { OWN_BIT = 1 << SDM_COREG_CALLER_SHIFT };
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     open_case(ctx, 2, &g);
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS * 6 / 10; i++) {
@@ -94,11 +83,4 @@ static void mask_leaves_out(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shift_is_found),
-        cmocka_unit_test(mask_leaves_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -5,15 +5,9 @@
 #include "gpu/device.h"
 #include "job/job_commands.h"
 #include "simulate/simulate.h"
+#include "tests/case.h"
 
 #include <gdal.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[256], scene[300], device[32];
 static char said[16384];
@@ -73,9 +67,8 @@ static void same_file(const char *a, const char *b)
     free(other);
 }
 
-static void a_fault_is_tried_again(void **state)
+TEST(a_fault_is_tried_again)
 {
-    (void)state;
     char why[1024];
     const SdmStatus faults[] = {SDM_ERR_DEVICE, SDM_ERR_MEMORY};
     assert_int_equal(run("cpu.tif", "cpu", why), SDM_OK);
@@ -90,9 +83,8 @@ static void a_fault_is_tried_again(void **state)
     }
 }
 
-static void the_processor_goes_on(void **state)
+TEST(the_processor_goes_on)
 {
-    (void)state;
     char why[1024];
     sdm_device_fail_at(60, SDM_ERR_DEVICE, true);
     if (run("lost.tif", device, why) != SDM_OK)
@@ -103,9 +95,8 @@ static void the_processor_goes_on(void **state)
 }
 
 /* A tile that the device's memory does not hold is cut; where no piece fits, the processor goes on. */
-static void little_memory(void **state)
+TEST(little_memory)
 {
-    (void)state;
     char why[1024];
     for (int mib = 1; mib <= 7; mib += 6) {
         char name[16];
@@ -121,9 +112,8 @@ static void little_memory(void **state)
     }
 }
 
-static void no_such_device(void **state)
+TEST(no_such_device)
 {
-    (void)state;
     char why[1024], path[300];
     assert_int_equal(run("none.tif", "cuda:99", why), SDM_ERR_UNSUPPORTED);
     assert_non_null(strstr(why, "--device cuda"));
@@ -146,9 +136,8 @@ static bool find_device(void)
     return false;
 }
 
-static int make_scene(void **state)
+FIXTURE(make_scene)
 {
-    (void)state;
     SdmContext *ctx = NULL;
     SdmSimulateOptions q;
     snprintf(folder, sizeof folder, "/tmp/sdm_device_run_XXXXXX");
@@ -169,9 +158,8 @@ static int make_scene(void **state)
     return st != SDM_OK;
 }
 
-static int remove_all(void **state)
+FIXTURE(remove_all)
 {
-    (void)state;
     char command[400];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
@@ -179,13 +167,10 @@ static int remove_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_such_device), cmocka_unit_test(a_fault_is_tried_again),
-        cmocka_unit_test(the_processor_goes_on), cmocka_unit_test(little_memory)};
     GDALAllRegister();
     if (!find_device()) {
         printf("skipped: no device that rounds as the processor does\n");
         return 77;
     }
-    return cmocka_run_group_tests(tests, make_scene, remove_all);
+    return run_cases(make_scene, remove_all);
 }

@@ -1,38 +1,28 @@
 /* Files of `match`: names of sequences, PFM to the byte, outputs that fail leave nothing. */
 // SPDX-License-Identifier: Apache-2.0
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <gdal.h>
 
 #include "rectified/disparity_write.h"
+#include "tests/case.h"
 
 static SdmContext *ctx;
 static char folder[] = "/tmp/sdm_disparity_XXXXXX";
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     GDALAllRegister();
     return sdm_open(&ctx, NULL) != SDM_OK || !mkdtemp(folder) || chdir(folder) != 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     sdm_close(&ctx);
     return chdir("/") != 0 || rmdir(folder) != 0;
 }
 
-static void patterns(void **state)
+TEST(patterns)
 {
-    (void)state;
     SdmPattern *const p = malloc(sizeof *p);
     char *const name = malloc(SDM_PATH_SIZE);
     static const struct {
@@ -66,9 +56,8 @@ static void touch(const char *name)
     fclose(f);
 }
 
-static void numbers_in_a_folder(void **state)
+TEST(numbers_in_a_folder)
 {
-    (void)state;
     static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png",
                                         "l_00x.png", "l_007.jpg", "xl_008.png", "l_.png"};
     SdmPattern *const p = malloc(sizeof *p);
@@ -90,9 +79,8 @@ static void numbers_in_a_folder(void **state)
     free(p);
 }
 
-static void pfm_to_the_byte(void **state)
+TEST(pfm_to_the_byte)
 {
-    (void)state;
     /* rows from the bottom; 1.5 = 3FC00000, -2 = C0000000, inf = 7F800000, lowest byte first */
     static const float d[4] = {1.5f, NAN, -2.0f, 0.0f};
     static const unsigned char want[] = "Pf\n2 2\n-1.0\n"
@@ -106,14 +94,12 @@ static void pfm_to_the_byte(void **state)
     unlink("d.pfm");
     assert_int_equal(n, sizeof want - 1);
     assert_memory_equal(have, want, n);
-    assert_int_equal(sdm_pfm_write(ctx, "/dev/full", 2, 2, d), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "/dev/full cannot be written"));
+    assert_refused(ctx, sdm_pfm_write(ctx, "/dev/full", 2, 2, d), SDM_ERR_IO, "/dev/full cannot be written");
 }
 
 /* Whichever allocation fails: a sentence, no file. */
-static void no_memory_no_file(void **state)
+TEST(no_memory_no_file)
 {
-    (void)state;
     static const float d[6] = {1, 2, 3, NAN, 5, 6};
     SdmDisparityOptions opt;
     SdmPairFiles *const names = calloc(1, sizeof *names);
@@ -136,13 +122,4 @@ static void no_memory_no_file(void **state)
     free(names);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns),
-        cmocka_unit_test(numbers_in_a_folder),
-        cmocka_unit_test(pfm_to_the_byte),
-        cmocka_unit_test(no_memory_no_file),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS(setup, teardown)

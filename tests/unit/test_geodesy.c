@@ -3,9 +3,8 @@
 #include "reading.h"
 #include "input/camera_kinds.h"
 
-static void known_points(void **state)
+TEST(known_points)
 {
-    (void)state;
     double p[3];
     sdm_geodetic_to_ecef(0, 0, 100, p); /* equator: a + h */
     assert_true(fabs(p[0] - 6378237.0) < 1e-8 && fabs(p[1]) < 1e-8 && fabs(p[2]) < 1e-8);
@@ -19,9 +18,8 @@ static void known_points(void **state)
     assert_true(fabs(p[2] - 4488055.515647) < 1e-5);
 }
 
-static void round_trips(void **state)
+TEST(round_trips)
 {
-    (void)state;
     static const double height[] = {-11000, -500, 0, 1e-3, 8848, 705000, 3.6e7};
     for (int la = -900; la <= 900; ++la)
         for (int lo = -180; lo <= 180; lo += 15)
@@ -36,9 +34,8 @@ static void round_trips(void **state)
 }
 
 /* The exact pole, where cos(lat) is 0, and its neighbours. */
-static void poles(void **state)
+TEST(poles)
 {
-    (void)state;
     for (int sign = -1; sign <= 1; sign += 2) {
         const double p[3] = {0, 0, sign * 6356852.314245179};
         double lon, lat, h;
@@ -50,9 +47,8 @@ static void poles(void **state)
     }
 }
 
-static void rays(void **state)
+TEST(rays)
 {
-    (void)state;
     double g[3], q[3];
     for (int k = 0; k < 200; ++k) {
         const double lat = -90 + 0.9 * k, lon = 7.0 * k;
@@ -79,9 +75,8 @@ static void rays(void **state)
     assert_false(sdm_intersect_height(sat, away, 0, g));
 }
 
-static void polynomials(void **state)
+TEST(polynomials)
 {
-    (void)state;
     double x[9], y[9], c[6];
     for (int i = 0; i < 9; ++i) {
         x[i] = i / 4.0 - 1;
@@ -96,10 +91,4 @@ static void polynomials(void **state)
     assert_true(fabs(sdm_polyfit(9, x, y, 0, c) - sqrt(20.0) / 9) < 1e-12 && fabs(c[0] - 4.0 / 9) < 1e-12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_points), cmocka_unit_test(round_trips),
-                                       cmocka_unit_test(poles), cmocka_unit_test(rays),
-                                       cmocka_unit_test(polynomials)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

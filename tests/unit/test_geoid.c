@@ -1,17 +1,10 @@
 /* Undulations against the values NGA publishes with EGM96 (its F477 test points). */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
+#include "tests/case.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static void known_places(void **state)
+TEST(known_places)
 {
-    (void)state;
     /* lat, lon, N: NGA's INPUT.DAT / OUTF477.DAT; the grid of 15' is interpolated bilinearly, so 0.3 m */
     static const double lat[] = {38.6281550, -14.6212170, 46.8743190, -23.6174460,
                                  38.6254730, -0.4667440,  16.7758333};
@@ -20,8 +13,7 @@ static void known_places(void **state)
     static const double n[] = {-31.628, -2.969, -43.575, 15.871, 50.066, 17.329, 28.7068};
     double got[7];
     SdmGeoid *g;
-    SdmContext *ctx;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_geoid_open(ctx, SDM_EGM96, &g), SDM_OK);
     assert_int_equal(sdm_geoid_undulation(ctx, g, 7, lon, lat, got), SDM_OK);
     for (int i = 0; i < 7; i++)
@@ -39,9 +31,8 @@ static void known_places(void **state)
 
 /* The program's own grids: EGM2008 at NGA's test place and at places where gpsd's table, made by
  * GeographicLib, has it; EGM96 at NGA's test points; all round the Earth, and over both poles. */
-static void own_grids(void **state)
+TEST(own_grids)
 {
-    (void)state;
     static const struct {
         int vertical;
         double lat, lon, n, most;
@@ -54,8 +45,7 @@ static void own_grids(void **state)
         {SDM_EGM96, 38.625473, 359.9995, 50.066, 0.2},    {SDM_EGM96, -0.466744, 0.0023, 17.329, 0.2},
         {SDM_EGM96, 46.874319, 102.448729, -43.575, 0.3}, {SDM_EGM96, 90.0, 12.0, 13.606, 0.03},
     };
-    SdmContext *ctx;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
         SdmGeoid *g;
         double n;
@@ -70,13 +60,11 @@ static void own_grids(void **state)
 }
 
 /* Both kinds of grid are one geoid, where PROJ has EGM96; EGM2008 is always there. */
-static void grids_agree(void **state)
+TEST(grids_agree)
 {
-    (void)state;
     SdmGeoid *own, *any;
-    SdmContext *ctx;
     double most = 0.0;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     for (int vertical = SDM_EGM96; vertical <= SDM_EGM2008; vertical++) {
         assert_int_equal(sdm_geoid_open_own(ctx, vertical, &own), SDM_OK);
         assert_int_equal(sdm_geoid_open(ctx, vertical, &any), SDM_OK);
@@ -94,9 +82,4 @@ static void grids_agree(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_places), cmocka_unit_test(own_grids),
-                                       cmocka_unit_test(grids_agree)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

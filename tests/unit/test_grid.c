@@ -2,14 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/grid.h"
 #include "geo/projector.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid,
                         char *why)
@@ -27,9 +20,8 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
     return st;
 }
 
-static void zones(void **state)
+TEST(zones)
 {
-    (void)state;
     static const struct {
         double lon, lat;
         const char *code;
@@ -46,9 +38,8 @@ static void zones(void **state)
     }
 }
 
-static void spacings(void **state)
+TEST(spacings)
 {
-    (void)state;
     static const struct {
         const char *srs;
         double tr, lat, gsd, want;
@@ -71,9 +62,8 @@ static void spacings(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *srs;
         double tr;
@@ -101,9 +91,8 @@ static void refusals(void **state)
     }
 }
 
-static void other_units(void **state)
+TEST(other_units)
 {
-    (void)state;
     SdmGrid g;
     char why[1024];
     assert_int_equal(choose("EPSG:2263", 0, -74.0, 40.7, 15.0, &g, why), SDM_OK); /* US survey feet */
@@ -116,9 +105,8 @@ static void other_units(void **state)
     assert_non_null(strstr(why, "m on the ground"));
 }
 
-static void covers_on_multiples(void **state)
+TEST(covers_on_multiples)
 {
-    (void)state;
     SdmGrid g = {.spacing = 30.0};
     const double b[4] = {500001.0, 999999.0, 500091.0, 1000031.0};
     assert_int_equal(sdm_grid_cover(NULL, b, &g), SDM_OK);
@@ -133,9 +121,8 @@ static void covers_on_multiples(void **state)
 }
 
 /* Sides on the ground: Mercator stretches by 1 / cos(latitude), degrees of longitude shrink by cos. */
-static void cells_on_the_ground(void **state)
+TEST(cells_on_the_ground)
 {
-    (void)state;
     static const struct {
         const char *srs;
         double tr, lat, want_m;
@@ -153,9 +140,8 @@ static void cells_on_the_ground(void **state)
     }
 }
 
-static void projector_round_trip(void **state)
+TEST(projector_round_trip)
 {
-    (void)state;
     /* lon 3 lat 0 is (500000, 0) of UTM 31N; 0.3 deg east of it at lat 45.5 some 23.4 km */
     SdmGrid g;
     char why[1024];
@@ -183,9 +169,8 @@ static void projector_round_trip(void **state)
 }
 
 /* The last transformation is kept: handles of it, and of others in between, know nothing of each other. */
-static void projectors_in_turn(void **state)
+TEST(projectors_in_turn)
 {
-    (void)state;
     static const int codes[] = {32631, 32632, 32631, 2154, 32631};
     SdmProjector *p[5];
     for (int i = 0; i < 5; i++) {
@@ -206,15 +191,4 @@ static void projectors_in_turn(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(zones),
-                                       cmocka_unit_test(spacings),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(other_units),
-                                       cmocka_unit_test(covers_on_multiples),
-                                       cmocka_unit_test(cells_on_the_ground),
-                                       cmocka_unit_test(projector_round_trip),
-                                       cmocka_unit_test(projectors_in_turn)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

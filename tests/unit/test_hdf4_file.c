@@ -7,7 +7,6 @@
 
 #include <cpl_string.h>
 #include <gdal.h>
-#include <unistd.h>
 
 #define SCENE SDM_SOURCE_DIR "/sampledata/AST_L1A_00401012001180005_sim.hdf"
 static SdmContext *ctx;
@@ -49,9 +48,8 @@ static void free_bands(SdmUnpackedBand band[2])
     sdm_free(&band[1].sample);
 }
 
-static void values_are_those_of_gdal(void **state)
+TEST(values_are_those_of_gdal)
 {
-    (void)state;
     const char *swath, *field;
     SdmUnpackedBand band[2];
     SdmHdf4 *file;
@@ -76,9 +74,8 @@ static void values_are_those_of_gdal(void **state)
     free_bands(band);
 }
 
-static void other_files_have_none(void **state)
+TEST(other_files_have_none)
 {
-    (void)state;
     static const char *const path[] = {SDM_SOURCE_DIR "/sampledata/truth.tif", SDM_SOURCE_DIR "/README.md", "/dev/null",
                                        "/no/such/file", SDM_SOURCE_DIR};
     static const char *const other[2] = {"VNIR_Band3N", "TIR_Band10"};
@@ -89,9 +86,8 @@ static void other_files_have_none(void **state)
 }
 
 /* Bytes of the descriptors, groups and tables are changed, then the file is cut: the samples, or a sentence. */
-static void damage_gives_the_same_or_none(void **state)
+TEST(damage_gives_the_same_or_none)
 {
-    (void)state;
     enum { ROUNDS = 800, HEAD = 3000, TAIL = 24000, CUTS = 60 };
     char name[] = "/tmp/sdm_hdf4_XXXXXX";
     SdmUnpackedBand whole[2], band[2];
@@ -137,10 +133,7 @@ int main(void)
     GDALAllRegister();
     if (sdm_open(&ctx, NULL) != SDM_OK)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_those_of_gdal),
-                                       cmocka_unit_test(other_files_have_none),
-                                       cmocka_unit_test(damage_gives_the_same_or_none)};
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_cases(NULL, NULL);
     sdm_close(&ctx);
     return failed;
 }

@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geodesy.h"
 #include "geo/height_raster.h"
+#include "tests/case.h"
 
 #include <gdal.h>
-#include <math.h>
 #include <ogr_srs_api.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define FILE_NAME "/vsimem/degrees.tif"
 static const double CELL_DEG = 0.01, NORTH_DEG = -16.5;
@@ -87,25 +82,18 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
     sdm_close(&ctx);
 }
 
-static void ends_meet_in_the_grid(void **state)
+TEST(ends_meet_in_the_grid)
 {
-    (void)state;
     check_cells(-180.0, 36000, 179.98, 500.0); /* a mosaic of both sides of the antimeridian */
     check_cells(0.0, 36000, 0.02, 500.0);
     check_cells(-180.0, 36000, 180.0, 4000.0); /* means of cells */
     check_cells(170.0, 2000, -179.9, 500.0);   /* longitudes up to 190 */
 }
 
-static void edge_lies_in_the_grid(void **state)
+TEST(edge_lies_in_the_grid)
 {
-    (void)state;
     check_cells(9.0, 1000, 8.97, 500.0);
     check_cells(-1.0, 1000, 9.0, 500.0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ends_meet_in_the_grid),
-                                       cmocka_unit_test(edge_lies_in_the_grid)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -4,15 +4,10 @@
 int example_main(void);
 #define main example_main
 #include "../../examples/dem_from_arrays.c"
+#include "tests/case.h"
 #undef main
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cJSON.h>
-#include <cmocka.h>
 
 enum { W = 96, H = 80, SHIFT = 7 };
 
@@ -50,10 +45,9 @@ static const char *value_for(const cJSON *option, char *text)
     return "9";
 }
 
-static void every_option_is_set_and_forgotten(void **state)
+TEST(every_option_is_set_and_forgotten)
 {
     static const char *const commands[] = {"run", "info", "compare", "stack", "match"};
-    (void)state;
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
         SdmContext *ctx = open_for(commands[c]);
         const char *json = NULL;
@@ -74,12 +68,11 @@ static void every_option_is_set_and_forgotten(void **state)
     }
 }
 
-static void match_of_arrays(void **state)
+TEST(match_of_arrays)
 {
     static uint8_t left[H * W], right[H * W];
     static float disparity[H][W + 3];
     double matched = 0.0;
-    (void)state;
     SdmContext *ctx = open_for("match");
     for (int i = 0; i < H * W; i++) {
         left[i] = (uint8_t)(256.0 * noise(i % W, i / W));
@@ -101,14 +94,13 @@ static void match_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
-static void compare_of_arrays(void **state)
+TEST(compare_of_arrays)
 {
     static float dem[H * W], reference[H * W];
     SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32, .width = W, .height = H, .crs = "EPSG:32631", .nodata = -9999.0,
                             .geotransform = {500000.0, 30.0, 0.0, 5000000.0, 0.0, -30.0}};
     const char *name[2];
     double value = 0.0;
-    (void)state;
     SdmContext *ctx = open_for("compare");
     for (int i = 0; i < H * W; i++) {
         reference[i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0));
@@ -130,7 +122,7 @@ static void compare_of_arrays(void **state)
 }
 
 /* Three DEMs, the second 3 m too high; the third, whose cells are filled, counts nowhere. */
-static void stack_of_arrays(void **state)
+TEST(stack_of_arrays)
 {
     static float height[3][H * W], made[H * W], spread[H][W + 2];
     static uint16_t mask[H * W], count[H * W];
@@ -139,7 +131,6 @@ static void stack_of_arrays(void **state)
     const char *name[3];
     SdmDem *dem = NULL;
     double value = 0.0, transform[6];
-    (void)state;
     SdmContext *ctx = open_for("stack");
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < H * W; i++)
@@ -193,11 +184,10 @@ static void stack_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
-static void dem_of_arrays(void **state)
+TEST(dem_of_arrays)
 {
     SdmDem *dem = NULL;
     double place[6];
-    (void)state;
     SdmContext *ctx = open_for("run");
     if (make_dem(ctx, NULL, &dem) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
@@ -218,10 +208,4 @@ static void dem_of_arrays(void **state)
     sdm_context_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_option_is_set_and_forgotten), cmocka_unit_test(match_of_arrays),
-                                       cmocka_unit_test(compare_of_arrays), cmocka_unit_test(stack_of_arrays),
-                                       cmocka_unit_test(dem_of_arrays)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

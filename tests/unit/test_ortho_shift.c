@@ -1,15 +1,7 @@
 /* The shift between two orthoimages is found, to a fraction of a cell, and none where they show none. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/ortho_shift.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { SIDE = 320 };
 
@@ -32,19 +24,17 @@ static float *picture(double dx, double dy)
 
 static void find(double dx, double dy, SdmOrthoShift *found)
 {
-    SdmContext *ctx = NULL;
     float *const a = picture(dx, dy), *const b = picture(0.0, 0.0);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_ortho_shift(ctx, a, b, SIDE, SIDE, found), SDM_OK);
     sdm_close(&ctx);
     free(a);
     free(b);
 }
 
-static void finds_shifts(void **state)
+TEST(finds_shifts)
 {
     static const double made[][2] = {{0.0, 0.0}, {3.0, -2.0}, {-0.4, 0.3}, {17.6, 25.0}};
-    (void)state;
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         SdmOrthoShift found;
         find(made[i][0], made[i][1], &found);
@@ -53,20 +43,18 @@ static void finds_shifts(void **state)
     }
 }
 
-static void finds_none(void **state)
+TEST(finds_none)
 {
-    SdmContext *ctx = NULL;
     SdmOrthoShift found;
     float *const a = malloc(sizeof(float) * SIDE * SIDE), *const b = malloc(sizeof(float) * SIDE * SIDE);
     uint32_t seed = 1;
-    (void)state;
     for (int i = 0; i < SIDE * SIDE; i++) { /* two noises */
         seed = seed * 1664525U + 1013904223U;
         a[i] = (float)(seed >> 24);
         seed = seed * 1664525U + 1013904223U;
         b[i] = (float)(seed >> 24);
     }
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_ortho_shift(ctx, a, b, SIDE, SIDE, &found), SDM_OK);
     assert_int_equal(found.patches, 0);
     for (int i = 0; i < SIDE * SIDE; i++) /* nothing at all */
@@ -80,8 +68,4 @@ static void finds_none(void **state)
     free(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(finds_shifts), cmocka_unit_test(finds_none)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

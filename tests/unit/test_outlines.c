@@ -1,18 +1,11 @@
 /* Polygons on grids: cells by their centres, CRS, ends of the longitudes, poles, what is no polygon. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/outlines.h"
+#include "tests/case.h"
 
 #include <cpl_vsi.h>
 #include <gdal_utils.h>
-#include <math.h>
 #include <ogr_srs_api.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define NAME "/vsimem/outlines.geojson"
 enum { SIDE = 200 };
@@ -51,9 +44,8 @@ static void write_one(const char *type, const char *places, int crs)
 
 static SdmStatus burn(const SdmOutlineSource *source, const SdmOutlineGrid *grid, char *error, size_t size)
 {
-    SdmContext *ctx = NULL;
     SdmOutlines o;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     SdmStatus st = sdm_outlines_open(ctx, source, &o);
     if (!st)
         st = sdm_outlines_burn(ctx, &o, grid, cell);
@@ -90,9 +82,8 @@ static void refused(const SdmOutlineSource *source, SdmStatus expected, const ch
 }
 
 /* Half-open in both axes: polygons side by side share no cell and leave none out. */
-static void centres_decide(void **state)
+TEST(centres_decide)
 {
-    (void)state;
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
     int seen[SIDE * SIDE] = {0};
     for (int k = 0; k < 2; k++) { /* a square with a hole; the hole; edges run through centres */
@@ -187,9 +178,8 @@ static bool west_of_6(double lon, double lat)
 }
 
 /* Edges in degrees are straight there: 180 degrees of a parallel are a curve in UTM. */
-static void long_edges_in_degrees(void **state)
+TEST(long_edges_in_degrees)
 {
-    (void)state;
     SdmOutlineGrid grid = grid_of("EPSG:32633", 400000, 6655000, 30);
     write_one("Polygon", "[[[-90,60],[90,60],[90,90],[-90,90],[-90,60]]]", 0);
     grid.transform[3] = 6654800; /* 60 N passes through it, 90 m lower in the middle */
@@ -199,9 +189,8 @@ static void long_edges_in_degrees(void **state)
     check_degrees(&grid, north_of_60);
 }
 
-static void ends_of_the_longitudes(void **state)
+TEST(ends_of_the_longitudes)
 {
-    (void)state;
     SdmOutlineGrid grid = grid_of("EPSG:32701", 166000, 8170000, 120);
     write_one("MultiPolygon",
               "[[[[179.9,-16.6],[180,-16.6],[180,-10],[179.9,-10],[179.9,-16.6]]],"
@@ -215,18 +204,16 @@ static void ends_of_the_longitudes(void **state)
     check_degrees(&grid, west_of_6);
 }
 
-static void round_a_pole(void **state)
+TEST(round_a_pole)
 {
-    (void)state;
     const SdmOutlineGrid grid = grid_of("EPSG:3031", -1500000, 1500000, 15000);
     write_one("Polygon", "[[[-180,-90],[180,-90],[180,-80],[-180,-80],[-180,-90]]]", 0);
     check_degrees(&grid, south_of_80);
 }
 
 /* Values by a field; later features lie above; empty is 0; other geometries are ignored. */
-static void values_of_a_field(void **state)
+TEST(values_of_a_field)
 {
-    (void)state;
     char error[512];
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
     const SdmOutlineSource source = {.option = "--class", .path = NAME, .field = "class"};
@@ -262,9 +249,8 @@ static void values_of_a_field(void **state)
     refused(&source, SDM_ERR_INPUT, "has class '300'");
 }
 
-static void what_is_of_no_use(void **state)
+TEST(what_is_of_no_use)
 {
-    (void)state;
     SdmOutlineSource source = {.option = "--exclude", .path = NAME};
     write_one("LineString", "[[3,45],[3.1,45],[3.1,45.1],[3,45]]", 0);
     refused(&source, SDM_ERR_INPUT, "holds Line String, expected polygons");
@@ -289,9 +275,8 @@ static void what_is_of_no_use(void **state)
 }
 
 /* A polygon that crosses itself: an odd number of edges; rings that are not closed; a ring of two points. */
-static void odd_polygons(void **state)
+TEST(odd_polygons)
 {
-    (void)state;
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
     write_one("MultiPolygon",
               "[[[[500000,5000000],[501000,4999000],[501000,5000000],[500000,4999000],[500000,5000000]]],"
@@ -308,9 +293,8 @@ static void odd_polygons(void **state)
 }
 
 /* A GeoPackage of two layers, a zipped shapefile. */
-static void layers_and_archives(void **state)
+TEST(layers_and_archives)
 {
-    (void)state;
     char error[512];
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
     write_one("Polygon", "[[[500000,5000000],[501000,5000000],[501000,4999000],[500000,5000000]]]", 32631);
@@ -361,9 +345,8 @@ static void layers_and_archives(void **state)
     assert_int_equal(cell[95 * SIDE + 50], 0);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     const SdmOutlineGrid grid = grid_of("EPSG:32633", 400000, 6654800, 30);
     const SdmOutlineSource source = {.option = "--mask", .path = NAME};
     char error[512];
@@ -379,18 +362,4 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(centres_decide),
-        cmocka_unit_test(long_edges_in_degrees),
-        cmocka_unit_test(ends_of_the_longitudes),
-        cmocka_unit_test(round_a_pole),
-        cmocka_unit_test(values_of_a_field),
-        cmocka_unit_test(what_is_of_no_use),
-        cmocka_unit_test(odd_polygons),
-        cmocka_unit_test(layers_and_archives),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests_name("outlines", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

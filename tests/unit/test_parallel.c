@@ -5,9 +5,8 @@
 
 static const char *const UTM31 = "EPSG:32631";
 
-static void parallel(void **state)
+TEST(parallel)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
     SdmCamera *cam = NULL;
@@ -36,9 +35,8 @@ static void parallel(void **state)
 }
 
 /* Threads share a camera. */
-static void parallel_threads(void **state)
+TEST(parallel_threads)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
     SdmCamera *cam = NULL;
@@ -57,8 +55,4 @@ static void parallel_threads(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parallel), cmocka_unit_test(parallel_threads)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

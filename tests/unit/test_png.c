@@ -1,16 +1,11 @@
 /* Pictures as PNG: GDAL reads back what was encoded. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/png.h"
+#include "tests/case.h"
 #include <stereodem/stereodem.h>
 
 #include <cpl_vsi.h>
 #include <gdal.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 
 static void as_encoded(SdmContext *ctx, int width, int height, int bands)
 {
@@ -39,21 +34,15 @@ static void as_encoded(SdmContext *ctx, int width, int height, int bands)
     assert_null(png.data);
 }
 
-static void pictures(void **state)
+TEST(pictures)
 {
     static const int size[][2] = {{1, 1}, {1, 9}, {7, 1}, {64, 48}};
-    SdmContext *ctx = NULL;
-    (void)state;
     GDALAllRegister();
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         for (int bands = 1; bands <= 4; bands += bands == 1 ? 2 : 1)
             as_encoded(ctx, size[i][0], size[i][1], bands);
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pictures)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -96,9 +96,8 @@ static double grid_px(const double h[5], const double image[2])
 
 /* Both ends of every tie are whole pixels: the left ones of 3N, the right ones of that grid, to the last
  * digit of the floats in which they were kept (half a step of 1/2048 px). */
-static void whole_pixels(void **state)
+TEST(whole_pixels)
 {
-    (void)state;
     NEED(RAINIER "ties_3N_3B.csv");
     static Tie tie[MOST];
     const int n = read_ties(tie);
@@ -202,9 +201,8 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
  * stays at 7.3 m: whole pixels alone leave 6.1 m with cameras free of error, the scatter of points found the
  * rest.  4 m are beyond these ties: no correction by position gets below 4.6 m even of points found exactly.
  */
-static void other_half(void **state)
+TEST(other_half)
 {
-    (void)state;
     NEED(RAINIER "ties_3N_3B.csv");
     static Tie tie[MOST];
     static uint8_t side[MOST];
@@ -253,8 +251,4 @@ static void other_half(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_pixels), cmocka_unit_test(other_half)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -62,9 +62,8 @@ static void check_heights(GDALDatasetH ds, float shift, float tolerance)
                      100.0 * n / (COLS * ROWS)) < 0.1);
 }
 
-static void dem_on_the_ellipsoid(void **state)
+TEST(dem_on_the_ellipsoid)
 {
-    (void)state;
     const Case k = {.name = "a.tif"};
     assert_int_equal(run_case(&k, NULL), SDM_OK);
     assert_int_equal(count_files("a"), 10);
@@ -76,9 +75,8 @@ static void dem_on_the_ellipsoid(void **state)
     GDALClose(ds);
 }
 
-static void dem_on_the_geoid(void **state)
+TEST(dem_on_the_geoid)
 {
-    (void)state;
     const Case k = {.name = "g.tif", .vertical = SDM_EGM96};
     char why[1024];
     const SdmStatus st = run_case(&k, why);
@@ -93,9 +91,8 @@ static void dem_on_the_geoid(void **state)
     GDALClose(ds);
 }
 
-static void qa_values(void **state)
+TEST(qa_values)
 {
-    (void)state;
     uint16_t v[6];
     const Case k = {.name = "q.dem.tif"}; /* companions come from the whole name when it does not end in .tif */
     assert_int_equal(run_case(&k, NULL), SDM_OK);
@@ -116,9 +113,8 @@ static void qa_values(void **state)
     GDALClose(ds);
 }
 
-static void ortho_types(void **state)
+TEST(ortho_types)
 {
-    (void)state;
     static const struct {
         float dn;
         GDALDataType type;
@@ -141,9 +137,8 @@ static void ortho_types(void **state)
     }
 }
 
-static void geographic_grid(void **state)
+TEST(geographic_grid)
 {
-    (void)state;
     const Case k = {.name = "ll.tif", .t_srs = "EPSG:4326"};
     double geo[6];
     assert_int_equal(run_case(&k, NULL), SDM_OK);
@@ -182,9 +177,8 @@ static SdmSceneReport full_report(SdmPointing *pointing, SdmPointReport *points)
     return r;
 }
 
-static void report_is_read_back(void **state)
+TEST(report_is_read_back)
 {
-    (void)state;
     SdmPointing pointing = {.dir = {0.1, 0.99498743710662},
                             .centre = {2000, 2500},
                             .scale = {2000, 2500},
@@ -236,9 +230,8 @@ static void report_is_read_back(void **state)
 
 /* ---- the same bytes ---- */
 
-static void same_bytes(void **state)
+TEST(same_bytes)
 {
-    (void)state;
     static const char *const files[] = {".tif", "_qa.tif", "_ortho.tif", ".png"};
     static const Case k[] = {{.name = "s0.tif", .threads = 1},
                              {.name = "s1.tif", .threads = 4, .backwards = true},
@@ -268,13 +261,11 @@ static void same_bytes(void **state)
 
 /* A plane over an odd number of cells, at some level: readers take an overview for the raster's extent in fewer
  * cells, so each of these holds the plane at its own middle.  In memory and read; a hole stays small. */
-static void overviews_lie_on_their_raster(void **state)
+TEST(overviews_lie_on_their_raster)
 {
-    (void)state;
     enum { W = 2006, H = 1701 };
     float *const v = malloc((size_t)W * H * sizeof *v);
-    SdmContext *ctx = NULL;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     for (int i = 0; i < W * H; i++)
         v[i] = i % W > 900 && i % W < 920 && i / W > 40 && i / W < 60 ? SDM_NODATA : (float)(i % W + 2 * (i / W));
     for (int in_memory = 0; in_memory < 2; in_memory++) {
@@ -306,17 +297,4 @@ static void overviews_lie_on_their_raster(void **state)
     free(v);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dem_on_the_ellipsoid),
-        cmocka_unit_test(dem_on_the_geoid),
-        cmocka_unit_test(qa_values),
-        cmocka_unit_test(ortho_types),
-        cmocka_unit_test(geographic_grid),
-        cmocka_unit_test(report_is_read_back),
-        cmocka_unit_test(same_bytes),
-        cmocka_unit_test(overviews_lie_on_their_raster),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

@@ -24,9 +24,8 @@ static SdmStatus check(const char *output, bool overwrite, const char *co, const
     return st;
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     char out[256], in[256], why[1024];
     snprintf(out, sizeof out, "%s/x.tif", folder);
     assert_int_equal(check(out, false, NULL, NULL, why), SDM_OK);
@@ -52,9 +51,8 @@ static void refusals(void **state)
     unlink(in);
 }
 
-static void unwritten_cells(void **state)
+TEST(unwritten_cells)
 {
-    (void)state;
     SdmOptions opt;
     SdmDemResult result;
     SdmContext *ctx;
@@ -106,9 +104,8 @@ static int run_in_child(const Case *k, rlim_t limit, SdmStatus want)
     return status;
 }
 
-static void full_disk(void **state)
+FIRST_TEST(full_disk)
 {
-    (void)state;
     const Case k = {.name = "f.tif", .cols = 600, .rows = 700, .memory_bytes = 64 << 20};
     const Case in_memory = {.name = "f.tif", .cols = 600, .rows = 700};
     assert_int_equal(run_in_child(&k, 0, SDM_OK), 0);
@@ -125,9 +122,8 @@ static void full_disk(void **state)
     }
 }
 
-static void killed_then_run_again(void **state)
+FIRST_TEST(killed_then_run_again)
 {
-    (void)state;
     const Case k = {.name = "k.tif"};
     for (int ms = 5; ms < 200; ms = ms * 2) {
         const pid_t pid = fork();
@@ -146,9 +142,8 @@ static void killed_then_run_again(void **state)
     assert_int_equal(count_parts("", ".part-"), 0);
 }
 
-static void every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
-    (void)state;
     const Case k = {.name = "m.tif", .cols = 90, .rows = 70, .vertical = SDM_EGM96};
     char why[1024];
     for (int n = 1;; n++) {
@@ -180,15 +175,13 @@ static void put_parts(const SdmOutputFiles *files)
 }
 
 /* A run whose output another one has taken over renames nothing and removes its own files alone. */
-static void an_output_that_was_lost(void **state)
+TEST(an_output_that_was_lost)
 {
-    (void)state;
     static SdmOutputFiles own, other;
     char path[256];
-    SdmContext *ctx;
     SdmLease *lease = NULL;
     snprintf(path, sizeof path, "%s/t.tif", folder);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
     assert_string_not_equal(own.part[SDM_FILE_DEM], other.part[SDM_FILE_DEM]);
@@ -209,14 +202,12 @@ static void an_output_that_was_lost(void **state)
 }
 
 /* It was lost while files were renamed: the new holder finds which, and removes them. */
-static void an_output_that_was_lost_while_renaming(void **state)
+TEST(an_output_that_was_lost_while_renaming)
 {
-    (void)state;
     static SdmOutputFiles own, other;
     char path[256], text[64];
-    SdmContext *ctx;
     snprintf(path, sizeof path, "%s/t.tif", folder);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
     put_parts(&own);
@@ -242,16 +233,4 @@ static void an_output_that_was_lost_while_renaming(void **state)
     empty_folder();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_disk), /* these two first: OpenMP does not survive a fork */
-        cmocka_unit_test(killed_then_run_again),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(unwritten_cells),
-        cmocka_unit_test(an_output_that_was_lost),
-        cmocka_unit_test(an_output_that_was_lost_while_renaming),
-        cmocka_unit_test(every_allocation_fails_once),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

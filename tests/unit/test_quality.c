@@ -1,18 +1,12 @@
 /* What the figures of a run say of its DEM: counts by hand, each limit from both sides. */
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "scene/quality.h"
-
-#include <cmocka.h>
-#include <math.h>
-#include <string.h>
+#include "tests/case.h"
 
 /* Eight cells: two matched, one filled, one low score, one without texture, one outside, one saturated, one
  * matched over a spot without texture. */
-static void cells_are_counted(void **state)
+TEST(cells_are_counted)
 {
     uint16_t mask[8] = {SDM_QA_VALID,
                         SDM_QA_VALID | SDM_QA_LOW_SCORE,
@@ -28,7 +22,6 @@ static void cells_are_counted(void **state)
     const SdmPrepared p = {.frame = {.gsd_m = 15.0, .hmin_m = 100.0, .hmax_m = 200.0},
                            .settings = {.ray_error_limit_px = 0.6f}};
     SdmQualitySums t = {0};
-    (void)state;
     assert_true(isnan(sdm_quality_ray_error_share(&t)));
     sdm_quality_add(&t, &b, &p, 2);
     assert_int_equal(t.cells, 8);
@@ -64,9 +57,8 @@ static int doubts(double share, double gap, int level, double nmad_px, double pr
     return sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
 }
 
-static void limits_are_kept(void **state)
+TEST(limits_are_kept)
 {
-    (void)state;
     assert_int_equal(doubts(0.9, 0.1, 0, 0.04, 0.1), 0);
     assert_int_equal(doubts(0.51, 0.1, 0, 0.04, 0.1), 0);
     assert_int_equal(doubts(0.49, 0.1, 0, 0.04, 0.1), 1);
@@ -81,12 +73,11 @@ static void limits_are_kept(void **state)
     assert_int_equal(doubts(0.0, 0.0, 0, 0.04, 0.0), 1);
 }
 
-static void words_carry_the_figures(void **state)
+TEST(words_carry_the_figures)
 {
     const SdmPrepared p = a_run(0, 0.24, 0.24);
     const SdmQualitySums t = counts(0.4, 0.1);
     SdmQuality d;
-    (void)state;
     assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 3);
     assert_non_null(strstr(d.text[0], "40 %"));
@@ -100,12 +91,11 @@ static void words_carry_the_figures(void **state)
 
 /* A reference that shows the jitter along the rays takes the doubt back; one that shows too little does not,
  * and is a doubt itself, as what was asked for and not done. */
-static void a_reference_takes_doubt_back(void **state)
+TEST(a_reference_takes_doubt_back)
 {
     SdmPrepared p = a_run(0, 0.04, 0.3);
     const SdmQualitySums t = counts(0.9, 0.1);
     SdmQuality d;
-    (void)state;
     static const struct {
         int state;
         double masked, rows_seen, fitted_px;
@@ -131,10 +121,4 @@ static void a_reference_takes_doubt_back(void **state)
     assert_non_null(strstr(d.text[1], "30 %"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_counted), cmocka_unit_test(limits_are_kept),
-                                       cmocka_unit_test(words_carry_the_figures),
-                                       cmocka_unit_test(a_reference_takes_doubt_back)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

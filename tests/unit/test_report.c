@@ -1,15 +1,9 @@
 /* A report of known items, as its JSON text and its page show it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/report_write.h"
+#include "tests/case.h"
 
 #include <cJSON.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Sections in the order of the JSON object; the page shows the warning first and the two halves side by side.
  */
@@ -35,9 +29,8 @@ static void fill(SdmReport *r)
     sdm_report_number(sdm_report_section(r, "hidden", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD), "nothing", NAN);
 }
 
-static void json(void **state)
+TEST(json)
 {
-    (void)state;
     SdmReport r;
     SdmText text = {.ctx = NULL};
     sdm_report_open(NULL, &r);
@@ -66,9 +59,8 @@ static void json(void **state)
     sdm_report_close(&r);
 }
 
-static void page(void **state)
+TEST(page)
 {
-    (void)state;
     static const char *const in_order[] = {
         "<title>a &lt;b&gt;.tif</title>",
         "one &amp; two",
@@ -98,9 +90,8 @@ static void page(void **state)
     sdm_report_close(&r);
 }
 
-static void every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
-    (void)state;
     SdmStatus st = SDM_ERR_MEMORY;
     for (int n = 1; st; n++) {
         SdmReport r;
@@ -119,9 +110,4 @@ static void every_allocation_fails_once(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(json), cmocka_unit_test(page),
-                                       cmocka_unit_test(every_allocation_fails_once)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,13 +1,8 @@
 /* Bands of disparities: written in order whatever order they end in; ends where writing or matching fails. */
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "rectified/row_queue.h"
+#include "tests/case.h"
 
 enum { WIDTH = 3, HEIGHT = 62, ROWS = 8, BANDS = 8 }; /* the last band has 6 rows */
 
@@ -76,12 +71,10 @@ static SdmStatus run(SdmContext *ctx, Written *w, int count, SdmStatus matched)
     return st;
 }
 
-static void rows_are_written_in_order(void **state)
+TEST(rows_are_written_in_order)
 {
-    (void)state;
-    SdmContext *ctx = NULL;
     Written w = {.fails_at = -1};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     const SdmStatus st = run(ctx, &w, BANDS, SDM_OK);
     if (st != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
@@ -90,15 +83,12 @@ static void rows_are_written_in_order(void **state)
     sdm_close(&ctx);
 }
 
-static void a_failure_ends_the_work(void **state)
+TEST(a_failure_ends_the_work)
 {
-    (void)state;
-    SdmContext *ctx = NULL;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     for (int fails_at = 0; fails_at < HEIGHT; fails_at += ROWS) {
         Written w = {.fails_at = fails_at};
-        assert_int_equal(run(ctx, &w, BANDS, SDM_OK), SDM_ERR_IO);
-        assert_non_null(strstr(sdm_error(ctx), "no room for row"));
+        assert_refused(ctx, run(ctx, &w, BANDS, SDM_OK), SDM_ERR_IO, "no room for row");
         assert_int_equal(w.close, 2);
     }
     for (int count = 0; count < BANDS; count += 2) { /* matching fails in between */
@@ -114,11 +104,4 @@ static void a_failure_ends_the_work(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_written_in_order),
-        cmocka_unit_test(a_failure_ends_the_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -30,9 +30,8 @@ static SdmCamera *open_rpc(const SdmRpc *c)
     return cam;
 }
 
-static void by_hand(void **state)
+TEST(by_hand)
 {
-    (void)state;
     const SdmRpc c = simple();
     SdmCamera *cam = open_rpc(&c);
     const double ground[6] = {10, 45, 500, 10.1, 44.95, 1000}; /* l = 0.5, p = -0.5, h = 1 */
@@ -47,9 +46,8 @@ static void by_hand(void **state)
 }
 
 /* Every term by itself: coefficient i alone in the numerator gives the i-th monomial. */
-static void term_order(void **state)
+TEST(term_order)
 {
-    (void)state;
     const double l = 0.5, p = -0.25, h = 0.75;
     const double want[20] = {1,         l,         p,         h,         l * p,     l * h,     p * h,
                              l * l,     p * p,     h * h,     p * l * h, l * l * l, l * p * p, l * h * h,
@@ -69,9 +67,8 @@ static void term_order(void **state)
     }
 }
 
-static void antimeridian(void **state)
+TEST(antimeridian)
 {
-    (void)state;
     SdmRpc c = simple();
     static const double off[] = {179.95, -179.95, 180, 190, -185};
     for (int i = 0; i < 5; ++i) {
@@ -92,9 +89,8 @@ static void antimeridian(void **state)
     }
 }
 
-static void nowhere(void **state)
+TEST(nowhere)
 {
-    (void)state;
     SdmRpc c = simple();
     c.samp_den[1] = 0.5; /* zero at l = -2, that is 9.6 deg E */
     SdmCamera *cam = open_rpc(&c);
@@ -117,9 +113,8 @@ static void nowhere(void **state)
 /* Scales below 0 (PlanetScope's LAT_SCALE): with the sign of what has an odd
  * power of that coordinate turned, or of the numerator, the camera is the same.
  */
-static void negative_scales(void **state)
+TEST(negative_scales)
 {
-    (void)state;
     static const char *const term[20] = {"",    "l",   "p",   "h",   "lp",  "lh",  "ph",
                                          "ll",  "pp",  "hh",  "plh", "lll", "lpp", "lhh",
                                          "llp", "ppp", "phh", "llh", "pph", "hhh"};
@@ -155,9 +150,8 @@ static void negative_scales(void **state)
     sdm_camera_close(&close);
 }
 
-static void bad_coefficients(void **state)
+TEST(bad_coefficients)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     for (int i = 0; i < 8; ++i) {
         SdmRpc c = simple();
@@ -174,9 +168,8 @@ static void bad_coefficients(void **state)
 }
 
 /* GDAL's transformer counts from pixel corners (ours plus 0.5) and stops at 0.1 px unless told otherwise. */
-static void against_gdal(void **state)
+TEST(against_gdal)
 {
-    (void)state;
     static const char *const file[] = {DATA "giza/gizeh_1.tif", DATA "pleiades_reunion/img_02.tif",
                                        DATA "turkey_pre/raw_1.tif"};
     for (int k = 0; k < 3; ++k)
@@ -215,11 +208,4 @@ static void against_gdal(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand),          cmocka_unit_test(term_order),
-                                       cmocka_unit_test(antimeridian),     cmocka_unit_test(nowhere),
-                                       cmocka_unit_test(bad_coefficients), cmocka_unit_test(negative_scales),
-                                       cmocka_unit_test(against_gdal)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -53,13 +53,12 @@ static void write_tiff(const char *path, const View *v, const void *samples, GDA
     GDALClose(to);
 }
 
-static int simulate(void **state)
+FIXTURE(simulate)
 {
     static const char *const names[] = {"left.tif", "right.tif"};
     SdmContext *ctx = open_context(NULL);
     SdmSimulateOptions opt;
     char folder[128];
-    (void)state;
     snprintf(folder, sizeof folder, "%s/pair", scratch());
     sdm_simulate_default(&opt);
     opt.output = folder;
@@ -99,9 +98,8 @@ static int simulate(void **state)
     return 0;
 }
 
-static int release(void **state)
+FIXTURE(release)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         free(view[k].bytes);
         free(view[k].words);
@@ -144,9 +142,8 @@ static void close_later(SdmContext *ctx)
     kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_SEQ_CST)] = ctx;
 }
 
-static int close_kept(void **state)
+FIXTURE(close_kept)
 {
-    (void)state;
     while (kept_count > 0)
         sdm_close(&kept[--kept_count]);
     return 0;
@@ -214,7 +211,7 @@ static void same_blocks(const SdmBlock *a, const SdmBlock *b)
     assert_memory_equal(a->mask, b->mask, n * sizeof(uint16_t));
 }
 
-static void arrays_make_the_bytes_of_files(void **state)
+TEST_WITH(arrays_make_the_bytes_of_files, NULL, close_kept)
 {
     const SdmOptions o = options();
     SdmGrid grid[2];
@@ -237,7 +234,7 @@ static bool rounded_to(float step, const SdmBlock *b, const float *dem)
     return true;
 }
 
-static void run_makes_the_same_heights(void **state)
+TEST_WITH(run_makes_the_same_heights, NULL, close_kept)
 {
     SdmOptions o = options();
     SdmGrid grid;
@@ -269,7 +266,7 @@ static void run_makes_the_same_heights(void **state)
     sdm_block_free(&array);
 }
 
-static void words_and_masks_are_as_in_files(void **state)
+TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
 {
     SdmOptions o = options();
     SdmGrid grid[2];
@@ -294,7 +291,7 @@ static void words_and_masks_are_as_in_files(void **state)
 }
 
 /* Any rectangle of the DEM is a part of the whole. */
-static void a_block_is_a_part(void **state)
+TEST_WITH(a_block_is_a_part, NULL, close_kept)
 {
     const SdmOptions o = options();
     SdmContext *ctx = open_context((SdmOptions *)&o);
@@ -337,7 +334,7 @@ static void *compute_in_thread(void *data)
     return NULL;
 }
 
-static void two_scenes_at_once(void **state)
+TEST_WITH(two_scenes_at_once, NULL, close_kept)
 {
     Job one[2] = {{.words = false}, {.words = true}}, both[2] = {{.words = false}, {.words = true}};
     pthread_t thread[2];
@@ -358,7 +355,7 @@ static void two_scenes_at_once(void **state)
 }
 
 /* The files are gone: a DEM is made all the same. */
-static void no_file_is_needed(void **state)
+TEST_WITH(no_file_is_needed, NULL, close_kept)
 {
     SdmGrid grid;
     SdmBlock block;
@@ -382,7 +379,7 @@ static SdmStatus try_open(const SdmOptions *o, SdmViewInput in[2], const char *w
     return st;
 }
 
-static void faults_are_named(void **state)
+TEST(faults_are_named)
 {
     SdmOptions o = options();
     SdmViewInput in[2];
@@ -402,15 +399,4 @@ static void faults_are_named(void **state)
     assert_int_equal(try_open(&o, in, "--mask-left"), SDM_ERR_USAGE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(arrays_make_the_bytes_of_files, close_kept),
-        cmocka_unit_test_teardown(run_makes_the_same_heights, close_kept),
-        cmocka_unit_test_teardown(words_and_masks_are_as_in_files, close_kept),
-        cmocka_unit_test_teardown(a_block_is_a_part, close_kept),
-        cmocka_unit_test_teardown(two_scenes_at_once, close_kept),
-        cmocka_unit_test(faults_are_named),
-        cmocka_unit_test_teardown(no_file_is_needed, close_kept)};
-    return cmocka_run_group_tests(tests, simulate, release);
-}
+RUN_TESTS(simulate, release)

@@ -18,9 +18,8 @@ static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 
 /* ---- ASTER ---- */
 
-static void deliveries_agree(void **state)
+TEST(deliveries_agree)
 {
-    (void)state;
     NEED(HDF);
     static const char *const input[] = {HDF, FOLDER, ZIP};
     static const char *const kind[] = {"ASTER L1A V004 (HDF)", "ASTER L1A V003 (folder)",
@@ -74,9 +73,8 @@ static void is_the_scene(const char *name, const char *kind)
 }
 
 /* Resource forks, rests of transfers, names in other letters, and a folder around the HDF file. */
-static void deliveries_with_more(void **state)
+TEST(deliveries_with_more)
 {
-    (void)state;
     NEED(HDF);
     run_shell("cp -r " FOLDER " %s/forks", scratch());
     run_shell("chmod -R u+w %1$s/forks; cd %1$s/forks; mkdir __MACOSX; for f in AST*; do echo x >._$f; "
@@ -94,9 +92,8 @@ static void deliveries_with_more(void **state)
 }
 
 /* GDAL takes names that begin with vsi for its own. */
-static void zip_called_vsi(void **state)
+TEST(zip_called_vsi)
 {
-    (void)state;
     NEED(ZIP);
     char here[1024];
     assert_non_null(getcwd(here, sizeof here));
@@ -112,9 +109,8 @@ static void zip_called_vsi(void **state)
 }
 
 /* DN' = C1 * DN / C2 + C0, quantised as 16 x DN' - 2048, from the files themselves. */
-static void radiometry_by_hand(void **state)
+TEST(radiometry_by_hand)
 {
-    (void)state;
     NEED(FOLDER);
     SdmContext *ctx = open_context(NULL);
     SdmScene *scene = open_ok(ctx, FOLDER, NULL);
@@ -188,9 +184,8 @@ static void windows(SdmContext *ctx, SdmImage *im)
     free(sat);
 }
 
-static void windows_agree(void **state)
+TEST(windows_agree)
 {
-    (void)state;
     SdmContext *ctx = open_context(NULL);
     if (have(HDF)) {
         SdmScene *aster = open_ok(ctx, HDF, NULL);
@@ -211,9 +206,8 @@ static void windows_agree(void **state)
 
 /* ---- pairs ---- */
 
-static void bytes_and_fill(void **state)
+TEST(bytes_and_fill)
 {
-    (void)state;
     names("a.tif", "b.tif");
     write_raster(path_a, PLAIN);
     poke(path_a, 5, 3, 0);
@@ -240,9 +234,8 @@ static void bytes_and_fill(void **state)
     sdm_close(&ctx);
 }
 
-static void nodata_alpha_masks(void **state)
+TEST(nodata_alpha_masks)
 {
-    (void)state;
     names("nodata.tif", "alpha.tif");
     char mask[256];
     snprintf(mask, sizeof mask, "%s/mask.tif", scratch());
@@ -280,9 +273,8 @@ static void nodata_alpha_masks(void **state)
 }
 
 /* Wider types: stretch spares snow, reaches no clip here; a pile on the highest value is saturation. */
-static void wide_stretch(void **state)
+TEST(wide_stretch)
 {
-    (void)state;
     static const GDALDataType type[] = {GDT_UInt16, GDT_Int16, GDT_Float32};
     names("wide.tif", "b.tif");
     write_raster(path_b, PLAIN);
@@ -343,9 +335,8 @@ static SdmRadiometry radiometry_of(SdmContext *ctx, const char *left, const char
 }
 
 /* Strips, tiles, lines: the same samples; with every pixel read, and with bands of an image that is too large. */
-static void storage_does_not_matter(void **state)
+TEST(storage_does_not_matter)
 {
-    (void)state;
     static const int size[2][2] = {{1100, 900}, {5900, 5800}};
     static const struct {
         const char *driver, *name, *how[4];
@@ -382,9 +373,8 @@ static void storage_does_not_matter(void **state)
     sdm_close(&ctx);
 }
 
-static void parallel_pair(void **state)
+TEST(parallel_pair)
 {
-    (void)state;
     names("pa.tif", "pb.tif");
     Raster r = PLAIN;
     r.rpc = false, r.georef = true;
@@ -405,14 +395,4 @@ static void parallel_pair(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deliveries_agree), cmocka_unit_test(deliveries_with_more),
-        cmocka_unit_test(zip_called_vsi),   cmocka_unit_test(radiometry_by_hand),
-        cmocka_unit_test(windows_agree),      cmocka_unit_test(bytes_and_fill),
-        cmocka_unit_test(nodata_alpha_masks), cmocka_unit_test(wide_stretch),
-        cmocka_unit_test(storage_does_not_matter), cmocka_unit_test(parallel_pair),
-    };
-    return cmocka_run_group_tests(tests, NULL, clean_up);
-}
+RUN_TESTS(NULL, clean_up)

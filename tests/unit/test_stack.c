@@ -2,13 +2,7 @@
  * cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/stack_layer.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/case.h"
 
 enum { MOST = 8 };
 
@@ -17,8 +11,7 @@ static int group[MOST], groups;
 
 static void adjust(int n, const SdmObservation *ties, int count)
 {
-    SdmContext *ctx = NULL;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_adjust_network(ctx, n, ties, count, x, group, &groups), SDM_OK);
     sdm_close(&ctx);
 }
@@ -29,9 +22,8 @@ static void near(double value, double expected, double tolerance)
         fail_msg("%.9f, expected %.9f", value, expected);
 }
 
-static void test_pair(void **state)
+TEST(test_pair)
 {
-    (void)state;
     const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 3.0, .weight = 0.2}};
     adjust(2, ties, 1);
     near(x[0], 1.5, 1e-9); /* the median of two is their mean, and it is 0 */
@@ -40,9 +32,8 @@ static void test_pair(void **state)
 }
 
 /* A strip: the first and the last share nothing. */
-static void test_strip(void **state)
+TEST(test_strip)
 {
-    (void)state;
     const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 2.0, .weight = 1.0},
                                    {.a = 1, .b = 2, .value = 3.0, .weight = 50.0}};
     adjust(3, ties, 2);
@@ -52,9 +43,8 @@ static void test_strip(void **state)
 }
 
 /* 1 + 1 is not 2.3: least squares gives each side a third of what is left. */
-static void test_triangle(void **state)
+TEST(test_triangle)
 {
-    (void)state;
     const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 1.0, .weight = 1.0},
                                    {.a = 1, .b = 2, .value = 1.0, .weight = 1.0},
                                    {.a = 0, .b = 2, .value = 2.3, .weight = 1.0}};
@@ -65,9 +55,8 @@ static void test_triangle(void **state)
 }
 
 /* Two observations of one difference, 0 with weight 2 and 3 with weight 1: 1. */
-static void test_weights(void **state)
+TEST(test_weights)
 {
-    (void)state;
     const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 0.0, .weight = 2.0},
                                    {.a = 0, .b = 1, .value = 3.0, .weight = 1.0}};
     adjust(2, ties, 2);
@@ -75,9 +64,8 @@ static void test_weights(void **state)
 }
 
 /* Of ten pairs of five members one is 100 m wrong: it must not be felt. */
-static void test_blunder(void **state)
+TEST(test_blunder)
 {
-    (void)state;
     SdmObservation ties[10];
     int n = 0;
     for (int a = 0; a < 5; a++)
@@ -89,9 +77,8 @@ static void test_blunder(void **state)
         near(x[i], 2.0 * (i - 2), 1e-3);
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     const SdmObservation ties[] = {{.a = 1, .b = 3, .value = 4.0, .weight = 1.0},
                                    {.a = 2, .b = 4, .value = -6.0, .weight = 1.0}};
     const int expected[] = {0, 1, 2, 1, 2, 3};
@@ -109,18 +96,16 @@ static void test_groups(void **state)
 }
 
 /* A long strip, where rounding and slow convergence would show. */
-static void test_long_strip(void **state)
+TEST(test_long_strip)
 {
-    (void)state;
     enum { N = 400 };
     static SdmObservation ties[N];
     static double many[N];
     static int of[N];
     int found = 0;
-    SdmContext *ctx = NULL;
     for (int i = 0; i + 1 < N; i++)
         ties[i] = (SdmObservation){.a = i, .b = i + 1, .value = i % 7 - 3.0, .weight = 1.0 + i % 5 * 100.0};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_adjust_network(ctx, N, ties, N - 1, many, of, &found), SDM_OK);
     assert_int_equal(found, 1);
     for (int i = 0; i + 1 < N; i++)
@@ -140,9 +125,8 @@ static void cell(const float *heights, int n, double median, double nmad)
         near((double)spread, nmad, 1e-5);
 }
 
-static void test_median(void **state)
+TEST(test_median)
 {
-    (void)state;
     cell((const float[]){7}, 1, 7.0, NAN);
     cell((const float[]){14, 10}, 2, 12.0, 1.4826 * 2.0);
     cell((const float[]){5, 100, 1}, 3, 5.0, 1.4826 * 4.0);    /* deviations 4 0 95 */
@@ -150,13 +134,11 @@ static void test_median(void **state)
     cell((const float[]){3, 3, 3, 900, -900}, 5, 3.0, 0.0);
 }
 
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     const SdmObservation tie = {.a = 0, .b = 1, .value = 3.0, .weight = 1.0};
-    SdmContext *ctx = NULL;
     SdmStatus st = SDM_ERR_MEMORY;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     int n = 0;
     while (st == SDM_ERR_MEMORY && n < 100) {
         sdm_alloc_fail_at(++n);
@@ -168,12 +150,4 @@ static void test_allocations(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),    cmocka_unit_test(test_strip),      cmocka_unit_test(test_triangle),
-        cmocka_unit_test(test_weights), cmocka_unit_test(test_blunder),    cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_median),  cmocka_unit_test(test_long_strip), cmocka_unit_test(test_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

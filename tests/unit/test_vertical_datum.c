@@ -3,17 +3,12 @@
 #include "core/options.h"
 #include "geo/geoid.h"
 #include "geo/vertical_datum.h"
+#include "tests/case.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <gdal.h>
 #include <gdal_utils.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static GDALDatasetH make(const char *name, const char *srs, GDALDataType type)
 {
@@ -40,9 +35,8 @@ static SdmDatumFound find(const char *name, const char *srs, GDALDataType type)
     return found;
 }
 
-static void names_of_products(void **state)
+TEST(names_of_products)
 {
-    (void)state;
     static const struct {
         const char *name;
         int vertical;
@@ -77,9 +71,8 @@ static void names_of_products(void **state)
 }
 
 /* What a file declares goes before its name; cells of degrees tell where nothing else does. */
-static void other_signs(void **state)
+TEST(other_signs)
 {
-    (void)state;
     static const struct {
         const char *name, *srs;
         GDALDataType type;
@@ -112,9 +105,8 @@ static GDALDatasetH build_vrt(const char *to, const char *const *from, int count
     return vrt;
 }
 
-static void sources_of_vrts(void **state)
+TEST(sources_of_vrts)
 {
-    (void)state;
     static const char *const tiles[] = {"/vsimem/datum/ASTGTMV003_N45E007_dem.tif",
                                         "/vsimem/datum/ASTGTMV003_N45E008_dem.tif",
                                         "/vsimem/datum/Copernicus_DSM_COG_10_N46_00_E007_00_DEM.tif"};
@@ -137,14 +129,12 @@ static void sources_of_vrts(void **state)
 }
 
 /* A vertical CRS that PROJ can transform, here by a grid that the CRS names; and one whose grid is missing. */
-static void other_vertical_crs(void **state)
+TEST(other_vertical_crs)
 {
-    (void)state;
     SdmGeoid *g = NULL, *own;
-    SdmContext *ctx;
     const double lon = 7.3, lat = 45.6;
     double n, expected;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     if (sdm_geoid_open_crs(ctx, "+proj=utm +zone=32 +datum=WGS84 +geoidgrids=egm96_15.gtx +vunits=m +type=crs",
                            "--reference a.tif", &g) == SDM_OK) {
         assert_int_equal(sdm_geoid_undulation(ctx, g, 1, &lon, &lat, &n), SDM_OK);
@@ -172,7 +162,5 @@ static void other_vertical_crs(void **state)
 int main(void)
 {
     GDALAllRegister();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_products), cmocka_unit_test(other_signs),
-                                       cmocka_unit_test(sources_of_vrts), cmocka_unit_test(other_vertical_crs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_cases(NULL, NULL);
 }

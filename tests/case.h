@@ -1,0 +1,80 @@
+/* What tests in C share: cmocka with the headers that it and most tests need, and tests that list themselves:
+ * TEST(name) { ... } anywhere in a program, RUN_TESTS(setup, teardown) at its end. */
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SDM_CASE_H
+#define SDM_CASE_H
+
+#include "core/core.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct CMUnitTest case_list[64];
+static int case_line[64];
+static size_t case_count;
+
+/* Add a test in the order of the lines, whatever order constructors have. */
+static inline void case_add(struct CMUnitTest test, int line)
+{
+    size_t at = case_count++;
+    assert_true(case_count <= sizeof case_list / sizeof *case_list);
+    for (; at > 0 && case_line[at - 1] > line; at--) {
+        case_list[at] = case_list[at - 1];
+        case_line[at] = case_line[at - 1];
+    }
+    case_list[at] = test;
+    case_line[at] = line;
+}
+
+#define CASE_AT(line, name, setup, teardown)                                                    \
+    static void name(void **state);                                                             \
+    __attribute__((constructor)) static void name##_is_a_test(void)                             \
+    {                                                                                           \
+        case_add((struct CMUnitTest)cmocka_unit_test_setup_teardown(name, setup, teardown), line); \
+    }                                                                                           \
+    static void name(void **state __attribute__((unused)))
+#define TEST(name) CASE_AT(__LINE__, name, NULL, NULL)
+#define TEST_WITH(name, setup, teardown) CASE_AT(__LINE__, name, setup, teardown) /* of its own */
+#define FIRST_TEST(name) CASE_AT(__LINE__ - (1 << 20), name, NULL, NULL) /* one that forks, before any thread */
+
+static inline int run_cases(int (*setup)(void **state), int (*teardown)(void **state))
+{
+    return _cmocka_run_group_tests("tests", case_list, case_count, setup, teardown);
+}
+
+#define RUN_TESTS(setup, teardown)         \
+    int main(void)                         \
+    {                                      \
+        return run_cases(setup, teardown); \
+    }
+
+/* A setup or teardown of all tests. */
+#define FIXTURE(name) static inline int name(void **state __attribute__((unused)))
+
+/* The call failed with this status and a sentence that holds the text. */
+#define assert_refused(ctx, call, expected, text)                                        \
+    do {                                                                                 \
+        const SdmStatus refused_st = (call);                                             \
+        assert_int_equal(refused_st, expected);                                          \
+        if (!strstr(sdm_error(ctx), (text)))                                             \
+            fail_msg("expected '%s', found '%s'", (text), sdm_error(ctx));               \
+    } while (0)
+
+/* A context of default options; the caller closes it. */
+static inline SdmContext *default_context(void)
+{
+    SdmContext *ctx = NULL;
+    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    return ctx;
+}
+
+#endif
