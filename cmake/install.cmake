@@ -73,11 +73,12 @@ install(DIRECTORY include/stereodem TYPE INCLUDE COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/stereodem-config.cmake ${PROJECT_BINARY_DIR}/stereodem-config-version.cmake
         DESTINATION ${package} COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/stereodem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-# The program writes its manual page and completions; a program for another machine needs an emulator.
+# scripts/generate asks the program for its manual page and completions; for another machine by an emulator.
 set(made ${PROJECT_BINARY_DIR}/made)
-if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+find_program(SDM_PYTHON3 python3)
+if(SDM_PYTHON3 AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
     add_custom_command(TARGET stereodem POST_BUILD VERBATIM
-                       COMMAND ${PROJECT_SOURCE_DIR}/scripts/generate $<TARGET_FILE:stereodem> ${made} ${CMAKE_CROSSCOMPILING_EMULATOR})
+                       COMMAND ${SDM_PYTHON3} ${PROJECT_SOURCE_DIR}/scripts/generate $<TARGET_FILE:stereodem> ${made} ${CMAKE_CROSSCOMPILING_EMULATOR})
     install(FILES ${made}/stereodem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
     set(shares ${CMAKE_INSTALL_DATADIR})
     install(FILES ${made}/stereodem.bash DESTINATION ${shares}/bash-completion/completions COMPONENT program RENAME stereodem)

@@ -118,20 +118,12 @@ void sdm_screen_close(SdmScreen *screen);
 
 const char *sdm_status_name(SdmStatus st);     /* "ok", "usage", "input" ... */
 
-/* ---- help (help.c, manual.c) ---- */
+/* ---- help (help.c) ---- */
 
 void sdm_help_program(FILE *to);
 void sdm_help_command(FILE *to, const SdmCommand *command);
-/* The tables of a command as one JSON object a line, for programs that offer its options. */
+/* A command and its options as a JSON object, for programs that offer them and for scripts/generate. */
 void sdm_help_json(FILE *to, const SdmCommand *command);
 void sdm_help_version(FILE *to);
-/* "[a number from 0.01 to 5; default: none]" */
-void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size);
-/* "-o, --output FILE" */
-void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size);
-/* The manual page, troff with man macros, from the same tables. */
-void sdm_help_manual(FILE *to);
-/* Completion of the command line for a shell, from the same tables; false: not bash, zsh or fish. */
-bool sdm_help_completion(FILE *to, const char *shell);
 
 #endif

@@ -26,31 +26,28 @@ static void print_wrapped(FILE *to, int indent, const char *text)
     fputc('\n', to);
 }
 
-void sdm_help_limits(const SdmOptionSpec *spec, char *out, size_t size)
+static void print_option(FILE *to, const SdmOptionSpec *spec)
 {
-    char range[320];
+    char text[768], range[320];
+    const char *const brief = sdm_option_short(spec->name);
     const bool free =
         spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_KEY_VALUES;
     const char *const usual = spec->fallback ? spec->fallback : spec->type == SDM_OPT_BOOL ? "off" : "none";
-    sdm_option_range(spec, range, sizeof range);
-    snprintf(out, size, "[%s%sdefault: %s]", free ? "" : range, free ? "" : "; ", usual);
-}
-
-void sdm_help_heading(const SdmOptionSpec *spec, char *out, size_t size)
-{
-    const char *const brief = sdm_option_short(spec->name);
-    snprintf(out, size, "%s%s%s%s%s", brief ? brief : "", brief ? ", " : "", spec->name,
-             spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
-}
-
-static void print_option(FILE *to, const SdmOptionSpec *spec)
-{
-    char text[768];
-    sdm_help_heading(spec, text, sizeof text);
-    fprintf(to, "  %s\n", text);
+    fprintf(to, "  %s%s%s%s%s\n", brief ? brief : "", brief ? ", " : "", spec->name,
+            spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
     print_wrapped(to, INDENT, spec->help);
-    sdm_help_limits(spec, text, sizeof text);
+    sdm_option_range(spec, range, sizeof range);
+    snprintf(text, sizeof text, "[%s%sdefault: %s]", free ? "" : range, free ? "" : "; ", usual);
     print_wrapped(to, INDENT, text);
+}
+
+static cJSON *option_json(const SdmOptionSpec *spec)
+{
+    cJSON *const o = sdm_option_json(spec);
+    cJSON_AddStringToObject(o, "flag", spec->name);
+    if (sdm_option_short(spec->name))
+        cJSON_AddStringToObject(o, "short", sdm_option_short(spec->name));
+    return o;
 }
 
 /* Print the options of the command that have all, or none, of the flags. */
@@ -91,6 +88,7 @@ void sdm_help_json(FILE *to, const SdmCommand *command)
     cJSON *const root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "command", command->name);
     cJSON_AddStringToObject(root, "version", SDM_VERSION);
+    cJSON_AddStringToObject(root, "synopsis", command->synopsis);
     cJSON_AddStringToObject(root, "summary", command->summary);
     cJSON_AddStringToObject(root, "description", command->description);
     cJSON_AddNumberToObject(root, "least_arguments", command->least);
@@ -99,7 +97,7 @@ void sdm_help_json(FILE *to, const SdmCommand *command)
     for (int t = 0; t < 2; t++)
         for (const SdmOptionSpec *spec = tables[t]; spec && spec->name; spec++)
             if (spec->commands & command->bit)
-                cJSON_AddItemToArray(list, sdm_option_json(spec));
+                cJSON_AddItemToArray(list, option_json(spec));
     char *const text = cJSON_PrintUnformatted(root);
     if (text)
         fprintf(to, "%s\n", text);

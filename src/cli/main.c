@@ -230,10 +230,6 @@ static int dispatch(int argc, char **argv)
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
         sdm_help_version(stdout);
-    } else if (strcmp(word, "help-man") == 0) { /* for scripts/generate */
-        sdm_help_manual(stdout);
-    } else if (strcmp(word, "help-completion") == 0 && argc == 3 && sdm_help_completion(stdout, argv[2])) {
-        return 0;
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (help && argc == 2)) {
         sdm_help_program(stdout);
     } else {

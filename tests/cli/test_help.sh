@@ -24,14 +24,14 @@ for command in $commands; do
     "$program" help "$command" | cmp -s - "$work/out" || complain "help $command differs from $command --help"
 done
 
-"$program" help-man >"$work/manual" || complain "help-man failed"
-grep -q '^\.TH STEREODEM 1' "$work/manual" || complain "help-man: no title"
+"$source_dir/scripts/generate" "$program" "$work/made" || complain "scripts/generate failed"
+grep -q '^\.TH STEREODEM 1' "$work/made/stereodem.1" || complain "the manual has no title"
 names=$(cat "$source_dir"/src/core/options.c "$source_dir"/src/*/*_options.c | grep -oE '"--[a-z_-]+"' |
     tr -d '"' | sort -u)
 [ "$(wc -w <<<"$names")" -gt 40 ] || complain "too few options found in the tables"
 for name in $names; do
     grep -qE -- "^  (-., )?$name( |\$)" "$work"/help_* || complain "$name is in no --help"
-    grep -qF -- "${name//-/\\-}" "$work/manual" || complain "$name is not in the manual"
+    grep -qF -- "${name//-/\\-}" "$work/made/stereodem.1" || complain "$name is not in the manual"
 done
 grep -q 'metres' "$work/help_run" || complain "run --help: no units"
 grep -q 'whole number from 64 to 65536' "$work/help_run" || complain "run --help: no ranges"
