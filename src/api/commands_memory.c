@@ -158,7 +158,8 @@ static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
     const SdmScene *const s = m->scene;
     TRY(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
                 : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
-    TRY(sdm_plan_scene(ctx, &m->options, ".", input, m->scene, out));
+    TRY(sdm_plan_make(ctx, &m->options, ".",
+                      &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene}, out));
 done:
     sdm_free(&input);
     return st;

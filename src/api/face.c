@@ -80,25 +80,6 @@ static SdmStatus find_option(SdmContext *ctx, const SdmFace *f, const char *name
                     *nearest ? ", did you mean " : "", nearest, *nearest ? "?" : "");
 }
 
-static size_t field_bytes(const SdmOptionSpec *spec)
-{
-    switch (spec->type) {
-    case SDM_OPT_BOOL:
-        return sizeof(bool);
-    case SDM_OPT_INT:
-    case SDM_OPT_ENUM:
-        return sizeof(int);
-    case SDM_OPT_REAL:
-        return sizeof(double);
-    case SDM_OPT_BYTES:
-        return sizeof(int64_t);
-    case SDM_OPT_KEY_VALUES:
-        return (SDM_MAX_KEY_VALUES + 1) * sizeof(char *);
-    default:
-        return sizeof(char *);
-    }
-}
-
 static void *fields(SdmCommandValues *values, const SdmCommandOption *option)
 {
     return option->own ? (void *)&values->own : &values->common;
@@ -122,8 +103,7 @@ static void reset(SdmFace *f, const SdmCommandOption *option)
 {
     SdmCommandValues usual;
     sdm_command_defaults(f->command, &usual);
-    memcpy((char *)fields(&f->values, option) + option->spec->offset,
-           (const char *)fields(&usual, option) + option->spec->offset, field_bytes(option->spec));
+    sdm_option_copy(option->spec, fields(&usual, option), fields(&f->values, option));
 }
 
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)

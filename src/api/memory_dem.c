@@ -16,26 +16,14 @@ typedef struct Layer {
 /* -1: a layer that is no band of the QA raster. */
 static int qa_kind(SdmDemLayer layer)
 {
-    switch (layer) {
-    case SDM_LAYER_SCORE:
-        return SDM_BAND_SCORE;
-    case SDM_LAYER_RAY_ERROR:
-        return SDM_BAND_RAY_ERROR;
-    case SDM_LAYER_SPREAD:
-        return SDM_BAND_SPREAD;
-    case SDM_LAYER_COUNT:
-        return SDM_BAND_COUNT;
-    case SDM_LAYER_MASK:
-        return SDM_BAND_MASK;
-    case SDM_LAYER_REASON:
-        return SDM_BAND_REASON;
-    case SDM_LAYER_PAIRS:
-        return SDM_BAND_PAIRS;
-    case SDM_LAYER_ERROR:
-        return SDM_BAND_ERROR;
-    default:
-        return -1;
-    }
+    static const int8_t kind[] = {[SDM_LAYER_SCORE] = SDM_BAND_SCORE,
+                                  [SDM_LAYER_RAY_ERROR] = SDM_BAND_RAY_ERROR,
+                                  [SDM_LAYER_SPREAD] = SDM_BAND_SPREAD, [SDM_LAYER_COUNT] = SDM_BAND_COUNT,
+                                  [SDM_LAYER_MASK] = SDM_BAND_MASK,     [SDM_LAYER_REASON] = SDM_BAND_REASON,
+                                  [SDM_LAYER_ERROR] = SDM_BAND_ERROR,   [SDM_LAYER_PAIRS] = SDM_BAND_PAIRS,
+                                  [SDM_LAYER_HEIGHT] = -1,              [SDM_LAYER_ORTHO] = -1,
+                                  [SDM_LAYER_CHANGE] = -1,              [SDM_LAYER_LEFT_OUT] = -1};
+    return (unsigned)layer < sizeof kind ? kind[layer] : -1;
 }
 
 static double scale_of(const SdmKeptProduct *k, int kind)

@@ -5,6 +5,7 @@
 #include "core/run_log.h"
 #include "kernels.h"
 #include "product/output_files.h"
+#include "views/run_views.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,27 +23,17 @@ static void add_number(cJSON *to, const char *name, double value)
 
 static void add_pair(const SdmPairResult *p, cJSON *to)
 {
-    const struct {
-        const char *key;
-        double value;
-    } first[] = {{"base_height", p->base_height}, {"days_apart", p->days_apart}, {"overlap", p->overlap},
-                 {"sigma_m", p->sigma_m},         {"weight", p->weight},         {"agreement", p->agreement},
-                 {"trust", p->trust}},
-      then[] = {{"smooth_m", p->smooth_m},
-                {"coverage", p->coverage},
-                {"pointing_residual_px", p->pointing_residual_px},
-                {"tie_points", p->tie_points},
-                {"wall_s", p->wall_s}};
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "left", p->left);
     cJSON_AddStringToObject(o, "right", p->right);
     cJSON_AddStringToObject(o, "names", p->names);
     cJSON_AddBoolToObject(o, "reference", p->reference);
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        add_number(o, first[i].key, first[i].value);
-    cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
-    for (size_t i = 0; i < sizeof then / sizeof *then; i++)
-        add_number(o, then[i].key, then[i].value);
+    for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
+        const SdmPairFigure *const f = &sdm_pair_figures[i];
+        if (i == SDM_PAIR_FIGURES_FIRST)
+            cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
+        add_number(o, f->key, *(const double *)(const void *)((const char *)p + f->offset));
+    }
     cJSON_AddItemToArray(to, o);
 }
 

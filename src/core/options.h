@@ -77,6 +77,8 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size);
  * appended.  text is ignored for a bool.
  * @return SDM_OK or SDM_ERR_USAGE: option, what was found, what was expected */
 SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts, const char *text);
+/* Copy the field of `spec`.  Strings are borrowed. */
+void sdm_option_copy(const SdmOptionSpec *spec, const void *from, void *to);
 /* The value of --bounds: four numbers separated by blanks or commas -> W S E N.  *is_degrees: all four can be
  * degrees; then east is beyond 180 where it was less than west.  SDM_ERR_USAGE with one sentence. */
 SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bool *is_degrees);

@@ -17,6 +17,19 @@ const char *sdm_option_short(const char *name)
     return NULL;
 }
 
+void sdm_option_copy(const SdmOptionSpec *o, const void *from, void *to)
+{
+    static const size_t size[] = {[SDM_OPT_BOOL] = sizeof(bool),
+                                  [SDM_OPT_INT] = sizeof(int),
+                                  [SDM_OPT_REAL] = sizeof(double),
+                                  [SDM_OPT_BYTES] = sizeof(int64_t),
+                                  [SDM_OPT_TEXT] = sizeof(char *),
+                                  [SDM_OPT_CHOICE] = sizeof(char *),
+                                  [SDM_OPT_ENUM] = sizeof(int),
+                                  [SDM_OPT_KEY_VALUES] = (SDM_MAX_KEY_VALUES + 1) * sizeof(char *)};
+    memcpy((char *)to + o->offset, (const char *)from + o->offset, size[o->type]);
+}
+
 /* 67108864 -> "64M"; the largest unit that divides it. */
 static void print_bytes(int64_t bytes, char *out, size_t size)
 {

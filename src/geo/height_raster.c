@@ -203,17 +203,6 @@ done:
     return st;
 }
 
-SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source)
-{
-    SdmHeightRaster r = {.ds = NULL};
-    SdmStatus st = open_file(ctx, source, &r);
-    if (st == SDM_OK && source->datum_option)
-        st = open_datum(ctx, &r);
-    sdm_geoid_close(&r.geoid);
-    close_file(&r);
-    return st;
-}
-
 void sdm_height_raster_close(SdmHeightRaster **out)
 {
     SdmHeightRaster *const r = out ? *out : NULL;

@@ -22,9 +22,6 @@ typedef struct SdmHeightRaster SdmHeightRaster;
  * option's, else what sdm_vertical_find() finds, else the ellipsoid. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
-/* Can it be opened, has it a georeference, a band of heights and a datum that is understood?  With the same
- * sentences, without warnings. */
-SdmStatus sdm_height_raster_try(SdmContext *ctx, const SdmHeightSource *source);
 
 /* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values
  * beyond 12000 m. */

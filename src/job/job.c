@@ -23,7 +23,7 @@ static SdmStatus take_planned_options(SdmContext *ctx, SdmJob *job)
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         if (!sdm_plan_has_option(o))
             continue;
-        sdm_plan_copy_option(o, &job->plan->options, &job->options);
+        sdm_option_copy(o, &job->plan->options, &job->options);
         if (!(o->commands & SDM_NAMES_INPUT))
             continue;
         const SdmPlanPlace *const place = &job->plan->input[input];
@@ -266,54 +266,38 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
 
 /* ---- the folder as a whole ---- */
 
-/* A file that tasks write, of a scene or of a unit. */
+/* A file that tasks write, or plan.json. */
 typedef struct TaskFile {
-    const char *name;
-    bool is_unit, is_record; /* else of a scene */
-    char key[17];
-    int64_t number;  /* of a unit in its scene */
-    const char *end; /* "sdm", "err" */
+    bool is_unit, is_record, is_failure, is_temporary; /* a unit's, else a scene's */
+    char key[17];                                      /* of the scene; "": plan.json */
+    int64_t number;                                    /* of a unit in its scene */
 } TaskFile;
 
-/* Read a name up to its ending: "scene_KEY", "product_KEY", "unit_KEY_000000".  Returns the ending, or
- * NULL. */
-static const char *read_stem(const char *name, TaskFile *out)
-{
-    static const char digits[] = "0123456789abcdef";
-    *out = (TaskFile){.name = name,
-                      .is_unit = strncmp(name, "unit_", 5) == 0,
-                      .is_record = strncmp(name, "product_", 8) == 0};
-    if (!out->is_unit && !out->is_record && strncmp(name, "scene_", 6) != 0)
-        return NULL;
-    const char *rest = strchr(name, '_') + 1;
-    if (strspn(rest, digits) != 16)
-        return NULL;
-    memcpy(out->key, rest, 16);
-    rest += 16;
-    if (out->is_unit) {
-        char *end = NULL;
-        if (*rest != '_' || strspn(rest + 1, "0123456789") < 6)
-            return NULL;
-        out->number = strtoll(rest + 1, &end, 10);
-        rest = end;
-    }
-    return *rest == '.' ? rest : NULL;
-}
-
-/* False when the name, or the one that it is temporary for, is no file of a task. */
+/* Read "scene_KEY.sdm", "product_KEY.sdm", "unit_KEY_000000.sdm", the same with .err, "plan.json", or the
+ * name of one that is being written.  False: another file. */
 static bool read_name(const char *name, TaskFile *out)
 {
-    static const char *const known[] = {"sdm", "err"};
-    const char *const rest = read_stem(name, out);
-    for (int i = 0; rest && i < 2 - out->is_record; i++) {
-        out->end = known[i];
-        if (sdm_file_is_named(rest + 1, out->end))
-            return true;
-    }
-    return false;
+    char kind[8], number[24];
+    int n = 0, more = 0;
+    *out = (TaskFile){.key = "", .number = -1};
+    if (sdm_file_is_named(name, "plan.json"))
+        return true;
+    if (sscanf(name, "%7[a-z]_%16[0-9a-f]%n", kind, out->key, &n) != 2 || strlen(out->key) != 16)
+        return false;
+    out->is_unit = strcmp(kind, "unit") == 0;
+    out->is_record = strcmp(kind, "product") == 0;
+    if (out->is_unit ? sscanf(name + n, "_%23[0-9]%n", number, &more) != 1
+                     : !out->is_record && strcmp(kind, "scene") != 0)
+        return false;
+    if (out->is_unit)
+        out->number = strtoll(number, NULL, 10);
+    const char *const end = name + n + more;
+    out->is_failure = !out->is_record && sdm_file_is_named(end, ".err");
+    out->is_temporary = strlen(end) > strlen(".sdm");
+    return out->is_failure || sdm_file_is_named(end, ".sdm");
 }
 
-/* Call `visit` for each file of a task in the folder, and remove those for which it says so. */
+/* Call `visit` for each such file in the folder, and remove those for which it says so. */
 typedef bool visit_fn(const TaskFile *file, void *user);
 static void visit_files(const char *folder, visit_fn *visit, void *user)
 {
@@ -330,8 +314,7 @@ static void visit_files(const char *folder, visit_fn *visit, void *user)
 /* Its record stays. */
 static bool is_of_scene(const TaskFile *f, void *user)
 {
-    const char *const dot = strrchr(f->name, '.');
-    return strcmp(f->key, user) == 0 && !(f->is_record && strcmp(dot, ".sdm") == 0);
+    return strcmp(f->key, user) == 0 && (!f->is_record || f->is_temporary);
 }
 
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
@@ -345,8 +328,8 @@ void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
 static bool is_old(const TaskFile *f, void *user)
 {
     const SdmPlan *const plan = user;
-    bool old = strcmp(f->end, "err") == 0;
-    for (int s = 0; s < plan->count && f->is_unit && !old; s++)
+    bool old = f->is_failure;
+    for (int s = 0; s < plan->count && !old; s++)
         old = f->number >= plan->scene[s].unit_count && strcmp(f->key, plan->scene[s].key) == 0;
     return old;
 }
@@ -360,7 +343,7 @@ void sdm_job_renew(const char *folder, const SdmPlan *plan)
 static bool count_file(const TaskFile *f, void *user)
 {
     int64_t *const count = user; /* prepared scenes, blocks */
-    count[f->is_unit] += !f->is_record && strcmp(strrchr(f->name, '.'), ".sdm") == 0;
+    count[f->is_unit] += *f->key && !f->is_record && !f->is_failure && !f->is_temporary;
     return false;
 }
 
@@ -382,12 +365,5 @@ static bool any_file(const TaskFile *f, void *user)
 void sdm_job_remove(const char *folder)
 {
     visit_files(folder, any_file, NULL);
-    DIR *const dir = opendir(folder);
-    if (!dir)
-        return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (sdm_file_is_named(e->d_name, "plan.json"))
-            sdm_file_remove_in(folder, e->d_name);
-    closedir(dir);
     rmdir(folder);
 }

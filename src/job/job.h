@@ -76,7 +76,7 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
 /* Remove the unit files of a scene. */
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene);
 /* After another plan took the place of one: remove the failures, and units that its scenes do not have.
- * Units that fit it stay good, and what scenes left that are not in the list now. */
+ * Units that fit it stay good. */
 void sdm_job_renew(const char *folder, const SdmPlan *plan);
 /* Finished files in it: blocks, and prepared scenes. */
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared);

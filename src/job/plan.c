@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -88,19 +87,6 @@ bool sdm_plan_has_option(const SdmOptionSpec *o)
     return (o->commands & SDM_CMD_PLAN) && !(o->commands & SDM_CMD_TILE) && o->type != SDM_OPT_BOOL;
 }
 
-void sdm_plan_copy_option(const SdmOptionSpec *o, const SdmOptions *from, SdmOptions *to)
-{
-    static const size_t size[] = {[SDM_OPT_BOOL] = sizeof(bool),
-                                  [SDM_OPT_INT] = sizeof(int),
-                                  [SDM_OPT_REAL] = sizeof(double),
-                                  [SDM_OPT_BYTES] = sizeof(int64_t),
-                                  [SDM_OPT_TEXT] = sizeof(char *),
-                                  [SDM_OPT_CHOICE] = sizeof(char *),
-                                  [SDM_OPT_ENUM] = sizeof(int),
-                                  [SDM_OPT_KEY_VALUES] = (SDM_MAX_KEY_VALUES + 1) * sizeof(char *)};
-    memcpy((char *)to + o->offset, (const char *)from + o->offset, size[o->type]);
-}
-
 /* path -> where it lies, seen from the job folder. */
 static SdmStatus place_of(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *path,
                           SdmPlanPlace *out)
@@ -134,7 +120,7 @@ static SdmStatus take_options(SdmContext *ctx, SdmPlan *plan, const char *folder
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         if (!sdm_plan_has_option(o))
             continue;
-        sdm_plan_copy_option(o, from, &plan->options);
+        sdm_option_copy(o, from, &plan->options);
         TRY(keep_option(ctx, plan, o));
         if (!(o->commands & SDM_NAMES_INPUT))
             continue;
@@ -193,42 +179,23 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
     return h;
 }
 
-/* Order of two SdmPlanScene * by their keys, for qsort() and bsearch(). */
-static int compare_keys(const void *a, const void *b)
-{
-    const SdmPlanScene *const *const s = a, *const *const t = b;
-    return strcmp((*s)->key, (*t)->key);
-}
-
-/* Copies of one scene by their order in the plan, too. */
-static int compare_copies(const void *a, const void *b)
-{
-    const SdmPlanScene *const *const s = a, *const *const t = b;
-    const int order = compare_keys(a, b);
-    return order ? order : (*s)->number - (*t)->number;
-}
-
 /* Copies of one scene get keys of their own, by their order. */
 static SdmStatus part_copies(SdmContext *ctx, SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
-    SdmPlanScene **sorted = NULL;
+    SdmTable before;
     char number[16];
-    TRY(sdm_alloc(ctx, &sorted, (size_t)plan->count, sizeof *sorted, "keys of scenes"));
-    for (int n = 0; n < plan->count; n++)
-        sorted[n] = &plan->scene[n];
-    qsort(sorted, (size_t)plan->count, sizeof *sorted, compare_copies);
-    for (int n = 1, first = 0; n < plan->count; n++) {
-        if (strcmp(sorted[n]->key, sorted[first]->key) != 0) {
-            first = n;
-            continue;
-        }
-        snprintf(number, sizeof number, "%d", n - first);
-        const uint64_t h = sdm_hash_text(sdm_hash_text(3, sorted[n]->key), number);
-        snprintf(sorted[n]->key, sizeof sorted[n]->key, "%016" PRIx64, h);
+    TRY(sdm_table_open(ctx, (size_t)plan->count, &before));
+    for (int n = 0; n < plan->count; n++) {
+        char *const key = plan->scene[n].key;
+        int *const copies = sdm_table_at(&before, sdm_hash_text(0, key));
+        snprintf(number, sizeof number, "%d", *copies);
+        if ((*copies)++)
+            snprintf(key, sizeof plan->scene->key, "%016" PRIx64,
+                     sdm_hash_text(sdm_hash_text(3, key), number));
     }
 done:
-    sdm_free(&sorted);
+    sdm_table_close(&before);
     return st;
 }
 
@@ -431,6 +398,7 @@ typedef struct Planning {
     SdmPlan *plan;
     const SdmOptions *options;
     const char *folder;
+    const SdmScene *scene; /* open already; NULL: opened here */
 } Planning;
 
 static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene *scene, SdmPlanScene *to)
@@ -460,19 +428,11 @@ done:
 static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to)
 {
     SdmStatus st = SDM_OK;
-    if (in)
-        TRY(place_of(ctx, q->plan, q->folder, in->left, &to->left));
-    if (in && *in->right)
+    TRY(place_of(ctx, q->plan, q->folder, in->left, &to->left));
+    if (*in->right)
         TRY(place_of(ctx, q->plan, q->folder, in->right, &to->right));
 done:
     return st;
-}
-
-static void number_units(SdmPlan *plan, SdmPlanScene *s, bool is_planned)
-{
-    s->first_unit = plan->units;
-    s->unit_count = is_planned ? s->tile_count + s->tiled : 0;
-    plan->units += s->unit_count;
 }
 
 /* A scene that cannot be planned costs itself alone: *bad gets why.  What ends all is returned. */
@@ -483,15 +443,18 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
     SdmScene *scene = NULL;
     const char *const slash = sdm_system_slash(in->left);
     (void)place_views(ctx, q, in, to); /* opening them says what is wrong */
-    SdmStatus one = sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
-                                      SDM_DEPTH_CAMERAS, &scene);
+    SdmStatus one = q->scene ? SDM_OK
+                             : sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
+                                                 SDM_DEPTH_CAMERAS, &scene);
     if (one == SDM_OK)
-        one = plan_opened(ctx, q, scene, to);
+        one = plan_opened(ctx, q, q->scene ? q->scene : scene, to);
     if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY) {
         st = one;
         goto done;
     }
-    number_units(q->plan, to, one == SDM_OK);
+    to->first_unit = q->plan->units;
+    to->unit_count = one == SDM_OK ? to->tile_count + to->tiled : 0;
+    q->plan->units += to->unit_count;
     if (one != SDM_OK) {
         *bad = one;
         TRY(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
@@ -507,149 +470,107 @@ done:
 /* A file's name has up to 255 letters, and companions are written aside under longer names. */
 enum { NAME = 320, LONGEST = 200 };
 
-/* Names that are taken, by their hashes: open addressing. */
-typedef struct Names {
-    uint64_t *hash; /* 0: free */
-    int *next;      /* of a name: the number that its next namesake tries first */
-    size_t mask;
-} Names;
-
-static size_t find(const Names *names, uint64_t hash)
+/* The number that goes with NAME and an ending; 0: no scene has taken it. */
+static int *number_of(SdmTable *names, const char *name, const char *end)
 {
-    size_t at = (size_t)hash & names->mask;
-    while (names->hash[at] && names->hash[at] != hash)
-        at = (at + 1) & names->mask;
-    return at;
+    return sdm_table_at(names, sdm_hash_text(sdm_hash_text(1, name), end));
 }
 
-static uint64_t hash_name(const char *name, const char *end)
-{
-    char whole[NAME + 8];
-    const int n = snprintf(whole, sizeof whole, "%s%s", name, end);
-    const uint64_t h = sdm_hash(1, whole, (size_t)n);
-    return h ? h : 1;
-}
-
-/* Take a name with what lies beside NAME.tif and is a raster, too: no product may be called so. */
-static bool take(Names *names, const char *name)
+/* Reserve a name with those of the rasters beside NAME.tif; false: one of them is taken. */
+static bool take(SdmTable *names, const char *name)
 {
     static const char *const end[] = {"", "_qa", "_ortho"};
-    for (int i = 0; i < 3; i++)
-        if (names->hash[find(names, hash_name(name, end[i]))])
-            return false;
+    char whole[3][NAME + 8];
     for (int i = 0; i < 3; i++) {
-        const uint64_t h = hash_name(name, end[i]);
-        names->hash[find(names, h)] = h;
+        snprintf(whole[i], sizeof whole[i], "%s%s", name, end[i]);
+        if (*number_of(names, whole[i], ""))
+            return false;
     }
+    for (int i = 0; i < 3; i++)
+        *number_of(names, whole[i], "") = 1;
     return true;
 }
 
-/* Name the scene by its id, with a number behind it where that, or what lies beside its DEM, would be called
- * as another's. */
-static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, Names *names)
+/* Name the scene by its id, with a number behind it where that name, or one of a raster beside its DEM, is
+ * taken. */
+static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, SdmTable *names)
 {
-    const char *const base = s->id && *s->id ? s->id : "scene";
+    char stem[LONGEST + 1], name[NAME];
     if (s->name) /* since a former plan */
         return SDM_OK;
-    char stem[LONGEST + 1], name[NAME];
-    snprintf(stem, sizeof stem, "%.*s", LONGEST, base);
+    snprintf(stem, sizeof stem, "%.*s", LONGEST, s->id && *s->id ? s->id : "scene");
     for (char *c = stem; *c; c++)
         *c = *c == '/' ? '_' : *c;
     snprintf(name, sizeof name, "%s", stem);
-    bool taken = take(names, name);
-    const size_t at = find(names, hash_name(stem, ""));
-    names->hash[at] = hash_name(stem, ""); /* also where it cannot be taken: its number stands here */
-    for (int n = names->next[at] < 2 ? 2 : names->next[at]; !taken; n++) {
-        snprintf(name, sizeof name, "%s_%d", stem, n);
-        taken = take(names, name);
-        names->next[at] = n + 1;
+    int *const last = number_of(names, stem, "number"); /* of the scenes with this id */
+    while (!take(names, name)) {
+        *last = *last < 2 ? 2 : *last + 1;
+        snprintf(name, sizeof name, "%s_%d", stem, *last);
     }
     return sdm_plan_keep(ctx, plan, name, &s->name);
 }
 
-/* Scenes of the former plan keep their names. */
-static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan, Names *names)
+/* Scenes of the former plan keep their names: their DEMs are called so. */
+static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan, SdmTable *names)
 {
     SdmStatus st = SDM_OK;
-    const SdmPlanScene **sorted = NULL;
+    SdmTable known; /* scene of each key, its number + 1 */
     if (!former)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &sorted, (size_t)former->count, sizeof *sorted, "names of scenes"));
+    TRY(sdm_table_open(ctx, (size_t)former->count + (size_t)plan->count, &known));
     for (int n = 0; n < former->count; n++)
-        sorted[n] = &former->scene[n];
-    qsort(sorted, (size_t)former->count, sizeof *sorted, compare_keys);
+        *sdm_table_at(&known, sdm_hash_text(0, former->scene[n].key)) = n + 1;
     for (int n = 0; n < plan->count; n++) {
-        const SdmPlanScene *const wanted = &plan->scene[n];
-        const SdmPlanScene *const *const found =
-            bsearch(&wanted, sorted, (size_t)former->count, sizeof *sorted, compare_keys);
-        if (found && take(names, (*found)->name))
-            TRY(sdm_plan_keep(ctx, plan, (*found)->name, &plan->scene[n].name));
+        const int found = *sdm_table_at(&known, sdm_hash_text(0, plan->scene[n].key));
+        if (found && take(names, former->scene[found - 1].name))
+            TRY(sdm_plan_keep(ctx, plan, former->scene[found - 1].name, &plan->scene[n].name));
     }
 done:
-    sdm_free(&sorted);
+    sdm_table_close(&known);
     return st;
 }
 
 static SdmStatus name_scenes(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
-    Names names = {.mask = 15};
-    while (names.mask < 8 * (size_t)plan->count) /* at most four of each: half full */
-        names.mask = 2 * names.mask + 1;
-    TRY(sdm_alloc(ctx, &names.hash, names.mask + 1, sizeof *names.hash, "names of scenes"));
-    TRY(sdm_alloc(ctx, &names.next, names.mask + 1, sizeof *names.next, "names of scenes"));
+    SdmTable names;
+    TRY(sdm_table_open(ctx, 16 * (size_t)plan->count, &names)); /* with those that are tried */
     TRY(keep_names(ctx, former, plan, &names));
     for (int s = 0; s < plan->count; s++)
         TRY(name_scene(ctx, plan, &plan->scene[s], &names));
 done:
-    sdm_free(&names.next);
-    sdm_free(&names.hash);
+    sdm_table_close(&names);
     return st;
 }
 
 /* ---- acquisitions ---- */
 
-/* Time of an ASTER scene; "": of another, or unknown.  The time of a pair of images is that of its left one.
- */
-static const char *acquisition_of(const SdmPlanScene *s)
-{
-    return s->kind && strncmp(s->kind, "ASTER", 5) == 0 && s->time_utc ? s->time_utc : "";
-}
-
-/* By time, then by their order in the plan; what has no time, or is no ASTER scene, comes first. */
-static int compare_times(const void *a, const void *b)
-{
-    const SdmPlanScene *const *const s = a, *const *const t = b;
-    const int order = strcmp(acquisition_of(*s), acquisition_of(*t));
-    return order ? order : (*s)->number - (*t)->number;
-}
-
-/* Is the ground of two scenes of one time the same?  Their grids are of one CRS then. */
+/* Is the ground of two scenes of one time the same?  Their grids have one CRS then. */
 static bool is_same_place(const SdmPlanScene *a, const SdmPlanScene *b)
 {
     const double side = fmin((double)a->cols, (double)a->rows) * a->spacing;
     return fabs(a->x0 - b->x0) < 0.05 * side && fabs(a->y0 - b->y0) < 0.05 * side;
 }
 
-/* An acquisition that was delivered more than once makes a DEM each time: say so in one line. */
+/* An ASTER acquisition that was delivered more than once makes a DEM each time: say so in one line. */
 static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
 {
     SdmStatus st = SDM_OK;
-    const SdmPlanScene **sorted = NULL, *copy = NULL, *of = NULL;
+    const SdmPlanScene *copy = NULL, *of = NULL;
+    SdmTable first; /* scene of each time, its number + 1 */
     int copies = 0;
-    TRY(sdm_alloc(ctx, &sorted, (size_t)plan->count, sizeof *sorted, "times of scenes"));
-    for (int n = 0; n < plan->count; n++)
-        sorted[n] = &plan->scene[n];
-    qsort(sorted, (size_t)plan->count, sizeof *sorted, compare_times);
-    for (int n = 1, first = 0; n < plan->count; n++) {
-        const char *const time = acquisition_of(sorted[n]);
-        if (!*time || strcmp(time, acquisition_of(sorted[first])) != 0 ||
-            !is_same_place(sorted[n], sorted[first])) {
-            first = n;
+    TRY(sdm_table_open(ctx, (size_t)plan->count, &first));
+    for (int n = 0; n < plan->count; n++) {
+        const SdmPlanScene *const s = &plan->scene[n];
+        if (!s->kind || strncmp(s->kind, "ASTER", 5) != 0 || !s->time_utc || !*s->time_utc)
             continue;
+        int *const at = sdm_table_at(&first, sdm_hash_text(0, s->time_utc));
+        if (!*at || !is_same_place(s, &plan->scene[*at - 1])) {
+            *at = n + 1;
+        } else if (copies++ == 0) {
+            copy = s;
+            of = &plan->scene[*at - 1];
         }
-        copy = copies++ ? copy : sorted[n];
-        of = copies > 1 ? of : sorted[first];
     }
     if (copies)
         sdm_log(ctx, SDM_LOG_WARNING, 1,
@@ -657,57 +578,34 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
                 "a DEM of its own, of which stack needs one",
                 copies, copies == 1 ? " is" : "s are", of->name, copy->name, copy->time_utc);
 done:
-    sdm_free(&sorted);
+    sdm_table_close(&first);
     return st;
 }
 
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                        const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out)
+                        const SdmPlanSource *from, SdmPlan **out)
 {
     SdmStatus st = SDM_OK, bad = SDM_OK;
     SdmPlan *p = NULL;
     char what[64];
     const int team = sdm_thread_limit_begin(ctx, 0); /* pieces of work are too small to share */
     *out = NULL;
-    TRY(sdm_plan_new(ctx, count, &p));
+    TRY(sdm_plan_new(ctx, from->count, &p));
     TRY(take_options(ctx, p, folder, options));
-    const Planning q = {.plan = p, .options = options, .folder = folder};
-    for (int i = 0; i < count; i++) {
+    const Planning q = {.plan = p, .options = options, .folder = folder, .scene = from->scene};
+    for (int i = 0; i < from->count; i++) {
         TRY(sdm_check_stop(ctx));
-        snprintf(what, sizeof what, "scene %d of %d", i + 1, count);
-        if (count > 1)
-            sdm_progress(ctx, 1, (double)i / count, what);
+        snprintf(what, sizeof what, "scene %d of %d", i + 1, from->count);
+        if (from->count > 1)
+            sdm_progress(ctx, 1, (double)i / from->count, what);
         p->scene[i].number = i;
-        TRY(plan_scene(ctx, &q, &input[i], &p->scene[i], &bad));
+        TRY(plan_scene(ctx, &q, &from->input[i], &p->scene[i], &bad));
     }
     st = p->units == 0 ? bad : SDM_OK; /* the sentence is that of the only scene, or of the last */
     TRY(st);
     TRY(sdm_plan_complete(ctx, p));
-    TRY(name_scenes(ctx, former, p));
+    TRY(name_scenes(ctx, from->former, p));
     TRY(warn_acquisitions(ctx, p));
-    *out = p;
-    p = NULL;
-done:
-    sdm_thread_limit_end(ctx, team);
-    sdm_plan_close(&p);
-    return st;
-}
-
-SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                         const SdmPlanInput *input, const SdmScene *scene, SdmPlan **out)
-{
-    SdmStatus st = SDM_OK;
-    SdmPlan *p = NULL;
-    const int team = sdm_thread_limit_begin(ctx, 0); /* as sdm_plan_make() */
-    *out = NULL;
-    TRY(sdm_plan_new(ctx, 1, &p));
-    TRY(take_options(ctx, p, folder, options));
-    const Planning q = {.plan = p, .options = options, .folder = folder};
-    TRY(place_views(ctx, &q, input, &p->scene[0]));
-    TRY(plan_opened(ctx, &q, scene, &p->scene[0]));
-    number_units(p, &p->scene[0], true);
-    TRY(sdm_plan_complete(ctx, p));
-    TRY(name_scenes(ctx, NULL, p));
     *out = p;
     p = NULL;
 done:

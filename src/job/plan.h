@@ -6,6 +6,7 @@
 #include "core/hash.h"
 #include "core/options.h"
 #include "core/path.h"
+#include "core/hash_table.h"
 #include "input/scene_open.h"
 
 /* Where a file lies. */
@@ -77,20 +78,22 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
 /* A list of one.  right: NULL for a scene that holds both views. */
 SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out);
 
+/* The scenes to plan; all is borrowed. */
+typedef struct SdmPlanSource {
+    const SdmPlanInput *input;
+    int count;
+    const SdmScene *scene; /* the only one, open already; NULL: each is opened */
+    const SdmPlan *former; /* its scenes keep their names; NULL: none */
+} SdmPlanSource;
+
 /* Plan the scenes: open each as far as its cameras, read no pixel.  A scene that cannot be opened, or does
- * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists.
- * former: its scenes keep their names; NULL: none. */
+ * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists. */
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                        const SdmPlanInput *input, int count, const SdmPlan *former, SdmPlan **out);
-/* Plan a scene that is open already.  input: its names; NULL: it has none. */
-SdmStatus sdm_plan_scene(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                         const SdmPlanInput *input, const SdmScene *scene, SdmPlan **out);
+                        const SdmPlanSource *from, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
 
 /* Is the value of the option a part of the plan?  Tasks decide on the others themselves. */
 bool sdm_plan_has_option(const SdmOptionSpec *option);
-/* Copy the field of `option`.  Strings are borrowed. */
-void sdm_plan_copy_option(const SdmOptionSpec *option, const SdmOptions *from, SdmOptions *to);
 
 int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit); /* the scene that a unit belongs to */
 /* The tile that a unit makes; NULL for a preparation. */

@@ -71,7 +71,8 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
     TRY(sdm_reference_check(ctx, &options));
     TRY(sdm_file_make_folder(ctx, q->job));
     (void)sdm_plan_read(NULL, q->job, &former); /* none, or of no use */
-    TRY(sdm_plan_make(ctx, &options, q->job, input, count, former, &plan));
+    TRY(sdm_plan_make(ctx, &options, q->job,
+                      &(SdmPlanSource){.input = input, .count = count, .former = former}, &plan));
     TRY(store_plan(ctx, q->job, plan, options.overwrite));
     summarise(ctx, plan, out);
 done:

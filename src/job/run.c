@@ -177,7 +177,8 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input,
     TRY(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
     TRY(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
-    TRY(sdm_plan_scene(ctx, &r->options, r->folder, input, r->scene, &plan));
+    TRY(sdm_plan_make(ctx, &r->options, r->folder,
+                      &(SdmPlanSource){.input = input, .count = 1, .scene = r->scene}, &plan));
     TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
 done:
     sdm_plan_close(&plan);

@@ -7,13 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The inputs so far, by what they name: open addressing. */
-typedef struct Seen {
-    int *place; /* mask + 1: number of an input + 1; 0 = free */
-    size_t mask;
-    int *line;  /* of each input */
-} Seen;
-
 enum { WORD_TOO_LONG = -1, WORD_WITHOUT_END = -2 };
 
 /* Next word of *at into out; 1, 0 at the end of the line, or what is wrong with it. */
@@ -117,26 +110,18 @@ done:
     return st;
 }
 
-static bool is_same(const SdmPlanInput *a, const SdmPlanInput *b)
-{
-    return strcmp(a->left, b->left) == 0 && strcmp(a->right, b->right) == 0;
-}
-
 /* A scene that the list has already is taken once.  number: line of the last input. */
 static void drop_repeated(SdmContext *ctx, const char *path, int number, const SdmPlanInput *in, int *count,
-                          Seen *seen)
+                          SdmTable *seen)
 {
-    const int last = *count - 1;
-    size_t at = (size_t)sdm_hash_text(sdm_hash_text(1, in[last].left), in[last].right) & seen->mask;
-    while (seen->place[at] && !is_same(&in[seen->place[at] - 1], &in[last]))
-        at = (at + 1) & seen->mask;
-    if (!seen->place[at]) {
-        seen->place[at] = last + 1;
-        seen->line[last] = number;
+    const SdmPlanInput *const last = &in[*count - 1];
+    int *const line = sdm_table_at(seen, sdm_hash_text(sdm_hash_text(1, last->left), last->right));
+    if (!*line) {
+        *line = number;
         return;
     }
     sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: line %d names %s, as line %d does; it is taken once", path, number,
-            in[last].left, seen->line[seen->place[at] - 1]);
+            last->left, *line);
     --*count;
 }
 
@@ -144,15 +129,12 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
 {
     SdmStatus st = SDM_OK;
     SdmListFile list;
-    Seen seen = {.mask = 15};
+    SdmTable seen = {NULL};
     *out = NULL;
     *count = 0;
     TRY(sdm_list_file_open(ctx, "--list", path, "a scene, or a left and a right image, a line", &list));
     TRY(sdm_alloc(ctx, out, (size_t)list.lines, sizeof **out, "the list of scenes"));
-    while (seen.mask < 2 * (size_t)list.lines)
-        seen.mask = 2 * seen.mask + 1;
-    TRY(sdm_alloc(ctx, &seen.place, seen.mask + 1, sizeof *seen.place, "the list of scenes"));
-    TRY(sdm_alloc(ctx, &seen.line, (size_t)list.lines, sizeof *seen.line, "the list of scenes"));
+    TRY(sdm_table_open(ctx, (size_t)list.lines, &seen));
     for (char *line = sdm_list_file_next(&list); line; line = sdm_list_file_next(&list)) {
         const int before = *count;
         if (list.has_control)
@@ -168,8 +150,7 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
     if (*count == 0)
         st = sdm_fail(ctx, SDM_ERR_USAGE, "%s: no scenes in it; give one scene or pair a line", path);
 done:
-    sdm_free(&seen.place);
-    sdm_free(&seen.line);
+    sdm_table_close(&seen);
     sdm_list_file_close(&list);
     return st;
 }

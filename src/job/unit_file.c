@@ -21,7 +21,9 @@ typedef struct Body {
     FILE *from;
     uint64_t sum; /* of the pieces that are done */
     size_t used, filled; /* of the piece: bytes used, bytes in it (READ) */
-    bool bad; /* READ: cut short, or a value that cannot be */
+    bool bad; /* READ: cut short, a value that cannot be, or st is a failure */
+    SdmContext *ctx;
+    SdmStatus st; /* of allocations */
     unsigned char piece[SDM_UNIT_PIECE];
 } Body;
 
@@ -103,11 +105,16 @@ static void move_array(Body *b, void *data, size_t count, size_t size)
     }
 }
 
-/* Are `count` elements of `size` bytes left to be read?  Asked before memory is allocated for them. */
-static bool has_room_for(Body *b, uint64_t count, uint64_t size)
+/* Can a list of `count` elements follow, each of at least `stored` bytes?  Reading allocates it, if so many
+ * bytes are left. */
+static bool begin_list(Body *b, void *list /* T ** */, int64_t count, size_t size, size_t stored)
 {
-    const uint64_t left = b->bytes + (b->filled - b->used);
-    b->bad |= b->way == READ && count > left / size;
+    if (b->way != READ)
+        return true;
+    b->bad |= (uint64_t)count > (b->bytes + (b->filled - b->used)) / stored;
+    if (!b->bad)
+        b->st = sdm_alloc(b->ctx, list, (size_t)count + 1, size, "what a unit's file holds");
+    b->bad |= b->st != SDM_OK;
     return !b->bad;
 }
 
@@ -132,9 +139,35 @@ static void move_reals(Body *b, double *value, size_t count)
     move_array(b, value, count, sizeof *value);
 }
 
+/* Each of the numbers at these addresses. */
+static void move_each(Body *b, double *const *value, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        move_reals(b, value[i], 1);
+}
+#define MOVE_EACH(b, ...) \
+    move_each(b, (double *const[]){__VA_ARGS__}, sizeof((double *const[]){__VA_ARGS__}) / sizeof(double *))
+
 static void move_floats(Body *b, float *value, size_t count)
 {
     move_array(b, value, count, sizeof *value);
+}
+
+static void move_bool(Body *b, bool *value)
+{
+    int whole = *value;
+    move_int(b, &whole, 0, 1);
+    *value = whole == 1;
+}
+
+/* An array of `count` numbers of `size` bytes. */
+static void move_numbers(Body *b, void *array /* T ** */, int64_t count, size_t size)
+{
+    void *data;
+    if (!begin_list(b, array, count, size, size))
+        return;
+    memcpy(&data, array, sizeof data);
+    move_array(b, data, (size_t)count, size);
 }
 
 /* A text in room for `size` bytes, its final 0 among them. */
@@ -148,37 +181,35 @@ static void move_text(Body *b, char *text, size_t size)
 
 /* ---- what bodies hold ---- */
 
-typedef SdmStatus sdm_move_fn(SdmContext *ctx, Body *body, void *object);
+typedef void sdm_move_fn(Body *body, void *object);
 static const int64_t MOST = INT32_MAX;
 
-static SdmStatus move_block(SdmContext *ctx, Body *body, void *object)
+static void move_block(Body *body, void *object)
 {
-    SdmStatus st = SDM_OK;
     SdmBlock *const b = object;
     int64_t *const size[4] = {&b->col0, &b->row0, &b->w, &b->h};
     for (int i = 0; i < 4; i++)
         move_whole(body, size[i], 0, MOST);
-    const uint64_t n = (uint64_t)b->w * (uint64_t)b->h;
-    if (!has_room_for(body, n, 5 * sizeof(float) + 2 * sizeof(uint16_t)))
-        return SDM_OK;
-    if (body->way == READ)
-        TRY(sdm_block_alloc(ctx, b->col0, b->row0, b->w, b->h, b));
+    const size_t n = (size_t)b->w * (size_t)b->h;
+    const uint64_t left = body->bytes + (body->filled - body->used);
+    body->bad |= body->way == READ && n > left / (5 * sizeof(float) + 2 * sizeof(uint16_t));
+    if (body->way == READ && !body->bad) {
+        body->st = sdm_block_alloc(body->ctx, b->col0, b->row0, b->w, b->h, b);
+        body->bad = body->st != SDM_OK;
+    }
+    if (body->bad)
+        return;
     float *const floats[] = {b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho};
     for (int i = 0; i < 5; i++)
-        move_floats(body, floats[i], (size_t)n);
-    move_array(body, b->count, (size_t)n, sizeof *b->count);
-    move_array(body, b->mask, (size_t)n, sizeof *b->mask);
-done:
-    return st;
+        move_floats(body, floats[i], n);
+    move_array(body, b->count, n, sizeof *b->count);
+    move_array(body, b->mask, n, sizeof *b->mask);
 }
 
 static void move_frame(Body *b, SdmFrame *f)
 {
-    double *const reals[] = {
-        &f->lon_deg, &f->lat_deg, &f->h0_m,   &f->gsd_m,       &f->angle_rad,       &f->x0_m,
-        &f->y0_m,    &f->hmin_m,  &f->hmax_m, &f->base_height, &f->convergence_deg, &f->du_dh};
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        move_reals(b, reals[i], 1);
+    MOVE_EACH(b, &f->lon_deg, &f->lat_deg, &f->h0_m, &f->gsd_m, &f->angle_rad, &f->x0_m, &f->y0_m, &f->hmin_m,
+              &f->hmax_m, &f->base_height, &f->convergence_deg, &f->du_dh);
     move_reals(b, f->slant_px, 2);
     move_reals(b, f->across, 2);
     move_whole(b, &f->width, 1, MOST);
@@ -187,22 +218,19 @@ static void move_frame(Body *b, SdmFrame *f)
 
 static void move_radiometry(Body *b, SdmRadiometry *r)
 {
-    move_reals(b, &r->scale, 1);
-    move_reals(b, &r->offset, 1);
+    MOVE_EACH(b, &r->scale, &r->offset);
     move_floats(b, &r->saturated_at, 1);
     move_floats(b, r->fill, 2);
 }
 
-/* All other settings follow: see sdm_prepared_kernels(). */
+/* All other settings follow from these: see sdm_prepared_kernels(). */
 static void move_measured(Body *b, SdmMeasured *m)
 {
     _Static_assert(sizeof *m == 8 + 9 * 4, "another field of SdmMeasured is to be stored");
-    int borders = m->borders;
     move_text(b, m->cost_name, sizeof m->cost_name);
     move_floats(b, &m->ray_error_limit_px, 1);
     move_floats(b, &m->discontinuity_px, 1);
-    move_int(b, &borders, 0, 1);
-    m->borders = borders == 1;
+    move_bool(b, &m->borders);
     move_int(b, &m->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);
     move_int(b, &m->coarse_offset_px, 0, INT32_MAX);
     move_int(b, &m->coarse_level, 0, 30);
@@ -211,9 +239,8 @@ static void move_measured(Body *b, SdmMeasured *m)
     move_int(b, &m->hide_above[1], INT16_MIN, INT16_MAX);
 }
 
-static SdmStatus move_pointing(SdmContext *ctx, Body *b, SdmPointing *p)
+static void move_pointing(Body *b, SdmPointing *p)
 {
-    SdmStatus st = SDM_OK;
     move_reals(b, p->dir, 2);
     move_reals(b, p->centre, 2);
     move_reals(b, p->scale, 2);
@@ -223,64 +250,41 @@ static SdmStatus move_pointing(SdmContext *ctx, Body *b, SdmPointing *p)
     move_whole(b, &p->profile_row0, INT64_MIN, INT64_MAX);
     move_int(b, &p->profile_step_px, 0, INT32_MAX);
     move_int(b, &p->profile_count, 0, INT32_MAX);
-    if (!has_room_for(b, (uint64_t)p->profile_count, sizeof(double)))
-        return SDM_OK;
-    if (b->way == READ)
-        TRY(sdm_alloc(ctx, &p->profile_px, (size_t)p->profile_count + 1, sizeof(double), "the profile"));
-    move_reals(b, p->profile_px, (size_t)p->profile_count);
-done:
-    return st;
+    move_numbers(b, &p->profile_px, p->profile_count, sizeof(double));
 }
 
 static void move_along(Body *b, SdmAlongCorrection *a)
 {
-    move_reals(b, &a->east_m, 1);
-    move_reals(b, &a->north_m, 1);
+    MOVE_EACH(b, &a->east_m, &a->north_m);
     move_int(b, &a->degree, 0, SDM_ALONG_MAX_DEGREE);
     move_reals(b, a->coef, SDM_ALONG_MAX_TERMS);
     for (int k = 0; k < 2; k++) {
         move_int(b, &a->waves[k], 0, SDM_ALONG_WAVES);
-        for (int i = 0; i < SDM_ALONG_WAVES; i++) {
-            SdmAlongWave *const w = &a->wave[k][i];
-            double *const reals[] = {&w->per_row, &w->cos_px, &w->sin_px};
-            for (int j = 0; j < 3; j++)
-                move_reals(b, reals[j], 1);
-        }
+        for (int i = 0; i < SDM_ALONG_WAVES; i++)
+            MOVE_EACH(b, &a->wave[k][i].per_row, &a->wave[k][i].cos_px, &a->wave[k][i].sin_px);
     }
 }
 
-static SdmStatus move_round(SdmContext *ctx, Body *b, SdmPointRound *r)
+static void move_round(Body *b, SdmPointRound *r)
 {
-    SdmStatus st = SDM_OK;
-    double *const reals[] = {&r->before_median_px, &r->before_nmad_px, &r->after_nmad_px,
-                             &r->cross_validation_px, &r->profile_rms_px};
     int *const wholes[] = {&r->matches, &r->inliers, &r->degree, &r->level};
     _Static_assert(sizeof(SdmPointSample) == 4 * sizeof(float), "a sample is four floats");
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        move_reals(b, reals[i], 1);
+    MOVE_EACH(b, &r->before_median_px, &r->before_nmad_px, &r->after_nmad_px, &r->cross_validation_px,
+              &r->profile_rms_px);
     for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
         move_int(b, wholes[i], INT32_MIN, INT32_MAX);
     move_int(b, &r->sample_count, 0, INT32_MAX);
-    if (!has_room_for(b, (uint64_t)r->sample_count, sizeof *r->samples))
-        return SDM_OK;
-    if (b->way == READ)
-        TRY(sdm_alloc(ctx, &r->samples, (size_t)r->sample_count + 1, sizeof *r->samples, "samples"));
-    move_array(b, r->samples, 4 * (size_t)r->sample_count, sizeof(float));
-done:
-    return st;
+    move_numbers(b, &r->samples, 4 * (int64_t)r->sample_count, sizeof(float));
 }
 
-static SdmStatus move_points(SdmContext *ctx, Body *b, SdmPointReport *p)
+static void move_points(Body *b, SdmPointReport *p)
 {
-    SdmStatus st = SDM_OK;
     int rounds = p->rounds;
     move_int(b, &rounds, 0, (int)(sizeof p->round / sizeof *p->round));
     for (int i = 0; i < rounds && !b->bad; i++) {
         p->rounds = rounds;
-        TRY(move_round(ctx, b, &p->round[i]));
+        move_round(b, &p->round[i]);
     }
-done:
-    return st;
 }
 
 static void move_window(Body *b, SdmWindow *w)
@@ -293,92 +297,57 @@ static void move_window(Body *b, SdmWindow *w)
 }
 
 /* Heights of the coarse surface, and of the terrain in the same window. */
-static SdmStatus move_surfaces(SdmContext *ctx, Body *b, SdmPrepared *p)
+static void move_surfaces(Body *b, SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
     SdmTerrainMask *const t = &p->terrain;
     move_window(b, &p->coarse.win);
     move_window(b, &t->win);
-    const uint64_t n = (uint64_t)p->coarse.win.w * (uint64_t)p->coarse.win.h;
-    if (!has_room_for(b, n, 2 * sizeof(float) + sizeof(uint16_t)))
-        return SDM_OK;
-    if (b->way == READ) {
-        TRY(sdm_alloc_raw(ctx, &p->coarse.h_m, (size_t)n, sizeof(float), "the coarse surface"));
-        TRY(sdm_alloc_raw(ctx, &t->h_m, (size_t)n, sizeof(float), "the terrain"));
-        TRY(sdm_alloc_raw(ctx, &t->distance_px, (size_t)n, sizeof(uint16_t), "the terrain"));
-    }
-    move_floats(b, p->coarse.h_m, (size_t)n);
-    move_floats(b, t->h_m, (size_t)n);
-    move_array(b, t->distance_px, (size_t)n, sizeof *t->distance_px);
-done:
-    return st;
+    const int64_t n = (int64_t)p->coarse.win.w * p->coarse.win.h;
+    move_numbers(b, &p->coarse.h_m, n, sizeof(float));
+    move_numbers(b, &t->h_m, n, sizeof(float));
+    move_numbers(b, &t->distance_px, n, sizeof(uint16_t));
 }
 
 static void move_grid(Body *b, SdmGrid *g)
 {
-    int geographic = g->geographic;
     move_text(b, g->wkt, sizeof g->wkt);
-    move_reals(b, &g->x0, 1);
-    move_reals(b, &g->y0, 1);
-    move_reals(b, &g->spacing, 1);
+    MOVE_EACH(b, &g->x0, &g->y0, &g->spacing);
     move_whole(b, &g->cols, 0, MOST);
     move_whole(b, &g->rows, 0, MOST);
-    move_int(b, &geographic, 0, 1);
-    g->geographic = geographic != 0;
+    move_bool(b, &g->geographic);
 }
 
-static SdmStatus move_bins(SdmContext *ctx, Body *b, SdmReferenceBins *bins)
+static void move_bins(Body *b, SdmReferenceBins *bins)
 {
-    SdmStatus st = SDM_OK;
     move_reals(b, &bins->step_px, 1);
     move_int(b, &bins->count, 0, INT32_MAX);
-    if (!has_room_for(b, (uint64_t)bins->count, sizeof(float)))
-        return SDM_OK;
-    if (b->way == READ)
-        TRY(sdm_alloc(ctx, &bins->value_px, (size_t)bins->count + 1, sizeof(float), "means by row"));
-    move_floats(b, bins->value_px, (size_t)bins->count);
-done:
-    return st;
+    move_numbers(b, &bins->value_px, bins->count, sizeof(float));
 }
 
-static SdmStatus move_reference(SdmContext *ctx, Body *b, SdmReferenceReport *r)
+static void move_reference(Body *b, SdmReferenceReport *r)
 {
-    SdmStatus st = SDM_OK;
-    double *const reals[] = {&r->cell_m,  &r->px_per_m,      &r->row_m,         &r->covered,
-                             &r->masked,  &r->fit.point_px,  &r->fit.rows_seen, &r->shift_m[0],
-                             &r->shift_m[1], &r->shift_m[2], &r->fit.correction_px};
+    bool has_mask = r->left_out != NULL;
     move_int(b, &r->state, SDM_REFERENCE_NONE, SDM_REFERENCE_FITTED);
     move_text(b, r->datum, sizeof r->datum);
     move_text(b, r->reason, sizeof r->reason);
     move_text(b, r->question, sizeof r->question);
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        move_reals(b, reals[i], 1);
+    MOVE_EACH(b, &r->cell_m, &r->px_per_m, &r->row_m, &r->covered, &r->masked, &r->fit.point_px,
+              &r->fit.rows_seen, &r->shift_m[0], &r->shift_m[1], &r->shift_m[2], &r->fit.correction_px);
     move_reals(b, r->fit.constant_px, SDM_ALONG_SCHEMES);
     move_reals(b, r->fit.fitted_px, SDM_ALONG_SCHEMES);
-    for (int i = 0; i < 4; i++) {
-        move_reals(b, &r->spread[i / 2][i % 2].median_m, 1);
-        move_reals(b, &r->spread[i / 2][i % 2].nmad_m, 1);
-    }
+    for (int i = 0; i < 4; i++)
+        MOVE_EACH(b, &r->spread[i / 2][i % 2].median_m, &r->spread[i / 2][i % 2].nmad_m);
     for (int k = 0; k < 2; k++)
-        TRY(move_bins(ctx, b, &r->bins[k]));
-    int has_mask = r->left_out != NULL;
-    move_int(b, &has_mask, 0, 1);
+        move_bins(b, &r->bins[k]);
+    move_bool(b, &has_mask);
     if (!has_mask)
-        return SDM_OK;
+        return;
     move_grid(b, &r->grid);
-    const uint64_t n = (uint64_t)r->grid.cols * (uint64_t)r->grid.rows;
-    if (!has_room_for(b, n, 1))
-        return SDM_OK;
-    if (b->way == READ)
-        TRY(sdm_alloc(ctx, &r->left_out, (size_t)n + 1, 1, "the blocks left out of the fit"));
-    move_bytes(b, r->left_out, (size_t)n);
-done:
-    return st;
+    move_numbers(b, &r->left_out, r->grid.cols * r->grid.rows, 1);
 }
 
-static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
+static void move_prepared(Body *b, void *object)
 {
-    SdmStatus st = SDM_OK;
     SdmPrepared *const p = object;
     move_frame(b, &p->frame);
     for (int i = 0; i < 2; i++) {
@@ -388,45 +357,35 @@ static SdmStatus move_prepared(SdmContext *ctx, Body *b, void *object)
         move_radiometry(b, &p->radiometry[i]);
     }
     move_measured(b, &p->settings.measured);
-    double *const reals[] = {&p->hmin_m, &p->hmax_m, &p->max_update_m, &p->lattice_error_px};
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        move_reals(b, reals[i], 1);
+    MOVE_EACH(b, &p->hmin_m, &p->hmax_m, &p->max_update_m, &p->lattice_error_px);
     move_grid(b, &p->grid);
-    TRY(move_pointing(ctx, b, &p->pointing));
+    move_pointing(b, &p->pointing);
     move_along(b, &p->along);
-    TRY(move_reference(ctx, b, &p->reference));
+    move_reference(b, &p->reference);
     move_text(b, p->prior.datum, sizeof p->prior.datum);
     move_reals(b, &p->prior.covered, 1);
-    TRY(move_points(ctx, b, &p->points));
-    TRY(move_surfaces(ctx, b, p));
-done:
-    return st;
+    move_points(b, &p->points);
+    move_surfaces(b, p);
 }
 
 /* ---- a product's record ---- */
 
 static void move_usage(Body *b, SdmUsage *u)
 {
-    double *const reals[] = {&u->wall_s, &u->user_s, &u->system_s, &u->peak_bytes, &u->ended_s};
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        move_reals(b, reals[i], 1);
+    MOVE_EACH(b, &u->wall_s, &u->user_s, &u->system_s, &u->peak_bytes, &u->ended_s);
     move_reals(b, u->stage_s, SDM_USAGE_STAGES);
     move_bytes(b, (unsigned char *)u->host, sizeof u->host);
     u->host[sizeof u->host - 1] = '\0';
 }
 
 /* The files that it was made from, and the doubts. */
-static SdmStatus move_lists(SdmContext *ctx, Body *b, SdmDemResult *r)
+static void move_lists(Body *b, SdmDemResult *r)
 {
-    SdmStatus st = SDM_OK;
     move_int(b, &r->files, 0, INT32_MAX);
     move_int(b, &r->doubts, 0, SDM_MAX_WARNINGS);
-    if (!has_room_for(b, (uint64_t)r->files, 3 * sizeof(int64_t)))
-        return SDM_OK;
-    if (b->way == READ) {
-        TRY(sdm_alloc(ctx, &r->file, (size_t)r->files + 1, sizeof *r->file, "files of a product"));
-        TRY(sdm_alloc(ctx, &r->doubt, SDM_MAX_WARNINGS, sizeof *r->doubt, "doubts of a product"));
-    }
+    if (!begin_list(b, &r->file, r->files, sizeof *r->file, 3 * sizeof(int64_t)) ||
+        !begin_list(b, &r->doubt, r->doubts, sizeof *r->doubt, sizeof(int64_t)))
+        return;
     for (int i = 0; i < r->files; i++) {
         move_text(b, r->file[i].path, sizeof r->file[i].path);
         move_whole(b, &r->file[i].size_bytes, INT64_MIN, INT64_MAX);
@@ -434,38 +393,26 @@ static SdmStatus move_lists(SdmContext *ctx, Body *b, SdmDemResult *r)
     }
     for (int i = 0; i < r->doubts; i++)
         move_text(b, r->doubt[i].text, sizeof r->doubt[i].text);
-done:
-    return st;
 }
 
-static SdmStatus move_record(SdmContext *ctx, Body *b, void *object)
+static void move_record(Body *b, void *object)
 {
-    SdmStatus st = SDM_OK;
     SdmProductRecord *const p = object;
     SdmDemResult *const r = &p->result;
-    double *const reals[] = {&r->spacing,    &r->coverage,      &r->pointing_residual_px,
-                             &r->tie_points, &r->matched_share, &r->wall_s};
-    int64_t hash;
-    memcpy(&hash, &p->dem_hash, sizeof hash);
     r->known = true;
     move_whole(b, &r->cols, 0, MOST);
     move_whole(b, &r->rows, 0, MOST);
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        move_reals(b, reals[i], 1);
+    MOVE_EACH(b, &r->spacing, &r->coverage, &r->pointing_residual_px, &r->tie_points, &r->matched_share,
+              &r->wall_s);
     move_whole(b, &p->dem_bytes, -1, INT64_MAX);
     move_whole(b, &p->dem_mtime_us, INT64_MIN, INT64_MAX);
-    move_whole(b, &hash, INT64_MIN, INT64_MAX);
-    memcpy(&p->dem_hash, &hash, sizeof hash);
-    TRY(move_lists(ctx, b, r));
+    move_array(b, &p->dem_hash, 1, sizeof p->dem_hash);
+    move_lists(b, r);
     move_whole(b, &p->units, 0, MOST);
-    if (!has_room_for(b, (uint64_t)p->units, 15 * sizeof(double) + sizeof p->unit->host))
-        return SDM_OK;
-    if (b->way == READ)
-        TRY(sdm_alloc(ctx, &p->unit, (size_t)p->units + 1, sizeof *p->unit, "units of a product"));
+    if (!begin_list(b, &p->unit, p->units, sizeof *p->unit, 15 * sizeof(double) + sizeof p->unit->host))
+        return;
     for (int64_t i = 0; i < p->units; i++)
         move_usage(b, &p->unit[i]);
-done:
-    return st;
 }
 
 void sdm_product_record_free(SdmProductRecord *record)
@@ -535,6 +482,13 @@ static Header make_header(const SdmUnitName *name)
     return h;
 }
 
+static size_t size_of(SdmUnitKind kind)
+{
+    return kind == SDM_UNIT_BLOCK      ? sizeof(SdmBlock)
+           : kind == SDM_UNIT_PREPARED ? sizeof(SdmPrepared)
+                                       : sizeof(SdmProductRecord);
+}
+
 /* The function that writes and reads the body of a kind. */
 static sdm_move_fn *move_of(SdmUnitKind kind)
 {
@@ -552,14 +506,14 @@ static SdmStatus write_file(SdmContext *ctx, const SdmUnitName *name, void *obje
     if (usage)
         h.usage = *usage;
     TRY(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
-    (void)move(ctx, body, object); /* COUNT */
+    move(body, object); /* COUNT */
     h.body_bytes = body->bytes;
     TRY(sdm_file_create(ctx, name->path, &w));
     body->way = WRITE;
     body->to = &w;
     move_header(body, &h);
     end_writing(body);
-    (void)move(ctx, body, object);
+    move(body, object);
     end_writing(body);
     TRY(sdm_file_close(ctx, &w, sync));
     st = sdm_lease_check(ctx, lease);
@@ -575,17 +529,12 @@ done:
 SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *what, const SdmUsage *usage,
                          bool sync, SdmLease *lease)
 {
-    union { /* shallow: not changed by writing */
+    union {
         SdmBlock block;
         SdmProductRecord record;
         SdmPrepared prepared;
-    } copy;
-    if (name->kind == SDM_UNIT_BLOCK)
-        copy.block = *(const SdmBlock *)what;
-    else if (name->kind == SDM_UNIT_RECORD)
-        copy.record = *(const SdmProductRecord *)what;
-    else
-        copy.prepared = *(const SdmPrepared *)what;
+    } copy; /* shallow: not changed by writing */
+    memcpy(&copy, what, size_of(name->kind));
     return write_file(ctx, name, &copy, usage, sync, lease);
 }
 
@@ -669,8 +618,10 @@ static SdmStatus read_file(SdmContext *ctx, const SdmUnitName *name, void *objec
     Header h;
     Body *body = NULL;
     TRY(open_file(ctx, name, &h, &body));
+    body->ctx = ctx;
     if (object)
-        TRY(move_of(name->kind)(ctx, body, object));
+        move_of(name->kind)(body, object);
+    TRY(body->st);
     while (!object && body->bytes > 0 && !body->bad) {
         fill_piece(body);
         body->used = body->filled;
@@ -685,19 +636,9 @@ done:
     return st;
 }
 
-static void clear(SdmUnitKind kind, void *what)
-{
-    if (kind == SDM_UNIT_BLOCK)
-        *(SdmBlock *)what = (SdmBlock){.height_m = NULL};
-    else if (kind == SDM_UNIT_PREPARED)
-        *(SdmPrepared *)what = (SdmPrepared){0};
-    else
-        *(SdmProductRecord *)what = (SdmProductRecord){.units = 0};
-}
-
 SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, SdmUsage *usage)
 {
-    clear(name->kind, what);
+    memset(what, 0, size_of(name->kind));
     const SdmStatus st = read_file(ctx, name, what, usage);
     if (st == SDM_OK)
         return st;
@@ -707,7 +648,7 @@ SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, Sd
         sdm_prepared_free(what);
     else
         sdm_product_record_free(what);
-    clear(name->kind, what);
+    memset(what, 0, size_of(name->kind));
     return st;
 }
 

@@ -306,7 +306,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     SdmPyramid images[2] = {{0}};
     *p = (SdmPrepared){0};
     TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
-    TRY(sdm_reference_open(ctx, scene, &reference));
+    TRY(sdm_reference_open(ctx, scene->options, &reference));
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));

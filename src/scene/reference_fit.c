@@ -52,32 +52,12 @@ void sdm_reference_close(SdmReferenceFiles **files)
     sdm_free(files);
 }
 
-static SdmHeightSource source_of(const SdmOptions *o)
-{
-    return (SdmHeightSource){"--reference", o->reference, "--reference-vertical", o->reference_vertical};
-}
-
-SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
-{
-    SdmStatus st = SDM_OK;
-    SdmGdalConfig config = {.changed = false};
-    const SdmHeightSource dem = source_of(options);
-    if (!options->reference)
-        return SDM_OK;
-    sdm_gdal_register();
-    TRY(sdm_gdal_config_begin(ctx, options, &config));
-    TRY(sdm_height_raster_try(ctx, &dem));
-    TRY(sdm_reference_mask_try(ctx, options));
-done:
-    sdm_gdal_config_end(&config);
-    return st;
-}
-
 SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files)
 {
     SdmStatus st = SDM_OK;
     if (!files)
         return SDM_OK;
+    sdm_height_raster_tell_datum(ctx, files->dem);
     for (int i = 0; i < TRIED_SIDE * TRIED_SIDE; i++) {
         const double u = (double)frame->width * (i % TRIED_SIDE) / (TRIED_SIDE - 1),
                      v = (double)frame->height * (i / TRIED_SIDE) / (TRIED_SIDE - 1);
@@ -92,19 +72,30 @@ done:
     return st;
 }
 
-SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out)
+SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceFiles **out)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions *const o = scene->options;
-    const SdmHeightSource dem = source_of(o);
+    const SdmHeightSource dem = {"--reference", o->reference, "--reference-vertical", o->reference_vertical};
     *out = NULL;
     if (!o->reference)
         return SDM_OK;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
     TRY(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
-    sdm_height_raster_tell_datum(ctx, (*out)->dem);
     TRY(sdm_reference_mask_open(ctx, o, &(*out)->mask));
 done:
+    return st;
+}
+
+SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
+{
+    SdmReferenceFiles *files = NULL;
+    SdmGdalConfig config = {.changed = false};
+    sdm_gdal_register();
+    SdmStatus st = sdm_gdal_config_begin(ctx, options, &config);
+    if (st == SDM_OK)
+        st = sdm_reference_open(ctx, options, &files);
+    sdm_reference_close(&files);
+    sdm_gdal_config_end(&config);
     return st;
 }
 

@@ -9,14 +9,14 @@
 /* The files of the options, opened; NULL without --reference. */
 typedef struct SdmReferenceFiles SdmReferenceFiles;
 
-/* Open the reference and its mask.  SDM_ERR_INPUT where one cannot be used. */
-SdmStatus sdm_reference_open(SdmContext *ctx, const SdmScene *scene, SdmReferenceFiles **out);
+/* Open the reference and its masks.  SDM_ERR_INPUT where one cannot be used; SDM_ERR_USAGE for --where or
+ * --layer without polygons.  To be closed, also after a failure. */
+SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceFiles **out);
 void sdm_reference_close(SdmReferenceFiles **files);
-/* Before any work: can the files of the options, if there are any, be opened and used?  SDM_ERR_INPUT as
- * above. */
+/* Before any work: can they be opened?  Errors as above. */
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options);
-/* Before any matching: read cells of the opened reference all over the frame (files may be NULL).
- * SDM_ERR_INPUT where one cannot be read: the file is cut short. */
+/* Before any matching: log the datum of the reference (files may be NULL), and read cells of it all over the
+ * frame.  SDM_ERR_INPUT where one cannot be read: the file is cut short. */
 SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files);
 
 /* Fit the correction to the coarse surface of p, which is prepared up to the pointing, put it into p->along,

@@ -39,20 +39,11 @@ SdmStatus sdm_reference_mask_open(SdmContext *ctx, const SdmOptions *options, Sd
         else if (raster.path)
             TRY(sdm_outlines_open(ctx, &outlines, &out->outlines[k]));
     }
-done:
-    return st;
-}
-
-SdmStatus sdm_reference_mask_try(SdmContext *ctx, const SdmOptions *options)
-{
-    SdmReferenceMask mask;
-    SdmStatus st = sdm_reference_mask_open(ctx, options, &mask);
-    if (!st && (options->where || options->layer) && !mask.outlines[STABLE].file &&
-        !mask.outlines[EXCLUDE].file)
+    if ((options->where || options->layer) && !out->outlines[STABLE].file && !out->outlines[EXCLUDE].file)
         st = sdm_fail(ctx, SDM_ERR_USAGE,
                       "%s: needs polygons given by --reference-mask or --exclude, found none",
                       options->where ? "--where" : "--layer");
-    sdm_reference_mask_close(&mask);
+done:
     return st;
 }
 

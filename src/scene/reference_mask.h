@@ -15,11 +15,10 @@ typedef struct SdmReferenceMask {
     SdmOutlines outlines[SDM_REFERENCE_MASKS];
 } SdmReferenceMask;
 
-/* Open the files.  Close after failure, too.  SDM_ERR_INPUT with a sentence where one cannot be used. */
+/* Open the files.  Close after failure, too.  SDM_ERR_INPUT with a sentence where one cannot be used;
+ * SDM_ERR_USAGE for --where or --layer without polygons. */
 SdmStatus sdm_reference_mask_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceMask *out);
 void sdm_reference_mask_close(SdmReferenceMask *mask);
-/* Can they be opened and used?  With the same sentences; SDM_ERR_USAGE for --where without polygons. */
-SdmStatus sdm_reference_mask_try(SdmContext *ctx, const SdmOptions *options);
 
 /* Clear allowed[i] where a file leaves the place out.  place: column and row of each, from the centre of the
  * first cell of the grid.  SDM_ERR_INPUT where a file cannot be read. */

@@ -4,8 +4,8 @@
  *   sdm_scene_open(), sdm_scene_open_arrays()     files, or arrays and cameras in memory -> SdmScene
  *   sdm_scene_prepare()                           -> SdmPrepared: frame, pointing, coarse surface, grid
  *   sdm_tiling_find(), sdm_tiling_tile()          -> tiles within a memory budget, with their expected cost
- *   sdm_scene_block()                             any rectangle of the DEM's cells -> SdmBlock
- *   sdm_block_begin(), sdm_block_end()            the same, with the next window read while one is matched
+ *   sdm_block_begin(), sdm_block_end()            any rectangle of the DEM's cells -> SdmBlock; the next
+ *                                                 window is read while a device matches this one
  *   sdm_quality_add(), sdm_quality_assess()       blocks -> quality of the DEM
  *   sdm_block_free(), sdm_prepared_free(), sdm_scene_close()
  *
@@ -22,11 +22,5 @@
 #include "scene/prepare.h"
 #include "scene/quality.h"
 #include "scene/tiling.h"
-
-/* Compute a block of the DEM within the memory budget of the scene's options.  block: col0, row0, w, h are
- * set, cells of p->grid; its arrays become the caller's, to be freed with sdm_block_free() before ctx is
- * closed.  queue: the back end, or NULL for the processor. */
-SdmStatus sdm_scene_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
-                          SdmBlock *block);
 
 #endif

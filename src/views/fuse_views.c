@@ -15,6 +15,13 @@
 static const double LEAST_GSD =
     0.2; /* ground sample distances by which heights may always differ, times a few */
 
+#define FIGURE(field) {#field, offsetof(SdmPairResult, field)}
+const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES] = {
+    FIGURE(base_height), FIGURE(days_apart), FIGURE(overlap),  FIGURE(sigma_m),
+    FIGURE(weight),      FIGURE(agreement),  FIGURE(trust),    FIGURE(smooth_m),
+    FIGURE(coverage),    FIGURE(pointing_residual_px),         FIGURE(tie_points),
+    FIGURE(wall_s)};
+
 /* What is fused: the pairs that have a DEM. */
 typedef struct Fusing {
     SdmViews *views;
@@ -227,19 +234,12 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const SdmPairResu
     sdm_report_text(pair, "right", p->right);
     sdm_report_text(pair, "names", p->names);
     sdm_report_flag(pair, "reference", p->reference);
-    sdm_report_number(pair, "base_height", p->base_height);
-    sdm_report_number(pair, "days_apart", p->days_apart);
-    sdm_report_number(pair, "overlap", p->overlap);
-    sdm_report_number(pair, "sigma_m", p->sigma_m);
-    sdm_report_number(pair, "weight", p->weight);
-    sdm_report_number(pair, "agreement", p->agreement);
-    sdm_report_number(pair, "trust", p->trust);
-    sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
-    sdm_report_number(pair, "smooth_m", p->smooth_m);
-    sdm_report_number(pair, "coverage", p->coverage);
-    sdm_report_number(pair, "pointing_residual_px", p->pointing_residual_px);
-    sdm_report_number(pair, "tie_points", p->tie_points);
-    sdm_report_number(pair, "wall_s", p->wall_s);
+    for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
+        const SdmPairFigure *const f = &sdm_pair_figures[i];
+        if (i == SDM_PAIR_FIGURES_FIRST)
+            sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
+        sdm_report_number(pair, f->key, *(const double *)(const void *)((const char *)p + f->offset));
+    }
     sdm_report_cell(row, "%s%s", p->names, p->reference ? " (reference)" : "");
     sdm_report_cell(row, "%.2f", p->base_height);
     const bool same_day = p->days_apart < 1.0;

@@ -66,7 +66,7 @@ static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const
     SdmPlan *plan = NULL;
     char build[32];
     TRY(sdm_plan_single(v->ctx, v->path[p->left], v->path[p->right], &input));
-    TRY(sdm_plan_make(v->ctx, options, v->folder, input, 1, NULL, &plan));
+    TRY(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = input, .count = 1}, &plan));
     snprintf(build, sizeof build, "%016" PRIx64, (uint64_t)SDM_BUILD_HASH);
     *out = sdm_hash_text(plan->scene[0].product_fingerprint, build);
 done:

@@ -14,4 +14,12 @@
 SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, SdmKeptProduct *keep,
                           SdmDemResult *result);
 
+/* Figures of a pair in the order of the report and of the result: those before its moves, then the others. */
+typedef struct SdmPairFigure {
+    const char *key;
+    size_t offset; /* of a double in SdmPairResult */
+} SdmPairFigure;
+enum { SDM_PAIR_FIGURES = 12, SDM_PAIR_FIGURES_FIRST = 7 };
+extern const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES];
+
 #endif

@@ -120,6 +120,18 @@ def names(bench):
         found = [s["name"] for s in read_plan("o")["scenes"]]
         bench.check("names that lie beside a DEM", found == expected, str(found))
         base.remove("o")
+    lines = []
+    for folder in ("first", "second"):
+        os.makedirs(f"beside/{folder}")
+        for side in ("left", "right"):
+            shutil.copy(f"pair/{side}.tif", f"beside/{folder}/{side}.tif")
+        lines.append(f"beside/{folder}/left.tif beside/{folder}/right.tif\n")
+    for kept, expected in ((lines, ["left", "left_2"]), (lines[1:], ["left_2"]), (lines[::-1], ["left_2", "left"])):
+        base.put("l.txt", "".join(kept).encode())
+        bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE, "--overwrite")
+        found = [s["name"] for s in read_plan("o")["scenes"]]
+        bench.check("planned again: a scene keeps its name, and so its DEM", found == expected, str(found))
+    base.remove("o")
     took = []
     for many in (500, 2000):  # none of them is there, but for one: naming is what takes the time
         lines = "pair/left.tif pair/right.tif\n" + "".join(f"{i}/left\n" for i in range(many))

@@ -73,7 +73,7 @@ static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan
     static SdmPlanInput input[2];
     snprintf(input[0].left, sizeof input[0].left, "%s", SAMPLE);
     snprintf(input[1].left, sizeof input[1].left, "%s", SAMPLE ".none");
-    return sdm_plan_make(ctx, options, folder, input, 2, NULL, out);
+    return sdm_plan_make(ctx, options, folder, &(SdmPlanSource){.input = input, .count = 2}, out);
 }
 
 TEST(a_plan_comes_back_from_its_text)

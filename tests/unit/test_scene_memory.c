@@ -149,6 +149,22 @@ FIXTURE(close_kept)
     return 0;
 }
 
+/* A block whose place is set, on the processor. */
+static SdmStatus compute_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmBlock *block)
+{
+    SdmStatus st = SDM_OK;
+    SdmDevicePool *processor = NULL;
+    SdmBlockWork work = {.block = *block};
+    const int64_t room = sdm_block_room(ctx, scene, p) - SDM_BLOCK_CELL_BYTES * block->w * block->h;
+    TRY(sdm_device_pool_open(ctx, "cpu", &processor));
+    TRY(sdm_block_begin(ctx, scene, p, processor, room > 1 ? room : 1, &work));
+    TRY(sdm_block_end(ctx, processor, &work));
+    *block = work.block;
+done:
+    sdm_device_pool_close(&processor);
+    return st;
+}
+
 /* All cells of the DEM of an opened scene, which is closed. */
 static SdmStatus compute(SdmContext *ctx, SdmScene *scene, SdmGrid *grid, SdmBlock *block)
 {
@@ -157,7 +173,7 @@ static SdmStatus compute(SdmContext *ctx, SdmScene *scene, SdmGrid *grid, SdmBlo
     TRY(sdm_scene_prepare(ctx, scene, &p));
     *grid = p.grid;
     *block = (SdmBlock){.w = p.grid.cols, .h = p.grid.rows};
-    TRY(sdm_scene_block(ctx, scene, &p, NULL, block));
+    TRY(compute_block(ctx, scene, &p, block));
 done:
     sdm_prepared_free(&p);
     sdm_scene_close(&scene);
@@ -303,8 +319,8 @@ TEST_WITH(a_block_is_a_part, NULL, close_kept)
     assert_int_equal(sdm_scene_open_arrays(ctx, &o, in, &scene), SDM_OK);
     assert_int_equal(sdm_scene_prepare(ctx, scene, &p), SDM_OK);
     SdmBlock all = {.w = p.grid.cols, .h = p.grid.rows}, part = {.col0 = 31, .row0 = 17, .w = 45, .h = 39};
-    assert_int_equal(sdm_scene_block(ctx, scene, &p, NULL, &all), SDM_OK);
-    assert_int_equal(sdm_scene_block(ctx, scene, &p, NULL, &part), SDM_OK);
+    assert_int_equal(compute_block(ctx, scene, &p, &all), SDM_OK);
+    assert_int_equal(compute_block(ctx, scene, &p, &part), SDM_OK);
     for (int64_t r = 0; r < part.h; r++)
         assert_memory_equal(part.height_m + r * part.w, all.height_m + (part.row0 + r) * all.w + part.col0,
                             (size_t)part.w * sizeof(float));
