@@ -42,7 +42,7 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
     memset(values, 0, sizeof *values);
     sdm_options_default(&values->common);
     values->common.memory_bytes = sdm_usual_memory();
-    if (command->set_defaults)
+    if (command && command->set_defaults)
         command->set_defaults(values);
 }
 

@@ -29,6 +29,7 @@ typedef struct SdmCommandOptions {
 
 /* NULL: the library has no such command. */
 const SdmCommandOptions *sdm_command_options(const char *name);
+/* command NULL: of one that the library does not have, the common options alone. */
 void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *values);
 
 /* One option of a command. */

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* What a call gives back, or no result after a failure. */
+/* End the call; after a failure it has no result. */
 static SdmStatus finish(SdmFaceCall *call, SdmStatus st, cJSON *result)
 {
     if (st != SDM_OK) {

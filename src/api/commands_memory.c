@@ -202,47 +202,29 @@ done:
     return st;
 }
 
-static void release(Making *m)
-{
-    sdm_build_close(&m->build);
-    sdm_flow_close(&m->flow);
-    sdm_job_close(&m->job);
-    sdm_scene_close(&m->scene);
-    sdm_dem_close(&m->dem);
-}
-
-SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out)
+static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const view[2], SdmDem *dem,
+                           SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    SdmDemResult found = {.known = false};
-    cJSON *result = NULL;
     Making *m = NULL;
-    *out = NULL;
-    TRY(sdm_face_begin(ctx, "run", &call));
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
-    m->left = left;
-    m->right = right;
-    m->options = *sdm_options(ctx);
+    *m = (Making){.left = view[0], .right = view[1], .options = *sdm_options(ctx), .dem = dem};
     m->options.output = NULL;
-    TRY(sdm_dem_open(ctx, m->options.vertical, &m->dem));
-    TRY(sdm_face_open_scene(ctx, call.face, left, right, &m->scene));
-    TRY(make(ctx, m, &found));
-    result = cJSON_CreateObject();
-    sdm_result_run(ctx, NULL, &found, result);
-    TRY(sdm_result_check(ctx, "the DEM", &found));
-    *out = m->dem;
-    m->dem = NULL;
+    TRY(sdm_face_open_scene(ctx, face, view[0], view[1], &m->scene));
+    TRY(make(ctx, m, result));
 done:
-    if (m)
-        release(m);
+    if (m) {
+        sdm_build_close(&m->build);
+        sdm_flow_close(&m->flow);
+        sdm_job_close(&m->job);
+        sdm_scene_close(&m->scene);
+    }
     sdm_free(&m);
-    sdm_dem_result_free(&found);
-    sdm_face_end(&call, result);
     return st;
 }
 
-SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int count, SdmDem **out)
+/* Several views, or the left and the right one of a pair. */
+static SdmStatus make_dem(SdmContext *ctx, const char *const *views, int count, bool several, SdmDem **out)
 {
     SdmStatus st = SDM_OK;
     SdmFaceCall call;
@@ -252,7 +234,8 @@ SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int coun
     *out = NULL;
     TRY(sdm_face_begin(ctx, "run", &call));
     TRY(sdm_dem_open(ctx, sdm_options(ctx)->vertical, &dem));
-    TRY(sdm_run_several(ctx, views, count, &dem->kept, &found));
+    TRY(several ? sdm_run_several(ctx, views, count, &dem->kept, &found)
+                : make_pair(ctx, call.face, views, dem, &found));
     result = cJSON_CreateObject();
     sdm_result_run(ctx, NULL, &found, result);
     TRY(sdm_result_check(ctx, "the DEM", &found));
@@ -263,6 +246,16 @@ done:
     sdm_dem_result_free(&found);
     sdm_face_end(&call, result);
     return st;
+}
+
+SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out)
+{
+    return make_dem(ctx, (const char *[]){left, right}, 2, false, out);
+}
+
+SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int count, SdmDem **out)
+{
+    return make_dem(ctx, views, count, true, out);
 }
 
 /* ---- a stack ---- */

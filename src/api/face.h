@@ -1,4 +1,4 @@
-/* What the public functions keep with a context, and the frame of every call. */
+/* The state of the library that a context holds, and the begin and end of every call. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FACE_H
 #define SDM_FACE_H
@@ -40,7 +40,7 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
 /* Take over the result, NULL after a failure. */
 void sdm_face_end(SdmFaceCall *call, cJSON *result);
 
-/* Does the call mean the images in memory?  SDM_ERR_USAGE where a name is missing, or an image. */
+/* *in_memory: no name is given and images are set.  SDM_ERR_USAGE where one of both images is missing. */
 SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
                           bool *in_memory);
 /* SDM_ERR_USAGE where a name is missing. */

@@ -1,14 +1,11 @@
-/* What the commands of stereodem, and of stereodem-lab (lab/), share: the table of commands, the call that is
- * executed, the screen. */
+/* Shared by the commands of stereodem and of stereodem-lab (lab/): the table of commands, the call in
+ * progress, the screen. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CLI_H
 #define SDM_CLI_H
 
+#include "api/command_options.h"
 #include "api/results.h"
-#include "coreg/compare.h"
-#include "core/options.h"
-#include "rectified/disparity.h"
-#include "coreg/stack.h"
 
 #include <cJSON.h>
 
@@ -47,8 +44,8 @@ typedef struct SdmCommand {
     const char *summary;            /* one line */
     const char *description;        /* a paragraph */
     const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCall.own; or NULL */
-    void (*set_defaults)(SdmCall *call); /* of own_table; may set another struct as line.sets[1].opts; or
-                                          * NULL */
+    void (*set_defaults)(SdmCall *call); /* of own_table; may set another struct as line.sets[1].opts; NULL:
+                                          * there are none, or they are the library's */
     SdmStatus (*run)(SdmCall *call);
 } SdmCommand;
 

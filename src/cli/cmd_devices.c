@@ -19,7 +19,7 @@ static void test_device(SdmContext *ctx, SdmDeviceInfo *d)
     sdm_device_close(&device);
 }
 
-/* Does auto take it, and why not? */
+/* Why auto does not take the device. */
 static const char *of_auto(const SdmDeviceInfo *d)
 {
     return d->is_cpu ? "; never taken by auto, for it is the processor"

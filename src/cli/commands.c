@@ -5,24 +5,9 @@
 #include "cli/cli.h"
 #include "views/run_views.h"
 
-static void default_compare(SdmCall *call)
-{
-    sdm_compare_default(&call->own.compare);
-}
-
-static void default_stack(SdmCall *call)
-{
-    sdm_stack_default(&call->own.stack);
-}
-
 static void default_job(SdmCall *call)
 {
     sdm_job_options_default(&call->own.job);
-}
-
-static void default_match(SdmCall *call)
-{
-    sdm_disparity_default(&call->own.match);
 }
 
 static const SdmCommand commands[] = {
@@ -48,14 +33,14 @@ static const SdmCommand commands[] = {
      "at distances of 30, 300 and 3,000 m, and the share of cells that it covers. REFERENCE is a DEM, or "
      "points with heights: any vector file, or a table (.csv, .txt, .tsv) with columns x, y or lon, lat and "
      "z or height. --aligned writes the aligned DEM.",
-     sdm_compare_options, default_compare, sdm_command_compare},
+     sdm_compare_options, NULL, sdm_command_compare},
     {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
      "DEM DEM ... -o STACKED.tif [options]\n"
      "--list DEMS.txt -o STACKED.tif [options]",
      "make one DEM from DEMs of one place: median, NMAD, count",
      "Combine DEMs of one place, such as run makes of several scenes: co-register them on stable cells, then "
      "give each cell the median of their heights. NAME_qa.tif holds NMAD and count of each cell and a mask.",
-     sdm_stack_options, default_stack, sdm_command_stack},
+     sdm_stack_options, NULL, sdm_command_stack},
     {"plan", SDM_CMD_PLAN, 0, SDM_MAX_VIEWS, "",
      "SCENE -o JOB [options]\nLEFT RIGHT -o JOB [options]\n--list SCENES.txt -o JOB [options]",
      "plan a job: units of work of one or many scenes",
@@ -84,7 +69,7 @@ static const SdmCommand commands[] = {
      "Match two images whose rows are epipolar lines, or sequences of them. Writes for each pixel x of the "
      "left image the disparity d of its match, x_right = x_left - d. Takes any images that GDAL reads: "
      "8-bit, grey or colour, or wider ones; ignores nodata, masked pixels and NaN.",
-     sdm_disparity_options, default_match, sdm_command_match},
+     sdm_disparity_options, NULL, sdm_command_match},
     {"devices", SDM_CMD_DEVICES, 0, 0, "", "[options]", "list the devices of this machine that can match",
      "Print the instruction sets of the processor, the OpenCL platforms and devices, and the CUDA devices of "
      "this machine, each by its name for --device, with what it can run, or why it cannot.  With --verbose "

@@ -35,8 +35,8 @@ __attribute__((constructor(101))) static void let_waiting_threads_sleep(void)
     sdm_system_set("KMP_BLOCKTIME", "100us"); /* clang's */
 }
 
-/* What GDAL and stages free is kept for what they allocate next.  By default the C library gives blocks of
- * some 100 KB and more back to the system, which clears every page once more. */
+/* Keep freed memory for the next allocation.  By default the C library returns blocks of some 100 KB and more
+ * to the system, which clears every page again. */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
@@ -94,7 +94,7 @@ static void open_gdal(SdmCall *call)
     quiet_hdf5();
 }
 
-/* Whether the command line asks for JSON, even where it cannot be parsed. */
+/* True if the command line asks for JSON, even where it cannot be parsed. */
 static bool wants_json(int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++)
@@ -106,8 +106,11 @@ static bool wants_json(int argc, char *const *argv)
 
 static void set_defaults(SdmCall *call)
 {
-    sdm_options_default(&call->options);
-    call->options.memory_bytes = sdm_usual_memory();
+    SdmCommandValues usual;
+    const SdmCommandOptions *const library = sdm_command_options(call->command->name);
+    sdm_command_defaults(library, &usual);
+    call->options = usual.common;
+    memcpy(&call->own, &usual.own, sizeof usual.own);
     call->line = (SdmCommandLine){
         .name = call->command->name, .command = call->command->bit, .max = call->command->most};
     call->line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &call->options};

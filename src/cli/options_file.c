@@ -8,7 +8,7 @@
 
 enum { LARGEST = 64 << 20 };
 
-/* What the next run does not take from a report: what it may replace, and how it was shown. */
+/* Options of a report that the next run does not take: overwrite, and those of the screen. */
 static bool is_left_out(const char *name)
 {
     static const char *const names[] = {"options", "overwrite", "quiet", "verbose", "log"};

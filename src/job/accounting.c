@@ -25,7 +25,7 @@ static void add_sum(SdmAccountSum *to, const SdmUsage *u)
     to->used.peak_bytes = fmax(to->used.peak_bytes, u->peak_bytes);
 }
 
-/* Add a unit; one that a copy of the file tells nothing of is left out. */
+/* Add a unit, unless its file does not say on which host it was made. */
 static void add_account(SdmAccounting *a, const SdmPlanScene *s, int64_t unit, SdmAccountKind kind,
                         const SdmUsage *used)
 {
@@ -73,7 +73,11 @@ static double median(double *value, int64_t n)
     return (value[(n - 1) / 2] + value[n / 2]) / 2.0;
 }
 
-/* Find what stands out of its kind. */
+/* A unit is slow if its wall time is more than SLOW_TIMES the median of its kind, and SLOW_S above it; hungry
+ * if its peak is more than HUNGRY_TIMES the median, and HUNGRY_MIB above it. */
+enum { SLOW_TIMES = 3, SLOW_S = 1, HUNGRY_TIMES = 2, HUNGRY_MIB = 32 };
+
+/* Mark the slow and hungry units of a kind that has at least three. */
 static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind kind)
 {
     SdmStatus st = SDM_OK;
@@ -91,9 +95,9 @@ static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind ki
     const double wall_s = median(value[0], n), bytes = median(value[1], n);
     for (int64_t i = 0; i < a->count; i++) {
         SdmAccount *const u = &a->item[i];
-        u->is_slow |= u->kind == kind && u->used.wall_s > fmax(SDM_SLOW_TIMES * wall_s, wall_s + SDM_SLOW_S);
-        u->is_hungry |= u->kind == kind && u->used.peak_bytes > fmax(SDM_HUNGRY_TIMES * bytes,
-                                                                     bytes + SDM_HUNGRY_MIB * 1048576.0);
+        u->is_slow |= u->kind == kind && u->used.wall_s > fmax(SLOW_TIMES * wall_s, wall_s + SLOW_S);
+        u->is_hungry |= u->kind == kind &&
+                        u->used.peak_bytes > fmax(HUNGRY_TIMES * bytes, bytes + HUNGRY_MIB * 1048576.0);
     }
 done:
     sdm_free(&value[0]);

@@ -6,10 +6,6 @@
 
 #include "job/job.h"
 
-/* Slow: its wall time is more than SLOW_TIMES the median of its kind, and SLOW_S more.  Hungry: its peak is
- * more than HUNGRY_TIMES the median of its kind, and HUNGRY_MIB more.  Of kinds with at least three units. */
-enum { SDM_SLOW_TIMES = 3, SDM_SLOW_S = 1, SDM_HUNGRY_TIMES = 2, SDM_HUNGRY_MIB = 32 };
-
 typedef enum SdmAccountKind {
     SDM_ACCOUNT_PREPARATION,
     SDM_ACCOUNT_BLOCK,

@@ -6,7 +6,7 @@
 #include "job/job.h"
 #include "product/product.h"
 
-/* What products are built from; all is borrowed. */
+/* The input of a build; all is borrowed. */
 typedef struct SdmBuildInput {
     const SdmJob *job;
     const SdmPlanScene *scene;
@@ -14,9 +14,9 @@ typedef struct SdmBuildInput {
     const SdmUsage *prepared_used; /* by the preparation; NULL: counted already */
     const uint8_t
         *made; /* of each unit of the job: 1 = this process made it and counted its time; NULL: none */
-    const SdmBlock *last; /* the block of the scene's last unit; NULL: it is in its file, as the others */
-    const char *device, *device_why; /* which back end matched, and what auto has left: "cuda:0"; NULL: not
-                                      * known */
+    const SdmBlock *last; /* the block of the scene's last unit; NULL: in its file, like the others */
+    const char *device, *device_why; /* the back end, such as "cuda:0", and why auto left a device; NULL:
+                                      * unknown */
     double started_s;         /* when the work began, see sdm_now_s() */
     SdmLease *lease;          /* of the output; NULL in memory */
     SdmKeptProduct *keep;     /* see SdmProductRequest */

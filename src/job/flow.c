@@ -180,8 +180,8 @@ done:
     return st;
 }
 
-/* Prepare the scene for that unit: from its file, from another process that is at it, or here.  Who prepares
- * holds the prepared scene's file as an output, so tasks that begin together prepare it once. */
+/* Read the prepared scene, wait for another process that prepares it, or prepare it here.  The process that
+ * prepares holds a lease on the file of the prepared scene, so tasks that begin together prepare it once. */
 static SdmStatus need_prepared(SdmContext *ctx, SdmFlow *f, int64_t unit)
 {
     SdmStatus st = SDM_OK;
@@ -380,7 +380,8 @@ done:
 
 /* ---- the loop ---- */
 
-/* Must units end before this one can begin?  All in work are of one scene, as many as the back end takes. */
+/* True if a unit must end before this one can begin: units in work share a scene and the slots of the back
+ * end. */
 static bool is_full(const SdmFlow *f, int64_t unit)
 {
     return f->count > 0 && (!f->queue || f->count >= sdm_device_pool_slots(f->queue) ||

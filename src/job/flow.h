@@ -40,8 +40,8 @@ typedef struct SdmFlowRequest {
 
 /* queue: the back end, taken over; pointer to NULL: opened when a unit needs it. */
 SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmDevicePool **queue, SdmFlow **out);
-/* Do the units, as many at a time as the back end takes.  After a failure that ends all, those in work are
- * finished where they can be, and kept. */
+/* Compute the units, as many at a time as the back end takes.  After a failure that ends the flow, units that
+ * were begun are finished, if possible, and stored. */
 SdmStatus sdm_flow_run(SdmContext *ctx, SdmFlow *flow);
 void sdm_flow_close(SdmFlow **flow); /* abandons what is in work */
 
@@ -51,11 +51,11 @@ SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *flow, int scene, const Sdm
 /* Keep a block in the store that the caller has had. */
 SdmStatus sdm_flow_store(SdmContext *ctx, SdmFlow *flow, int64_t unit, const SdmBlock *block,
                          const SdmUsage *used);
-/* The back end as --device takes it, "auto" until it is ready, and what auto has left; NULL: not asked for
- * yet. */
+/* The back end as --device takes it, "auto" until it is ready, and why auto left a device; NULL: no back end
+ * was opened yet. */
 const char *sdm_flow_device(const SdmFlow *flow);
 const char *sdm_flow_device_why(const SdmFlow *flow);
-/* The first doubt of a scene that was prepared here; "": none. */
+/* The first doubt of the scenes prepared by this flow; "": none. */
 const char *sdm_flow_doubt(const SdmFlow *flow);
 
 #endif

@@ -147,8 +147,8 @@ static bool can_read(const char *path)
     return good;
 }
 
-/* Does this machine see the inputs of the scene as they were planned?  Not of those on the network, which
- * have no stamp. */
+/* True if this machine can read the inputs of the scene and they are as planned; false for inputs on the
+ * network, which have no time stamp. */
 static bool sees_inputs(const SdmJob *job, const SdmPlanScene *scene)
 {
     char path[SDM_PATH_SIZE];
@@ -311,7 +311,7 @@ static void visit_files(const char *folder, visit_fn *visit, void *user)
     closedir(dir);
 }
 
-/* Its record stays. */
+/* A file of the scene, but its record. */
 static bool is_of_scene(const TaskFile *f, void *user)
 {
     return strcmp(f->key, user) == 0 && (!f->is_record || f->is_temporary);

@@ -52,9 +52,9 @@ SdmStatus sdm_job_unit_of(SdmContext *ctx, const SdmJob *job, const SdmPlanScene
  * and build; else SDM_ERR_INPUT.  Freed with sdm_prepared_free(). */
 SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                 SdmPrepared *out, SdmUsage *usage);
-/* Would another try end with this status on any machine?  What lies in the inputs does: not a disk that is
- * full, memory, a device, a driver or grid that this machine lacks, nor inputs that it does not see as they
- * were planned or cannot read to their end. */
+/* True if another try would fail with this status on any machine: the cause lies in the inputs.  False for a
+ * full disk, memory, a device, a driver or grid that this machine lacks, and for inputs that this machine
+ * cannot read or that differ from the plan. */
 bool sdm_job_is_final(const SdmJob *job, const SdmPlanScene *scene, SdmStatus st);
 /* Keep why a unit or a merge of the scene failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether
  * that is final; and read it: false, and "", where nothing is kept. */
@@ -65,8 +65,7 @@ bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *o
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 /* Know the DEM that was written again: its size, time and hash. */
 void sdm_product_record_dem(SdmProductRecord *record, const char *dem);
-/* Is the file, which is there, another one than the DEM of the record, or a copy of that?  By size and time,
- * then by its content. */
+/* True if an existing file differs from the DEM of the record, by size and time, then by its content. */
 bool sdm_product_record_is_other(const SdmProductRecord *record, const char *path);
 
 /* Numbers as "3,7-9"; cut with "..." when they do not fit. */

@@ -61,8 +61,7 @@ done:
     return st;
 }
 
-/* Did every unit that is missing fail so that another try would, too, or the preparation?  Then the sentence
- * of the first. */
+/* True if every missing unit, or the preparation, would fail again; why: the sentence of the first. */
 static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
 {
     bool all = m->count > 0, is_final;
@@ -242,8 +241,8 @@ done:
     return st;
 }
 
-/* Several merges of one job at once take turns at a scene; the second finds it merged.  Elsewhere another job
- * may merge, too. */
+/* Several merges of one job take turns at a scene; the second one finds it merged.  An output outside the job
+ * folder may be held by another job: then the merge fails. */
 static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;

@@ -92,20 +92,20 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
                         const SdmPlanSource *from, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
 
-/* Is the value of the option a part of the plan?  Tasks decide on the others themselves. */
+/* True if the plan holds the option; each task decides on the others. */
 bool sdm_plan_has_option(const SdmOptionSpec *option);
 
 int sdm_plan_scene_of(const SdmPlan *plan, int64_t unit); /* the scene that a unit belongs to */
 /* The tile that a unit makes; NULL for a preparation. */
 const SdmPlanTile *sdm_plan_tile_of(const SdmPlanScene *scene, int64_t unit);
-/* What the file of a unit depends on. */
+/* Hash of the inputs, options and cells that the file of a unit depends on. */
 uint64_t sdm_plan_unit_fingerprint(const SdmPlanScene *scene, int64_t unit);
 double sdm_plan_unit_s(const SdmPlanScene *scene, int64_t unit); /* expected processor time */
 /* Share of the preparation in the wall time of it and the first `tiles` tiles; an untiled scene has one. */
 double sdm_plan_prepared_share(const SdmPlanScene *scene, int64_t tiles);
 
-/* Are the files of the scene what they were when it was planned?  Else SDM_ERR_INPUT with both sizes and time
- * stamps.  needed: they must be there. */
+/* Compare the files of the scene with the plan: SDM_ERR_INPUT with both sizes and time stamps where one
+ * differs, or is missing although `needed`. */
 SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPlanScene *scene, bool needed);
 
 /* ---- plan.json ---- */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A plan that says the same stays as it is, another one is replaced only when asked for. */
+/* Keep an equal plan as it is; replace a different one with --overwrite alone. */
 static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *plan, bool overwrite)
 {
     SdmStatus st = SDM_OK;

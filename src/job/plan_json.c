@@ -174,7 +174,7 @@ static cJSON *array_of(const Mover *m, cJSON *o, const char *key)
     return cJSON_IsArray(list) ? list : NULL;
 }
 
-/* What a scene that was planned has: the frame, the grid, the inputs and the tiles. */
+/* Frame, grid, inputs and tiles of a scene that could be planned. */
 static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
 {
     SdmStatus st = SDM_OK;

@@ -121,7 +121,7 @@ done:
     return st;
 }
 
-/* What is there for the next call to go on from. */
+/* The sentence of a stopped run: which results the next call can use. */
 static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
 {
     int64_t blocks = 0, prepared = 0;

@@ -63,7 +63,7 @@ static void tidy(char *path)
     *to = '\0';
 }
 
-/* Does a name such as "._x.hdf" or "__MACOSX/x.hdf" stand for no scene?  Not: "..". */
+/* True for names of hidden files such as "._x.hdf" or "__MACOSX/x.hdf"; false for "..". */
 static bool is_hidden(const char *name)
 {
     const char *const base = sdm_path_base(name);

@@ -456,7 +456,7 @@ static void end_writing(Body *b)
     b->sum = 0;
 }
 
-/* Is the checksum of what was read, header or body, the one that follows it? */
+/* Compare the checksum of the header or body just read with the one that follows it. */
 static bool ends_well(Body *b)
 {
     unsigned char text[SUM_BYTES];
@@ -587,7 +587,7 @@ done:
     return st;
 }
 
-/* What is left of the body is read for its checksum, which is compared. */
+/* Read the rest of the body and compare its checksum. */
 static SdmStatus end_body(SdmContext *ctx, const char *path, Body *body)
 {
     const bool strange = body->bad || body->used != body->filled || body->bytes > 0;

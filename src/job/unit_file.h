@@ -27,8 +27,8 @@ typedef struct SdmUnitName {
     SdmUnitKind kind;
 } SdmUnitName;
 
-/* A product that was made: what was told of it, by which its DEM is known again, and what each of the units
- * that it was made from had used. */
+/* A finished product: its figures, the size, time and hash of its DEM, and the resources that each of its
+ * units used. */
 typedef struct SdmProductRecord {
     SdmDemResult result;              /* of one pair */
     int64_t dem_bytes, dem_mtime_us;  /* -1: not known */

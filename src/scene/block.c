@@ -189,7 +189,7 @@ static void close_window(SdmBlockWork *w)
     shape_free(&w->shape);
 }
 
-/* How wide ground that the left view does not see may be to be filled. */
+/* The widest ground hidden from the left view that is filled, px. */
 static int hidden_px(const SdmMatchSettings *set)
 {
     const float rise_m = set->fill_limit.rise_m;

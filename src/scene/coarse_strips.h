@@ -23,8 +23,8 @@ SdmStatus sdm_coarse_again(SdmContext *ctx, const SdmMatchInput *in, int64_t mem
 /* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_sharpen_level(). */
 SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
 
-/* What the terrain of a level's surface is told by; *out: its arrays are the caller's to free, also after a
- * failure. */
+/* Ray errors, scores and grey values of a level, from which its terrain is found.  *out: its arrays are the
+ * caller's to free, also after a failure. */
 SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
                               const SdmSurface *s, SdmTerrainEvidence *out);
 

@@ -45,7 +45,7 @@ enum {
  * views that agree at less of these see waves: water. */
 #define OPEN_SHARE 0.3
 #define WATER_SHARE 0.15
-/* Of the census words of wide windows at the best of all heights, in gaps between clouds. */
+/* Least score of wide census windows at the best height, in gaps between clouds. */
 #define GAP_SCORE 0.2f
 
 /* In use while the coarse surface is made. */
@@ -381,7 +381,7 @@ static double share_bright(const int16_t *grey, int above, const SdmSurface *s)
     return (double)terrain / fmax((double)bright, 1.0);
 }
 
-/* What is darker than the border between the classes. */
+/* Shares of the pixels that are darker than the border between the classes. */
 typedef struct Dark {
     double textured; /* share of its pixels */
     double agree;    /* of these, those at which the images with hidden pixels agree about a surface */

@@ -6,17 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-static void put_text(char *out, size_t size, const char *text)
-{
-    snprintf(out, size, "%s", text);
-}
-
 static void describe_view(const SdmView *v, SdmViewInfo *out)
 {
-    put_text(out->name, sizeof out->name, v->name);
-    put_text(out->camera, sizeof out->camera, sdm_camera_kind(v->camera));
-    put_text(out->camera_source, sizeof out->camera_source, v->note.source);
-    put_text(out->camera_doubt, sizeof out->camera_doubt, v->note.doubt);
+    snprintf(out->name, sizeof out->name, "%s", v->name);
+    snprintf(out->camera, sizeof out->camera, "%s", sdm_camera_kind(v->camera));
+    snprintf(out->camera_source, sizeof out->camera_source, "%s", v->note.source);
+    snprintf(out->camera_doubt, sizeof out->camera_doubt, "%s", v->note.doubt);
     out->width = sdm_image_width(v->image);
     out->height = sdm_image_height(v->image);
     out->bin = v->note.bin;
@@ -154,10 +149,10 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     SdmGrid grid = {0};
     const SdmFrame *const f = &p.frame;
     *out = (SdmSceneInfo){0};
-    put_text(out->sensor, sizeof out->sensor, sensors[scene->sensor]);
-    put_text(out->kind, sizeof out->kind, scene->kind);
-    put_text(out->id, sizeof out->id, scene->id);
-    put_text(out->time_utc, sizeof out->time_utc, scene->time_utc);
+    snprintf(out->sensor, sizeof out->sensor, "%s", sensors[scene->sensor]);
+    snprintf(out->kind, sizeof out->kind, "%s", scene->kind);
+    snprintf(out->id, sizeof out->id, "%s", scene->id);
+    snprintf(out->time_utc, sizeof out->time_utc, "%s", scene->time_utc);
     for (int i = 0; i < 2; i++)
         describe_view(&scene->view[i], &out->view[i]);
     TRY(sdm_prepare_frame(ctx, scene, &p));

@@ -23,8 +23,8 @@ const char *sdm_device_pool_name(const SdmDevicePool *pool);
 const char *sdm_device_pool_why(const SdmDevicePool *pool);
 /* Log the back end, as soon as it is ready. */
 void sdm_device_pool_log(SdmContext *ctx, SdmDevicePool *pool);
-/* No window comes any more: devices are closed on a thread beside what follows, and others have their memory
- * meanwhile.  Accepts NULL. */
+/* After the last window: close the devices on a thread in the background, which frees their memory for other
+ * programs.  Accepts NULL. */
 void sdm_device_pool_finish(SdmDevicePool *pool);
 void sdm_device_pool_close(SdmDevicePool **pool); /* accepts pointer to NULL */
 
@@ -36,7 +36,7 @@ int sdm_device_pool_slots(const SdmDevicePool *pool);
 
 /* ---- for blocks ---- */
 
-/* Do devices match the windows that come?  Else none is begun again. */
+/* True if devices match the next windows; on the processor no window is begun again. */
 bool sdm_device_pool_on_device(const SdmDevicePool *pool);
 
 /* Can the slot that comes next take a window whose level 0 computes w x h pixels of an image window of

@@ -19,7 +19,7 @@ enum {
     LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
 };
 
-/* Of what was found a round ago, rms px, from which the response is measured; and its least value. */
+/* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
 #define LEAST_RESPONSE 0.4
 
@@ -209,8 +209,8 @@ done:
     return st;
 }
 
-/* Share of an error that the ray intersection errors show: `in_use` was found by them, `before` was in use
- * then, and what they show now is the same share of what was missed. */
+/* Share of a pointing error that ray intersection errors show: 1 - sum(r d) / sum(d^2), r: residual with the
+ * correction in use, d: change of the correction since `before`. */
 static double measure_response(const SdmTiePoints *points, const SdmPointing *before,
                                const SdmPointing *in_use)
 {
@@ -227,7 +227,7 @@ static double measure_response(const SdmTiePoints *points, const SdmPointing *be
     return share < LEAST_RESPONSE ? LEAST_RESPONSE : share > 1.0 ? 1.0 : share;
 }
 
-/* Corrections are whole when they are divided by the response. */
+/* Divide the corrections by the response. */
 static void complete(SdmTiePoints *points, double response)
 {
     for (size_t i = 0; i < points->count; i++)

@@ -10,7 +10,7 @@
 #include "pointing/pointing_fit.h"
 #include "pointing/reference_report.h"
 
-/* What --dem gave. */
+/* Use of the prior DEM (--dem). */
 typedef struct SdmPriorReport {
     char datum[440]; /* of its heights, and what tells it; "": no --dem */
     double covered;  /* share of the frame where it has heights */

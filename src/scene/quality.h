@@ -18,8 +18,8 @@ typedef struct SdmQuality {
 /* Add a warning; more than SDM_MAX_WARNINGS are dropped. */
 void sdm_quality_warn(SdmQuality *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add what was asked for and not done, as the preparation of a scene tells: a reference that was refused,
- * corrects the shift alone or raises a question; a prior DEM that covers little. */
+/* Warn of inputs that did not serve: a reference that was refused, corrects the shift alone or raises a
+ * question; a prior DEM that covers little. */
 void sdm_quality_warn_inputs(const SdmPrepared *p, SdmQuality *q);
 
 enum { SDM_RAY_ERROR_SHARES = 256 };

@@ -25,8 +25,8 @@ enum {
 };
 static const double LEAST_COVERED = 0.2;     /* share of the surface */
 static const double FARTHEST_M = 100.0;      /* horizontal shift; one of the height */
-/* Distance of the two views' rays on the ground, along the lines, by an error of pointing: at most; without a
- * question. */
+/* Largest ray separation on the ground that is attributed to pointing: refused above the first, questioned
+ * above the second. */
 static const double POINTING_MOST_M = 40.0, POINTING_USUAL_M = 10.0;
 static const double ALIKE_SHARE = 0.25, ALIKE_M = 15.0; /* spread of the differences: of the relief's, or
                                                          * metres */
@@ -34,8 +34,8 @@ static const double CHANGE_NMADS = 3.0, CHANGE_LEAST_M = 2.0;
 static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long
                                               * distances: */
 static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves that may be their own */
-/* An undulation of at least so many metres is looked for in the vertical shift: it looks like it where it
- * leaves at most this share of the shift, and no more than errors of pointing usually make. */
+/* Test the vertical shift against a geoid undulation of at least DATUM_LEAST_M: a wrong datum is suspected if
+ * the undulation leaves at most DATUM_SHARE of the shift, and no more than usual errors of pointing. */
 static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.5;
 
 struct SdmReferenceFiles {
@@ -193,7 +193,7 @@ static bool is_above_geoid(const Work *w)
     return vertical != SDM_ELLIPSOID && vertical != SDM_VERTICAL_UNKNOWN;
 }
 
-/* What the vertical shift would be with the other kind of datum. */
+/* The vertical shift that the other kind of datum would leave. */
 static double shift_otherwise_m(const Work *w, double up_m)
 {
     return up_m - (is_above_geoid(w) ? w->undulation_m : -w->undulation_m);
@@ -225,7 +225,7 @@ static bool refuses_geoid(SdmContext *ctx, Work *w, double up_m)
     return true;
 }
 
-/* A vertical shift that is accepted may be one of the datum all the same. */
+/* An accepted vertical shift may still be an error of the datum: ask. */
 static void ask_for_datum(SdmContext *ctx, Work *w)
 {
     SdmReferenceReport *const r = report_of(w);
@@ -481,7 +481,7 @@ done:
     return st;
 }
 
-/* Which points and pieces of ground are used; the share that is left out. */
+/* Set which points and pieces of ground are used, and the share that is left out. */
 static void apply_change(Work *w)
 {
     SdmReferenceReport *const r = report_of(w);
@@ -531,7 +531,7 @@ static void mark_left_out(Work *w)
 
 /* ---- the fit ---- */
 
-/* What may stop a fit along the lines: the constant is then the whole. */
+/* Keep the constant alone where the ground does not support a fit along the lines. */
 static void check_fit(SdmContext *ctx, Work *w)
 {
     SdmReferenceReport *const r = report_of(w);

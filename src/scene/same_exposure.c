@@ -1,5 +1,4 @@
-/* Matches of the coarse surface, pixels of both images -> do they show one
- * exposure? */
+/* Matches of the coarse surface, pixels of both images -> do they show one exposure? */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/same_exposure.h"
 #include "core/dense.h"
@@ -21,18 +20,17 @@ enum {
     LEAST_WINDOWS = 9,
     ROUNDS = 2
 };
-/* Offsets of the coarse matches of one exposure are affine in the pixels of the
- * left image but for their noise.  px */
+/* Offsets of the coarse matches of one exposure are affine in the pixels of the left image but for their
+ * noise.  px */
 static const double SPREAD_PX = 2.0;
-/* The same of windows at full resolution; relief and the bends of cameras keep
- * two exposures above.  px */
+/* The same of windows at full resolution; relief and the bends of cameras keep two exposures above.  px */
 static const double BENT_PX = 0.1;
-/* Windows of one exposure correlate so, also where it was compressed, blurred or resampled; where both views
- * may show level ground, only those of the very same samples are told from two exposures. */
+/* Windows of one exposure correlate so, also where it was compressed, blurred or resampled; where both
+ * views may show level ground, only those of the very same samples are told from two exposures. */
 static const double ALIKE = 0.95, IDENTICAL = 0.9999;
-/* A copy is moved, turned and resampled alike in all directions; the cameras of two views and sloping ground
- * stretch theirs.  Ratio of the axes and shear less 1; so heights of less parallax per pixel of the image,
- * and SPREAD_PX, are level ground, whatever the offsets. */
+/* A copy is moved, turned and resampled alike in all directions; the cameras of two views and sloping
+ * ground stretch theirs.  Ratio of the axes and shear less 1; so heights of less parallax per pixel of the
+ * image, and SPREAD_PX, are level ground, whatever the offsets. */
 static const double STRETCH = 0.002;
 
 typedef struct Offsets {
@@ -74,8 +72,7 @@ static double at(const double affine[3], const double left[2])
     return affine[0] + affine[1] * left[0] + affine[2] * left[1];
 }
 
-/* Fits the offsets with cuts at three NMAD.  @return NMAD of what is left in x
- * or y, the larger one */
+/* Fits the offsets with cuts at three NMAD.  @return NMAD of what is left in x or y, the larger one */
 static double fit(Offsets *o)
 {
     double worst = 0.0, rest[MATCHES];
@@ -104,9 +101,8 @@ static double fit(Offsets *o)
     return worst;
 }
 
-/* Means of 5 x 5 pixels of an image about the match of a place of the left
- * image, NaN without a value. affine: of the offsets, NULL for the left image.
- * out: side x side */
+/* Means of 5 x 5 pixels of an image about the match of a place of the left image, NaN without a value.
+ * affine: of the offsets, NULL for the left image.  out: side x side */
 static SdmStatus sample(SdmContext *ctx, SdmImage *image, double (*affine)[3], const double centre[2],
                         int side, float *out)
 {
@@ -147,8 +143,8 @@ done:
     return st;
 }
 
-/* Correlation of a window of the left image and the part of a wider one that
- * begins at (x, y); NaN where a pixel has no value or there is no texture. */
+/* Correlation of a window of the left image and the part of a wider one that begins at (x, y); NaN where a
+ * pixel has no value or there is no texture. */
 static double correlate(const float *left, const float *right, int x, int y)
 {
     double a = 0.0, b = 0.0, aa = 0.0, bb = 0.0, ab = 0.0;
@@ -160,8 +156,7 @@ static double correlate(const float *left, const float *right, int x, int y)
     return (ab - a * b / n) / sqrt((aa - a * a / n) * (bb - b * b / n));
 }
 
-/* Adds the best correlation of a window about a place, and the offset there to
- * a part of a pixel. */
+/* Adds the best correlation of a window about a place, and the offset there to a part of a pixel. */
 static SdmStatus compare(SdmContext *ctx, const SdmScene *scene, const double place[2], double (*affine)[3],
                          Offsets *out)
 {

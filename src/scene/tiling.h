@@ -6,7 +6,7 @@
 #include "core/dem_block.h"
 #include "scene/prepare.h"
 
-/* What a task is expected to take: bytes of the process at their peak, processor time of one thread. */
+/* Expected cost of a task: peak memory of the process, processor time of one thread. */
 typedef struct SdmCost {
     int64_t bytes;
     double cpu_s;

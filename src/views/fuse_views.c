@@ -22,7 +22,7 @@ const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES] = {
     FIGURE(coverage),    FIGURE(pointing_residual_px),         FIGURE(tie_points),
     FIGURE(wall_s)};
 
-/* What is fused: the pairs that have a DEM. */
+/* The pairs that have a DEM, to be fused. */
 typedef struct Fusing {
     SdmViews *views;
     const SdmViewPair *pair[SDM_MAX_VIEW_PAIRS];

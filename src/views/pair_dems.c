@@ -57,7 +57,7 @@ void sdm_views_remove(const SdmViews *v)
 
 /* ---- one pair ---- */
 
-/* What the DEM of a pair depends on: its files, options, and this build. */
+/* Hash of all that the DEM of a pair depends on: its files, the options, this build. */
 static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const SdmOptions *options,
                                   uint64_t *out)
 {
@@ -75,7 +75,7 @@ done:
     return st;
 }
 
-/* Is the DEM of the pair there, and of this fingerprint?  Then what was told of it. */
+/* Take the result of a finished DEM of the pair that has this fingerprint. */
 static bool find_finished(SdmViewPair *p, const SdmUnitName *name)
 {
     SdmProductRecord record;
