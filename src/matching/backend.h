@@ -62,7 +62,7 @@ typedef struct SdmMatchOps {
     /* The heights become the prior, for which the right view is warped; they are undefined until the next
      * `match`, unless `keep`, for a match of invalid pixels alone (on the processor). */
     SdmStatus (*begin_pass)(void *state, bool keep);
-    /* Match about the prior: see sdm_level_match() and, with `retry`, sdm_level_retry(). */
+    /* Match about the prior: see sdm_level_match(). */
     SdmStatus (*match)(void *state, const SdmPass *pass, bool retry);
     /* Pixels whose windows reach beyond the data: sdm_match_border(). */
     SdmStatus (*match_border)(void *state, int half);

@@ -33,15 +33,11 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
 SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surface_m);
 
 /* Match about the heights `prior` (h x w; not the surface's own), for which the right view was warped.  On
- * return matched pixels have new heights and SDM_QA_VALID, the others the prior's height and the reason. */
+ * return matched pixels have new heights and SDM_QA_VALID, the others the prior's height and the reason.
+ * retry: match only the pixels that are not valid; the others keep their heights.  Pixels that are
+ * SDM_QA_OUTSIDE and have no data in the left view have the prior's height and a score of 0 already. */
 SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                          SdmSurface *surface);
-
-/* Match pixels that failed again by `pass` (a wider range, a larger window), from the heights `prior` for
- * which the right view is still warped.  The others keep their heights.  Pixels that are SDM_QA_OUTSIDE and
- * have no data in the left view have the prior's height and a score of 0 already, as after a match. */
-SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                          SdmSurface *surface);
+                          bool retry, SdmSurface *surface);
 
 /* Residual across the epipolar lines: sub-pixel v of the best score among rows -1, 0, 1 at d = 0, in level
  * pixels; NaN where windows leave the images or a good match does not depend on v, 2 where there is neither.
