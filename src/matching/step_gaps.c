@@ -82,7 +82,9 @@ static bool is_at_step(const SdmSteps *s, Gap *g)
         return false;
     g->clear = clearly_differ(g->side);
     /* the right view sees left pixel u at u + place, so that n pixels vanish where places fall by n */
-    g->hides = step_px > 0.0f && (float)(g->end - g->first) <= step_px + TWO_SIDES_PX ? s->views->px_per_m < 0.0f : -1;
+    g->hides = step_px > 0.0f && (float)(g->end - g->first) <= step_px + TWO_SIDES_PX
+                   ? s->views->px_per_m < 0.0f
+                   : -1;
     return true;
 }
 
