@@ -47,8 +47,7 @@ typedef struct SdmMatchCall {
     const SdmMatchInput *in;
     const SdmSurface *coarse; /* the surface of coarse_level; covers the window */
     const SdmWindow *win;     /* level 0; a multiple of 2^coarse_level */
-    const SdmWindow *need;    /* level 0, inside win: the result covers it and what else of win level 0 had to
-                                 compute; as win: all */
+    const SdmWindow *need;    /* level 0, inside win: the result covers at least this */
     const struct SdmGridding *gridding; /* grid the points, too, where the back end can; NULL: no */
     SdmBlock *block;                    /* place set; its arrays are allocated where it did */
 } SdmMatchCall;

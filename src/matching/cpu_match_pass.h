@@ -40,8 +40,8 @@ SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
                           bool retry, SdmSurface *surface);
 
 /* Residual across the epipolar lines: sub-pixel v of the best score among rows -1, 0, 1 at d = 0, in level
- * pixels; NaN where windows leave the images or a good match does not depend on v, 2 where there is neither.
- * Of the views as they lie in `task`.  ray_error_v: h x w.  score0: 250 x score at v = 0, h x w.
+ * pixels.  NaN: the window leaves the images or the score does not depend on v; 2: no match.  The views are
+ * those in `task`.  ray_error_v: h x w.  score0: 250 x score at v = 0, h x w.
  * pass: window, min_sigma. */
 SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                               uint8_t *score0);
