@@ -14,11 +14,11 @@
 #include <math.h>
 
 enum {
-    SIDE = 8,    /* cells of a block */
-    STRIP = 64,  /* rows that are read together */
-    CHUNK = 256, /* columns whose sums are in the cache together */
-    AT_ONCE = 4, /* strips: reading, one at a time, takes a quarter of the time */
-    MARGIN = 2,  /* cells around a cell that a fourth difference reads */
+    SIDE = 8,      /* cells of a block */
+    STRIP = 64,    /* rows that are read together */
+    CHUNK = 256,   /* columns whose sums are in the cache together */
+    AT_ONCE = 4,   /* strips: reading, one at a time, takes a quarter of the time */
+    MARGIN = 2,    /* cells around a cell that a fourth difference reads */
     NEAR_HALF = 1, /* blocks */
     FAR_HALF = 24,
     LEAST_CELLS = 5, /* of a mean */
@@ -35,12 +35,12 @@ static const double SLOPE = -0.333; /* for a tangent of 1 */
 static const float OWN_SLOPE = 0.380f;
 static const double CELL = -1.338;
 static const double CENSUS = 0.117, SEMI_GLOBAL = 0.40; /* added for these matchers */
-static const float FILLED = 2.0f; /* factor of a filled cell */
+static const float FILLED = 2.0f;                       /* factor of a filled cell */
 
 static const float LEAST_RHO = 0.3f, MOST_RHO = 0.998f; /* correlation of a match */
 static const double LEAST_NOISE = 0.02, LEAST_ROUGHNESS = 0.003;
-static const float STEEPEST = 1.7f; /* tangent of slopes */
-static const float MOST_ROUGH = 0.5f; /* fourth difference, px: walls count no more */
+static const float STEEPEST = 1.7f;                    /* tangent of slopes */
+static const float MOST_ROUGH = 0.5f;                  /* fourth difference, px: walls count no more */
 static const double LEAST_CELL = 1.2, MOST_CELL = 6.0; /* side of a cell, GSD */
 
 /* Sums of what is measured at cells: (1 - rho) / rho, squared tangent of the slope, absolute fourth
@@ -283,10 +283,12 @@ static Node predict(const Work *w, int x, int y)
                  side = fmin(fmax(side_m / m->gsd_m, LEAST_CELL), MOST_CELL),
                  near_noise = known ? log_noise(&near) - log_noise(&around) : 0.0,
                  near_roughness = known ? log_roughness(&near) - log_roughness(&around) : 0.0;
-    const double error_px =
-        exp(LEVEL + NOISE * log_noise(&around) + NEAR_NOISE * near_noise +
-            ROUGHNESS * log_roughness(&around) + NEAR_ROUGHNESS * near_roughness + SLOPE * slope +
-            CELL * log(0.5 * side) + (m->semi_global ? SEMI_GLOBAL : m->census ? CENSUS : 0.0));
+    const double error_px = exp(LEVEL + NOISE * log_noise(&around) + NEAR_NOISE * near_noise +
+                                ROUGHNESS * log_roughness(&around) + NEAR_ROUGHNESS * near_roughness +
+                                SLOPE * slope + CELL * log(0.5 * side) +
+                                (m->semi_global ? SEMI_GLOBAL
+                                 : m->census    ? CENSUS
+                                                : 0.0));
     const double correction_m = m->correction_m * sqrt(1.0 + slope * slope); /* along the ground, too */
     return (Node){(float)hypot(m->metres_per_px * error_px, correction_m), (float)slope};
 }
@@ -331,8 +333,9 @@ static void write_row(const Work *w, Strip *s, int row)
     const float per_step = (float)(1.0 / w->in->step_m), most = (float)(NODATA - 1);
     float down, along;
     const int j = block_before(s->y0 + row, w->high, &down);
-    const Node *const upper = w->node + (size_t)j * (size_t)w->wide,
-               *const lower = w->high > 1 ? upper + w->wide : upper;
+    const Node *const upper = w->node + (size_t)j * (size_t)w->wide, *const lower = w->high > 1
+                                                                                        ? upper + w->wide
+                                                                                        : upper;
     for (int i = 0; i < w->wide; i++)
         s->node[i] = between(upper[i], lower[i], down);
     for (int x = 0; x < w->cols; x++) {
@@ -373,7 +376,7 @@ static double median_of(const Work *w)
 static void fill_noise(Work *w)
 {
     for (int i = 0; i <= SDM_ERROR_SCORES; i++) {
-        const double score = (double)i / SDM_ERROR_SCORES, 
+        const double score = (double)i / SDM_ERROR_SCORES,
                      rho = w->in->model.census ? sin(90.0 * SDM_DEG * score) : score;
         const float kept = within((float)rho, LEAST_RHO, MOST_RHO);
         w->noise[i] = (1.0f - kept) / kept;

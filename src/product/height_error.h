@@ -23,12 +23,12 @@ typedef struct SdmHeightErrorModel {
 /* Raw rasters of one grid. */
 typedef struct SdmHeightErrorInput {
     SdmHeightErrorModel model;
-    double side_m[2];              /* of the cells: from west to east, from south to north */
-    GDALRasterBandH height;        /* Float32, SDM_NODATA for none */
-    GDALRasterBandH mask, error;   /* UInt16; error: scores, replaced by the errors */
-    double step_m;                 /* unit of the errors */
-    const char *path;              /* of the QA raster, for sentences */
-    int64_t memory_bytes;          /* budget of the process; strips in work take a 32nd of it */
+    double side_m[2];            /* of the cells: from west to east, from south to north */
+    GDALRasterBandH height;      /* Float32, SDM_NODATA for none */
+    GDALRasterBandH mask, error; /* UInt16; error: scores, replaced by the errors */
+    double step_m;               /* unit of the errors */
+    const char *path;            /* of the QA raster, for sentences */
+    int64_t memory_bytes;        /* budget of the process; strips in work take a 32nd of it */
 } SdmHeightErrorInput;
 
 /* median_m: of the cells with a height; NaN without any.  Formula: docs/chain.md, 9, The predicted error. */
