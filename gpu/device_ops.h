@@ -62,7 +62,7 @@ typedef struct SdmGpuViews {
     int v_shift; /* the right view is sampled so many rows further down */
 } SdmGpuViews;
 
-/* As sdm_level_match() and, with `retry`, sdm_level_retry(). */
+/* As sdm_level_match(). */
 typedef struct SdmGpuMatch {
     SdmGpuViews views;
     const SdmPass *pass;

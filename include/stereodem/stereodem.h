@@ -296,7 +296,7 @@ typedef enum SdmDemLayer {
     SDM_LAYER_COUNT,     /**< uint16_t, points of a cell */
     SDM_LAYER_MASK,      /**< uint16_t, bits of the QA mask as docs/output.md lists them */
     SDM_LAYER_REASON,    /**< uint16_t, why a cell has no height, or how it got it: docs/output.md */
-    SDM_LAYER_ERROR,     /**< float, predicted standard error of a height, metres; of cost zncc alone */
+    SDM_LAYER_ERROR,     /**< float, predicted error of a height, metres; of pairs alone */
     SDM_LAYER_CHANGE,    /**< float, height minus reference, metres; with the option reference */
     SDM_LAYER_LEFT_OUT,  /**< float, 1 where the fit to the reference left the cell out, else 0 */
     SDM_LAYER_PAIRS      /**< uint16_t, pairs whose heights agree in the cell; of three views or more */

@@ -14,18 +14,11 @@ bool sdm_along_given(const SdmAlongCorrection *a)
     return any;
 }
 
-void sdm_along_basis(int degree, double x, double y, double out[SDM_ALONG_MAX_TERMS])
-{
-    const double all[SDM_ALONG_MAX_TERMS] = {1.0, x, y, x * x, x * y, y * y};
-    for (int i = 0; i < sdm_terms(degree); i++)
-        out[i] = all[i];
-}
-
 double sdm_along_polynomial(const SdmAlongCorrection *a, const SdmPointing *scale, double col, double row)
 {
     double term[SDM_ALONG_MAX_TERMS], sum = 0.0;
-    sdm_along_basis(a->degree, (col - scale->centre[0]) / scale->scale[0],
-                    (row - scale->centre[1]) / scale->scale[1], term);
+    sdm_pointing_basis(a->degree, (col - scale->centre[0]) / scale->scale[0],
+                       (row - scale->centre[1]) / scale->scale[1], term);
     for (int i = 0; i < sdm_terms(a->degree); i++)
         sum += a->coef[i] * term[i];
     return sum;

@@ -30,8 +30,6 @@ typedef struct SdmAlongCorrection {
 
 /* Is it other than 0? */
 bool sdm_along_given(const SdmAlongCorrection *a);
-/* The terms of the polynomial at x, y. */
-void sdm_along_basis(int degree, double x, double y, double out[SDM_ALONG_MAX_TERMS]);
 /* The polynomial alone, px, at a position of the right image. */
 double sdm_along_polynomial(const SdmAlongCorrection *a, const SdmPointing *scale, double col, double row);
 /* The waves of one view alone, px, at a row of its image. */

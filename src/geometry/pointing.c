@@ -4,6 +4,18 @@
 
 #include <math.h>
 
+void sdm_pointing_basis(int degree, double x, double y, double *out)
+{
+    double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0};
+    for (int i = 1; i <= degree; i++) {
+        xp[i] = xp[i - 1] * x;
+        yp[i] = yp[i - 1] * y;
+    }
+    for (int d = 0, k = 0; d <= degree; d++)
+        for (int j = 0; j <= d; j++)
+            out[k++] = xp[d - j] * yp[j];
+}
+
 static double polynomial_at(const SdmPointing *p, double x, double y)
 {
     double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, sum = 0.0;

@@ -23,6 +23,8 @@ typedef struct SdmPointing {
     double *profile_px;                 /* owned */
 } SdmPointing;
 
+/* Terms 1, x, y, x^2, xy, y^2 ... up to a degree. */
+void sdm_pointing_basis(int degree, double x, double y, double *out);
 /* The correction (px along dir) at an image position. */
 double sdm_pointing_value(const SdmPointing *p, double col, double row);
 /* Its profile alone (px along dir) at an image row; 0 without a profile. */

@@ -64,7 +64,7 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
                             .gsd_m = f->gsd_m,
                             .hmin_m = f->hmin_m,
                             .hmax_m = f->hmax_m,
-                            .error_known = !p->settings.semi_global && !strcmp(p->settings.cost_name, "zncc"),
+                            .semi_global = p->settings.semi_global,
                             .pointing = &p->pointing,
                             .points = &p->points,
                             .along = &p->along,

@@ -47,8 +47,7 @@ typedef struct SdmMatchCall {
     const SdmMatchInput *in;
     const SdmSurface *coarse; /* the surface of coarse_level; covers the window */
     const SdmWindow *win;     /* level 0; a multiple of 2^coarse_level */
-    const SdmWindow *need;    /* level 0, inside win: the result covers it and what else of win level 0 had to
-                                 compute; as win: all */
+    const SdmWindow *need;    /* level 0, inside win: the result covers at least this */
     const struct SdmGridding *gridding; /* grid the points, too, where the back end can; NULL: no */
     SdmBlock *block;                    /* place set; its arrays are allocated where it did */
 } SdmMatchCall;
@@ -62,7 +61,7 @@ typedef struct SdmMatchOps {
     /* The heights become the prior, for which the right view is warped; they are undefined until the next
      * `match`, unless `keep`, for a match of invalid pixels alone (on the processor). */
     SdmStatus (*begin_pass)(void *state, bool keep);
-    /* Match about the prior: see sdm_level_match() and, with `retry`, sdm_level_retry(). */
+    /* Match about the prior: see sdm_level_match(). */
     SdmStatus (*match)(void *state, const SdmPass *pass, bool retry);
     /* Pixels whose windows reach beyond the data: sdm_match_border(). */
     SdmStatus (*match_border)(void *state, int half);

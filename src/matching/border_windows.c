@@ -25,7 +25,6 @@ static ptrdiff_t match_at(const SdmSurface *s, int x, int y)
 /* Columns and rows to the pixels around, the nearest first: ring after ring. */
 typedef struct Nearest {
     int count, half;
-    int ring[MOST_HALF + 2]; /* number of the first pixel of each ring, from 1 on, and the end */
     int step[MOST_NEAR][2];
     ptrdiff_t offset[MOST_NEAR]; /* in the surface */
 } Nearest;
@@ -33,9 +32,9 @@ typedef struct Nearest {
 static void list_nearest(Nearest *n, int half, int width)
 {
     assert(half <= MOST_HALF);
-    n->count = n->ring[1] = 0;
+    n->count = 0;
     n->half = half;
-    for (int r = 1; r <= half; n->ring[++r] = n->count)
+    for (int r = 1; r <= half; r++)
         for (int k = 0; k <= r; k++)
             for (int i = 0; i < 8; i++) {
                 const int across = i & 1 ? k : -k, out = i & 2 ? r : -r;
@@ -48,39 +47,25 @@ static void list_nearest(Nearest *n, int half, int width)
             }
 }
 
-/* The first ring around (x, y) that can have a match where ring `left` is the first around (x - 1, y) that
- * has one.  All of the rings before left - 1, and of that one all but its last column, lie in the rings
- * before `left` of (x - 1, y). */
-static int first_ring(const SdmSurface *s, int x, int y, int left)
-{
-    const int r = left - 1;
-    if (r < 1)
-        return 1;
-    for (int j = y - r; j <= y + r; j++)
-        if (match_at(s, x + r, j) >= 0)
-            return r;
-    return left;
-}
-
-/* The nearest match: its number in the list, from that of the ring on; -1: none of them. */
-static int find_nearest(const SdmSurface *s, const Nearest *n, int x, int y, int ring)
+/* The nearest match: its number in the list; -1: there is none. */
+static int find_nearest(const SdmSurface *s, const Nearest *n, int x, int y)
 {
     const int w = s->win.w, h = s->win.h, half = n->half;
     const bool inside = x >= half && y >= half && x + half < w && y + half < h;
     const uint16_t *const flags = s->flags + (ptrdiff_t)y * w + x;
-    for (int i = n->ring[ring]; i < n->count; i++)
+    for (int i = 0; i < n->count; i++)
         if (inside ? flags[n->offset[i]] & SDM_QA_VALID
                    : match_at(s, x + n->step[i][0], y + n->step[i][1]) >= 0)
             return i;
     return -1;
 }
 
-/* The ring of the nearest match, which lies in `ring` or beyond; one more than there are: there is none. */
-static int take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, int y, int ring, SdmSurface *s)
+/* Take height and score from the nearest match; false: there is none. */
+static bool take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, int y, SdmSurface *s)
 {
-    const int found = find_nearest(s, n, x, y, ring);
+    const int found = find_nearest(s, n, x, y);
     if (found < 0)
-        return n->half + 1;
+        return false;
     const int *const step = n->step[found];
     const ptrdiff_t at = (ptrdiff_t)y * s->win.w + x, nearest = match_at(s, x + step[0], y + step[1]),
                     beyond = match_at(s, x + 2 * step[0], y + 2 * step[1]);
@@ -88,9 +73,7 @@ static int take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, int
                 further = beyond < 0 ? change : s->h_m[beyond] - in->prior_m[beyond];
     s->h_m[at] = in->prior_m[at] + (change + (change - further));
     s->score[at] = s->score[nearest];
-    while (n->ring[ring + 1] <= found)
-        ring++;
-    return ring;
+    return true;
 }
 
 static inline bool any_outside(const uint16_t *flags, int n)
@@ -113,19 +96,13 @@ static bool take_seen(const SdmBorderWindows *in, const Nearest *n, int x0, int 
     const size_t row = (size_t)y * (size_t)s->win.w;
     const uint16_t *const flags = s->flags + row;
     const int16_t *const left = in->left + row, *const right = in->right + row;
-    int ring = 0; /* of the pixel before; 0: not known */
     for (int x = x0, end = x0; x < x1; x = end) {
         end = x + FEW < x1 ? x + FEW : x1;
-        if (!any_outside(flags + x, end - x)) {
-            ring = 0;
+        if (!any_outside(flags + x, end - x))
             continue;
-        }
-        for (; x < end; x++) {
-            const bool takes =
-                flags[x] & SDM_QA_OUTSIDE && left[x] != SDM_PIXEL_NODATA && right[x] != SDM_PIXEL_NODATA;
-            ring = takes ? take_nearest(in, n, x, y, first_ring(s, x, y, ring), s) : 0;
-            any |= takes && ring <= n->half;
-        }
+        for (; x < end; x++)
+            if (flags[x] & SDM_QA_OUTSIDE && left[x] != SDM_PIXEL_NODATA && right[x] != SDM_PIXEL_NODATA)
+                any |= take_nearest(in, n, x, y, s);
     }
     return any;
 }

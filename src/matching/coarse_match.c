@@ -46,7 +46,7 @@ SdmStatus sdm_sharpen_level(SdmContext *ctx, const SdmMatchInput *in, SdmSurface
     TRY(sdm_processor_take(&p, s));
     TRY(sdm_surface_alloc(ctx, &win, &fresh));
     TRY(sdm_level_warp(ctx, &p.task, p.surface.h_m));
-    TRY(sdm_level_match(ctx, &p.task, &pass, p.surface.h_m, &fresh));
+    TRY(sdm_level_match(ctx, &p.task, &pass, p.surface.h_m, false, &fresh));
     take_better(&fresh, sdm_threads(ctx), &p.surface);
     sdm_surface_free(&fresh);
     sdm_level_close(&p.task);

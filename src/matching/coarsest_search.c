@@ -61,7 +61,7 @@ static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m,
             plane[i] = p->prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
         }
     TRY(sdm_level_warp(p->ctx, &p->task, plane));
-    TRY(sdm_level_match(p->ctx, &p->task, pass, plane, s));
+    TRY(sdm_level_match(p->ctx, &p->task, pass, plane, false, s));
 done:
     return st;
 }

@@ -171,7 +171,7 @@ done:
 static SdmStatus match(void *state, const SdmPass *pass, bool retry)
 {
     SdmProcessor *const p = state;
-    return (retry ? sdm_level_retry : sdm_level_match)(p->ctx, &p->task, pass, p->prior, &p->surface);
+    return sdm_level_match(p->ctx, &p->task, pass, p->prior, retry, &p->surface);
 }
 
 static SdmStatus match_border(void *state, int half)

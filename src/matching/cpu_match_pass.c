@@ -265,8 +265,8 @@ static void match_rows(SdmContext *ctx, const Match *m)
     }
 }
 
-static SdmStatus match_into(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                            bool retry, SdmSurface *out)
+SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
+                          bool retry, SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
     const int w = task->win.w;
@@ -281,25 +281,11 @@ done:
     return st;
 }
 
-SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                          SdmSurface *surface)
-{
-    return match_into(ctx, task, pass, prior, false, surface);
-}
-
-SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                          SdmSurface *surface)
-{
-    return match_into(ctx, task, pass, prior, true, surface);
-}
-
 /* ---- ray intersection error ---- */
 
 typedef struct RayErrorConsumer {
     const SdmKernels *kernels;
     size_t stride, x0; /* of the arrays' rows; their column that is the costs' first */
-    const SdmPass *pass;
-    float *scratch;     /* 3 rows; NULL: the scores are taken as they are */
     float *ray_error_v; /* h x w */
     uint8_t *score0;    /* h x w */
 } RayErrorConsumer;

@@ -33,19 +33,15 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
 SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surface_m);
 
 /* Match about the heights `prior` (h x w; not the surface's own), for which the right view was warped.  On
- * return matched pixels have new heights and SDM_QA_VALID, the others the prior's height and the reason. */
+ * return matched pixels have new heights and SDM_QA_VALID, the others the prior's height and the reason.
+ * retry: match only the pixels that are not valid; the others keep their heights.  Pixels that are
+ * SDM_QA_OUTSIDE and have no data in the left view have the prior's height and a score of 0 already. */
 SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                          SdmSurface *surface);
-
-/* Match pixels that failed again by `pass` (a wider range, a larger window), from the heights `prior` for
- * which the right view is still warped.  The others keep their heights.  Pixels that are SDM_QA_OUTSIDE and
- * have no data in the left view have the prior's height and a score of 0 already, as after a match. */
-SdmStatus sdm_level_retry(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
-                          SdmSurface *surface);
+                          bool retry, SdmSurface *surface);
 
 /* Residual across the epipolar lines: sub-pixel v of the best score among rows -1, 0, 1 at d = 0, in level
- * pixels; NaN where windows leave the images or a good match does not depend on v, 2 where there is neither.
- * Of the views as they lie in `task`.  ray_error_v: h x w.  score0: 250 x score at v = 0, h x w.
+ * pixels.  NaN: the window leaves the images or the score does not depend on v; 2: no match.  The views are
+ * those in `task`.  ray_error_v: h x w.  score0: 250 x score at v = 0, h x w.
  * pass: window, min_sigma. */
 SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                               uint8_t *score0);

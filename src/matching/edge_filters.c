@@ -103,7 +103,7 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
     memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, b));
-    TRY(sdm_sharpen_ridges(ctx, before_px, views->nearer ? -1.0f : 1.0f, b));
+    TRY(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
     TRY(sdm_close_gaps(ctx, views, b));
 done:
     sdm_free(&before_px);

@@ -31,7 +31,9 @@ typedef struct SdmEdgeViews {
     int width;         /* of the block */
     int before, after; /* columns of the right view that may be read beside it */
     float slant[2]; /* px along rows and columns from the top of a wall to its foot, for 1 px of parallax */
-    int nearer;        /* where places fall along a row, the higher side of the step: 0 left, 1 right */
+    float px_per_m; /* how far a metre of height moves a match */
+    const float *base_m; /* heights from which places count, at the same pixels; plain areas alone */
+    int first, labels;   /* places first .. first + labels - 1, px; plain areas alone */
 } SdmEdgeViews;
 
 /* 3 x 3 median of the valid places.  Then, twice, pixels near a step of 2 px or more go to the side of the

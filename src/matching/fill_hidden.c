@@ -57,8 +57,8 @@ static bool has_any(const Row *row, const Gap *g, uint16_t flags)
     return false;
 }
 
-/* Height of pixel x of a gap.  hidden_px: of its pixels on the lower side are hidden and get that side's
- * height, the others the higher side's; 0: the nearer side's at a step, else linear between them. */
+/* Height of pixel x of a gap.  hidden_px > 0: so many pixels beside the lower side get its height, the others
+ * the higher side's.  Else, at a step, the height of the nearer side; without a step, linear. */
 static float height_in(const Gap *g, int x, int hidden_px, bool step)
 {
     const int n = g->x1 - g->x0, i = x - g->x0;
@@ -70,8 +70,8 @@ static float height_in(const Gap *g, int x, int hidden_px, bool step)
     return g->left_m + (g->right_m - g->left_m) * (float)(i + 1) / (float)(n + 1);
 }
 
-/* Would ground of the lower side at pixel x lie under the higher side?  Then the left view shows a wall
- * there.  Its height's share of the step, 0..1; none of it: negative. */
+/* The left view shows a wall at pixel x if ground of the lower side would lie under the higher side there.
+ * Returns the wall's height there, as a share of the step; negative: no wall. */
 static float wall_share(const SdmMatchSettings *set, const Gap *g, int x)
 {
     /* of the higher side */

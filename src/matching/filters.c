@@ -51,13 +51,9 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
     }
 }
 
-/* A row of heights from three rows; the flags of these. */
-typedef void RowFilter(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
-                       int width, float *out);
-
 /* Filter the rows in place: each thread keeps the row above as it was, and first of all those of its
  * neighbours' rows that it needs. */
-static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, RowFilter *filter)
+static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, bool is_median)
 {
     SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
@@ -78,9 +74,13 @@ static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
                         *const middle = mine + (y - y0 + 1) % 2 * w;
             const uint16_t *const flags = s->flags + (size_t)y * n;
             memcpy(middle, at, n * sizeof *at);
-            filter(k, (const float *[]){above, middle, y + 1 < y1 ? at + n : mine + 2 * n},
-                   (const uint16_t *[]){y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags}, w,
-                   at);
+            const float *const row[3] = {above, middle, y + 1 < y1 ? at + n : mine + 2 * n};
+            const uint16_t *const mask[3] = {y > 0 ? flags - n : flags, flags,
+                                             y + 1 < h ? flags + n : flags};
+            if (is_median)
+                k->median_row(row, mask, w, at);
+            else
+                k->smooth_row(row, w, at);
         }
     }
 done:
@@ -88,27 +88,14 @@ done:
     return st;
 }
 
-static void median_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
-                      int width, float *out)
-{
-    k->median_row(row, flags, width, out);
-}
-
-static void smooth_of(const SdmKernels *k, const float *const row[3], const uint16_t *const flags[3],
-                      int width, float *out)
-{
-    (void)flags;
-    k->smooth_row(row, width, out);
-}
-
 SdmStatus sdm_surface_median(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
 {
-    return filter_rows(ctx, k, s, median_of);
+    return filter_rows(ctx, k, s, true);
 }
 
 SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
 {
-    return filter_rows(ctx, k, s, smooth_of);
+    return filter_rows(ctx, k, s, false);
 }
 
 SDM_VECTOR_LOOPS static void reject_few(const uint8_t *restrict count, int least, int width,

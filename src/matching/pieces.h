@@ -1,4 +1,4 @@
-/* Valid pixels of a raster -> pieces that hang together; the small and the weak ones are taken off. */
+/* Valid pixels of a raster -> connected components; small and weak ones become invalid. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PIECES_H
 #define SDM_PIECES_H

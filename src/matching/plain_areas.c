@@ -53,7 +53,7 @@ typedef struct Area {
 } Area;
 
 /* 1 for the pixels whose window has little texture. */
-static SdmStatus find_plain(SdmContext *ctx, const SdmPlainViews *views, const SdmEdgeBlock *b,
+static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const SdmEdgeBlock *b,
                             uint8_t *plain)
 {
     SdmStatus st = SDM_OK;
@@ -87,14 +87,14 @@ done:
     return st;
 }
 
-static int left_at(const SdmPlainViews *views, const SdmEdgeBlock *b, int i)
+static int left_at(const SdmEdgeViews *views, const SdmEdgeBlock *b, int i)
 {
     return views->left[i / b->width * views->stride + i % b->width];
 }
 
 /* Append the neighbours of pixels from, from + 1, ...: plain ones, or (rim) those that have the area's grey
  * value. */
-static void grow(const SdmPlainViews *views, const SdmEdgeBlock *b, uint8_t *plain, int from, bool rim,
+static void grow(const SdmEdgeViews *views, const SdmEdgeBlock *b, uint8_t *plain, int from, bool rim,
                  Area *a)
 {
     const int w = b->width, end = a->count;
@@ -114,7 +114,7 @@ static void grow(const SdmPlainViews *views, const SdmEdgeBlock *b, uint8_t *pla
 }
 
 /* The area of pixel `first`, and what one grey value of it is. */
-static void take_area(const SdmPlainViews *views, const SdmEdgeBlock *b, int first, uint8_t *plain, Area *a)
+static void take_area(const SdmEdgeViews *views, const SdmEdgeBlock *b, int first, uint8_t *plain, Area *a)
 {
     int64_t sum = 0, squares = 0, steps = 0;
     int pairs = 0;
@@ -148,7 +148,7 @@ static void take_area(const SdmPlainViews *views, const SdmEdgeBlock *b, int fir
 }
 
 /* A level area, or one that is parallel to the base. */
-static void set_offsets(const SdmPlainViews *views, const SdmEdgeBlock *b, bool level, Area *a)
+static void set_offsets(const SdmEdgeViews *views, const SdmEdgeBlock *b, bool level, Area *a)
 {
     double mean = 0.0;
     for (int k = 0; k < a->count; k++) {
@@ -168,12 +168,12 @@ typedef struct ViewRow {
     int first, end;
 } ViewRow;
 
-static ViewRow left_row(const SdmPlainViews *views, const SdmEdgeBlock *b, int y)
+static ViewRow left_row(const SdmEdgeViews *views, const SdmEdgeBlock *b, int y)
 {
     return (ViewRow){views->left + y * views->stride, 0, b->width};
 }
 
-static ViewRow right_row(const SdmPlainViews *views, const SdmEdgeBlock *b, int y)
+static ViewRow right_row(const SdmEdgeViews *views, const SdmEdgeBlock *b, int y)
 {
     return (ViewRow){views->right + y * views->stride, -views->before, b->width + views->after};
 }
@@ -211,7 +211,7 @@ static float leaves_at(const ViewRow *row, int x, int by, int grey, int spread)
 
 /* Does the left view's edge beside pixel x, y run across the rows above and below?  Of edges that follow the
  * rows a column tells little. */
-static bool is_steep(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area *a, int x, int y, int by)
+static bool is_steep(const SdmEdgeViews *views, const SdmEdgeBlock *b, const Area *a, int x, int y, int by)
 {
     if (y < 1 || y + 1 >= b->height)
         return false;
@@ -226,7 +226,7 @@ static bool is_steep(const SdmPlainViews *views, const SdmEdgeBlock *b, const Ar
 }
 
 /* Ends of the area along rows. */
-static void find_ends(const SdmPlainViews *views, const SdmEdgeBlock *b, const uint8_t *plain, Area *a)
+static void find_ends(const SdmEdgeViews *views, const SdmEdgeBlock *b, const uint8_t *plain, Area *a)
 {
     a->ends = 0;
     for (int k = 0; k < a->count; k++)
@@ -262,7 +262,7 @@ static int right_column(const SdmEdgeBlock *b, const Area *a, int k, int place)
     return a->pixel[k] % b->width + place + (int)lrintf(a->offset_px[k]);
 }
 
-static Look look_at(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area *a, int place)
+static Look look_at(const SdmEdgeViews *views, const SdmEdgeBlock *b, const Area *a, int place)
 {
     const int wide = 2 * a->spread / BIN + 1; /* bins */
     int32_t bin[BINS] = {0};
@@ -315,7 +315,7 @@ static float densest(float *value, int count, int *near)
 
 /* The place from the edges of both views at the ends, where VOTES_LEAST agree; they: how many do.  Not a mean
  * of all: where the right view shows a wall of the roof's grey value, the edge found is the wall's foot. */
-static float refine_place(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area *a, int place,
+static float refine_place(const SdmEdgeViews *views, const SdmEdgeBlock *b, const Area *a, int place,
                           const Look *l, int *they)
 {
     int count = 0;
@@ -333,7 +333,7 @@ static float refine_place(const SdmPlainViews *views, const SdmEdgeBlock *b, con
 }
 
 /* The label that fits best, of equal ones the middle; apart: how much worse others fit. */
-static int best_label(const SdmPlainViews *views, const Look *look, int *apart)
+static int best_label(const SdmEdgeViews *views, const Look *look, int *apart)
 {
     int best = 0;
     for (int l = 0; l < views->labels; l++)
@@ -351,7 +351,7 @@ static int best_label(const SdmPlainViews *views, const Look *look, int *apart)
 }
 
 /* The one place at which the area is seen, px; false: there is none, or more. */
-static bool find_place(const SdmPlainViews *views, const SdmEdgeBlock *b, const Area *a, Look *look,
+static bool find_place(const SdmEdgeViews *views, const SdmEdgeBlock *b, const Area *a, Look *look,
                        float *place, int *best_misfit)
 {
     int apart, votes;
@@ -379,7 +379,7 @@ static void set_area(const Area *a, float place, int missed, SdmEdgeBlock *b)
     }
 }
 
-static void place_area(const SdmPlainViews *views, Area *a, Look *look, SdmEdgeBlock *b)
+static void place_area(const SdmEdgeViews *views, Area *a, Look *look, SdmEdgeBlock *b)
 {
     float place[2];
     int best[2];
@@ -395,7 +395,7 @@ static void place_area(const SdmPlainViews *views, Area *a, Look *look, SdmEdgeB
         set_area(a, place[level], best[level], b);
 }
 
-SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmPlainViews *views, SdmEdgeBlock *b)
+SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;

@@ -5,17 +5,6 @@
 
 #include "matching/edge_filters.h"
 
-/* The views beside a block of matches, and the places to look at. */
-typedef struct SdmPlainViews {
-    const int16_t *left, *right; /* first sample of the block's first row; the warped right view at the same
-                                  * pixel */
-    ptrdiff_t stride;            /* samples from row to row */
-    int before, after;           /* columns that the views have before and after the block's */
-    const float *base_m;         /* height from which places count, at the same pixel, */
-    float px_per_m;              /* and how far a metre moves a match */
-    int first, labels;           /* places first .. first + labels - 1, px */
-} SdmPlainViews;
-
 /* A flat roof without texture has no census words that tell its place, but its outline does.  For each
  * connected area whose windows of 5 x 5 pixels have little texture, which is noise, the height, or the height
  * above the base, is looked for at which most of its pixels have one grey value in the right view, too
@@ -25,6 +14,6 @@ typedef struct SdmPlainViews {
  * pixel comes from the edges of both views, halfway between the grey values of their sides: the mean of the
  * most ends that agree within 0.6 px.  Source: after the intensity consistent selection of Hirschmueller
  * 2008, with constant heights and outlines. */
-SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmPlainViews *views, SdmEdgeBlock *b);
+SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
 
 #endif

@@ -8,8 +8,8 @@
 
 #define STEP_PX 1.0f        /* places 6 px apart that differ by more belong to a wall */
 #define FAR_PX 1e6f         /* place of a pixel without a match: differs from all others */
-#define LEAST_BEND_PX 0.5f  /* a line that bends less is no ridge, */
-#define SURE_BEND_PX 0.7f   /* one that bends as much is one if all else speaks for it; and so on: */
+#define LEAST_BEND_PX 0.5f  /* confidence 0 up to here */
+#define SURE_BEND_PX 0.7f   /* full confidence from here on; likewise below */
 #define LEAST_SHARP 3.0f    /* the bend over the standard deviation of the points' */
 #define SURE_SHARP 4.0f
 #define LEAST_OPEN 2.0f     /* the bend over 12 px over that of 6 px: roof 2.8, step 1 */

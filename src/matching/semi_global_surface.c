@@ -351,21 +351,10 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
                           .before = b->ex < most ? b->ex : most,
                           .after = after < most ? after : most,
                           .slant = {slant_px[0] / metre_px, slant_px[1] / metre_px},
-                          .nearer = w->in->settings->px_per_m < 0.0f};
-}
-
-static SdmStatus place_plain_areas(const Work *w, const Block *b, const SdmEdgeViews *of, SdmEdgeBlock *edge)
-{
-    const SdmPlainViews views = {.left = of->left,
-                                 .right = of->right,
-                                 .stride = of->stride,
-                                 .before = of->before,
-                                 .after = of->after,
-                                 .base_m = w->base_m + (of->left - w->task->left),
-                                 .px_per_m = w->in->settings->px_per_m,
-                                 .first = b->v.first,
-                                 .labels = b->v.labels};
-    return sdm_plain_areas(w->ctx, &views, edge);
+                          .px_per_m = w->in->settings->px_per_m,
+                          .base_m = w->base_m + at,
+                          .first = b->v.first,
+                          .labels = b->v.labels};
 }
 
 /* Places of the pixels wanted -> heights: the right pixel x + d was sampled at the base's height there. */
@@ -451,7 +440,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     take_places(w, &b);
     sdm_volume_close(&b.v);
     if (w->in->settings->fill_limit.rise_m > 0.0f)
-        TRY(place_plain_areas(w, &b, &views, &b.edge));
+        TRY(sdm_plain_areas(w->ctx, &views, &b.edge));
     TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &views, &b.edge));
     TRY(set_heights(w, &b));
 done:

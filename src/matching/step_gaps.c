@@ -29,14 +29,14 @@ typedef struct Gap {
     int hides;    /* the side that hides ground of the other one from the right view; -1: neither */
 } Gap;
 
-/* What speaks against a pixel's being on a side: that its grey value is not the side's, */
+/* Cost of a pixel on a side by its grey value in the left view. */
 static double grey_cost(const SdmSteps *s, const SdmStepSide *side, int x, int y)
 {
     const double apart = s->views->left[y * s->views->stride + x] - mean_grey(side);
     return fmin(apart * apart / (variance_grey(side) + GREY * GREY), MOST_COST);
 }
 
-/* nor the right view's where it would lie then. */
+/* The same by the right view, at the place that the side gives. */
 static double right_cost(const SdmSteps *s, const SdmStepSide *side, int x, int y)
 {
     const float d = difference(s->views, x, y, side->place_px / (float)side->count);
@@ -82,7 +82,9 @@ static bool is_at_step(const SdmSteps *s, Gap *g)
         return false;
     g->clear = clearly_differ(g->side);
     /* the right view sees left pixel u at u + place, so that n pixels vanish where places fall by n */
-    g->hides = step_px > 0.0f && (float)(g->end - g->first) <= step_px + TWO_SIDES_PX ? s->views->nearer : -1;
+    g->hides = step_px > 0.0f && (float)(g->end - g->first) <= step_px + TWO_SIDES_PX
+                   ? s->views->px_per_m < 0.0f
+                   : -1;
     return true;
 }
 

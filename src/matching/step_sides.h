@@ -1,5 +1,5 @@
-/* What the sides of a step show, shared by the files that move steps and close gaps beside them
- * (step_moves.c, step_gaps.c). */
+/* Statistics of both sides of a step, for step_moves.c and step_gaps.c, which move steps and close gaps
+ * beside them. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_STEP_SIDES_H
 #define SDM_STEP_SIDES_H
@@ -29,7 +29,7 @@ typedef struct SdmStepSide {
     double grey, square, differ;
 } SdmStepSide;
 
-/* Of a block, and what moves its steps. */
+/* A block and the arrays of the filters that move its steps. */
 typedef struct SdmSteps {
     const SdmEdgeViews *views;
     const SdmEdgeBlock *b;

@@ -119,7 +119,7 @@ static void mark_wall(const Line *l, int top, int by, int gap, float step_px, fl
 
 static void mark_walls(const Line *l, uint8_t *wall)
 {
-    const bool first_is_high = !l->s->views->nearer;
+    const bool first_is_high = !(l->s->views->px_per_m < 0.0f);
     for (int i = 0, before = -1; i < l->count; i++) {
         if (!is_valid(l, i))
             continue;

@@ -1,7 +1,7 @@
 /* Stage 2: jitter and low-order errors along the track from a reference DEM: robust fit of a polynomial and
  * of sums of a few waves, chosen by cross-validation. */
 // SPDX-License-Identifier: Apache-2.0
-#include "pointing/along_strips.h"
+#include "pointing/along_model.h"
 #include "core/dense.h"
 #include "core/stats.h"
 

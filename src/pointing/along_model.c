@@ -33,7 +33,7 @@ double sdm_along_biweight(double residual, double scale)
 void sdm_along_basis_at(const SdmAlongState *f, const SdmAlongModel *m, const double row[2], double x,
                         double y, double rows, double *out)
 {
-    sdm_along_basis(m->degree, x, y, out);
+    sdm_pointing_basis(m->degree, x, y, out);
     out += sdm_terms(m->degree);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < m->waves[k]; i++) {
@@ -93,7 +93,7 @@ void sdm_along_fill_basis(SdmAlongState *f, const SdmAlongModel *m)
 {
     double *out = f->basis + sdm_terms(m->degree);
     for (int i = 0; i < f->strips; i++)
-        sdm_along_basis(m->degree, f->strip[i].x, f->strip[i].y, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
+        sdm_pointing_basis(m->degree, f->strip[i].x, f->strip[i].y, f->basis + (size_t)i * SDM_ALONG_COLUMNS);
     for (int view = 0; view < 2; view++)
         for (int k = 0; k < m->waves[view]; k++, out += 2) {
             const double *const column = wave_columns(f, view, m->per_row[view][k]);

@@ -97,4 +97,14 @@ bool sdm_along_cross_validate(SdmAlongState *f, const SdmAlongModel *model, doub
                                const double (*least)[SDM_ALONG_FOLDINGS],
                                double error_px[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS]);
 
+/* Sort the points into strips. */
+SdmStatus sdm_along_sort_points(SdmContext *ctx, SdmAlongState *f);
+/* Residuals of the points from a model, whether they are used or not -> residual. */
+void sdm_along_residuals(const SdmAlongState *f, const SdmAlongModel *m, double *residual);
+/* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how
+ * many. */
+int64_t sdm_along_gather(const SdmAlongState *f, const double *residual, int class_wanted);
+/* All strips about a model, with weights of at most the median one. */
+void sdm_along_make_strips(SdmAlongState *f, const SdmAlongModel *m);
+
 #endif

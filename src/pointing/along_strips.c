@@ -1,6 +1,6 @@
 /* Points along the track -> strips, about a model. */
 // SPDX-License-Identifier: Apache-2.0
-#include "pointing/along_strips.h"
+#include "pointing/along_model.h"
 #include "core/stats.h"
 
 #include <math.h>

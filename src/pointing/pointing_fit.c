@@ -51,21 +51,6 @@ static int degree_for(size_t count, int max_degree)
     return most < max_degree ? most : max_degree;
 }
 
-/* Terms 1, x, y, x^2, xy, y^2 ... of a tie point up to a degree. */
-static void basis(const SdmPointing *p, int degree, const SdmTiePoint *t, double out[TERMS])
-{
-    const double x = (t->col - p->centre[0]) / p->scale[0], y = (t->row - p->centre[1]) / p->scale[1];
-    double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0};
-    for (int i = 1; i <= degree; i++) {
-        xp[i] = xp[i - 1] * x;
-        yp[i] = yp[i - 1] * y;
-    }
-    int k = 0;
-    for (int d = 0; d <= degree; d++)
-        for (int j = 0; j <= d; j++)
-            out[k++] = xp[d - j] * yp[j];
-}
-
 typedef struct NormalEquations { /* of a, the lower triangle, and what fills its rows to LANES */
     double a[TERMS * PITCH], b[TERMS];
 } NormalEquations;
@@ -132,7 +117,9 @@ static void prepare_fit(const Fit *f, int degree)
 {
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (size_t i = 0; i < f->count; i++) {
-        basis(f->model, degree, &f->point[i], f->basis + i * PITCH);
+        const SdmPointing *const p = f->model;
+        sdm_pointing_basis(degree, (f->point[i].col - p->centre[0]) / p->scale[0],
+                           (f->point[i].row - p->centre[1]) / p->scale[1], f->basis + i * PITCH);
         f->target[i] = f->point[i].correction_px - sdm_pointing_profile(f->model, f->point[i].row);
     }
 }

@@ -529,7 +529,6 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
     SdmHeightErrorInput in = {.model = p->request.error,
                               .side_m = {side_m * narrower, side_m},
                               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
-                              .ortho = GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1),
                               .step_m = sdm_product_error_step(p),
                               .path = p->files->path[SDM_FILE_QA],
                               .memory_bytes = p->request.options->memory_bytes};

@@ -71,15 +71,6 @@ const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
 #define OF_A_SCENE ((1U << SDM_QA_BITS) - 1U - SDM_QA_DISAGREE)
 
 const SdmQaLayout sdm_qa_scene = {
-    6,
-    {OF_A_MATCH},
-    OF_A_SCENE,
-    OF_A_SCENE,
-    "not seen by both views",
-    "height, two DEMs that disagree",
-};
-
-const SdmQaLayout sdm_qa_scene_error = {
     7,
     {OF_A_MATCH,
      {SDM_BAND_ERROR, "predicted standard error"}},

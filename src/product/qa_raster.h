@@ -48,8 +48,7 @@ typedef struct SdmQaLayout {
     const char *outside, *disagree; /* words for SDM_QA_OUTSIDE and SDM_QA_DISAGREE */
 } SdmQaLayout;
 
-extern const SdmQaLayout sdm_qa_scene; /* DEM of one pair */
-extern const SdmQaLayout sdm_qa_scene_error; /* the same, with the predicted error */
+extern const SdmQaLayout sdm_qa_scene; /* DEM of one pair, with the predicted error */
 extern const SdmQaLayout
     sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */

@@ -93,9 +93,8 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
     sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled over small holes",
                                        100.0 * filled / fmax(valid, 1.0), " %", 1),
                      2.0, 10.0, "good up to 2 %, poor above 10 %");
-    if (s->error_known)
-        sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p),
-                          " m", 2);
+    sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p), " m",
+                      2);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "heights from the 1 % quantile", sdm_dem_stats_quantile_m(stats, 0.01), " m",
                       0);
@@ -113,12 +112,10 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
     sdm_report_note(
         to,
         "%s A residual of one pixel across the rays is %.1f m on the ground; along them it is %.1f m of "
-        "height. Only a reference can tell the absolute error: `stereodem compare DEM REFERENCE`.%s",
-        sdm_report_grid_phrase(r, p), s->gsd_m, s->gsd_m / fmax(s->base_height, 1e-3),
-        s->error_known
-            ? " The predicted standard error is band 7 of the QA raster: 68 % of the heights lie within it "
-              "after an alignment; errors of the cameras, such as jitter, are not in it."
-            : "");
+        "height. Only a reference can tell the absolute error: `stereodem compare DEM REFERENCE`. The "
+        "predicted standard error is band 7 of the QA raster: 68 %% of the heights lie within it after an "
+        "alignment; errors of the cameras, such as jitter, are not in it.",
+        sdm_report_grid_phrase(r, p), s->gsd_m, s->gsd_m / fmax(s->base_height, 1e-3));
 }
 
 /* Warnings stand above all else on the page. */
@@ -261,9 +258,11 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
     const SdmProductRequest request = {.options = opt,
                                        .keep = report->keep,
                                        .grid = grid,
-                                       .qa = report->error_known ? &sdm_qa_scene_error : &sdm_qa_scene,
+                                       .qa = &sdm_qa_scene,
                                        .ortho = true,
-                                       .error = {.gsd_m = report->error_known ? report->gsd_m : 0.0,
+                                       .error = {.gsd_m = report->gsd_m,
+                                                 .census = !strcmp(report->cost, "census"),
+                                                 .semi_global = report->semi_global,
                                                  .metres_per_px = report->gsd_m / report->base_height,
                                                  .correction_m = fit ? sdm_reference_error_m(fit) : 0.0},
                                        .id = report->scene_id,
@@ -291,15 +290,13 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     SdmReportItem *const grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
     sdm_report_number(grid, "qa_gap_step_m", sdm_product_metres_step(p));
-    if (s->error_known)
-        sdm_report_number(grid, "qa_error_step_m", sdm_product_error_step(p));
+    sdm_report_number(grid, "qa_error_step_m", sdm_product_error_step(p));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     SdmReportItem *const heights = sdm_report_heights(r, p);
     sdm_report_number(heights, "searched_min", s->hmin_m);
     sdm_report_number(heights, "searched_max", s->hmax_m);
-    if (s->error_known)
-        sdm_report_number(heights, "predicted_error_median", sdm_product_error_m(p));
+    sdm_report_number(heights, "predicted_error_median", sdm_product_error_m(p));
     add_quality(r, s->quality);
     add_pointing(r, s);
     if (s->reference && s->reference->state != SDM_REFERENCE_NONE)

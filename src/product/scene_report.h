@@ -20,7 +20,7 @@ typedef struct SdmSceneReport {
     int file_count;
     double centre_lon_deg, centre_lat_deg, base_height, convergence_deg, gsd_m;
     double hmin_m, hmax_m; /* range searched */
-    bool error_known;      /* errors are predicted: of --cost zncc and --optimizer local */
+    bool semi_global;      /* --optimizer sgm, or what auto stood for */
     const SdmPointing *pointing;
     const SdmPointReport *points;
     const SdmAlongCorrection *along;      /* by the reference */

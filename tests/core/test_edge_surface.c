@@ -151,7 +151,7 @@ static SdmEdgeBlock ground_block(void)
 static void place_areas(const TownViews *v, SdmEdgeBlock *b)
 {
     static float base_m[VIEW * H];
-    const SdmPlainViews views = {.left = v->left + MARGIN, .right = v->right + MARGIN, .stride = VIEW, .before = MARGIN,
+    const SdmEdgeViews views = {.left = v->left + MARGIN, .right = v->right + MARGIN, .stride = VIEW, .before = MARGIN,
                                  .after = MARGIN, .base_m = base_m, .px_per_m = 1.0f, .first = -10, .labels = 21};
     assert_int_equal(sdm_plain_areas(ctx, &views, b), SDM_OK);
 }

@@ -106,7 +106,7 @@ static int64_t compare_match(const Case *c)
                            .score = put(want.score, n)};
     OK(sdm_gpu_cells_new(test.ctx, &test.gpu, &c->lattice, node, &c->task.win, SDM_RIGHT, &cells));
     OK(sdm_gpu_match(test.ctx, &test.gpu, &m));
-    OK((c->retry ? sdm_level_retry : sdm_level_match)(test.ctx, &task, &c->pass, c->prior, &want));
+    OK(sdm_level_match(test.ctx, &task, &c->pass, c->prior, c->retry, &want));
     for (size_t i = 0; i < n; i++)
         valid += want.flags[i] == SDM_QA_VALID;
     expect(m.flags, want.flags, 2 * n, name_of(c, "flags"));

@@ -261,8 +261,8 @@ TEST(warp_and_match_do_not_depend_on_the_window)
     assert_int_equal(sdm_surface_alloc(ctx, &cut, &cut_from), SDM_OK);
     heights(&from);
     heights(&cut_from);
-    assert_int_equal(sdm_level_match(ctx, &a, &pass, from.h_m, &s), SDM_OK);
-    assert_int_equal(sdm_level_match(ctx, &b, &pass, cut_from.h_m, &t), SDM_OK);
+    assert_int_equal(sdm_level_match(ctx, &a, &pass, from.h_m, false, &s), SDM_OK);
+    assert_int_equal(sdm_level_match(ctx, &b, &pass, cut_from.h_m, false, &t), SDM_OK);
     sdm_surface_free(&from);
     sdm_surface_free(&cut_from);
     int valid = 0;
@@ -330,7 +330,7 @@ TEST(a_retry_of_parts_is_one_of_all)
             heights(&prior);
             assert_int_equal(sdm_level_warp(ctx, &task, prior.h_m), SDM_OK);
             open_spots(&task, &prior, seed, &parts);
-            assert_int_equal(sdm_level_match(ctx, &task, &pass, prior.h_m, &all), SDM_OK);
+            assert_int_equal(sdm_level_match(ctx, &task, &pass, prior.h_m, false, &all), SDM_OK);
             for (int i = 0; i < W * H; i++)
                 if (parts.flags[i] & SDM_QA_VALID) {
                     all.flags[i] = parts.flags[i];
@@ -339,7 +339,7 @@ TEST(a_retry_of_parts_is_one_of_all)
                 } else {
                     valid += all.flags[i] & SDM_QA_VALID;
                 }
-            assert_int_equal(sdm_level_retry(ctx, &task, &pass, prior.h_m, &parts), SDM_OK);
+            assert_int_equal(sdm_level_match(ctx, &task, &pass, prior.h_m, true, &parts), SDM_OK);
             assert_memory_equal(all.flags, parts.flags, sizeof *all.flags * W * H);
             assert_memory_equal(all.h_m, parts.h_m, sizeof *all.h_m * W * H);
             assert_memory_equal(all.score, parts.score, sizeof *all.score * W * H);

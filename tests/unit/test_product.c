@@ -97,7 +97,7 @@ TEST(qa_values)
     const Case k = {.name = "q.dem.tif"}; /* companions come from the whole name when it does not end in .tif */
     assert_int_equal(run_case(&k, NULL), SDM_OK);
     GDALDatasetH ds = reopen("q.dem_qa.tif");
-    assert_int_equal(GDALGetRasterCount(ds), 6);
+    assert_int_equal(GDALGetRasterCount(ds), 7);
     const double gap_scale = GDALGetRasterScale(GDALGetRasterBand(ds, 2), NULL);
     assert_true(GDALGetRasterScale(GDALGetRasterBand(ds, 1), NULL) == 0.01 && gap_scale == 0.1);
     assert_string_equal(GDALGetDescription(GDALGetRasterBand(ds, 5)), "mask");
