@@ -299,7 +299,12 @@ typedef enum SdmDemLayer {
     SDM_LAYER_ERROR,     /**< float, predicted standard error of a height, metres; of cost zncc alone */
     SDM_LAYER_CHANGE,    /**< float, height minus reference, metres; with the option reference */
     SDM_LAYER_LEFT_OUT,  /**< float, 1 where the fit to the reference left the cell out, else 0 */
-    SDM_LAYER_PAIRS      /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
+    SDM_LAYER_PAIRS,     /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
+    SDM_LAYER_RATE,      /**< float, metres a year; of a stack with the option trend, as the four below */
+    SDM_LAYER_RATE_ERROR, /**< float, standard error of the rate, metres a year */
+    SDM_LAYER_DATES,     /**< float, dates that count */
+    SDM_LAYER_SPAN,      /**< float, years from the first of them to the last */
+    SDM_LAYER_TREND_NMAD /**< float, NMAD of the heights about the line, metres */
 } SdmDemLayer;
 
 /** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  All layers hold
@@ -316,7 +321,8 @@ SDM_API SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, 
 
 /** "stack": combine DEMs of one place, and those of the option list, in memory; writes no file.  The option
  *  output is not needed.  Heights are those that sdm_stack() writes.  The layers are ::SDM_LAYER_HEIGHT,
- *  ::SDM_LAYER_SPREAD (NMAD of the heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK.
+ *  ::SDM_LAYER_SPREAD (NMAD of the heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK;
+ *  with the option trend, ::SDM_LAYER_RATE and those after it.
  *  @param dems  @p count names, of files or of sdm_add_raster()
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out);

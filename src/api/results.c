@@ -155,11 +155,24 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
     cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON_AddNumberToObject(to, "count", report->count);
     cJSON_AddNumberToObject(to, "groups", report->groups);
+    const SdmTrendFigures *const rates = &report->rates;
+    cJSON *const trend = *rates->first ? cJSON_AddObjectToObject(to, "trend") : NULL;
+    if (trend) {
+        cJSON_AddStringToObject(trend, "first", rates->first);
+        cJSON_AddStringToObject(trend, "last", rates->last);
+        add_number(trend, "cells", (double)rates->cells);
+        add_number(trend, "rate_median", rates->rate);
+        add_number(trend, "error_median", rates->error);
+        add_number(trend, "certain", rates->certain);
+        add_number(trend, "stable", rates->stable);
+    }
     cJSON *const dems = cJSON_AddArrayToObject(to, "dems");
     for (int i = 0; i < report->count; i++) {
         const SdmStackedDem *const d = &report->dems[i];
         cJSON *const dem = cJSON_CreateObject();
         cJSON_AddStringToObject(dem, "path", d->path);
+        if (*d->date)
+            cJSON_AddStringToObject(dem, "date", d->date);
         cJSON_AddItemToObject(dem, "apply_m", cJSON_CreateDoubleArray(d->move_m, 3));
         add_number(dem, "nmad_m", d->nmad_m);
         add_number(dem, "smooth_m", d->smooth_m);

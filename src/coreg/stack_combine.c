@@ -1,7 +1,7 @@
 /* Layers, block by block -> median, NMAD, count and mask of each cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
-#include "coreg/stack_layer.h"
+#include "coreg/stack_trend.h"
 #include "geo/grid_part.h"
 
 #include <math.h>
@@ -45,10 +45,12 @@ static int count_layers(const SdmStack *s, int64_t col0, int64_t row0, int64_t e
     return n;
 }
 
-/* Edge of the largest block whose layers fit in an eighth of the memory budget and 128 MiB. */
+/* Edge of the largest block whose layers fit in an eighth of the memory budget and 128 MiB; for a trend of
+ * many dates, in a third of the budget: a tile of a file is inflated for each block that it meets. */
 static int64_t choose_edge(const SdmStack *s)
 {
-    const double budget = fmin((double)s->options->memory_bytes / 8.0, 128.0 * 1048576.0);
+    const double share = (double)s->options->memory_bytes / (s->trend ? 3.0 : 8.0),
+                 budget = s->trend ? share : fmin(share, 128.0 * 1048576.0);
     int64_t edge = MAX_EDGE;
     for (; edge > MIN_EDGE; edge /= 2) {
         int most = 0;
@@ -57,7 +59,8 @@ static int64_t choose_edge(const SdmStack *s)
                 const int n = count_layers(s, col, row, edge);
                 most = n > most ? n : most;
             }
-        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES : 5.0, all = s->opt->fusion ? 50.0 : 24.0;
+        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES : s->trend ? 9.0 : 5.0,
+                     all = s->opt->fusion || s->trend ? 50.0 : 24.0;
         if ((double)edge * (double)edge * (each * most + all) <= budget)
             break;
     }
@@ -166,7 +169,7 @@ static int gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, in
             const SdmLayer *const l = &s->layer[p->index[k]];
             value[n] = p->height_m[k][i];
             unbiased[n] =
-                l->bias_m
+                l->bias_m || s->trend
                     ? (float)((double)value[n] - sdm_layer_bias(s, l, b->col0 + i % b->w, b->row0 + i / b->w))
                     : value[n];
             n++;
@@ -256,6 +259,8 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
     TRY(block_open(s->ctx, edge * edge, &b));
     if (s->opt->fusion)
         TRY(fused_block_open(s->ctx, edge * edge, &b));
+    if (s->trend)
+        TRY(sdm_trend_map_open(s));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
         sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),
@@ -276,6 +281,8 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);
         TRY(sdm_product_write(s->ctx, product, &b));
+        if (s->trend)
+            TRY(sdm_trend_block(s, product, &b, &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled}));
     }
     if (heights == 0)
         TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
