@@ -155,17 +155,6 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
     cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON_AddNumberToObject(to, "count", report->count);
     cJSON_AddNumberToObject(to, "groups", report->groups);
-    const SdmTrendFigures *const rates = &report->rates;
-    cJSON *const trend = *rates->first ? cJSON_AddObjectToObject(to, "trend") : NULL;
-    if (trend) {
-        cJSON_AddStringToObject(trend, "first", rates->first);
-        cJSON_AddStringToObject(trend, "last", rates->last);
-        add_number(trend, "cells", (double)rates->cells);
-        add_number(trend, "rate_median", rates->rate);
-        add_number(trend, "error_median", rates->error);
-        add_number(trend, "certain", rates->certain);
-        add_number(trend, "stable", rates->stable);
-    }
     cJSON *const dems = cJSON_AddArrayToObject(to, "dems");
     for (int i = 0; i < report->count; i++) {
         const SdmStackedDem *const d = &report->dems[i];

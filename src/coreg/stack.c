@@ -22,7 +22,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
                                    .pairs = s->pairs,
                                    .align = s->opt->align,
                                    .disagree_m = s->disagree_m,
-                                   .trend = s->trend,
+                                   .trend = s->trend ? s : NULL,
                                    .datum_unknown = s->datum_unknown};
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
@@ -105,8 +105,6 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     TRY(sdm_stack_prepare(&s));
     TRY(make_result(&s, out));
     TRY(make_products(&s, &out->report, started_s, lease));
-    if (s.trend)
-        out->report.rates = s.trend->found;
     out->report.trend = NULL;
 done:
     if (st == SDM_ERR_STOPPED)

@@ -13,6 +13,7 @@ typedef struct BlockLayers { /* the layers that overlap a block */
     float **height_m;        /* each h x w, above the ellipsoid, shift taken out */
     uint8_t **filled;        /* each h x w */
     SdmFusedLayer *more;     /* of a fusion */
+    float **error_m;         /* of a trend: predicted, h x w; NULL: none */
     double qa_step_m;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
@@ -74,6 +75,7 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
     TRY(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
     p->qa_step_m = sdm_qa_step_m(&s->grid);
+    TRY(sdm_alloc(s->ctx, &p->error_m, (size_t)s->count, sizeof *p->error_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->more, (size_t)s->count, sizeof *p->more, "block"));
     TRY(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
     for (int i = 0; i < s->count; i++) {
@@ -92,6 +94,7 @@ static void layers_clear(BlockLayers *p)
     for (int k = 0; k < p->count; k++) {
         sdm_free(&p->height_m[k]);
         sdm_free(&p->filled[k]);
+        sdm_free(&p->error_m[k]);
         sdm_fused_free(&p->more[k]);
     }
     p->count = 0;
@@ -106,6 +109,7 @@ static void layers_close(BlockLayers *p)
     }
     sdm_free(&p->value);
     sdm_free(&p->more);
+    sdm_free(&p->error_m);
     sdm_free(&p->filled);
     sdm_free(&p->height_m);
     sdm_free(&p->index);
@@ -118,9 +122,10 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
     const SdmLayer *const l = &s->layer[p->index[k]];
     const int64_t n = b->w * b->h;
     const float *const geoid_m = l->vertical > SDM_ELLIPSOID ? p->geoid_m[l->vertical] : NULL;
-    TRY(sdm_layer_read(s, l,
-                       (SdmCellWindow){.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1},
-                       p->height_m[k], p->filled[k]));
+    const SdmCellWindow window = {.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1};
+    TRY(sdm_layer_read(s, l, window, p->height_m[k], p->filled[k]));
+    if (p->error_m[k])
+        TRY(sdm_trend_errors(s, l, window, p->error_m[k]));
     for (int64_t i = 0; i < n; i++)
         p->height_m[k][i] =
             (float)((double)p->height_m[k][i] + (geoid_m ? (double)geoid_m[i] : 0.0) - l->shift_m[2]);
@@ -142,6 +147,8 @@ static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
             p->index[k] = i;
             TRY(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
             TRY(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
+            if (s->layer[i].error)
+                TRY(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)
         if (p->geoid_m[v])
@@ -282,7 +289,8 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
             heights += !isnan(b.height_m[i]);
         TRY(sdm_product_write(s->ctx, product, &b));
         if (s->trend)
-            TRY(sdm_trend_block(s, product, &b, &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled}));
+            TRY(sdm_trend_block(s, product, &b,
+                                &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled, p.error_m}));
     }
     if (heights == 0)
         TRY(sdm_fail(s->ctx, SDM_ERR_DATA,

@@ -3,7 +3,6 @@
 #ifndef SDM_STACK_REPORT_H
 #define SDM_STACK_REPORT_H
 
-#include "coreg/error_lag.h"
 #include "product/dem_report.h"
 
 /* One DEM of a stack: what moves it to the others, and how well it fits them. */
@@ -18,24 +17,12 @@ typedef struct SdmStackedDem {
     int partners;      /* DEMs that it was compared with */
 } SdmStackedDem;
 
-/* Figures of a trend; rates and errors in metres a year. */
-enum { SDM_TREND_AREAS = 4 };
-typedef struct SdmTrendFigures {
-    char first[32], last[32]; /* dates; "": there is no trend */
-    int64_t cells;            /* with a rate */
-    double stable;            /* share of the ground whose rate is taken for 0 */
-    double rate, error;       /* medians of the rates and their standard errors */
-    double certain;           /* share of the rates beyond two standard errors */
-    SdmErrorLag area[SDM_TREND_AREAS]; /* of mean rates over squares of stable ground */
-} SdmTrendFigures;
-
 typedef struct SdmStackReport {
     const SdmStackedDem *dems;
     int count, groups, pairs; /* DEMs, connected groups of them, pairs compared */
     const char *align;        /* "z", "xyz", "none" */
     double disagree_m;        /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
-    const struct SdmStackTrend *trend; /* while the stack is made; NULL: none */
-    SdmTrendFigures rates;             /* afterwards */
+    const struct SdmStack *trend; /* while it is made, a stack with a trend; NULL: none */
     bool datum_unknown;       /* no input declares its vertical datum, and neither will the DEM */
 } SdmStackReport;
 
@@ -49,8 +36,8 @@ SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStac
                                    const SdmReportWork *work, SdmLease *lease);
 
 /* Rate of the strongest colour of its map, once it is known. */
-const double *sdm_trend_limit(const struct SdmStackTrend *t);
+const double *sdm_trend_limit(const struct SdmStack *s);
 /* The sections on a trend (stack_trend_report.c).  cell_m: side of a cell from west to east. */
-void sdm_trend_report(SdmReport *r, const struct SdmStackTrend *t, double cell_m);
+void sdm_trend_report(SdmReport *r, const struct SdmStack *s, double cell_m);
 
 #endif

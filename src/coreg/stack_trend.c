@@ -1,21 +1,14 @@
-/* Samples of the layers -> the rate of each place, the stable ground among
- * them, the plane that lays each layer on it, and the error that the heights of
- * a layer share. */
+/* Samples of the layers -> the rate of each place, the stable ground among them, the plane that lays each
+ * layer on it, and the error that the heights of a layer share. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/stack_trend.h"
 #include "core/stats.h"
 #include "coreg/tilt.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-    ROUNDS = 3,
-    NODE = 6 /* samples */,
-    MIN_RATES = 9 /* of a node */,
-    MIN_PLANE = 500 /* samples */
-};
+enum { ROUNDS = 3, NODE = 6 /* samples */, MIN_RATES = 9 /* of a node */, MIN_PLANE = 500 /* samples */ };
 static const double MOVING = 3.0;       /* NMADs of the nodes' rates, or errors of the sample's own */
 static const double LEAST_SHARED = 0.3; /* of a layer's error: so much its heights share at least */
 
@@ -23,9 +16,9 @@ SdmStatus sdm_trend_room(SdmContext *ctx, int layers, SdmTrendSeries *out)
 {
     SdmStatus st = SDM_OK;
     SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
-    TRY(sdm_alloc(ctx, &out->year, (size_t)layers, sizeof *out->year, "heights by date"));
+    TRY(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
     for (int i = 0; i < 3; i++)
-        TRY(sdm_alloc(ctx, part[i], (size_t)layers, sizeof **part[i], "heights by date"));
+        TRY(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
 done:
     return st;
 }
@@ -48,18 +41,16 @@ static SdmStatus trend_open(SdmStack *s)
     TRY(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
     t = s->trend;
     for (int i = 0; i < s->count; i++) {
-        const SdmLayer *const l = &s->layer[i];
+        SdmLayer *const l = &s->layer[i];
         t->cols = l->sample_col0 + l->sample_cols > t->cols ? l->sample_col0 + l->sample_cols : t->cols;
         t->rows = l->sample_row0 + l->sample_rows > t->rows ? l->sample_row0 + l->sample_rows : t->rows;
         first = fmin(first, l->year);
         last = fmax(last, l->year);
+        l->scene_m = l->residual_nmad_m > 0.0 ? l->residual_nmad_m : 1.0;
     }
     t->mid_year = 0.5 * (first + last);
-    float **const part[] = {&t->rate, &t->error, &t->level_m, &t->factor, &t->dates};
-    const size_t n = (size_t)(t->cols * t->rows);
-    for (int i = 0; i < 5; i++)
-        TRY(sdm_alloc(s->ctx, part[i], n, sizeof(float), "rates"));
-    TRY(sdm_alloc(s->ctx, &t->moving, n, 1, "rates"));
+    TRY(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
+    TRY(sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates"));
 done:
     return st;
 }
@@ -69,18 +60,12 @@ void sdm_stack_trend_close(SdmStack *s)
     SdmStackTrend *const t = s->trend;
     if (!t)
         return;
-    sdm_free(&t->rate);
-    sdm_free(&t->error);
-    sdm_free(&t->level_m);
-    sdm_free(&t->factor);
-    sdm_free(&t->dates);
+    sdm_free(&t->line);
     sdm_free(&t->moving);
     sdm_free(&t->histogram);
     sdm_free(&t->sum);
     sdm_free(&t->count);
     sdm_png_close(&t->map);
-    for (int i = 0; i < SDM_TREND_CURVES; i++)
-        sdm_free(&t->curve[i].year);
     sdm_free(&s->trend);
 }
 
@@ -111,14 +96,9 @@ static void fit_samples(const SdmStack *s, SdmTrendSeries *series, int64_t col, 
         }
     }
     sdm_trend_fit(series, &line);
-    for (int c = 0; c < SDM_TREND_CELLS && col + c < t->cols; c++) {
-        const int64_t at = row * t->cols + col + c;
-        t->rate[at] = line.rate[c];
-        t->error[at] = line.error[c];
-        t->level_m[at] = line.level_m[c];
-        t->factor[at] = line.factor[c];
-        t->dates[at] = line.count[c];
-    }
+    for (int c = 0; c < SDM_TREND_CELLS && col + c < t->cols; c++)
+        t->line[row * t->cols + col + c] = (SdmTrendLine){line.rate[c], line.error[c], line.level_m[c],
+                                                          line.factor[c], line.count[c]};
 }
 
 static SdmStatus find_rates(SdmStack *s)
@@ -152,13 +132,12 @@ static float node_rate(const SdmStackTrend *t, int64_t col, int64_t row)
     int64_t n = 0;
     for (int64_t r = row; r < row + NODE && r < t->rows; r++)
         for (int64_t c = col; c < col + NODE && c < t->cols; c++)
-            if (!isnan(t->rate[r * t->cols + c]))
-                value[n++] = t->rate[r * t->cols + c];
+            if (!isnan(t->line[r * t->cols + c].rate))
+                value[n++] = t->line[r * t->cols + c].rate;
     return n < MIN_RATES ? NAN : (float)sdm_median_f32(value, n);
 }
 
-/* Ground moves where the rates of a node differ from those of most nodes, or a
- * sample's from theirs. */
+/* Ground moves where the rates of a node differ from those of most nodes, or a sample's from theirs. */
 static SdmStatus find_moving(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
@@ -178,11 +157,11 @@ static SdmStatus find_moving(SdmStack *s)
         nmad = sdm_nmad_f32(spare, n, &middle);
     for (int64_t i = 0; i < t->cols * t->rows; i++) {
         const double of_node = (double)rate[i / t->cols / NODE * across + i % t->cols / NODE];
-        const double own = (double)t->rate[i] - middle;
+        const double own = (double)t->line[i].rate - middle;
         t->moving[i] = fabs(of_node - middle) > MOVING * fmax(nmad, SDM_TREND_STEP) ||
-                       fabs(own) > MOVING * (double)t->error[i];
-        known += !isnan(t->rate[i]);
-        stable += !isnan(t->rate[i]) && !t->moving[i];
+                       fabs(own) > MOVING * (double)t->line[i].error;
+        known += !isnan(t->line[i].rate);
+        stable += !isnan(t->line[i].rate) && !t->moving[i];
     }
     t->stable = known ? (double)stable / (double)known : 0.0;
 done:
@@ -193,28 +172,10 @@ done:
 
 /* ---- the plane of a layer ---- */
 
-static SdmStatus samples_open(SdmContext *ctx, int64_t most, SdmTiltSamples *out)
-{
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &out->east_m, (size_t)most + 1, sizeof(float), "samples"));
-    TRY(sdm_alloc(ctx, &out->north_m, (size_t)most + 1, sizeof(float), "samples"));
-    TRY(sdm_alloc(ctx, &out->error_m, (size_t)most + 1, sizeof(float), "samples"));
-done:
-    return st;
-}
-
-static void samples_close(SdmTiltSamples *samples)
-{
-    sdm_free(&samples->east_m);
-    sdm_free(&samples->north_m);
-    sdm_free(&samples->error_m);
-}
-
 /* Residuals of a layer on stable ground. */
 static void gather(const SdmStack *s, const SdmLayer *l, SdmTiltSamples *out)
 {
     const double east_m = s->dx_m * (double)s->sample_step, north_m = -s->dy_m * (double)s->sample_step;
-    out->count = 0;
     for (int64_t i = 0; i < l->sample_cols * l->sample_rows; i++) {
         const int64_t col = l->sample_col0 + i % l->sample_cols, row = l->sample_row0 + i / l->sample_cols;
         if (isnan(l->residual[i]) || l->unstable[i] || s->trend->moving[row * s->trend->cols + col])
@@ -225,75 +186,104 @@ static void gather(const SdmStack *s, const SdmLayer *l, SdmTiltSamples *out)
     }
 }
 
-/* Bring a layer to the others on stable ground: height, and tilt where --bias
- * asks for it. */
+/* Take a plane out of a layer and its samples, whose places are those of cells sample_step / 2 before. */
+static void take_out(const SdmStack *s, const SdmTilt *tilt, SdmLayer *l, SdmTiltSamples *samples)
+{
+    double slope[2];
+    const double half = (double)(s->sample_step / 2);
+    sdm_tilt_slope(tilt, slope);
+    for (int64_t i = 0; i < samples->count; i++)
+        samples->error_m[i] -= (float)(slope[0] * ((double)samples->east_m[i] - tilt->centre_m[1]) +
+                                       slope[1] * ((double)samples->north_m[i] - tilt->centre_m[0]));
+    l->tilt_m[0] -= slope[0] * (tilt->centre_m[1] + half * s->dx_m) +
+                    slope[1] * (tilt->centre_m[0] - half * s->dy_m);
+    l->tilt_m[1] += slope[0] * s->dx_m;
+    l->tilt_m[2] -= slope[1] * s->dy_m;
+}
+
+/* Bring a layer to the others on stable ground: in height, and by its tilt where --bias asks for it; its
+ * error is the NMAD that is left. */
 static SdmStatus lay(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;
     SdmTiltSamples samples = {0};
     SdmTilt tilt = {.fitted = false};
-    double slope[2];
-    const double half = 0.5 * (double)(s->sample_step - 1);
-    TRY(samples_open(s->ctx, l->sample_cols * l->sample_rows, &samples));
+    const size_t most = (size_t)(l->sample_cols * l->sample_rows) + 1;
+    const bool move = strcmp(s->opt->align, "none") != 0;
+    double median_m;
+    TRY(sdm_alloc(s->ctx, &samples.east_m, most, sizeof(float), "samples"));
+    TRY(sdm_alloc(s->ctx, &samples.north_m, most, sizeof(float), "samples"));
+    TRY(sdm_alloc(s->ctx, &samples.error_m, most, sizeof(float), "samples"));
     gather(s, l, &samples);
-    if (samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
+    if (samples.count < SDM_STACK_MIN_SAMPLES)
+        goto done;
+    if (move && samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
         TRY(sdm_tilt_fit(s->ctx, &samples, &tilt));
-    sdm_tilt_slope(&tilt, slope);
-    for (int64_t i = 0; i < samples.count; i++)
-        samples.error_m[i] -= (float)(slope[0] * ((double)samples.east_m[i] - tilt.centre_m[1]) +
-                                      slope[1] * ((double)samples.north_m[i] - tilt.centre_m[0]));
-    if (samples.count >= SDM_STACK_MIN_SAMPLES)
-        l->shift_m[2] += sdm_median_f32(samples.error_m, samples.count);
-    l->tilt_m[0] -=
-        slope[0] * (tilt.centre_m[1] + half * s->dx_m) + slope[1] * (tilt.centre_m[0] - half * s->dy_m);
-    l->tilt_m[1] += slope[0] * s->dx_m;
-    l->tilt_m[2] -= slope[1] * s->dy_m;
+    take_out(s, &tilt, l, &samples);
+    l->scene_m = fmax(sdm_nmad_f32(samples.error_m, samples.count, &median_m), 0.01);
+    l->shift_m[2] += move ? median_m : 0.0;
 done:
-    samples_close(&samples);
+    sdm_free(&samples.east_m);
+    sdm_free(&samples.north_m);
+    sdm_free(&samples.error_m);
     return st;
 }
 
-/* Median of the predicted errors at a layer's samples, squared; 0 without any.
- */
-static SdmStatus predicted(SdmStack *s, const SdmLayer *l, double *out)
+/* ---- errors ---- */
+
+SdmStatus sdm_trend_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m)
+{
+    SdmLayer of_errors = *l;
+    of_errors.path = l->error;
+    of_errors.qa = NULL;
+    return sdm_layer_read(s, &of_errors, window, error_m, NULL);
+}
+
+/* What the predicted errors do not explain (by their median), the heights of a layer share. */
+static SdmStatus share_error(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;
     float *error_m = NULL;
-    SdmLayer of_errors = *l;
     const int64_t n = l->sample_cols * l->sample_rows, step = s->sample_step;
-    *out = 0.0;
     if (!l->error || n == 0)
         return SDM_OK;
-    of_errors.path = l->error;
-    of_errors.qa = NULL;
     TRY(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
-    TRY(sdm_layer_read(s, &of_errors,
-                       (SdmCellWindow){.col0 = l->sample_col0 * step + step / 2,
-                                       .row0 = l->sample_row0 * step + step / 2,
-                                       .w = l->sample_cols,
-                                       .h = l->sample_rows,
-                                       .stride = step},
-                       error_m, NULL));
+    TRY(sdm_trend_errors(s, l,
+                         (SdmCellWindow){.col0 = l->sample_col0 * step + step / 2,
+                                         .row0 = l->sample_row0 * step + step / 2,
+                                         .w = l->sample_cols,
+                                         .h = l->sample_rows,
+                                         .stride = step},
+                         error_m));
     const int64_t known = sdm_drop_nan_f32(error_m, n);
-    const double median_m = known ? sdm_median_f32(error_m, known) : 0.0;
-    *out = median_m * median_m;
+    const double median_m = known ? sdm_median_f32(error_m, known) : 0.0, all = l->scene_m * l->scene_m;
+    l->scene_m = sqrt(fmax(all - median_m * median_m, LEAST_SHARED * LEAST_SHARED * all));
 done:
     sdm_free(&error_m);
     return st;
 }
 
-/* NMAD of a layer's residuals on stable ground -> scene_m; NaN for few. */
-static SdmStatus measure(SdmStack *s, SdmLayer *l)
+/* Residuals from the median of a few layers are too small: scale the errors so that the residuals of the
+ * lines on stable ground agree with them. */
+static SdmStatus calibrate(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
-    SdmTiltSamples samples = {0};
-    TRY(samples_open(s->ctx, l->sample_cols * l->sample_rows, &samples));
-    gather(s, l, &samples);
-    l->scene_m = samples.count < SDM_STACK_MIN_SAMPLES
-                     ? (double)NAN
-                     : fmax(sdm_nmad_f32(samples.error_m, samples.count, NULL), 0.01);
+    const SdmStackTrend *const t = s->trend;
+    float *factor = NULL;
+    double freedom = 0.0, scale = 1.0;
+    int64_t n = 0;
+    TRY(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
+    for (int64_t i = 0; i < t->cols * t->rows; i++)
+        if (t->line[i].factor > 0.0f && t->line[i].dates > SDM_TREND_LEAST && !t->moving[i]) {
+            freedom += (double)t->line[i].dates - 2.0;
+            factor[n++] = t->line[i].factor;
+        }
+    if (n >= SDM_STACK_MIN_SAMPLES) /* the median of chi square by its freedom f is (1 - 2 / 9f)^3 */
+        scale = sqrt(sdm_median_f32(factor, n) / pow(1.0 - 2.0 / 9.0 * (double)n / freedom, 3.0));
+    for (int i = 0; i < s->count; i++)
+        s->layer[i].scene_m *= scale;
 done:
-    samples_close(&samples);
+    sdm_free(&factor);
     return st;
 }
 
@@ -310,86 +300,22 @@ static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer
     return why;
 }
 
-/* Layers that overlap no other have the usual error. */
-static SdmStatus complete_errors(SdmStack *s)
-{
-    SdmStatus st = SDM_OK;
-    double *known = NULL;
-    int n = 0;
-    TRY(sdm_alloc(s->ctx, &known, (size_t)s->count, sizeof *known, "errors of DEMs"));
-    for (int i = 0; i < s->count; i++)
-        if (!isnan(s->layer[i].scene_m))
-            known[n++] = s->layer[i].scene_m;
-    const double usual_m = n ? sdm_median_f64(known, n) : 1.0;
-    for (int i = 0; i < s->count; i++)
-        s->layer[i].scene_m = isnan(s->layer[i].scene_m) ? usual_m : s->layer[i].scene_m;
-done:
-    sdm_free(&known);
-    return st;
-}
-
-/* The residuals from the median of a few layers are too small: scale the errors
- * so that those of the lines on stable ground agree with them. */
-static SdmStatus calibrate(SdmStack *s)
-{
-    SdmStatus st = SDM_OK;
-    const SdmStackTrend *const t = s->trend;
-    float *factor = NULL;
-    double freedom = 0.0;
-    int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
-    for (int64_t i = 0; i < t->cols * t->rows; i++)
-        if (t->factor[i] > 0.0f && t->dates[i] > SDM_TREND_LEAST && !t->moving[i]) {
-            freedom += (double)t->dates[i] - 2.0;
-            factor[n++] = t->factor[i];
-        }
-    if (n >= SDM_STACK_MIN_SAMPLES) {
-        const double median = 1.0 - 2.0 / 9.0 * (double)n / freedom; /* of chi square, its cubic root */
-        const double scale = sqrt(sdm_median_f32(factor, n) / (median * median * median));
-        for (int i = 0; i < s->count; i++)
-            s->layer[i].scene_m *= scale;
-    }
-done:
-    sdm_free(&factor);
-    return st;
-}
-
-/* What the predicted errors do not explain, the heights of a layer share. */
-static SdmStatus share_error(SdmStack *s, SdmLayer *l)
-{
-    SdmStatus st = SDM_OK;
-    double square;
-    TRY(predicted(s, l, &square));
-    const double all = l->scene_m * l->scene_m;
-    l->scene_m = sqrt(fmax(all - square, LEAST_SHARED * LEAST_SHARED * all));
-done:
-    return st;
-}
-
 SdmStatus sdm_stack_trend(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
-    const bool move = strcmp(s->opt->align, "none") != 0;
     TRY(trend_open(s));
-    for (int i = 0; i < s->count; i++)
-        s->layer[i].scene_m = s->layer[i].residual_nmad_m > 0.0 ? s->layer[i].residual_nmad_m : 1.0;
     for (int round = 0; round < ROUNDS; round++) {
         TRY(find_rates(s));
         TRY(find_moving(s));
-        if (move) {
-            TRY(for_layers(s, lay));
-            TRY(sdm_stack_residuals(s));
-        }
-        TRY(for_layers(s, measure));
-        TRY(complete_errors(s));
+        TRY(for_layers(s, lay));
+        TRY(sdm_stack_residuals(s));
     }
     TRY(find_rates(s));
     TRY(find_moving(s));
     TRY(calibrate(s));
     TRY(find_rates(s));
     TRY(for_layers(s, share_error));
-    sdm_log(s->ctx, SDM_LOG_INFO, 8,
-            "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
+    sdm_log(s->ctx, SDM_LOG_INFO, 8, "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
             100.0 * s->trend->stable);
 done:
     return st;

@@ -1,77 +1,58 @@
-/* The trend of a stack: what is found from the samples, and what the cells add
- * to it for the report. */
+/* The trend of a stack: lines of the samples, stable ground, and what the cells add to it for the report. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_STACK_TREND_H
 #define SDM_STACK_TREND_H
 
+#include "coreg/error_lag.h"
 #include "coreg/stack_layer.h"
 #include "coreg/trend_fit.h"
 
-/* Heights of a sample by date, with its line. */
-typedef struct SdmTrendCurve {
-    int n;
-    double *year, *height_m; /* n; owned: year, with the heights behind */
-    double rate, error, level_m, mid_year, x, y;
-} SdmTrendCurve;
+enum { SDM_TREND_BINS = 1 << 15, SDM_TREND_AREAS = 4 };
+#define SDM_TREND_STEP (1.0 / 1024.0) /* metres a year: of rates and their errors */
 
-enum { SDM_TREND_BINS = 1 << 15, SDM_TREND_CURVES = 3 };
-#define SDM_TREND_STEP                                                                                       \
-    (1.0 / 1024.0) /* metres a year: of rates and errors in the raster and the                               \
-                      histograms */
+typedef struct SdmTrendLine { /* of a sample */
+    float rate, error, level_m, factor, dates; /* as in SdmTrend; rate NaN: none */
+} SdmTrendLine;
 
 typedef struct SdmStackTrend {
-    double mid_year;               /* in the middle of the dates */
-    int64_t cols, rows;            /* samples of the whole grid */
-    float *rate, *error, *level_m; /* cols x rows: of the lines of the samples; NaN: none */
-    float *factor, *dates;
-    uint8_t *moving; /* cols x rows: 1 where the ground is not stable */
-    double stable;   /* share of the samples */
+    double mid_year;    /* in the middle of the dates */
+    int64_t cols, rows; /* samples of the whole grid */
+    SdmTrendLine *line; /* rows x cols */
+    uint8_t *moving;    /* rows x cols: 1 where the ground is not stable */
+    double stable;      /* share of the samples */
     /* of the cells, counted in integers, so that blocks may come in any size */
-    int64_t cells, certain;      /* with a rate; with one beyond two standard errors */
-    int64_t *histogram;          /* 2 x SDM_TREND_BINS: rates from -16 m a year on,
-                                    standard errors from 0 */
-    int cells_px, width, height; /* preview: cells of a pixel's side; its size */
-    int64_t *sum;                /* height x width: rates in steps */
-    int32_t *count;
-    SdmTrendFigures found; /* for the report, as the map and the curves */
+    int64_t cells, certain;     /* with a rate; with one beyond two standard errors */
+    int64_t *histogram;         /* SDM_TREND_BINS: rates, 0 in the middle */
+    int factor, width, height;  /* map: cells of a pixel's side; its size */
+    int64_t *sum, *count;       /* height x width: rates in steps, cells */
+    double limit;               /* rate of the map's strongest colour */
     SdmPng map;
-    SdmTrendCurve curve[SDM_TREND_CURVES];
-    int curves;
-    double limit; /* rate of the strongest colour, metres a year */
+    SdmErrorLag area[SDM_TREND_AREAS]; /* errors of mean rates over squares of stable ground */
 } SdmStackTrend;
 
 /* Room for the lines of cells with so many layers; free after failure, too. */
 SdmStatus sdm_trend_room(SdmContext *ctx, int layers, SdmTrendSeries *out);
 void sdm_trend_room_free(SdmTrendSeries *series);
-/* Height of a layer at a sample of the whole grid, shift and tilt taken out;
- * NaN: none. */
+/* Height of a layer at a sample of the whole grid, shift and tilt taken out; NaN: none. */
 float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
+/* Predicted errors of a layer (l->error) at the cells of a window, as sdm_layer_read(). */
+SdmStatus sdm_trend_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m);
 
 /* ---- stack_trend_cells.c ---- */
 
-/* The layers over a block: heights h x w, shift taken out. */
+/* The layers over a block, h x w each. */
 typedef struct SdmTrendLayers {
     int count;
-    const int *index; /* into SdmStack.layer */
-    float *const *height_m;
+    const int *index;       /* into SdmStack.layer */
+    float *const *height_m; /* shift taken out */
     uint8_t *const *filled;
+    float *const *error_m;  /* predicted; NULL: none */
 } SdmTrendLayers;
 /* Before the first block: room for the map. */
 SdmStatus sdm_trend_map_open(SdmStack *s);
 /* Lines of the cells of a block of the part, into the product's raster. */
 SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in);
-/* Quantile of the rates, or of their standard errors, metres a year; NaN
- * without any. */
-double sdm_trend_quantile(const SdmStackTrend *t, int of_errors, double q);
-/* Mean rate of a pixel of the map, metres a year; NaN: none. */
-double sdm_trend_mean(const SdmStackTrend *t, int64_t pixel);
-/* The map, from -limit (red) to limit (blue). */
-SdmStatus sdm_trend_picture(SdmContext *ctx, const SdmStackTrend *t, SdmPng *out);
-
-/* ---- stack_trend_report.c ---- */
-
-/* After the last block: choose the limit of the colours, draw the map, and
- * measure the errors of areas. */
+/* After the last: the limit of the colours, the map, errors of areas. */
 SdmStatus sdm_trend_finish(SdmStack *s);
 
 #endif

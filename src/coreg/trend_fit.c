@@ -71,20 +71,29 @@ static float with_prior(float variance, float freedom)
     return (PRIOR_DATES + freedom * variance) / (PRIOR_DATES + freedom);
 }
 
-/* The residual beyond which a height is an outlier, in units of its standard
- * error: BIWEIGHT scales. */
-SDM_VECTOR_LOOPS static void find_limits(const SdmTrendSeries *s, const SdmTrend *line, SdmTrendRow inverse)
+/* NMAD of the residuals of all heights, in units of their standard errors or of metres. */
+SDM_VECTOR_LOOPS static void find_nmad(const SdmTrendSeries *s, const SdmTrendRow count, bool weighted,
+                                       SdmTrendRow out)
 {
-    SdmTrendRow median;
     for (int i = 0; i < s->n; i++)
         for (int c = 0; c < CELLS; c++) {
             const float w = s->weight[i][c];
-            s->spare[i][c] = w > 0.0f ? fabsf(s->height_m[i][c]) * w : INFINITY;
+            s->spare[i][c] = w > 0.0f ? fabsf(s->height_m[i][c]) * (weighted ? w : 1.0f) : INFINITY;
         }
-    find_median(s->n, s->spare, line->count, median);
+    find_median(s->n, s->spare, count, out);
+    for (int c = 0; c < CELLS; c++)
+        out[c] *= MAD;
+}
+
+/* The residual beyond which a height is an outlier, in units of its standard error: BIWEIGHT scales. */
+static void find_limits(const SdmTrendSeries *s, const SdmTrend *line, SdmTrendRow inverse)
+{
+    SdmTrendRow nmad;
+    find_nmad(s, line->count, true, nmad);
     for (int c = 0; c < CELLS; c++) {
-        const float freedom = fmaxf(line->count[c] - 2.0f, 1.0f), mad = MAD * median[c];
-        inverse[c] = 1.0f / (BIWEIGHT * sqrtf(with_prior(mad * mad * line->count[c] / freedom, freedom)));
+        const float freedom = fmaxf(line->count[c] - 2.0f, 1.0f),
+                    scale = with_prior(nmad[c] * nmad[c] * line->count[c] / freedom, freedom);
+        inverse[c] = 1.0f / (BIWEIGHT * sqrtf(scale));
     }
 }
 
@@ -117,17 +126,6 @@ SDM_VECTOR_LOOPS static void improve(const SdmTrendSeries *s, const SdmTrendRow 
     for (int i = 0; i < s->n; i++)
         for (int c = 0; c < CELLS; c++)
             s->height_m[i][c] -= level[c] + rate[c] * s->year[i];
-}
-
-/* NMAD of all heights about the line. */
-SDM_VECTOR_LOOPS static void find_spread(const SdmTrendSeries *s, SdmTrend *out)
-{
-    for (int i = 0; i < s->n; i++)
-        for (int c = 0; c < CELLS; c++)
-            s->spare[i][c] = s->weight[i][c] > 0.0f ? fabsf(s->height_m[i][c]) : INFINITY;
-    find_median(s->n, s->spare, out->count, out->nmad_m);
-    for (int c = 0; c < CELLS; c++)
-        out->nmad_m[c] *= MAD;
 }
 
 /* Errors and figures of the lines from the heights that are no outliers. */
@@ -179,6 +177,6 @@ void sdm_trend_fit(const SdmTrendSeries *s, SdmTrend *out)
         for (int k = 0; k < STEPS; k++)
             improve(s, inverse, out);
     }
-    find_spread(s, out);
+    find_nmad(s, out->count, false, out->nmad_m);
     judge(s, inverse, out);
 }

@@ -466,13 +466,6 @@ SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock
     SdmGdalErrors errors;
     const SdmRaster *const to = &p->raster[SDM_FILE_TREND];
     const int w = (int)b->w, h = (int)b->h;
-    if (to->cells) {
-        for (int64_t k = 0; k < SDM_TREND_BANDS; k++)
-            for (int64_t r = 0; r < b->h; r++)
-                memcpy((float *)to->cells + (k * p->grid.rows + b->row0 + r) * p->grid.cols + b->col0,
-                       plane + (k * b->h + r) * b->w, (size_t)b->w * sizeof *plane);
-        return SDM_OK;
-    }
     sdm_gdal_errors_begin(&errors);
     const CPLErr e = GDALDatasetRasterIO(to->dataset, GF_Write, (int)b->col0, (int)b->row0, w, h,
                                          (void *)(uintptr_t)plane, w, h, GDT_Float32, SDM_TREND_BANDS, NULL,
