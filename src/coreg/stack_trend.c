@@ -12,7 +12,9 @@ enum { ROUNDS = 3, NODE = 6 /* samples */, MIN_RATES = 9 /* of a node */, MIN_PL
 static const double MOVING = 3.0;       /* NMADs of the nodes' rates, or errors of the sample's own */
 static const double LEAST_SHARED = 0.3; /* of a layer's error: so much its heights share at least */
 
-SdmStatus sdm_trend_room(SdmContext *ctx, int layers, SdmTrendSeries *out)
+/* ---- lines ---- */
+
+static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
 {
     SdmStatus st = SDM_OK;
     SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
@@ -23,12 +25,34 @@ done:
     return st;
 }
 
-void sdm_trend_room_free(SdmTrendSeries *series)
+static void series_close(SdmTrendSeries *series)
 {
     sdm_free(&series->year);
     sdm_free(&series->height_m);
     sdm_free(&series->weight);
     sdm_free(&series->spare);
+}
+
+SdmStatus sdm_trend_fit_rows(const SdmStack *s, const SdmTrendWork *work)
+{
+    SdmStatus why = SDM_OK;
+#pragma omp parallel num_threads(s->threads)
+    {
+        SdmTrendSeries series = {0};
+        SdmTrend line;
+        const SdmStatus one = series_open(s->ctx, work->layers, &series);
+#pragma omp critical(stack_status)
+        why = one && !why ? one : why;
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t row = 0; row < work->rows; row++)
+            for (int64_t col = 0; col < work->cols && !one; col += SDM_TREND_CELLS) {
+                work->gather(work->user, row, col, &series);
+                sdm_trend_fit(&series, &line);
+                work->put(work->user, row, col, &line);
+            }
+        series_close(&series);
+    }
+    return why ? why : sdm_check_stop(s->ctx);
 }
 
 /* ---- rates of the samples ---- */
@@ -62,7 +86,6 @@ void sdm_stack_trend_close(SdmStack *s)
         return;
     sdm_free(&t->line);
     sdm_free(&t->moving);
-    sdm_free(&t->histogram);
     sdm_free(&t->sum);
     sdm_free(&t->count);
     sdm_png_close(&t->map);
@@ -78,49 +101,35 @@ float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_
                    sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
 }
 
-/* Lines of SDM_TREND_CELLS samples from a place on. */
-static void fit_samples(const SdmStack *s, SdmTrendSeries *series, int64_t col, int64_t row)
+static void gather_samples(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
 {
-    SdmTrend line;
-    SdmStackTrend *const t = s->trend;
+    const SdmStack *const s = user;
     series->n = 0;
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
         if (row < l->sample_row0 || row >= l->sample_row0 + l->sample_rows)
             continue;
         const int n = series->n++;
-        series->year[n] = (float)(l->year - t->mid_year);
+        series->year[n] = (float)(l->year - s->trend->mid_year);
         for (int c = 0; c < SDM_TREND_CELLS; c++) {
             series->height_m[n][c] = sdm_trend_sample(s, l, col + c, row);
             series->weight[n][c] = (float)(1.0 / l->scene_m);
         }
     }
-    sdm_trend_fit(series, &line);
+}
+
+static void put_samples(void *user, int64_t row, int64_t col, const SdmTrend *line)
+{
+    SdmStackTrend *const t = ((const SdmStack *)user)->trend;
     for (int c = 0; c < SDM_TREND_CELLS && col + c < t->cols; c++)
-        t->line[row * t->cols + col + c] = (SdmTrendLine){line.rate[c], line.error[c], line.level_m[c],
-                                                          line.factor[c], line.count[c]};
+        t->line[row * t->cols + col + c] = (SdmTrendLine){line->rate[c], line->error[c], line->level_m[c],
+                                                          line->factor[c], line->count[c]};
 }
 
 static SdmStatus find_rates(SdmStack *s)
 {
-    SdmStatus st = SDM_OK, why = SDM_OK;
-    const int64_t rows = s->trend->rows, cols = s->trend->cols;
-#pragma omp parallel num_threads(s->threads)
-    {
-        SdmTrendSeries series = {0};
-        const SdmStatus one = sdm_trend_room(s->ctx, s->count, &series);
-#pragma omp critical(stack_status)
-        why = one && !why ? one : why;
-#pragma omp for schedule(dynamic, 4)
-        for (int64_t row = 0; row < rows; row++)
-            for (int64_t col = 0; col < cols && !one; col += SDM_TREND_CELLS)
-                fit_samples(s, &series, col, row);
-        sdm_trend_room_free(&series);
-    }
-    TRY(why);
-    TRY(sdm_check_stop(s->ctx));
-done:
-    return st;
+    return sdm_trend_fit_rows(
+        s, &(SdmTrendWork){s->count, s->trend->cols, s->trend->rows, gather_samples, put_samples, s});
 }
 
 /* ---- stable ground ---- */
@@ -173,7 +182,7 @@ done:
 /* ---- the plane of a layer ---- */
 
 /* Residuals of a layer on stable ground. */
-static void gather(const SdmStack *s, const SdmLayer *l, SdmTiltSamples *out)
+static void gather_stable(const SdmStack *s, const SdmLayer *l, SdmTiltSamples *out)
 {
     const double east_m = s->dx_m * (double)s->sample_step, north_m = -s->dy_m * (double)s->sample_step;
     for (int64_t i = 0; i < l->sample_cols * l->sample_rows; i++) {
@@ -214,7 +223,7 @@ static SdmStatus lay(SdmStack *s, SdmLayer *l)
     TRY(sdm_alloc(s->ctx, &samples.east_m, most, sizeof(float), "samples"));
     TRY(sdm_alloc(s->ctx, &samples.north_m, most, sizeof(float), "samples"));
     TRY(sdm_alloc(s->ctx, &samples.error_m, most, sizeof(float), "samples"));
-    gather(s, l, &samples);
+    gather_stable(s, l, &samples);
     if (samples.count < SDM_STACK_MIN_SAMPLES)
         goto done;
     if (move && samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
@@ -300,6 +309,28 @@ static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer
     return why;
 }
 
+/* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates. */
+static SdmStatus choose_limit(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmStackTrend *const t = s->trend;
+    float *rate = NULL;
+    int64_t n = 0;
+    TRY(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
+    for (int64_t i = 0; i < t->cols * t->rows; i++)
+        if (!isnan(t->line[i].rate))
+            rate[n++] = fabsf(t->line[i].rate);
+    if (n == 0)
+        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
+                     "--trend: no place has heights of %d dates or more that lie over five weeks apart",
+                     SDM_TREND_LEAST));
+    const double most = fmax(sdm_quantile_f32(rate, n, 0.98), 0.01), unit = pow(10.0, floor(log10(most)));
+    t->limit = unit * (most > 5.0 * unit ? 10.0 : most > 2.0 * unit ? 5.0 : most > unit ? 2.0 : 1.0);
+done:
+    sdm_free(&rate);
+    return st;
+}
+
 SdmStatus sdm_stack_trend(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
@@ -314,6 +345,7 @@ SdmStatus sdm_stack_trend(SdmStack *s)
     TRY(find_moving(s));
     TRY(calibrate(s));
     TRY(find_rates(s));
+    TRY(choose_limit(s));
     TRY(for_layers(s, share_error));
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
             100.0 * s->trend->stable);

@@ -19,15 +19,15 @@ static void add_histogram(SdmReport *r, const SdmStackTrend *t)
     double *const bar = plot ? sdm_report_room(r, BARS + 1) : NULL; /* and the rate 0 */
     if (!bar)
         return;
-    for (int i = 0; i < SDM_TREND_BINS; i++) {
-        const double k = ((i - SDM_TREND_BINS / 2) * SDM_TREND_STEP / t->limit + 1.0) * 0.5 * BARS;
+    for (int64_t i = 0; i < t->cols * t->rows; i++) {
+        const double k = ((double)t->line[i].rate / t->limit + 1.0) * 0.5 * BARS;
         if (k >= 0.0 && k < BARS)
-            bar[(int)k] += (double)t->histogram[i];
+            bar[(int)k] += 1.0;
     }
     for (int i = 0; i < BARS; i++)
         top = fmax(top, bar[i]);
     *plot = (SdmPlot){.x_label = "rate (m a year)",
-                      .y_label = "share of cells",
+                      .y_label = "share of places",
                       .x0 = -t->limit,
                       .x1 = t->limit,
                       .y1 = top,
@@ -109,31 +109,17 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at)
 
 /* ---- figures ---- */
 
-static void add_areas(SdmReportItem *to, const SdmStackTrend *t)
+/* Median of the standard errors of the samples; share of their rates beyond two of them. */
+static double usual_error(SdmReport *r, const SdmStackTrend *t, double *certain)
 {
-    SdmReportItem *const list = sdm_report_list(to, "area_errors");
-    for (int k = 0; k < SDM_TREND_AREAS; k++) {
-        const SdmErrorLag *const a = &t->area[k];
-        SdmReportItem *const item = sdm_report_group(list, NULL);
-        sdm_report_number(item, "side_m", a->lag_m);
-        sdm_report_number(item, "areas", (double)a->areas);
-        sdm_report_number(item, "error", a->area_error_m);
-        if (isfinite(a->area_error_m))
-            sdm_report_figure(to, NULL,
-                              sdm_report_printf(to->report, "error of the mean rate of %.1f km x %.1f km",
-                                                a->lag_m / 1000.0, a->lag_m / 1000.0),
-                              a->area_error_m, " m a year", 3);
-    }
-}
-
-/* Median of the standard errors of the samples. */
-static double usual_error(SdmReport *r, const SdmStackTrend *t)
-{
-    int64_t n = 0;
+    int64_t n = 0, beyond = 0;
     double *const error = sdm_report_room(r, (int)(t->cols * t->rows));
     for (int64_t i = 0; error && i < t->cols * t->rows; i++)
-        if (!isnan(t->line[i].rate))
+        if (!isnan(t->line[i].rate)) {
+            beyond += fabsf(t->line[i].rate) > 2.0f * t->line[i].error;
             error[n++] = (double)t->line[i].error;
+        }
+    *certain = (double)beyond / (double)n;
     return error ? sdm_median_f64(error, n) : (double)NAN;
 }
 
@@ -148,6 +134,7 @@ void sdm_trend_report(SdmReport *r, const SdmStack *s, double cell_m)
     const SdmLayer *first = &s->layer[0], *last = first;
     SdmReportItem *const to =
         sdm_report_section(r, "trend", "Rate of the heights", SDM_PAGE_MAPS, SDM_STYLE_CARD);
+    double certain;
     if (!to)
         return;
     for (int i = 1; i < s->count; i++) {
@@ -156,17 +143,16 @@ void sdm_trend_report(SdmReport *r, const SdmStack *s, double cell_m)
     }
     sdm_report_text(to, "first", first->date);
     sdm_report_text(to, "last", last->date);
-    sdm_report_number(to, "cells", (double)t->cells);
     sdm_report_picture(to, "rate", &t->map, cell_m * t->factor * t->width / t->map.width);
     sdm_report_change_key(to, t->limit, "m a year");
-    sdm_report_figure(to, "error_median", "standard error of the rate (median)", usual_error(r, t), " m a year", 3);
+    sdm_report_figure(to, "error_median", "standard error of the rate (median)", usual_error(r, t, &certain),
+                      " m a year", 3);
     sdm_report_figure(to, "certain_percent", "of the rates are beyond two standard errors",
-                      100.0 * (double)t->certain / (double)t->cells, " %", 1);
+                      100.0 * certain, " %", 1);
     sdm_report_figure(to, "stable_percent", "of the ground is stable: its rate is taken for 0", 100.0 * t->stable,
                       " %", 1);
-    add_areas(to, t);
-    sdm_report_note(to, "Heights of %.10s to %.10s. The errors of areas are those of stable ground.", first->date,
-                    last->date);
+    sdm_report_note(to, "Heights of %.10s to %.10s. Errors are those of a cell; neighbours share most of them.",
+                    first->date, last->date);
     add_histogram(r, t);
     for (int kind = 0; kind < KINDS; kind++) {
         const int64_t at = find_example(t, kind);
