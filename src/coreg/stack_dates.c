@@ -1,5 +1,4 @@
-/* Layers -> the date of each: --dates, metadata of the file, NAME.json, its
- * name. */
+/* Layers -> the date of each: --dates, metadata of the file, NAME.json, its name. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "core/list_file.h"
@@ -15,8 +14,7 @@
 
 enum { DAY = 8, MOMENT = 14 /* digits */, LARGEST_JSON = 16 << 20 };
 
-/* The date at the start of a text: 20030506, 2003-05-06 or 2003_05_06, with or
- * without a time of day. */
+/* The date at the start of a text: 20030506, 2003-05-06 or 2003_05_06, with or without a time of day. */
 static bool date_at(const char *at, char out[32])
 {
     char day[DAY + 1];
@@ -43,28 +41,20 @@ static bool find_date(const char *text, char out[32])
     return false;
 }
 
-static const char *base_of(const char *path)
-{
-    const char *const slash = sdm_system_slash(path);
-    return slash ? slash + 1 : path;
-}
-
-/* The metadata that programs write; not TIFFTAG_DATETIME, which is the time of
- * the file. */
+/* The metadata that programs write; not TIFFTAG_DATETIME, which is the time of the file. */
 static bool date_of_metadata(GDALDatasetH file, char out[32])
 {
-    static const char *const key[][2] = {
-        {"ACQUISITION_TIME_UTC", NULL}, {"ACQUISITIONDATETIME", "IMAGERY"}, {"ACQUISITION_DATETIME", NULL},
-        {"ACQUISITION_TIME", NULL},     {"ACQUISITION_DATE", NULL},         {"DATE_ACQUIRED", NULL},
-    };
-    const char *const id = GDALGetMetadataItem(file, "SCENE_ID", NULL);
+    static const char *const key[][2] = {{"ACQUISITION_TIME_UTC", NULL},
+                                         {"ACQUISITIONDATETIME", "IMAGERY"},
+                                         {"ACQUISITION_DATETIME", NULL},
+                                         {"ACQUISITION_DATE", NULL},
+                                         {"DATE_ACQUIRED", NULL}};
     for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
         const char *const text = GDALGetMetadataItem(file, key[i][0], key[i][1]);
         if (text && find_date(text, out))
             return true;
     }
-    sdm_granule_time(id ? id : "", out);
-    return *out != '\0';
+    return false;
 }
 
 /* scene.acquisition_time_utc of the report beside a DEM of `run`. */
@@ -87,17 +77,14 @@ static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
     return found;
 }
 
-static bool date_of_name(const char *path, char out[32])
-{
-    const char *const name = base_of(path);
-    sdm_granule_time(name, out);
-    return *out || find_date(name, out);
-}
-
 void sdm_layer_read_date(SdmContext *ctx, GDALDatasetH file, SdmLayer *l)
 {
-    if (!date_of_metadata(file, l->date) && !date_of_report(ctx, l->path, l->date))
-        (void)date_of_name(l->path, l->date);
+    const char *const name = sdm_path_base(l->path);
+    if (date_of_metadata(file, l->date) || date_of_report(ctx, l->path, l->date))
+        return;
+    sdm_granule_time(name, l->date);
+    if (!*l->date)
+        (void)find_date(name, l->date);
 }
 
 /* A line "NAME DATE" or "NAME,DATE" gives the DEMs of that name their date. */
@@ -110,8 +97,7 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
     const char *const text = cut ? cut + 1 + strspn(cut + 1, " \t\"") : "";
     if (!cut || list->has_control || !date_at(text, date))
         return sdm_fail(s->ctx, SDM_ERR_INPUT,
-                        "--dates %s: line %d is '%.80s', expected the name of a "
-                        "DEM and its date, such as "
+                        "--dates %s: line %d is '%.80s', expected the name of a DEM and its date, such as "
                         "dem.tif 2003-05-06",
                         s->opt->dates, list->line, entry);
     while (cut > entry && strchr(" \t", cut[-1]))
@@ -122,7 +108,7 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
     for (int i = 0; i < s->count && !st; i++) {
         SdmLayer *const l = &s->layer[i];
         if (strcmp(l->path, name) == 0 || strcmp(l->path, path) == 0 ||
-            (name == base_of(name) && strcmp(base_of(l->path), name) == 0))
+            (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0))
             memcpy(l->date, date, sizeof date);
     }
     return st;
@@ -153,8 +139,7 @@ static SdmStatus check_dates(const SdmStack *s)
     if (different >= SDM_TREND_LEAST)
         return SDM_OK;
     return sdm_fail(s->ctx, SDM_ERR_DATA,
-                    "--trend: the %d DEMs are of %d date%s, expected at least "
-                    "%d; add DEMs of other dates",
+                    "--trend: the %d DEMs are of %d date%s, expected at least %d; add DEMs of other dates",
                     s->count, different, different == 1 ? "" : "s", SDM_TREND_LEAST);
 }
 
@@ -167,10 +152,9 @@ SdmStatus sdm_stack_dates(SdmStack *s)
         SdmLayer *const l = &s->layer[i];
         if (!*l->date)
             return sdm_fail(s->ctx, SDM_ERR_DATA,
-                            "DEM %s has no date in its metadata "
-                            "(ACQUISITION_TIME_UTC), NAME.json or name; "
+                            "DEM %s has no date in its metadata (ACQUISITION_TIME_UTC), NAME.json or name; "
                             "give --dates FILE with lines such as '%s 2003-05-06'",
-                            l->path, base_of(l->path));
+                            l->path, sdm_path_base(l->path));
         l->year = sdm_time_days(l->date) / 365.25;
         if (!*l->acquisition && !strstr(l->date, "T00:00:00"))
             memcpy(l->acquisition, l->date, sizeof l->date);

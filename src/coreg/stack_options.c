@@ -52,7 +52,7 @@ const SdmOptionSpec sdm_stack_options[] = {
      .metavar = "FILE",
      .type = SDM_OPT_TEXT,
      .offset = FIELD(dates),
-     .commands = SDM_CMD_STACK | SDM_NAMES_INPUT,
+     .commands = SDM_CMD_STACK,
      .help = "Text file for --trend with a DEM and its date per line (dem.tif 2003-05-06), which go before "
              "those of metadata, NAME.json and names."},
     {.name = "--no-filled",

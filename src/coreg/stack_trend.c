@@ -122,8 +122,8 @@ static void put_samples(void *user, int64_t row, int64_t col, const SdmTrend *li
 {
     SdmStackTrend *const t = ((const SdmStack *)user)->trend;
     for (int c = 0; c < SDM_TREND_CELLS && col + c < t->cols; c++)
-        t->line[row * t->cols + col + c] = (SdmTrendLine){line->rate[c], line->error[c], line->level_m[c],
-                                                          line->factor[c], line->count[c]};
+        t->line[row * t->cols + col + c] =
+            (SdmTrendLine){line->rate[c], line->error[c], line->level_m[c], line->factor[c], line->count[c]};
 }
 
 static SdmStatus find_rates(SdmStack *s)
@@ -204,8 +204,8 @@ static void take_out(const SdmStack *s, const SdmTilt *tilt, SdmLayer *l, SdmTil
     for (int64_t i = 0; i < samples->count; i++)
         samples->error_m[i] -= (float)(slope[0] * ((double)samples->east_m[i] - tilt->centre_m[1]) +
                                        slope[1] * ((double)samples->north_m[i] - tilt->centre_m[0]));
-    l->tilt_m[0] -= slope[0] * (tilt->centre_m[1] + half * s->dx_m) +
-                    slope[1] * (tilt->centre_m[0] - half * s->dy_m);
+    l->tilt_m[0] -=
+        slope[0] * (tilt->centre_m[1] + half * s->dx_m) + slope[1] * (tilt->centre_m[0] - half * s->dy_m);
     l->tilt_m[1] += slope[0] * s->dx_m;
     l->tilt_m[2] -= slope[1] * s->dy_m;
 }
@@ -347,7 +347,8 @@ SdmStatus sdm_stack_trend(SdmStack *s)
     TRY(find_rates(s));
     TRY(choose_limit(s));
     TRY(for_layers(s, share_error));
-    sdm_log(s->ctx, SDM_LOG_INFO, 8, "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
+    sdm_log(s->ctx, SDM_LOG_INFO, 8,
+            "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
             100.0 * s->trend->stable);
 done:
     return st;

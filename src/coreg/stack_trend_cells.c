@@ -41,7 +41,8 @@ SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t)
     TRY(sdm_alloc(ctx, &rgba, (size_t)n, 4, "map of rates"));
     for (int64_t i = 0; i < n; i++)
         if (t->count[i]) { /* others stay transparent */
-            sdm_change_colour((double)t->sum[i] / (double)t->count[i] * SDM_TREND_STEP / t->limit, rgba + 4 * i);
+            sdm_change_colour((double)t->sum[i] / (double)t->count[i] * SDM_TREND_STEP / t->limit,
+                              rgba + 4 * i);
             rgba[4 * i + 3] = 255;
         }
     TRY(sdm_picture_page(ctx, rgba, t->width, t->height, &t->map));
@@ -60,8 +61,10 @@ static void gather(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
     series->n = k->in->count;
     for (int i = 0; i < series->n; i++) {
         const SdmLayer *const l = &k->s->layer[k->in->index[i]];
-        const float *const height_m = k->in->height_m[i] + first,
-                    *const error_m = k->in->error_m[i] ? k->in->error_m[i] + first : NULL;
+        const float *const height_m = k->in->height_m[i] + first, *const error_m =
+                                                                      k->in->error_m[i]
+                                                                          ? k->in->error_m[i] + first
+                                                                          : NULL;
         const uint8_t *const filled = k->in->filled[i] + first;
         const float tilt_m = (float)sdm_layer_bias(k->s, l, k->at[0] + col, k->at[1] + row),
                     across_m = (float)l->tilt_m[1], shared = (float)(l->scene_m * l->scene_m);
@@ -78,8 +81,8 @@ static void gather(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
 /* Lines -> the planes, rounded. */
 static void put(void *user, int64_t row, int64_t col, const SdmTrend *line)
 {
-    static const float step[SDM_TREND_BANDS] = {(float)SDM_TREND_STEP, (float)SDM_TREND_STEP, 1.0f, 0.0078125f,
-                                                0.015625f};
+    static const float step[SDM_TREND_BANDS] = {(float)SDM_TREND_STEP, (float)SDM_TREND_STEP, 1.0f,
+                                                0.0078125f, 0.015625f};
     const TrendBlock *const k = user;
     const float *const from[SDM_TREND_BANDS] = {line->rate, line->error, line->count, line->span,
                                                 line->nmad_m};

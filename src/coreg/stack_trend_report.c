@@ -26,37 +26,33 @@ static void add_histogram(SdmReport *r, const SdmStackTrend *t)
     }
     for (int i = 0; i < BARS; i++)
         top = fmax(top, bar[i]);
-    *plot = (SdmPlot){.x_label = "rate (m a year)",
-                      .y_label = "share of places",
-                      .x0 = -t->limit,
-                      .x1 = t->limit,
-                      .y1 = top,
-                      .height = 200,
-                      .count = 2,
-                      .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS},
-                                 {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1}}};
+    *plot = (SdmPlot){
+        .x_label = "rate (m a year)",
+        .y_label = "share of places",
+        .x0 = -t->limit,
+        .x1 = t->limit,
+        .y1 = top,
+        .height = 200,
+        .count = 2,
+        .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS}, {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1}}};
 }
 
 /* ---- curves ---- */
 
-/* How well a sample serves as an example of a kind. */
-static double fitness(const SdmStackTrend *t, int64_t i, int kind)
-{
-    const double ratio = (double)t->line[i].rate / (double)t->line[i].error;
-    if (isnan(ratio) || (kind == STAYS && t->moving[i]))
-        return -INFINITY;
-    return kind == FALLS ? -ratio : kind == RISES ? ratio : (double)t->line[i].dates - fabs(ratio);
-}
-
-/* The best example; -1: none, or one that is not certain. */
+/* The best example of a kind among the samples; -1: none that is certain. */
 static int64_t find_example(const SdmStackTrend *t, int kind)
 {
     int64_t best = -1;
     double most = kind == STAYS ? -INFINITY : 3.0;
     for (int64_t i = 0; i < t->cols * t->rows; i++) {
-        const double here = fitness(t, i, kind);
-        best = here > most ? i : best;
-        most = fmax(here, most);
+        const double ratio = (double)t->line[i].rate / (double)t->line[i].error;
+        const double good = kind == FALLS   ? -ratio
+                            : kind == RISES ? ratio
+                                            : (double)t->line[i].dates - fabs(ratio);
+        if (good > most && (kind != STAYS || !t->moving[i])) {
+            most = good;
+            best = i;
+        }
     }
     return best;
 }
@@ -67,14 +63,16 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at)
     const SdmTrendLine *const l = &t->line[at];
     const int64_t col = at % t->cols * s->sample_step + s->sample_step / 2,
                   row = at / t->cols * s->sample_step + s->sample_step / 2;
-    const double shift = 2000.0 - sdm_time_days("2000-01-01T00:00:00Z") / 365.25; /* to years of the calendar */
+    const double shift =
+        2000.0 - sdm_time_days("2000-01-01T00:00:00Z") / 365.25; /* to years of the calendar */
     SdmReportItem *const to =
         sdm_report_section(r, NULL, "Heights of a cell", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     SdmPlot *const plot = to ? sdm_report_plot(to, "heights by date") : NULL;
     double *const year = plot ? sdm_report_room(r, 3 * s->count + 4) : NULL;
     if (!year)
         return;
-    double *const height_m = year + s->count, *const off_m = height_m + s->count, *const line = off_m + s->count;
+    double *const height_m = year + s->count, *const off_m = height_m + s->count,
+                  *const line = off_m + s->count;
     int n = 0;
     line[0] = INFINITY;
     line[1] = -INFINITY;
@@ -109,17 +107,14 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at)
 
 /* ---- figures ---- */
 
-/* Median of the standard errors of the samples; share of their rates beyond two of them. */
-static double usual_error(SdmReport *r, const SdmStackTrend *t, double *certain)
+/* Median of the standard errors of the samples. */
+static double usual_error(SdmReport *r, const SdmStackTrend *t)
 {
-    int64_t n = 0, beyond = 0;
+    int64_t n = 0;
     double *const error = sdm_report_room(r, (int)(t->cols * t->rows));
     for (int64_t i = 0; error && i < t->cols * t->rows; i++)
-        if (!isnan(t->line[i].rate)) {
-            beyond += fabsf(t->line[i].rate) > 2.0f * t->line[i].error;
+        if (!isnan(t->line[i].rate))
             error[n++] = (double)t->line[i].error;
-        }
-    *certain = (double)beyond / (double)n;
     return error ? sdm_median_f64(error, n) : (double)NAN;
 }
 
@@ -134,7 +129,6 @@ void sdm_trend_report(SdmReport *r, const SdmStack *s, double cell_m)
     const SdmLayer *first = &s->layer[0], *last = first;
     SdmReportItem *const to =
         sdm_report_section(r, "trend", "Rate of the heights", SDM_PAGE_MAPS, SDM_STYLE_CARD);
-    double certain;
     if (!to)
         return;
     for (int i = 1; i < s->count; i++) {
@@ -145,13 +139,12 @@ void sdm_trend_report(SdmReport *r, const SdmStack *s, double cell_m)
     sdm_report_text(to, "last", last->date);
     sdm_report_picture(to, "rate", &t->map, cell_m * t->factor * t->width / t->map.width);
     sdm_report_change_key(to, t->limit, "m a year");
-    sdm_report_figure(to, "error_median", "standard error of the rate (median)", usual_error(r, t, &certain),
+    sdm_report_figure(to, "error_median", "standard error of the rate (median)", usual_error(r, t),
                       " m a year", 3);
-    sdm_report_figure(to, "certain_percent", "of the rates are beyond two standard errors",
-                      100.0 * certain, " %", 1);
-    sdm_report_figure(to, "stable_percent", "of the ground is stable: its rate is taken for 0", 100.0 * t->stable,
-                      " %", 1);
-    sdm_report_note(to, "Heights of %.10s to %.10s. Errors are those of a cell; neighbours share most of them.",
+    sdm_report_figure(to, "stable_percent", "of the ground is stable: its rate is taken for 0",
+                      100.0 * t->stable, " %", 1);
+    sdm_report_note(to,
+                    "Heights of %.10s to %.10s. Errors are those of a cell; neighbours share most of them.",
                     first->date, last->date);
     add_histogram(r, t);
     for (int kind = 0; kind < KINDS; kind++) {

@@ -15,8 +15,7 @@ typedef struct Sums {
     SdmTrendRow w, t, tt, y, ty;
 } Sums;
 
-/* Median of the values (INFINITY: none) of each cell, whose range is halved
- * again and again. count: values. */
+/* Median of `count` values (INFINITY: none) of each cell, whose range is halved again and again. */
 SDM_VECTOR_LOOPS static void find_median(int n, SdmTrendRow *value, const SdmTrendRow count, SdmTrendRow out)
 {
     SdmTrendRow low, high;
