@@ -267,6 +267,12 @@ SDM_API SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, c
  *  @return SDM_OK, SDM_ERR_USAGE (no such raster or datum), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum);
 
+/** Say when the heights of a raster in memory are from, for the option trend of "stack".
+ *  @param name  of sdm_add_raster()
+ *  @param time_utc  such as "2003-05-06T10:11:12Z" or "2003-05-06"
+ *  @return SDM_OK, SDM_ERR_USAGE (no such raster), SDM_ERR_MEMORY */
+SDM_API SdmStatus sdm_set_raster_time(SdmContext *ctx, const char *name, const char *time_utc);
+
 /** Give a raster in memory a camera, so that its name is that of a view.
  *  @param name  of sdm_add_raster(), whose CRS may be NULL then
  *  @param rpc  copied
@@ -299,7 +305,12 @@ typedef enum SdmDemLayer {
     SDM_LAYER_ERROR,     /**< float, predicted error of a height, metres; of pairs alone */
     SDM_LAYER_CHANGE,    /**< float, height minus reference, metres; with the option reference */
     SDM_LAYER_LEFT_OUT,  /**< float, 1 where the fit to the reference left the cell out, else 0 */
-    SDM_LAYER_PAIRS      /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
+    SDM_LAYER_PAIRS,     /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
+    SDM_LAYER_RATE,      /**< float, metres a year; of a stack with the option trend, as the four below */
+    SDM_LAYER_RATE_ERROR, /**< float, standard error of the rate, metres a year */
+    SDM_LAYER_DATES,     /**< float, dates that count */
+    SDM_LAYER_SPAN,      /**< float, years from the first of them to the last */
+    SDM_LAYER_TREND_NMAD /**< float, NMAD of the heights about the line, metres */
 } SdmDemLayer;
 
 /** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  All layers hold
@@ -316,7 +327,8 @@ SDM_API SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, 
 
 /** "stack": combine DEMs of one place, and those of the option list, in memory; writes no file.  The option
  *  output is not needed.  Heights are those that sdm_stack() writes.  The layers are ::SDM_LAYER_HEIGHT,
- *  ::SDM_LAYER_SPREAD (NMAD of the heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK.
+ *  ::SDM_LAYER_SPREAD (NMAD of the heights in a cell, metres), ::SDM_LAYER_COUNT (DEMs) and ::SDM_LAYER_MASK;
+ *  with the option trend, ::SDM_LAYER_RATE and those after it.
  *  @param dems  @p count names, of files or of sdm_add_raster()
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out);

@@ -188,7 +188,8 @@ class _Context:
             return bytes_of(path, what)
         if not isinstance(source, (Dem, Stack)):
             return self.add(raster_of(source, what), "raster in memory" if isinstance(source, Raster) else what)
-        name = self.add(Raster(source.height, source.transform, source.crs, None, source.vertical or None), what)
+        time = source.report.get("scene", {}).get("acquisition_time_utc")
+        name = self.add(Raster(source.height, source.transform, source.crs, None, source.vertical or None, time), what)
         mask = np.ascontiguousarray(source.mask, dtype=np.uint16)
         if mask.shape != np.shape(source.height):
             raise Error("%s: its mask is %s, its heights %s" % (what, mask.shape, np.shape(source.height)), "usage")
@@ -236,6 +237,8 @@ class _Context:
         name = found.value or b""
         if source.vertical is not None:
             self.check(lib.sdm_set_raster_vertical(self.handle, name, bytes_of(source.vertical, "vertical", "a text")))
+        if source.time:
+            self.check(lib.sdm_set_raster_time(self.handle, name, str(source.time).replace(" ", "T").encode()))
         return name
 
     def take(self, side: int, image: Image) -> None:
@@ -385,7 +388,7 @@ def stack(dems: Sequence[Heights], *, output: Path, progress: Optional[Progress]
 
 def stack(dems: Sequence[Heights], *, output: Optional[Path] = None, progress: Optional[Progress] = None,
           cancel: Optional[Cancel] = None, log: Optional[Log] = None, **options: "Unpack[StackOptions]") -> Union[Stack, Result]:
-    """Combine DEMs of one place: median, NMAD and count of each cell.
+    """Combine DEMs of one place: median, NMAD and count of each cell; with ``trend=True`` a line through its heights by date.
 
     :param dems: files, or in memory, as :func:`compare` takes them
     :param output: the GeoTIFF to write, with its companions; None: the stack is returned

@@ -53,6 +53,7 @@ _PROTOTYPES = {
     "sdm_set_image_mask": (c_int, [c_void_p, c_int, c_void_p, c_int64]),
     "sdm_set_rpc": (c_int, [c_void_p, c_int, POINTER(Rpc)]),
     "sdm_add_raster": (c_int, [c_void_p, POINTER(RasterShape), c_void_p, POINTER(c_char_p)]),
+    "sdm_set_raster_time": (c_int, [c_void_p, c_char_p, c_char_p]),
     "sdm_set_raster_vertical": (c_int, [c_void_p, c_char_p, c_char_p]),
     "sdm_set_raster_rpc": (c_int, [c_void_p, c_char_p, POINTER(Rpc)]),
     "sdm_set_raster_mask": (c_int, [c_void_p, c_char_p, c_void_p, c_int64]),

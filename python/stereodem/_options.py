@@ -81,6 +81,8 @@ StackOptions = TypedDict("StackOptions", {
     "align": Optional[Literal["z", "xyz", "none"]],
     "bias": Optional[Literal["auto", "keep"]],
     "dem_vertical": Optional[Literal["auto", "ellipsoid", "egm96", "egm2008"]],
+    "trend": Optional[bool],
+    "dates": Optional[Union[str, "os.PathLike[str]"]],
     "no_filled": Optional[bool],
     "tr": Optional[float],
     "t_srs": Optional[Any],

@@ -24,7 +24,8 @@ LAYERS = (("height", 0, np.float32), ("score", 1, np.float32), ("ray_error", 2, 
           ("ortho", 4, np.float32), ("count", 5, np.uint16), ("mask", 6, np.uint16), ("reason", 7, np.uint16),
           ("predicted_error", 8, np.float32), ("change", 9, np.float32), ("left_out", 10, np.float32), ("pairs", 11, np.uint16))
 STACK_LAYERS = (("height", 0, np.float32), ("nmad", 3, np.float32), ("count", 5, np.uint16), ("mask", 6, np.uint16),
-                ("reason", 7, np.uint16))
+                ("reason", 7, np.uint16), ("rate", 12, np.float32), ("rate_error", 13, np.float32), ("dates", 14, np.float32),
+                ("span", 15, np.float32), ("trend_nmad", 16, np.float32))
 
 
 def _other(name: str, wish: str) -> Any:
@@ -157,6 +158,11 @@ class Stack(_Product):
     :ivar vertical: "ellipsoid", "egm96", "egm2008", or "" where the DEMs do not say
     :ivar result: "dems" with the shift and the NMAD of each, memory
     :ivar reason: why a cell has no height, or how it got it
+    :ivar rate: metres a year, by a robust line through the heights; None without ``trend=True``, as the four below
+    :ivar rate_error: standard error of the rate, metres a year
+    :ivar dates: dates that count
+    :ivar span: years from the first of them to the last
+    :ivar trend_nmad: NMAD of the heights about the line, metres
     :ivar report: the figures of the report, as in NAME.json
     :ivar report_html: the report as a page
     """
@@ -170,5 +176,10 @@ class Stack(_Product):
     vertical: str
     result: Result
     reason: Optional[Counts] = None
+    rate: Optional[Floats] = None
+    rate_error: Optional[Floats] = None
+    dates: Optional[Floats] = None
+    span: Optional[Floats] = None
+    trend_nmad: Optional[Floats] = None
     report: Result = field(default_factory=dict)
     report_html: str = ""

@@ -126,6 +126,7 @@ class Raster:
     :param crs: anything that GDAL understands, a code of EPSG, or a CRS of rasterio or pyproj
     :param nodata: samples of this value are no data; NaN always is
     :param vertical: what heights are above, "ellipsoid", "egm96" or "egm2008", where the CRS does not say
+    :param time: when they are from, such as "2003-05-06" or a ``datetime``, for ``stack(..., trend=True)``
     """
 
     samples: Any
@@ -133,6 +134,7 @@ class Raster:
     crs: Any
     nodata: Optional[float] = None
     vertical: Optional[str] = None
+    time: Any = None
 
 
 # ---- texts and numbers ----

@@ -46,6 +46,8 @@ static Layer layer_of(const SdmKeptProduct *k, SdmDemLayer layer)
         return (Layer){k->dem.cells, 0.0, true};
     if (layer == SDM_LAYER_ORTHO)
         return (Layer){k->ortho.cells, 0.0, true};
+    if (layer >= SDM_LAYER_RATE && layer <= SDM_LAYER_TREND_NMAD && k->trend.cells)
+        return (Layer){(const float *)k->trend.cells + (size_t)(layer - SDM_LAYER_RATE) * plane, 0.0, true};
     if ((layer == SDM_LAYER_CHANGE || layer == SDM_LAYER_LEFT_OUT) && k->change.cells)
         return (Layer){(const float *)k->change.cells + (layer == SDM_LAYER_LEFT_OUT) * plane, 0.0, true};
     return (Layer){NULL, 0.0, false};

@@ -143,23 +143,33 @@ static SdmStatus open_raster(SdmContext *ctx, const char *name, GDALDatasetH *ou
                            name ? name : "");
 }
 
-SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum)
+static SdmStatus set_metadata(SdmContext *ctx, const char *name, const char *key, const char *value)
 {
     SdmStatus st = SDM_OK;
     GDALDatasetH raster = NULL;
-    const int vertical = sdm_vertical_of_word(datum);
-    if (vertical == SDM_VERTICAL_UNKNOWN)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "found the vertical datum '%.100s', expected ellipsoid, egm96 or egm2008",
-                        datum ? datum : "");
     sdm_quiet_begin();
     TRY(open_raster(ctx, name, &raster));
-    GDALSetMetadataItem(raster, "VERTICAL_DATUM", sdm_vertical_name(vertical), NULL);
+    GDALSetMetadataItem(raster, key, value, NULL);
 done:
     if (raster)
         GDALClose(raster);
     sdm_quiet_end();
     return st;
+}
+
+SdmStatus sdm_set_raster_time(SdmContext *ctx, const char *name, const char *time_utc)
+{
+    return set_metadata(ctx, name, "ACQUISITION_TIME_UTC", time_utc);
+}
+
+SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum)
+{
+    const int vertical = sdm_vertical_of_word(datum);
+    if (vertical == SDM_VERTICAL_UNKNOWN)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "found the vertical datum '%.100s', expected ellipsoid, egm96 or egm2008",
+                        datum ? datum : "");
+    return set_metadata(ctx, name, "VERTICAL_DATUM", sdm_vertical_name(vertical));
 }
 
 SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc)

@@ -151,6 +151,8 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
         const SdmStackedDem *const d = &report->dems[i];
         cJSON *const dem = cJSON_CreateObject();
         cJSON_AddStringToObject(dem, "path", d->path);
+        if (*d->date)
+            cJSON_AddStringToObject(dem, "date", d->date);
         cJSON_AddItemToObject(dem, "apply_m", cJSON_CreateDoubleArray(d->move_m, 3));
         add_number(dem, "nmad_m", d->nmad_m);
         add_number(dem, "smooth_m", d->smooth_m);

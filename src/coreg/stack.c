@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "core/run_log.h"
-#include "coreg/stack_layer.h"
+#include "coreg/stack_trend.h"
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
@@ -22,6 +22,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
                                    .pairs = s->pairs,
                                    .align = s->opt->align,
                                    .disagree_m = s->disagree_m,
+                                   .trend = s->trend ? s : NULL,
                                    .datum_unknown = s->datum_unknown};
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
@@ -34,6 +35,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
                                        .smooth_m = l->bias_nmad_m,
                                        .group = l->group,
                                        .partners = l->partners};
+        memcpy(out->dems[i].date, l->date, sizeof l->date);
         for (int k = 0; k < 3; k++)
             out->dems[i].move_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
     }
@@ -49,9 +51,13 @@ SdmStatus sdm_stack_prepare(SdmStack *s)
     TRY(sdm_stack_sample(s));
     if (!s->opt->fusion)
         TRY(sdm_stack_drop_copies(s));
+    if (s->opt->trend)
+        TRY(sdm_stack_dates(s));
     sdm_stack_sort(s);
     TRY(sdm_stack_align(s));
-    if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)
+    if (s->opt->trend)
+        TRY(sdm_stack_trend(s));
+    else if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)
         TRY(sdm_stack_bias(s));
 done:
     sdm_stage_leave(s->ctx, around);
@@ -67,6 +73,8 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
     TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
     TRY(sdm_stack_combine(s, product, &work.blocks));
+    if (s->trend)
+        TRY(sdm_trend_draw(s->ctx, s->trend));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
     const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);
@@ -97,6 +105,7 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     TRY(sdm_stack_prepare(&s));
     TRY(make_result(&s, out));
     TRY(make_products(&s, &out->report, started_s, lease));
+    out->report.trend = NULL;
 done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,

@@ -1,7 +1,7 @@
 /* Layers, block by block -> median, NMAD, count and mask of each cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
-#include "coreg/stack_layer.h"
+#include "coreg/stack_trend.h"
 #include "geo/grid_part.h"
 
 #include <math.h>
@@ -13,6 +13,7 @@ typedef struct BlockLayers { /* the layers that overlap a block */
     float **height_m;        /* each h x w, above the ellipsoid, shift taken out */
     uint8_t **filled;        /* each h x w */
     SdmFusedLayer *more;     /* of a fusion */
+    float **error_m;         /* of a trend: predicted, h x w; NULL: none */
     double qa_step_m;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
@@ -45,10 +46,12 @@ static int count_layers(const SdmStack *s, int64_t col0, int64_t row0, int64_t e
     return n;
 }
 
-/* Edge of the largest block whose layers fit in an eighth of the memory budget and 128 MiB. */
+/* Edge of the largest block whose layers fit in an eighth of the memory budget and 128 MiB; for a trend of
+ * many dates, in a third of the budget: a tile of a file is inflated for each block that it meets. */
 static int64_t choose_edge(const SdmStack *s)
 {
-    const double budget = fmin((double)s->options->memory_bytes / 8.0, 128.0 * 1048576.0);
+    const double share = (double)s->options->memory_bytes / (s->trend ? 3.0 : 8.0),
+                 budget = s->trend ? share : fmin(share, 128.0 * 1048576.0);
     int64_t edge = MAX_EDGE;
     for (; edge > MIN_EDGE; edge /= 2) {
         int most = 0;
@@ -57,7 +60,8 @@ static int64_t choose_edge(const SdmStack *s)
                 const int n = count_layers(s, col, row, edge);
                 most = n > most ? n : most;
             }
-        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES : 5.0, all = s->opt->fusion ? 50.0 : 24.0;
+        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES : s->trend ? 9.0 : 5.0,
+                     all = s->opt->fusion || s->trend ? 50.0 : 24.0;
         if ((double)edge * (double)edge * (each * most + all) <= budget)
             break;
     }
@@ -71,6 +75,7 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
     TRY(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
     p->qa_step_m = sdm_qa_step_m(&s->grid);
+    TRY(sdm_alloc(s->ctx, &p->error_m, (size_t)s->count, sizeof *p->error_m, "block"));
     TRY(sdm_alloc(s->ctx, &p->more, (size_t)s->count, sizeof *p->more, "block"));
     TRY(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
     for (int i = 0; i < s->count; i++) {
@@ -89,6 +94,7 @@ static void layers_clear(BlockLayers *p)
     for (int k = 0; k < p->count; k++) {
         sdm_free(&p->height_m[k]);
         sdm_free(&p->filled[k]);
+        sdm_free(&p->error_m[k]);
         sdm_fused_free(&p->more[k]);
     }
     p->count = 0;
@@ -103,6 +109,7 @@ static void layers_close(BlockLayers *p)
     }
     sdm_free(&p->value);
     sdm_free(&p->more);
+    sdm_free(&p->error_m);
     sdm_free(&p->filled);
     sdm_free(&p->height_m);
     sdm_free(&p->index);
@@ -115,9 +122,10 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
     const SdmLayer *const l = &s->layer[p->index[k]];
     const int64_t n = b->w * b->h;
     const float *const geoid_m = l->vertical > SDM_ELLIPSOID ? p->geoid_m[l->vertical] : NULL;
-    TRY(sdm_layer_read(s, l,
-                       (SdmCellWindow){.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1},
-                       p->height_m[k], p->filled[k]));
+    const SdmCellWindow window = {.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1};
+    TRY(sdm_layer_read(s, l, window, p->height_m[k], p->filled[k]));
+    if (p->error_m[k])
+        TRY(sdm_trend_errors(s, l, window, p->error_m[k]));
     for (int64_t i = 0; i < n; i++)
         p->height_m[k][i] =
             (float)((double)p->height_m[k][i] + (geoid_m ? (double)geoid_m[i] : 0.0) - l->shift_m[2]);
@@ -139,6 +147,8 @@ static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
             p->index[k] = i;
             TRY(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
             TRY(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
+            if (s->layer[i].error)
+                TRY(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)
         if (p->geoid_m[v])
@@ -166,7 +176,7 @@ static int gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, in
             const SdmLayer *const l = &s->layer[p->index[k]];
             value[n] = p->height_m[k][i];
             unbiased[n] =
-                l->bias_m
+                l->bias_m || s->trend
                     ? (float)((double)value[n] - sdm_layer_bias(s, l, b->col0 + i % b->w, b->row0 + i / b->w))
                     : value[n];
             n++;
@@ -256,6 +266,8 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
     TRY(block_open(s->ctx, edge * edge, &b));
     if (s->opt->fusion)
         TRY(fused_block_open(s->ctx, edge * edge, &b));
+    if (s->trend)
+        TRY(sdm_trend_map_open(s));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
         sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),
@@ -276,6 +288,9 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);
         TRY(sdm_product_write(s->ctx, product, &b));
+        if (s->trend)
+            TRY(sdm_trend_block(s, product, &b,
+                                &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled, p.error_m}));
     }
     if (heights == 0)
         TRY(sdm_fail(s->ctx, SDM_ERR_DATA,

@@ -80,7 +80,7 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
         if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || !is_better(other, l))
             continue;
         TRY(compare_places(s, other, l, &same));
-        if (same)
+        if (same && !s->opt->trend) /* one date counts once, however it was processed */
             TRY(compare_heights(s, other, l, &same));
         *out = same ? other : NULL;
     }
@@ -97,6 +97,7 @@ static void drop(SdmStack *s, int i)
     sdm_free(&l->residual);
     sdm_free(&l->unstable);
     sdm_free(&l->bias_m);
+    sdm_free(&l->error);
     s->count--;
     memmove(l, l + 1, (size_t)(s->count - i) * sizeof *l);
 }

@@ -63,10 +63,10 @@ done:
     return st;
 }
 
-/* Is the path NAME_qa.tif, NAME_ortho.tif or NAME_change.tif of a NAME.tif among the paths, and no DEM? */
+/* Is the path NAME_qa.tif, NAME_ortho.tif ... of a NAME.tif among the paths, and no DEM? */
 static bool is_beside(const SdmPaths *paths, const char *path)
 {
-    static const char *const end[] = {"_qa.tif", "_ortho.tif", "_change.tif"};
+    static const char *const end[] = {"_qa.tif", "_ortho.tif", "_change.tif", "_trend.tif"};
     bool found = false;
     for (size_t k = 0; k < sizeof end / sizeof *end; k++) {
         if (!sdm_path_ends_in(path, end[k]))
@@ -140,6 +140,20 @@ static int find_crs(SdmStack *s, const SdmInputRaster *raster)
     return s->crs_count++;
 }
 
+/* The band of predicted errors of a QA raster, as GDAL opens it alone. */
+static SdmStatus find_error(SdmStack *s, GDALDatasetH ds, const char *qa, SdmLayer *l)
+{
+    SdmStatus st = SDM_OK;
+    const size_t size = strlen(qa) + 32;
+    for (int b = 1; b <= GDALGetRasterCount(ds) && !l->error; b++)
+        if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), sdm_qa_scene_error.band[6].name) == 0) {
+            TRY(sdm_alloc(s->ctx, &l->error, size, 1, "name of a DEM"));
+            snprintf(l->error, size, "vrt://%s?bands=%d", qa, b);
+        }
+done:
+    return st;
+}
+
 /* Find NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
 static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
 {
@@ -162,6 +176,8 @@ static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
     for (int b = 1; b <= GDALGetRasterCount(ds) && !l->qa_band; b++)
         if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), "mask") == 0)
             l->qa_band = b;
+    if (s->opt->trend)
+        TRY(find_error(s, ds, qa, l));
     if (l->qa_band) {
         l->qa = qa;
         qa = NULL;
@@ -223,6 +239,8 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
     l->crs = find_crs(s, &raster);
     s->crs[l->crs].pixels += l->width * l->height;
     TRY(find_qa(s, l));
+    if (s->opt->trend)
+        sdm_layer_read_date(s->ctx, raster.file, l);
 done:
     sdm_input_raster_close(&raster);
     return st;
@@ -289,6 +307,10 @@ static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, Sdm
                       paths->count == 1 ? "" : "s");
         goto done;
     }
+    if (s->opt->dates && !s->opt->trend) {
+        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
+        goto done;
+    }
     TRY(check_twice(s->ctx, paths->path, paths->count));
     if (s->keep)
         TRY(sdm_grid_check_srs(s->ctx, s->options->t_srs));
@@ -321,6 +343,8 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
         TRY(sdm_check_stop(s->ctx));
     }
     TRY(check_datums(s));
+    if (s->opt->trend)
+        TRY(sdm_stack_dates(s));
 done:
     sdm_paths_free(&paths);
     return st;
@@ -335,6 +359,7 @@ void sdm_stack_close(SdmStack *s)
         sdm_free(&s->layer[i].residual);
         sdm_free(&s->layer[i].unstable);
         sdm_free(&s->layer[i].bias_m);
+        sdm_free(&s->layer[i].error);
     }
     for (int i = 0; i < s->crs_count; i++) {
         for (int t = 0; s->crs[i].from_grid && t < s->threads; t++)
@@ -348,5 +373,6 @@ void sdm_stack_close(SdmStack *s)
     }
     sdm_free(&s->crs);
     sdm_free(&s->tolerance_m);
+    sdm_stack_trend_close(s);
     sdm_free(&s->layer);
 }

@@ -283,7 +283,7 @@ done:
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
 {
     if (!l->bias_m)
-        return 0.0;
+        return l->tilt_m[0] + l->tilt_m[1] * (double)col + l->tilt_m[2] * (double)row;
     const double cells = (double)(s->bias_step * s->sample_step),
                  first = 0.5 * (double)((s->bias_step - 1) * s->sample_step) + (double)(s->sample_step / 2);
     const double x = fmin(fmax(((double)col - first) / cells - (double)l->bias_col0, 0.0),

@@ -25,6 +25,11 @@ typedef struct SdmLayer {
     double ratio;                     /* edge of the grid's cell / edge of a pixel */
     int64_t col0, row0, cols, rows;   /* cells of the grid that it may cover */
     double shift_m[3];                /* its offset from the others: east, north, up; to be taken out */
+    double tilt_m[3]; /* of a trend, to be taken out like shift_m[2]: at cell (0, 0), by column and row */
+    char date[32];    /* of a trend: ISO 8601 */
+    double year;      /* the same as a number, and its standard error that all its heights share */
+    double scene_m;
+    char *error;      /* owned: what GDAL opens as the raster of its predicted errors; NULL: none */
     /* samples: every sample_step-th cell of the grid in both axes, counted over the whole grid */
     int64_t sample_col0, sample_row0, sample_cols, sample_rows;
     float *sample;     /* sample_rows x sample_cols heights, metres; NaN: none, or filled */
@@ -74,6 +79,7 @@ typedef struct SdmStack {
     int64_t bias_step;   /* samples between nodes of bias_m */
     int pairs, groups;   /* pairs that were compared, connected groups of layers */
     double disagree_m;   /* two heights farther apart disagree; INFINITY without pairs */
+    struct SdmStackTrend *trend; /* owned; NULL: none is asked for */
     double *tolerance_m; /* of a fusion, count x count: the same for the heights of two layers; owned */
 } SdmStack;
 
@@ -94,6 +100,20 @@ void sdm_paths_free(SdmPaths *paths);
 /* Open and describe each DEM of the arguments and of --list; close after failure, too. */
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count);
 void sdm_stack_close(SdmStack *s);
+
+/* ---- stack_dates.c: of a trend ---- */
+
+/* Set the date that metadata, report or name of a DEM give, "" where none does. */
+void sdm_layer_read_date(SdmContext *ctx, GDALDatasetH file, SdmLayer *l);
+/* Set all dates, --dates before others.  SDM_ERR_DATA for a DEM without one, and fewer than three. */
+SdmStatus sdm_stack_dates(SdmStack *s);
+
+/* ---- stack_trend.c ---- */
+
+/* After sdm_stack_align(): find stable ground, whose heights have no trend, and lay the layers' planes on it;
+ * the error that the heights of a layer share. */
+SdmStatus sdm_stack_trend(SdmStack *s);
+void sdm_stack_trend_close(SdmStack *s);
 
 /* ---- stack_copies.c ---- */
 
@@ -122,7 +142,7 @@ typedef struct SdmCellWindow { /* cells (col0 + i stride, row0 + j stride) of th
  * Thread-safe.  The height of a cell does not depend on the window. */
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled);
-/* Smooth error of a layer at a cell, metres; 0 when it has none. */
+/* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
 /* ---- stack_samples.c ---- */

@@ -26,6 +26,8 @@ static void add_stack(SdmReport *r, const SdmStackReport *s)
         const SdmStackedDem *const d = &s->dems[i];
         SdmReportItem *const dem = sdm_report_group(dems, NULL);
         sdm_report_text(dem, "path", d->path);
+        if (*d->date)
+            sdm_report_text(dem, "date", d->date);
         sdm_report_numbers(dem, "apply_m", d->move_m, 3);
         sdm_report_number(dem, "nmad_m", d->nmad_m);
         sdm_report_number(dem, "smooth_m", d->smooth_m);
@@ -107,6 +109,7 @@ SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const S
                                  .keep = keep,
                                  .grid = grid,
                                  .qa = &sdm_qa_stack,
+                                 .trend = report->trend ? sdm_trend_limit(report->trend) : NULL,
                                  .datum_unknown = report->datum_unknown,
                                  .id = id,
                                  .kind = KIND};
@@ -132,6 +135,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     (void)sdm_report_options(r, opt, SDM_CMD_STACK, &found);
     add_summary(r, s, p, work->wall_s);
     sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", sdm_product_metres_step(p));
+    if (s->trend)
+        sdm_trend_report(r, s->trend, sdm_report_pixel_m(p, (int)sdm_product_request(p)->grid->cols));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);

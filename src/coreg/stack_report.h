@@ -12,6 +12,7 @@ typedef struct SdmStackedDem {
     double nmad_m;     /* of its heights, moved, minus the median of the DEMs there; NaN: none */
     int64_t samples;   /* cells compared for that */
     double smooth_m;   /* NMAD of its smooth errors (jitter, tilt), taken out; NaN: left in */
+    char date[32];     /* of a trend: ISO 8601; else "" */
     int group;         /* DEMs of one group overlap, directly or through others; from 0 */
     int partners;      /* DEMs that it was compared with */
 } SdmStackedDem;
@@ -21,6 +22,7 @@ typedef struct SdmStackReport {
     int count, groups, pairs; /* DEMs, connected groups of them, pairs compared */
     const char *align;        /* "z", "xyz", "none" */
     double disagree_m;        /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
+    const struct SdmStack *trend; /* while it is made, a stack with a trend; NULL: none */
     bool datum_unknown;       /* no input declares its vertical datum, and neither will the DEM */
 } SdmStackReport;
 
@@ -32,5 +34,10 @@ SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const S
  * sdm_product_publish(). */
 SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
                                    const SdmReportWork *work, SdmLease *lease);
+
+/* Rate of the strongest colour of its map, once it is known. */
+const double *sdm_trend_limit(const struct SdmStack *s);
+/* The sections on a trend (stack_trend_report.c).  cell_m: side of a cell from west to east. */
+void sdm_trend_report(SdmReport *r, const struct SdmStack *s, double cell_m);
 
 #endif

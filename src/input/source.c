@@ -303,6 +303,17 @@ bool sdm_time_read(const char *date, const char *time, char time_utc[32])
     return true;
 }
 
+double sdm_time_days(const char *time_utc)
+{
+    int y, m, d, h, min;
+    double s;
+    if (sscanf(time_utc, "%d-%d-%dT%d:%d:%lf", &y, &m, &d, &h, &min, &s) != 6)
+        return NAN;
+    const int a = m <= 2 ? y - 1 : y, b = m <= 2 ? m + 12 : m; /* days of the Gregorian calendar */
+    const int days = 365 * a + a / 4 - a / 100 + a / 400 + (153 * (b - 3) + 2) / 5 + d;
+    return days + (3600.0 * h + 60.0 * min + s) / 86400.0;
+}
+
 void sdm_granule_time(const char *granule, char time_utc[32])
 {
     char date[9];

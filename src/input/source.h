@@ -56,6 +56,8 @@ void sdm_granule_time(const char *granule, char time_utc[32]);
 /* A date (2017-07-31 or 20170731) and a time of day (19:07:28... or 190728...) -> ISO 8601, to the second;
  * false, and "", where they are no moment of the calendar. */
 bool sdm_time_read(const char *date, const char *time, char time_utc[32]);
+/* Days from some day to that time; NaN where the text is no time. */
+double sdm_time_days(const char *time_utc);
 
 /* An address (https://..., s3://...) as GDAL's virtual file systems name it, any other name as it is. */
 SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t size);

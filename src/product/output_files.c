@@ -12,17 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const suffix[SDM_FILES] = {".html",    ".png",        ".json",       ".stac.json",
-                                              ".qml",     "_qa.qml",     "_change.qml", "_reason.vrt",
-                                              "_qa.tif",  "_ortho.tif",  "_change.tif", ".tif"};
+static const char *const suffix[SDM_FILES] = {".html",    ".png",       ".json",       ".stac.json",
+                                              ".qml",     "_qa.qml",    "_change.qml", "_trend.qml",
+                                              "_reason.vrt", "_qa.tif", "_ortho.tif",  "_change.tif",
+                                              "_trend.tif",  ".tif"};
 /* of OUTPUT.part-KIND-RUN */
-static const char *const kind[SDM_FILES] = {"html",         "png",    "json", "stac",  "style",  "qa-style",
-                                            "change-style", "reason", "qa",   "ortho", "change", "dem"};
+static const char *const kind[SDM_FILES] = {"html",         "png",         "json",   "stac", "style",
+                                            "qa-style",     "change-style", "trend-style", "reason",
+                                            "qa",           "ortho",       "change", "trend", "dem"};
 
-/* Not every run has them: a reference makes them. */
+/* Not every run has them: a reference makes them, or --trend. */
 static bool is_of_change(int i)
 {
-    return i == SDM_FILE_CHANGE || i == SDM_FILE_CHANGE_STYLE;
+    return i == SDM_FILE_CHANGE || i == SDM_FILE_CHANGE_STYLE || i == SDM_FILE_TREND ||
+           i == SDM_FILE_TREND_STYLE;
 }
 
 size_t sdm_output_stem(const char *output)

@@ -140,6 +140,16 @@ static double scale_of(const SdmProduct *p, SdmQaBandKind kind)
                                     : 1.0;
 }
 
+static void describe_trend(GDALDatasetH trend)
+{
+    for (int k = 0; trend && k < SDM_TREND_BANDS; k++) {
+        GDALRasterBandH to = GDALGetRasterBand(trend, k + 1);
+        GDALSetRasterNoDataValue(to, (double)SDM_NODATA);
+        GDALSetDescription(to, sdm_trend_bands[k][0]);
+        GDALSetRasterUnitType(to, sdm_trend_bands[k][1]);
+    }
+}
+
 /* Names, units and scales of the bands, and the names of the mask's bits. */
 static void describe_bands(const SdmProduct *p)
 {
@@ -159,6 +169,7 @@ static void describe_bands(const SdmProduct *p)
     }
     if (change)
         GDALSetRasterUnitType(GDALGetRasterBand(change, 1), "m");
+    describe_trend(p->raster[SDM_FILE_TREND].dataset);
     for (int k = 0; k < layout->bands; k++) {
         const SdmQaBandKind kind = layout->band[k].kind;
         const double scale = scale_of(p, kind);
@@ -190,6 +201,7 @@ static SdmRasterSpec spec_of(const SdmProduct *p, int file)
                            .path = p->files->raw[file],
                            .bands = file == SDM_FILE_QA       ? p->request.qa->bands
                                     : file == SDM_FILE_CHANGE ? (int)SDM_CHANGE_BANDS
+                                    : file == SDM_FILE_TREND  ? (int)SDM_TREND_BANDS
                                                               : 1,
                            .type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
                            .memory_bytes = p->request.keep ? INT64_MAX : p->request.options->memory_bytes};
@@ -197,7 +209,7 @@ static SdmRasterSpec spec_of(const SdmProduct *p, int file)
 
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out)
 {
-    static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE};
+    static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
     const int around = sdm_stage_enter(ctx, 9);
@@ -218,6 +230,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     TRY(request->keep ? name_kept(ctx, &p->files) : name_files(ctx, request->options->output, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
     p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
+    p->files->made[SDM_FILE_TREND] = p->files->made[SDM_FILE_TREND_STYLE] = request->trend != NULL;
     if (!request->keep) {
         sdm_output_files_recover(p->files);
         sdm_output_files_sweep(p->files);
@@ -232,7 +245,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
                                                request->lon_deg, request->lat_deg},
                             &p->grid, &p->change));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);
             TRY(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
@@ -448,6 +461,21 @@ done:
     return st;
 }
 
+SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, const float *plane)
+{
+    SdmGdalErrors errors;
+    const SdmRaster *const to = &p->raster[SDM_FILE_TREND];
+    const int w = (int)b->w, h = (int)b->h;
+    sdm_gdal_errors_begin(&errors);
+    const CPLErr e = GDALDatasetRasterIO(to->dataset, GF_Write, (int)b->col0, (int)b->row0, w, h,
+                                         (void *)(uintptr_t)plane, w, h, GDT_Float32, SDM_TREND_BANDS, NULL,
+                                         0, 0, 0);
+    sdm_gdal_errors_end(&errors);
+    return e == CE_None && !errors.failed
+               ? SDM_OK
+               : sdm_fail_write(ctx, p->files->path[SDM_FILE_TREND], errors.text);
+}
+
 /* ---- complete and publish ---- */
 
 static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
@@ -466,6 +494,8 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
         request.tell_from = 0.3;
     } else if (file == SDM_FILE_CHANGE) {
         request.step = CHANGE_STEPS * p->stats.step_m;
+    } else if (file == SDM_FILE_TREND) {
+        request.step = 1.0 / 1024.0;
     } else {
         request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
     }
@@ -544,9 +574,9 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
-    enum { JOBS = 5, WRITE_CACHE = 16 << 20 /* of tiles that are not read again */ };
-    static const int file[JOBS] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO,
-                                   SDM_FILE_CHANGE}; /* -1: pictures, by one thread: first */
+    enum { JOBS = 6, WRITE_CACHE = 16 << 20 /* of tiles that are not read again */ };
+    static const int file[JOBS] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO, SDM_FILE_CHANGE,
+                                   SDM_FILE_TREND}; /* -1: pictures, by one thread: first */
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
     const int64_t cells = p->grid.cols * p->grid.rows;
     if (p->stats.cells != cells)
@@ -607,19 +637,22 @@ done:
 /* What shows the rasters in a GIS: styles of QGIS, the reasons with their words. */
 static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
 {
-    static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON};
+    static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON,
+                               SDM_FILE_TREND_STYLE};
     SdmStatus st = SDM_OK;
     const char *const slash = sdm_system_slash(p->files->path[SDM_FILE_QA]);
-    SdmText text[4] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
+    SdmText text[5] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
     sdm_style_dem(&text[0], &p->stats);
     sdm_style_qa(&text[1], p->request.qa);
-    sdm_style_change(&text[2], SDM_CHANGE_MAP_M);
+    sdm_style_change(&text[2], SDM_CHANGE_MAP_M, "m");
     sdm_reason_raster(&text[3], &p->grid, p->request.qa, slash ? slash + 1 : p->files->path[SDM_FILE_QA]);
-    for (int i = 0; i < 4; i++)
+    if (p->request.trend)
+        sdm_style_change(&text[4], *p->request.trend, "m/year");
+    for (int i = 0; i < 5; i++)
         if (p->files->made[file[i]])
             TRY(write_text(ctx, p, file[i], &text[i]));
 done:
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         sdm_text_close(&text[i]);
     return st;
 }
@@ -667,6 +700,7 @@ static void keep(SdmProduct *p, SdmText *json, SdmText *html)
                                         .qa_raster = take_raster(&p->raster[SDM_FILE_QA]),
                                         .ortho = take_raster(&p->raster[SDM_FILE_ORTHO]),
                                         .change = take_raster(&p->raster[SDM_FILE_CHANGE]),
+                                        .trend = take_raster(&p->raster[SDM_FILE_TREND]),
                                         .json = *json,
                                         .html = *html};
     *json = *html = (SdmText){0};
@@ -674,8 +708,8 @@ static void keep(SdmProduct *p, SdmText *json, SdmText *html)
 
 void sdm_kept_product_free(SdmKeptProduct *kept)
 {
-    SdmRaster *const raster[] = {&kept->dem, &kept->qa_raster, &kept->ortho, &kept->change};
-    for (int i = 0; i < 4; i++)
+    SdmRaster *const raster[] = {&kept->dem, &kept->qa_raster, &kept->ortho, &kept->change, &kept->trend};
+    for (int i = 0; i < 5; i++)
         (void)sdm_raster_close(NULL, raster[i], "");
     sdm_text_close(&kept->json);
     sdm_text_close(&kept->html);

@@ -18,7 +18,7 @@ typedef struct SdmKeptProduct {
     SdmGrid grid;
     const SdmQaLayout *qa;
     double metres_step, error_step; /* of the QA raster's bands */
-    SdmRaster dem, qa_raster, ortho, change; /* ortho, change: without cells where there is none */
+    SdmRaster dem, qa_raster, ortho, change, trend; /* the last three: without cells where there is none */
     SdmText json, html;                      /* the report */
 } SdmKeptProduct;
 void sdm_kept_product_free(SdmKeptProduct *kept);
@@ -34,6 +34,8 @@ typedef struct SdmProductRequest {
     const SdmReferenceReport *reference; /* with a change mask: NAME_change.tif is written; NULL: none */
     SdmHeightRaster *reference_dem;   /* opened already; NULL: it is opened, once more */
     double lon_deg, lat_deg;          /* middle of the scene; with a reference alone */
+    const double *trend;              /* NAME_trend.tif is written: rate of its map's strongest colour, as it
+                                       * is when the product is published; NULL: none */
     bool datum_unknown;               /* nothing is said of the vertical datum */
     const char *id, *kind, *time_utc; /* of the scene, for the rasters' metadata; "" or NULL: left out.  Used
                                        * by open alone */
@@ -62,6 +64,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
 /* Add a block, in any order, every cell once; heights above the ellipsoid are converted to the vertical
  * datum.  Calls must be serialised. */
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *block);
+/* Cells of a block for NAME_trend.tif.  plane: SDM_TREND_BANDS x h x w, SDM_NODATA for none. */
+SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock *block, const float *plane);
 /* After the last block: statistics, overviews, compressed rasters, pictures. */
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p);
 /* After that: write the report and rename all files.  lease: of the output, as held so far; NULL: none.  When

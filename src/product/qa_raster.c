@@ -51,6 +51,12 @@ int sdm_qa_reason(unsigned mask)
     return 0;
 }
 
+const char *const sdm_trend_bands[SDM_TREND_BANDS][2] = {{"rate", "m/year"},
+                                                         {"standard error of the rate", "m/year"},
+                                                         {"dates", ""},
+                                                         {"span of the dates", "years"},
+                                                         {"NMAD of the residuals", "m"}};
+
 const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
 {
     return bit == SDM_QA_OUTSIDE    ? layout->outside

@@ -53,6 +53,11 @@ extern const SdmQaLayout
     sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */
 
+/* Bands of NAME_trend.tif: rate and its standard error, number and span of the dates, NMAD of the residuals.
+ * Name and unit of each. */
+enum { SDM_TREND_BANDS = 5 };
+extern const char *const sdm_trend_bands[SDM_TREND_BANDS][2];
+
 /* A bit in words, the same in the report, in styles and in tables of attributes; 0: "reason not known". */
 const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit);
 

@@ -141,25 +141,32 @@ static void plot_view(SdmReport *r, SdmReportItem *to, const SdmReferenceReport 
         .series = {{SDM_SERIES_POINTS, "after", x, value, n}, {SDM_SERIES_LINE, "p", x, wave, n}}};
 }
 
-static void add_map(SdmReport *r, const SdmProduct *p)
+void sdm_report_change_key(SdmReportItem *to, double limit, const char *unit)
 {
     enum { STEPS = 9 };
+    SdmReportItem *const legend = sdm_report_legend(to);
+    if (!legend)
+        return;
+    sdm_report_colour(legend, NULL, sdm_report_printf(to->report, "%.4g %s", -limit, unit));
+    for (int i = 0; i < STEPS; i++) {
+        unsigned char rgb[3];
+        if (i == STEPS / 2)
+            sdm_report_colour(legend, NULL, sdm_report_printf(to->report, "0 %s", unit));
+        sdm_change_colour(2.0 * i / (STEPS - 1.0) - 1.0, rgb);
+        sdm_report_colour(legend, rgb, NULL);
+    }
+    sdm_report_colour(legend, NULL, sdm_report_printf(to->report, "%+.4g %s", limit, unit));
+}
+
+static void add_map(SdmReport *r, const SdmProduct *p)
+{
     if (!sdm_product_change(p))
         return;
     SdmReportItem *const to =
         sdm_report_section(r, NULL, "Height minus reference", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     const SdmPng *const map = sdm_product_change_map(p);
     sdm_report_picture(to, "height minus reference", map, sdm_report_pixel_m(p, map->width));
-    SdmReportItem *const legend = sdm_report_legend(to);
-    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", -SDM_CHANGE_MAP_M));
-    for (int i = 0; i < STEPS; i++) {
-        unsigned char rgb[3];
-        if (i == STEPS / 2)
-            sdm_report_colour(legend, NULL, "0 m");
-        sdm_change_colour(2.0 * i / (STEPS - 1.0) - 1.0, rgb);
-        sdm_report_colour(legend, rgb, NULL);
-    }
-    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%+.0f m", SDM_CHANGE_MAP_M));
+    sdm_report_change_key(to, SDM_CHANGE_MAP_M, "m");
     sdm_report_note(to, "The raster's second band marks what was left out of the fit: blocks that differ, "
                         "blocks beside them, and "
                         "what the masks leave out. It is no map of change.");

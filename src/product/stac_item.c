@@ -195,6 +195,9 @@ static void add_bands(const SdmStacItem *of, int file, cJSON *asset)
         (void)add_band(bands, of, "height minus reference", true);
     if (file == SDM_FILE_CHANGE)
         (void)add_band(bands, of, "left out of the fit", true);
+    for (int k = 0; file == SDM_FILE_TREND && k < SDM_TREND_BANDS; k++)
+        cJSON_AddStringToObject(add_band(bands, of, sdm_trend_bands[k][0], true), "unit",
+                                sdm_trend_bands[k][1]);
 }
 
 static void add_assets(const SdmStacItem *of, cJSON *to)
@@ -207,6 +210,7 @@ static void add_assets(const SdmStacItem *of, cJSON *to)
                  {SDM_FILE_QA, "quality", COG, "metadata", "Quality of each cell"},
                  {SDM_FILE_ORTHO, "ortho", COG, "data", "Orthoimage"},
                  {SDM_FILE_CHANGE, "change", COG, "data", "Height minus reference"},
+                 {SDM_FILE_TREND, "trend", COG, "data", "Rate of the heights, and its error"},
                  {SDM_FILE_JSON, "report", "application/json", "metadata", "Report"},
                  {SDM_FILE_HTML, "page", "text/html", "overview", "Report as a web page"},
                  {SDM_FILE_PNG, "relief", "image/png", "thumbnail", "Shaded relief"}};
@@ -222,7 +226,7 @@ static void add_assets(const SdmStacItem *of, cJSON *to)
         cJSON_AddStringToObject(a, "type", known[i].type);
         cJSON_AddStringToObject(a, "title", known[i].title);
         cJSON_AddItemToArray(cJSON_AddArrayToObject(a, "roles"), cJSON_CreateString(known[i].role));
-        if (known[i].file == SDM_FILE_DEM || known[i].file == SDM_FILE_QA || known[i].file == SDM_FILE_CHANGE)
+        if (known[i].file >= SDM_FILE_QA && known[i].file != SDM_FILE_ORTHO)
             add_bands(of, known[i].file, a);
     }
 }

@@ -48,9 +48,9 @@ static void change_bytes(double t, unsigned char rgb[3])
 }
 
 /* A ramp of n stops of equal distance from low to high, metres. */
-static void add_ramp(SdmText *t, double low, double high, ramp_fn *colour, int n)
+static void add_ramp(SdmText *t, double low, double high, const char *unit, ramp_fn *colour, int n)
 {
-    const int digits = high - low < 20.0 ? 1 : 0;
+    const int digits = high - low < 2.0 ? 2 : high - low < 20.0 ? 1 : 0;
     unsigned char c[3], last[3];
     begin_style(t, "singlebandpseudocolor", 1);
     sdm_text_add(
@@ -77,8 +77,8 @@ static void add_ramp(SdmText *t, double low, double high, ramp_fn *colour, int n
         const double value = low + (high - low) * i / (n - 1.0);
         colour(i / (n - 1.0), c);
         sdm_text_add(t,
-                     "     <item value=\"%.6f\" label=\"%.*f m\" color=\"#%02x%02x%02x\" alpha=\"255\"/>\n",
-                     value, digits, value, c[0], c[1], c[2]);
+                     "     <item value=\"%.6f\" label=\"%.*f %s\" color=\"#%02x%02x%02x\" alpha=\"255\"/>\n",
+                     value, digits, value, unit, c[0], c[1], c[2]);
     }
     sdm_text_add(t, "    </colorrampshader>\n   </rastershader>\n");
     end_style(t);
@@ -89,13 +89,13 @@ void sdm_style_dem(SdmText *out, const SdmDemStats *stats)
     enum { STOPS = 8 };
     const double low = stats->valid ? sdm_dem_stats_quantile_m(stats, 0.01) : 0.0;
     const double high = stats->valid ? sdm_dem_stats_quantile_m(stats, 0.99) : 0.0;
-    add_ramp(out, low, fmax(high, low + 1.0), relief_bytes, STOPS);
+    add_ramp(out, low, fmax(high, low + 1.0), "m", relief_bytes, STOPS);
 }
 
-void sdm_style_change(SdmText *out, double limit_m)
+void sdm_style_change(SdmText *out, double limit, const char *unit)
 {
     enum { STOPS = 9 };
-    add_ramp(out, -limit_m, limit_m, change_bytes, STOPS);
+    add_ramp(out, -limit, limit, unit, change_bytes, STOPS);
 }
 
 void sdm_style_qa(SdmText *out, const SdmQaLayout *layout)

@@ -12,7 +12,7 @@
 /* Each adds a whole file; failures stay in out->st.  A layer style of QGIS (QML) for a raster: */
 void sdm_style_dem(SdmText *out, const SdmDemStats *stats); /* the ramp of the relief, 1 % to 99 % quantile */
 void sdm_style_qa(SdmText *out, const SdmQaLayout *layout); /* the band "reason" */
-void sdm_style_change(SdmText *out, double limit_m);        /* the map of change, -limit_m..limit_m */
+void sdm_style_change(SdmText *out, double limit, const char *unit); /* a map of change, -limit..limit */
 
 /* A virtual raster (VRT) of the band "reason".  qa: name of the QA raster's file, in the same folder. */
 void sdm_reason_raster(SdmText *out, const SdmGrid *grid, const SdmQaLayout *layout, const char *qa);

@@ -1,6 +1,7 @@
 /* Views -> their pairs: base, overlap and time of each from the cameras, and the choice of those to match. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/epipolar_frame.h"
+#include "input/source.h"
 #include "scene/scene.h"
 #include "views/views.h"
 
@@ -46,18 +47,6 @@ void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence)
 
 /* ---- look ---- */
 
-/* Seconds since some day; NaN where the text is no time. */
-static double seconds_of(const char *time_utc)
-{
-    int y, m, d, h, min;
-    double s;
-    if (sscanf(time_utc, "%d-%d-%dT%d:%d:%lf", &y, &m, &d, &h, &min, &s) != 6)
-        return NAN;
-    const int a = m <= 2 ? y - 1 : y, b = m <= 2 ? m + 12 : m; /* days of the Gregorian calendar */
-    const int days = 365 * a + a / 4 - a / 100 + a / 400 + (153 * (b - 3) + 2) / 5 + d;
-    return 86400.0 * days + 3600.0 * h + 60.0 * min + s;
-}
-
 /* Horizontal way of a view's ray through the frame's centre for a metre of height. */
 static double slant_of(const SdmView *view, const SdmFrame *f)
 {
@@ -86,7 +75,7 @@ static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f,
     TRY(sdm_scene_overlap(v->ctx, scene, f, &p->overlap));
     memcpy(v->time_utc[p->left], scene->time_utc, sizeof scene->time_utc);
     memcpy(v->time_utc[p->right], scene->right_time_utc, sizeof scene->right_time_utc);
-    p->days = fabs(seconds_of(scene->time_utc) - seconds_of(scene->right_time_utc)) / 86400.0;
+    p->days = fabs(sdm_time_days(scene->time_utc) - sdm_time_days(scene->right_time_utc));
     if (p->left == 0)
         memcpy(v->id, scene->id, sizeof v->id);
 done:

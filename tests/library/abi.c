@@ -42,6 +42,7 @@ SdmStatus sdm_set_image_nodata(SdmContext *ctx, SdmSide side, double nodata);
 void sdm_set_log(SdmContext *ctx, sdm_log_fn *log, void *user);
 void sdm_set_progress(SdmContext *ctx, sdm_progress_fn *progress, void *user);
 SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes);
+SdmStatus sdm_set_raster_time(SdmContext *ctx, const char *name, const char *time_utc);
 SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum);
 SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc);
 SdmStatus sdm_set_rpc(SdmContext *ctx, SdmSide side, const SdmRpc *rpc);

@@ -210,6 +210,20 @@ class Python(unittest.TestCase):
         self.assertEqual(stereodem.info(self.left, self.right)["sensor"], "rpc")
         self.assertEqual(stereodem.info(image(self.left), image(self.right))["left"]["width"], 320)
 
+    def test_trend_in_memory(self):
+        rng, place = np.random.default_rng(1), ((500000, 30, 0, 4900000, 0, -30), "EPSG:32631")
+        ground = 40 * rng.normal(size=(60, 70)).cumsum(0)
+        dems = [stereodem.Raster((ground - 0.5 * k + rng.normal(0, 0.2, ground.shape)).astype("f4"), *place, time="20%02d-05-06" % k)
+                for k in range(1, 9)]
+        made = stereodem.stack(dems, trend=True, align="none")
+        self.assertAlmostEqual(float(np.nanmedian(made.rate)), -0.5, delta=0.02)
+        self.assertLess(float(np.nanmedian(made.rate_error)), 0.1)
+        self.assertEqual((float(np.nanmax(made.dates)), round(float(np.nanmax(made.span)))), (8.0, 7))
+        self.assertEqual(made.report["trend"]["first"][:10], "2001-05-06")
+        self.assertIsNone(stereodem.stack(dems).rate)
+        with self.assertRaisesRegex(stereodem.Error, "has no date"):
+            stereodem.stack([*dems[:2], stereodem.Raster(dems[2].samples, *place)], trend=True)
+
     def test_stack_in_memory(self):
         dems = [stereodem.run(self.left, self.right, cost=cost, vertical="egm96") for cost in ("zncc", "census")]
         names = [at(name) for name in ("one.tif", "two.tif")]

@@ -69,6 +69,23 @@ class Tutorials(unittest.TestCase):
         self.assertIn("height float32", done.stdout)
         self.assertIn("DEM in memory", read(where, "report.html"))
 
+    def test_trend(self):
+        """The volume change of the tutorial lies within three of its errors of the truth; GDAL's Python module makes the series."""
+        try:
+            from osgeo import gdal  # noqa: F401
+        except ImportError:
+            self.skipTest("no GDAL for Python")
+        where = os.path.join(WORK, "trend")
+        os.makedirs(where)
+        os.symlink(os.path.join(SOURCE, "sampledata"), os.path.join(where, "sampledata"))
+        code = "".join(blocks("tutorials/trend.md", "python"))
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", code], cwd=where, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        volume, error = map(float, re.search(r"(-[0-9.]+) \+- ([0-9.]+) million", done.stdout).groups())
+        self.assertLess(abs(volume + 9.03), 3 * error)
+        self.assertLess(error, 2)
+
 
 MKDOCS = [shutil.which("mkdocs")] if shutil.which("mkdocs") else [sys.executable, "-m", "mkdocs"]
 

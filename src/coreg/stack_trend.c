@@ -1,0 +1,355 @@
+/* Samples of the layers -> the rate of each place, the stable ground among them, the plane that lays each
+ * layer on it, and the error that the heights of a layer share. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/stack_trend.h"
+#include "core/stats.h"
+#include "coreg/tilt.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 3, NODE = 6 /* samples */, MIN_RATES = 9 /* of a node */, MIN_PLANE = 500 /* samples */ };
+static const double MOVING = 3.0;       /* NMADs of the nodes' rates, or errors of the sample's own */
+static const double LEAST_SHARED = 0.3; /* of a layer's error: so much its heights share at least */
+
+/* ---- lines ---- */
+
+static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
+    TRY(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
+    for (int i = 0; i < 3; i++)
+        TRY(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
+done:
+    return st;
+}
+
+static void series_close(SdmTrendSeries *series)
+{
+    sdm_free(&series->year);
+    sdm_free(&series->height_m);
+    sdm_free(&series->weight);
+    sdm_free(&series->spare);
+}
+
+SdmStatus sdm_trend_fit_rows(const SdmStack *s, const SdmTrendWork *work)
+{
+    SdmStatus why = SDM_OK;
+#pragma omp parallel num_threads(s->threads)
+    {
+        SdmTrendSeries series = {0};
+        SdmTrend line;
+        const SdmStatus one = series_open(s->ctx, work->layers, &series);
+#pragma omp critical(stack_status)
+        why = one && !why ? one : why;
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t row = 0; row < work->rows; row++)
+            for (int64_t col = 0; col < work->cols && !one; col += SDM_TREND_CELLS) {
+                work->gather(work->user, row, col, &series);
+                sdm_trend_fit(&series, &line);
+                work->put(work->user, row, col, &line);
+            }
+        series_close(&series);
+    }
+    return why ? why : sdm_check_stop(s->ctx);
+}
+
+/* ---- rates of the samples ---- */
+
+static SdmStatus trend_open(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmStackTrend *t = NULL;
+    double first = INFINITY, last = -INFINITY;
+    TRY(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
+    t = s->trend;
+    for (int i = 0; i < s->count; i++) {
+        SdmLayer *const l = &s->layer[i];
+        t->cols = l->sample_col0 + l->sample_cols > t->cols ? l->sample_col0 + l->sample_cols : t->cols;
+        t->rows = l->sample_row0 + l->sample_rows > t->rows ? l->sample_row0 + l->sample_rows : t->rows;
+        first = fmin(first, l->year);
+        last = fmax(last, l->year);
+        l->scene_m = l->residual_nmad_m > 0.0 ? l->residual_nmad_m : 1.0;
+    }
+    t->mid_year = 0.5 * (first + last);
+    TRY(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
+    TRY(sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates"));
+done:
+    return st;
+}
+
+void sdm_stack_trend_close(SdmStack *s)
+{
+    SdmStackTrend *const t = s->trend;
+    if (!t)
+        return;
+    sdm_free(&t->line);
+    sdm_free(&t->moving);
+    sdm_free(&t->sum);
+    sdm_free(&t->count);
+    sdm_png_close(&t->map);
+    sdm_free(&s->trend);
+}
+
+float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
+{
+    const int64_t c = col - l->sample_col0, r = row - l->sample_row0, step = s->sample_step;
+    if (c < 0 || c >= l->sample_cols || r < 0 || r >= l->sample_rows)
+        return NAN;
+    return (float)((double)l->sample[r * l->sample_cols + c] - l->shift_m[2] -
+                   sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
+}
+
+static void gather_samples(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
+{
+    const SdmStack *const s = user;
+    series->n = 0;
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        if (row < l->sample_row0 || row >= l->sample_row0 + l->sample_rows)
+            continue;
+        const int n = series->n++;
+        series->year[n] = (float)(l->year - s->trend->mid_year);
+        for (int c = 0; c < SDM_TREND_CELLS; c++) {
+            series->height_m[n][c] = sdm_trend_sample(s, l, col + c, row);
+            series->weight[n][c] = (float)(1.0 / l->scene_m);
+        }
+    }
+}
+
+static void put_samples(void *user, int64_t row, int64_t col, const SdmTrend *line)
+{
+    SdmStackTrend *const t = ((const SdmStack *)user)->trend;
+    for (int c = 0; c < SDM_TREND_CELLS && col + c < t->cols; c++)
+        t->line[row * t->cols + col + c] =
+            (SdmTrendLine){line->rate[c], line->error[c], line->level_m[c], line->factor[c], line->count[c]};
+}
+
+static SdmStatus find_rates(SdmStack *s)
+{
+    return sdm_trend_fit_rows(
+        s, &(SdmTrendWork){s->count, s->trend->cols, s->trend->rows, gather_samples, put_samples, s});
+}
+
+/* ---- stable ground ---- */
+
+/* Median rate of the samples of a node; NaN for few. */
+static float node_rate(const SdmStackTrend *t, int64_t col, int64_t row)
+{
+    float value[NODE * NODE];
+    int64_t n = 0;
+    for (int64_t r = row; r < row + NODE && r < t->rows; r++)
+        for (int64_t c = col; c < col + NODE && c < t->cols; c++)
+            if (!isnan(t->line[r * t->cols + c].rate))
+                value[n++] = t->line[r * t->cols + c].rate;
+    return n < MIN_RATES ? NAN : (float)sdm_median_f32(value, n);
+}
+
+/* Ground moves where the rates of a node differ from those of most nodes, or a sample's from theirs. */
+static SdmStatus find_moving(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmStackTrend *const t = s->trend;
+    const int64_t across = (t->cols + NODE - 1) / NODE, down = (t->rows + NODE - 1) / NODE;
+    float *rate = NULL, *spare = NULL;
+    double middle = 0.0, nmad = INFINITY;
+    int64_t n = 0, stable = 0, known = 0;
+    TRY(sdm_alloc(s->ctx, &rate, (size_t)(across * down), sizeof *rate, "rates"));
+    TRY(sdm_alloc(s->ctx, &spare, (size_t)(across * down), sizeof *spare, "rates"));
+    for (int64_t k = 0; k < across * down; k++) {
+        rate[k] = node_rate(t, k % across * NODE, k / across * NODE);
+        if (!isnan(rate[k]))
+            spare[n++] = rate[k];
+    }
+    if (n > 0)
+        nmad = sdm_nmad_f32(spare, n, &middle);
+    for (int64_t i = 0; i < t->cols * t->rows; i++) {
+        const double of_node = (double)rate[i / t->cols / NODE * across + i % t->cols / NODE];
+        const double own = (double)t->line[i].rate - middle;
+        t->moving[i] = fabs(of_node - middle) > MOVING * fmax(nmad, SDM_TREND_STEP) ||
+                       fabs(own) > MOVING * (double)t->line[i].error;
+        known += !isnan(t->line[i].rate);
+        stable += !isnan(t->line[i].rate) && !t->moving[i];
+    }
+    t->stable = known ? (double)stable / (double)known : 0.0;
+done:
+    sdm_free(&spare);
+    sdm_free(&rate);
+    return st;
+}
+
+/* ---- the plane of a layer ---- */
+
+/* Residuals of a layer on stable ground. */
+static void gather_stable(const SdmStack *s, const SdmLayer *l, SdmTiltSamples *out)
+{
+    const double east_m = s->dx_m * (double)s->sample_step, north_m = -s->dy_m * (double)s->sample_step;
+    for (int64_t i = 0; i < l->sample_cols * l->sample_rows; i++) {
+        const int64_t col = l->sample_col0 + i % l->sample_cols, row = l->sample_row0 + i / l->sample_cols;
+        if (isnan(l->residual[i]) || l->unstable[i] || s->trend->moving[row * s->trend->cols + col])
+            continue;
+        out->east_m[out->count] = (float)((double)col * east_m);
+        out->north_m[out->count] = (float)((double)row * north_m);
+        out->error_m[out->count++] = l->residual[i];
+    }
+}
+
+/* Take a plane out of a layer and its samples, whose places are those of cells sample_step / 2 before. */
+static void take_out(const SdmStack *s, const SdmTilt *tilt, SdmLayer *l, SdmTiltSamples *samples)
+{
+    double slope[2];
+    const double half = (double)(s->sample_step / 2);
+    sdm_tilt_slope(tilt, slope);
+    for (int64_t i = 0; i < samples->count; i++)
+        samples->error_m[i] -= (float)(slope[0] * ((double)samples->east_m[i] - tilt->centre_m[1]) +
+                                       slope[1] * ((double)samples->north_m[i] - tilt->centre_m[0]));
+    l->tilt_m[0] -=
+        slope[0] * (tilt->centre_m[1] + half * s->dx_m) + slope[1] * (tilt->centre_m[0] - half * s->dy_m);
+    l->tilt_m[1] += slope[0] * s->dx_m;
+    l->tilt_m[2] -= slope[1] * s->dy_m;
+}
+
+/* Bring a layer to the others on stable ground: in height, and by its tilt where --bias asks for it; its
+ * error is the NMAD that is left. */
+static SdmStatus lay(SdmStack *s, SdmLayer *l)
+{
+    SdmStatus st = SDM_OK;
+    SdmTiltSamples samples = {0};
+    SdmTilt tilt = {.fitted = false};
+    const size_t most = (size_t)(l->sample_cols * l->sample_rows) + 1;
+    const bool move = strcmp(s->opt->align, "none") != 0;
+    double median_m;
+    TRY(sdm_alloc(s->ctx, &samples.east_m, most, sizeof(float), "samples"));
+    TRY(sdm_alloc(s->ctx, &samples.north_m, most, sizeof(float), "samples"));
+    TRY(sdm_alloc(s->ctx, &samples.error_m, most, sizeof(float), "samples"));
+    gather_stable(s, l, &samples);
+    if (samples.count < SDM_STACK_MIN_SAMPLES)
+        goto done;
+    if (move && samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
+        TRY(sdm_tilt_fit(s->ctx, &samples, &tilt));
+    take_out(s, &tilt, l, &samples);
+    l->scene_m = fmax(sdm_nmad_f32(samples.error_m, samples.count, &median_m), 0.01);
+    l->shift_m[2] += move ? median_m : 0.0;
+done:
+    sdm_free(&samples.east_m);
+    sdm_free(&samples.north_m);
+    sdm_free(&samples.error_m);
+    return st;
+}
+
+/* ---- errors ---- */
+
+SdmStatus sdm_trend_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m)
+{
+    SdmLayer of_errors = *l;
+    of_errors.path = l->error;
+    of_errors.qa = NULL;
+    return sdm_layer_read(s, &of_errors, window, error_m, NULL);
+}
+
+/* What the predicted errors do not explain (by their median), the heights of a layer share. */
+static SdmStatus share_error(SdmStack *s, SdmLayer *l)
+{
+    SdmStatus st = SDM_OK;
+    float *error_m = NULL;
+    const int64_t n = l->sample_cols * l->sample_rows, step = s->sample_step;
+    if (!l->error || n == 0)
+        return SDM_OK;
+    TRY(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
+    TRY(sdm_trend_errors(s, l,
+                         (SdmCellWindow){.col0 = l->sample_col0 * step + step / 2,
+                                         .row0 = l->sample_row0 * step + step / 2,
+                                         .w = l->sample_cols,
+                                         .h = l->sample_rows,
+                                         .stride = step},
+                         error_m));
+    const int64_t known = sdm_drop_nan_f32(error_m, n);
+    const double median_m = known ? sdm_median_f32(error_m, known) : 0.0, all = l->scene_m * l->scene_m;
+    l->scene_m = sqrt(fmax(all - median_m * median_m, LEAST_SHARED * LEAST_SHARED * all));
+done:
+    sdm_free(&error_m);
+    return st;
+}
+
+/* Residuals from the median of a few layers are too small: scale the errors so that the residuals of the
+ * lines on stable ground agree with them. */
+static SdmStatus calibrate(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    const SdmStackTrend *const t = s->trend;
+    float *factor = NULL;
+    double freedom = 0.0, scale = 1.0;
+    int64_t n = 0;
+    TRY(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
+    for (int64_t i = 0; i < t->cols * t->rows; i++)
+        if (t->line[i].factor > 0.0f && t->line[i].dates > SDM_TREND_LEAST && !t->moving[i]) {
+            freedom += (double)t->line[i].dates - 2.0;
+            factor[n++] = t->line[i].factor;
+        }
+    if (n >= SDM_STACK_MIN_SAMPLES) /* the median of chi square by its freedom f is (1 - 2 / 9f)^3 */
+        scale = sqrt(sdm_median_f32(factor, n) / pow(1.0 - 2.0 / 9.0 * (double)n / freedom, 3.0));
+    for (int i = 0; i < s->count; i++)
+        s->layer[i].scene_m *= scale;
+done:
+    sdm_free(&factor);
+    return st;
+}
+
+/* A step of all layers, on all threads. */
+static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l))
+{
+    SdmStatus why = SDM_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
+    for (int i = 0; i < s->count; i++) {
+        const SdmStatus one = step(s, &s->layer[i]);
+#pragma omp critical(stack_status)
+        why = one && !why ? one : why;
+    }
+    return why;
+}
+
+/* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates. */
+static SdmStatus choose_limit(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmStackTrend *const t = s->trend;
+    float *rate = NULL;
+    int64_t n = 0;
+    TRY(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
+    for (int64_t i = 0; i < t->cols * t->rows; i++)
+        if (!isnan(t->line[i].rate))
+            rate[n++] = fabsf(t->line[i].rate);
+    if (n == 0)
+        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
+                     "--trend: no place has heights of %d dates or more that lie over five weeks apart",
+                     SDM_TREND_LEAST));
+    const double most = fmax(sdm_quantile_f32(rate, n, 0.98), 0.01), unit = pow(10.0, floor(log10(most)));
+    t->limit = unit * (most > 5.0 * unit ? 10.0 : most > 2.0 * unit ? 5.0 : most > unit ? 2.0 : 1.0);
+done:
+    sdm_free(&rate);
+    return st;
+}
+
+SdmStatus sdm_stack_trend(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    TRY(trend_open(s));
+    for (int round = 0; round < ROUNDS; round++) {
+        TRY(find_rates(s));
+        TRY(find_moving(s));
+        TRY(for_layers(s, lay));
+        TRY(sdm_stack_residuals(s));
+    }
+    TRY(find_rates(s));
+    TRY(find_moving(s));
+    TRY(calibrate(s));
+    TRY(find_rates(s));
+    TRY(choose_limit(s));
+    TRY(for_layers(s, share_error));
+    sdm_log(s->ctx, SDM_LOG_INFO, 8,
+            "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
+            100.0 * s->trend->stable);
+done:
+    return st;
+}

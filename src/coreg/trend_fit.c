@@ -1,0 +1,181 @@
+/* Robust straight lines through heights by date, several cells together. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/trend_fit.h"
+#include "core/vector_loops.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const float BIWEIGHT = 4.685f, PRIOR_DATES = 4.0f, LEAST_SPAN = 0.1f /* years */, MAD = 1.4826f;
+enum { CELLS = SDM_TREND_CELLS, SCALES = 3, STEPS = 4 /* with each */, HALVINGS = 22 };
+
+/* Sums over the dates of each cell, weighted. */
+typedef struct Sums {
+    SdmTrendRow w, t, tt, y, ty;
+} Sums;
+
+/* Median of `count` values (INFINITY: none) of each cell, whose range is halved again and again. */
+SDM_VECTOR_LOOPS static void find_median(int n, SdmTrendRow *value, const SdmTrendRow count, SdmTrendRow out)
+{
+    SdmTrendRow low, high;
+    for (int c = 0; c < CELLS; c++) {
+        low[c] = 1e6f;
+        high[c] = -1e6f;
+    }
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < CELLS; c++) {
+            const float v = value[i][c];
+            low[c] = v < low[c] ? v : low[c];
+            high[c] = v > high[c] && v < 1e6f ? v : high[c];
+        }
+    for (int k = 0; k < HALVINGS; k++) {
+        SdmTrendRow middle, below = {0.0f};
+        for (int c = 0; c < CELLS; c++)
+            middle[c] = 0.5f * (low[c] + high[c]);
+        for (int i = 0; i < n; i++)
+            for (int c = 0; c < CELLS; c++)
+                below[c] += value[i][c] <= middle[c] ? 1.0f : 0.0f;
+        for (int c = 0; c < CELLS; c++) {
+            const int half = 2.0f * below[c] >= count[c];
+            high[c] = half ? middle[c] : high[c];
+            low[c] = half ? low[c] : middle[c];
+        }
+    }
+    memcpy(out, high, sizeof(SdmTrendRow));
+}
+
+/* Missing heights get no weight; the line is level, through the median of the
+ * others. */
+SDM_VECTOR_LOOPS static void start(const SdmTrendSeries *s, SdmTrend *out)
+{
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < CELLS; c++) {
+            const float h = s->height_m[i][c];
+            const int is = h == h && s->weight[i][c] > 0.0f;
+            s->weight[i][c] = is ? s->weight[i][c] : 0.0f;
+            s->height_m[i][c] = is ? h : 0.0f;
+            s->spare[i][c] = is ? h : INFINITY;
+            out->count[c] += is ? 1.0f : 0.0f;
+        }
+    find_median(s->n, s->spare, out->count, out->level_m);
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < CELLS; c++)
+            s->height_m[i][c] -= out->level_m[c]; /* now the residual */
+}
+
+static float with_prior(float variance, float freedom)
+{
+    return (PRIOR_DATES + freedom * variance) / (PRIOR_DATES + freedom);
+}
+
+/* NMAD of the residuals of all heights, in units of their standard errors or of metres. */
+SDM_VECTOR_LOOPS static void find_nmad(const SdmTrendSeries *s, const SdmTrendRow count, bool weighted,
+                                       SdmTrendRow out)
+{
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < CELLS; c++) {
+            const float w = s->weight[i][c];
+            s->spare[i][c] = w > 0.0f ? fabsf(s->height_m[i][c]) * (weighted ? w : 1.0f) : INFINITY;
+        }
+    find_median(s->n, s->spare, count, out);
+    for (int c = 0; c < CELLS; c++)
+        out[c] *= MAD;
+}
+
+/* The residual beyond which a height is an outlier, in units of its standard error: BIWEIGHT scales. */
+static void find_limits(const SdmTrendSeries *s, const SdmTrend *line, SdmTrendRow inverse)
+{
+    SdmTrendRow nmad;
+    find_nmad(s, line->count, true, nmad);
+    for (int c = 0; c < CELLS; c++) {
+        const float freedom = fmaxf(line->count[c] - 2.0f, 1.0f),
+                    scale = with_prior(nmad[c] * nmad[c] * line->count[c] / freedom, freedom);
+        inverse[c] = 1.0f / (BIWEIGHT * sqrtf(scale));
+    }
+}
+
+/* A step of iterated weights. */
+SDM_VECTOR_LOOPS static void improve(const SdmTrendSeries *s, const SdmTrendRow inverse, SdmTrend *line)
+{
+    Sums a;
+    SdmTrendRow level, rate;
+    memset(&a, 0, sizeof a);
+    for (int i = 0; i < s->n; i++) {
+        const float t = s->year[i];
+        for (int c = 0; c < CELLS; c++) {
+            const float y = s->height_m[i][c], p = s->weight[i][c], z = y * p * inverse[c], x = z * z,
+                        inside = x < 1.0f ? 1.0f - x : 0.0f, w = p * p * inside * inside;
+            a.w[c] += w;
+            a.t[c] += w * t;
+            a.tt[c] += w * t * t;
+            a.y[c] += w * y;
+            a.ty[c] += w * t * y;
+        }
+    }
+    for (int c = 0; c < CELLS; c++) {
+        const float determinant = a.w[c] * a.tt[c] - a.t[c] * a.t[c];
+        const int good = determinant > 0.01f * LEAST_SPAN * LEAST_SPAN * a.w[c] * a.w[c];
+        rate[c] = good ? (a.w[c] * a.ty[c] - a.t[c] * a.y[c]) / determinant : 0.0f;
+        level[c] = good ? (a.tt[c] * a.y[c] - a.t[c] * a.ty[c]) / determinant : 0.0f;
+        line->rate[c] += rate[c];
+        line->level_m[c] += level[c];
+    }
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < CELLS; c++)
+            s->height_m[i][c] -= level[c] + rate[c] * s->year[i];
+}
+
+/* Errors and figures of the lines from the heights that are no outliers. */
+SDM_VECTOR_LOOPS static void judge(const SdmTrendSeries *s, const SdmTrendRow inverse, SdmTrend *out)
+{
+    Sums a;
+    SdmTrendRow squares = {0.0f}, slope = {0.0f}, first, last;
+    memset(&a, 0, sizeof a);
+    memset(out->count, 0, sizeof out->count);
+    for (int c = 0; c < CELLS; c++) {
+        first[c] = 1e6f;
+        last[c] = -1e6f;
+    }
+    for (int i = 0; i < s->n; i++) {
+        const float t = s->year[i];
+        for (int c = 0; c < CELLS; c++) {
+            const float p = s->weight[i][c], z = s->height_m[i][c] * p * inverse[c], x = z * z, in = 1.0f - x;
+            const int is = p > 0.0f && x < 1.0f;
+            const float w = is ? p * p : 0.0f;
+            squares[c] += is ? x * in * in * in * in : 0.0f;
+            slope[c] += is ? in * (1.0f - 5.0f * x) : 0.0f;
+            a.w[c] += w;
+            a.t[c] += w * t;
+            a.tt[c] += w * t * t;
+            out->count[c] += is ? 1.0f : 0.0f;
+            first[c] = is && t < first[c] ? t : first[c];
+            last[c] = is && t > last[c] ? t : last[c];
+        }
+    }
+    for (int c = 0; c < CELLS; c++) {
+        const float n = out->count[c], freedom = n - 2.0f, spread = a.tt[c] - a.t[c] * a.t[c] / a.w[c];
+        const bool good = n >= SDM_TREND_LEAST && last[c] - first[c] >= LEAST_SPAN && slope[c] > 0.0f;
+        const float mean = slope[c] / n, limit = mean * inverse[c];
+        out->factor[c] = good ? squares[c] / freedom / (limit * limit) : NAN;
+        out->error[c] = sqrtf(with_prior(out->factor[c], freedom) / spread);
+        out->span[c] = good ? last[c] - first[c] : NAN;
+        out->rate[c] = good ? out->rate[c] : NAN;
+        out->nmad_m[c] = good ? out->nmad_m[c] : NAN;
+        out->count[c] = good ? n : 0.0f;
+    }
+}
+
+void sdm_trend_fit(const SdmTrendSeries *s, SdmTrend *out)
+{
+    SdmTrendRow inverse;
+    start(s, out);
+    for (int round = 0; round < SCALES; round++) {
+        find_limits(s, out, inverse);
+        for (int k = 0; k < STEPS; k++)
+            improve(s, inverse, out);
+    }
+    find_nmad(s, out->count, false, out->nmad_m);
+    judge(s, inverse, out);
+}
