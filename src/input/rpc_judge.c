@@ -216,7 +216,8 @@ static SdmStatus judge_map(SdmContext *ctx, const char *name, const SdmImage *im
 /* ---- size ---- */
 
 static const double MARGIN_PX = 5.0; /* that suppliers leave about the image */
-static const double LARGER = 1.1;    /* no supplier fits an RPC to so little of its image */
+static const double LARGER = 1.1;    /* no supplier fits an RPC to so little of its image, */
+static const double SMALLER = 0.9;   /* or to so much beyond it */
 
 /* An RPC is fitted to the pixels from OFF - SCALE to OFF + SCALE.  That of a
  * whole image begins at its first pixel, and when it went with a clip to other
@@ -227,12 +228,14 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
     const double size[2] = {2.0 * fabs(rpc->samp_scale), 2.0 * fabs(rpc->line_scale)},
                  first[2] = {rpc->samp_off - 0.5 * size[0], rpc->line_off - 0.5 * size[1]},
                  is[2] = {(double)im->width, (double)im->height};
-    bool smaller = false, moved = false, larger = false;
+    bool smaller = false, moved = false, larger = false, clip = false, whole = true;
     int row = 1, column = 1;
     for (int k = 0; k < 2; k++) {
         smaller = smaller || is[k] < 0.98 * size[k] - 2.0;
         moved = moved || first[k] < -MARGIN_PX;
         larger = larger || is[k] > LARGER * size[k];
+        clip = clip || is[k] < SMALLER * size[k];
+        whole = whole && fabs(first[k]) <= MARGIN_PX;
     }
     if (larger)
         add_doubt(note,
@@ -248,6 +251,13 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
             "%s: one tile of a product by its name (row %d, column %d), but its RPC (%s) is that of the "
             "whole product, %.0f x %.0f px, the tile has %.0f x %.0f; give the product's .TIL or folder",
             name, row, column, note->source, size[0], size[1], is[0], is[1]);
+    if (clip && whole)
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "%s: %.0f x %.0f px with the RPC (%s) of a whole image of %.0f x %.0f; clip that image with "
+            "gdal_translate -srcwin, which moves the RPC, or, where the clip begins at its first pixel, fill "
+            "it up: gdal_translate -srcwin 0 0 %.0f %.0f",
+            name, is[0], is[1], note->source, size[0], size[1], ceil(size[0]), ceil(size[1]));
     add_doubt(
         note,
         "%.120s has %.0f x %.0f px, its RPC is for %.0f x %.0f: unless that was moved with the clip "
