@@ -233,6 +233,14 @@ for name, (a, r) in copies.items():
     t.expect(h is None and ("one exposure" in words or (name != "a clip" and "too few matches" in words)), "one exposure, %s: %s" % (
         name, words.strip().split("\n")[-1][-160:]))
 
+# Cameras exchanged between views of one size: the relief would be upside down.
+same = pair("same", lambda k, a, r, p: write(p, a[(a.shape[0] - 360) // 2:, (a.shape[1] - 360) // 2:][:360, :360].copy(),
+                                              moved(r, (a.shape[1] - 360) // 2, (a.shape[0] - 360) // 2)))
+t.expect(heights("same", same)[0] is not None, "views of one size")
+rpcs = [gdal.Open(p).GetMetadata("RPC") for p in same]
+h, words, _ = heights("exchanged", pair("exchanged", lambda k, a, r, p: write(p, gdal.Open(same[k]).ReadAsArray(), rpcs[1 - k])))
+t.expect(h is None and "camera of the other" in words, "cameras exchanged: " + words.strip()[-200:])
+
 # A plane that slopes has affine offsets, too, and is a pair.
 y, x = np.mgrid[:120, :120]
 utm = osr.SpatialReference()
