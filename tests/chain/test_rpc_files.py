@@ -157,6 +157,12 @@ t.expect(all("order of RPC00A" in s for s in told("RPC00A", other)[0]), "RPC00A:
 down = lambda r: dict(coefs(r, lambda c: [repr(-v if i in ODD_P else v) for i, v in enumerate(c)]), LAT_SCALE="-" + r["LAT_SCALE"])
 as_plain("latitude downwards", pair("down", lambda k, a, r, p: write(p, a, down(r))))
 
+feet = lambda r: dict(r, **{k: repr(float(r[k].split()[0]) / 0.3048) for k in ("HEIGHT_OFF", "HEIGHT_SCALE")})
+both = pair("feet", lambda k, a, r, p: write(p, a, feet(r)))
+as_plain("heights in feet", both)
+t.expect(all("in feet" in s for s in told("heights in feet", both)[0]), "heights in feet: info says so")
+as_plain("heights of one view in feet", [inside[0], both[1]])
+
 # ---- images on a map: the RPC of the raw image, and one that is for the map's pixels
 
 
