@@ -98,6 +98,10 @@ inside = pair("inside", lambda k, a, r, p: write(p, a, r))
 plain, words, out = heights("inside", inside)
 if not t.expect(plain is not None, "the plain pair"):
     t.finish()
+about = t.call([t.PROGRAM, "info"] + inside + ["--log", "json"], quiet=True)
+about = [json.loads(l) for l in about.stdout.split("\n") if "corners_deg" in l][0]
+off = np.mean(about["corners_deg"], 0) - (about["centre_lon_deg"], about["centre_lat_deg"])
+t.expect(abs(off).max() < 1e-3 and len(about["corners_deg"]) == 4, "info: corners about the centre, %s" % off)
 t.expect(told("inside", inside) == (["metadata in the file"] * 2, ["", ""]), "inside: named so, and no doubt")
 with open(t.companion(out, ".json")) as f:
     report = json.load(f)
