@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import zipfile
 import shutil
 
 import harness as t
@@ -152,6 +153,12 @@ refused("torn", pair("torn", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_
         "missing LINE_DEN_COEFF_20")
 refused("named otherwise", pair("otherwise", lambda k, a, r, p: write(p, a) and beside(p, r, ".txt") and None), "v0.txt", "rename")
 refused("nothing", pair("nothing", lambda k, a, r, p: write(p, a)), "no RPC camera with it", "--base-height")
+
+with zipfile.ZipFile(at("images.zip"), "w") as archive:
+    for k in range(2):
+        archive.write(inside[k], "v%d.tif" % k)
+refused("a zip of images", [at("images.zip")], "/vsizip/")
+as_plain("images in a zip", ["/vsizip/%s/v%d.tif" % (at("images.zip"), k) for k in range(2)])
 
 # ---- coefficients and signs
 
