@@ -126,6 +126,9 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
     add_number(to, "right_gsd_m", info->right_gsd_m);
     add_number(to, "centre_lon_deg", info->centre_lon_deg);
     add_number(to, "centre_lat_deg", info->centre_lat_deg);
+    cJSON *const corners = cJSON_AddArrayToObject(to, "corners_deg");
+    for (int k = 0; k < 4; k++)
+        cJSON_AddItemToArray(corners, cJSON_CreateDoubleArray(info->corner_deg[k], 2));
     add_number(to, "overlap", info->overlap);
     add_number(to, "footprint_m2", info->footprint_m2);
     add_number(to, "hmin_m", info->hmin_m);

@@ -49,6 +49,10 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
                      figure(b, info->right_gsd_m, 2, "m"));
     sdm_screen_print(screen, "centre           lon %s, lat %s", figure(a, info->centre_lon_deg, 5, "deg"),
                      figure(b, info->centre_lat_deg, 5, "deg"));
+    for (int k = 0; k < 4; k++)
+        sdm_screen_print(screen, "%s lon %s, lat %s", k == 0 ? "corners of left " : "                ",
+                         figure(a, info->corner_deg[k][0], 5, "deg"),
+                         figure(b, info->corner_deg[k][1], 5, "deg"));
     sdm_screen_print(screen, "overlap          %s of the left image, %s",
                      figure(a, 100.0 * info->overlap, 1, "%"),
                      figure(b, 1e-6 * info->footprint_m2, 1, "km2"));

@@ -75,8 +75,8 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
 SdmStatus sdm_lattice_check_map(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat);
 
 /* Largest error of the lattice's right positions against the cameras (and pointing), px, at the middle of 7 x
- * 7 cells and 5 heights, where both images have pixels, by the flags of the surface, too; NaN when they have
- * none there. */
+ * 7 cells, at the height of the surface (none: 5 heights), where both images have pixels, by the flags of the
+ * surface, too; NaN when they have none there. */
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat);
 
 #endif

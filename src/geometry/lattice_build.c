@@ -434,7 +434,9 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
             for (int k = 0; k <= 4; k++) {
                 const double u = (double)lat->u0 + lat->step * (floor((lat->nu - 1.001) * i / 7.0) + 0.5);
                 const double v = (double)lat->v0 + lat->step * (floor((lat->nv - 1.001) * j / 7.0) + 0.5);
-                const double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
+                double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
+                if (q->surface) /* corrections are not known beside it */
+                    h = surface_at(q->surface, u, v);
                 double g[3] = {0, 0, q->frame->h0_m}, ray[3], exact[2], mine[2], at[HEIGHTS][2],
                        shift[2] = {0.0};
                 sdm_frame_ground(q->frame, u, v, &g[0], &g[1]);

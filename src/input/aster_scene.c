@@ -274,8 +274,9 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
         return fail_bands(ctx, path, bands);
     return sdm_fail(ctx, SDM_ERR_INPUT,
                     "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif and without an HDF file, expected "
-                    "an ASTER scene; give the scene's own %s",
-                    path, kind, kind);
+                    "an ASTER scene; give the scene's own %s%s",
+                    path, kind, kind,
+                    zip ? ", or images in it by GDAL's names, /vsizip/FILE/IMAGE" : "");
 }
 
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)

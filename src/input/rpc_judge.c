@@ -1,5 +1,5 @@
 /* Is an RPC the camera of its image?  By its rays, by the map coordinates of
- * the image, by the image's size. */
+ * the image, by the image's size.  Are its heights metres? */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geodesy.h"
 #include "geo/projector.h"
@@ -96,7 +96,7 @@ static void reorder(double c[20])
 
 /* Rays that are bent, and straight in the other order: the coefficients are
  * those of RPC00A. */
-static void judge_order(const char *name, const SdmImage *im, const SdmRpc *rpc, SdmCamera **cam,
+static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCamera **cam,
                         SdmCameraNote *note)
 {
     SdmRpc other = *rpc;
@@ -117,6 +117,7 @@ static void judge_order(const char *name, const SdmImage *im, const SdmRpc *rpc,
         SdmCamera *const bent = *cam;
         *cam = straight;
         straight = bent;
+        *rpc = other;
     } else if (bend > DOUBTFUL_BEND_PX) {
         add_doubt(note,
                   "the RPC of %.120s bends its rays by up to %.1f px, which no camera does: its coefficients "
@@ -124,6 +125,65 @@ static void judge_order(const char *name, const SdmImage *im, const SdmRpc *rpc,
                   sdm_path_base(name), bend);
     }
     sdm_camera_close(&straight);
+}
+
+/* ---- heights are metres ---- */
+
+/* Rays of a line meet at the satellite: 437 to 712 km high of every RPC at hand, 3.28 times as high where its
+ * heights are in feet. */
+static const double HIGHEST_ORBIT_M = 1.3e6, LOWEST_ORBIT_M = 3e5, FOOT_M = 0.3048, ALTITUDE_SPREAD = 0.1;
+
+/* How high the rays of two places meet, m. */
+static double measure_altitude_m(const SdmCamera *cam, const SdmImage *im, int i, int j)
+{
+    double at[4][3], ground[4][3], p[4][3], d[2][3], a = 0.0, b = 0.0, c = 0.0, square = 0.0;
+    for (int k = 0; k < 4; k++) { /* low and high of the one, of the other */
+        double h[2];
+        place(im, k < 2 ? i : j, at[k]);
+        heights(cam, &h[0], &h[1]);
+        at[k][2] = h[k % 2];
+    }
+    sdm_camera_locate(cam, 4, at[0], ground[0]);
+    for (int k = 0; k < 4; k++)
+        sdm_geodetic_to_ecef(ground[k][0], ground[k][1], ground[k][2], p[k]);
+    for (int k = 0; k < 3; k++) {
+        d[0][k] = (p[1][k] - p[0][k]) / distance(p[1], p[0]);
+        d[1][k] = (p[3][k] - p[2][k]) / distance(p[3], p[2]);
+        a += d[0][k] * d[1][k];
+        b += d[0][k] * (p[0][k] - p[2][k]);
+        c += d[1][k] * (p[0][k] - p[2][k]);
+    }
+    const double along = (a * c - b) / (1.0 - a * a);
+    for (int k = 0; k < 3; k++)
+        square += pow(p[0][k] + along * d[0][k], 2.0);
+    return sqrt(square) - SDM_WGS84_A;
+}
+
+static bool is_orbit(double altitude_m)
+{
+    return altitude_m > LOWEST_ORBIT_M && altitude_m < HIGHEST_ORBIT_M;
+}
+
+/* Heights in feet become metres, where the rays meet at an orbit's height for these alone. */
+static void judge_unit(const char *name, const SdmImage *im, const SdmRpc *rpc, SdmCamera **cam,
+                       SdmCameraNote *note)
+{
+    SdmRpc metres = *rpc;
+    SdmCamera *other = NULL;
+    const double row = measure_altitude_m(*cam, im, 3, 5), half = measure_altitude_m(*cam, im, 3, 4),
+                 column = measure_altitude_m(*cam, im, 1, 7); /* along the track rays meet anywhere */
+    if (is_orbit(row) || is_orbit(column) || !is_orbit(FOOT_M * row) ||
+        !(fabs(half - row) < ALTITUDE_SPREAD * row))
+        return;
+    metres.height_off *= FOOT_M;
+    metres.height_scale *= FOOT_M;
+    if (sdm_camera_open_rpc(NULL, name, &metres, &other) != SDM_OK)
+        return;
+    sdm_camera_close(cam);
+    *cam = other;
+    const size_t n = strlen(note->source);
+    snprintf(note->source + n, sizeof note->source - n,
+             " (its heights in feet: as metres its rays would meet %.0f km above the ground)", 1e-3 * row);
 }
 
 /* ---- map coordinates ---- */
@@ -216,7 +276,8 @@ static SdmStatus judge_map(SdmContext *ctx, const char *name, const SdmImage *im
 /* ---- size ---- */
 
 static const double MARGIN_PX = 5.0; /* that suppliers leave about the image */
-static const double LARGER = 1.1;    /* no supplier fits an RPC to so little of its image */
+static const double LARGER = 1.1;    /* no supplier fits an RPC to so little of its image, */
+static const double SMALLER = 0.9;   /* or to so much beyond it */
 
 /* An RPC is fitted to the pixels from OFF - SCALE to OFF + SCALE.  That of a
  * whole image begins at its first pixel, and when it went with a clip to other
@@ -227,12 +288,14 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
     const double size[2] = {2.0 * fabs(rpc->samp_scale), 2.0 * fabs(rpc->line_scale)},
                  first[2] = {rpc->samp_off - 0.5 * size[0], rpc->line_off - 0.5 * size[1]},
                  is[2] = {(double)im->width, (double)im->height};
-    bool smaller = false, moved = false, larger = false;
+    bool smaller = false, moved = false, larger = false, clip = false, whole = true;
     int row = 1, column = 1;
     for (int k = 0; k < 2; k++) {
         smaller = smaller || is[k] < 0.98 * size[k] - 2.0;
         moved = moved || first[k] < -MARGIN_PX;
         larger = larger || is[k] > LARGER * size[k];
+        clip = clip || is[k] < SMALLER * size[k];
+        whole = whole && fabs(first[k]) <= MARGIN_PX;
     }
     if (larger)
         add_doubt(note,
@@ -248,6 +311,13 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
             "%s: one tile of a product by its name (row %d, column %d), but its RPC (%s) is that of the "
             "whole product, %.0f x %.0f px, the tile has %.0f x %.0f; give the product's .TIL or folder",
             name, row, column, note->source, size[0], size[1], is[0], is[1]);
+    if (clip && whole)
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "%s: %.0f x %.0f px with the RPC (%s) of a whole image of %.0f x %.0f; clip that image with "
+            "gdal_translate -srcwin, which moves the RPC, or, where the clip begins at its first pixel, fill "
+            "it up: gdal_translate -srcwin 0 0 %.0f %.0f",
+            name, is[0], is[1], note->source, size[0], size[1], ceil(size[0]), ceil(size[1]));
     add_doubt(
         note,
         "%.120s has %.0f x %.0f px, its RPC is for %.0f x %.0f: unless that was moved with the clip "
@@ -260,11 +330,13 @@ SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, c
                         SdmCamera **out, SdmCameraNote *note)
 {
     SdmStatus st = SDM_OK;
+    SdmRpc rpc = found->rpc;
     *note = (SdmCameraNote){.doubt = ""};
     memcpy(note->source, found->source, sizeof note->source);
     TRY(sdm_camera_open_rpc(ctx, *found->path ? found->path : name, &found->rpc, out));
     TRY(judge_size(ctx, name, im, &found->rpc, note));
-    judge_order(name, im, &found->rpc, out, note);
+    judge_order(name, im, &rpc, out, note);
+    judge_unit(name, im, &rpc, out, note);
     TRY(judge_map(ctx, name, im, *out, note));
 done:
     if (st != SDM_OK)

@@ -39,15 +39,18 @@ typedef struct Mover {
 
 static SdmStatus damaged(const Mover *m, const char *what)
 {
-    return sdm_fail(m->ctx, SDM_ERR_INPUT, "%s is damaged: %s; plan the job again with --overwrite", m->name,
-                    what);
+    return sdm_fail(m->ctx, SDM_ERR_INPUT,
+                    "%s is damaged, or of another build of stereodem: %s; plan the job again with "
+                    "--overwrite",
+                    m->name, what);
 }
 
 static SdmStatus incomplete(const Mover *m)
 {
     return sdm_fail(m->ctx, SDM_ERR_INPUT,
-                    "%s is damaged: scene %d is not complete; plan the job again with --overwrite", m->name,
-                    m->scene);
+                    "%s is damaged, or of another build of stereodem: scene %d is not complete; plan the job "
+                    "again with --overwrite",
+                    m->name, m->scene);
 }
 
 /* A whole number of either sign; 0: none. */

@@ -6,6 +6,7 @@
 #include "job/job_commands.h"
 #include "scene/reference_fit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct Run {
@@ -158,8 +159,13 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
     if (!*r->folder)
         return st;
     sdm_job_count(r->folder, &blocks, &prepared);
-    if (r->no_dem || blocks + prepared == 0)
+    if (r->no_dem || blocks + prepared == 0) {
         sdm_job_remove(r->folder);
+    } else if (st != SDM_ERR_STOPPED) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", sdm_error(ctx));
+        (void)sdm_fail(ctx, st, "%s; finished work is kept in %s for the same command", why, r->folder);
+    }
     return st;
 }
 

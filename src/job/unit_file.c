@@ -546,7 +546,9 @@ static SdmStatus check_header(SdmContext *ctx, const char *path, Body *body, con
     body->bytes = HEADER_BYTES;
     move_header(body, h);
     if (!ends_well(body) || memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it does not begin as a unit's file", path);
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s is damaged, or of another stereodem version: it does not begin as a unit's file",
+                        path);
     if (h->format != want->format)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s has format %u, this program writes format %u", path,
                         (unsigned)h->format, (unsigned)want->format);

@@ -13,15 +13,16 @@ enum {
     LEAST_PIECE = 12,  /* pixels */
     LEAST_IN_GAPS = 24, /* the same between clouds, where chance makes pieces, too */
     LEAST_WALLED = 64, /* of a piece beyond a wall that is believed */
+    LARGEST_CHANCE = 1024, /* pixels of a piece of chance matches, far above or below the terrain */
     LEAST_GROUND = 24, /* of the ground below a cloud that is the largest piece, and */
     GROUND_SHARE = 50, /* one in so many of its pixels */
     CLOUD_LAYERS = 8,
     RESIDUAL_UNIT = 1024
 };
 #define BRIGHTER_SIGMAS 1.5     /* of the grey values of the darker one */
-#define HIGHEST_WALL_M 2000     /* the highest on Earth fall by some 1500 m */
+#define HIGHEST_WALL_M 2000     /* below which a small piece is believed */
 #define MEET_PX 0.15            /* residuals of a piece beyond a wall, against those of the terrain */
-#define MEET_SPREAD_PX 0.2
+#define MEET_SPREAD_PX 0.25
 #define CHANCE_SPREAD_PX 0.35   /* that of chance matches is 0.4 and more */
 
 
@@ -274,7 +275,8 @@ static bool accept_pieces(const SdmSurface *s, float pixel_m, const SdmTerrainMa
             continue;
         bool is = piece[i].off * 2 <= piece[i].edge;
         if (!is && e && !e->no_grey && piece[i].size >= LEAST_WALLED)
-            is = piece[i].jump_m <= (int64_t)HIGHEST_WALL_M * piece[i].off &&
+            is = (piece[i].size > LARGEST_CHANCE ||
+                  piece[i].jump_m <= (int64_t)HIGHEST_WALL_M * piece[i].off) &&
                  !is_brighter(&piece[i], &grey) && rays_meet(&piece[i], &residual);
         if (is) {
             terrain[i] = piece[i].size >= all->main_size ? MAIN_TERRAIN : TERRAIN;

@@ -14,7 +14,11 @@ enum {
     SIDE = 9,
     AREA = SIDE * SIDE,
     ROWS = 3, /* px above and below that are looked at */
+    FAR_ROWS = 32, /* the same where too few windows agree there, of one window in */
+    FAR_STEP = 4,
+    FAR_SLOPE = 10, /* px over the image */
     LEAST = 30,
+    AGAIN = 3, /* about the plane that was found */
     ROUNDS = 8
 };
 #define MIN_DEVIATION 2.0f /* of a window's samples */
@@ -23,10 +27,10 @@ enum {
 
 /* A window of the left image, zero mean and of length 1, and the row offset of its match. */
 typedef struct Tie {
-    int x, y;
+    int x, y, row; /* place; row offset from which the search begins */
     float left[AREA];
     float row_px;
-    bool found;
+    bool textured, found;
 } Tie;
 
 /* Samples of a window; false: one has no data. */
@@ -84,39 +88,102 @@ static float best_of_row(const SdmPairImage *right, const Tie *tie, int row, int
     return best;
 }
 
-/* Up or down from the same row to the best correlation, refined by a parabola through three rows. */
+/* Up or down from the first row to the best correlation, refined by a parabola through three rows. */
 static void match_tie(const SdmPairImage *right, int dmin, int dmax, Tie *tie)
 {
-    float a = best_of_row(right, tie, tie->y - 1, dmin, dmax);
-    float b = best_of_row(right, tie, tie->y, dmin, dmax);
-    float c = best_of_row(right, tie, tie->y + 1, dmin, dmax);
+    const int y = tie->y + tie->row;
+    float a = best_of_row(right, tie, y - 1, dmin, dmax);
+    float b = best_of_row(right, tie, y, dmin, dmax);
+    float c = best_of_row(right, tie, y + 1, dmin, dmax);
     int row = 0;
     const int step = a > c ? -1 : 1;
     for (; fmaxf(a, c) > b && row != step * ROWS; row += step) {
-        const float next = best_of_row(right, tie, tie->y + row + 2 * step, dmin, dmax);
+        const float next = best_of_row(right, tie, y + row + 2 * step, dmin, dmax);
         *(step < 0 ? &c : &a) = b;
         b = step < 0 ? a : c;
         *(step < 0 ? &a : &c) = next;
     }
     const float curve = a - 2.0f * b + c;
     tie->found = b >= MIN_CORRELATION && fmaxf(a, c) <= b && curve < 0.0f;
-    tie->row_px = (float)row + (tie->found ? 0.5f * (a - c) / curve : 0.0f);
+    tie->row_px = (float)(tie->row + row) + (tie->found ? 0.5f * (a - c) / curve : 0.0f);
 }
 
-/* Ties whose place has no texture, or lies too near an edge, stay as they are: not found. */
-static void match_ties(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right, int dmin,
-                       int dmax, Tie *tie)
+/* Windows of the left image; those whose place has no texture, or lies too near an edge, are not matched. */
+static void read_ties(SdmContext *ctx, const SdmPairImage *left, Tie *tie)
 {
-    const int rim = SIDE / 2 + ROWS + 1;
+    const int rim = SIDE / 2;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(sdm_threads(ctx))
     for (int i = 0; i < GRID * GRID; i++) {
         Tie *const t = tie + i;
         t->x = (int)((2 * (i % GRID) + 1) * (int64_t)left->width / (2 * GRID));
         t->y = (int)((2 * (i / GRID) + 1) * (int64_t)left->height / (2 * GRID));
-        if (t->y >= rim && t->y + rim < left->height && read_window(left, t->x, t->y, t->left) &&
-            normalise(t->left))
+        t->textured = t->y >= rim && t->y + rim < left->height && read_window(left, t->x, t->y, t->left) &&
+                      normalise(t->left);
+    }
+}
+
+static double row_at(const SdmRowOffset *o, double x, double y)
+{
+    return o->constant + o->slope_x * x + o->slope_y * y;
+}
+
+/* Match the windows about the rows of a plane, as far as the right image reaches. */
+static void match_ties(SdmContext *ctx, const SdmPairImage *right, int dmin, int dmax,
+                       const SdmRowOffset *about, Tie *tie)
+{
+    const int rim = SIDE / 2 + ROWS + 1;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(sdm_threads(ctx))
+    for (int i = 0; i < GRID * GRID; i++) {
+        Tie *const t = tie + i;
+        t->row = (int)lrint(row_at(about, t->x, t->y));
+        t->found = false;
+        if (t->textured && t->y + t->row >= rim && t->y + t->row + rim < right->height)
             match_tie(right, dmin, dmax, t);
     }
+}
+
+/* How many of the windows that were looked for far off lie on a plane. */
+static int count_on(const Tie *tie, const SdmRowOffset *o)
+{
+    int n = 0;
+    for (int i = 0; i < GRID * GRID; i += FAR_STEP)
+        n += tie[i].found && fabs(tie[i].row_px - row_at(o, tie[i].x, tie[i].y)) < 2.0 * INLIER_PX;
+    return n;
+}
+
+/* The plane, of whole pixels at the corners, on which the most of some windows match best in all rows up to
+ * FAR_ROWS off. */
+static SdmRowOffset search_far(SdmContext *ctx, const SdmPairImage *right, int dmin, int dmax, int height,
+                               Tie *tie)
+{
+    SdmRowOffset best = {.matches = 0};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(sdm_threads(ctx))
+    for (int i = 0; i < GRID * GRID; i += FAR_STEP) {
+        Tie *const t = tie + i;
+        float most = MIN_CORRELATION;
+        t->found = false;
+        for (int row = -FAR_ROWS; row <= FAR_ROWS && t->textured; row++) {
+            const int y = t->y + row;
+            const float c = y < SIDE / 2 || y + SIDE / 2 >= right->height
+                                ? -1.0f
+                                : best_of_row(right, t, y, dmin, dmax);
+            if (c > most) {
+                t->row_px = (float)row;
+                t->found = true;
+                most = c;
+            }
+        }
+    }
+    for (int k = -FAR_ROWS; k <= FAR_ROWS; k++)
+        for (int a = -FAR_SLOPE; a <= FAR_SLOPE; a++)
+            for (int b = -FAR_SLOPE; b <= FAR_SLOPE; b++) {
+                SdmRowOffset o = {.slope_x = (double)a / right->width, .slope_y = (double)b / height};
+                o.constant = k - 0.5 * (a + b);
+                o.matches = count_on(tie, &o);
+                if (o.matches > best.matches)
+                    best = o;
+            }
+    return best;
 }
 
 /* Biweight of a residual. */
@@ -124,11 +191,6 @@ static double weight_of(double residual)
 {
     const double u = residual / (2.0 * INLIER_PX), rest = 1.0 - u * u;
     return rest > 0.0 ? rest * rest : 0.0;
-}
-
-static double row_at(const SdmRowOffset *o, double x, double y)
-{
-    return o->constant + o->slope_x * x + o->slope_y * y;
 }
 
 /* One round of weighted least squares about the plane of the round before; returns the inliers. */
@@ -155,13 +217,14 @@ static int fit_plane(const Tie *tie, int terms, double width, double height, Sdm
     return inliers;
 }
 
-/* The row offset, in steps of 0.25 px, that most ties agree with. */
-static double mode_of(const Tie *tie)
+/* What the ties' rows lie off a plane by, in steps of 0.25 px, that most of them agree with. */
+static double mode_of(const Tie *tie, const SdmRowOffset *about)
 {
-    int best = 0, count[8 * ROWS + 1] = {0};
+    int best = 4 * ROWS, count[8 * ROWS + 1] = {0};
     for (int i = 0; i < GRID * GRID; i++)
         if (tie[i].found)
-            count[sdm_clamp((int)lrintf(4.0f * (tie[i].row_px + ROWS)), 0, 8 * ROWS)]++;
+            count[sdm_clamp((int)lrint(4.0 * (tie[i].row_px - row_at(about, tie[i].x, tie[i].y) + ROWS)), 0,
+                            8 * ROWS)]++;
     for (int k = 0; k <= 8 * ROWS; k++)
         best = count[k] > count[best] ? k : best;
     return 0.25 * best - ROWS;
@@ -175,18 +238,38 @@ static double largest_at_corners(const SdmRowOffset *o, int width, int height)
     return most;
 }
 
+/* A plane through the rows of windows that are matched about another one; 0: too few agree. */
+static int find_plane(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right, int dmin,
+                      int dmax, Tie *tie, SdmRowOffset *o)
+{
+    int inliers = 0;
+    const int level = o->slope_x == 0.0 && o->slope_y == 0.0 ? ROUNDS / 2 : 0; /* rounds */
+    match_ties(ctx, right, dmin, dmax, o, tie);
+    o->constant += mode_of(tie, o);
+    for (int k = 0; k < ROUNDS && (k == 0 || inliers); k++)
+        inliers = fit_plane(tie, k < level ? 1 : 3, left->width, left->height, o);
+    return inliers;
+}
+
 void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right, int dmin,
                          int dmax, SdmRowOffset *out)
 {
     Tie *tie = NULL;
-    int inliers = 0;
-    *out = (SdmRowOffset){.matches = 0};
+    SdmRowOffset o = {.matches = 0};
+    int textured = 0;
+    *out = o;
     if (sdm_alloc(ctx, &tie, (size_t)GRID * GRID, sizeof *tie, "ties of rows") != SDM_OK)
         return;
-    match_ties(ctx, left, right, dmin, dmax, tie);
-    SdmRowOffset o = {.constant = mode_of(tie)};
-    for (int k = 0; k < ROUNDS && (k == 0 || inliers); k++)
-        inliers = fit_plane(tie, k < ROUNDS / 2 ? 1 : 3, left->width, left->height, &o);
+    read_ties(ctx, left, tie);
+    for (int i = 0; i < GRID * GRID; i++)
+        textured += tie[i].textured;
+    int inliers = find_plane(ctx, left, right, dmin, dmax, tie, &o);
+    if (inliers < textured / 3) {
+        o = search_far(ctx, right, dmin, dmax, left->height, tie);
+        inliers = find_plane(ctx, left, right, dmin, dmax, tie, &o);
+    }
+    for (int k = 0; k < AGAIN && largest_at_corners(&o, left->width, left->height) > ROWS - 1; k++)
+        inliers = inliers ? find_plane(ctx, left, right, dmin, dmax, tie, &o) : 0;
     if (inliers) {
         *out = o;
         out->matches = inliers;

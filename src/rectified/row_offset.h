@@ -15,7 +15,8 @@ typedef struct SdmRowOffset {
 
 /* Windows of 9 x 9 pixels at 400 places of the left image are looked for in the same row and, as long as the
  * best zero-mean normalised cross-correlation over all disparities grows, in rows up to 3 px off.  A plane is
- * fitted to the rows of those of 0.8 or more (Tukey's biweight). */
+ * fitted to the rows of those of 0.8 or more (Tukey's biweight).  Where less than a third of the windows lie
+ * on it, a quarter of them is looked for in all rows up to 32 px off first. */
 void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right, int dmin,
                          int dmax, SdmRowOffset *out);
 

@@ -141,6 +141,17 @@ done:
     return st;
 }
 
+static void locate_corners(const SdmView *view, double h_m, SdmSceneInfo *out)
+{
+    const double right = (double)sdm_image_width(view->image) - 0.5,
+                 low = (double)sdm_image_height(view->image) - 0.5,
+                 at[4][3] = {{-0.5, -0.5, h_m}, {right, -0.5, h_m}, {right, low, h_m}, {-0.5, low, h_m}};
+    double ground[4][3];
+    sdm_camera_locate(view->camera, 4, at[0], ground[0]);
+    for (int k = 0; k < 4; k++)
+        memcpy(out->corner_deg[k], ground[k], sizeof out->corner_deg[k]);
+}
+
 SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out)
 {
     static const char *const sensors[] = {"aster", "rpc", "parallel"};
@@ -162,6 +173,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     out->right_gsd_m = f->right_gsd_m;
     out->centre_lon_deg = f->lon_deg;
     out->centre_lat_deg = f->lat_deg;
+    locate_corners(&scene->view[0], f->h0_m, out);
     out->hmin_m = f->hmin_m;
     out->hmax_m = f->hmax_m;
     TRY(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));

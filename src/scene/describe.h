@@ -30,6 +30,8 @@ typedef struct SdmSceneInfo {
     double base_height;                 /* B/H, no unit */
     double gsd_m, right_gsd_m;          /* ground sample distances of the images */
     double centre_lon_deg, centre_lat_deg;
+    double corner_deg[4][2];            /* lon, lat of the left image's: upper left, upper right, lower right,
+                                         * lower left; at the middle of the heights */
     double overlap;                     /* share of the left footprint that the right view sees, 0..1 */
     double footprint_m2;                /* area seen by both */
     double hmin_m, hmax_m;              /* height range to be searched, above the ellipsoid */

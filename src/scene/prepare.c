@@ -315,6 +315,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
+    TRY(sdm_check_exchanged(ctx, scene, p));
     if (reference) {
         TRY(sdm_reference_correct(ctx, scene, reference, images, p));
         sdm_reference_keep(reference, p);

@@ -1,4 +1,5 @@
-/* Matches of the coarse surface, pixels of both images -> do they show one exposure? */
+/* Matches of the coarse surface, pixels of both images -> do they show one exposure?  Has each the camera of
+ * the other? */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/same_exposure.h"
 #include "core/dense.h"
@@ -18,7 +19,8 @@ enum {
     WIDE = SIDE + 2 * REACH,
     WINDOWS = 25,
     LEAST_WINDOWS = 9,
-    ROUNDS = 2
+    ROUNDS = 2,
+    RAY_M = 100 /* of height, along a ray */
 };
 /* Offsets of the coarse matches of one exposure are affine in the pixels of the left image but for their
  * noise.  px */
@@ -32,6 +34,10 @@ static const double ALIKE = 0.95, IDENTICAL = 0.9999;
  * ground stretch theirs.  Ratio of the axes and shear less 1; so heights of less parallax per pixel of the
  * image, and SPREAD_PX, are level ground, whatever the offsets. */
 static const double STRETCH = 0.002;
+
+/* What rays miss each other by with the cameras of a pair, px, and how many times that with the cameras
+ * exchanged: where the pointing fit had to bend them so, they were exchanged before. */
+static const double MISS_PX = 0.1, MISS_RATIO = 2.0;
 
 typedef struct Offsets {
     double left[MATCHES][2], offset[2][MATCHES], h_m[MATCHES], score[MATCHES];
@@ -228,6 +234,29 @@ done:
     return st;
 }
 
+/* By how much the rays of the matches miss each other, px across the epipolar lines, but for a constant, with
+ * camera a for the left image and b for the right one.  NMAD */
+static double measure_miss_px(const Offsets *o, const SdmCamera *a, const SdmCamera *b)
+{
+    double miss[MATCHES];
+    int64_t n = 0;
+    for (int64_t i = 0; i < o->count; i++) {
+        double at[2][3], ground[2][3], is[2][2];
+        for (int k = 0; k < 2; k++) {
+            memcpy(at[k], o->left[i], sizeof o->left[i]);
+            at[k][2] = o->h_m[i] + k * RAY_M;
+        }
+        sdm_camera_locate(a, 2, at[0], ground[0]);
+        sdm_camera_project(b, 2, ground[0], is[0]);
+        const double du = is[1][0] - is[0][0], dv = is[1][1] - is[0][1],
+                     x = o->left[i][0] + o->offset[0][i] - is[0][0],
+                     y = o->left[i][1] + o->offset[1][i] - is[0][1];
+        miss[n] = (du * y - dv * x) / hypot(du, dv);
+        n += isfinite(miss[n]);
+    }
+    return n < LEAST ? NAN : sdm_nmad_f64(miss, n, NULL);
+}
+
 SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -237,6 +266,29 @@ SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmP
     TRY(sdm_alloc(ctx, &o, 2, sizeof *o, "matches"));
     TRY(collect(ctx, scene, p, o));
     TRY(judge(ctx, scene, p, o, o + 1));
+done:
+    sdm_free(&o);
+    return st;
+}
+
+SdmStatus sdm_check_exchanged(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
+{
+    SdmStatus st = SDM_OK;
+    Offsets *o = NULL;
+    const SdmView *const view = scene->view;
+    if (scene->sensor != SDM_SENSOR_RPC)
+        return SDM_OK;
+    TRY(sdm_alloc(ctx, &o, 1, sizeof *o, "matches"));
+    TRY(collect(ctx, scene, p, o));
+    const double miss = measure_miss_px(o, view[0].camera, view[1].camera),
+                 exchanged = measure_miss_px(o, view[1].camera, view[0].camera);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "rays miss each other by %.3f px, with the cameras exchanged by %.3f px",
+            miss, exchanged);
+    if (miss > MISS_PX && miss > MISS_RATIO * exchanged)
+        st = sdm_fail(ctx, SDM_ERR_DATA,
+                      "%s and %s: each seems to have the camera of the other (their rays miss each other by "
+                      "%.2f px, with the cameras exchanged by %.2f px); give each image its own RPC",
+                      view[0].name, view[1].name, miss, exchanged);
 done:
     sdm_free(&o);
     return st;

@@ -11,4 +11,8 @@
  * surface and the range of its heights. */
 SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
 
+/* Fails with SDM_ERR_DATA where the correction at full resolution makes each camera of a pair with RPC the
+ * other's: exchanged cameras turn the relief upside down. */
+SdmStatus sdm_check_exchanged(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
+
 #endif

@@ -121,9 +121,13 @@ def stepped(name, least, gsd, px, height_m, upper):
     inner = np.zeros(h.shape, bool)
     inner[h.shape[0] // 4:-h.shape[0] // 4, h.shape[1] // 4:-h.shape[1] // 4] = True
     share = right[(truth > 100 + 0.9 * height_m) & inner].mean()
-    t.expect(share > least, "%s: %.1f %% of the upper ground" % (name, 100 * share))
+    seen = on(os.path.join(scene, "class.tif"), dem, "near") == 1
+    low = right[(truth < 100 + 0.1 * height_m) & inner & seen].mean()
+    t.expect(share > least and low > 0.9, "%s: %.1f %% of the upper ground, %.1f %% of the lower" % (name, 100 * share, 100 * low))
 
 
 stepped("wall", 0.9, 2.5, 800, 1000, lambda x, y: 1 / (1 + np.exp(-x * 600)))
+stepped("high wall", 0.9, 2.5, 800, 3000, lambda x, y: 1 / (1 + np.exp(-x * 600)))
+stepped("tower", 0.1, 0.5, 1000, 300, lambda x, y: 1 / (1 + np.exp(-(0.035 - np.hypot(x, y)) * 500)))
 stepped("mesa", 0.6, 0.5, 1000, 250, lambda x, y: 1 / (1 + np.exp(-(0.06 - np.hypot(x, y)) * 500)))
 t.finish()

@@ -6,6 +6,7 @@
 import glob
 import json
 import os
+import zipfile
 
 import harness as t
 from with_gdal import gdal
@@ -62,13 +63,16 @@ refused("shaken", "too few matches", "--jitter", 10)
 # Cameras that bend between the nodes of the lattice; a right view that ends early is no such camera.
 bent = t.call([t.PROGRAM, "run", scene("scene_bent", "--jitter-right", "0.6:60"), "-o", os.path.join(work, "bent.tif")])
 t.expect(bent.returncode == 0 and bent.stderr.count("the cameras and their correction bend by up to 0.") == 1, "cameras that bend: " + bent.stderr.strip())
-image = glob.glob(os.path.join(scene("scene_short", "--pointing-across", 1.7), "*Band3B.ImageData.tif"))[0]
-short = gdal.Open(image, gdal.GA_Update)
-rows = short.RasterYSize * 6 // 10
-short.GetRasterBand(1).WriteRaster(0, rows, short.RasterXSize, short.RasterYSize - rows, bytes(short.RasterXSize * (short.RasterYSize - rows)))
-short = None
-done = t.call([t.PROGRAM, "run", os.path.dirname(image), "-o", os.path.join(work, "short.tif")])
-t.expect(done.returncode == 0 and "warning" not in done.stderr, "a right view that ends early: " + done.stderr.strip())
+with zipfile.ZipFile(os.path.join(t.SOURCE, "sampledata", "AST_L1A_00301012001180005_sim.zip")) as archive:
+    archive.extractall(os.path.join(work, "sample"))
+for made in (os.path.dirname(glob.glob(os.path.join(work, "sample", "**", "*Band3B.ImageData.tif"), recursive=True)[0]),
+             scene("scene_short", "--pointing-across", 1.7)):
+    short = gdal.Open(glob.glob(os.path.join(made, "*Band3B.ImageData.tif"))[0], gdal.GA_Update)
+    rows = short.RasterYSize * 6 // 10
+    short.GetRasterBand(1).WriteRaster(0, rows, short.RasterXSize, short.RasterYSize - rows, bytes(short.RasterXSize * (short.RasterYSize - rows)))
+    short = None
+    done = t.call([t.PROGRAM, "run", made, "-o", os.path.join(work, "short.tif"), "--overwrite"])
+    t.expect(done.returncode == 0 and "warning" not in done.stderr, "a right view that ends early: " + done.stderr.strip())
 data = os.path.join(t.SHARED, "data")
 if os.path.isdir(data):
     for folder, files in (("aster_full", ["AST_L1A_00401012001180022_sim.hdf"]), ("pleiades_reunion", ["img_01.tif", "img_02.tif"]),

@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import zipfile
 import shutil
 
 import harness as t
@@ -98,6 +99,10 @@ inside = pair("inside", lambda k, a, r, p: write(p, a, r))
 plain, words, out = heights("inside", inside)
 if not t.expect(plain is not None, "the plain pair"):
     t.finish()
+about = t.call([t.PROGRAM, "info"] + inside + ["--log", "json"], quiet=True)
+about = [json.loads(l) for l in about.stdout.split("\n") if "corners_deg" in l][0]
+off = np.mean(about["corners_deg"], 0) - (about["centre_lon_deg"], about["centre_lat_deg"])
+t.expect(abs(off).max() < 1e-3 and len(about["corners_deg"]) == 4, "info: corners about the centre, %s" % off)
 t.expect(told("inside", inside) == (["metadata in the file"] * 2, ["", ""]), "inside: named so, and no doubt")
 with open(t.companion(out, ".json")) as f:
     report = json.load(f)
@@ -149,6 +154,12 @@ refused("torn", pair("torn", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_
 refused("named otherwise", pair("otherwise", lambda k, a, r, p: write(p, a) and beside(p, r, ".txt") and None), "v0.txt", "rename")
 refused("nothing", pair("nothing", lambda k, a, r, p: write(p, a)), "no RPC camera with it", "--base-height")
 
+with zipfile.ZipFile(at("images.zip"), "w") as archive:
+    for k in range(2):
+        archive.write(inside[k], "v%d.tif" % k)
+refused("a zip of images", [at("images.zip")], "/vsizip/")
+as_plain("images in a zip", ["/vsizip/%s/v%d.tif" % (at("images.zip"), k) for k in range(2)])
+
 # ---- coefficients and signs
 
 other = pair("rpc00a", lambda k, a, r, p: write(p, a, coefs(r, lambda c: [repr(c[i]) for i in RPC00A])))
@@ -156,6 +167,12 @@ as_plain("RPC00A", other)
 t.expect(all("order of RPC00A" in s for s in told("RPC00A", other)[0]), "RPC00A: info says so")
 down = lambda r: dict(coefs(r, lambda c: [repr(-v if i in ODD_P else v) for i, v in enumerate(c)]), LAT_SCALE="-" + r["LAT_SCALE"])
 as_plain("latitude downwards", pair("down", lambda k, a, r, p: write(p, a, down(r))))
+
+feet = lambda r: dict(r, **{k: repr(float(r[k].split()[0]) / 0.3048) for k in ("HEIGHT_OFF", "HEIGHT_SCALE")})
+both = pair("feet", lambda k, a, r, p: write(p, a, feet(r)))
+as_plain("heights in feet", both)
+t.expect(all("in feet" in s for s in told("heights in feet", both)[0]), "heights in feet: info says so")
+as_plain("heights of one view in feet", [inside[0], both[1]])
 
 # ---- images on a map: the RPC of the raw image, and one that is for the map's pixels
 
@@ -179,22 +196,32 @@ refused("ortho with the raw RPC", ortho, "map coordinates", "px apart")
 # ---- clips and tiles
 
 kept = pair("kept", lambda k, a, r, p: write(p, a[80:, 80:].copy(), r))
-t.expect(all("unless that was moved" in d for d in told("clips", kept)[1]), "clips with the whole image's RPC: doubtful")
-h, words, out = heights("kept", kept)
-with open(t.companion(out, ".json")) as f:
-    t.expect(any("v0.tif" in w and "moved with the clip" in w for w in json.load(f)["trust"]["warnings"]), "clips: the report doubts them")
+refused("clips with the whole image's RPC", kept, "RPC", "of a whole image of 3", "gdal_translate -srcwin")
+first = pair("first", lambda k, a, r, p: write(p, a[:280, :280].copy(), r))
+for p in first:  # the way out that the sentence names
+    rpc = gdal.Open(p).GetMetadata("RPC")
+    size = [round(2 * float(rpc[k + "_SCALE"].split()[0])) for k in ("SAMP", "LINE")]
+    gdal.Translate(p[:-4] + "_full.tif", p, srcWin=[0, 0] + size)
+h, words, _ = heights("first", [p[:-4] + "_full.tif" for p in first])
+t.expect(h is not None, "a clip of the first pixels, filled up " + words[-200:])
+far = lambda r: dict(r, SAMP_OFF=repr(float(r["SAMP_OFF"]) + 20))  # nothing tells where the image begins
+kept = pair("far", lambda k, a, r, p: write(p, a[80:, 80:].copy(), far(r)))
+t.expect(all("unless that was moved" in d for d in told("clips", kept)[1]), "clips of an RPC that begins elsewhere: doubtful")
 right = pair("right", lambda k, a, r, p: write(p, a[80:, 80:].copy(), moved(r, 80, 80)))
 t.expect(told("clips, moved", right)[1] == ["", ""], "clips with their own RPC: no doubt")
 finer = pair("finer", lambda k, a, r, p: write(p, np.kron(a, np.ones((2, 2), "uint16")), r))
 t.expect(all("coarser pixels" in d for d in told("finer", finer)[1]), "the RPC of an image of coarser pixels: doubtful")
 padded = pair("padded", lambda k, a, r, p: write(p, np.pad(a, ((0, 0), (80, 0))), r))
 t.expect(all("before a margin was added" in d for d in told("padded", padded)[1]), "the RPC of an image without its margin: doubtful")
+h, words, out = heights("padded", padded)
+with open(t.companion(out, ".json")) as f:
+    t.expect(any("v0.tif" in w and "margin" in w for w in json.load(f)["trust"]["warnings"]), "padded: the report doubts it")
 tile = lambda k, a, r, p, move: write(os.path.dirname(p) + "/%d_R1C2.TIF" % k, a[:, 180:].copy(), moved(r, 180 * move, 0))
 refused("a tile", pair("tile", lambda *v: tile(*v, 0)), "one tile of a product", "row 1, column 2", ".TIL")
 t.expect(told("a tile, moved", pair("tile1", lambda *v: tile(*v, 1)))[1] == ["", ""], "a tile with its own RPC: no doubt")
 other = pair("elsewhere", lambda k, a, r, p: write(p, a[60 * k:60 * k + 280, 70 - 70 * k:350 - 70 * k].copy(), r))
 h, words, _ = heights("elsewhere", other)
-t.expect(h is not None or "moved with the clip" in words, "clips of other windows: too few matches name the RPC")
+t.expect(h is None and "which moves the RPC" in words, "clips of other windows: the RPC is named")
 
 # ---- one exposure under two cameras
 
@@ -217,9 +244,19 @@ copies = {"a clip": (views[0][0][4:, 7:].copy(), moved(as_right, 40, 130)), "the
           "with noise": (grey(first + np.random.default_rng(1).normal(0, 0.1 * first.std(), first.shape)), as_right),
           "finer": (zoomed(grey(first), 1.5), scaled(as_right, 1.5))}
 for name, (a, r) in copies.items():
+    if name != "a clip":  # of the RPC's size
+        a = np.pad(a, [(0, int(np.ceil(2 * float(r[k + "_SCALE"].split()[0]))) - n) for k, n in zip(("LINE", "SAMP"), a.shape)])
     h, words, _ = heights("once", [inside[0], write(at("once", name + ".tif"), a, r)])
     t.expect(h is None and ("one exposure" in words or (name != "a clip" and "too few matches" in words)), "one exposure, %s: %s" % (
         name, words.strip().split("\n")[-1][-160:]))
+
+# Cameras exchanged between views of one size: the relief would be upside down.
+same = pair("same", lambda k, a, r, p: write(p, a[(a.shape[0] - 360) // 2:, (a.shape[1] - 360) // 2:][:360, :360].copy(),
+                                              moved(r, (a.shape[1] - 360) // 2, (a.shape[0] - 360) // 2)))
+t.expect(heights("same", same)[0] is not None, "views of one size")
+rpcs = [gdal.Open(p).GetMetadata("RPC") for p in same]
+h, words, _ = heights("exchanged", pair("exchanged", lambda k, a, r, p: write(p, gdal.Open(same[k]).ReadAsArray(), rpcs[1 - k])))
+t.expect(h is None and "camera of the other" in words, "cameras exchanged: " + words.strip()[-200:])
 
 # A plane that slopes has affine offsets, too, and is a pair.
 y, x = np.mgrid[:120, :120]

@@ -110,6 +110,10 @@ dem = at("a & b.tif")
 if not t.expect(t.run([scene], dem, "--reference", os.path.join(sample, "truth.tif")), "run with a reference"):
     t.finish()
 words, colours, cells, stops = check_styles(dem, 5)
+t.expect(max(min(s[1][:3]) for s in stops) < 230, "no height is as white as cells without one: %s" % (stops[-1],))
+with open(t.companion(dem, ".html")) as f:
+    void = int(f.read().split("--picture:#")[1][:6], 16).to_bytes(3, "big")
+t.expect(max(void) < 220 and min(max(abs(a - b) for a, b in zip(void, s[1])) for s in stops) > 20, "voids of the page are no height's colour")
 change = ramp(t.companion(dem, "_change.qml"))
 t.expect(len(change) == 9 and change[0][0] == -20 and change[-1][0] == 20 and change[4] == (0.0, (246, 246, 242)), "style of the change")
 with open(os.path.join(t.SOURCE, "docs", "output.md")) as f:

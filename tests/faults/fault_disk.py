@@ -45,7 +45,7 @@ def full(bench, name, output, **keys):
     left = [p for p in os.listdir(folder) if p.startswith(os.path.basename(output)[:-4]) and p != job and not p.endswith(".log")]
     inside = os.listdir(f"{folder}/{job}") if job in os.listdir(folder) else ["nothing"]
     parts = [p for p in inside if ".part" in p]
-    good = done.returncode == 1 and len(lines) == 1 and os.path.basename(output) in lines[0]
+    good = done.returncode == 1 and len(lines) == 1 and os.path.basename(output) in lines[0] and (inside == ["nothing"] or job in lines[0])
     bench.check(name, good and not left and not parts and inside,
                 f"exit code {done.returncode}, left {left} {parts or inside}: {done.stderr[-500:]}")
     print(f"{name}: {done.stderr.strip()}", flush=True)
