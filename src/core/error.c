@@ -63,9 +63,7 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
     if (ctx) {
         va_list ap;
         va_start(ap, fmt);
-#ifdef _OPENMP
 #pragma omp critical(sdm_error)
-#endif
         {
             print(ctx, ctx->error, sizeof ctx->error, fmt, ap);
             if (ctx->plain_names)

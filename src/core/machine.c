@@ -9,10 +9,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#ifdef _OPENMP
 #include <omp.h>
-#endif
+#include <unistd.h>
 
 enum { LINE = 1024, PATH = 3 * LINE };
 
@@ -130,7 +128,6 @@ void sdm_memory_check(SdmContext *ctx, int64_t bytes)
 
 /* ---- threads ---- */
 
-#ifdef _OPENMP
 enum { LEAST_STACK = 256 << 10, SPARE = 4 /* threads beside OpenMP's: leases, reader, writer */ };
 
 int sdm_usual_threads(void)
@@ -253,17 +250,3 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
 done:
     return st;
 }
-#else
-void sdm_calls_add(int count) { (void)count; }
-
-int sdm_usual_threads(void)
-{
-    return 1;
-}
-
-SdmStatus sdm_threads_check(SdmContext *ctx)
-{
-    (void)ctx;
-    return SDM_OK;
-}
-#endif

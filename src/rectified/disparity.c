@@ -7,7 +7,6 @@
 #include "rectified/image_load.h"
 #include "rectified/pair_device.h"
 #include "rectified/row_offset.h"
-#include "rectified/row_queue.h"
 #include "rectified/sequence.h"
 
 #include <math.h>
@@ -239,21 +238,11 @@ typedef struct Written {
     int64_t valid;
 } Written;
 
-static SdmStatus open_written(SdmContext *ctx, void *user)
-{
-    return sdm_output_open(ctx, &((Written *)user)->out);
-}
-
-static SdmStatus write_written(SdmContext *ctx, void *user, int y0, int y1, const float *rows)
+static SdmStatus put_rows(SdmContext *ctx, void *user, int y0, int y1, const float *rows)
 {
     Written *const w = user;
     w->valid += count_valid(rows, (int64_t)(y1 - y0) * w->out.width);
     return sdm_output_rows(ctx, &w->out, y0, y1, rows);
-}
-
-static SdmStatus close_written(SdmContext *ctx, void *user, bool good)
-{
-    return sdm_output_close(ctx, &((Written *)user)->out, good ? SDM_OK : SDM_ERR_STOPPED);
 }
 
 /* Nothing looks at the whole of the disparities, and no other pair is read or written meanwhile. */
@@ -269,15 +258,13 @@ static SdmStatus match_and_write(Run *run, Slot *slot)
     const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
     Written w = {
         .out = {.files = &slot->files, .opt = run->opt, .width = slot->width, .height = slot->height}};
-    const SdmRowWriter writer = {open_written, write_written, close_written, &w};
-    SdmRowQueue *queue = NULL;
-    TRY(sdm_row_queue_open(run->ctx, slot->width, slot->height, &writer, &queue));
-    const SdmPairSink sink = sdm_row_queue_sink(queue);
+    SdmPairSink sink = {.put = put_rows, .user = &w};
+    TRY(sdm_output_open(run->ctx, &w.out));
     TRY(sdm_pair_match_rows(run->ctx, &left, &right, &run->set, &sink));
 done:
     sdm_image_pair_free(&slot->in);
     const double matched = sdm_now_s();
-    st = sdm_row_queue_close(&queue, st);
+    st = sdm_output_close(run->ctx, &w.out, st);
     run->result->write_s += sdm_now_s() - matched;
     run->result->matched += w.valid;
     run->result->valid += w.valid;
