@@ -110,6 +110,33 @@ bool sdm_path_exists(const char *path)
     return VSIStatExL(path, &at, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
+static SdmWalk walk(const char *folder, int depth, SdmVisit *visit, void *user, bool *listed)
+{
+    char **const list = VSIReadDir(folder);
+    SdmWalk next = SDM_WALK_ON;
+    *listed = list != NULL;
+    for (int below = 0; below <= (depth > 0) && next == SDM_WALK_ON; below++)
+        for (int i = 0; list && list[i] && next != SDM_WALK_END; ++i) {
+            char path[1024];
+            bool is_folder;
+            const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
+            if (sdm_path_is_hidden(list[i]) || n < 0 || (size_t)n >= sizeof path)
+                continue;
+            const SdmWalk told =
+                below ? walk(path, depth - 1, visit, user, &is_folder) : visit(user, path, list[i]);
+            next = below && told == SDM_WALK_NOT_BELOW ? next : told > next ? told : next;
+        }
+    CSLDestroy(list);
+    return next;
+}
+
+bool sdm_folder_walk(const char *folder, int depth, SdmVisit *visit, void *user)
+{
+    bool listed;
+    (void)walk(folder, depth, visit, user, &listed);
+    return listed;
+}
+
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which editors put before a text */
 
 /* Numbers of one line into row; the count, or -1 where *bad points at what is no number. */

@@ -48,6 +48,13 @@ SdmStatus sdm_check_packed(SdmContext *ctx, const char *path);
 
 bool sdm_path_exists(const char *path);
 
+/* What sdm_folder_walk() does after a name: goes on, leaves out the folders below this one, or ends. */
+typedef enum SdmWalk { SDM_WALK_ON, SDM_WALK_NOT_BELOW, SDM_WALK_END } SdmWalk;
+typedef SdmWalk SdmVisit(void *user, const char *path, const char *name);
+/* Visit what lies in a folder (GDAL's name) and is not hidden, then the folders down to `depth` levels below.
+ * @return false: the folder cannot be listed */
+bool sdm_folder_walk(const char *folder, int depth, SdmVisit *visit, void *user);
+
 /* Append a file to the scene's list, once. */
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path);
 

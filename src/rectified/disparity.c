@@ -218,7 +218,7 @@ static SdmPairImage image_of(const Slot *slot, int side)
     return (SdmPairImage){.width = slot->width,
                           .height = slot->height,
                           .stride = slot->width,
-                          .data = side == SDM_PAIR_LEFT ? in->left : in->right,
+                          .data = in->samples[side],
                           .eight_bit = in->eight_bit,
                           .bytes = in->bytes[side]};
 }
@@ -307,21 +307,6 @@ done:
 
 /* ---- rows that are off ---- */
 
-/* Both images as 16-bit samples, which moved rows come as. */
-static SdmStatus widen(SdmContext *ctx, const Slot *slot, int side, int16_t **image)
-{
-    SdmStatus st = SDM_OK;
-    const uint8_t *const from = slot->in.bytes[side];
-    const size_t n = (size_t)slot->width * (size_t)slot->height;
-    if (!from)
-        return SDM_OK;
-    TRY(sdm_alloc(ctx, image, n, sizeof **image, "image"));
-    for (size_t i = 0; i < n; i++)
-        (*image)[i] = from[i];
-done:
-    return st;
-}
-
 static SdmStatus move_rows(const Run *run, Slot *slot)
 {
     SdmStatus st = SDM_OK;
@@ -330,15 +315,11 @@ static SdmStatus move_rows(const Run *run, Slot *slot)
     int16_t *moved = NULL;
     TRY(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
                   "right image with its rows moved"));
-    TRY(widen(run->ctx, slot, SDM_PAIR_LEFT, &in->left));
     sdm_row_offset_remove(run->ctx, &run->rows, &right, moved);
-    for (int side = 0; side < 2; side++)
-        sdm_free(&in->bytes[side]);
-    sdm_free(&in->right);
-    in->right = moved;
-    moved = NULL;
+    sdm_free(&in->bytes[SDM_PAIR_RIGHT]);
+    sdm_free(&in->samples[SDM_PAIR_RIGHT]);
+    in->samples[SDM_PAIR_RIGHT] = moved;
 done:
-    sdm_free(&moved);
     return st;
 }
 
@@ -375,8 +356,8 @@ static SdmStatus match_pair(Run *run, int index)
     slot->width = in->width / n;
     slot->height = in->height / n;
     TRY(check_size(run, slot));
-    TRY(shrink(run, in, n, &in->left));
-    TRY(shrink(run, in, n, &in->right));
+    for (int side = 0; side < 2; side++)
+        TRY(shrink(run, in, n, &in->samples[side]));
     TRY(align_rows(run, slot));
     const double shrunk = sdm_now_s(), before = result->write_s + result->filter_s;
     TRY(writes_bands(run) ? match_and_write(run, slot) : match_whole(run, slot));
