@@ -1,4 +1,4 @@
-/* What every stage uses: errors, threads, memory, stop, log, clocks, text.  Internal; not installed. */
+/* Services of every stage: errors, threads, memory, stop, log, clocks, text.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CORE_H
 #define SDM_CORE_H
@@ -75,10 +75,10 @@ SdmStatus sdm_check_stop(SdmContext *ctx);
 /* stage: 1..9 as in docs/chain.md, 0 = none */
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* done: 0..1 of the part of the whole that is in work. */
+/* done: 0..1 of the current part of the whole. */
 void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
-/* What follows is from..to, 0..1, of the part that is in work.
- * @return that part, for sdm_progress_leave() */
+/* Map the progress that follows to from..to, 0..1, of the current part.
+ * @return the current part, for sdm_progress_leave() */
 typedef struct SdmProgressPart {
     double from, to;
 } SdmProgressPart;

@@ -61,7 +61,7 @@ bool sdm_file_is_named(const char *name, const char *path)
     return strncmp(name, path, n) == 0 && (!name[n] || strncmp(name + n, TEMPORARY, strlen(TEMPORARY)) == 0);
 }
 
-/* What to do about an errno that a write met. */
+/* Advice for an errno of a failed write. */
 static const char *advice(int error)
 {
     switch (error) {

@@ -206,7 +206,8 @@ static void *pass(void *gate)
     return NULL;
 }
 
-/* How many of `count` threads can there be at once?  OpenMP's runtime ends the process where one cannot. */
+/* Start `count` threads for a moment; returns how many the system started.  OpenMP's runtime would end the
+ * process where one cannot be started. */
 static int try_threads(int count)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

@@ -116,8 +116,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM."},
     {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none",
      MAKE | BLOCKS | INPUT | AREAS,
-     "Stable ground for --reference: a raster, which leaves out what is 0, NaN or no data, or polygons, "
-     "which leave out what is outside. Not needed: changed ground is detected."},
+     "Stable ground for --reference: a raster, which leaves out cells of 0, NaN or no data, or polygons, "
+     "which leave out the ground outside. Not needed: changed ground is detected."},
     {"--exclude", "FILE", SDM_OPT_TEXT, AT(exclude), NO_RANGE, "none", MAKE | BLOCKS | INPUT | AREAS,
      "Ground that the fit to --reference leaves out: polygons, such as outlines of glaciers, or a raster "
      "that is not 0 there. The DEM itself is made there as elsewhere."},

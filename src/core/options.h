@@ -33,7 +33,7 @@ enum { /* which commands take an option */
        SDM_CMD_DEVICES = 2048
 };
 
-/* What an option does to the DEM: flags beside those of the commands.  Finished work is taken up only where
+/* Effects of an option on the DEM: flags beside those of the commands.  Finished work is taken up only where
  * the options that it depends on are the same; see src/job. */
 enum {
     SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
@@ -119,8 +119,8 @@ bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it 
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);
-/* How far an option's name lies from what was typed: 0 where other programs call it so, 1 where one begins
- * with the other, else one more than the edits; 99: too far for "did you mean". */
+/* Distance of an option's name from the typed one: 0 for a name of other programs, 1 where one begins with
+ * the other, else 1 + number of edits; 99: too far for "did you mean". */
 int sdm_name_distance(const char *typed, const char *name);
 
 #endif

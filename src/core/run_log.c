@@ -44,7 +44,7 @@ bool sdm_run_log_find(const char *output, char *out, size_t size)
     return name_log(output, out, size) && is_log(out);
 }
 
-/* What was asked for, as --options would read it. */
+/* Write the options that differ from their defaults, in the form that --options reads. */
 static void put_options(FILE *f, const SdmOptions *o)
 {
     SdmOptions usual;

@@ -60,8 +60,8 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
     }
 }
 
-/* How far the ground point lies off the plane of sight of orbit parameter t (along-track tangent), with *c
- * the column whose across-track tangent fits; *c is the start of Newton's search.  NaN when there is none. */
+/* Distance of the ground point from the plane of sight of orbit parameter t, as an along-track tangent; NaN:
+ * none.  *c: start of Newton's search; becomes the column whose across-track tangent fits. */
 static double off_plane(const Aster *cam, const double x[3], double t, double *c)
 {
     double p[3], axes[3][3];

@@ -1,5 +1,4 @@
-/* Which ASTER product a delivery is, by what stands in it: level 1A makes a DEM, others are refused by name.
- */
+/* Names in a delivery -> its ASTER product: level 1A makes a DEM, others are refused by name. */
 // SPDX-License-Identifier: Apache-2.0
 #include "input/aster_files.h"
 

@@ -53,8 +53,8 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
  * usable or a block is cut off. */
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im);
 
-/* Where one view has much finer pixels than the other, the means of its bins, somewhat finer than the other's
- * pixels, are its pixels from now on.  The log says so. */
+/* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the
+ * other view's pixels.  The log says so. */
 SdmStatus sdm_bin_finer_view(SdmContext *ctx, SdmScene *scene);
 
 #endif

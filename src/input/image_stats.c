@@ -61,10 +61,7 @@ static Sampling choose_sampling(int64_t width, int64_t height)
     return p;
 }
 
-static bool is_read(const Sampling *p, int64_t band)
-{
-    return band % p->every == 0 || band == p->bands - 1;
-}
+static bool is_read(const Sampling *p, int64_t band) { return band % p->every == 0 || band == p->bands - 1; }
 
 /* The first sample of row y from column x on. */
 static int64_t first_sample(const Sampling *p, int64_t x, int64_t y)
@@ -232,7 +229,7 @@ static void warn_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const
         sdm_log(ctx, SDM_LOG_WARNING, 1,
                 "%s: %s is taken for no data, though the file does not declare it (%.1f %% of the pixels "
                 "looked at are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata "
-                "%s, or what is not to be used with --mask-left and --mask-right",
+                "%s, or mask unusable pixels with --mask-left and --mask-right",
                 im->name, value, 100.0 * (double)(before - s->count) / (double)before, (double)s->min,
                 (double)s->max, value);
     }

@@ -13,7 +13,7 @@
 
 enum { DEPTH = 3, PATH_BYTES = 1024, INDEX_BYTES = 16 << 20 };
 
-/* What a search has found. */
+/* Descriptions of products in a folder. */
 typedef struct Found {
     int count, panchromatic;
     char first[PATH_BYTES], best[PATH_BYTES]; /* best: of the panchromatic image */
@@ -166,7 +166,7 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
         if (!*out && EQUALN(base, "IMG_", 4))
             return sdm_fail(
                 ctx, SDM_ERR_INPUT,
-                "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; give the "
+                "%s: its name is that of a tile, but no DIM_*.XML in its folder lists it; give the "
                 "product's folder as it was delivered, or rename the file where it is the whole image",
                 name);
         if (*out)

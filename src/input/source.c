@@ -85,15 +85,21 @@ GDALDatasetH sdm_gdal_open(const char *name)
     return out;
 }
 
+size_t sdm_read_head(const char *path, void *head, size_t size)
+{
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    const size_t count = file ? VSIFReadL(head, 1, size, file) : 0;
+    if (file)
+        VSIFCloseL(file);
+    return count;
+}
+
 const char *sdm_open_reason(const char *path, char out[320])
 {
     unsigned char head[64] = "";
     snprintf(out, 320, "%.300s", sdm_gdal_reason());
-    VSILFILE *const file = VSIFOpenL(path, "rb");
-    const size_t count = file ? VSIFReadL(head, 1, sizeof head - 1, file) : 0;
+    const size_t count = sdm_read_head(path, head, sizeof head - 1);
     bool text = count > 0;
-    if (file)
-        VSIFCloseL(file);
     for (size_t i = 0; i < count; ++i) {
         text = text && (head[i] >= ' ' || isspace(head[i])) && head[i] != 127;
         head[i] = head[i] < ' ' ? ' ' : head[i];
@@ -357,7 +363,4 @@ SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t siz
     return sdm_format(ctx, out, size, "%s", name);
 }
 
-bool sdm_is_virtual(const char *name)
-{
-    return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://");
-}
+bool sdm_is_virtual(const char *name) { return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://"); }

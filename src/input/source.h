@@ -30,6 +30,8 @@ typedef struct SdmGdalConfig {
 SdmStatus sdm_gdal_config_begin(SdmContext *ctx, const SdmOptions *options, SdmGdalConfig *scope);
 void sdm_gdal_config_end(SdmGdalConfig *scope);
 
+/* Read at most `size` first bytes of a file (GDAL's name); returns how many. */
+size_t sdm_read_head(const char *path, void *head, size_t size);
 /* Open for reading; NULL without a message of ours. */
 GDALDatasetH sdm_gdal_open(const char *name);
 

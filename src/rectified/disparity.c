@@ -77,7 +77,7 @@ done:
     return st;
 }
 
-/* Which pairs there are, and whether every output can be written. */
+/* List the pairs and check that every output can be written. */
 static SdmStatus list_pairs(SdmContext *ctx, Run *run)
 {
     SdmStatus st = SDM_OK;
@@ -323,7 +323,7 @@ done:
     return st;
 }
 
-/* Those of a sequence are the first pair's: its cameras stand still to each other. */
+/* A sequence takes the offset of its first pair: its cameras do not move against each other. */
 static SdmStatus align_rows(Run *run, Slot *slot)
 {
     const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);

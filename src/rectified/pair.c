@@ -4,7 +4,7 @@
 
 #include "instruction_set.h"
 
-/* ---- what cannot be matched, each in a sentence ---- */
+/* ---- settings that are refused ---- */
 
 enum { DEPTH_MAX = 60000 }; /* disparities; they are counted in 16 bits */
 

@@ -59,7 +59,7 @@ SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const 
                                const SdmPairSettings *set, SdmPairSink *sink);
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                 const SdmPairSettings *set, SdmPairSink *sink);
-/* Where a match makes row y0 and those below: in the sink's array, or in `band`. */
+/* Address of row y0 and those below: in the sink's array, or `band`. */
 static inline float *sdm_pair_room(const SdmPairSink *sink, int y0, int width, float *band)
 {
     return sink->disparity ? sink->disparity + (ptrdiff_t)y0 * width : band;

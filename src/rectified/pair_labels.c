@@ -40,7 +40,7 @@ void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v)
         .labels = set->dmax - set->dmin + 1, .first = -set->dmax, .most = sdm_pair_terms(set).cost_max};
 }
 
-/* What makes the volume of a band. */
+/* Inputs of the volume of a band. */
 typedef struct Costs {
     const SdmPairImage *image[2];
     const SdmPairSettings *set;
@@ -53,7 +53,7 @@ typedef struct Costs {
     ptrdiff_t length; /* of a right row, and of a left one */
 } Costs;
 
-/* Rows in work of a thread. */
+/* Scratch rows of a thread. */
 typedef struct CostRows {
     uint8_t *word[2], *value[2]; /* planes x length, length */
     int16_t *under[9];           /* samples of the rows under the words */
@@ -246,7 +246,7 @@ typedef struct Texture {
     float *disparity;
 } Texture;
 
-/* Rows in work of a thread. */
+/* Scratch rows of a thread. */
 typedef struct TextureRows {
     SdmPairColumns columns[2];
     bool holes[2];    /* of either image, in the rows of a strip */

@@ -186,7 +186,7 @@ static void take_scratch(const Match *m, SdmArena *arena, Scratch *s)
     s->chunk = take(arena, 2 + SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
 }
 
-/* ---- what windows of one image need: statistics, samples, census words ---- */
+/* ---- windows of one image: statistics, samples, census words ---- */
 
 /* One row of `bad` for all rows: only what lies off the image has no cost. */
 static void mark_outside(const Match *m, Scratch *s, int side)
@@ -357,7 +357,7 @@ static void fill_bytes(const Match *m, Scratch *s, int side, int y0, int y1)
     }
 }
 
-/* What the costs of rows y0..y1 - 1 need of each image alone. */
+/* Statistics and samples of each image for the costs of rows y0..y1 - 1. */
 static void prepare_band(const Match *m, Scratch *s, int y0, int y1)
 {
     for (int side = 0; side < 2; side++) {
@@ -637,7 +637,7 @@ SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const 
     char *block = NULL;
     lay_out(&m, threads);
     take_scratch(&m, &measured, &scratch);
-    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows in work of matching"));
+    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows of matching"));
 #pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads) private(scratch)
     for (int y0 = 0; y0 < m.height; y0 += m.band_rows) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
