@@ -55,7 +55,7 @@ static char *map_fresh(size_t bytes)
     return block;
 }
 
-/* Bytes that the cache may hold: what is in use and what is cached together stay below the peak of use, or
+/* Bytes that the cache may hold: memory in use and cached memory together stay below the peak of use, or
  * below three quarters of the budget less the program's own memory.  So the cache does not raise the peak of
  * a process beyond its budget, and a loop that frees and allocates the same blocks gets no fresh pages. */
 static size_t cache_room(SdmContext *ctx)

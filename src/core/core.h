@@ -55,7 +55,7 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, siz
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allocated at once */
-/* Bytes: the most memory that the process has held at once (resident), which is what people are told; where
+/* Bytes: the most memory that the process has held at once (resident), for reports; where
  * the system does not say, the most that was allocated at once. */
 int64_t sdm_memory_resident(const SdmContext *ctx);
 /* The same since sdm_memory_resident_restart(), or where the system cannot set its mark back, since the

@@ -206,7 +206,7 @@ void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
              slash ? path : ".");
 }
 
-/* Files are written beside their names and renamed: a link would be replaced, and what it leads to kept. */
+/* Files are written beside their names and renamed: a link would be replaced, and its target kept. */
 static SdmStatus check_link(SdmContext *ctx, const char *option, const char *path)
 {
     char target[SDM_PATH_SIZE];

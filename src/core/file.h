@@ -37,7 +37,7 @@ SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, si
  * SDM_ERR_INPUT with a sentence. */
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size);
 
-/* The folder of path: what stands before its last slash, "." without one. */
+/* The folder of path: the part before its last slash, "." without one. */
 void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE]);
 /* A number that no other process on any machine draws. */
 uint64_t sdm_file_draw(void);

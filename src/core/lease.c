@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -57,7 +56,7 @@ static bool is_dead(const Holder *h, const Holder *me, double silent_s)
         return true;
     char state = ' ';
     const unsigned long long began = sdm_system_began(h->process, &state);
-    if (state == 'Z' || state == 'X') /* ended, but nobody has waited for it */
+    if (state == 'Z' || state == 'X') /* ended, but its parent has not waited for it */
         return true;
     return h->began && began && h->began != began;
 }
@@ -175,7 +174,7 @@ static int make(const char *path, const char *text, bool *made)
  * the errno of a failed read. */
 static int renew_once(const SdmLease *l, Look *seen)
 {
-    for (int i = 0; i < 2; i++) { /* again with the new time stamp, which nobody takes for a dead one's */
+    for (int i = 0; i < 2; i++) { /* again with the new time stamp, which is no dead process's */
         const int why = look_at(l->path, l->text, seen);
         if (why)
             return why;

@@ -1,4 +1,4 @@
-/* Files of the system and the environment -> what the machine grants the process. */
+/* Files of the system and the environment -> memory and processors of the process. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine.h"
 #include "core/context.h"

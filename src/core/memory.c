@@ -4,8 +4,6 @@
 #include "core/system.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct Header { /* stands in the 64 bytes before the block */

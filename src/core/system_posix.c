@@ -186,7 +186,7 @@ void sdm_system_resident_restart(void)
 {
     FILE *const f = fopen("/proc/self/clear_refs", "w");
     if (f) {
-        fputs("5\n", f); /* proc(5): sets the mark back to what is resident now */
+        fputs("5\n", f); /* proc(5): sets the mark back to the memory that is resident now */
         fclose(f);
     }
 }

@@ -219,7 +219,7 @@ static SdmWalk find_hdf(void *user, const char *path, const char *name)
     return SDM_WALK_ON;
 }
 
-/* A folder or archive without the files of a V003 scene: the HDF file in it, or what is wrong. */
+/* Open the HDF file of a folder or archive without the files of a V003 scene, or fail. */
 static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
     Found hdf = {.count = 0};
@@ -227,7 +227,7 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
     const char *const kind = zip ? "zip archive" : "folder", *const bands = sdm_aster_bands_in(gdal_path, 2);
     (void)sdm_folder_walk(gdal_path, 2, find_hdf, &hdf);
     if (hdf.count == 1)
-        return sdm_aster_open_hdf(ctx, zip ? path : hdf.first, hdf.first, scene); /* which says what it is */
+        return sdm_aster_open_hdf(ctx, zip ? path : hdf.first, hdf.first, scene); /* or says what it is */
     const char *const other = hdf.count == 0 ? sdm_aster_product_in(gdal_path, 2) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);

@@ -8,7 +8,6 @@
 #include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <math.h>
-#include <string.h>
 
 /* The name in the first <COMPONENT_PATH href="...RPC_*.XML"/> of a tree, or NULL. */
 static const char *find_component(const CPLXMLNode *node)

@@ -14,7 +14,7 @@ struct SdmImage {
     int bin;               /* a pixel is the mean of bin x bin of the raster; 0: of one */
     GDALDatasetH dataset, mask_dataset; /* NULL: none, an ASTER band lies in raw */
     GDALDatasetH mean;       /* of several bands; NULL: one band serves */
-    GDALRasterBandH band;    /* what is matched */
+    GDALRasterBandH band;    /* the band to match */
     GDALRasterBandH samples; /* the file's band, or the first of those whose mean is matched */
     GDALRasterBandH own_mask;  /* nodata, alpha or data set mask; NULL when every pixel counts */
     GDALRasterBandH user_mask; /* --mask-left, --mask-right, or the mask of an array; NULL: none */

@@ -4,7 +4,6 @@
 #include "input/image.h"
 
 #include <cpl_conv.h>
-#include <cpl_string.h>
 #include <gdal_vrt.h>
 #include <limits.h>
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "input/image.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

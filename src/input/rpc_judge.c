@@ -5,7 +5,6 @@
 #include "input/product_folder.h"
 #include "input/rpc_find.h"
 
-#include <cpl_conv.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

@@ -145,7 +145,7 @@ bool sdm_folder_walk(const char *folder, int depth, SdmVisit *visit, void *user)
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which editors put before a text */
 
-/* Numbers of one line into row; the count, or -1 where *bad points at what is no number. */
+/* Numbers of one line into row.  Returns their count, or -1: *bad points at the word that is no number. */
 static int parse_line(char *line, int columns, double *row, const char **bad)
 {
     int n = 0;

@@ -9,7 +9,6 @@
 #include "geo/png.h"
 #include "input/source.h"
 
-#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
 #include <errno.h>

@@ -9,7 +9,6 @@
 #include "kernels.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -24,7 +24,7 @@ typedef struct SdmPairSettings {
 } SdmPairSettings;
 
 /* Can the settings be matched with, together?  SDM_ERR_USAGE with a sentence that names the option.  Ranges
- * of single ones are in the table of options, what the images allow in disparity.c. */
+ * of single ones are in the table of options, limits by the size of the images in disparity.c. */
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless the options give them. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,

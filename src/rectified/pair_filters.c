@@ -178,7 +178,7 @@ static void fill_row_nearest(const int32_t *row, int width, int y, const Envelop
         while (part > 0 && e->from[part] > x)
             part--;
         const int u = e->column[part];
-        if (row[x] != y) /* a hole; its source is valid, so nobody writes there */
+        if (row[x] != y) /* a hole; its source is valid, so no thread writes there */
             d[(ptrdiff_t)y * width + x] = d[(ptrdiff_t)row[u] * width + u];
     }
 }

@@ -7,10 +7,9 @@
 #include "instruction_set.h"
 #include "rectified/pair.h"
 
-#include <math.h>
 #include <string.h>
 
-/* Disparities that a kernel takes at once: d_low .. d_top, of which the lowest `count` are asked for. */
+/* Disparities that a kernel takes at once: d_low .. d_top; the lowest `count` are searched. */
 typedef struct Chunk {
     const SdmPairKernels *kernels;
     int d_low, d_top, count;
@@ -188,7 +187,7 @@ static void take_scratch(const Match *m, SdmArena *arena, Scratch *s)
 
 /* ---- windows of one image: statistics, samples, census words ---- */
 
-/* One row of `bad` for all rows: only what lies off the image has no cost. */
+/* One row of `bad` for all rows: only pixels off the image have no cost. */
 static void mark_outside(const Match *m, Scratch *s, int side)
 {
     const bool right = side == SDM_PAIR_RIGHT;
