@@ -1,13 +1,7 @@
 /* Rows of a match: the sink gets them in order, those of the array; a failure or a stop ends the work. */
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "rectified/pair.h"
+#include "tests/case.h"
 
 enum { WIDTH = 40, HEIGHT = 622 }; /* three bands of the optimizer; the last one is not whole */
 
@@ -70,12 +64,11 @@ static void check(SdmContext *ctx, const char *optimizer, const char *level)
     }
 }
 
-static void rows_come_in_order(void **state)
+TEST(rows_come_in_order)
 {
     SdmContext *ctx = NULL;
     SdmOptions options;
     unsigned seed = 1;
-    (void)state;
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         left[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     for (int i = 0; i < HEIGHT * WIDTH - 3; i++)
@@ -91,14 +84,13 @@ static void rows_come_in_order(void **state)
     }
 }
 
-static void a_stop_ends_the_work(void **state)
+TEST(a_stop_ends_the_work)
 {
     SdmContext *ctx = NULL;
     const SdmPairImage image = image_of(left);
     const SdmPairSettings set = {.cost = SDM_PAIR_SAD, .window = 5, .dmax = 7, .cpu_level = "auto"};
     Written w = {.fails_at = -1};
     SdmPairSink sink = {.put = put_rows, .user = &w};
-    (void)state;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     sdm_cancel(ctx);
     assert_int_equal(sdm_pair_match_rows(ctx, &image, &image, &set, &sink), SDM_ERR_STOPPED);
@@ -106,11 +98,4 @@ static void a_stop_ends_the_work(void **state)
     sdm_close(&ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_in_order),
-        cmocka_unit_test(a_stop_ends_the_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)
