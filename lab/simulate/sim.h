@@ -26,6 +26,17 @@ double sim_dot(const double a[3], const double b[3]);
 void sim_cross(const double a[3], const double b[3], double out[3]);
 void sim_unit(double v[3]);
 
+/* ---- sim_solve.c ---- */
+/* The shortest x of those that minimise |a x - b|, by singular values: Givens rotations make a = Q R (Golub &
+ * Van Loan, 5.2), one-sided Jacobi rotations make the rows of R orthogonal (Drmac & Veselic 2008).  Singular
+ * values of at most `rcond` (>= 0) times the largest count as 0.
+ * a: m x n, m >= n >= 1; overwritten.
+ * b: m; its first n values become x, the others are undefined.
+ * rank: of a, 0..n: the number of singular values that count.
+ * @return false where a or b is not finite, or the rotations do not converge; b and rank are then undefined
+ */
+bool sim_solve(int m, int n, double rcond, double *a, double *b, int *rank);
+
 /* ---- sim_camera.c: circular orbit, line scanner ---- */
 typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the rows' sine is `lag` ahead,
                           * radians */

@@ -1,6 +1,5 @@
 /* Exact camera -> rational polynomial coefficients, by least squares over a grid of rays and heights. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/dense.h"
 #include "simulate/sim.h"
 
 #include <cpl_string.h>
@@ -99,7 +98,7 @@ static SdmStatus solve(SimScene *sc, Fit *fit, int axis)
             fit->b[k] = w * z;
         }
         int rank;
-        if (!sdm_solve_least_squares(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b, &rank))
+        if (!sim_solve(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b, &rank))
             return sdm_fail(sc->ctx, SDM_ERR_DATA, "the RPC of the simulated camera could not be fitted");
         for (int m = 0; m < UNKNOWNS; m++)
             coef[m] = fit->b[m];

@@ -12,10 +12,7 @@
 
 enum { PAGE = 2 << 20 };
 
-size_t sdm_large_bytes(size_t bytes)
-{
-    return (bytes + PAGE - 1) / PAGE * PAGE;
-}
+size_t sdm_large_bytes(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
 #if defined(__SANITIZE_ADDRESS__) || !SDM_SYSTEM_MAPS /* a sanitizer finds more where no block is reused */
 
@@ -58,7 +55,7 @@ static char *map_fresh(size_t bytes)
     return block;
 }
 
-/* Bytes that the cache may hold: what is in use and what is cached together stay below the peak of use, or
+/* Bytes that the cache may hold: memory in use and cached memory together stay below the peak of use, or
  * below three quarters of the budget less the program's own memory.  So the cache does not raise the peak of
  * a process beyond its budget, and a loop that frees and allocates the same blocks gets no fresh pages. */
 static size_t cache_room(SdmContext *ctx)

@@ -41,7 +41,7 @@ struct SdmContext {
     sdm_log_fn *log;
     FILE *file_log; /* see run_log.h; NULL: none */
     sdm_progress_fn *progress;
-    SdmProgressPart part; /* of the whole, that is in work */
+    SdmProgressPart part; /* current part of the whole */
     sdm_cancel_fn *cancel;
     void *log_user, *progress_user, *cancel_user;
     pthread_mutex_t calling; /* one of these functions is being called */

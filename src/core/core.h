@@ -1,4 +1,4 @@
-/* What every stage uses: errors, threads, memory, stop, log, clocks, text.  Internal; not installed. */
+/* Services of every stage: errors, threads, memory, stop, log, clocks, text.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_CORE_H
 #define SDM_CORE_H
@@ -55,7 +55,7 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, siz
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allocated at once */
-/* Bytes: the most memory that the process has held at once (resident), which is what people are told; where
+/* Bytes: the most memory that the process has held at once (resident), for reports; where
  * the system does not say, the most that was allocated at once. */
 int64_t sdm_memory_resident(const SdmContext *ctx);
 /* The same since sdm_memory_resident_restart(), or where the system cannot set its mark back, since the
@@ -75,10 +75,10 @@ SdmStatus sdm_check_stop(SdmContext *ctx);
 /* stage: 1..9 as in docs/chain.md, 0 = none */
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* done: 0..1 of the part of the whole that is in work. */
+/* done: 0..1 of the current part of the whole. */
 void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
-/* What follows is from..to, 0..1, of the part that is in work.
- * @return that part, for sdm_progress_leave() */
+/* Map the progress that follows to from..to, 0..1, of the current part.
+ * @return the current part, for sdm_progress_leave() */
 typedef struct SdmProgressPart {
     double from, to;
 } SdmProgressPart;

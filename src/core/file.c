@@ -61,7 +61,7 @@ bool sdm_file_is_named(const char *name, const char *path)
     return strncmp(name, path, n) == 0 && (!name[n] || strncmp(name + n, TEMPORARY, strlen(TEMPORARY)) == 0);
 }
 
-/* What to do about an errno that a write met. */
+/* Advice for an errno of a failed write. */
 static const char *advice(int error)
 {
     switch (error) {
@@ -206,7 +206,7 @@ void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
              slash ? path : ".");
 }
 
-/* Files are written beside their names and renamed: a link would be replaced, and what it leads to kept. */
+/* Files are written beside their names and renamed: a link would be replaced, and its target kept. */
 static SdmStatus check_link(SdmContext *ctx, const char *option, const char *path)
 {
     char target[SDM_PATH_SIZE];

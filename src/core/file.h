@@ -25,8 +25,8 @@ void sdm_file_put(SdmFileWriter *w, const void *data, size_t size);
  * what to do.  sync: down to the disk first, so that a full one or a quota is met here and the file survives
  * the machine. */
 SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync);
-/* Its two steps, for a writer that asks between them whether the file is still its own to write; if it is
- * not, the temporary file is discarded. */
+/* The two steps of sdm_file_commit(), for a writer that checks its lease between them; where the lease is
+ * lost, it discards the temporary file. */
 SdmStatus sdm_file_close(SdmContext *ctx, SdmFileWriter *w, bool sync);
 SdmStatus sdm_file_rename(SdmContext *ctx, SdmFileWriter *w);
 void sdm_file_discard(SdmFileWriter *w);
@@ -37,7 +37,7 @@ SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, si
  * SDM_ERR_INPUT with a sentence. */
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size);
 
-/* The folder of path: what stands before its last slash, "." without one. */
+/* The folder of path: the part before its last slash, "." without one. */
 void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE]);
 /* A number that no other process on any machine draws. */
 uint64_t sdm_file_draw(void);

@@ -1,4 +1,4 @@
-/* Bytes -> a 64-bit hash: checksums of files, fingerprints of what they depend on, keys of tables. */
+/* Bytes -> a 64-bit hash: checksums of files, fingerprints of their inputs, keys of tables. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_HASH_H
 #define SDM_HASH_H

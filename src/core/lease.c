@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -57,7 +56,7 @@ static bool is_dead(const Holder *h, const Holder *me, double silent_s)
         return true;
     char state = ' ';
     const unsigned long long began = sdm_system_began(h->process, &state);
-    if (state == 'Z' || state == 'X') /* ended, but nobody has waited for it */
+    if (state == 'Z' || state == 'X') /* ended, but its parent has not waited for it */
         return true;
     return h->began && began && h->began != began;
 }
@@ -70,7 +69,7 @@ typedef struct Look {
     struct timespec changed;
 } Look;
 
-/* What the file says now: 0, ENOENT when there is none, or the errno that says why it cannot be read.  Opened
+/* Read the file.  Returns 0, ENOENT when there is none, or the errno of a failed read.  The file is opened
  * anew each time: a network file system asks its server then.  own: renew the file when this is its text;
  * NULL: never. */
 static int look_at(const char *path, const char *own, Look *out)
@@ -101,10 +100,7 @@ static bool is_same(const Look *a, const Look *b)
            a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-static double seconds_of(struct timespec t)
-{
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+static double seconds_of(struct timespec t) { return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec; }
 
 /* The clock of the file system, by a file that is made and removed; false, and this machine's, where none can
  * be. */
@@ -126,7 +122,7 @@ static bool clock_beside(const char *path, double *now_s)
     return told;
 }
 
-/* Give the file back that was renamed.  Where another process has made a new one by now, that one stands. */
+/* Undo the rename.  A new file that another process has made meanwhile stays. */
 static int give_back(const char *away, const char *path)
 {
     if (sdm_system_link(away, path) != 0 && errno != EEXIST)
@@ -135,8 +131,7 @@ static int give_back(const char *away, const char *path)
     return 0;
 }
 
-/* Remove the file of a lease that was found dead.  0, also when it was renewed or removed by now; else the
- * errno that says why it cannot be removed. */
+/* Remove the file of a dead lease.  Returns 0, also when it was renewed or removed meanwhile; else errno. */
 static int take_away(const char *path, const Look *dead)
 {
     char away[SDM_PATH_SIZE + 96];
@@ -156,8 +151,7 @@ static int take_away(const char *path, const Look *dead)
     return unlink(away) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* Make the file exclusively.  0, then *made tells whether it is ours or was there already; else the errno
- * that says why it cannot be made. */
+/* Make the file exclusively.  Returns 0 or errno; *made: false where the file was there already. */
 static int make(const char *path, const char *text, bool *made)
 {
     const int fd = sdm_system_create(path);
@@ -176,11 +170,11 @@ static int make(const char *path, const char *text, bool *made)
 
 /* ---- a lease that is held ---- */
 
-/* Renew the file if it is still ours.  0; ENOENT: there is none; EBUSY: *seen is another's; else why it
- * cannot be read. */
+/* Renew the file if it is still ours.  Returns 0; ENOENT: no file; EBUSY: *seen is another process's; else
+ * the errno of a failed read. */
 static int renew_once(const SdmLease *l, Look *seen)
 {
-    for (int i = 0; i < 2; i++) { /* again with the new time stamp, which nobody takes for a dead one's */
+    for (int i = 0; i < 2; i++) { /* again with the new time stamp, which is no dead process's */
         const int why = look_at(l->path, l->text, seen);
         if (why)
             return why;
@@ -206,7 +200,7 @@ static void *renew(void *user)
     return NULL;
 }
 
-/* 0, or the errno that says why there is no thread. */
+/* Returns 0 or errno. */
 static int start_thread(SdmLease *l)
 {
     pthread_condattr_t clock;
@@ -241,12 +235,9 @@ done:
     return st == SDM_ERR_MEMORY ? sdm_fail(ctx, st, "out of memory: a lease") : st;
 }
 
-const char *sdm_lease_path(const SdmLease *lease)
-{
-    return lease->path;
-}
+const char *sdm_lease_path(const SdmLease *lease) { return lease->path; }
 
-/* How a lease was lost. */
+/* Fail with the reason for which the lease was lost. */
 static SdmStatus tell_lost(SdmContext *ctx, const SdmLease *l, const Look *seen)
 {
     const Holder *const h = &seen->holder;
@@ -372,7 +363,7 @@ typedef struct Watch {
     bool looked, held;        /* held: it is ours */
 } Watch;
 
-/* Let a time stamp that lies ahead be now.  A holder that is alive renews it within seconds. */
+/* Set a time stamp that lies in the future to now.  A living holder renews it within seconds. */
 static void set_back(const char *path)
 {
     FILE *const f = fopen(path, "r");
@@ -382,8 +373,8 @@ static void set_back(const char *path)
     }
 }
 
-/* Look for how long the file has not changed: at first by the clock of the file system, then by that of this
- * process alone.  0, or the errno of look_at(). */
+/* Measure for how long the file has not changed: at first by the clock of the file system, then by that of
+ * this process alone.  Returns 0 or the errno of look_at(). */
 static int look_again(const char *path, Watch *w)
 {
     double now_s;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/list_file.h"
 #include "core/system.h"
+#include "core/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,24 +12,16 @@ static const size_t MAX_BYTES = (size_t)1 << 28;
 /* All that the stream holds -> list->text, with a 0 behind it. */
 static SdmStatus read_all(SdmContext *ctx, FILE *f, SdmListFile *list)
 {
-    SdmStatus st = SDM_OK;
-    size_t room = 0, got = 1;
-    while (got > 0 && list->size < MAX_BYTES) {
-        if (list->size == room) {
-            char *larger = NULL;
-            room = room ? 2 * room : 65536;
-            TRY(sdm_alloc(ctx, &larger, room + 1, 1, "a list"));
-            if (list->size)
-                memcpy(larger, list->text, list->size);
-            sdm_free(&list->text);
-            list->text = larger;
-        }
-        got = fread(list->text + list->size, 1, room - list->size, f);
-        list->size += got;
+    SdmText text = {.ctx = ctx};
+    char part[4096];
+    size_t got = 1;
+    while (got > 0 && text.size < MAX_BYTES && text.st == SDM_OK) {
+        got = fread(part, 1, sizeof part, f);
+        sdm_text_raw(&text, part, got);
     }
-    list->text[list->size] = '\0';
-done:
-    return st;
+    list->text = text.data;
+    list->size = text.size;
+    return text.st;
 }
 
 SdmStatus sdm_list_file_open(SdmContext *ctx, const char *option, const char *path, const char *expected,
@@ -67,10 +60,7 @@ void sdm_list_file_close(SdmListFile *list)
     list->next = NULL;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 char *sdm_list_file_next(SdmListFile *list)
 {

@@ -1,4 +1,4 @@
-/* Files of the system and the environment -> what the machine grants the process. */
+/* Files of the system and the environment -> memory and processors of the process. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine.h"
 #include "core/context.h"
@@ -9,10 +9,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#ifdef _OPENMP
 #include <omp.h>
-#endif
+#include <unistd.h>
 
 enum { LINE = 1024, PATH = 3 * LINE };
 
@@ -130,7 +128,6 @@ void sdm_memory_check(SdmContext *ctx, int64_t bytes)
 
 /* ---- threads ---- */
 
-#ifdef _OPENMP
 enum { LEAST_STACK = 256 << 10, SPARE = 4 /* threads beside OpenMP's: leases, reader, writer */ };
 
 int sdm_usual_threads(void)
@@ -209,7 +206,8 @@ static void *pass(void *gate)
     return NULL;
 }
 
-/* How many of `count` threads can there be at once?  OpenMP's runtime ends the process where one cannot. */
+/* Start `count` threads for a moment; returns how many the system started.  OpenMP's runtime would end the
+ * process where one cannot be started. */
 static int try_threads(int count)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -253,17 +251,3 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
 done:
     return st;
 }
-#else
-void sdm_calls_add(int count) { (void)count; }
-
-int sdm_usual_threads(void)
-{
-    return 1;
-}
-
-SdmStatus sdm_threads_check(SdmContext *ctx)
-{
-    (void)ctx;
-    return SDM_OK;
-}
-#endif

@@ -1,4 +1,4 @@
-/* What the machine grants the process: control groups (Linux), OpenMP's environment, limits. */
+/* Memory and processors that the machine grants: control groups (Linux), OpenMP's environment, limits. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_MACHINE_H
 #define SDM_MACHINE_H

@@ -4,8 +4,6 @@
 #include "core/system.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct Header { /* stands in the 64 bytes before the block */
@@ -106,10 +104,7 @@ void sdm_free(void *p)
     set_pointer(p, NULL);
 }
 
-int64_t sdm_memory_peak(const SdmContext *ctx)
-{
-    return ctx->bytes_peak;
-}
+int64_t sdm_memory_peak(const SdmContext *ctx) { return ctx->bytes_peak; }
 
 int64_t sdm_memory_resident(const SdmContext *ctx)
 {

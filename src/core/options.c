@@ -116,8 +116,8 @@ const SdmOptionSpec sdm_option_table[] = {
      "DEM."},
     {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none",
      MAKE | BLOCKS | INPUT | AREAS,
-     "Stable ground for --reference: a raster, which leaves out what is 0, NaN or no data, or polygons, "
-     "which leave out what is outside. Not needed: changed ground is detected."},
+     "Stable ground for --reference: a raster, which leaves out cells of 0, NaN or no data, or polygons, "
+     "which leave out the ground outside. Not needed: changed ground is detected."},
     {"--exclude", "FILE", SDM_OPT_TEXT, AT(exclude), NO_RANGE, "none", MAKE | BLOCKS | INPUT | AREAS,
      "Ground that the fit to --reference leaves out: polygons, such as outlines of glaciers, or a raster "
      "that is not 0 there. The DEM itself is made there as elsewhere."},
@@ -189,31 +189,25 @@ void sdm_options_default(SdmOptions *opt)
     };
 }
 
-/* A number or choice at its default may lie outside the range (threads 0, heights NaN): it then means "not
- * given". */
+/* Has an option another text than the default? */
+static bool differs(const SdmOptionSpec *spec, const void *opts, const void *defaults)
+{
+    char a[64], b[64];
+    sdm_option_print(spec, opts, a, sizeof a);
+    sdm_option_print(spec, defaults, b, sizeof b);
+    return strcmp(a, b) != 0;
+}
+
+/* A default may lie outside the range (threads 0, heights NaN): it then means "not given".  So does a text
+ * that is NULL where the default is. */
 static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *defaults)
 {
-    const char *const a = (const char *)opts + spec->offset, *const b = (const char *)defaults + spec->offset;
-    switch (spec->type) {
-    case SDM_OPT_INT:
-    case SDM_OPT_ENUM:
-        return memcmp(a, b, sizeof(int)) == 0;
-    case SDM_OPT_REAL: {
-        double x, y;
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        return x == y || (isnan(x) && isnan(y));
-    }
-    case SDM_OPT_TEXT:
-    case SDM_OPT_CHOICE: { /* not given, where that is the default */
-        const char *x, *y;
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        return !x && !y;
-    }
-    default:
-        return false;
-    }
+    const char *text, *usual;
+    if (spec->type != SDM_OPT_TEXT && spec->type != SDM_OPT_CHOICE)
+        return !differs(spec, opts, defaults);
+    memcpy(&text, (const char *)opts + spec->offset, sizeof text);
+    memcpy(&usual, (const char *)defaults + spec->offset, sizeof usual);
+    return !text && !usual;
 }
 
 /* The only optimizer that accepts the option; NULL: all do. */
@@ -241,12 +235,8 @@ SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, ui
 static uint64_t changed(const SdmOptions *opt, const SdmOptions *usual)
 {
     uint64_t bits = 0;
-    for (int i = 0; sdm_option_table[i].name; i++) {
-        char a[64], b[64];
-        sdm_option_print(&sdm_option_table[i], opt, a, sizeof a);
-        sdm_option_print(&sdm_option_table[i], usual, b, sizeof b);
-        bits |= (uint64_t)(strcmp(a, b) != 0) << i;
-    }
+    for (int i = 0; sdm_option_table[i].name; i++)
+        bits |= (uint64_t)differs(&sdm_option_table[i], opt, usual) << i;
     return bits;
 }
 

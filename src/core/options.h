@@ -33,11 +33,11 @@ enum { /* which commands take an option */
        SDM_CMD_DEVICES = 2048
 };
 
-/* What an option does to the DEM: flags beside those of the commands.  Finished work is taken up only where
+/* Effects of an option on the DEM: flags beside those of the commands.  Finished work is taken up only where
  * the options that it depends on are the same; see src/job. */
 enum {
     SDM_CHANGES_BLOCKS = 1 << 16,   /* the cells' values, up to the finished block */
-    SDM_CHANGES_PRODUCTS = 1 << 17, /* what is made from finished blocks, not the blocks */
+    SDM_CHANGES_PRODUCTS = 1 << 17, /* products of finished blocks, not the blocks */
     SDM_NAMES_INPUT = 1 << 18,      /* the value is the name of a file that is read */
     SDM_NAMES_AREAS = 1 << 19,      /* the file holds polygons, or may be a raster */
     SDM_SHOWN_FIRST = 1 << 20       /* --help shows it before the heading "More options" */
@@ -71,7 +71,7 @@ SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, ui
 
 /* Short spelling of an option name ("--output" -> "-o"), NULL if it has none. */
 const char *sdm_option_short(const char *name);
-/* What a value must be, for sentences and help: "a number from 0.01 to 5", "one of zncc, census". */
+/* Permitted values of an option, for sentences and help: "a number from 0.01 to 5", "one of zncc, census". */
 void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size);
 /* Set the field of `spec` in `opts` from text, which is borrowed where the field is a string; pairs are
  * appended.  text is ignored for a bool.
@@ -121,8 +121,8 @@ bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it 
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);
-/* How far an option's name lies from what was typed: 0 where other programs call it so, 1 where one begins
- * with the other, else one more than the edits; 99: too far for "did you mean". */
+/* Distance of an option's name from the typed one: 0 for a name of other programs, 1 where one begins with
+ * the other, else 1 + number of edits; 99: too far for "did you mean". */
 int sdm_name_distance(const char *typed, const char *name);
 
 #endif

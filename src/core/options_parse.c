@@ -8,10 +8,7 @@
 
 enum { LONGEST_WORD = 64 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
+static int least(int a, int b) { return a < b ? a : b; }
 
 int sdm_edit_distance(const char *a, const char *b)
 {
@@ -66,7 +63,7 @@ static void plain_name(const char *name, char out[LONGEST_WORD + 1])
 
 int sdm_name_distance(const char *typed, const char *name)
 {
-    /* what other programs of the field call it */
+    /* names in other programs of the field */
     static const char *const other[][2] = {{"tr", " res resolution spacing gsd pixel-size "},
                                            {"t-srs", " srs crs epsg proj "},
                                            {"output", " out output-file dest "},

@@ -84,7 +84,7 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size)
     }
 }
 
-/* Is `rest`, what follows a choice in `word`, a number that it may have: choices "a|b[:N]", word "b:2"? */
+/* May a choice "b[:N]" be followed by `rest`, as in the word "b:2"? */
 static bool is_number_of(const char *choice, const char *rest)
 {
     return strncmp(choice, "[:N]", 4) == 0 &&
@@ -109,7 +109,7 @@ static int find_choice(const char *choices, const char *word)
     return -1;
 }
 
-/* The whole text as a finite decimal number; what follows it goes to *rest. */
+/* The beginning of a text as a finite decimal number; *rest: the text behind it. */
 static bool read_number(const char *text, double *value, const char **rest)
 {
     char *end = NULL;

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char FIRST[] = "# stereodem log of ";
 
@@ -44,7 +43,7 @@ bool sdm_run_log_find(const char *output, char *out, size_t size)
     return name_log(output, out, size) && is_log(out);
 }
 
-/* What was asked for, as --options would read it. */
+/* Write the options that differ from their defaults, in the form that --options reads. */
 static void put_options(FILE *f, const SdmOptions *o)
 {
     SdmOptions usual;

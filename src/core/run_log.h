@@ -5,7 +5,7 @@
 
 #include "core/core.h"
 
-/* Write what is logged from here on, details too, to NAME.log beside the output NAME.tif; for the holder of
+/* Write later log lines, details too, to NAME.log beside the output NAME.tif; for the holder of
  * the output.  An earlier log is replaced, any other file of that name is left, and so is the log of a run
  * around this one.  true: begun, to be ended by the caller.  A log that cannot be written fails no run. */
 bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command);

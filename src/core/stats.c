@@ -1,4 +1,4 @@
-/* Robust statistics: quickselect and what is built on it. */
+/* Robust statistics by quickselect, and a sort by digits. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 

@@ -26,7 +26,7 @@ double sdm_nmad_f64(double *a, int64_t n, double *median);
 /* Sort a[0..n-1], smallest first.  spare: room for n values. */
 void sdm_sort_f32(float *a, int64_t n, float *spare);
 
-/* Move what is not NaN to the front, in order.  @return how many that are. */
+/* Move values other than NaN to the front, in order.  @return their number */
 int64_t sdm_drop_nan_f32(float *a, int64_t n);
 int64_t sdm_drop_nan_f64(double *a, int64_t n);
 

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
 
-/* How often sdm_stop() was called: a signal handler may do no more than change it.  A context compares it
- * with the count at its opening, so that contexts that are opened later run. */
+/* Number of calls of sdm_stop(); a signal handler may do no more than change it.  A context compares it with
+ * the count at its opening, so contexts that are opened later run. */
 static volatile sig_atomic_t stop_requests;
 
-sig_atomic_t sdm_stop_requests(void)
-{
-    return stop_requests;
-}
+sig_atomic_t sdm_stop_requests(void) { return stop_requests; }
 
 void sdm_stop(void)
 {

@@ -1,4 +1,4 @@
-/* What only the operating system can tell or do: system_posix.c, system_windows.c.  No other file asks which
+/* Calls of the operating system: system_posix.c, system_windows.c.  No other file asks which
  * system it is on.  Functions that return int: 0, or -1 with errno. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SYSTEM_H
@@ -33,13 +33,13 @@ char *sdm_system_slash(const char *path);
 bool sdm_system_is_absolute(const char *path);
 /* The absolute path without links; false: no such file, or too long. */
 bool sdm_system_real_path(const char *path, char *out, size_t size);
-/* What a link leads to; false: it is none. */
+/* Target of a link; false: no link. */
 bool sdm_system_link_target(const char *path, char *out, size_t size);
 bool sdm_system_is_same(const char *a, const char *b); /* one file or folder under two names */
 long sdm_system_longest_name(const char *folder);      /* -1: not known */
 /* The real path of the program or shared library that holds this code; false: unknown, or too long. */
 bool sdm_system_module(char *out, size_t size);
-/* What stands between folders in a variable of the environment. */
+/* Separates folders in a variable of the environment. */
 extern const char sdm_system_list_separator[];
 
 /* ---- files ---- */
@@ -56,7 +56,7 @@ double sdm_system_free_bytes(const char *folder); /* < 0: not known */
 bool sdm_system_random(uint64_t *out);
 
 /* ---- processes ---- */
-/* Where the number of a process counts: machine, name space, boot. */
+/* Scope of process numbers: machine, name space, boot. */
 void sdm_system_place(char *out, size_t size);
 void sdm_system_host(char *out, size_t size);
 /* Tells a process from a later one of the same number; 0: not known.  state: 'Z' where it has ended. */
@@ -76,11 +76,11 @@ void *sdm_system_aligned(size_t alignment, size_t bytes);
 void sdm_system_aligned_free(void *block);
 extern const char sdm_system_cuda[], sdm_system_opencl[]; /* names of the drivers' libraries */
 void *sdm_system_library(const char *name);               /* NULL: it cannot be opened */
-/* library NULL: of this program and what it has loaded; NULL: there is none of that name. */
+/* A symbol, or NULL.  library NULL: of this program and of the libraries that it has loaded. */
 void *sdm_system_symbol(void *library, const char *name);
 void sdm_system_set(const char *variable, const char *value); /* unless it is set */
 int sdm_system_columns(void); /* of the terminal; 0: not known */
-/* The locale "C" for a thread; use: returns what it had, NULL or 0: nothing is to be given back. */
+/* The locale "C" for a thread.  use: returns the former locale; NULL or 0: none to restore. */
 SdmLocale sdm_system_locale(void);
 SdmLocale sdm_system_use_locale(SdmLocale locale);
 void sdm_system_free_locale(SdmLocale locale);

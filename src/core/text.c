@@ -48,23 +48,20 @@ void sdm_text_add(SdmText *t, const char *fmt, ...)
 
 void sdm_text_escape(SdmText *t, const char *text)
 {
-    for (const char *c = text; *c; c++)
-        if (*c == '&')
-            sdm_text_raw(t, "&amp;", 5);
-        else if (*c == '<')
-            sdm_text_raw(t, "&lt;", 4);
-        else if (*c == '>')
-            sdm_text_raw(t, "&gt;", 4);
-        else if (*c == '"')
-            sdm_text_raw(t, "&quot;", 6);
-        else if (*c == '\'')
-            sdm_text_raw(t, "&#39;", 5);
-        else if ((unsigned char)*c >= 0x80) {
+    static const char special[] = "&<>\"'";
+    static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    for (const char *c = text; *c; c++) {
+        const char *const found = strchr(special, *c);
+        if (found) {
+            sdm_text_raw(t, escaped[found - special], strlen(escaped[found - special]));
+        } else if ((unsigned char)*c >= 0x80) {
             const int n = sdm_utf8_length(c);
             sdm_text_raw(t, n ? c : "\xEF\xBF\xBD", n ? (size_t)n : 3);
             c += n ? n - 1 : 0;
-        } else if ((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t')
+        } else if ((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t') {
             sdm_text_raw(t, c, 1);
+        }
+    }
 }
 
 void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size)

@@ -3,23 +3,16 @@
 #include "core/context.h"
 
 #include <limits.h>
-#ifdef _OPENMP
 #include <omp.h>
-#endif
 
 enum { MOST_THREADS = 4 /* for each processor */, LEAST_UNITS = 1 << 20 /* of work for each thread */ };
 
 int sdm_threads(const SdmContext *ctx)
 {
-#ifdef _OPENMP
     /* more threads would only take turns, each with buffers of its own */
     const int wanted = ctx->threads, limit = MOST_THREADS * omp_get_num_procs(),
               most = wanted < limit ? wanted : limit;
     return ctx->thread_limit > 0 && ctx->thread_limit < most ? ctx->thread_limit : most;
-#else
-    (void)ctx;
-    return 1;
-#endif
 }
 
 int sdm_thread_limit_begin(SdmContext *ctx, int64_t units)
@@ -35,11 +28,4 @@ void sdm_thread_limit_end(SdmContext *ctx, int before)
     ctx->thread_limit = before;
 }
 
-int sdm_thread(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
+int sdm_thread(void) { return omp_get_thread_num(); }

@@ -68,7 +68,7 @@ void sdm_options_default(SdmOptions *opt); /* set every field to its default */
  * out  set unless SDM_ERR_MEMORY, so that sdm_error() can say why; close with sdm_close()
  * Returns SDM_OK, SDM_ERR_USAGE (an option out of its range), SDM_ERR_MEMORY. */
 SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt);
-/* Take other options for what follows.  Errors as above. */
+/* Take other options for later calls.  Errors as above. */
 SdmStatus sdm_use_options(SdmContext *ctx, const SdmOptions *opt);
 /* Free the context and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
 void sdm_close(SdmContext **ctx);

@@ -1,4 +1,4 @@
-/* Clocks of the system -> what the process has used. */
+/* Clocks of the system -> time and memory of the process. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/usage.h"
 #include "core/context.h"

@@ -19,7 +19,7 @@ typedef struct SdmUsage {
 
 /* Since the context was opened; processor time, of all threads, since the process began. */
 void sdm_usage_now(const SdmContext *ctx, SdmUsage *out);
-/* Add to *to what was used since *mark, and set the mark to now. */
+/* Add the use since *mark to *to, and set the mark to now. */
 void sdm_usage_add(const SdmContext *ctx, SdmUsage *mark, SdmUsage *to);
 /* Wall time of the stages. */
 double sdm_usage_stages_s(const SdmUsage *usage);

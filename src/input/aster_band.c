@@ -1,4 +1,4 @@
-/* What the tables of one ASTER telescope hold -> its camera. */
+/* Tables of one ASTER telescope -> its camera. */
 // SPDX-License-Identifier: Apache-2.0
 #include "input/aster_files.h"
 

@@ -60,8 +60,8 @@ static void locate(const SdmCamera *base, size_t n, const double *image, double 
     }
 }
 
-/* How far the ground point lies off the plane of sight of orbit parameter t (along-track tangent), with *c
- * the column whose across-track tangent fits; *c is the start of Newton's search.  NaN when there is none. */
+/* Distance of the ground point from the plane of sight of orbit parameter t, as an along-track tangent; NaN:
+ * none.  *c: start of Newton's search; becomes the column whose across-track tangent fits. */
 static double off_plane(const Aster *cam, const double x[3], double t, double *c)
 {
     double p[3], axes[3][3];
@@ -98,7 +98,7 @@ static void project_point(const Aster *cam, const double ground[3], double image
         const double step = f1 == f0 ? 0.0 : -f1 * (t1 - t0) / (f1 - f0);
         t0 = t1, f0 = f1;
         t1 += step;
-        if (fabs(step) < 1e-8) { /* the step is taken: what is left is its square and less */
+        if (fabs(step) < 1e-8) { /* the remaining error is the square of the step or less */
             if (fabs(t1) <= SDM_ORBIT_T && fabs(c) <= SIGHT_T) {
                 image[0] = cam->col_mid + cam->col_half * c;
                 image[1] = cam->orbit.row_mid + cam->orbit.row_half * t1;

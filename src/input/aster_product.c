@@ -1,10 +1,8 @@
-/* Which ASTER product a delivery is, by what stands in it: level 1A makes a DEM, others are refused by name.
- */
+/* Names in a delivery -> its ASTER product: level 1A makes a DEM, others are refused by name. */
 // SPDX-License-Identifier: Apache-2.0
 #include "input/aster_files.h"
 
 #include <cpl_string.h>
-#include <cpl_vsi.h>
 #include <string.h>
 
 /* Longer names first, since L1B is in L1BE. */
@@ -45,26 +43,25 @@ const char *sdm_aster_product_of(CSLConstList metadata, const char *path)
     return known ? NULL : sdm_aster_other_product(sdm_path_base(path));
 }
 
-/* What a name in a folder says, or NULL. */
-typedef const char *Answer(const char *name);
+/* The first answer to a name. */
+typedef struct Question {
+    const char *(*ask)(const char *name);
+    const char *answer; /* NULL: none yet */
+} Question;
 
-/* The first answer to the names in the folder, else to those below. */
-static const char *ask_names(const char *folder, int depth, Answer *answer)
+static SdmWalk ask_name(void *user, const char *path, const char *name)
 {
-    char **const list = VSIReadDir(folder);
-    const char *found = NULL;
-    for (int i = 0; list && list[i] && !found; ++i)
-        found = sdm_path_is_hidden(list[i]) ? NULL : answer(list[i]);
-    for (int i = 0; list && list[i] && !found && depth > 0; ++i) {
-        char path[1024];
-        if (sdm_path_is_hidden(list[i]) || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
-            continue;
-        const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
-        if (n > 0 && (size_t)n < sizeof path)
-            found = ask_names(path, depth - 1, answer);
-    }
-    CSLDestroy(list);
-    return found;
+    Question *const q = user;
+    (void)path;
+    q->answer = q->ask(name);
+    return q->answer ? SDM_WALK_END : SDM_WALK_ON;
+}
+
+static const char *ask_names(const char *folder, int depth, const char *(*ask)(const char *name))
+{
+    Question q = {.ask = ask};
+    (void)sdm_folder_walk(folder, depth, ask_name, &q);
+    return q.answer;
 }
 
 static const char *product_of_name(const char *name)

@@ -5,7 +5,6 @@
 #include "input/image.h"
 
 #include <cpl_string.h>
-#include <cpl_vsi.h>
 #include <math.h>
 #include <string.h>
 
@@ -187,89 +186,55 @@ done:
     return st;
 }
 
-/* Where ".VNIR_Band3" stands in a name, in letters of either case; NULL: nowhere, or the file is hidden. */
-static const char *find_band3(const char *name)
+/* Files of one kind that a walk finds. */
+typedef struct Found {
+    int count;
+    char first[1024];
+} Found;
+
+/* Scenes by their files <base>.VNIR_Band3N.* and 3B, in letters of either case; first: path up to ".VNIR". */
+static SdmWalk find_base(void *user, const char *path, const char *name)
 {
     static const char mark[] = ".VNIR_Band3";
-    for (const char *at = sdm_path_is_hidden(name) ? NULL : strchr(name, '.'); at; at = strchr(at + 1, '.'))
-        if (EQUALN(at, mark, sizeof mark - 1))
-            return at;
-    return NULL;
+    Found *const found = user;
+    for (const char *at = strchr(name, '.'); at; at = strchr(at + 1, '.')) {
+        char base[1024];
+        if (!EQUALN(at, mark, sizeof mark - 1))
+            continue;
+        snprintf(base, sizeof base, "%.*s", (int)(strlen(path) - strlen(at)), path);
+        const bool another = found->count && strcmp(base, found->first) != 0;
+        found->count = another ? 2 : 1;
+        if (!another)
+            memcpy(found->first, base, sizeof base);
+        return another ? SDM_WALK_END : SDM_WALK_NOT_BELOW;
+    }
+    return SDM_WALK_ON;
 }
 
-/* Look in the folder, then in all folders below, for <base>.VNIR_Band3N.* or 3B.  base: path up to ".VNIR".
- * @return how many different scenes were found, 2 for more, base is the first's; -1 when the folder cannot be
- * listed */
-static int find_base(const char *folder, int depth, char base[1024])
+static SdmWalk find_hdf(void *user, const char *path, const char *name)
 {
-    char **const list = VSIReadDir(folder);
-    int found = list ? 0 : -1;
-    for (int i = 0; list && list[i] && found < 2; ++i) {
-        const char *const at = find_band3(list[i]);
-        char path[1024];
-        if (!at)
-            continue;
-        const int n = snprintf(path, sizeof path, "%s/%.*s", folder, (int)(at - list[i]), list[i]);
-        if (n < 0 || (size_t)n >= sizeof path)
-            continue;
-        if (!found || strcmp(path, base) != 0) {
-            if (!found++)
-                memcpy(base, path, sizeof path);
-        }
-    }
-    const bool here = found > 0;
-    for (int i = 0; list && list[i] && depth > 0 && !here && found < 2; ++i) {
-        char path[1024], below[1024];
-        if (sdm_path_is_hidden(list[i]) || strstr(list[i], ".tif") || strstr(list[i], ".txt"))
-            continue;
-        const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
-        const int more = n > 0 && (size_t)n < sizeof path ? find_base(path, depth - 1, below) : 0;
-        if (more > 0 && !found) /* -1: was no folder */
-            memcpy(base, below, sizeof below);
-        found += more > 0 ? more : 0;
-    }
-    CSLDestroy(list);
-    return found < 2 ? found : 2;
+    Found *const found = user;
+    if (sdm_path_ends_in(name, ".hdf") && !found->count++)
+        snprintf(found->first, sizeof found->first, "%s", path);
+    return SDM_WALK_ON;
 }
 
-/* How many HDF files lie in the folder and `depth` levels below; out: the first, where it was "". */
-static int find_hdf(const char *folder, int depth, char out[1024])
-{
-    char **const list = VSIReadDir(folder);
-    int found = 0;
-    for (int i = 0; list && list[i]; ++i) {
-        char path[1024];
-        const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
-        if (sdm_path_is_hidden(list[i]) || n < 0 || (size_t)n >= sizeof path)
-            continue;
-        if (!sdm_path_ends_in(list[i], ".hdf")) {
-            found += depth > 0 ? find_hdf(path, depth - 1, out) : 0;
-            continue;
-        }
-        if (!*out)
-            memcpy(out, path, sizeof path);
-        ++found;
-    }
-    CSLDestroy(list);
-    return found;
-}
-
-/* A folder or archive without the files of a V003 scene: the HDF file in it, or what is wrong. */
+/* Open the HDF file of a folder or archive without the files of a V003 scene, or fail. */
 static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
-    char hdf[1024] = "";
+    Found hdf = {.count = 0};
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder", *const bands = sdm_aster_bands_in(gdal_path, 2);
-    const int found = find_hdf(gdal_path, 2, hdf);
-    if (found == 1)
-        return sdm_aster_open_hdf(ctx, zip ? path : hdf, hdf, scene); /* which says what it is */
-    const char *const other = found == 0 ? sdm_aster_product_in(gdal_path, 2) : NULL;
+    (void)sdm_folder_walk(gdal_path, 2, find_hdf, &hdf);
+    if (hdf.count == 1)
+        return sdm_aster_open_hdf(ctx, zip ? path : hdf.first, hdf.first, scene); /* or says what it is */
+    const char *const other = hdf.count == 0 ? sdm_aster_product_in(gdal_path, 2) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
-    if (found > 0)
+    if (hdf.count > 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: a %s with %d HDF files (%s and others); give one of them itself", path, kind,
-                        found, sdm_path_base(hdf));
+                        hdf.count, sdm_path_base(hdf.first));
     if (bands)
         return fail_bands(ctx, path, bands);
     return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -283,7 +248,9 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
 {
     SdmStatus st = SDM_OK;
     SdmAsterBand band;
-    char base[1024] = "", fault[256] = "";
+    Found found = {.count = 0};
+    const char *const base = found.first;
+    char fault[256] = "";
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder";
     if (zip)
@@ -292,19 +259,19 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "%s: %s, so GDAL cannot open it inside the archive; unpack it, then give the folder",
                         path, fault);
-    const int found = find_base(gdal_path, 2, base);
-    const char *const other = found > 0 ? sdm_aster_other_product(sdm_path_base(base)) : NULL;
+    const bool listed = sdm_folder_walk(gdal_path, 2, find_base, &found);
+    const char *const other = found.count > 0 ? sdm_aster_other_product(sdm_path_base(base)) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
-    if (found < 0)
+    if (!listed)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: the %s cannot be listed%s; %s", path, kind,
                         zip ? ", it is cut short or "
                               "damaged"
                             : "",
                         zip ? "fetch it again" : "check its permissions");
-    if (found == 0)
+    if (found.count == 0)
         return open_other(ctx, path, gdal_path, scene);
-    if (found > 1)
+    if (found.count > 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: a %s with more than one ASTER scene (%s and others); give one scene's own %s",
                         path, kind, sdm_path_base(base), kind);

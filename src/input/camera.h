@@ -21,7 +21,7 @@ void sdm_camera_locate(const SdmCamera *cam, size_t n, const double *image, doub
  * HEIGHT_OFF and HEIGHT_SCALE). */
 void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_m);
 
-/* What there is to say of a camera besides its kind. */
+/* Source of a camera, and doubts about it. */
 enum { SDM_CAMERA_SOURCE = 256, SDM_CAMERA_DOUBT = 320 };
 typedef struct SdmCameraNote {
     char source[SDM_CAMERA_SOURCE]; /* of an RPC: "metadata in the file",

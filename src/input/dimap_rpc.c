@@ -8,7 +8,6 @@
 #include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <math.h>
-#include <string.h>
 
 /* The name in the first <COMPONENT_PATH href="...RPC_*.XML"/> of a tree, or NULL. */
 static const char *find_component(const CPLXMLNode *node)
@@ -98,8 +97,7 @@ SdmStatus sdm_dimap_rpc_read(SdmContext *ctx, const char *path, SdmRpc *out, boo
         if (!take_all(model, validity, out, tag))
             TRY(sdm_fail(ctx, SDM_ERR_INPUT,
                          "%s: has no number in %s, which an RPC needs; fetch the product again", path, tag));
-        /* Airbus counts the pixels of Pleiades and SPOT from 1, those of Pleiades
-         * Neo from 0 */
+        /* Airbus counts the pixels of Pleiades and SPOT from 1, those of Pleiades Neo from 0 */
         const CPLXMLNode *const profile = CPLSearchXMLNode(root, "=METADATA_PROFILE");
         const char *const text = profile ? CPLGetXMLValue((CPLXMLNode *)(uintptr_t)profile, "", "") : "";
         const double first = EQUALN(text, "PNEO", 4) ? 0.0 : 1.0;

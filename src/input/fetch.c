@@ -5,7 +5,6 @@
 #include "input/source.h"
 
 #include <cpl_conv.h>
-#include <cpl_error.h>
 #include <cpl_vsi.h>
 #include <errno.h>
 #include <string.h>
@@ -35,7 +34,7 @@ void sdm_fetch_remove(char path[SDM_PATH_SIZE])
     *path = '\0';
 }
 
-/* FOLDER/NAME, NAME as in the address, without what follows a question mark, or in /vsicurl?url=ADDRESS an
+/* FOLDER/NAME, NAME as in the address up to a question mark, or in /vsicurl?url=ADDRESS an
  * ampersand. */
 static SdmStatus make_folder(SdmContext *ctx, const char *address, char out[SDM_PATH_SIZE])
 {
@@ -58,7 +57,7 @@ static SdmStatus take(Fetch *f)
 {
     SdmStatus st = SDM_OK;
     size_t n = 1;
-    VSICurlPartialClearCache(f->address); /* of what broke off */
+    VSICurlPartialClearCache(f->address); /* of the connection that broke off */
     VSILFILE *const from = VSIFOpenL(f->address, "rb");
     if (!from || VSIFSeekL(from, (vsi_l_offset)f->done, SEEK_SET) != 0)
         n = 0;

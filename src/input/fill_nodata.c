@@ -7,7 +7,7 @@
 
 enum { FILL_LEAST = 32, FILL_SHARE = 2000 /* one in so many samples */ };
 
-/* How many of the sorted samples [from, to) have the value at their upper or lower end. */
+/* Number of the sorted samples [from, to) that equal the one at their upper or lower end. */
 static int64_t run_of(const float *sorted, int64_t from, int64_t to, bool top)
 {
     const float v = sorted[top ? to - 1 : from];

@@ -72,15 +72,9 @@ struct SdmHdf4 {
     Element element; /* the last that was loaded */
 };
 
-static unsigned u16(const uint8_t *p)
-{
-    return (unsigned)p[0] << 8 | p[1];
-}
+static unsigned u16(const uint8_t *p) { return (unsigned)p[0] << 8 | p[1]; }
 
-static int32_t i32(const uint8_t *p)
-{
-    return (int32_t)((uint32_t)u16(p) << 16 | u16(p + 2));
-}
+static int32_t i32(const uint8_t *p) { return (int32_t)((uint32_t)u16(p) << 16 | u16(p + 2)); }
 
 static bool read_at(const SdmHdf4 *f, int64_t offset, void *out, size_t bytes)
 {
@@ -229,7 +223,7 @@ static void add_text(SdmHdf4 *f, const char *name, const char *text)
     CSLDestroy(lines);
 }
 
-/* Where a stream lies: in one block, or in linked ones. */
+/* Place of a stream: in one block, or in linked ones. */
 typedef struct Stream {
     const Descriptor *whole; /* NULL: linked */
     unsigned table, each;    /* ref of the first table of blocks; refs in a table */
@@ -361,10 +355,7 @@ bool sdm_hdf4_field(const SdmHdf4 *f, int i, const char **swath, const char **fi
     return false;
 }
 
-char **sdm_hdf4_metadata(const SdmHdf4 *f)
-{
-    return f->metadata;
-}
+char **sdm_hdf4_metadata(const SdmHdf4 *f) { return f->metadata; }
 
 typedef struct Field {
     const char *swath, *name;

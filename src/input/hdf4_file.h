@@ -8,9 +8,9 @@
 typedef struct SdmHdf4 SdmHdf4;
 
 /* Read the list of contents.  path: GDAL's name of a file, which may lie on a disk, in an archive or on the
- * web; it stays open.  SDM_ERR_INPUT with a sentence: cut short or damaged.  What is read of the format:
- * descriptors, Vgroups, numeric groups, Vdata of attributes, linked blocks, streams that are deflated or
- * coded by run lengths.  Source: HDF4 Specification and Developer's Guide, chapters 2, 9 and 10. */
+ * web; it stays open.  SDM_ERR_INPUT with a sentence: cut short or damaged.  Parts of the format that are
+ * read: descriptors, Vgroups, numeric groups, Vdata of attributes, linked blocks, streams that are deflated
+ * or coded by run lengths.  Source: HDF4 Specification and Developer's Guide, chapters 2, 9 and 10. */
 SdmStatus sdm_hdf4_open(SdmContext *ctx, const char *path, SdmHdf4 **out);
 void sdm_hdf4_close(SdmHdf4 **file);
 

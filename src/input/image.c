@@ -11,15 +11,9 @@
 
 enum { STRIP_PX = 1 << 20, TURN_ROWS = 32 };
 
-int64_t sdm_image_width(const SdmImage *im)
-{
-    return im->width;
-}
+int64_t sdm_image_width(const SdmImage *im) { return im->width; }
 
-int64_t sdm_image_height(const SdmImage *im)
-{
-    return im->height;
-}
+int64_t sdm_image_height(const SdmImage *im) { return im->height; }
 
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
 {
@@ -220,7 +214,7 @@ SDM_VECTOR_LOOPS static unsigned row_of_floats(const SdmImage *im, const float *
     return any;
 }
 
-/* Where pixels go: pixel (c, r) to out[r * pitch + c], or of a turned image to out[c * pitch + r]. */
+/* Destination of pixels: pixel (c, r) goes to out[r * pitch + c], of a turned image to out[c * pitch + r]. */
 typedef struct Target {
     int16_t *out;
     uint8_t *flaws; /* h x w, or NULL; not of a turned image */
@@ -303,10 +297,7 @@ static void clear_pixels(int16_t *out, uint8_t *flaws, int64_t n)
         memset(flaws, 0, (size_t)n);
 }
 
-static int64_t within(int64_t a, int64_t most)
-{
-    return a < 0 ? 0 : a < most ? a : most;
-}
+static int64_t within(int64_t a, int64_t most) { return a < 0 ? 0 : a < most ? a : most; }
 
 /* No data in the h rows of `pitch` pixels, except in columns a[0] to a[1] - 1 of rows b[0] to b[1] - 1. */
 static void clear_around(const Target *to, int64_t h, const int64_t a[2], const int64_t b[2])
@@ -348,7 +339,7 @@ SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at
     return read_window(ctx, im, at, (Target){.out = out, .turned = true}, any);
 }
 
-void sdm_image_spend(SdmImage *im)
+void sdm_image_free_samples(SdmImage *im)
 {
     sdm_free(&im->raw);
 }

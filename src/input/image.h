@@ -14,7 +14,7 @@ struct SdmImage {
     int bin;               /* a pixel is the mean of bin x bin of the raster; 0: of one */
     GDALDatasetH dataset, mask_dataset; /* NULL: none, an ASTER band lies in raw */
     GDALDatasetH mean;       /* of several bands; NULL: one band serves */
-    GDALRasterBandH band;    /* what is matched */
+    GDALRasterBandH band;    /* the band to match */
     GDALRasterBandH samples; /* the file's band, or the first of those whose mean is matched */
     GDALRasterBandH own_mask;  /* nodata, alpha or data set mask; NULL when every pixel counts */
     GDALRasterBandH user_mask; /* --mask-left, --mask-right, or the mask of an array; NULL: none */
@@ -53,8 +53,8 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
  * usable or a block is cut off. */
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im);
 
-/* Where one view has much finer pixels than the other, the means of its bins, somewhat finer than the other's
- * pixels, are its pixels from now on.  The log says so. */
+/* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the
+ * other view's pixels.  The log says so. */
 SdmStatus sdm_bin_finer_view(SdmContext *ctx, SdmScene *scene);
 
 #endif

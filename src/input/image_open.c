@@ -4,7 +4,6 @@
 #include "input/image.h"
 
 #include <cpl_conv.h>
-#include <cpl_string.h>
 #include <gdal_vrt.h>
 #include <limits.h>
 #include <math.h>
@@ -262,11 +261,8 @@ static const char *format_without_driver(const char *path)
         {"TIFF", "II*", 3, {"GTiff"}},
         {"TIFF", "MM\0*", 4, {"GTiff"}}};
     char head[8] = "";
-    VSILFILE *const file = VSIFOpenL(path, "rb");
-    const size_t count = file ? VSIFReadL(head, 1, sizeof head, file) : 0;
+    const size_t count = sdm_read_head(path, head, sizeof head);
     const char *found = NULL;
-    if (file)
-        VSIFCloseL(file);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (count < formats[i].count || memcmp(head, formats[i].bytes, formats[i].count) != 0)
             continue;

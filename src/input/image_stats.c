@@ -5,7 +5,6 @@
 #include "input/image.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -61,10 +60,7 @@ static Sampling choose_sampling(int64_t width, int64_t height)
     return p;
 }
 
-static bool is_read(const Sampling *p, int64_t band)
-{
-    return band % p->every == 0 || band == p->bands - 1;
-}
+static bool is_read(const Sampling *p, int64_t band) { return band % p->every == 0 || band == p->bands - 1; }
 
 /* The first sample of row y from column x on. */
 static int64_t first_sample(const Sampling *p, int64_t x, int64_t y)
@@ -84,39 +80,11 @@ typedef struct Measure {
     uint8_t *flaws;
 } Measure;
 
-/* A window of an ASTER band in memory, where 0 is fill, without a copy to floats. */
-static void sample_bytes(Measure *m, SdmImageWindow at)
-{
-    Samples *const s = &m->s;
-    uint8_t least = UINT8_MAX, most = 0; /* of the values minus one, so that fill is the largest */
-    for (int64_t y = at.y; y < at.y + at.h; ++y) {
-        const uint8_t *const row = m->im->raw + y * m->im->width;
-        for (int64_t x = at.x; x < at.x + at.w; ++x) {
-            const uint8_t less = (uint8_t)(row[x] - 1);
-            least = less < least ? less : least;
-            most = row[x] > most ? row[x] : most;
-        }
-        for (int64_t x = first_sample(&m->p, at.x, y); x < at.x + at.w; x += m->p.step) {
-            s->tried++;
-            if (row[x])
-                s->value[s->count++] = (float)row[x];
-        }
-    }
-    if (most > 0) {
-        s->min = fminf(s->min, (float)least + 1.0f);
-        s->max = fmaxf(s->max, (float)most);
-    }
-}
-
 /* A window inside a band. */
 static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
     SdmStatus st = SDM_OK;
     Samples *const s = &m->s;
-    if (m->im->raw && !m->im->user_mask && m->im->zero_is_fill) {
-        sample_bytes(m, at);
-        return SDM_OK;
-    }
     TRY(sdm_image_raw(ctx, m->im, at, m->raw, m->flaws));
     for (int64_t i = 0; i < at.w * at.h; ++i)
         if (!m->flaws[i]) {
@@ -260,7 +228,7 @@ static void warn_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const
         sdm_log(ctx, SDM_LOG_WARNING, 1,
                 "%s: %s is taken for no data, though the file does not declare it (%.1f %% of the pixels "
                 "looked at are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata "
-                "%s, or what is not to be used with --mask-left and --mask-right",
+                "%s, or mask unusable pixels with --mask-left and --mask-right",
                 im->name, value, 100.0 * (double)(before - s->count) / (double)before, (double)s->min,
                 (double)s->max, value);
     }

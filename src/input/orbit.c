@@ -104,10 +104,7 @@ static State fit_state(const Samples *in, double *rms_p, double *rms_v)
     return s;
 }
 
-static double length3(const double a[3])
-{
-    return sqrt(sdm_dot3(a, a));
-}
+static double length3(const double a[3]) { return sqrt(sdm_dot3(a, a)); }
 
 /* Mean of the velocities as inertial ones.  The product's are inertial, resolved on Earth-fixed axes: their
  * length is that of a round orbit, about 7.50 km/s.  Earth-fixed ones, about 7.59 km/s, get omega x P added.

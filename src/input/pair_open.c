@@ -4,7 +4,6 @@
 #include "input/image.h"
 #include "input/rpc_find.h"
 
-#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <math.h>
 #include <string.h>

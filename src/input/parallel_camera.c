@@ -37,9 +37,7 @@ static void destroy(Projector *p)
 static Projector take(const Parallel *cam)
 {
     Projector p = {NULL, NULL};
-#ifdef _OPENMP
 #pragma omp critical(sdm_parallel_pool)
-#endif
     {
         if (cam->pool->idle > 0) {
             p = cam->pool->item[--cam->pool->idle];
@@ -54,9 +52,7 @@ static Projector take(const Parallel *cam)
 static void give(const Parallel *cam, Projector p)
 {
     bool kept = false;
-#ifdef _OPENMP
 #pragma omp critical(sdm_parallel_pool)
-#endif
     if (p.map && cam->pool->idle < POOL) {
         cam->pool->item[cam->pool->idle++] = p;
         kept = true;

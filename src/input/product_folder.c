@@ -13,7 +13,7 @@
 
 enum { DEPTH = 3, PATH_BYTES = 1024, INDEX_BYTES = 16 << 20 };
 
-/* What a search has found. */
+/* Descriptions of products in a folder. */
 typedef struct Found {
     int count, panchromatic;
     char first[PATH_BYTES], best[PATH_BYTES]; /* best: of the panchromatic image */
@@ -30,25 +30,14 @@ static bool is_panchromatic(const char *base)
            strstr(base, "-P3D");
 }
 
-static void search(const char *folder, int depth, Found *found)
+static SdmWalk find_index(void *user, const char *path, const char *name)
 {
-    char **const list = VSIReadDir(folder);
-    for (int i = 0; list && list[i]; i++) {
-        VSIStatBufL at;
-        char path[PATH_BYTES];
-        if (sdm_path_is_hidden(list[i]) ||
-            snprintf(path, sizeof path, "%s/%s", folder, list[i]) >= (int)sizeof path)
-            continue;
-        if (is_index(list[i])) {
-            if (!found->count++)
-                snprintf(found->first, sizeof found->first, "%s", path);
-            if (is_panchromatic(list[i]) && !found->panchromatic++)
-                snprintf(found->best, sizeof found->best, "%s", path);
-        } else if (depth > 1 && VSIStatL(path, &at) == 0 && VSI_ISDIR(at.st_mode)) {
-            search(path, depth - 1, found);
-        }
-    }
-    CSLDestroy(list);
+    Found *const found = user;
+    if (is_index(name) && !found->count++)
+        snprintf(found->first, sizeof found->first, "%s", path);
+    if (is_index(name) && is_panchromatic(name) && !found->panchromatic++)
+        snprintf(found->best, sizeof found->best, "%s", path);
+    return SDM_WALK_ON;
 }
 
 /* The text of a small file; sdm_free(). */
@@ -146,7 +135,7 @@ static SdmStatus find_in_folder(SdmContext *ctx, const char *folder, char *out, 
         trimmed[n - 1] = '\0';
     if (st != SDM_OK)
         return st;
-    search(trimmed, DEPTH, &found);
+    (void)sdm_folder_walk(trimmed, DEPTH - 1, find_index, &found);
     if (found.count == 0)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
@@ -177,7 +166,7 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
         if (!*out && EQUALN(base, "IMG_", 4))
             return sdm_fail(
                 ctx, SDM_ERR_INPUT,
-                "%s: one tile of a product by its name, and no DIM_*.XML beside it lists it; give the "
+                "%s: its name is that of a tile, but no DIM_*.XML in its folder lists it; give the "
                 "product's folder as it was delivered, or rename the file where it is the whole image",
                 name);
         if (*out)

@@ -71,7 +71,7 @@ static void project(const SdmCamera *base, size_t n, const double *ground, doubl
 }
 
 /* One Newton step of (l, p) towards the image position want; false where it is lost.
- * *left_px: what the position before the step missed by. */
+ * *left_px: error of the position before the step. */
 static bool newton(const SdmRpc *c, const double want[2], double h, double *l, double *p, double *left_px)
 {
     double t[20], tl[20], tp[20], got[2];

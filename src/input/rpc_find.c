@@ -1,5 +1,4 @@
-/* An image, the files beside it, the description of its product -> the RPC of
- * its camera. */
+/* An image, the files beside it, the description of its product -> the RPC of its camera. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/rpc_find.h"
@@ -41,10 +40,7 @@ static bool take_domain(char **domain, SdmRpc *out)
     return true;
 }
 
-static bool is_same(const SdmRpc *a, const SdmRpc *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
+static bool is_same(const SdmRpc *a, const SdmRpc *b) { return memcmp(a, b, sizeof *a) == 0; }
 
 /* The RPC in the file itself: without names of other files GDAL looks at none.
  */
@@ -59,9 +55,8 @@ static bool read_inside(const char *name, GDALDatasetH like, SdmRpc *out)
     return found;
 }
 
-/* The RPC that GDAL finds in one file beside an image of that name, beside a
- * small image in memory, where no other is.  GDAL's message remains where it
- * finds none. */
+/* The RPC that GDAL finds in one file beside an image of that name, beside a small image in memory, where no
+ * other is.  GDAL's message remains where it finds none. */
 static bool read_beside(const char *name, const char *beside, SdmRpc *out)
 {
     char folder[64], image[SDM_PATH_SIZE + 64], copy[SDM_PATH_SIZE + 64];
@@ -90,9 +85,8 @@ static bool is_camera_file(const char *path)
            sdm_path_ends_in(path, ".rpc") || sdm_path_ends_in(path, ".xml") || sdm_path_ends_in(path, ".pvl");
 }
 
-/* Files beside an image from which GDAL may take its RPC: those that it lists,
- * and those with the names that it looks for.  To be freed with CSLDestroy().
- */
+/* Files beside an image from which GDAL may take its RPC: those that it lists, and those with the names that
+ * it looks for.  To be freed with CSLDestroy(). */
 static char **list_beside(const char *name, GDALDatasetH ds)
 {
     static const char *const endings[] = {"_RPC.TXT", "_rpc.txt", ".RPB", ".rpb", ".RPC", ".rpc"};
@@ -221,8 +215,7 @@ static SdmStatus fail_two(SdmContext *ctx, const char *name, const char *a, cons
         name, px, a, b);
 }
 
-/* out->rpc is what GDAL takes: name its source.  False where no single file
- * gives it (a product's index). */
+/* out->rpc is what GDAL takes: name its source.  False where no single file gives it (a product's index). */
 static bool name_source(const char *name, char **beside, const SdmRpc *own, SdmFoundRpc *out)
 {
     SdmRpc other;
@@ -242,8 +235,7 @@ static bool name_source(const char *name, char **beside, const SdmRpc *own, SdmF
     return false;
 }
 
-/* Fails where the file or another one beside it has another camera than that in
- * use. */
+/* Fails where the file or another one beside it has another camera than that in use. */
 static SdmStatus check_sources(SdmContext *ctx, const char *name, GDALDatasetH ds, char **beside,
                                SdmFoundRpc *out)
 {
@@ -289,8 +281,7 @@ done:
     return st;
 }
 
-/* The first tile, which begins where the image does: some products have their
- * RPC there alone. */
+/* The first tile, which begins where the image does: some products have their RPC there alone. */
 static GDALDatasetH open_first_tile(GDALDatasetH ds)
 {
     GDALDatasetH tile = NULL;
@@ -301,8 +292,7 @@ static GDALDatasetH open_first_tile(GDALDatasetH ds)
     return tile;
 }
 
-/* *found becomes true where the description of a product has it, or its first
- * tile. */
+/* found becomes true where the description of a product has it, or its first tile. */
 static SdmStatus find_in_product(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out,
                                  bool *found)
 {

@@ -29,7 +29,7 @@ SdmStatus sdm_dimap_rpc_read(SdmContext *ctx, const char *path, SdmRpc *out, boo
  * them has no place for it. */
 double sdm_rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h);
 
-/* The RPC of an image -> its camera, and what there is to say of it. Coefficients in the order of RPC00A,
+/* The RPC of an image -> its camera, with its source and doubts.  Coefficients in the order of RPC00A,
  * which bend the rays, are put into that of RPC00B.  SDM_ERR_INPUT where the RPC cannot be the image's. */
 SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, const SdmFoundRpc *found,
                         SdmCamera **out, SdmCameraNote *note);

@@ -1,12 +1,11 @@
-/* Is an RPC the camera of its image?  By its rays, by the map coordinates of
- * the image, by the image's size.  Are its heights metres? */
+/* RPC, image -> camera, and doubts: by the rays, the map coordinates and the size of the image.  Are its heights in
+ * metres? */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geodesy.h"
 #include "geo/projector.h"
 #include "input/product_folder.h"
 #include "input/rpc_find.h"
 
-#include <cpl_conv.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -94,8 +93,7 @@ static void reorder(double c[20])
     memcpy(c, b, sizeof b);
 }
 
-/* Rays that are bent, and straight in the other order: the coefficients are
- * those of RPC00A. */
+/* Rays that are bent, and straight in the other order: the coefficients are those of RPC00A. */
 static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCamera **cam,
                         SdmCameraNote *note)
 {
@@ -188,14 +186,12 @@ static void judge_unit(const char *name, const SdmImage *im, const SdmRpc *rpc, 
 
 /* ---- map coordinates ---- */
 
-/* An image on a map (an Ortho Ready product) has an RPC that agrees with the
- * map at one height.  px; of an RPC adjusted by a constant, and of one that is
- * another image's. */
+/* An image on a map (an Ortho Ready product) has an RPC that agrees with the map at one height.  px; of an
+ * RPC adjusted by a constant, and of one that is another image's. */
 static const double MAP_SHAPE_PX = 1.5, MAP_SHIFT_PX = 20.0;
 
-/* How the RPC and the map place the pixels at the height where they agree best:
- * the mean, and the most that a place lies from it, px.  False where the RPC
- * has no place for the map's. */
+/* How the RPC and the map place the pixels at the height where they agree best: the mean, and the most that a
+ * place lies from it, px.  False where the RPC has no place for the map's. */
 static bool compare_with_map(const SdmImage *im, const SdmCamera *cam, double ground[PLACES][2],
                              double *shift, double *shape)
 {
@@ -226,8 +222,7 @@ static bool compare_with_map(const SdmImage *im, const SdmCamera *cam, double gr
     return isfinite(dot) && isfinite(square);
 }
 
-/* Longitude and latitude of the places by the image's map coordinates; false
- * where it has none. */
+/* Longitude and latitude of the places by the image's map coordinates; false where it has none. */
 static bool locate_on_map(SdmContext *ctx, const SdmImage *im, double ground[PLACES][2])
 {
     double g[6];
@@ -279,9 +274,8 @@ static const double MARGIN_PX = 5.0; /* that suppliers leave about the image */
 static const double LARGER = 1.1;    /* no supplier fits an RPC to so little of its image, */
 static const double SMALLER = 0.9;   /* or to so much beyond it */
 
-/* An RPC is fitted to the pixels from OFF - SCALE to OFF + SCALE.  That of a
- * whole image begins at its first pixel, and when it went with a clip to other
- * pixels, before the clip's. */
+/* An RPC is fitted to the pixels from OFF - SCALE to OFF + SCALE.  That of a whole image begins at its first
+ * pixel, and when it went with a clip to other pixels, before the clip's. */
 static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *im, const SdmRpc *rpc,
                             SdmCameraNote *note)
 {

@@ -170,7 +170,7 @@ done:
     return st;
 }
 
-/* What was delivered in another wrapping, or is a page of the archive's site, is refused. */
+/* Refuse packed files and pages of the archive's site. */
 static SdmStatus check_wrapping(SdmContext *ctx, Content content, const char *path)
 {
     if (content != CONTENT_HTML && content != CONTENT_TAR && content != CONTENT_PACKED)

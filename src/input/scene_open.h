@@ -17,14 +17,14 @@ int64_t sdm_image_height(const SdmImage *im);
  */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
-/* How samples become q, and which of them are saturated or fill: from statistics of the whole image, of
- * pixels chosen by their position, so that it does not matter how a file stores them. */
+/* Stretch of samples to q, saturation and fill, from statistics of the whole image.  The pixels are chosen by
+ * their position, so the layout of the file does not matter. */
 typedef struct SdmRadiometry {
     double scale, offset; /* see sdm_image_stretch() */
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
     float fill[2];        /* samples that stand for no data, undeclared; NaN: none */
 } SdmRadiometry;
-/* From now on the means of bin x bin pixels are the image's pixels; what is left at its ends is not used. */
+/* Make means of bin x bin pixels the image's pixels; a remainder at its ends is not used. */
 void sdm_image_bin(SdmImage *im, int bin);
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
@@ -54,8 +54,8 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16
 /* The same, column after column: out is w x h. */
 SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out,
                                 unsigned *any);
-/* Free the samples that lie in memory: no window is read any more. */
-void sdm_image_spend(SdmImage *im);
+/* Free the samples in memory; no window can be read afterwards. */
+void sdm_image_free_samples(SdmImage *im);
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and
@@ -91,7 +91,7 @@ typedef struct SdmScene {
     int depth;         /* SdmDepth */
 } SdmScene;
 
-/* How far a scene is opened. */
+/* Depth to which a scene is opened. */
 typedef enum SdmDepth {
     SDM_DEPTH_CAMERAS, /* sizes, masks and cameras are checked, no pixel is read; the images cannot be read */
     SDM_DEPTH_WINDOWS, /* the images can be read; the caller knows their radiometry and sets it */

@@ -85,15 +85,21 @@ GDALDatasetH sdm_gdal_open(const char *name)
     return out;
 }
 
+size_t sdm_read_head(const char *path, void *head, size_t size)
+{
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    const size_t count = file ? VSIFReadL(head, 1, size, file) : 0;
+    if (file)
+        VSIFCloseL(file);
+    return count;
+}
+
 const char *sdm_open_reason(const char *path, char out[320])
 {
     unsigned char head[64] = "";
     snprintf(out, 320, "%.300s", sdm_gdal_reason());
-    VSILFILE *const file = VSIFOpenL(path, "rb");
-    const size_t count = file ? VSIFReadL(head, 1, sizeof head - 1, file) : 0;
+    const size_t count = sdm_read_head(path, head, sizeof head - 1);
     bool text = count > 0;
-    if (file)
-        VSIFCloseL(file);
     for (size_t i = 0; i < count; ++i) {
         text = text && (head[i] >= ' ' || isspace(head[i])) && head[i] != 127;
         head[i] = head[i] < ' ' ? ' ' : head[i];
@@ -110,9 +116,36 @@ bool sdm_path_exists(const char *path)
     return VSIStatExL(path, &at, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
+static SdmWalk walk(const char *folder, int depth, SdmVisit *visit, void *user, bool *listed)
+{
+    char **const list = VSIReadDir(folder);
+    SdmWalk next = SDM_WALK_ON;
+    *listed = list != NULL;
+    for (int below = 0; below <= (depth > 0) && next == SDM_WALK_ON; below++)
+        for (int i = 0; list && list[i] && next != SDM_WALK_END; ++i) {
+            char path[1024];
+            bool is_folder;
+            const int n = snprintf(path, sizeof path, "%s/%s", folder, list[i]);
+            if (sdm_path_is_hidden(list[i]) || n < 0 || (size_t)n >= sizeof path)
+                continue;
+            const SdmWalk told =
+                below ? walk(path, depth - 1, visit, user, &is_folder) : visit(user, path, list[i]);
+            next = below && told == SDM_WALK_NOT_BELOW ? next : told > next ? told : next;
+        }
+    CSLDestroy(list);
+    return next;
+}
+
+bool sdm_folder_walk(const char *folder, int depth, SdmVisit *visit, void *user)
+{
+    bool listed;
+    (void)walk(folder, depth, visit, user, &listed);
+    return listed;
+}
+
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which editors put before a text */
 
-/* Numbers of one line into row; the count, or -1 where *bad points at what is no number. */
+/* Numbers of one line into row.  Returns their count, or -1: *bad points at the word that is no number. */
 static int parse_line(char *line, int columns, double *row, const char **bad)
 {
     int n = 0;
@@ -341,7 +374,4 @@ SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t siz
     return sdm_format(ctx, out, size, "%s", name);
 }
 
-bool sdm_is_virtual(const char *name)
-{
-    return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://");
-}
+bool sdm_is_virtual(const char *name) { return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://"); }

@@ -14,7 +14,7 @@ void sdm_quiet_end(void);
 /* GDAL's last message, or "no reason given"; one line. */
 const char *sdm_gdal_reason(void);
 
-/* Why GDAL could not open a file: its last message, or what a text that is no image begins with. */
+/* Reason for which GDAL could not open a file: its last message, or the beginning of a text file. */
 const char *sdm_open_reason(const char *path, char out[320]);
 
 /* Settings of GDAL in the environment that hide or invent what inputs hold (lost lines as 0, no vertical
@@ -30,6 +30,8 @@ typedef struct SdmGdalConfig {
 SdmStatus sdm_gdal_config_begin(SdmContext *ctx, const SdmOptions *options, SdmGdalConfig *scope);
 void sdm_gdal_config_end(SdmGdalConfig *scope);
 
+/* Read at most `size` first bytes of a file (GDAL's name); returns how many. */
+size_t sdm_read_head(const char *path, void *head, size_t size);
 /* Open for reading; NULL without a message of ours. */
 GDALDatasetH sdm_gdal_open(const char *name);
 
@@ -47,6 +49,13 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
 SdmStatus sdm_check_packed(SdmContext *ctx, const char *path);
 
 bool sdm_path_exists(const char *path);
+
+/* After a name sdm_folder_walk() goes on, leaves out the folders below this one, or ends. */
+typedef enum SdmWalk { SDM_WALK_ON, SDM_WALK_NOT_BELOW, SDM_WALK_END } SdmWalk;
+typedef SdmWalk SdmVisit(void *user, const char *path, const char *name);
+/* Visit the names in a folder (GDAL's name) that are not hidden, then the folders `depth` levels down.
+ * @return false: the folder cannot be listed */
+bool sdm_folder_walk(const char *folder, int depth, SdmVisit *visit, void *user);
 
 /* Append a file to the scene's list, once. */
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path);

@@ -1,9 +1,8 @@
-/* The list at the end of a zip archive -> why GDAL cannot unpack what it names. */
+/* The list at the end of a zip archive -> the reason for which GDAL cannot unpack a member. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSI functions take 64-bit offsets */
 #include "input/aster_files.h"
 
-#include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "rectified/image_load.h"
 #include "rectified/pair_device.h"
 #include "rectified/row_offset.h"
-#include "rectified/row_queue.h"
 #include "rectified/sequence.h"
 
 #include <math.h>
@@ -78,7 +77,7 @@ done:
     return st;
 }
 
-/* Which pairs there are, and whether every output can be written. */
+/* List the pairs and check that every output can be written. */
 static SdmStatus list_pairs(SdmContext *ctx, Run *run)
 {
     SdmStatus st = SDM_OK;
@@ -219,7 +218,7 @@ static SdmPairImage image_of(const Slot *slot, int side)
     return (SdmPairImage){.width = slot->width,
                           .height = slot->height,
                           .stride = slot->width,
-                          .data = side == SDM_PAIR_LEFT ? in->left : in->right,
+                          .data = in->samples[side],
                           .eight_bit = in->eight_bit,
                           .bytes = in->bytes[side]};
 }
@@ -239,21 +238,11 @@ typedef struct Written {
     int64_t valid;
 } Written;
 
-static SdmStatus open_written(SdmContext *ctx, void *user)
-{
-    return sdm_output_open(ctx, &((Written *)user)->out);
-}
-
-static SdmStatus write_written(SdmContext *ctx, void *user, int y0, int y1, const float *rows)
+static SdmStatus put_rows(SdmContext *ctx, void *user, int y0, int y1, const float *rows)
 {
     Written *const w = user;
     w->valid += count_valid(rows, (int64_t)(y1 - y0) * w->out.width);
     return sdm_output_rows(ctx, &w->out, y0, y1, rows);
-}
-
-static SdmStatus close_written(SdmContext *ctx, void *user, bool good)
-{
-    return sdm_output_close(ctx, &((Written *)user)->out, good ? SDM_OK : SDM_ERR_STOPPED);
 }
 
 /* Nothing looks at the whole of the disparities, and no other pair is read or written meanwhile. */
@@ -269,15 +258,13 @@ static SdmStatus match_and_write(Run *run, Slot *slot)
     const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
     Written w = {
         .out = {.files = &slot->files, .opt = run->opt, .width = slot->width, .height = slot->height}};
-    const SdmRowWriter writer = {open_written, write_written, close_written, &w};
-    SdmRowQueue *queue = NULL;
-    TRY(sdm_row_queue_open(run->ctx, slot->width, slot->height, &writer, &queue));
-    const SdmPairSink sink = sdm_row_queue_sink(queue);
+    SdmPairSink sink = {.put = put_rows, .user = &w};
+    TRY(sdm_output_open(run->ctx, &w.out));
     TRY(sdm_pair_match_rows(run->ctx, &left, &right, &run->set, &sink));
 done:
     sdm_image_pair_free(&slot->in);
     const double matched = sdm_now_s();
-    st = sdm_row_queue_close(&queue, st);
+    st = sdm_output_close(run->ctx, &w.out, st);
     run->result->write_s += sdm_now_s() - matched;
     run->result->matched += w.valid;
     run->result->valid += w.valid;
@@ -320,21 +307,6 @@ done:
 
 /* ---- rows that are off ---- */
 
-/* Both images as 16-bit samples, which moved rows come as. */
-static SdmStatus widen(SdmContext *ctx, const Slot *slot, int side, int16_t **image)
-{
-    SdmStatus st = SDM_OK;
-    const uint8_t *const from = slot->in.bytes[side];
-    const size_t n = (size_t)slot->width * (size_t)slot->height;
-    if (!from)
-        return SDM_OK;
-    TRY(sdm_alloc(ctx, image, n, sizeof **image, "image"));
-    for (size_t i = 0; i < n; i++)
-        (*image)[i] = from[i];
-done:
-    return st;
-}
-
 static SdmStatus move_rows(const Run *run, Slot *slot)
 {
     SdmStatus st = SDM_OK;
@@ -343,19 +315,15 @@ static SdmStatus move_rows(const Run *run, Slot *slot)
     int16_t *moved = NULL;
     TRY(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
                   "right image with its rows moved"));
-    TRY(widen(run->ctx, slot, SDM_PAIR_LEFT, &in->left));
     sdm_row_offset_remove(run->ctx, &run->rows, &right, moved);
-    for (int side = 0; side < 2; side++)
-        sdm_free(&in->bytes[side]);
-    sdm_free(&in->right);
-    in->right = moved;
-    moved = NULL;
+    sdm_free(&in->bytes[SDM_PAIR_RIGHT]);
+    sdm_free(&in->samples[SDM_PAIR_RIGHT]);
+    in->samples[SDM_PAIR_RIGHT] = moved;
 done:
-    sdm_free(&moved);
     return st;
 }
 
-/* Those of a sequence are the first pair's: its cameras stand still to each other. */
+/* A sequence takes the offset of its first pair: its cameras do not move against each other. */
 static SdmStatus align_rows(Run *run, Slot *slot)
 {
     const SdmPairImage left = image_of(slot, SDM_PAIR_LEFT), right = image_of(slot, SDM_PAIR_RIGHT);
@@ -388,8 +356,8 @@ static SdmStatus match_pair(Run *run, int index)
     slot->width = in->width / n;
     slot->height = in->height / n;
     TRY(check_size(run, slot));
-    TRY(shrink(run, in, n, &in->left));
-    TRY(shrink(run, in, n, &in->right));
+    for (int side = 0; side < 2; side++)
+        TRY(shrink(run, in, n, &in->samples[side]));
     TRY(align_rows(run, slot));
     const double shrunk = sdm_now_s(), before = result->write_s + result->filter_s;
     TRY(writes_bands(run) ? match_and_write(run, slot) : match_whole(run, slot));

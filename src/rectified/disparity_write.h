@@ -16,7 +16,7 @@ typedef struct SdmPairFiles { /* of one pair */
 
 /* May output and preview be written?  Touches nothing.  Errors: SDM_ERR_USAGE, SDM_ERR_IO. */
 SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt);
-/* The files of a pair in work. */
+/* The output files of a pair while they are written. */
 typedef struct SdmOutput {
     const SdmPairFiles *files; /* borrowed */
     const SdmDisparityOptions *opt;

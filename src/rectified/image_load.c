@@ -9,8 +9,6 @@
 #include "kernels.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -213,29 +211,16 @@ static bool is_plain(const Raster *im)
     return im->type == GDT_Byte && im->bands == 1 && !im->palette && !im->mask[0];
 }
 
-/* Rows y.. of a plain image.  Strips of the file are read past GDAL's cache of blocks. */
-static bool read_rows(const Raster *im, int y, int rows, uint8_t *out)
-{
-    int width, high;
-    GDALGetBlockSize(im->band[0], &width, &high);
-    if (width != im->width || y % high || rows % high)
-        return GDALRasterIO(im->band[0], GF_Read, 0, y, im->width, rows, out, im->width, rows, GDT_Byte, 0,
-                            0) == CE_None;
-    for (int k = 0; k < rows; k += high)
-        if (GDALReadBlock(im->band[0], 0, (y + k) / high, out + (ptrdiff_t)k * width) != CE_None)
-            return false;
-    return true;
-}
-
 /* A plain image, height x width. */
 static SdmStatus read_plain(SdmContext *ctx, const Raster *im, uint8_t *out)
 {
     SdmStatus st = SDM_OK;
-    const int w = im->width, fit = STRIP_PX / w / 64 * 64, rows = fit > 64 ? fit : 64;
+    const int w = im->width, fit = STRIP_PX / w, rows = fit > 1 ? fit : 1;
     for (int y = 0; y < im->height; y += rows) {
         const int h = rows < im->height - y ? rows : im->height - y;
         TRY(sdm_check_stop(ctx));
-        if (!read_rows(im, y, h, out + (size_t)y * (size_t)w))
+        uint8_t *const to = out + (size_t)y * (size_t)w;
+        if (GDALRasterIO(im->band[0], GF_Read, 0, y, w, h, to, w, h, GDT_Byte, 0, 0) != CE_None)
             TRY(read_failed(ctx, im, y, h));
     }
 done:
@@ -397,9 +382,8 @@ static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmImagePair *ou
     }
     TRY(find_scaling(ctx, (const float *const[2]){grey[0], grey[1]}, n, &scaling));
     for (int k = 0; k < 2; k++) {
-        int16_t **const to = k ? &out->right : &out->left;
-        TRY(sdm_alloc(ctx, to, (size_t)n, sizeof **to, "image"));
-        quantise(grey[k], n, scaling, *to);
+        TRY(sdm_alloc(ctx, &out->samples[k], (size_t)n, sizeof **out->samples, "image"));
+        quantise(grey[k], n, scaling, out->samples[k]);
         sdm_free(&grey[k]);
     }
 done:
@@ -409,56 +393,6 @@ done:
 }
 
 /* ---- 8 bits ---- */
-
-/* A plain image, read in a thread of its own. */
-typedef struct PlainRead {
-    SdmContext *ctx;
-    const Raster *im;
-    uint8_t *out;
-    SdmStatus st;
-} PlainRead;
-
-static void *read_beside(void *user)
-{
-    PlainRead *const r = user;
-    sdm_thread_begin(r->ctx);
-    sdm_quiet_begin();
-    r->st = read_plain(r->ctx, r->im, r->out);
-    sdm_quiet_end();
-    return NULL;
-}
-
-/* Formats whose datasets share nothing with each other: virtual ones may read from one and the same file. */
-static bool stands_alone(const Raster *im)
-{
-    static const char *const known[] = {"GTiff", "JPEG", "PNG", "PNM"};
-    const char *const name = GDALGetDriverShortName(GDALGetDatasetDriver(im->dataset));
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i]) == 0)
-            return true;
-    return false;
-}
-
-static SdmStatus read_both(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
-{
-    SdmStatus st = SDM_OK;
-    PlainRead right = {.im = &im[1], .out = out->bytes[1]};
-    pthread_t thread;
-    bool threaded = false;
-    TRY(sdm_open_child(ctx, &right.ctx));
-    threaded = sdm_threads(ctx) > 1 && stands_alone(&im[0]) && stands_alone(&im[1]) &&
-               pthread_create(&thread, NULL, read_beside, &right) == 0;
-    st = read_plain(ctx, &im[0], out->bytes[0]);
-    if (threaded)
-        pthread_join(thread, NULL);
-    else if (st == SDM_OK)
-        read_beside(&right);
-    if (st == SDM_OK && right.st != SDM_OK)
-        st = sdm_fail(ctx, right.st, "%s", sdm_error(right.ctx));
-done:
-    sdm_close(&right.ctx);
-    return st;
-}
 
 static bool all_zero(const uint8_t *p, int n, ptrdiff_t step)
 {
@@ -486,12 +420,11 @@ static SdmStatus widen(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
     for (int k = 0; k < 2; k++) {
-        int16_t **const to = k ? &out->right : &out->left;
-        TRY(sdm_alloc_raw(ctx, to, n, sizeof **to, "image"));
+        TRY(sdm_alloc_raw(ctx, &out->samples[k], n, sizeof **out->samples, "image"));
         for (size_t i = 0; i < n; i++)
-            (*to)[i] = out->bytes[k][i];
+            out->samples[k][i] = out->bytes[k][i];
         sdm_free(&out->bytes[k]);
-        mask_border(ctx, &im[k], *to);
+        mask_border(ctx, &im[k], out->samples[k]);
     }
 done:
     return st;
@@ -503,7 +436,8 @@ static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], bool as_bytes, 
     const size_t n = (size_t)out->width * (size_t)out->height;
     for (int k = 0; k < 2; k++)
         TRY(sdm_alloc_raw(ctx, &out->bytes[k], n, 1, "image"));
-    TRY(read_both(ctx, im, out));
+    TRY(read_plain(ctx, &im[0], out->bytes[0]));
+    TRY(read_plain(ctx, &im[1], out->bytes[1]));
     for (int k = 0; k < 2; k++)
         as_bytes = as_bytes && !has_border(out->bytes[k], out->width, out->height);
     if (!as_bytes)
@@ -516,13 +450,12 @@ static SdmStatus read_samples(SdmContext *ctx, const Raster im[2], SdmImagePair 
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
-    TRY(sdm_alloc_raw(ctx, &out->left, n, sizeof *out->left, "left image"));
-    TRY(sdm_alloc_raw(ctx, &out->right, n, sizeof *out->right, "right image"));
-    TRY(read_raster(ctx, &im[0], NULL, out->left));
-    TRY(read_raster(ctx, &im[1], NULL, out->right));
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
+        TRY(sdm_alloc_raw(ctx, &out->samples[k], n, sizeof **out->samples, "image"));
+        TRY(read_raster(ctx, &im[k], NULL, out->samples[k]));
         if (!im[k].mask[0])
-            mask_border(ctx, &im[k], k ? out->right : out->left);
+            mask_border(ctx, &im[k], out->samples[k]);
+    }
 done:
     return st;
 }
@@ -553,10 +486,8 @@ static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, Sd
     TRY(check_pair(ctx, &im[0], &im[1]));
     *out = (SdmImagePair){.width = im[0].width, .height = im[0].height, .eight_bit = im[0].type == GDT_Byte};
     TRY(out->eight_bit ? read_eight_bit(ctx, im, as_bytes, out) : read_wide(ctx, im, out));
-    if (out->left) {
-        TRY(check_usable(ctx, &im[0], out->left));
-        TRY(check_usable(ctx, &im[1], out->right));
-    }
+    for (int k = 0; k < 2 && out->samples[k]; k++)
+        TRY(check_usable(ctx, &im[k], out->samples[k]));
 done:
     for (int k = 0; k < 2; k++) {
         if (im[k].dataset)
@@ -586,8 +517,8 @@ SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], Sdm
 
 void sdm_image_pair_free(SdmImagePair *pair)
 {
-    sdm_free(&pair->left);
-    sdm_free(&pair->right);
-    sdm_free(&pair->bytes[0]);
-    sdm_free(&pair->bytes[1]);
+    for (int k = 0; k < 2; k++) {
+        sdm_free(&pair->samples[k]);
+        sdm_free(&pair->bytes[k]);
+    }
 }

@@ -9,8 +9,8 @@
 typedef struct SdmImagePair {
     int width, height;
     bool eight_bit;
-    int16_t *left, *right;
-    uint8_t *bytes[2]; /* in place of left and right; see sdm_image_pair_load() */
+    int16_t *samples[2]; /* left, right */
+    uint8_t *bytes[2];   /* in place of samples; see sdm_image_pair_load() */
 } SdmImagePair;
 
 /* Read the images.  8-bit ones: 0..255 as they are, of colour images the luma 0.299 R + 0.587 G + 0.114 B,

@@ -4,7 +4,7 @@
 
 #include "instruction_set.h"
 
-/* ---- what cannot be matched, each in a sentence ---- */
+/* ---- settings that are refused ---- */
 
 enum { DEPTH_MAX = 60000 }; /* disparities; they are counted in 16 bits */
 
@@ -99,7 +99,7 @@ SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPair
 /* ---- matching ---- */
 
 static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                     const SdmPairSettings *set, const SdmPairSink *sink)
+                                     const SdmPairSettings *set, SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
     const SdmPairReference definition = {.image = {left, right},
@@ -115,27 +115,31 @@ static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, 
                                          .subpixel = set->subpixel};
     const int threads = sdm_threads(ctx);
     const size_t scratch = sdm_pair_reference_scratch(&definition);
+    const ptrdiff_t band = (ptrdiff_t)left->width * SDM_PAIR_ROWS;
     char *block = NULL;
-    TRY(sink->open(sink->user, SDM_PAIR_ROWS, threads));
+    float *bands = NULL;
     TRY(sdm_alloc(ctx, &block, scratch, (size_t)threads, "matching by definition"));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    TRY(sdm_alloc(ctx, &bands, (size_t)band * (size_t)threads, sizeof *bands, "matching by definition"));
+#pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads)
     for (int y0 = 0; y0 < left->height; y0 += SDM_PAIR_ROWS) {
         const int y1 = y0 + SDM_PAIR_ROWS < left->height ? y0 + SDM_PAIR_ROWS : left->height;
-        float *const out = sink->begin(sink->user, y0, y1);
-        for (int y = y0; out && y < y1; y++)
+        float *const out = sdm_pair_room(sink, y0, left->width, bands + band * sdm_thread());
+        const bool matched = sdm_pair_goes_on(ctx, sink);
+        for (int y = y0; matched && y < y1; y++)
             sdm_pair_reference_row(&definition, y, block + scratch * (size_t)sdm_thread(),
                                    out + (ptrdiff_t)(y - y0) * left->width);
-        if (out)
-            sink->end(sink->user, y0, y1);
+#pragma omp ordered
+        if (matched)
+            sdm_pair_put(ctx, sink, y0, y1, out);
     }
-    TRY(sdm_check_stop(ctx));
 done:
     sdm_free(&block);
+    sdm_free(&bands);
     return st;
 }
 
 SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                              const SdmPairSettings *set, const SdmPairSink *sink)
+                              const SdmPairSettings *set, SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
@@ -152,36 +156,13 @@ SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const S
     else
         st = sdm_pair_match_local(ctx, left, right, set, sink);
     sdm_thread_limit_end(ctx, team);
-    return st;
+    st = st == SDM_OK ? sink->st : st;
+    return st == SDM_OK ? sdm_check_stop(ctx) : st;
 }
-
-/* ---- into an array ---- */
-
-typedef struct Whole {
-    SdmContext *ctx;
-    float *disparity;
-    ptrdiff_t width;
-} Whole;
-
-static SdmStatus open_whole(void *user, int rows, int at_once)
-{
-    (void)user, (void)rows, (void)at_once;
-    return SDM_OK;
-}
-
-static float *begin_whole(void *user, int y0, int y1)
-{
-    const Whole *const w = user;
-    (void)y1;
-    return sdm_check_stop(w->ctx) == SDM_OK ? w->disparity + y0 * w->width : NULL;
-}
-
-static void end_whole(void *user, int y0, int y1) { (void)user, (void)y0, (void)y1; }
 
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set, float *disparity)
 {
-    Whole whole = {ctx, disparity, left->width};
-    const SdmPairSink sink = {open_whole, begin_whole, end_whole, &whole};
+    SdmPairSink sink = {.disparity = disparity};
     return sdm_pair_match_rows(ctx, left, right, set, &sink);
 }

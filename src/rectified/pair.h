@@ -24,7 +24,7 @@ typedef struct SdmPairSettings {
 } SdmPairSettings;
 
 /* Can the settings be matched with, together?  SDM_ERR_USAGE with a sentence that names the option.  Ranges
- * of single ones are in the table of options, what the images allow in disparity.c. */
+ * of single ones are in the table of options, limits by the size of the images in disparity.c. */
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless the options give them. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
@@ -34,32 +34,47 @@ static inline bool sdm_pair_is_local(const SdmPairSettings *set)
     return sdm_optimizer_is_local(set->optimizer);
 }
 
-/* Where the rows of a match go, a band of rows at a time.  All bands but the last have `rows` rows, a
- * multiple of SDM_PAIR_ROWS; they begin in order and end in any, several at once, each in a thread of its
- * own. */
+/* Receives the rows of a match, px, NaN where there is no match: in an array, or in bands from the top.  All
+ * bands but the last have a multiple of SDM_PAIR_ROWS rows. */
 enum { SDM_PAIR_ROWS = 8 };
 typedef struct SdmPairSink {
-    SdmStatus (*open)(void *user, int rows, int at_once); /* before the first band; at_once: bands, at most */
-    /* Room for rows y0..y1 - 1, px, NaN where there is no match; NULL: they are not wanted any more. */
-    float *(*begin)(void *user, int y0, int y1);
-    void (*end)(void *user, int y0, int y1); /* they are whole */
+    float *disparity; /* height x width; NULL: put() gets the bands */
+    /* Rows y0..y1 - 1.  Called in order, by any thread, by one at a time. */
+    SdmStatus (*put)(SdmContext *ctx, void *user, int y0, int y1, const float *rows);
     void *user;
+    SdmStatus st; /* SDM_OK until put() fails */
 } SdmPairSink;
 
 /* Match on the processor, images of one size and depth with settings that have been checked; the range is
- * narrower than the image.  Memory: the rows in work of each thread, whatever the height.  Errors:
- * SDM_ERR_UNSUPPORTED (the instruction set), SDM_ERR_MEMORY, SDM_ERR_STOPPED, those of sink->open(). */
+ * narrower than the image.  Memory: a band of rows for each thread, whatever the height.  Errors:
+ * SDM_ERR_UNSUPPORTED (the instruction set), SDM_ERR_MEMORY, SDM_ERR_STOPPED, those of sink->put(). */
 SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                              const SdmPairSettings *set, const SdmPairSink *sink);
+                              const SdmPairSettings *set, SdmPairSink *sink);
 /* The same into disparity: height x width. */
 SdmStatus sdm_pair_match(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                          const SdmPairSettings *set, float *disparity);
-/* Its two ways; the settings have been checked and the instruction set is here.  local: the best of each
- * pixel, not by the definition; labels: by set->optimizer. */
+/* Called by sdm_pair_match_rows().  local: the best disparity of each pixel, by fast kernels; labels: by
+ * set->optimizer. */
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, const SdmPairSink *sink);
+                               const SdmPairSettings *set, SdmPairSink *sink);
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, const SdmPairSink *sink);
+                                const SdmPairSettings *set, SdmPairSink *sink);
+/* Address of row y0 and those below: in the sink's array, or `band`. */
+static inline float *sdm_pair_room(const SdmPairSink *sink, int y0, int width, float *band)
+{
+    return sink->disparity ? sink->disparity + (ptrdiff_t)y0 * width : band;
+}
+/* False: stopped, or put() has failed, so that no band is to be matched any more. */
+static inline bool sdm_pair_goes_on(SdmContext *context, const SdmPairSink *sink)
+{
+    return __atomic_load_n(&sink->st, __ATOMIC_RELAXED) == SDM_OK && sdm_check_stop(context) == SDM_OK;
+}
+/* Give the sink a band that was matched; bands come in order. */
+static inline void sdm_pair_put(SdmContext *context, SdmPairSink *sink, int y0, int y1, const float *rows)
+{
+    if (!sink->disparity && sink->st == SDM_OK)
+        __atomic_store_n(&sink->st, sink->put(context, sink->user, y0, y1, rows), __ATOMIC_RELAXED);
+}
 
 /* `count` samples of row y from column x on; off the image they are those of the nearest pixel.  They lie in
  * `row` unless the image holds them all. */

@@ -171,7 +171,7 @@ done:
     return st;
 }
 
-/* Rows of a pair that are on the device together, and what is made of them; terms, volume and labels with an
+/* Rows of a pair that are on the device together, and their results; terms, volume and labels with an
  * optimizer alone. */
 typedef struct Chunk {
     const SdmPairSettings *set;
@@ -275,7 +275,7 @@ done:
     return st;
 }
 
-/* Rows that go together: a multiple of a band's that takes at most half of what the device gives. */
+/* Rows of a chunk: a multiple of a band's that takes at most half of the device's budget. */
 static int chunk_rows(const SdmGpu *g, const Chunk *c, int height)
 {
     const int64_t pixel = 2 * 2 + 2 * WORD_BYTES + 2 + 4 + 4;
@@ -325,7 +325,7 @@ static Chunk chunk_of(const SdmPairImage *left, const SdmPairSettings *set)
 
 /* ---- whole pairs ---- */
 
-/* Rows of a band with what lies around it, without an optimizer: at most an eighth of the device's budget. */
+/* Rows of a band with its surroundings, without an optimizer: at most an eighth of the device's budget. */
 static int band_rows(const SdmGpu *g, int width, int height)
 {
     const int64_t pixel = 2 * (2 + 4 + 4 + 16) + 4, rows = sdm_device_budget(g->device) / 8 / (pixel * width);

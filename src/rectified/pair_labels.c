@@ -40,7 +40,7 @@ void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v)
         .labels = set->dmax - set->dmin + 1, .first = -set->dmax, .most = sdm_pair_terms(set).cost_max};
 }
 
-/* What makes the volume of a band. */
+/* Inputs of the volume of a band. */
 typedef struct Costs {
     const SdmPairImage *image[2];
     const SdmPairSettings *set;
@@ -53,7 +53,7 @@ typedef struct Costs {
     ptrdiff_t length; /* of a right row, and of a left one */
 } Costs;
 
-/* Rows in work of a thread. */
+/* Scratch rows of a thread. */
 typedef struct CostRows {
     uint8_t *word[2], *value[2]; /* planes x length, length */
     int16_t *under[9];           /* samples of the rows under the words */
@@ -246,7 +246,7 @@ typedef struct Texture {
     float *disparity;
 } Texture;
 
-/* Rows in work of a thread. */
+/* Scratch rows of a thread. */
 typedef struct TextureRows {
     SdmPairColumns columns[2];
     bool holes[2];    /* of either image, in the rows of a strip */
@@ -455,17 +455,19 @@ done:
 }
 
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                                const SdmPairSettings *set, const SdmPairSink *sink)
+                                const SdmPairSettings *set, SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
     SdmVolume v = {.cost = NULL};
+    float *band = NULL;
     Labelled b = {.image = {left, right}, .set = set, .kernels = sdm_cpu_level(set->cpu_level)->sgm};
     const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
     v.width = left->width;
     v.height = rows;
-    TRY(sink->open(sink->user, BAND, 1));
+    if (!sink->disparity)
+        TRY(sdm_alloc_raw(ctx, &band, (size_t)left->width * BAND, sizeof *band, "a band of disparities"));
     TRY(sdm_volume_open(ctx, &v));
     TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
     if (set->lr_threshold >= 0.0f)
@@ -474,16 +476,14 @@ SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const
         TRY(sdm_alloc_raw(ctx, &b.guide, pixels, sizeof *b.guide, "samples of the left image"));
     if (set->subpixel)
         TRY(sdm_alloc_raw(ctx, &b.labels.near, pixels, 2 * sizeof(uint32_t), "costs about the labels"));
-    for (int y0 = 0; y0 < h; y0 += BAND) {
+    for (int y0 = 0; y0 < h && sdm_pair_goes_on(ctx, sink); y0 += BAND) {
         const int y1 = y0 + BAND < h ? y0 + BAND : h;
-        float *const out = sink->begin(sink->user, y0, y1);
-        if (!out)
-            break;
+        float *const out = sdm_pair_room(sink, y0, left->width, band);
         TRY(match_band(ctx, &b, &v, y0, y1, out));
-        sink->end(sink->user, y0, y1);
+        sdm_pair_put(ctx, sink, y0, y1, out);
     }
-    TRY(sdm_check_stop(ctx));
 done:
+    sdm_free(&band);
     sdm_free(&b.labels.left);
     sdm_free(&b.labels.right);
     sdm_free(&b.labels.near);

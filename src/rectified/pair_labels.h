@@ -1,5 +1,5 @@
-/* What matching of a rectified pair by an optimizer is made of, for the processor and for devices: costs
- * of both images -> volume -> labels -> disparities. */
+/* Parts of matching a rectified pair by an optimizer, on the processor and on devices: costs of both images
+ * -> volume -> labels -> disparities. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_PAIR_LABELS_H
 #define SDM_PAIR_LABELS_H

@@ -7,10 +7,9 @@
 #include "instruction_set.h"
 #include "rectified/pair.h"
 
-#include <math.h>
 #include <string.h>
 
-/* Disparities that a kernel takes at once: d_low .. d_top, of which the lowest `count` are asked for. */
+/* Disparities that a kernel takes at once: d_low .. d_top; the lowest `count` are searched. */
 typedef struct Chunk {
     const SdmPairKernels *kernels;
     int d_low, d_top, count;
@@ -32,13 +31,14 @@ typedef struct Match {
     int planes;                          /* bytes of a sample (SAD of 8 bits) or of a census word; 0: other
                                           * cost */
     bool textured;                       /* windows without texture have no cost */
+    bool in_place;                       /* the sink has an array */
     ptrdiff_t right_first, right_length; /* of right rows: place of x_right = 0, number of entries */
 } Match;
 
 /* Scratch of a thread.  A "left row" has `width` entries, a "right row" right_length, so that every x - d of
  * every lane has a place: x_right stands at right_first + x_right. */
 typedef struct Scratch {
-    float *disparity;             /* of the band's rows, where the match goes */
+    float *disparity, *band;      /* of the band's rows: where the match goes; room for them */
     uint16_t *left_d;             /* band_rows left rows: winners */
     uint32_t *right_best;         /* band_rows right rows, as in SdmPairRow */
     uint8_t *bad[2];              /* band_rows rows, or one where all rows are the same */
@@ -164,6 +164,7 @@ static void take_scratch(const Match *m, SdmArena *arena, Scratch *s)
     const ptrdiff_t longest =
         (columns + lanes > m->width + m->window ? columns + lanes : m->width + m->window) + 128;
     *s = (Scratch){0};
+    s->band = take(arena, m->in_place ? 0 : (ptrdiff_t)m->width * m->band_rows, sizeof(float));
     s->left_d = take(arena, (ptrdiff_t)m->width * m->band_rows, sizeof(uint16_t));
     s->right_best = take(arena, m->right_length * m->band_rows, sizeof(uint32_t));
     take_windows(m, arena, s);
@@ -184,9 +185,9 @@ static void take_scratch(const Match *m, SdmArena *arena, Scratch *s)
     s->chunk = take(arena, 2 + SDM_PAIR_STRIP * SDM_PAIR_FIELDS, sizeof(uint16_t));
 }
 
-/* ---- what windows of one image need: statistics, samples, census words ---- */
+/* ---- windows of one image: statistics, samples, census words ---- */
 
-/* One row of `bad` for all rows: only what lies off the image has no cost. */
+/* One row of `bad` for all rows: only pixels off the image have no cost. */
 static void mark_outside(const Match *m, Scratch *s, int side)
 {
     const bool right = side == SDM_PAIR_RIGHT;
@@ -355,7 +356,7 @@ static void fill_bytes(const Match *m, Scratch *s, int side, int y0, int y1)
     }
 }
 
-/* What the costs of rows y0..y1 - 1 need of each image alone. */
+/* Statistics and samples of each image for the costs of rows y0..y1 - 1. */
 static void prepare_band(const Match *m, Scratch *s, int y0, int y1)
 {
     for (int side = 0; side < 2; side++) {
@@ -625,30 +626,30 @@ static void match_band(const Match *m, Scratch *s, int y0, int y1)
 }
 
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
-                               const SdmPairSettings *set, const SdmPairSink *sink)
+                               const SdmPairSettings *set, SdmPairSink *sink)
 {
     SdmStatus st = SDM_OK;
-    Match m = {.image = {left, right}, .set = set};
+    Match m = {.image = {left, right}, .set = set, .in_place = sink->disparity != NULL};
     const int threads = sdm_threads(ctx);
     Scratch scratch;
     SdmArena measured = {NULL, 0};
     char *block = NULL;
     lay_out(&m, threads);
     take_scratch(&m, &measured, &scratch);
-    TRY(sink->open(sink->user, m.band_rows, threads));
-    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows in work of matching"));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(scratch)
+    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows of matching"));
+#pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads) private(scratch)
     for (int y0 = 0; y0 < m.height; y0 += m.band_rows) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
         const int y1 = y0 + m.band_rows < m.height ? y0 + m.band_rows : m.height;
+        const bool matched = sdm_pair_goes_on(ctx, sink);
         take_scratch(&m, &mine, &scratch);
-        scratch.disparity = sink->begin(sink->user, y0, y1);
-        if (!scratch.disparity)
-            continue;
-        match_band(&m, &scratch, y0, y1);
-        sink->end(sink->user, y0, y1);
+        scratch.disparity = sdm_pair_room(sink, y0, m.width, scratch.band);
+        if (matched)
+            match_band(&m, &scratch, y0, y1);
+#pragma omp ordered
+        if (matched)
+            sdm_pair_put(ctx, sink, y0, y1, scratch.disparity);
     }
-    TRY(sdm_check_stop(ctx));
 done:
     sdm_free(&block);
     return st;

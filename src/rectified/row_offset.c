@@ -7,7 +7,6 @@
 #include "kernels.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     GRID = 20, /* windows along each axis */

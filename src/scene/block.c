@@ -237,7 +237,7 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     const int lmax = sdm_device_pool_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
     TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
     for (int k = 0; k < 2 && w->is_last && !sdm_device_pool_on_device(queue); k++)
-        sdm_image_spend(scene->view[k].image);
+        sdm_image_free_samples(scene->view[k].image);
     w->gridding = gridding_of(scene, p, &w->input.lattice);
     TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
     w->shape = *shape;

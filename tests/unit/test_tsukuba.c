@@ -83,11 +83,11 @@ FIXTURE(setup)
     if (!s->label || !s->costs)
         return 1;
     for (size_t i = 0; i < n; i++)
-        s->label[i] = (uint8_t)(s->truth.left[i] / 16);
+        s->label[i] = (uint8_t)(s->truth.samples[0][i] / 16);
     SdmPairImage image[2] = {{.width = s->views.width, .height = s->views.height, .stride = s->views.width,
-                              .data = s->views.left, .eight_bit = true}};
+                              .data = s->views.samples[0], .eight_bit = true}};
     image[1] = image[0];
-    image[1].data = s->views.right;
+    image[1].data = s->views.samples[1];
     s->field = (SdmBpField){.width = s->views.width, .height = s->views.height, .labels = LABELS,
                             .pitch = LABELS, .data = s->costs, .weight = WEIGHT,
                             .truncation = TRUNCATION};

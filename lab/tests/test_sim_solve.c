@@ -1,0 +1,148 @@
+/* Least squares of the simulator: by hand, Hilbert's matrices, random ones of known solution, deficient ones. */
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sim.h"
+#include "tests/case.h"
+#include "tests/core/matrices.h"
+
+enum { MOST = 28, ROWS = 3 * MOST };
+
+TEST(least_squares_by_hand)
+{
+    int rank = -1;
+    double one[] = {-4}, b1[] = {2};
+    assert_true(sim_solve(1, 1, 0.0, one, b1, &rank) && rank == 1 && b1[0] == -0.5);
+    double column[] = {1, 2, 2}, b3[] = {3, 3, 3};
+    assert_true(sim_solve(3, 1, 0.0, column, b3, &rank) && rank == 1);
+    assert_true(fabs(b3[0] - 15.0 / 9.0) < 1e-15);
+    double line[] = {1, 0, 1, 1, 1, 2}, y[] = {1, 2, 4}; /* 5/6 + 3/2 x */
+    assert_true(sim_solve(3, 2, 0.0, line, y, &rank) && rank == 2);
+    assert_true(fabs(y[0] - 5.0 / 6.0) < 1e-15 && fabs(y[1] - 1.5) < 1e-15);
+}
+
+/* The shortest of all solutions, as worked by hand. */
+TEST(rank_is_found)
+{
+    int rank = -1;
+    double same[] = {1, 1, 2, 2, 2, 2}, b[] = {2, 4, 4};
+    assert_true(sim_solve(3, 2, 1e-12, same, b, &rank) && rank == 1);
+    assert_true(fabs(b[0] - 1.0) < 1e-15 && fabs(b[1] - 1.0) < 1e-15);
+    double zero[6] = {0}, c[] = {1, 2, 3};
+    assert_true(sim_solve(3, 2, 1e-12, zero, c, &rank) && rank == 0);
+    assert_true(c[0] == 0.0 && c[1] == 0.0);
+    double empty[] = {0, 3, 0, 4}, d[] = {3, 4}; /* the first column is 0 */
+    assert_true(sim_solve(2, 2, 1e-12, empty, d, &rank) && rank == 1);
+    assert_true(d[0] == 0.0 && fabs(d[1] - 1.0) < 1e-15);
+    double vanishing[] = {1, 1, 0, 1e-160}, f[] = {2, 0}; /* its square is no normal number */
+    assert_true(sim_solve(2, 2, 1e-12, vanishing, f, &rank) && rank == 1);
+    assert_true(fabs(f[0] - 1.0) < 1e-15 && fabs(f[1] - 1.0) < 1e-15);
+    for (int small = 0; small < 2; small++) { /* on either side of rcond */
+        double diagonal[] = {2, 0, 0, small ? 0.99e-11 * 2 : 1.01e-11 * 2}, e[] = {2, 1e-11};
+        assert_true(sim_solve(2, 2, 1e-11, diagonal, e, &rank) && rank == 2 - small);
+        assert_true(e[0] == 1.0 && (small ? e[1] == 0.0 : fabs(e[1] - 0.5 / 1.01) < 1e-15));
+    }
+}
+
+/* b is not in a's range: the residual is orthogonal to a's columns. */
+TEST(least_squares_of_random)
+{
+    uint32_t seed = 2;
+    for (int n = 1; n <= MOST; n++)
+        for (int m = n; m <= 3 * n; m += n) {
+            static double a[ROWS * MOST], kept[ROWS * MOST], other[MOST * ROWS];
+            double x[MOST], b[ROWS] = {0}, fitted[ROWS], along[MOST], none[MOST] = {0};
+            int rank = -1;
+            fill(m * n, a, &seed);
+            for (int i = 0; i < n; i++)
+                a[i * n + i] += 4.0;
+            memcpy(kept, a, sizeof a);
+            fill(m, b, &seed);
+            memcpy(fitted, b, sizeof b);
+            assert_true(sim_solve(m, n, 1e-12, a, b, &rank) && rank == n);
+            memcpy(x, b, sizeof x);
+            double rest[ROWS];
+            multiply(m, n, 1, kept, x, rest);
+            for (int i = 0; i < m; i++)
+                rest[i] -= fitted[i];
+            transpose(m, n, kept, other);
+            multiply(n, m, 1, other, rest, along);
+            assert_true(largest_difference(n, along, none) < 1e-12);
+        }
+}
+
+/* a = g h of rank r, solution in a's row space: it is the shortest, so it is found again. */
+TEST(deficient_of_random)
+{
+    uint32_t seed = 3;
+    for (int r = 1; r <= MOST; r += 3) {
+        static double g[ROWS * MOST], h[MOST * MOST], a[ROWS * MOST], across[MOST * MOST];
+        double w[MOST], x[MOST], b[ROWS];
+        int rank = -1;
+        fill(ROWS * r, g, &seed);
+        fill(r * MOST, h, &seed);
+        fill(r, w, &seed);
+        multiply(ROWS, r, MOST, g, h, a);
+        transpose(r, MOST, h, across);
+        multiply(MOST, r, 1, across, w, x);
+        multiply(ROWS, MOST, 1, a, x, b);
+        assert_true(sim_solve(ROWS, MOST, 1e-11, a, b, &rank));
+        assert_int_equal(rank, r);
+        assert_true(largest_difference(MOST, b, x) < 1e-10);
+    }
+}
+
+/* Of 10 x 10 two singular values, 2.3e-11 and 1.1e-13, are less than 1e-10 times the largest, 1.75. */
+TEST(least_squares_of_hilbert)
+{
+    const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    double a[100], kept[100], b[10], wanted[10], found[10];
+    int rank = -1;
+    hilbert(6, a, b);
+    assert_true(sim_solve(6, 6, 1e-11, a, b, &rank) && rank == 6);
+    assert_true(largest_difference(6, b, ones) < 1.5e7 * DBL_EPSILON);
+    hilbert(10, a, b);
+    memcpy(kept, a, sizeof a);
+    memcpy(wanted, b, sizeof b);
+    assert_true(sim_solve(10, 10, 1e-10, a, b, &rank));
+    assert_int_equal(rank, 8);
+    assert_true(largest_difference(10, b, ones) < 1e-3);
+    multiply(10, 10, 1, kept, b, found);
+    assert_true(largest_difference(10, found, wanted) < 1e-12);
+}
+
+TEST(least_squares_refuses)
+{
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        for (int at = 0; at < 9; at++) {
+            double all[] = {1, 2, 3, 5, 8, 13, 1, 2, 3}; /* a: 3 x 2, b */
+            int rank = -1;
+            all[at] = bad[k];
+            assert_false(sim_solve(3, 2, 1e-11, all, all + 6, &rank));
+        }
+    double huge[] = {1e200}, b[] = {1};
+    int rank = -1;
+    assert_false(sim_solve(1, 1, 1e-11, huge, b, &rank));
+}
+
+/* A power of two changes no rounding. */
+TEST(scales_do_not_matter)
+{
+    enum { N = 7 };
+    uint32_t seed = 4;
+    double a[N * N], b[N], x[2][N];
+    fill(N * N, a, &seed);
+    fill(N, b, &seed);
+    for (int power = -400; power <= 400; power += 100)
+        for (int k = 0; k < 2; k++) {
+            double scaled[N * N];
+            int rank = -1;
+            for (int i = 0; i < N * N; i++)
+                scaled[i] = ldexp(a[i], k ? power : 0);
+            memcpy(x[k], b, sizeof b);
+            assert_true(sim_solve(N, N, 1e-11, scaled, x[k], &rank) && rank == N);
+            for (int i = 0; k && i < N; i++)
+                assert_true(ldexp(x[1][i], power) == x[0][i]);
+        }
+}
+
+RUN_TESTS(NULL, NULL)
