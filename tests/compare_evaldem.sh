@@ -18,12 +18,27 @@ trap 'rm -rf "$folder"' EXIT
 failed=0
 run=0
 
+# a reference on the cells of a DEM, as compare resamples it: cubic, or means (the reference program alone would take it bilinear)
+on_cells() {
+    $python - "$1" "$2" "$folder/on_cells.tif" <<'END'
+import sys
+from osgeo import gdal
+gdal.UseExceptions()
+dem, reference = gdal.Open(sys.argv[1]), gdal.Open(sys.argv[2])
+t, own = dem.GetGeoTransform(), reference.GetGeoTransform()
+bounds = t[0], t[3] + t[5] * dem.RasterYSize, t[0] + t[1] * dem.RasterXSize, t[3]
+gdal.Warp(sys.argv[3], reference, dstSRS=dem.GetProjection(), outputBounds=bounds, width=dem.RasterXSize, height=dem.RasterYSize,
+          resampleAlg="average" if t[1] > 1.5 * abs(own[1]) else "cubic", dstNodata=-99999, outputType=gdal.GDT_Float64, errorThreshold=0)
+END
+}
+
 # one pair: name, DEM, reference, further options of both programs
 check() {
     name=$1 dem=$2 reference=$3
     shift 3
     run=$((run + 1))
-    if ! $python "$shared/tools/evaldem2" "$dem" "$reference" --json "$@" >"$folder/theirs.json" ||
+    on_cells "$dem" "$reference" || exit 1
+    if ! $python "$shared/tools/evaldem2" "$dem" "$folder/on_cells.tif" --json "$@" >"$folder/theirs.json" ||
         ! "$program" compare "$dem" "$reference" --json "$@" >"$folder/ours.json" ||
         ! $python "$here/compare_figures.py" "$folder/theirs.json" "$folder/ours.json" "$name" "$dem"; then
         echo "FAILED: $name"

@@ -54,7 +54,10 @@ void sdm_reference_close(SdmReferenceFiles **files)
 
 static SdmHeightSource source_of(const SdmOptions *o)
 {
-    return (SdmHeightSource){"--reference", o->reference, "--reference-vertical", o->reference_vertical};
+    return (SdmHeightSource){.option = "--reference",
+                             .path = o->reference,
+                             .datum_option = "--reference-vertical",
+                             .datum = o->reference_vertical};
 }
 
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
