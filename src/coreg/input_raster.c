@@ -264,8 +264,7 @@ done:
     return st;
 }
 
-/* The grid for the reader. */
-static SdmStatus describe_grid(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
+SdmStatus sdm_raster_grid_describe(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
 {
     const double *const t = grid->transform;
     *out = (SdmGrid){.x0 = t[0],
@@ -300,7 +299,7 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
     float *room = NULL;
     if (raster->outlines.file)
         return load_outlines(ctx, raster, grid, out);
-    TRY(describe_grid(ctx, grid, &cells));
+    TRY(sdm_raster_grid_describe(ctx, grid, &cells));
     TRY(sdm_heights_on_grid_open(ctx, raster->reader, &cells, NAN, NAN, &on));
     on.dx = grid->transform[1];
     on.dy = -grid->transform[5];

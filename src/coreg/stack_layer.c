@@ -90,7 +90,8 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow win
                           qa = {.option = "QA raster",
                                 .path = l->qa,
                                 .keeps_datum = true,
-                                .band = l->qa_band};
+                                .band = l->qa_band,
+                                .wkt = s->crs ? s->crs[l->crs].wkt : NULL};
     const size_t n = (size_t)(window.w * window.h);
     float *mask = NULL;
     CPLPushErrorHandler(CPLQuietErrorHandler);

@@ -40,7 +40,8 @@ struct SdmHeightRaster {
     bool has_nodata, unread; /* unread: a block could not be read */
     bool declares_voids;     /* by a nodata value or a mask */
     bool geographic;
-    char *wkt; /* of the horizontal CRS; CPLFree */
+    OGRSpatialReferenceH srs; /* owned */
+    char *wkt;                /* of its horizontal part; CPLFree */
     double absurd_m;
     SdmProjector *proj;
     SdmDatumFound datum;
@@ -48,28 +49,26 @@ struct SdmHeightRaster {
     SdmGeoid *geoid;  /* NULL: heights above the ellipsoid */
 };
 
-/* No datum that can be brought to the ellipsoid. */
-static SdmStatus refuse_datum(SdmContext *ctx, const SdmHeightRaster *r)
-{
-    return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                    "%s %s: its heights are above '%s', %s, which cannot be brought to the WGS 84 ellipsoid; "
-                    "run gdalwarp -t_srs EPSG:4979 on it with its compound CRS as -s_srs, or give %s",
-                    r->source.option, r->source.path, r->datum.name, r->datum.why, r->source.datum_option);
-}
-
-/* The undulation of the datum; NULL: the ellipsoid. */
-static SdmStatus open_geoid(SdmContext *ctx, const SdmHeightRaster *r, SdmGeoid **out)
+SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, GDALDatasetH file,
+                               const SdmDatumFound *datum, SdmGeoid **out)
 {
     SdmStatus st = SDM_OK;
     char who[SDM_PATH_SIZE + 128], *crs = NULL;
     *out = NULL;
-    if (r->datum.vertical == SDM_VERTICAL_OTHER) {
-        snprintf(who, sizeof who, "%s %s (above '%s')", r->source.option, r->source.path, r->datum.name);
-        crs = sdm_vertical_crs(r->ds, &r->datum);
-        st = crs ? sdm_geoid_open_crs(ctx, crs, who, out) : refuse_datum(ctx, r);
-    } else if (r->datum.vertical != SDM_ELLIPSOID && r->datum.vertical != SDM_VERTICAL_UNKNOWN) {
-        st = sdm_geoid_open(ctx, r->datum.vertical, out);
-    }
+    if (datum->vertical == SDM_ELLIPSOID || datum->vertical == SDM_VERTICAL_UNKNOWN)
+        return SDM_OK;
+    if (datum->vertical != SDM_VERTICAL_OTHER)
+        return sdm_geoid_open(ctx, datum->vertical, out);
+    snprintf(who, sizeof who, "%s %s (above '%s')", source->option, source->path, datum->name);
+    crs = file && GDALGetSpatialRef(file) ? sdm_vertical_crs(file, datum) : NULL;
+    if (crs)
+        st = sdm_geoid_open_crs(ctx, crs, who, out);
+    else
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                      "%s %s: its heights are above '%s', %s, which cannot be brought to the WGS 84 "
+                      "ellipsoid; run gdalwarp -t_srs EPSG:4979 on it with its compound CRS as -s_srs, or "
+                      "give %s",
+                      source->option, source->path, datum->name, datum->why, source->datum_option);
     CPLFree(crs);
     return st;
 }
@@ -82,7 +81,7 @@ static SdmStatus open_datum(SdmContext *ctx, SdmHeightRaster *r)
     sdm_vertical_find(r->ds, &r->datum);
     sdm_vertical_give(&r->datum, r->source.datum_option, r->source.datum);
     if (!r->source.keeps_datum)
-        TRY(open_geoid(ctx, r, &r->geoid));
+        TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &r->geoid));
     sdm_vertical_phrase(&r->datum, phrase, sizeof phrase);
     snprintf(r->phrase, sizeof r->phrase, "%s%s%s", phrase, r->geoid ? "; undulation of " : "",
              r->geoid ? sdm_geoid_source(r->geoid) : "");
@@ -151,6 +150,7 @@ static void close_file(SdmHeightRaster *r)
         GDALClose(r->under);
     if (r->ds)
         GDALClose(r->ds);
+    OSRDestroySpatialReference(r->srs);
 }
 
 /* The file, its georeference and its first band. */
@@ -165,7 +165,10 @@ static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHe
     if (!r->ds)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path,
                         CPLGetLastErrorMsg());
-    const OGRSpatialReferenceH srs = GDALGetSpatialRef(r->ds);
+    const OGRSpatialReferenceH declared = GDALGetSpatialRef(r->ds);
+    OGRSpatialReferenceH const srs = r->srs = declared      ? OSRClone(declared)
+                                              : source->wkt ? OSRNewSpatialReference(source->wkt)
+                                                            : NULL;
     if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None ||
         !GDALInvGeoTransform(r->forward, r->inverse))
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -187,10 +190,8 @@ done:
 static SdmStatus find_crs(SdmContext *ctx, SdmHeightRaster *r)
 {
     static const char *const form[] = {"FORMAT=WKT2", NULL};
-    OGRSpatialReferenceH const flat = OSRClone(GDALGetSpatialRef(r->ds));
-    const bool good = flat && OSRDemoteTo2D(flat, NULL) == OGRERR_NONE &&
-                      OSRExportToWktEx(flat, &r->wkt, r->source.keeps_datum ? form : NULL) == OGRERR_NONE;
-    OSRDestroySpatialReference(flat);
+    const bool good = OSRDemoteTo2D(r->srs, NULL) == OGRERR_NONE &&
+                      OSRExportToWktEx(r->srs, &r->wkt, r->source.keeps_datum ? form : NULL) == OGRERR_NONE;
     return good ? SDM_OK
                 : sdm_fail(ctx, SDM_ERR_INPUT,
                            "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs "
@@ -484,7 +485,7 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
     out->shrink = (int)fmin(fmax(0.5 * ratio + 0.01, 1.0), 4096.0);
     out->parts = ratio >= LEAST_RATIO ? (int)ceil(ratio / out->shrink - 0.01) : 1;
     if (!r->source.keeps_datum) {
-        TRY(open_geoid(ctx, r, &geoid));
+        TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &geoid));
         TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
     }
 done:

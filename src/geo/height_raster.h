@@ -16,7 +16,13 @@ typedef struct SdmHeightSource {
     bool keeps_datum;    /* heights stay above the raster's own datum, not above the ellipsoid */
     bool declares_voids; /* voids are not looked for: all of them have the nodata value or are masked */
     int band;            /* 0: the first one */
+    const char *wkt;     /* CRS of a file that declares none; NULL: such a file is refused */
 } SdmHeightSource;
+
+/* The undulation of a datum that was found; NULL: the ellipsoid, or a datum that nothing tells.
+ * SDM_ERR_UNSUPPORTED with a sentence where it cannot be brought to the ellipsoid.  file: may be NULL. */
+SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, GDALDatasetH file,
+                               const SdmDatumFound *datum, SdmGeoid **out);
 
 /* An opened raster.  It serves one thread at a time. */
 typedef struct SdmHeightRaster SdmHeightRaster;
