@@ -189,7 +189,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
     TRY(sdm_input_raster_load(w->ctx, reference, &w->grid,
-                              same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_BICUBIC, g->reference_m));
+                              same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN, g->reference_m));
     g->own_cells = same_size && !same_cells;
     TRY(sdm_check_stop(w->ctx));
     TRY(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));

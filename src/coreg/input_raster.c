@@ -303,9 +303,7 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
     TRY(sdm_heights_on_grid_open(ctx, raster->reader, &cells, NAN, NAN, &on));
     on.dx = grid->transform[1];
     on.dy = -grid->transform[5];
-    on.kernel = kernel;
-    if (kernel == SDM_KERNEL_NEAREST)
-        on.shrink = on.parts = 1;
+    sdm_heights_on_grid_set_kernel(&on, kernel);
     TRY(sdm_alloc_raw(ctx, &room, (size_t)WINDOW * WINDOW, sizeof *room, "a window of a raster"));
     for (int64_t row = 0; row < grid->rows; row += WINDOW)
         for (int64_t col = 0; col < grid->cols; col += WINDOW) {

@@ -75,8 +75,7 @@ SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, con
 bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid,
                                   SdmRasterGrid *out, double phase[2]);
 
-/* Resample the first band to the grid -> out, rows x cols, NaN where it has no value.  For a nearest kernel,
- * which takes masks and classes, means of cells are not taken. */
+/* Resample the first band to the grid -> out, rows x cols, NaN where it has no value. */
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                 SdmHeightKernel kernel, float *out);
 

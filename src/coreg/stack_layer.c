@@ -45,9 +45,7 @@ static SdmStatus open_raster(const SdmStack *s, const SdmLayer *l, const SdmHeig
     TRY(sdm_heights_on_grid_open(s->ctx, *raster, &s->grid, l->lon_deg, l->lat_deg, on));
     on->grid = &w->grid;
     on->dx = on->dy = w->grid.spacing;
-    on->kernel = kernel;
-    if (kernel == SDM_KERNEL_NEAREST)
-        on->shrink = on->parts = 1;
+    sdm_heights_on_grid_set_kernel(on, kernel);
     while (on->step > 1 && on->step * w->grid.spacing > MOST_NODE_CELLS * s->grid.spacing)
         on->step /= 2;
 done:
@@ -95,7 +93,7 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow win
     const size_t n = (size_t)(window.w * window.h);
     float *mask = NULL;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    TRY(read_raster(s, l, &dem, window, SDM_KERNEL_BICUBIC, height_m));
+    TRY(read_raster(s, l, &dem, window, SDM_KERNEL_MEAN, height_m));
     for (size_t i = 0; filled && i < n; i++)
         filled[i] = 0;
     if (!filled || !l->qa)

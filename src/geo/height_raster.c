@@ -25,8 +25,9 @@ static const double ON_CENTRE = 1e-5; /* of a cell: so near to a cell's centre a
 enum { SAMPLED_SIDE = 96 /* cells a side of a grid that are looked at for voids */ };
 static const double ZERO_GAP_M = 50.0, LOW_SHARE = 0.0005; /* of other heights, nearer to 0 than that */
 enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
-static const double LEAST_RATIO = 1.5; /* cells of the raster to a cell of the grid, a side: from there on
-                                        * they are averaged */
+/* Cells of the raster to a cell of the grid, a side: from which on means of them are interpolated, and the
+ * mean over a cell is taken. */
+static const double LEAST_SHRINK = 3.0, LEAST_RATIO = 1.5;
 
 struct SdmHeightRaster {
     SdmHeightSource source;
@@ -481,15 +482,26 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
         .raster = r, .grid = grid, .dx = grid->spacing, .dy = grid->spacing, .step = NODE_STEP};
     TRY(open_transformations(ctx, out));
     find_voids(ctx, out);
-    const double ratio = size_ratio(out, lon_deg, lat_deg);
-    out->shrink = (int)fmin(fmax(0.5 * ratio + 0.01, 1.0), 4096.0);
-    out->parts = ratio >= LEAST_RATIO ? (int)ceil(ratio / out->shrink - 0.01) : 1;
+    out->ratio = size_ratio(out, lon_deg, lat_deg);
+    sdm_heights_on_grid_set_kernel(out, SDM_KERNEL_BICUBIC);
     if (!r->source.keeps_datum) {
         TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &geoid));
         TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
     }
 done:
     return st;
+}
+
+void sdm_heights_on_grid_set_kernel(SdmHeightsOnGrid *g, SdmHeightKernel kernel)
+{
+    g->kernel = kernel;
+    g->shrink = g->parts = 1;
+    if (kernel == SDM_KERNEL_BICUBIC && g->ratio >= LEAST_SHRINK)
+        g->shrink = (int)fmin(g->ratio + 0.01, 4096.0);
+    if (kernel == SDM_KERNEL_MEAN && g->ratio >= LEAST_RATIO) {
+        g->shrink = (int)fmin(fmax(0.5 * g->ratio + 0.01, 1.0), 4096.0);
+        g->parts = (int)ceil(g->ratio / g->shrink - 0.01);
+    }
 }
 
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
@@ -688,7 +700,7 @@ static void sample_places(const PartRead *p, int n, const double *x, const doubl
     const SdmBicubicPlane of = {p->plane, (int)p->part[2], (int)p->part[3]};
     for (int i = 0; i < n; i++)
         value[i] = p->kernel == SDM_KERNEL_NEAREST ? nearest(p->plane, of.w, of.h, x[i], y[i]) : (double)NAN;
-    if (p->kernel == SDM_KERNEL_BICUBIC && p->parts == 1)
+    if (p->kernel != SDM_KERNEL_NEAREST && p->parts == 1)
         sdm_bicubic_values(&of, n, x, y, value);
     for (int i = 0; i < n && p->kernel != SDM_KERNEL_NEAREST; i++)
         if (isnan(value[i]))

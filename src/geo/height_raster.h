@@ -60,6 +60,7 @@ double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_d
 typedef enum SdmHeightKernel {
     SDM_KERNEL_BICUBIC, /* Keys (1981), a = -0.5; beside voids bilinear, where all four cells have a value, or
                          * the place is a cell's centre */
+    SDM_KERNEL_MEAN,    /* the same, but the mean over a cell that is 1.5 or more of the raster's a side */
     SDM_KERNEL_NEAREST
 } SdmHeightKernel;
 
@@ -70,18 +71,20 @@ typedef struct SdmHeightsOnGrid {
     double dx, dy;           /* of the grid's cells, units of its CRS; open sets the grid's spacing */
     SdmProjector *projector; /* NULL: grid and raster have the same CRS */
     SdmUndulation undulation;
+    double ratio;           /* side of a cell of the grid / side of a cell of the raster */
     SdmHeightKernel kernel; /* open sets bicubic */
     int shrink;             /* cells of the raster a side that are averaged before interpolation */
     int parts; /* of a cell of the grid, a side: the mean of bilinear values at their centres is taken */
     int step;               /* cells of the grid between nodes at which positions are computed */
 } SdmHeightsOnGrid;
 /* lon_deg, lat_deg: where sizes of cells are compared; NaN: in the middle of the grid.  Where cells of the
- * grid are 1.5 or more of the raster's a side, the mean over each cell is taken.  A raster of heights that
+ * grid are three or more of the raster's a side, means of those are interpolated.  A raster of heights that
  * declares no nodata value may hold voids: as values that are no heights, or as 0 where no ground lies near
  * that height.  They are looked for over the grid, and the raster has that nodata value from then on. */
 SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
                                    double lat_deg, SdmHeightsOnGrid *out);
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
+void sdm_heights_on_grid_set_kernel(SdmHeightsOnGrid *g, SdmHeightKernel kernel);
 /* Heights at the centres of a window of cells: column, row, width, height -> height_m, rows of the width, NaN
  * where there is none.  wanted: as height_m; a cell without a value there needs no height and may get NaN;
  * NULL: all are wanted.  Positions lie on nodes at multiples of `step` cells of the whole grid, so a window
