@@ -134,7 +134,8 @@ static SdmStatus find_shift(void *of)
     SdmComparison *const w = of;
     SdmCoregShift found;
     if (w->g.own_cells) {
-        TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_REFERENCE], &w->own, "near", w->g.residual_m));
+        TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_REFERENCE], &w->own, SDM_KERNEL_NEAREST,
+                                  w->g.residual_m));
         TRY(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m,
                                          w->out->note));
     }
@@ -187,10 +188,8 @@ static SdmStatus compare_rasters(SdmComparison *w)
     TRY(sdm_compare_open_grid(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
-    const char *const method = same_cells ? "near" : sdm_input_raster_method(reference, &w->grid);
-    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, method, g->reference_m));
-    if (!same_size)
-        TRY(sdm_input_raster_drop_partial(w->ctx, reference, &w->grid, method, g->scratch, g->reference_m));
+    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid,
+                              same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN, g->reference_m));
     g->own_cells = same_size && !same_cells;
     TRY(sdm_check_stop(w->ctx));
     TRY(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));

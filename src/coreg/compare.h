@@ -66,11 +66,10 @@ void sdm_compare_default(SdmCompareOptions *opt);
 /* Compare the first band of a DEM with a reference, and write the files that are asked for.
  * A raster as reference: on the DEM's grid, where both lie; of the whole DEM where files are written.
  * dem: north up, projected or in degrees.  reference: any CRS; averaged where its cells are smaller than two
- * thirds of the DEM's (of a geographic reference: not larger than the DEM's), else bilinear. The reference's
- * heights are converted to the DEM's vertical datum when both are known and differ: from the options, else
- * from the vertical CRS, else from the metadata item VERTICAL_DATUM. Memory: SDM_COREG_CELL_BYTES a cell of
- * the grid. Points as reference: the DEM is interpolated there by cubic spline. The result does not depend on
- * the number of threads.
+ * thirds of the DEM's, else bilinear (geo/height_raster.h).  Its heights are converted to the DEM's vertical
+ * datum when both are known and differ: from the options, else from the vertical CRS, else from the metadata
+ * item VERTICAL_DATUM.  Memory: SDM_COREG_CELL_BYTES a cell of the grid.  Points as reference: the DEM is
+ * interpolated there by cubic spline.  The result does not depend on the number of threads.
  * @return SDM_OK; SDM_ERR_INPUT, _DATA, _USAGE, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
 SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference,
                            const SdmCompareOptions *opt, SdmCompareResult *out);

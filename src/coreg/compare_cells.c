@@ -59,7 +59,7 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
     TRY(sdm_coreg_open(w->ctx, &w->g));
-    TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, "near", w->g.dem_m));
+    TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m));
 done:
     return st;
 }
@@ -72,7 +72,7 @@ static SdmStatus load_class(SdmComparison *w)
     const SdmInputRaster *const in = &w->in[SDM_IN_CLASS];
     bool land = false;
     if (in->file) {
-        TRY(sdm_input_raster_load(w->ctx, in, &w->grid, "near", g->scratch));
+        TRY(sdm_input_raster_load(w->ctx, in, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
         TRY(sdm_alloc(w->ctx, &w->class, (size_t)(g->cols * g->rows), 1, "classes"));
     }
     for (int64_t i = 0; i < g->cols * g->rows; i++) {
@@ -100,7 +100,7 @@ static SdmStatus leave_out(SdmComparison *w, int64_t *stable)
     const SdmInputRaster *const exclude = &w->in[SDM_IN_EXCLUDE];
     if (!exclude->file)
         return SDM_OK;
-    TRY(sdm_input_raster_load(w->ctx, exclude, &w->grid, "near", g->scratch));
+    TRY(sdm_input_raster_load(w->ctx, exclude, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         if ((g->mask[i] & SDM_COREG_STABLE) && fabsf(g->scratch[i]) > 0.0f) {
             g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
@@ -121,7 +121,7 @@ static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
     SdmCoregGrid *const g = &w->g;
     if (!within->file)
         return SDM_OK;
-    TRY(sdm_input_raster_load(w->ctx, within, &w->grid, "bilinear", g->scratch));
+    TRY(sdm_input_raster_load(w->ctx, within, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < g->cols * g->rows; i++) {
         if (!isnan(g->scratch[i]))
             continue;
@@ -145,7 +145,7 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
     TRY(keep_within(w, within));
     TRY(keep_within(w, &w->in[SDM_IN_AREA]));
     if (mask->file)
-        TRY(sdm_input_raster_load(w->ctx, mask, &w->grid, "near", g->scratch));
+        TRY(sdm_input_raster_load(w->ctx, mask, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < cells; i++) {
         const bool counts = !mask->file || (!isnan(g->scratch[i]) && fabsf(g->scratch[i]) > 0.0f);
         if (counts && (g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND) {

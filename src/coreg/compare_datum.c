@@ -1,11 +1,10 @@
 /* Vertical datums of a DEM and its reference -> the reference's heights above the DEM's datum. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
-#include "geo/geoid.h"
 
-#include <cpl_conv.h>
-#include <math.h>
 #include <string.h>
+
+enum { SOURCE_SIZE = 160 };
 
 SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, const char *option,
                                      const char *word)
@@ -19,104 +18,65 @@ SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, co
     return SDM_OK;
 }
 
-typedef struct Nodes { /* undulations at every `step` cells, from the centre of the first cell on */
-    int64_t step, cols, rows;
-    double *add_m;    /* rows x cols: what to add to the reference's heights */
-    char source[160]; /* where the undulations are from */
-} Nodes;
-
-/* The undulation of a raster's datum, which is not the ellipsoid. */
-static SdmStatus open_geoid(SdmContext *ctx, const SdmInputRaster *raster, SdmGeoid **out)
+/* The undulation of a raster's datum; NULL: the ellipsoid.  source: where the undulations are from. */
+static SdmStatus open_geoid(SdmContext *ctx, const SdmInputRaster *raster, char source[SOURCE_SIZE],
+                            SdmGeoid **out)
 {
-    SdmStatus st;
-    char who[1200], *crs;
-    if (raster->datum.vertical != SDM_VERTICAL_OTHER)
-        return sdm_geoid_open(ctx, raster->datum.vertical, out);
-    snprintf(who, sizeof who, "%s %s (above '%s')", raster->role, raster->path, raster->datum.name);
-    crs = raster->file ? sdm_vertical_crs(raster->file, &raster->datum) : NULL;
-    if (crs)
-        st = sdm_geoid_open_crs(ctx, crs, who, out);
-    else
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "%s: this datum cannot be converted; run gdalwarp on it with its compound CRS as "
-                      "-s_srs, or give --dem-vertical and --reference-vertical",
-                      who);
-    CPLFree(crs);
+    SdmStatus st = SDM_OK;
+    const size_t used = strlen(source);
+    const SdmHeightSource from = {.option = raster->role,
+                                  .path = raster->path,
+                                  .datum_option = "--dem-vertical and --reference-vertical"};
+    TRY(sdm_datum_open_geoid(ctx, &from, raster->file, &raster->datum, out));
+    if (*out)
+        snprintf(source + used, SOURCE_SIZE - used, "%s%s", used ? " and " : "", sdm_geoid_source(*out));
+done:
     return st;
 }
 
-/* Add sign x the undulation of a raster's datum to the nodes.  undulation_m: room for a value of each
- * node. */
-static SdmStatus add_geoid(SdmContext *ctx, Nodes *nodes, const SdmInputRaster *raster, double sign,
-                           const double *lon_deg, const double *lat_deg, double *undulation_m)
+/* Add sign x the undulation of a raster's datum to heights on the grid, some rows at a time. */
+static SdmStatus add_on_grid(SdmContext *ctx, const SdmRasterGrid *grid, const SdmInputRaster *raster,
+                             float sign, float *height_m, char source[SOURCE_SIZE])
+{
+    enum { ROWS = 64 };
+    SdmStatus st = SDM_OK;
+    SdmGrid cells;
+    SdmUndulation u = {.geoid = NULL};
+    SdmGeoid *geoid = NULL;
+    float *undulation_m = NULL;
+    TRY(open_geoid(ctx, raster, source, &geoid));
+    TRY(sdm_raster_grid_describe(ctx, grid, &cells));
+    TRY(sdm_undulation_of(ctx, &cells, geoid, &u));
+    u.dx = grid->transform[1];
+    u.dy = -grid->transform[5];
+    TRY(sdm_alloc_raw(ctx, &undulation_m, (size_t)grid->cols * ROWS, sizeof *undulation_m, "undulation"));
+    for (int64_t row = 0; row < grid->rows && u.geoid; row += ROWS) {
+        const int64_t rows = grid->rows - row < ROWS ? grid->rows - row : ROWS;
+        TRY(sdm_undulation_window(ctx, &u, 0, row, grid->cols, rows, undulation_m));
+        for (int64_t i = 0; i < rows * grid->cols; i++)
+            height_m[row * grid->cols + i] += sign * undulation_m[i];
+    }
+done:
+    sdm_undulation_close(&u);
+    sdm_free(&undulation_m);
+    return st;
+}
+
+/* The same to heights at n places: their longitudes, then their latitudes. */
+static SdmStatus add_at_points(SdmContext *ctx, const SdmInputRaster *raster, double sign, size_t n,
+                               const double *place_deg, double *height_m, char source[SOURCE_SIZE])
 {
     SdmStatus st = SDM_OK;
     SdmGeoid *geoid = NULL;
-    const size_t n = (size_t)(nodes->cols * nodes->rows), used = strlen(nodes->source);
-    if (raster->datum.vertical == SDM_ELLIPSOID)
-        return SDM_OK;
-    TRY(open_geoid(ctx, raster, &geoid));
-    TRY(sdm_geoid_undulation(ctx, geoid, n, lon_deg, lat_deg, undulation_m));
-    for (size_t i = 0; i < n; i++)
-        nodes->add_m[i] += sign * undulation_m[i];
-    snprintf(nodes->source + used, sizeof nodes->source - used, "%s%s", used ? " and " : "",
-             sdm_geoid_source(geoid));
+    double undulation_m;
+    TRY(open_geoid(ctx, raster, source, &geoid));
+    for (size_t i = 0; i < n && geoid; i++) {
+        TRY(sdm_geoid_undulation(ctx, geoid, 1, place_deg + i, place_deg + n + i, &undulation_m));
+        height_m[i] += sign * undulation_m;
+    }
 done:
     sdm_geoid_close(&geoid);
     return st;
-}
-
-/* Height above the DEM's datum = height above the reference's + N(reference) - N(DEM).  The undulation N is
- * smooth over the 2 km between nodes. */
-static SdmStatus fill_nodes(SdmContext *ctx, const SdmRasterGrid *grid, const SdmInputRaster *reference,
-                            Nodes *nodes)
-{
-    SdmStatus st = SDM_OK;
-    SdmProjector *projector = NULL;
-    double *lon = NULL, *lat = NULL, *undulation = NULL;
-    nodes->step = (int64_t)fmax(1.0, floor(2000.0 / fmax(grid->dx_m, grid->dy_m)));
-    nodes->cols = (grid->cols - 1) / nodes->step + 2;
-    nodes->rows = (grid->rows - 1) / nodes->step + 2;
-    const size_t n = (size_t)(nodes->cols * nodes->rows);
-    TRY(sdm_alloc(ctx, &nodes->add_m, n, sizeof(double), "geoid nodes"));
-    TRY(sdm_alloc(ctx, &lon, n, sizeof(double), "geoid nodes"));
-    TRY(sdm_alloc(ctx, &lat, n, sizeof(double), "geoid nodes"));
-    TRY(sdm_alloc(ctx, &undulation, n, sizeof(double), "geoid nodes"));
-    for (size_t k = 0; k < n; k++) {
-        const double col = (double)((int64_t)k % nodes->cols * nodes->step) + 0.5;
-        const double row = (double)((int64_t)k / nodes->cols * nodes->step) + 0.5;
-        lon[k] = grid->transform[0] + col * grid->transform[1];
-        lat[k] = grid->transform[3] + row * grid->transform[5];
-    }
-    TRY(sdm_projector_open(ctx, grid->dem->wkt, &projector));
-    sdm_projector_inverse(projector, n, lon, lat);
-    TRY(add_geoid(ctx, nodes, reference, 1.0, lon, lat, undulation));
-    TRY(add_geoid(ctx, nodes, grid->dem, -1.0, lon, lat, undulation));
-done:
-    sdm_projector_close(&projector);
-    sdm_free(&undulation);
-    sdm_free(&lat);
-    sdm_free(&lon);
-    return st;
-}
-
-/* Add the nodes' values, bilinear between them. */
-static void add_nodes(const SdmRasterGrid *grid, const Nodes *nodes, int threads, float *height_m)
-{
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t j = 0; j < grid->rows; j++) {
-        const double *const upper = nodes->add_m + j / nodes->step * nodes->cols;
-        const double *const lower = upper + nodes->cols;
-        const double t = (double)(j % nodes->step) / (double)nodes->step;
-        for (int64_t i = 0; i < grid->cols; i++) {
-            const int64_t k = i / nodes->step;
-            const double s = (double)(i % nodes->step) / (double)nodes->step;
-            const double up = upper[k] + s * (upper[k + 1] - upper[k]);
-            const double down = lower[k] + s * (lower[k + 1] - lower[k]);
-            float *const h = &height_m[j * grid->cols + i];
-            *h = (float)((double)*h + up + t * (down - up));
-        }
-    }
 }
 
 /* Say what a name or the cells of a raster told. */
@@ -165,13 +125,13 @@ static const char *name_of(const SdmInputRaster *raster)
     return vertical == SDM_VERTICAL_OTHER ? raster->datum.name : sdm_vertical_name(vertical);
 }
 
-static void note_conversion(const SdmInputRaster *dem, const SdmInputRaster *reference, const Nodes *nodes,
+static void note_conversion(const SdmInputRaster *dem, const SdmInputRaster *reference, const char *source,
                             char note[SDM_DATUM_NOTE])
 {
     const size_t used = strlen(note);
     snprintf(note + used, SDM_DATUM_NOTE - used,
              "%sthe reference's heights were converted from %s to %s, undulation of %s", used ? "; " : "",
-             name_of(reference), name_of(dem), nodes->source);
+             name_of(reference), name_of(dem), source);
 }
 
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
@@ -179,16 +139,15 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
                                        char note[SDM_DATUM_NOTE])
 {
     SdmStatus st = SDM_OK;
-    Nodes nodes = {0};
+    char source[SOURCE_SIZE] = "";
     bool convert = false;
     compare_datums(grid->dem, reference, note, &convert);
-    if (convert) {
-        TRY(fill_nodes(ctx, grid, reference, &nodes));
-        add_nodes(grid, &nodes, sdm_threads(ctx), reference_m);
-        note_conversion(grid->dem, reference, &nodes, note);
-    }
+    if (!convert)
+        return SDM_OK;
+    TRY(add_on_grid(ctx, grid, reference, 1.0f, reference_m, source));
+    TRY(add_on_grid(ctx, grid, grid->dem, -1.0f, reference_m, source));
+    note_conversion(grid->dem, reference, source, note);
 done:
-    sdm_free(&nodes.add_m);
     return st;
 }
 
@@ -199,21 +158,21 @@ SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *de
     SdmStatus st = SDM_OK;
     SdmProjector *projector = NULL;
     double *room = NULL;
+    char source[SOURCE_SIZE] = "";
     const size_t n = (size_t)points->count;
     bool convert = false;
     compare_datums(dem, reference, note, &convert);
     if (!convert)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &room, 3 * n, sizeof *room, "undulations"));
+    TRY(sdm_alloc(ctx, &room, 2 * n, sizeof *room, "undulations"));
     double *const lon = room, *const lat = room + n;
-    Nodes nodes = {.cols = points->count, .rows = 1, .add_m = points->height_m};
     memcpy(lon, points->x, n * sizeof *lon);
     memcpy(lat, points->y, n * sizeof *lat);
     TRY(sdm_projector_open(ctx, dem->wkt, &projector));
     sdm_projector_inverse(projector, n, lon, lat);
-    TRY(add_geoid(ctx, &nodes, reference, 1.0, lon, lat, room + 2 * n));
-    TRY(add_geoid(ctx, &nodes, dem, -1.0, lon, lat, room + 2 * n));
-    note_conversion(dem, reference, &nodes, note);
+    TRY(add_at_points(ctx, reference, 1.0, n, room, points->height_m, source));
+    TRY(add_at_points(ctx, dem, -1.0, n, room, points->height_m, source));
+    note_conversion(dem, reference, source, note);
 done:
     sdm_projector_close(&projector);
     sdm_free(&room);

@@ -1,23 +1,16 @@
-/* Raster files, opened and checked -> their values on a common grid, by GDAL's warper. */
+/* Raster files, opened and checked -> their values on a common grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
-#include "geo/first_band.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <cpl_string.h>
-#include <gdal_utils.h>
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN_CELLS = 8 };       /* around what DEM and reference have in common */
-#define EMPTY (-99999.0f) /* nodata of the warped raster */
-#define SAME_CELLS   1e-3        /* of a cell, over the whole grid */
-#define WHOLE_SHARE  0.999f      /* of a cell's weights on values, from which on none lies on a void */
-#define MOST_SHARE   0.5f
-#define ENOUGH_WHOLE 0.01    /* of the cells: where fewer are whole, all serve */
-#define PLACE_ERROR "0.001" /* of places that the warper interpolates, pixels of the source; default 0.125 */
+enum { MARGIN_CELLS = 8, /* around what DEM and reference have in common */
+       WINDOW = 1024     /* cells a side that are read at once */
+};
+#define SAME_CELLS 1e-3 /* of a cell, over the whole grid */
 
 SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared)
 {
@@ -32,43 +25,19 @@ SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRS
     return SDM_OK;
 }
 
-static SdmStatus check_unit(SdmContext *ctx, const SdmInputRaster *raster)
-{
-    const char *const unit = GDALGetRasterUnitType(GDALGetRasterBand(raster->file, 1));
-    if (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet"))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", raster->role,
-                        raster->path, unit);
-    return SDM_OK;
-}
-
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out)
 {
     SdmStatus st = SDM_OK;
+    const SdmHeightSource source = {.option = role,
+                                    .path = path,
+                                    .datum_option = *role == '-' ? NULL : "--dem-vertical", /* NULL: a mask */
+                                    .keeps_datum = true};
     *out = (SdmInputRaster){.path = path, .role = role, .datum.vertical = SDM_VERTICAL_UNKNOWN};
-    CPLErrorReset();
-    out->file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
-    if (!out->file)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be opened as a raster (GDAL: %s)", role, path,
-                        CPLGetLastErrorMsg());
-    if (GDALGetRasterCount(out->file) < 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: has no raster band; give one of its subdatasets (see gdalinfo)", role, path);
-    if (*role != '-') /* not one of classes, nor a mask */
-        TRY(sdm_check_heights(ctx, role, path, out->file));
-    out->band1 = sdm_first_band(out->file);
-    if (!out->band1)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read (GDAL: %s)", role, path,
-                        CPLGetLastErrorMsg());
-    TRY(check_unit(ctx, out));
-    OGRSpatialReferenceH const srs = GDALGetSpatialRef(out->file);
-    if (!srs) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s %s: has no coordinate reference system; give it one with gdal_edit.py -a_srs", role,
-                      path);
-        goto done;
-    }
-    sdm_vertical_find(out->file, &out->datum);
-    TRY(sdm_input_raster_set_srs(ctx, out, srs));
+    TRY(sdm_height_raster_open(ctx, &source, &out->reader));
+    out->file = sdm_height_raster_file(out->reader);
+    if (source.datum_option)
+        out->datum = *sdm_height_raster_datum(out->reader);
+    TRY(sdm_input_raster_set_srs(ctx, out, GDALGetSpatialRef(out->file)));
 done:
     return st;
 }
@@ -86,11 +55,10 @@ SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, 
 
 void sdm_input_raster_close(SdmInputRaster *raster)
 {
-    if (raster->outlines.file)
+    if (raster->outlines.file || raster->reader)
         raster->file = NULL;
     sdm_outlines_close(&raster->outlines);
-    if (raster->band1 && raster->band1 != raster->file)
-        GDALClose(raster->band1);
+    sdm_height_raster_close(&raster->reader);
     if (raster->file)
         GDALClose(raster->file);
     OSRDestroySpatialReference(raster->srs);
@@ -101,15 +69,7 @@ void sdm_input_raster_close(SdmInputRaster *raster)
 SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
 {
     double g[6];
-    if (!OSRIsGeographic(dem->srs) && !OSRIsProjected(dem->srs))
-        return sdm_fail(
-            ctx, SDM_ERR_INPUT,
-            "DEM %s: its coordinate reference system '%s' is neither projected nor geographic; run gdalwarp "
-            "-t_srs EPSG:... on it first",
-            dem->path, OSRGetName(dem->srs) ? OSRGetName(dem->srs) : "");
-    if (GDALGetGeoTransform(dem->file, g) != CE_None)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "DEM %s: has no geotransform, so its place is unknown",
-                        dem->path);
+    GDALGetGeoTransform(dem->file, g);
     if (!(g[1] > 0.0) || !(g[5] < 0.0) || g[2] != 0.0 || g[4] != 0.0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "DEM %s: its grid is rotated or not north up; run gdalwarp on it first", dem->path);
@@ -237,26 +197,6 @@ bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRast
     return true;
 }
 
-const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid)
-{
-    double to[6];
-    int good[3] = {0};
-    const double *const g = grid->transform;
-    const double x0 = g[0] + 0.5 * (double)grid->cols * g[1], y0 = g[3] + 0.5 * (double)grid->rows * g[5];
-    double x[3] = {x0, x0 + g[1], x0}, y[3] = {y0, y0, y0 + g[5]}, q[6];
-    OGRCoordinateTransformationH const t = transformation(grid->dem, reference);
-    const bool known = t && GDALGetGeoTransform(reference->file, q) == CE_None &&
-                       GDALInvGeoTransform(q, to) && OCTTransformEx(t, 3, x, y, NULL, good) && good[0] &&
-                       good[1] && good[2];
-    OCTDestroyCoordinateTransformation(t);
-    if (!known)
-        return "bilinear";
-    const double east[2] = {x[1] - x[0], y[1] - y[0]}, south[2] = {x[2] - x[0], y[2] - y[0]};
-    const double cells = fabs((to[1] * to[5] - to[2] * to[4]) * (east[0] * south[1] - east[1] * south[0]));
-    const double least = OSRIsGeographic(reference->srs) ? 1.0 : 1.5 * 1.5;
-    return cells >= least ? "average" : "bilinear";
-}
-
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
 {
     *out = (SdmRasterGrid){
@@ -306,44 +246,6 @@ GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int6
     return set;
 }
 
-/* Voids that a file of heights does not declare have the values that are usual for its type. */
-static char **add_usual_void(char **arguments, GDALDatasetH band1)
-{
-    const GDALDataType type = GDALGetRasterDataType(GDALGetRasterBand(band1, 1));
-    const char *const value = type == GDT_Int16                            ? "-32768"
-                              : type == GDT_Float32 || type == GDT_Float64 ? "-9999"
-                                                                           : NULL;
-    return value ? CSLAddString(CSLAddString(arguments, "-srcnodata"), value) : arguments;
-}
-
-static GDALWarpAppOptions *warp_options(const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                        const char *method, bool voids, int threads)
-{
-    char text[64];
-    int has_nodata = 0;
-    const char *const fixed[] = {
-        "-ovr",   "NONE",      "-wt", "Float64", "-dstnodata", "-99999",       "-wo", "INIT_DEST=NO_DATA",
-        "-s_srs", raster->wkt, "-r",  method,    "-t_srs",     grid->dem->wkt, "-et",  PLACE_ERROR,
-        NULL};
-    char **arguments = NULL;
-    for (int i = 0; fixed[i]; i++)
-        arguments = CSLAddString(arguments, fixed[i]);
-    const double nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(raster->band1, 1), &has_nodata);
-    if (!has_nodata && voids && *raster->role != '-')
-        arguments = add_usual_void(arguments, raster->band1);
-    if (has_nodata && voids) {
-        CPLsnprintf(text, sizeof text, "%.17g", nodata);
-        arguments = CSLAddString(arguments, "-srcnodata");
-        arguments = CSLAddString(arguments, isnan(nodata) ? "nan" : text);
-    }
-    CPLsnprintf(text, sizeof text, "NUM_THREADS=%d", threads);
-    arguments = CSLAddString(arguments, "-wo");
-    arguments = CSLAddString(arguments, text);
-    GDALWarpAppOptions *const options = GDALWarpAppOptionsNew(arguments, NULL);
-    CSLDestroy(arguments);
-    return options;
-}
-
 /* Values of polygons; NaN outside. */
 static SdmStatus load_outlines(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                float *out)
@@ -362,79 +264,57 @@ done:
     return st;
 }
 
-/* The band of a dataset with the raster's place, by GDAL's warper -> out, EMPTY where it has none.  voids:
- * its nodata value is one. */
-static SdmStatus warp(SdmContext *ctx, const SdmInputRaster *raster, GDALDatasetH source, bool voids,
-                      const SdmRasterGrid *grid, const char *method, float *out)
+SdmStatus sdm_raster_grid_describe(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
 {
-    for (int64_t i = 0; i < grid->cols * grid->rows; i++)
-        out[i] = EMPTY;
-    CPLErrorReset();
-    GDALDatasetH const target = sdm_raster_grid_wrap(grid, out, grid->cols, (double)EMPTY);
-    GDALWarpAppOptions *const options = warp_options(raster, grid, method, voids, sdm_threads(ctx));
-    const bool good =
-        target && source && options && GDALWarp(NULL, target, 1, &source, options, NULL) != NULL;
-    GDALWarpAppOptionsFree(options);
-    if (target)
-        GDALClose(target);
-    return good ? SDM_OK
-                : sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read onto the DEM's grid (GDAL: %s)",
-                           raster->role, raster->path, CPLGetLastErrorMsg());
+    const double *const t = grid->transform;
+    *out = (SdmGrid){.x0 = t[0],
+                     .y0 = t[3],
+                     .spacing = sqrt(-t[1] * t[5]),
+                     .cols = grid->cols,
+                     .rows = grid->rows,
+                     .geographic = OSRIsGeographic(grid->dem->srs) != 0};
+    return sdm_format(ctx, out->wkt, sizeof out->wkt, "%s", grid->dem->wkt);
 }
 
-SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                const char *method, float *out)
+/* A window of the grid -> its cells of out. */
+static SdmStatus load_window(SdmContext *ctx, SdmHeightsOnGrid *on, const int64_t window[4], float *room,
+                             float *out)
 {
     SdmStatus st = SDM_OK;
-    if (raster->outlines.file)
-        return load_outlines(ctx, raster, grid, out);
-    TRY(warp(ctx, raster, raster->band1, true, grid, method, out));
-    GDALFlushCache(raster->file); /* its blocks are not needed again */
-    const double most = *raster->role == '-' ? (double)FLT_MAX : 1e5; /* of a mask; of heights */
-    int scaled = 0, moved = 0; /* the warper does not apply scale and offset */
-    const double scale = GDALGetRasterScale(GDALGetRasterBand(raster->file, 1), &scaled);
-    const double offset = GDALGetRasterOffset(GDALGetRasterBand(raster->file, 1), &moved);
-    for (int64_t i = 0; i < grid->cols * grid->rows; i++) {
-        const double v = (double)out[i] * (scaled ? scale : 1.0) + (moved ? offset : 0.0);
-        out[i] = out[i] == EMPTY || !(fabs(v) <= most) ? NAN : (float)v;
-    }
+    TRY(sdm_check_stop(ctx));
+    TRY(sdm_heights_on_grid(ctx, on, window, NULL, room));
+    for (int64_t r = 0; r < window[3]; r++)
+        memcpy(out + (window[1] + r) * on->grid->cols + window[0], room + r * window[2],
+               (size_t)window[2] * sizeof *out);
 done:
     return st;
 }
 
-/* Mask of the first band (255: a value, 0: none) as a raster of its own; NULL: no memory. */
-static GDALDatasetH mask_of(const SdmInputRaster *raster)
-{
-    char **arguments = CSLAddString(CSLAddString(NULL, "-of"), "VRT");
-    arguments = CSLAddString(CSLAddString(arguments, "-b"), "mask");
-    arguments = CSLAddString(CSLAddString(arguments, "-colorinterp"), "gray"); /* no alpha band of its own */
-    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
-    CSLDestroy(arguments);
-    GDALDatasetH const out = options ? GDALTranslate("", raster->band1, options, NULL) : NULL;
-    GDALTranslateOptionsFree(options);
-    return out;
-}
-
-SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster,
-                                        const SdmRasterGrid *grid, const char *method, float *spare,
-                                        float *height_m)
+SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
+                                SdmHeightKernel kernel, float *out)
 {
     SdmStatus st = SDM_OK;
-    const float least = 255.0f * (strcmp(method, "bilinear") == 0 ? WHOLE_SHARE : MOST_SHARE);
-    int64_t known = 0, whole = 0;
-    if (GDALGetMaskFlags(GDALGetRasterBand(raster->band1, 1)) & GMF_ALL_VALID)
-        return SDM_OK;
-    GDALDatasetH const mask = mask_of(raster);
-    TRY(warp(ctx, raster, mask, false, grid, method, spare));
-    for (int64_t i = 0; i < grid->cols * grid->rows; i++) {
-        known += !isnan(height_m[i]);
-        whole += !isnan(height_m[i]) && spare[i] >= least;
-    }
-    for (int64_t i = 0; i < grid->cols * grid->rows && (double)whole >= ENOUGH_WHOLE * (double)known; i++)
-        height_m[i] = spare[i] >= least ? height_m[i] : NAN;
+    SdmHeightsOnGrid on = {.raster = NULL};
+    SdmGrid cells;
+    float *room = NULL;
+    if (raster->outlines.file)
+        return load_outlines(ctx, raster, grid, out);
+    TRY(sdm_raster_grid_describe(ctx, grid, &cells));
+    TRY(sdm_heights_on_grid_open(ctx, raster->reader, &cells, NAN, NAN, &on));
+    on.dx = grid->transform[1];
+    on.dy = -grid->transform[5];
+    sdm_heights_on_grid_set_kernel(&on, kernel);
+    TRY(sdm_alloc_raw(ctx, &room, (size_t)WINDOW * WINDOW, sizeof *room, "a window of a raster"));
+    for (int64_t row = 0; row < grid->rows; row += WINDOW)
+        for (int64_t col = 0; col < grid->cols; col += WINDOW) {
+            const int64_t w = grid->cols - col, h = grid->rows - row;
+            TRY(load_window(ctx, &on,
+                            (const int64_t[4]){col, row, w < WINDOW ? w : WINDOW, h < WINDOW ? h : WINDOW},
+                            room, out));
+        }
+    GDALFlushCache(raster->file); /* its blocks are not needed again */
 done:
-    if (mask)
-        GDALClose(mask);
-    GDALFlushCache(raster->file);
+    sdm_heights_on_grid_close(&on);
+    sdm_free(&room);
     return st;
 }

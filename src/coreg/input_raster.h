@@ -3,17 +3,14 @@
 #ifndef SDM_INPUT_RASTER_H
 #define SDM_INPUT_RASTER_H
 
-#include "core/core.h"
+#include "geo/height_raster.h"
 #include "geo/outlines.h"
-#include "geo/vertical_datum.h"
-
-#include <gdal.h>
-#include <ogr_srs_api.h>
 
 typedef struct SdmInputRaster {
     const char *path, *role;  /* borrowed; role: what sentences call it: "DEM", "reference", "--class" */
-    GDALDatasetH file, band1; /* band1: the first band alone; == file when it has one band */
-    SdmOutlines outlines;     /* of a file of polygons, which has no band1; else not open */
+    SdmHeightRaster *reader;  /* NULL: a file of polygons or points */
+    GDALDatasetH file;        /* owned by the reader or the polygons where there are some */
+    SdmOutlines outlines;     /* of a file of polygons; else not open */
     OGRSpatialReferenceH srs; /* horizontal part of its CRS */
     char *wkt;                /* of srs; CPLFree */
     SdmDatumFound datum;      /* of its heights */
@@ -60,6 +57,8 @@ typedef struct SdmRasterGrid {
 
 /* The DEM's grid. */
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out);
+/* The grid as geo/ takes it, with a spacing between those of columns and rows. */
+SdmStatus sdm_raster_grid_describe(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out);
 /* First column and row of the grid that are the DEM's. */
 void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up);
 /* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,
@@ -76,18 +75,9 @@ SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, con
 bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRasterGrid *grid,
                                   SdmRasterGrid *out, double phase[2]);
 
-/* Resample the first band to the grid, method "near", "bilinear" or "average" -> out, rows x cols; NaN where
- * it has no value, or one that is not finite or beyond +-1e5. */
+/* Resample the first band to the grid -> out, rows x cols, NaN where it has no value. */
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
-                                const char *method, float *out);
-/* Drop heights (rows x cols, as loaded) that lie on voids in part: bilinear ones on any, since what is there
- * would be moved towards what is known; means on voids for the most part.  spare: rows x cols. */
-SdmStatus sdm_input_raster_drop_partial(SdmContext *ctx, const SdmInputRaster *raster,
-                                        const SdmRasterGrid *grid, const char *method, float *spare,
-                                        float *height_m);
-/* The method for the reference: "average" where its cells are smaller than two thirds of the grid's (a
- * geographic one: not larger), else "bilinear". */
-const char *sdm_input_raster_method(const SdmInputRaster *reference, const SdmRasterGrid *grid);
+                                SdmHeightKernel kernel, float *out);
 
 /* ---- compare_datum.c: vertical datums ---- */
 

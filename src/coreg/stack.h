@@ -45,10 +45,10 @@ typedef struct SdmStackResult {
 } SdmStackResult;
 
 /* Stack `count` DEMs and those of opt->list into options->output and its companions, or (keep) in memory.
- * Grid: --t_srs and --tr, else the CRS that has the most pixels and the median pixel size.  DEMs are
- * resampled bilinearly, and averaged where their pixels are smaller than two thirds of a cell.  Heights above
- * a geoid are converted to the ellipsoid, and written as --vertical asks. The result does not depend on the
- * order of the DEMs, --threads and --memory. Memory: arrays stay within --memory; files are read by windows.
+ * Grid: --t_srs and --tr, else the CRS that has the most pixels and the median pixel size.  DEMs are read as
+ * geo/height_raster.h says, averaged where their pixels are smaller than two thirds of a cell.  Heights above
+ * a geoid are converted to the ellipsoid, and written as --vertical asks.  The result does not depend on the
+ * order of the DEMs, --threads and --memory.  Memory: arrays stay within --memory; files are read by windows.
  * options: the context's; out: free after failure, too.
  * @return SDM_OK; SDM_ERR_USAGE, _INPUT, _DATA, _UNSUPPORTED, _MEMORY, _IO, _STOPPED with one sentence */
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,

@@ -23,18 +23,13 @@ void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l)
 }
 
 /* Do two layers lie at one place, with one size?  Parts of a DEM do not. */
-static SdmStatus compare_places(SdmStack *s, const SdmLayer *a, const SdmLayer *b, bool *same)
+static bool same_place(const SdmStack *s, const SdmLayer *a, const SdmLayer *b)
 {
-    SdmStatus st = SDM_OK;
-    double lon_deg[2], lat_deg[2], diagonal_m[2];
-    TRY(sdm_layer_place(s, a, &lon_deg[0], &lat_deg[0], &diagonal_m[0]));
-    TRY(sdm_layer_place(s, b, &lon_deg[1], &lat_deg[1], &diagonal_m[1]));
-    const double east = (sdm_longitude_near(lon_deg[0], lon_deg[1]) - lon_deg[1]) * cos(lat_deg[0] * SDM_DEG),
-                 north = lat_deg[0] - lat_deg[1];
-    *same = hypot(east, north) * SDM_METRES_PER_DEGREE < SAME_PLACE * diagonal_m[0] &&
-            fmax(diagonal_m[0] / diagonal_m[1], diagonal_m[1] / diagonal_m[0]) < SAME_SIZE;
-done:
-    return st;
+    const double east = (sdm_longitude_near(a->lon_deg, b->lon_deg) - b->lon_deg) * cos(a->lat_deg * SDM_DEG),
+                 north = a->lat_deg - b->lat_deg;
+    const double first_m = sdm_layer_diagonal_m(s, a), other_m = sdm_layer_diagonal_m(s, b);
+    return hypot(east, north) * SDM_METRES_PER_DEGREE < SAME_PLACE * first_m &&
+           fmax(first_m / other_m, other_m / first_m) < SAME_SIZE;
 }
 
 /* Do the heights of two layers agree but for a shift, by their samples?  Pairs with one left image are of one
@@ -79,7 +74,7 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
         bool same = false;
         if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || !is_better(other, l))
             continue;
-        TRY(compare_places(s, other, l, &same));
+        same = same_place(s, other, l);
         if (same && !s->opt->trend) /* one date counts once, however it was processed */
             TRY(compare_heights(s, other, l, &same));
         *out = same ? other : NULL;

@@ -77,27 +77,23 @@ done:
     return st;
 }
 
-SdmStatus sdm_layer_place(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg,
-                          double *diagonal_m)
+double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l)
 {
-    const SdmStatus st = layer_centre(s, l, lon_deg, lat_deg);
-    const double pixel_m = l->pixel * unit_m(s->crs[l->crs].srs, *lat_deg);
-    *diagonal_m = hypot((double)l->width, (double)l->height) * pixel_m;
-    return st;
+    return hypot((double)l->width, (double)l->height) * l->pixel * unit_m(s->crs[l->crs].srs, l->lat_deg);
 }
 
-/* The southernmost centre, of equal ones the westernmost, so that the order of the DEMs makes no difference.
- */
-static SdmStatus first_centre(SdmStack *s, double *lon_deg, double *lat_deg)
+/* Set the centres of the layers.  place_deg: the southernmost one, of equal ones the westernmost, so that the
+ * order of the DEMs makes no difference. */
+static SdmStatus find_centres(SdmStack *s, double place_deg[2])
 {
     SdmStatus st = SDM_OK;
-    TRY(layer_centre(s, &s->layer[0], lon_deg, lat_deg));
-    for (int i = 1; i < s->count; i++) {
-        double lon, lat;
-        TRY(layer_centre(s, &s->layer[i], &lon, &lat));
-        if (lat < *lat_deg || (lat == *lat_deg && lon < *lon_deg)) {
-            *lon_deg = lon;
-            *lat_deg = lat;
+    for (int i = 0; i < s->count; i++) {
+        SdmLayer *const l = &s->layer[i];
+        TRY(layer_centre(s, l, &l->lon_deg, &l->lat_deg));
+        if (i == 0 || l->lat_deg < place_deg[1] ||
+            (l->lat_deg == place_deg[1] && l->lon_deg < place_deg[0])) {
+            place_deg[0] = l->lon_deg;
+            place_deg[1] = l->lat_deg;
         }
     }
 done:
@@ -136,12 +132,8 @@ static SdmStatus open_transforms(SdmStack *s)
         crs->same = OSRIsSame(crs->srs, grid);
         if (crs->same)
             continue;
-        TRY(sdm_alloc(s->ctx, &crs->from_grid, (size_t)s->threads, sizeof *crs->from_grid,
-                      "transformations"));
-        bool good = (crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid)) != NULL;
-        for (int t = 0; t < s->threads && good; t++)
-            good = (crs->from_grid[t] = OCTNewCoordinateTransformation(grid, crs->srs)) != NULL;
-        if (!good) {
+        crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid);
+        if (!crs->to_grid) {
             st = sdm_fail(
                 s->ctx, SDM_ERR_UNSUPPORTED,
                 "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
@@ -161,8 +153,6 @@ static void turn_layer(SdmLayer *l, double about_deg)
                           0.5 * (double)l->height * l->transform[2];
     const double turn_deg = sdm_longitude_near(middle, about_deg) - middle;
     l->transform[0] += turn_deg;
-    l->to_pixel[0] -= l->to_pixel[1] * turn_deg;
-    l->to_pixel[3] -= l->to_pixel[4] * turn_deg;
 }
 
 /* Bounds of a layer in the grid's CRS, from points along its edges; longitudes go on from about_deg. */
@@ -281,7 +271,7 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     double place_deg[2], usual;
     const char *const text = crs_text(&s->crs[main_crs(s)], code, sizeof code);
     OGRSpatialReferenceH target = NULL;
-    TRY(first_centre(s, &place_deg[0], &place_deg[1]));
+    TRY(find_centres(s, place_deg));
     TRY(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, place_deg[0], place_deg[1], &s->grid)); /* CRS */
     sdm_grid_warn(s->ctx, s->options->t_srs, place_deg[0], place_deg[1]);
     target = OSRNewSpatialReference(s->grid.wkt);
@@ -296,7 +286,6 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
     s->dy_m = sdm_grid_spacing_m(&s->grid);
     s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);
-    s->position_step = (int)fmin(fmax(floor(1000.0 / s->dy_m), 1.0), 64.0);
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "output CRS %.60s, %lld x %lld cells of %.10g %s",
             s->options->t_srs ? s->options->t_srs : text, (long long)s->grid.cols, (long long)s->grid.rows,
             s->grid.spacing, s->grid.geographic ? "degrees" : "units of the CRS");

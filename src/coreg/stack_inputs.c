@@ -218,21 +218,7 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
     TRY(sdm_input_raster_open(s->ctx, l->path, "DEM", &raster));
     l->width = GDALGetRasterXSize(raster.file);
     l->height = GDALGetRasterYSize(raster.file);
-    if (GDALGetGeoTransform(raster.file, l->transform) != CE_None ||
-        !GDALInvGeoTransform(l->transform, l->to_pixel)) {
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: has no geotransform, so its place is unknown", l->path);
-        goto done;
-    }
-    if (GDALDataTypeIsComplex(GDALGetRasterDataType(GDALGetRasterBand(raster.file, 1)))) {
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its pixels are complex numbers, expected heights",
-                      l->path);
-        goto done;
-    }
-    if (!OSRIsProjected(raster.srs) && !OSRIsGeographic(raster.srs)) {
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT,
-                      "DEM %s: its coordinate reference system is neither projected nor geographic", l->path);
-        goto done;
-    }
+    GDALGetGeoTransform(raster.file, l->transform);
     l->pixel = sqrt(fabs(l->transform[1] * l->transform[5] - l->transform[2] * l->transform[4]));
     sdm_layer_read_acquisition(raster.file, l);
     TRY(read_datum(s, &raster, l));
@@ -362,12 +348,8 @@ void sdm_stack_close(SdmStack *s)
         sdm_free(&s->layer[i].error);
     }
     for (int i = 0; i < s->crs_count; i++) {
-        for (int t = 0; s->crs[i].from_grid && t < s->threads; t++)
-            if (s->crs[i].from_grid[t])
-                OCTDestroyCoordinateTransformation(s->crs[i].from_grid[t]);
         if (s->crs[i].to_grid)
             OCTDestroyCoordinateTransformation(s->crs[i].to_grid);
-        sdm_free(&s->crs[i].from_grid);
         OSRDestroySpatialReference(s->crs[i].srs);
         CPLFree(s->crs[i].wkt);
     }

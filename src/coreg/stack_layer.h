@@ -20,9 +20,10 @@ typedef struct SdmLayer {
     int crs;               /* index into SdmStack.crs */
     int vertical;          /* SdmVertical, or SDM_VERTICAL_UNKNOWN */
     int64_t width, height; /* pixels of the file */
-    double transform[6], to_pixel[6]; /* geotransform (corners), and its inverse */
+    double transform[6];              /* geotransform (corners) */
     double pixel;                     /* edge of a pixel, units of its CRS */
     double ratio;                     /* edge of the grid's cell / edge of a pixel */
+    double lon_deg, lat_deg;          /* of its centre */
     int64_t col0, row0, cols, rows;   /* cells of the grid that it may cover */
     double shift_m[3];                /* its offset from the others: east, north, up; to be taken out */
     double tilt_m[3]; /* of a trend, to be taken out like shift_m[2]: at cell (0, 0), by column and row */
@@ -51,12 +52,11 @@ typedef struct SdmLayer {
 } SdmLayer;
 
 typedef struct SdmLayerCrs {
-    OGRSpatialReferenceH srs;                /* horizontal */
-    char *wkt;                               /* CPLFree */
-    int64_t pixels;                          /* of all its layers */
-    bool same;                               /* as the grid's */
-    OGRCoordinateTransformationH *from_grid; /* one for each thread; NULL when same */
-    OGRCoordinateTransformationH to_grid;
+    OGRSpatialReferenceH srs;             /* horizontal */
+    char *wkt;                            /* CPLFree */
+    int64_t pixels;                       /* of all its layers */
+    bool same;                            /* as the grid's */
+    OGRCoordinateTransformationH to_grid; /* NULL when same */
 } SdmLayerCrs;
 
 typedef struct SdmStack {
@@ -73,7 +73,6 @@ typedef struct SdmStack {
     SdmGrid grid; /* of all DEMs */
     SdmGrid part; /* the cells of it that are asked for */
     double dx_m, dy_m;   /* size of a cell on the ground, at the centre of the grid */
-    int position_step;   /* cells between positions that are transformed; linear between */
     int64_t sample_step; /* cells */
     int64_t pair_step;   /* samples: pairs are compared at every pair_step-th, in both axes */
     int64_t bias_step;   /* samples between nodes of bias_m */
@@ -125,9 +124,8 @@ SdmStatus sdm_stack_drop_copies(SdmStack *s);
 
 /* ---- stack_grid.c ---- */
 
-/* Longitude and latitude of a layer's centre, and its diagonal on the ground. */
-SdmStatus sdm_layer_place(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg,
-                          double *diagonal_m);
+/* Diagonal of a layer on the ground. */
+double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l);
 
 /* Choose the common grid, and find the cells that each layer covers. */
 SdmStatus sdm_stack_choose_grid(SdmStack *s);

@@ -24,8 +24,7 @@ typedef struct SdmTiltSamples {
     float *east_m, *north_m, *error_m; /* count each; places relative to any centre */
 } SdmTiltSamples;
 
-/* Fit the plane.  The medians of the samples in 64 x 64 bins are fitted with Tukey's biweight, so that
- * changed ground counts little.
+/* Fit the plane with Tukey's biweight, so that changed ground counts little.
  * @return SDM_OK; SDM_ERR_DATA with a sentence where the samples do not suffice; SDM_ERR_MEMORY */
 SdmStatus sdm_tilt_fit(SdmContext *ctx, const SdmTiltSamples *samples, SdmTilt *t);
 

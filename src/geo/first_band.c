@@ -1,4 +1,4 @@
-/* A raster of several bands -> its first band with the mask that the raster gives it. */
+/* A raster of several bands -> one band with the mask that the raster gives it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/first_band.h"
 
@@ -18,15 +18,16 @@ GDALRasterBandH sdm_alpha_band(GDALDatasetH file, GDALRasterBandH band)
     return NULL;
 }
 
-GDALDatasetH sdm_first_band(GDALDatasetH file)
+GDALDatasetH sdm_one_band(GDALDatasetH file, int number)
 {
     if (GDALGetRasterCount(file) == 1)
         return file;
-    GDALRasterBandH const alpha = sdm_alpha_band(file, GDALGetRasterBand(file, 1));
-    char format[] = "-of", vrt[] = "VRT", band[] = "-b", one[] = "1", mask[] = "-mask", number[16] = "auto";
-    char *arguments[] = {format, vrt, band, one, mask, number, NULL};
+    GDALRasterBandH const alpha = sdm_alpha_band(file, GDALGetRasterBand(file, number));
+    char format[] = "-of", vrt[] = "VRT", band[] = "-b", one[16], mask[] = "-mask", of[16] = "auto";
+    char *arguments[] = {format, vrt, band, one, mask, of, NULL};
+    snprintf(one, sizeof one, "%d", number);
     if (alpha)
-        snprintf(number, sizeof number, "%d", GDALGetBandNumber(alpha));
+        snprintf(of, sizeof of, "%d", GDALGetBandNumber(alpha));
     GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
     GDALDatasetH const out = options ? GDALTranslate("", file, options, NULL) : NULL;
     GDALTranslateOptionsFree(options);

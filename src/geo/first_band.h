@@ -1,4 +1,4 @@
-/* A raster of several bands -> its first band with the mask that the raster gives it. */
+/* A raster of several bands -> one band with the mask that the raster gives it. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_FIRST_BAND_H
 #define SDM_FIRST_BAND_H
@@ -11,9 +11,9 @@
  * mask of its own; NULL: none.  GDAL itself takes an alpha band as a mask only beside one or three bands, and
  * of bytes or 16 bits. */
 GDALRasterBandH sdm_alpha_band(GDALDatasetH file, GDALRasterBandH band);
-/* The first band alone, as a virtual raster, its alpha band as its mask; the file itself when it has one
- * band; NULL: it cannot be read. */
-GDALDatasetH sdm_first_band(GDALDatasetH file);
+/* A band alone, as a virtual raster, its alpha band as its mask; the file itself when it has one band; NULL:
+ * it cannot be read. */
+GDALDatasetH sdm_one_band(GDALDatasetH file, int number);
 /* The mask of a band, 0 where it has no value; NULL: all pixels have one, or its nodata value tells them. */
 GDALRasterBandH sdm_band_mask(GDALRasterBandH band);
 

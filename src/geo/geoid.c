@@ -162,7 +162,7 @@ done:
 SdmStatus sdm_undulation_of(SdmContext *ctx, const SdmGrid *grid, SdmGeoid *geoid, SdmUndulation *out)
 {
     SdmStatus st = SDM_OK;
-    *out = (SdmUndulation){.grid = grid, .geoid = geoid};
+    *out = (SdmUndulation){.grid = grid, .dx = grid->spacing, .dy = grid->spacing, .geoid = geoid};
     if (!geoid)
         return SDM_OK;
     out->step = (int)fmin(fmax(exp2(floor(log2(1000.0 / sdm_grid_spacing_m(grid)))), 1.0), 16.0);
@@ -181,8 +181,8 @@ SdmStatus sdm_undulation_cells(SdmContext *ctx, SdmUndulation *u, size_t n, doub
                                double *undulation_m)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = u->grid->x0 + (x[i] + 0.5) * u->grid->spacing;
-        y[i] = u->grid->y0 - (y[i] + 0.5) * u->grid->spacing;
+        x[i] = u->grid->x0 + (x[i] + 0.5) * u->dx;
+        y[i] = u->grid->y0 - (y[i] + 0.5) * u->dy;
     }
     sdm_projector_inverse(u->projector, n, x, y);
     return sdm_geoid_undulation(ctx, u->geoid, n, x, y, undulation_m);

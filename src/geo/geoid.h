@@ -27,6 +27,7 @@ void sdm_geoid_close(SdmGeoid **g);
  * grid, so that a window of any size has the same values.  A handle serves one thread at a time. */
 typedef struct SdmUndulation {
     const SdmGrid *grid; /* borrowed */
+    double dx, dy;       /* of its cells, units of its CRS; open sets its spacing */
     SdmProjector *projector;
     SdmGeoid *geoid; /* NULL: heights above the ellipsoid, nothing to add */
     int step;

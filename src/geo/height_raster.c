@@ -1,4 +1,4 @@
-/* GDAL raster -> heights above the ellipsoid. */
+/* GDAL raster -> its values at points and over the cells of a grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/height_raster.h"
 #include "core/file.h"
@@ -21,11 +21,13 @@
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
+static const double ON_CENTRE = 1e-5; /* of a cell: so near to a cell's centre a place takes its value */
 enum { SAMPLED_SIDE = 96 /* cells a side of a grid that are looked at for voids */ };
 static const double ZERO_GAP_M = 50.0, LOW_SHARE = 0.0005; /* of other heights, nearer to 0 than that */
 enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
-static const double LEAST_SHRINK = 3.0; /* cells of the raster to a cell of the grid from which on they are
-                                         * averaged */
+/* Cells of the raster to a cell of the grid, a side: from which on means of them are interpolated, and the
+ * mean over a cell is taken. */
+static const double LEAST_SHRINK = 3.0, LEAST_RATIO = 1.5;
 
 struct SdmHeightRaster {
     SdmHeightSource source;
@@ -37,7 +39,10 @@ struct SdmHeightRaster {
     double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
     double nodata, scale, offset;
     bool has_nodata, unread; /* unread: a block could not be read */
+    bool declares_voids;     /* by a nodata value or a mask */
     bool geographic;
+    OGRSpatialReferenceH srs; /* owned */
+    char *wkt;                /* of its horizontal part; CPLFree */
     double absurd_m;
     SdmProjector *proj;
     SdmDatumFound datum;
@@ -45,28 +50,26 @@ struct SdmHeightRaster {
     SdmGeoid *geoid;  /* NULL: heights above the ellipsoid */
 };
 
-/* No datum that can be brought to the ellipsoid. */
-static SdmStatus refuse_datum(SdmContext *ctx, const SdmHeightRaster *r)
-{
-    return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                    "%s %s: its heights are above '%s', %s, which cannot be brought to the WGS 84 ellipsoid; "
-                    "run gdalwarp -t_srs EPSG:4979 on it with its compound CRS as -s_srs, or give %s",
-                    r->source.option, r->source.path, r->datum.name, r->datum.why, r->source.datum_option);
-}
-
-/* The undulation of the datum; NULL: the ellipsoid. */
-static SdmStatus open_geoid(SdmContext *ctx, const SdmHeightRaster *r, SdmGeoid **out)
+SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, GDALDatasetH file,
+                               const SdmDatumFound *datum, SdmGeoid **out)
 {
     SdmStatus st = SDM_OK;
     char who[SDM_PATH_SIZE + 128], *crs = NULL;
     *out = NULL;
-    if (r->datum.vertical == SDM_VERTICAL_OTHER) {
-        snprintf(who, sizeof who, "%s %s (above '%s')", r->source.option, r->source.path, r->datum.name);
-        crs = sdm_vertical_crs(r->ds, &r->datum);
-        st = crs ? sdm_geoid_open_crs(ctx, crs, who, out) : refuse_datum(ctx, r);
-    } else if (r->datum.vertical != SDM_ELLIPSOID && r->datum.vertical != SDM_VERTICAL_UNKNOWN) {
-        st = sdm_geoid_open(ctx, r->datum.vertical, out);
-    }
+    if (datum->vertical == SDM_ELLIPSOID || datum->vertical == SDM_VERTICAL_UNKNOWN)
+        return SDM_OK;
+    if (datum->vertical != SDM_VERTICAL_OTHER)
+        return sdm_geoid_open(ctx, datum->vertical, out);
+    snprintf(who, sizeof who, "%s %s (above '%s')", source->option, source->path, datum->name);
+    crs = file && GDALGetSpatialRef(file) ? sdm_vertical_crs(file, datum) : NULL;
+    if (crs)
+        st = sdm_geoid_open_crs(ctx, crs, who, out);
+    else
+        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                      "%s %s: its heights are above '%s', %s, which cannot be brought to the WGS 84 "
+                      "ellipsoid; run gdalwarp -t_srs EPSG:4979 on it with its compound CRS as -s_srs, or "
+                      "give %s",
+                      source->option, source->path, datum->name, datum->why, source->datum_option);
     CPLFree(crs);
     return st;
 }
@@ -78,7 +81,8 @@ static SdmStatus open_datum(SdmContext *ctx, SdmHeightRaster *r)
     char phrase[360];
     sdm_vertical_find(r->ds, &r->datum);
     sdm_vertical_give(&r->datum, r->source.datum_option, r->source.datum);
-    TRY(open_geoid(ctx, r, &r->geoid));
+    if (!r->source.keeps_datum)
+        TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &r->geoid));
     sdm_vertical_phrase(&r->datum, phrase, sizeof phrase);
     snprintf(r->phrase, sizeof r->phrase, "%s%s%s", phrase, r->geoid ? "; undulation of " : "",
              r->geoid ? sdm_geoid_source(r->geoid) : "");
@@ -109,7 +113,7 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
                         s->path);
     if (s->datum_option && sdm_check_heights(ctx, s->option, s->path, r->ds) != SDM_OK)
         return SDM_ERR_INPUT;
-    r->first = sdm_first_band(r->ds);
+    r->first = sdm_one_band(r->ds, s->band ? s->band : 1);
     if (!r->first)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its first band cannot be read: %s", s->option, s->path,
                         CPLGetLastErrorMsg());
@@ -119,10 +123,19 @@ static SdmStatus open_band(SdmContext *ctx, SdmHeightRaster *r)
     if (s->datum_option && (strstr(unit, "ft") || strstr(unit, "foot") || strstr(unit, "feet")))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: heights are in '%s'; give metres", s->option, s->path,
                         unit);
+    const GDALDataType type = GDALGetRasterDataType(r->band);
+    if (GDALDataTypeIsComplex(type))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its pixels are complex numbers, expected heights",
+                        s->option, s->path);
     r->cols = GDALGetRasterBandXSize(r->band);
     r->rows = GDALGetRasterBandYSize(r->band);
     r->nodata = GDALGetRasterNoDataValue(r->band, &has);
-    r->has_nodata = has != 0;
+    r->has_nodata = r->declares_voids = has != 0;
+    r->declares_voids |= r->mask != NULL || s->declares_voids;
+    if (!has && s->datum_option && type >= GDT_Int16) { /* the usual values of voids that are not declared */
+        r->nodata = type == GDT_Int16 ? -32768.0 : -9999.0;
+        r->has_nodata = true;
+    }
     r->scale = GDALGetRasterScale(r->band, &has);
     r->scale = has ? r->scale : 1.0;
     r->offset = GDALGetRasterOffset(r->band, &has);
@@ -138,6 +151,7 @@ static void close_file(SdmHeightRaster *r)
         GDALClose(r->under);
     if (r->ds)
         GDALClose(r->ds);
+    OSRDestroySpatialReference(r->srs);
 }
 
 /* The file, its georeference and its first band. */
@@ -152,10 +166,15 @@ static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHe
     if (!r->ds)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path,
                         CPLGetLastErrorMsg());
-    const OGRSpatialReferenceH srs = GDALGetSpatialRef(r->ds);
+    const OGRSpatialReferenceH declared = GDALGetSpatialRef(r->ds);
+    OGRSpatialReferenceH const srs = r->srs = declared      ? OSRClone(declared)
+                                              : source->wkt ? OSRNewSpatialReference(source->wkt)
+                                                            : NULL;
     if (!srs || GDALGetGeoTransform(r->ds, r->forward) != CE_None ||
         !GDALInvGeoTransform(r->forward, r->inverse))
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s has no georeference; give a %s with a CRS", option, path,
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s has no %s; give a %s with a CRS and a place (gdal_edit.py -a_srs, -a_ullr)",
+                        option, path, srs ? "georeference" : "coordinate reference system",
                         source->datum_option ? "DEM" : "raster");
     if (!OSRIsProjected(srs) && !OSRIsGeographic(srs))
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -168,22 +187,17 @@ done:
     return st;
 }
 
-/* The way from places to the horizontal CRS. */
-static SdmStatus open_crs(SdmContext *ctx, SdmHeightRaster *r)
+/* The horizontal CRS. */
+static SdmStatus find_crs(SdmContext *ctx, SdmHeightRaster *r)
 {
-    SdmStatus st = SDM_OK;
-    char *wkt = NULL;
-    OGRSpatialReferenceH flat = OSRClone(GDALGetSpatialRef(r->ds));
-    if (!flat || OSRDemoteTo2D(flat, NULL) != OGRERR_NONE || OSRExportToWkt(flat, &wkt) != OGRERR_NONE)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs EPSG:4326",
-                     r->source.option, r->source.path));
-    TRY(sdm_projector_open(ctx, wkt, &r->proj));
-done:
-    if (flat)
-        OSRDestroySpatialReference(flat);
-    CPLFree(wkt);
-    return st;
+    static const char *const form[] = {"FORMAT=WKT2", NULL};
+    const bool good = OSRDemoteTo2D(r->srs, NULL) == OGRERR_NONE &&
+                      OSRExportToWktEx(r->srs, &r->wkt, r->source.keeps_datum ? form : NULL) == OGRERR_NONE;
+    return good ? SDM_OK
+                : sdm_fail(ctx, SDM_ERR_INPUT,
+                           "%s %s: its coordinate system cannot be used; warp it with gdalwarp -t_srs "
+                           "EPSG:4326",
+                           r->source.option, r->source.path);
 }
 
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out)
@@ -193,7 +207,9 @@ SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source,
     *out = NULL;
     TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
     TRY(open_file(ctx, source, r));
-    TRY(open_crs(ctx, r));
+    TRY(find_crs(ctx, r));
+    if (!source->keeps_datum)
+        TRY(sdm_projector_open(ctx, r->wkt, &r->proj));
     if (source->datum_option)
         TRY(open_datum(ctx, r));
     *out = r;
@@ -209,9 +225,15 @@ void sdm_height_raster_close(SdmHeightRaster **out)
     if (!r)
         return;
     close_file(r);
+    CPLFree(r->wkt);
     sdm_projector_close(&r->proj);
     sdm_geoid_close(&r->geoid);
     sdm_free(out);
+}
+
+GDALDatasetH sdm_height_raster_file(const SdmHeightRaster *r)
+{
+    return r->ds;
 }
 
 const SdmDatumFound *sdm_height_raster_datum(const SdmHeightRaster *r)
@@ -271,18 +293,24 @@ static bool is_closed(const SdmHeightRaster *r)
     return fabs(turn_of(r) - (double)r->cols) < 0.01;
 }
 
-/* Longitude, latitude -> column, row counted from the corner of the first cell.  A raster of longitudes
+/* Coordinates of its CRS -> column, row counted from the corner of the first cell.  A raster of longitudes
  * 0..360 is met where it lies: longitudes are those within 180 degrees of its middle. */
-static void to_cell(SdmHeightRaster *r, size_t n, double *x, double *y)
+static void map_to_cell(const SdmHeightRaster *r, size_t n, double *x, double *y)
 {
     const double *const g = r->inverse;
-    sdm_projector_forward(r->proj, n, x, y);
     for (size_t i = 0; i < n; i++) {
         const double west = r->forward[0] + 0.5 * (double)r->cols * r->forward[1] - 180.0;
         const double lon = r->geographic ? x[i] - 360.0 * floor((x[i] - west) / 360.0) : x[i];
         x[i] = g[0] + lon * g[1] + y[i] * g[2];
         y[i] = g[3] + lon * g[4] + y[i] * g[5];
     }
+}
+
+/* The same of longitude and latitude. */
+static void to_cell(SdmHeightRaster *r, size_t n, double *x, double *y)
+{
+    sdm_projector_forward(r->proj, n, x, y);
+    map_to_cell(r, n, x, y);
 }
 
 double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg, double lat_deg)
@@ -320,23 +348,36 @@ double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_d
 
 /* ---- voids that are not declared ---- */
 
+/* Columns and rows of a grid, from its corner -> those of the raster, from its corner. */
+static void place_in_raster(const SdmHeightsOnGrid *g, size_t n, double *x, double *y)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = g->grid->x0 + x[i] * g->dx;
+        y[i] = g->grid->y0 - y[i] * g->dy;
+    }
+    if (g->projector) {
+        sdm_projector_inverse(g->projector, n, x, y);
+        sdm_projector_forward(g->raster->proj, n, x, y);
+    }
+    map_to_cell(g->raster, n, x, y);
+}
+
 /* Values of a sample over a grid that may stand for voids. */
 typedef struct Sampled {
     int64_t zeros, low, high, absurd; /* 0; nearer to it than ZERO_GAP_M; farther; no heights */
     double value;                     /* of the absurd ones, the last */
 } Sampled;
 
-static void sample_values(SdmHeightRaster *r, SdmProjector *projector, const SdmGrid *grid, Sampled *s)
+static void sample_values(const SdmHeightsOnGrid *g, Sampled *s)
 {
+    SdmHeightRaster *const r = g->raster;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     for (int k = 0; k < SAMPLED_SIDE * SAMPLED_SIDE; k++) {
         const double across = (k % SAMPLED_SIDE + 0.5) / SAMPLED_SIDE,
                      down = (k / SAMPLED_SIDE + 0.5) / SAMPLED_SIDE;
-        double x = grid->x0 + across * (double)grid->cols * grid->spacing,
-               y = grid->y0 - down * (double)grid->rows * grid->spacing;
+        double x = across * (double)g->grid->cols, y = down * (double)g->grid->rows;
         float v = 0.0f;
-        sdm_projector_inverse(projector, 1, &x, &y);
-        to_cell(r, 1, &x, &y);
+        place_in_raster(g, 1, &x, &y);
         if (!(x >= 0.0 && y >= 0.0 && x < (double)r->cols && y < (double)r->rows) ||
             GDALRasterIO(r->band, GF_Read, (int)x, (int)y, 1, 1, &v, 1, 1, GDT_Float32, 0, 0) != CE_None ||
             !isfinite(v))
@@ -351,17 +392,16 @@ static void sample_values(SdmHeightRaster *r, SdmProjector *projector, const Sdm
     CPLPopErrorHandler();
 }
 
-/* A raster without a nodata value that holds voids all the same: as values that are no heights, or as 0 where
- * no ground lies near that height (beside the sea there is some).  They get a nodata value, since
- * interpolation and means would mix them with heights. */
-static void find_voids(SdmContext *ctx, SdmHeightRaster *r, SdmProjector *projector, const SdmGrid *grid)
+/* See sdm_heights_on_grid_open(). */
+static void find_voids(SdmContext *ctx, const SdmHeightsOnGrid *g)
 {
+    SdmHeightRaster *const r = g->raster;
     Sampled s = {0};
     char of[] = "-of", vrt[] = "VRT", nodata[] = "-a_nodata", value[32];
     char *arguments[] = {of, vrt, nodata, value, NULL};
-    if (!r->source.datum_option || r->has_nodata || r->mask)
+    if (!r->source.datum_option || r->declares_voids)
         return;
-    sample_values(r, projector, grid, &s);
+    sample_values(g, &s);
     if (!s.absurd && !(s.zeros && (double)s.low < LOW_SHARE * (double)s.high))
         return;
     CPLsnprintf(value, sizeof value, "%.9g", s.absurd ? s.value : 0.0);
@@ -373,7 +413,7 @@ static void find_voids(SdmContext *ctx, SdmHeightRaster *r, SdmProjector *projec
     r->under = r->first != r->ds ? r->first : NULL; /* `with` reads from it */
     r->first = with;
     r->band = GDALGetRasterBand(with, 1);
-    r->has_nodata = true;
+    r->has_nodata = r->declares_voids = true;
     r->nodata = s.absurd ? s.value : 0.0;
     sdm_log(ctx, SDM_LOG_INFO, 2,
             "%s %s: cells of %s are taken as voids, though the file does not declare them", r->source.option,
@@ -382,21 +422,75 @@ static void find_voids(SdmContext *ctx, SdmHeightRaster *r, SdmProjector *projec
 
 /* ---- over the cells of a grid ---- */
 
+/* Do two CRSs give a place the same coordinates? */
+static bool same_crs(const char *a, const char *b)
+{
+    OGRSpatialReferenceH const p = OSRNewSpatialReference(a), q = OSRNewSpatialReference(b);
+    const bool same = p && q && OSRIsSame(p, q);
+    OSRDestroySpatialReference(p);
+    OSRDestroySpatialReference(q);
+    return same;
+}
+
+/* The transformations between the CRSs.  A raster that keeps its datum may lie in a CRS that PROJ cannot
+ * bring to WGS 84, as long as the grid has the same. */
+static SdmStatus open_transformations(SdmContext *ctx, SdmHeightsOnGrid *g)
+{
+    SdmStatus st = SDM_OK;
+    SdmHeightRaster *const r = g->raster;
+    if (r->source.keeps_datum && same_crs(r->wkt, g->grid->wkt))
+        return SDM_OK;
+    TRY(sdm_projector_open(ctx, g->grid->wkt, &g->projector));
+    if (!r->proj)
+        TRY(sdm_projector_open(ctx, r->wkt, &r->proj));
+done:
+    return st;
+}
+
+/* Side of a cell of the grid / side of a cell of the raster. */
+static double size_ratio(const SdmHeightsOnGrid *g, double lon_deg, double lat_deg)
+{
+    const double *const t = g->raster->forward;
+    if (isnan(lon_deg)) {
+        lon_deg = g->grid->x0 + 0.5 * (double)g->grid->cols * g->dx;
+        lat_deg = g->grid->y0 - 0.5 * (double)g->grid->rows * g->dy;
+        if (g->projector)
+            sdm_projector_inverse(g->projector, 1, &lon_deg, &lat_deg);
+    }
+    return g->projector ? sdm_grid_ground_by(g->projector, g->grid, lon_deg, lat_deg) /
+                              sdm_height_raster_cell_m(g->raster, lon_deg, lat_deg)
+                        : g->grid->spacing / sqrt(fabs(t[1] * t[5] - t[2] * t[4]));
+}
+
 SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
                                    double lat_deg, SdmHeightsOnGrid *out)
 {
     SdmStatus st = SDM_OK;
     SdmGeoid *geoid = NULL;
-    *out = (SdmHeightsOnGrid){.raster = r, .grid = grid, .step = NODE_STEP};
-    TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
-    const double side_m = sdm_grid_ground_by(out->projector, grid, lon_deg, lat_deg),
-                 ratio = side_m / sdm_height_raster_cell_m(r, lon_deg, lat_deg);
-    find_voids(ctx, r, out->projector, grid);
-    out->shrink = ratio >= LEAST_SHRINK ? (int)fmin(ratio + 0.01, 4096.0) : 1;
-    TRY(open_geoid(ctx, r, &geoid));
-    TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
+    *out = (SdmHeightsOnGrid){
+        .raster = r, .grid = grid, .dx = grid->spacing, .dy = grid->spacing, .step = NODE_STEP};
+    TRY(open_transformations(ctx, out));
+    find_voids(ctx, out);
+    out->ratio = size_ratio(out, lon_deg, lat_deg);
+    sdm_heights_on_grid_set_kernel(out, SDM_KERNEL_BICUBIC);
+    if (!r->source.keeps_datum) {
+        TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &geoid));
+        TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
+    }
 done:
     return st;
+}
+
+void sdm_heights_on_grid_set_kernel(SdmHeightsOnGrid *g, SdmHeightKernel kernel)
+{
+    g->kernel = kernel;
+    g->shrink = g->parts = 1;
+    if (kernel == SDM_KERNEL_BICUBIC && g->ratio >= LEAST_SHRINK)
+        g->shrink = (int)fmin(g->ratio + 0.01, 4096.0);
+    if (kernel == SDM_KERNEL_MEAN && g->ratio >= LEAST_RATIO) {
+        g->shrink = (int)fmin(fmax(0.5 * g->ratio + 0.01, 1.0), 4096.0);
+        g->parts = (int)ceil(g->ratio / g->shrink - 0.01);
+    }
 }
 
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
@@ -411,18 +505,19 @@ static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const i
                              SdmPlaceNodes *n)
 {
     SdmStatus st = SDM_OK;
-    const SdmGrid *const grid = g->grid;
     *n = sdm_place_nodes_of(win, g->step);
     TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
     TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
     for (size_t j = 0; j < n->ny; j++)
         for (size_t i = 0; i < n->nx; i++) {
-            n->x[j * n->nx + i] = grid->x0 + ((double)((n->i0 + (int64_t)i) * g->step) + 0.5) * grid->spacing;
-            n->y[j * n->nx + i] = grid->y0 - ((double)((n->j0 + (int64_t)j) * g->step) + 0.5) * grid->spacing;
+            n->x[j * n->nx + i] = (double)((n->i0 + (int64_t)i) * g->step) + 0.5;
+            n->y[j * n->nx + i] = (double)((n->j0 + (int64_t)j) * g->step) + 0.5;
         }
-    sdm_projector_inverse(g->projector, n->nx * n->ny, n->x, n->y);
-    to_cell(g->raster, n->nx * n->ny, n->x, n->y);
-    const double turn = turn_of(g->raster), first = n->x[0];
+    place_in_raster(g, n->nx * n->ny, n->x, n->y);
+    size_t known = 0;
+    while (known + 1 < n->nx * n->ny && isnan(n->x[known]))
+        known++;
+    const double turn = turn_of(g->raster), first = n->x[known];
     for (size_t i = 0; i < n->nx * n->ny; i++) {
         if (turn > 0.0) /* nodes lie side by side, also where the raster's ends meet between them */
             n->x[i] -= turn * round((n->x[i] - first) / turn);
@@ -543,9 +638,18 @@ done:
     return st;
 }
 
-/* Bilinear where the four neighbours have a value. */
+static double nearest(const float *plane, int w, int h, double col, double row)
+{
+    const double x = floor(col + 0.5), y = floor(row + 0.5);
+    const bool inside = x >= 0.0 && y >= 0.0 && x < w && y < h;
+    return inside ? (double)plane[(size_t)y * (size_t)w + (size_t)x] : (double)NAN;
+}
+
+/* Bilinear where the four neighbours have a value; on the centre of a cell its own. */
 static double bilinear(const float *plane, int w, int h, double col, double row)
 {
+    if (fabs(col - round(col)) < ON_CENTRE && fabs(row - round(row)) < ON_CENTRE)
+        return nearest(plane, w, h, col, row);
     const double x = fmin(fmax(floor(col), 0.0), w - 2.0), y = fmin(fmax(floor(row), 0.0), h - 2.0);
     if (!(col >= -0.5 && row >= -0.5 && col <= w - 0.5 && row <= h - 0.5) || w < 2 || h < 2)
         return NAN;
@@ -570,30 +674,72 @@ static bool has_value(const float *v, int64_t n)
     return false;
 }
 
-/* A few cells of a row from column `first` of the grid on. */
-static void sample_cells(const SdmPlaceNodes *nodes, const int64_t part[4], const float *plane, int64_t first,
-                         int64_t row, int n, float *out)
+/* A part of the raster that was read, and the places of the grid on it. */
+typedef struct PartRead {
+    SdmPlaceNodes nodes;
+    int64_t part[4]; /* of the raster, in means of cells: column, row, width, height */
+    float *plane;
+    SdmHeightKernel kernel;
+    int parts; /* of a cell of the grid, a side, whose mean is taken */
+} PartRead;
+
+/* Values at n places of the part. */
+static void sample_places(const PartRead *p, int n, const double *x, const double *y, double *value)
 {
-    const SdmBicubicPlane of = {plane, (int)part[2], (int)part[3]};
-    double x[TOGETHER], y[TOGETHER], value[TOGETHER];
-    sdm_cell_places(nodes, first, row, n, x, y);
-    for (int i = 0; i < n; i++) {
-        x[i] -= (double)part[0];
-        y[i] -= (double)part[1];
-    }
-    sdm_bicubic_values(&of, n, x, y, value);
+    const SdmBicubicPlane of = {p->plane, (int)p->part[2], (int)p->part[3]};
     for (int i = 0; i < n; i++)
-        out[i] = (float)(isnan(value[i]) ? bilinear(plane, of.w, of.h, x[i], y[i]) : value[i]);
+        value[i] = p->kernel == SDM_KERNEL_NEAREST ? nearest(p->plane, of.w, of.h, x[i], y[i]) : (double)NAN;
+    if (p->kernel == SDM_KERNEL_BICUBIC && p->parts == 1)
+        sdm_bicubic_values(&of, n, x, y, value);
+    for (int i = 0; i < n && p->kernel != SDM_KERNEL_NEAREST; i++)
+        if (isnan(value[i]))
+            value[i] = bilinear(p->plane, of.w, of.h, x[i], y[i]);
+}
+
+/* Move n places from the centres of cells to one of the parts of the cells.  across, down: -0.5 .. 0.5. */
+static void move_places(const PartRead *p, const int64_t cell[2], int n, double across, double down,
+                        double *x, double *y)
+{
+    const SdmPlaceNodes *const t = &p->nodes;
+    for (int i = 0; i < n; i++) {
+        const size_t at = (size_t)(cell[1] / t->step - t->j0) * t->nx +
+                          (size_t)((cell[0] + i) / t->step - t->i0);
+        x[i] += (across * (t->x[at + 1] - t->x[at]) + down * (t->x[at + t->nx] - t->x[at])) / t->step;
+        y[i] += (across * (t->y[at + 1] - t->y[at]) + down * (t->y[at + t->nx] - t->y[at])) / t->step;
+    }
+}
+
+/* A few cells of a row from a cell (column, row) of the grid on. */
+static void sample_cells(const PartRead *p, const int64_t cell[2], int n, float *out)
+{
+    const int parts = p->parts, all = parts * parts;
+    double x[TOGETHER], y[TOGETHER], value[TOGETHER], sum[TOGETHER] = {0.0};
+    int met[TOGETHER] = {0};
+    for (int k = 0; k < all; k++) {
+        sdm_cell_places(&p->nodes, cell[0], cell[1], n, x, y);
+        if (all > 1)
+            move_places(p, cell, n, (k % parts + 0.5) / parts - 0.5, (k / parts + 0.5) / parts - 0.5, x, y);
+        for (int i = 0; i < n; i++) {
+            x[i] -= (double)p->part[0];
+            y[i] -= (double)p->part[1];
+        }
+        sample_places(p, n, x, y, value);
+        for (int i = 0; i < n; i++) {
+            sum[i] += isnan(value[i]) ? 0.0 : value[i];
+            met[i] += !isnan(value[i]);
+        }
+    }
+    for (int i = 0; i < n; i++)
+        out[i] = met[i] && 2 * met[i] >= all ? (float)(sum[i] / met[i]) : NAN;
 }
 
 /* Row r of a window, some cells at a time; NaN where none of them is wanted. */
-static void sample_row(const SdmPlaceNodes *nodes, const int64_t window[4], const int64_t part[4],
-                       const float *plane, int64_t r, const float *wanted, float *out)
+static void sample_row(const PartRead *p, const int64_t window[4], int64_t r, const float *wanted, float *out)
 {
     for (int64_t i = 0; i < window[2]; i += TOGETHER) {
         const int n = window[2] - i < TOGETHER ? (int)(window[2] - i) : TOGETHER;
         if (!wanted || has_value(wanted + i, n))
-            sample_cells(nodes, part, plane, window[0] + i, window[1] + r, n, out + i);
+            sample_cells(p, (const int64_t[2]){window[0] + i, window[1] + r}, n, out + i);
         else
             fill_none(out + i, n);
     }
@@ -620,27 +766,27 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_
                               const float *wanted, float *height_m)
 {
     SdmStatus st = SDM_OK;
-    SdmPlaceNodes n = {0};
+    PartRead p = {.kernel = g->kernel, .parts = g->parts};
     const int64_t w = window[2], h = window[3];
-    int64_t part[4], first, end;
-    float *plane = NULL, *undulation = NULL;
+    int64_t first, end;
+    float *undulation = NULL;
     find_wanted(window, wanted, &first, &end);
     const int64_t inner[4] = {window[0] + first, window[1], end - first, h};
     if (end > first)
-        TRY(place_nodes(ctx, g, inner, &n));
-    if (end <= first || !find_part(g, &n, part)) {
+        TRY(place_nodes(ctx, g, inner, &p.nodes));
+    if (end <= first || !find_part(g, &p.nodes, p.part)) {
         fill_none(height_m, w * h);
         goto done;
     }
-    TRY(read_part(ctx, g, part, &plane));
+    TRY(read_part(ctx, g, p.part, &p.plane));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++) {
         float *const row = height_m + r * w;
         fill_none(row, first);
-        sample_row(&n, inner, part, plane, r, wanted ? wanted + r * w + first : NULL, row + first);
+        sample_row(&p, inner, r, wanted ? wanted + r * w + first : NULL, row + first);
         fill_none(row + end, w - end);
     }
-    sdm_free(&plane);
+    sdm_free(&p.plane);
     if (g->undulation.geoid) {
         TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));
         TRY(sdm_undulation_window(ctx, &g->undulation, window[0], window[1], w, h, undulation));
@@ -648,9 +794,9 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_
             height_m[i] += undulation[i];
     }
 done:
-    sdm_free(&n.x);
-    sdm_free(&n.y);
-    sdm_free(&plane);
+    sdm_free(&p.nodes.x);
+    sdm_free(&p.nodes.y);
+    sdm_free(&p.plane);
     sdm_free(&undulation);
     return st;
 }

@@ -1,5 +1,6 @@
-/* A raster file of heights in any CRS and vertical datum -> heights above the WGS 84 ellipsoid, at points and
- * over the cells of a grid.  Masks are read the same way, as values without a datum. */
+/* A raster file of heights in any CRS and vertical datum -> its heights at points and over the cells of a
+ * grid: the one reader of --reference, --dem, compare, stack and the change raster.  Masks are read the same
+ * way, as values without a datum. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_HEIGHT_RASTER_H
 #define SDM_HEIGHT_RASTER_H
@@ -12,7 +13,16 @@ typedef struct SdmHeightSource {
     const char *option, *path;           /* "--dem" and its value */
     const char *datum_option, *datum;    /* "--dem-vertical" and its value; NULL: a mask, values without a
                                           * datum */
+    bool keeps_datum;    /* heights stay above the raster's own datum, not above the ellipsoid */
+    bool declares_voids; /* voids are not looked for: all of them have the nodata value or are masked */
+    int band;            /* 0: the first one */
+    const char *wkt;     /* CRS of a file that declares none; NULL: such a file is refused */
 } SdmHeightSource;
+
+/* The undulation of a datum that was found; NULL: the ellipsoid, or a datum that nothing tells.
+ * SDM_ERR_UNSUPPORTED with a sentence where it cannot be brought to the ellipsoid.  file: may be NULL. */
+SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, GDALDatasetH file,
+                               const SdmDatumFound *datum, SdmGeoid **out);
 
 /* An opened raster.  It serves one thread at a time. */
 typedef struct SdmHeightRaster SdmHeightRaster;
@@ -22,6 +32,8 @@ typedef struct SdmHeightRaster SdmHeightRaster;
  * option's, else what sdm_vertical_find() finds, else the ellipsoid. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
+/* The file; owned by the raster. */
+GDALDatasetH sdm_height_raster_file(const SdmHeightRaster *r);
 
 /* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values
  * beyond 12000 m. */
@@ -41,25 +53,40 @@ bool sdm_height_raster_is_cached(const SdmHeightRaster *r);
 /* Side of a cell on the ground at a place, metres; NaN outside the projection. */
 double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg);
 
+/* How a value is found between the centres of the raster's cells. */
+typedef enum SdmHeightKernel {
+    SDM_KERNEL_BICUBIC, /* Keys (1981), a = -0.5; beside voids bilinear, where all four cells have a value, or
+                         * the place is a cell's centre */
+    SDM_KERNEL_MEAN,    /* bilinear likewise, or the mean over a cell that is 1.5 or more of the raster's a side:
+                         * as GDAL and xdem read a reference */
+    SDM_KERNEL_NEAREST
+} SdmHeightKernel;
+
 /* The raster over the cells of a grid. */
 typedef struct SdmHeightsOnGrid {
     SdmHeightRaster *raster; /* borrowed, as the grid is */
     const SdmGrid *grid;
-    SdmProjector *projector;
+    double dx, dy;           /* of the grid's cells, units of its CRS; open sets the grid's spacing */
+    SdmProjector *projector; /* NULL: grid and raster have the same CRS */
     SdmUndulation undulation;
-    int shrink; /* cells of the raster a side that are averaged before interpolation */
-    int step;   /* cells of the grid between nodes at which positions are computed */
+    double ratio;           /* side of a cell of the grid / side of a cell of the raster */
+    SdmHeightKernel kernel; /* open sets bicubic */
+    int shrink;             /* cells of the raster a side that are averaged before interpolation */
+    int parts; /* of a cell of the grid, a side: the mean of bilinear values at their centres is taken */
+    int step;               /* cells of the grid between nodes at which positions are computed */
 } SdmHeightsOnGrid;
+/* lon_deg, lat_deg: where sizes of cells are compared; NaN: in the middle of the grid.  Where cells of the
+ * grid are three or more of the raster's a side, means of those are interpolated.  A raster of heights that
+ * declares no nodata value may hold voids: as values that are no heights, or as 0 where no ground lies near
+ * that height.  They are looked for over the grid, and the raster has that nodata value from then on. */
 SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
                                    double lat_deg, SdmHeightsOnGrid *out);
 void sdm_heights_on_grid_close(SdmHeightsOnGrid *g);
-
-/* Heights above the ellipsoid at the centres of a window of cells: column, row, width, height -> height_m,
- * rows of the width, NaN where there is none.  wanted: as height_m; a cell without a value there needs no
- * height and may get NaN; NULL: all are wanted.  Bicubic
- * (Keys 1981, a = -0.5), bilinear beside voids; where cells of the grid are three or more of the raster's, of
- * means of those.  Positions lie on nodes at multiples of 16 cells of the whole grid, so a window of any size
- * has the same values.  SDM_ERR_INPUT where the raster cannot be read. */
+void sdm_heights_on_grid_set_kernel(SdmHeightsOnGrid *g, SdmHeightKernel kernel);
+/* Heights at the centres of a window of cells: column, row, width, height -> height_m, rows of the width, NaN
+ * where there is none.  wanted: as height_m; a cell without a value there needs no height and may get NaN;
+ * NULL: all are wanted.  Positions lie on nodes at multiples of `step` cells of the whole grid, so a window
+ * of any size has the same values.  SDM_ERR_INPUT where the raster cannot be read. */
 SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4],
                               const float *wanted, float *height_m);
 

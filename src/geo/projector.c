@@ -17,13 +17,15 @@ struct SdmProjector {
     PJ *pj; /* lon, lat in degrees -> x, y */
 };
 
-/* The transformation that was found last, kept till the process ends.  A scene opens the same one at each of
- * its steps; PROJ takes 4 to 25 ms to find it in its database, and 0.05 ms to copy it. */
+/* The transformations that were found last, kept till the process ends.  A scene or a stack opens the same
+ * ones at each of its steps; PROJ takes 4 to 25 ms to find one in its database, and 0.05 ms to copy it. */
+enum { KEPT = 4 };
 static struct {
-    pthread_mutex_t lock;
     char *wkt; /* NULL: none yet */
     SdmProjector found;
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} kept[KEPT];
+static int oldest;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Keeps the first message where it is given room for one. */
 static void keep_message(void *user, int level, const char *text)
@@ -103,16 +105,21 @@ static void copy(const SdmProjector *from, SdmProjector *out)
 /* A copy of what is kept for that CRS; out->pj: NULL where PROJ has none, or no memory for it. */
 static void copy_kept(const char *wkt, SdmProjector *out)
 {
-    pthread_mutex_lock(&kept.lock);
-    if (!kept.wkt || strcmp(kept.wkt, wkt) != 0) {
-        free(kept.wkt);
-        release(&kept.found);
-        find(wkt, &kept.found);
-        kept.wkt = kept.found.pj ? strdup(wkt) : NULL;
+    int k = 0;
+    pthread_mutex_lock(&lock);
+    while (k < KEPT && !(kept[k].wkt && strcmp(kept[k].wkt, wkt) == 0))
+        k++;
+    if (k == KEPT) {
+        k = oldest;
+        oldest = (oldest + 1) % KEPT;
+        free(kept[k].wkt);
+        release(&kept[k].found);
+        find(wkt, &kept[k].found);
+        kept[k].wkt = kept[k].found.pj ? strdup(wkt) : NULL;
     }
-    if (kept.found.pj)
-        copy(&kept.found, out);
-    pthread_mutex_unlock(&kept.lock);
+    if (kept[k].found.pj)
+        copy(&kept[k].found, out);
+    pthread_mutex_unlock(&lock);
 }
 
 SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **out)

@@ -14,8 +14,10 @@ SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const Sd
                           SdmChangeRaster *out)
 {
     SdmStatus st = SDM_OK;
-    const SdmHeightSource source = {"--reference", from->options->reference, "--reference-vertical",
-                                    from->options->reference_vertical};
+    const SdmHeightSource source = {.option = "--reference",
+                                    .path = from->options->reference,
+                                    .datum_option = "--reference-vertical",
+                                    .datum = from->options->reference_vertical};
     const int64_t side = grid->cols > grid->rows ? grid->cols : grid->rows;
     *out = (SdmChangeRaster){.report = from->report, .grid = grid};
     out->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);

@@ -13,7 +13,8 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     SdmStatus st = SDM_OK;
     SdmHeightRaster *dem = NULL;
     const SdmOptions *const o = scene->options;
-    const SdmHeightSource source = {"--dem", o->dem, "--dem-vertical", o->dem_vertical};
+    const SdmHeightSource source = {
+        .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
     const double size = (double)(1 << s->win.level);
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double sum = 0.0;

@@ -75,7 +75,10 @@ done:
 SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceFiles **out)
 {
     SdmStatus st = SDM_OK;
-    const SdmHeightSource dem = {"--reference", o->reference, "--reference-vertical", o->reference_vertical};
+    const SdmHeightSource dem = {.option = "--reference",
+                                 .path = o->reference,
+                                 .datum_option = "--reference-vertical",
+                                 .datum = o->reference_vertical};
     *out = NULL;
     if (!o->reference)
         return SDM_OK;

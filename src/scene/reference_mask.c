@@ -8,8 +8,8 @@ enum { STABLE, EXCLUDE };
 
 static SdmHeightSource raster_of(const SdmOptions *o, int k)
 {
-    return k == STABLE ? (SdmHeightSource){"--reference-mask", o->reference_mask, NULL, NULL}
-                       : (SdmHeightSource){"--exclude", o->exclude, NULL, NULL};
+    return k == STABLE ? (SdmHeightSource){.option = "--reference-mask", .path = o->reference_mask}
+                       : (SdmHeightSource){.option = "--exclude", .path = o->exclude};
 }
 
 static SdmOutlineSource outlines_of(const SdmOptions *o, int k)

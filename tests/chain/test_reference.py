@@ -180,7 +180,7 @@ with open(reference, "rb") as f, open(cut, "wb") as to:
     to.write(content[:len(content) * 6 // 10])
 nowhere = os.path.join(work, "nowhere.tif")
 for name, path, what in (("no file", nowhere, "cannot be opened as a raster"), ("no raster", __file__, "cannot be opened as a raster"),
-                         ("no georeference", flat, "has no georeference; give a DEM with a CRS")):
+                         ("no georeference", flat, "has no coordinate reference system; give a DEM with a CRS")):
     code, said, progress = told("--reference", path)
     t.expect(code == 1 and len(said) == 1 and said[0].startswith("--reference %s %s" % (path, what)), "%s: %s" % (name, said))
     t.expect(progress == [], "%s: told before %s" % (name, progress[:1]))

@@ -58,9 +58,9 @@ expect 2 "given twice" stack a.tif b.tif ./a.tif -o x.tif
 expect 2 "--overwrite" stack a.tif b.tif -o out.tif
 expect 2 "would overwrite the input a.tif" stack a.tif b.tif -o a.tif --overwrite
 expect 1 "none of the 2 DEMs has a height, so" stack --quiet none.tif none_either.tif --align none -o x.tif
-expect 1 "missing.tif: cannot be opened" stack a.tif missing.tif -o x.tif
-expect 1 "text.tif: cannot be opened" stack a.tif text.tif -o x.tif
-expect 1 "folder: cannot be opened" stack a.tif folder -o x.tif
+expect 1 "missing.tif cannot be opened" stack a.tif missing.tif -o x.tif
+expect 1 "text.tif cannot be opened" stack a.tif text.tif -o x.tif
+expect 1 "folder cannot be opened" stack a.tif folder -o x.tif
 expect 1 "cut.tif" stack --quiet a.tif cut.tif -o x.tif
 expect 1 "no coordinate reference system" stack a.tif place.png -o x.tif
 expect 1 "geocentric.tif" stack a.tif geocentric.tif -o x.tif
@@ -70,7 +70,7 @@ expect 1 "nowhere.txt: cannot be opened" stack --list nowhere.txt -o x.tif
 expect 1 "cannot be read" stack --list folder -o x.tif
 expect 1 "names no DEM" stack --list empty.txt -o x.tif
 expect 1 "line 1 is no file name" stack --list a.tif -o x.tif
-expect 1 "missing.tif: cannot be opened" stack --list hole.txt -o x.tif
+expect 1 "missing.tif cannot be opened" stack --list hole.txt -o x.tif
 expect 2 "--tr" stack a.tif b.tif -o x.tif --tr nan
 expect 2 "--tr" stack a.tif b.tif -o x.tif --tr 0
 expect 2 "--tr 0.01" stack --quiet a.tif b.tif -o x.tif --tr 0.01
