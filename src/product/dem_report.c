@@ -3,6 +3,7 @@
 #include "product/dem_report.h"
 #include "core/options.h"
 #include "core/path.h"
+#include "core/secrets.h"
 #include "geo/vertical_datum.h"
 #include "product/picture.h"
 
@@ -43,27 +44,38 @@ static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmO
     return unset ? spec->fallback ? spec->fallback : "none" : value;
 }
 
+enum { VALUE = 4096 }; /* length of a value as text */
+
 /* Is the value of an option the one that it has when it is not given? */
 static bool is_usual(const SdmOptionSpec *spec, const char *value)
 {
     SdmOptions usual;
-    char text[4096];
+    char text[VALUE];
     sdm_options_default(&usual);
-    sdm_option_print(spec, &usual, text, sizeof text);
+    sdm_option_show(spec, &usual, text, sizeof text);
     return strcmp(text, value) == 0;
+}
+
+/* NAME=VALUE without secrets. */
+static const char *shown_pair(const char *pair, char out[VALUE])
+{
+    snprintf(out, VALUE, "%s", pair);
+    sdm_hide_secrets(out, true);
+    return out;
 }
 
 /* The value as --options reads it. */
 static void put_value(SdmReportItem *to, const char *key, const SdmOptionSpec *spec, const SdmOptions *opt,
                       const char *value)
 {
+    char shown[VALUE];
     const char *const *pair = (const char *const *)(const void *)((const char *)opt + spec->offset);
     if (spec->type != SDM_OPT_KEY_VALUES) {
         sdm_report_text(to, key, value);
         return;
     }
     for (SdmReportItem *const list = sdm_report_list(to, key); *pair; pair++)
-        sdm_report_text(list, NULL, *pair);
+        sdm_report_text(list, NULL, shown_pair(*pair, shown));
 }
 
 SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
@@ -73,7 +85,7 @@ SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned 
         sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
     SdmReportItem *const values =
         sdm_report_section(r, "effective_options", NULL, SDM_PAGE_NONE, SDM_STYLE_HALF);
-    char key[64], value[4096];
+    char key[64], value[VALUE];
     for (int folded = 0; folded < 2; folded++) { /* those that were given, then the others */
         SdmReportItem *const into = folded ? sdm_report_fold(to, "options that were not given") : to;
         for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
@@ -82,7 +94,7 @@ SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned 
             snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
             for (char *c = key; *c; c++)
                 *c = *c == '-' ? '_' : *c;
-            sdm_option_print(s, opt, value, sizeof value);
+            sdm_option_show(s, opt, value, sizeof value);
             const char *const meant = effective(r, s, opt, found, value);
             if (!folded) {
                 put_value(to, key, s, opt, value);
@@ -105,17 +117,18 @@ static const char *shell_word(SdmReport *r, const char *word)
 
 const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right)
 {
-    char value[4096];
+    char value[VALUE];
     const char *line = sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left),
                                          shell_word(r, right ? right : ""));
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
         const char *const *pair = (const char *const *)(const void *)((const char *)opt + s->offset);
-        sdm_option_print(s, opt, value, sizeof value);
+        sdm_option_show(s, opt, value, sizeof value);
         if (!(s->commands & SDM_CMD_RUN) || is_usual(s, value))
             continue;
         if (s->type == SDM_OPT_KEY_VALUES)
             for (; *pair; pair++)
-                line = sdm_report_printf(r, "%s %s%s", line, s->name, shell_word(r, *pair));
+                line = sdm_report_printf(r, "%s %s%s", line, s->name,
+                                         shell_word(r, shown_pair(*pair, value)));
         else
             line = sdm_report_printf(r, "%s %s%s", line, s->name,
                                      s->type == SDM_OPT_BOOL ? "" : shell_word(r, value));

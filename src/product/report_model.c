@@ -1,6 +1,7 @@
 /* Figures of a DEM -> a report of sections.  report_model.h says how to add a section. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/report_model.h"
+#include "core/secrets.h"
 #include "core/system.h"
 
 #include <string.h>
@@ -39,7 +40,11 @@ static const char *copy(SdmReport *r, const char *text)
 {
     const size_t n = text ? strlen(text) + 1 : 0;
     char *const out = text ? take(r, n) : NULL;
-    return out ? memcpy(out, text, n) : NULL;
+    if (out) {
+        memcpy(out, text, n);
+        sdm_hide_secrets(out, false);
+    }
+    return out;
 }
 
 static const char *format(SdmReport *r, const char *fmt, va_list ap)
@@ -49,8 +54,10 @@ static const char *format(SdmReport *r, const char *fmt, va_list ap)
     const int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
     char *const out = n < 0 ? NULL : take(r, (size_t)n + 1);
-    if (out)
+    if (out) {
         vsnprintf(out, (size_t)n + 1, fmt, ap);
+        sdm_hide_secrets(out, false);
+    }
     return out;
 }
 

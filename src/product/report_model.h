@@ -97,7 +97,8 @@ typedef struct SdmReportItem {
     struct SdmReportItem *first, *last, *next;
 } SdmReportItem;
 
-/* Items and texts lie in blocks that are freed with the report; the first failure stays in `st`, and later
+/* Passwords, tokens and keys in texts are hidden, see core/secrets.h.
+ * Items and texts lie in blocks that are freed with the report; the first failure stays in `st`, and later
  * calls do nothing: they accept NULL in place of an item. */
 struct SdmReport {
     SdmContext *ctx;
