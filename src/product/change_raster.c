@@ -225,14 +225,6 @@ SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out)
                                 1.4826 * (reach + 0.25) * SDM_CHANGE_BIN_M};
 }
 
-void sdm_change_colour(double t, unsigned char rgb[3])
-{
-    static const double fallen[3] = {178, 34, 40}, same[3] = {246, 246, 242}, risen[3] = {33, 84, 168};
-    const double a = fmin(fabs(t), 1.0), *const end = t < 0.0 ? fallen : risen;
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned char)(same[k] + a * (end[k] - same[k]) + 0.5);
-}
-
 SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out)
 {
     SdmStatus st = SDM_OK;
@@ -242,7 +234,7 @@ SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double l
     for (size_t i = 0; i < n; i++) {
         if (!c->count[i])
             continue; /* stays transparent */
-        sdm_change_colour((double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m, rgba + 4 * i);
+        sdm_change_ramp(0.5 + (double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m / 2.0, rgba + 4 * i);
         rgba[4 * i + 3] = 255;
     }
     TRY(sdm_picture_page(ctx, rgba, c->cols, c->rows, out));

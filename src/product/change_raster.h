@@ -53,7 +53,5 @@ SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out);
 int64_t sdm_change_count(const SdmChangeRaster *c, int left_out);
 /* A map of the differences, red where the DEM is lower by limit_m, blue where it is higher. */
 SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out);
-/* Colour of a difference of t times the limit, -1..1. */
-void sdm_change_colour(double t, unsigned char rgb[3]);
 
 #endif

@@ -13,7 +13,6 @@
 #include "product/output_files.h"
 #include "product/picture.h"
 #include "product/raster.h"
-#include "product/report_write.h"
 #include "product/stac_item.h"
 #include "product/style_files.h"
 
@@ -22,21 +21,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-struct SdmProduct {
-    SdmProductRequest request;
-    SdmGrid grid;
-    SdmOutputFiles *files;
-    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO, CHANGE while they are filled */
-    SdmChangeRaster change;      /* raster[SDM_FILE_CHANGE]'s values */
-    char **metadata;             /* of every raster; CSLDestroy */
-    SdmUndulation undulation;    /* of the DEM's vertical datum */
-    SdmDemStats stats;
-    uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
-    double metres_step; /* unit of the QA raster's bands in metres */
-    double error_m;     /* median of the predicted errors; NaN: none */
-    SdmPng relief, page_relief, coverage, change_map;
-};
 
 /* ---- before any work ---- */
 
@@ -135,7 +119,7 @@ static bool is_of_metres(SdmQaBandKind kind)
 static double scale_of(const SdmProduct *p, SdmQaBandKind kind)
 {
     return kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
-           : kind == SDM_BAND_ERROR ? sdm_product_error_step(p)
+           : kind == SDM_BAND_ERROR ? p->error_step
            : is_of_metres(kind)     ? p->metres_step
                                     : 1.0;
 }
@@ -211,6 +195,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->request.grid = &p->grid;
     p->request.id = p->request.kind = p->request.time_utc = NULL;
     p->metres_step = sdm_qa_step_m(&p->grid);
+    p->error_step = p->metres_step / SDM_ERROR_STEPS;
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->error_m = (double)NAN;
@@ -224,9 +209,10 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     }
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
+    p->geoid = p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
     if (p->undulation.geoid)
         sdm_log(ctx, SDM_LOG_INFO, 8, "heights above %s, whose undulation is of %s",
-                sdm_vertical_datum(request->options->vertical)->phrase, sdm_product_geoid(p));
+                sdm_vertical_datum(request->options->vertical)->phrase, p->geoid);
     if (request->reference)
         TRY(sdm_change_open(ctx,
                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
@@ -530,7 +516,7 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
                               .side_m = {side_m * narrower, side_m},
                               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
                               .ortho = GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1),
-                              .step_m = sdm_product_error_step(p),
+                              .step_m = p->error_step,
                               .path = p->files->path[SDM_FILE_QA],
                               .memory_bytes = p->request.options->memory_bytes};
     for (int k = 0; k < qa->bands; k++) {
@@ -663,7 +649,7 @@ static void keep(SdmProduct *p, SdmText *json, SdmText *html)
     *p->request.keep = (SdmKeptProduct){.grid = p->grid,
                                         .qa = p->request.qa,
                                         .metres_step = p->metres_step,
-                                        .error_step = sdm_product_error_step(p),
+                                        .error_step = p->error_step,
                                         .dem = take_raster(&p->raster[SDM_FILE_DEM]),
                                         .qa_raster = take_raster(&p->raster[SDM_FILE_QA]),
                                         .ortho = take_raster(&p->raster[SDM_FILE_ORTHO]),
@@ -682,7 +668,7 @@ void sdm_kept_product_free(SdmKeptProduct *kept)
     sdm_text_close(&kept->html);
 }
 
-SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease)
+SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
@@ -726,54 +712,4 @@ void sdm_product_close(SdmProduct **out)
     CSLDestroy(p->metadata);
     sdm_free(&p->files);
     sdm_free(out);
-}
-
-const SdmProductRequest *sdm_product_request(const SdmProduct *p)
-{
-    return &p->request;
-}
-
-const char *sdm_product_geoid(const SdmProduct *p)
-{
-    return p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
-}
-
-const SdmDemStats *sdm_product_stats(const SdmProduct *p)
-{
-    return &p->stats;
-}
-
-double sdm_product_error_step(const SdmProduct *p)
-{
-    return p->metres_step / SDM_ERROR_STEPS;
-}
-
-double sdm_product_error_m(const SdmProduct *p)
-{
-    return p->error_m;
-}
-
-double sdm_product_metres_step(const SdmProduct *p)
-{
-    return p->metres_step;
-}
-
-const SdmPng *sdm_product_relief(const SdmProduct *p)
-{
-    return &p->page_relief;
-}
-
-const SdmPng *sdm_product_coverage(const SdmProduct *p)
-{
-    return &p->coverage;
-}
-
-const SdmChangeRaster *sdm_product_change(const SdmProduct *p)
-{
-    return p->request.reference ? &p->change : NULL;
-}
-
-const SdmPng *sdm_product_change_map(const SdmProduct *p)
-{
-    return &p->change_map;
 }
