@@ -43,7 +43,7 @@ static void print_brief(FILE *to, const SdmOptionSpec *spec)
 /* Values of these options are names of files. */
 static bool is_file(const SdmOptionSpec *spec)
 {
-    static const char *const names[] = {"FILE", "FILE.tif", "FILE.png", "FOLDER", "JOB"};
+    static const char *const names[] = {"FILE", "FILE.tif", "FILE.png", "FILE.html", "FOLDER", "JOB"};
     for (size_t i = 0; spec->metavar && i < sizeof names / sizeof *names; i++)
         if (strcmp(spec->metavar, names[i]) == 0)
             return true;

@@ -598,7 +598,8 @@ static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
     SdmStatus st = SDM_OK;
     const char *const slash = sdm_system_slash(p->files->path[SDM_FILE_QA]);
     SdmText text[4] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
-    sdm_style_dem(&text[0], &p->stats);
+    sdm_style_dem(&text[0], sdm_dem_stats_quantile_m(&p->stats, 0.01),
+                  sdm_dem_stats_quantile_m(&p->stats, 0.99));
     sdm_style_qa(&text[1], p->request.qa);
     sdm_style_change(&text[2], SDM_CHANGE_MAP_M);
     sdm_reason_raster(&text[3], &p->grid, p->request.qa, slash ? slash + 1 : p->files->path[SDM_FILE_QA]);

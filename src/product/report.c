@@ -354,18 +354,17 @@ void sdm_report_colour(SdmReportItem to, const unsigned char rgb[3], const char 
 void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double high, int labels)
 {
     enum { STEPS = 12 };
-    const bool sign = low < 0.0 && fabs(low + high) < 1e-9;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i <= STEPS; i++) {
+        const double value = low + (high - low) * i / STEPS;
         unsigned char rgb[3];
         if (i * labels % STEPS == 0)
             sdm_report_colour(to, NULL,
-                              sdm_report_printf(to.report, sign && i ? "%+.*f m" : "%.*f m",
-                                                high - low < 5.0, low + (high - low) * i / STEPS));
+                              sdm_report_printf(to.report, low < 0.0 && value > 0.0 ? "%+.*f m" : "%.*f m",
+                                                high - low < 5.0, value));
         colour(i / (STEPS - 1.0), rgb);
-        sdm_report_colour(to, rgb, NULL);
+        if (i < STEPS)
+            sdm_report_colour(to, rgb, NULL);
     }
-    sdm_report_colour(to, NULL,
-                      sdm_report_printf(to.report, sign ? "%+.*f m" : "%.*f m", high - low < 5.0, high));
 }
 
 void sdm_report_plot(SdmReportItem to, const char *label, const SdmPlot *plot)
@@ -388,7 +387,10 @@ SdmReportItem sdm_report_section(SdmReport *r, const char *key, const char *titl
     assert(r->sections < SDM_REPORT_SECTIONS);
     SdmReportSection *const s = &r->section[r->sections++];
     *s = (SdmReportSection){.place = place, .style = style, .html = {.ctx = r->ctx}};
-    sdm_text_add(&s->html, "<section class='card%s'><h2>%s</h2>", style == SDM_STYLE_ALERT ? " alert" : "",
+    sdm_text_add(&s->html, "<section class='card%s'><h2>%s</h2>",
+                 style == SDM_STYLE_ALERT  ? " alert"
+                 : style == SDM_STYLE_WIDE ? " wide"
+                                           : "",
                  title ? title : "");
     return (SdmReportItem){r, key ? sdm_report_group(r->root, key).json : NULL, s};
 }

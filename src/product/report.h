@@ -30,7 +30,8 @@ typedef enum SdmReportStyle {
     SDM_STYLE_CARD,  /* as wide as the page */
     SDM_STYLE_HALF,  /* half as wide: two such sections stand side by side */
     SDM_STYLE_FACTS, /* figures in large type, their labels below */
-    SDM_STYLE_ALERT  /* set off from the rest */
+    SDM_STYLE_ALERT, /* set off from the rest */
+    SDM_STYLE_WIDE   /* a table of many columns */
 } SdmReportStyle;
 
 typedef enum SdmReportBlock { /* what is open on the page */

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { FEW = 100 }; /* points that are drawn larger */
+
 typedef struct Box { /* where the axes lie, SVG units */
     const SdmPlot *plot;
     double left, right, top, bottom;
@@ -71,7 +73,7 @@ static void draw_bars(SdmText *t, const Box *b, const char *style, const double 
 
 static void draw_points(SdmText *t, const Box *b, const char *style, const double *x, const double *y, int n)
 {
-    sdm_text_add(t, "<path class='%s' d='", style);
+    sdm_text_add(t, "<path class='%s%s' d='", style, n < FEW ? " few" : "");
     for (int i = 0; i < n; i++)
         if (y[i] >= b->plot->y0 && y[i] <= b->plot->y1)
             sdm_text_add(t, "M%.1f %.1fh0", at_x(b, x[i]), at_y(b, y[i]));

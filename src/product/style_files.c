@@ -69,12 +69,11 @@ static void add_ramp(SdmText *t, double low, double high, sdm_ramp_fn *colour, i
     end_style(t);
 }
 
-void sdm_style_dem(SdmText *out, const SdmDemStats *stats)
+void sdm_style_dem(SdmText *out, double low_m, double high_m)
 {
     enum { STOPS = 8 };
-    const double low = stats->valid ? sdm_dem_stats_quantile_m(stats, 0.01) : 0.0;
-    const double high = stats->valid ? sdm_dem_stats_quantile_m(stats, 0.99) : 0.0;
-    add_ramp(out, low, fmax(high, low + 1.0), sdm_relief_ramp, STOPS);
+    const bool known = low_m < high_m;
+    add_ramp(out, known ? low_m : 0.0, known ? fmax(high_m, low_m + 1.0) : 1.0, sdm_relief_ramp, STOPS);
 }
 
 void sdm_style_change(SdmText *out, double limit_m)
