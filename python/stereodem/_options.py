@@ -32,6 +32,7 @@ RunOptions = TypedDict("RunOptions", {
     "mask_left": Optional[Any],
     "mask_right": Optional[Any],
     "base_height": Optional[float],
+    "points": Optional[Literal["none", "las", "laz"]],
     "co": Optional[Union[Mapping[str, object], Sequence[str]]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],

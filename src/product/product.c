@@ -12,6 +12,7 @@
 #include "product/height_step.h"
 #include "product/output_files.h"
 #include "product/picture.h"
+#include "product/point_cloud.h"
 #include "product/raster.h"
 #include "product/stac_item.h"
 #include "product/style_files.h"
@@ -25,11 +26,13 @@
 /* ---- before any work ---- */
 
 /* The names are too large for the stack of a thread. */
-static SdmStatus name_files(SdmContext *ctx, const char *output, SdmOutputFiles **out)
+static SdmStatus name_files(SdmContext *ctx, const char *output, const char *points, SdmOutputFiles **out)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
     TRY(sdm_output_files_name(ctx, output, *out));
+    (*out)->made[SDM_FILE_LAS] = strcmp(points, "las") == 0;
+    (*out)->made[SDM_FILE_LAZ] = strcmp(points, "laz") == 0;
 done:
     return st;
 }
@@ -55,7 +58,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
                                 opt->reference, opt->reference_mask, opt->exclude,
                                 opt->area};
-    TRY(name_files(ctx, opt->output, &files));
+    TRY(name_files(ctx, opt->output, opt->points, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -63,6 +66,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
     TRY(sdm_cog_check(ctx, opt->co));
+    TRY(sdm_point_cloud_check(ctx, opt->points));
 done:
     sdm_free(&files);
     return st;
@@ -71,7 +75,8 @@ done:
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
     SdmOutputFiles *files = NULL;
-    const bool finished = name_files(ctx, output, &files) == SDM_OK && sdm_output_files_finished(files, job);
+    const bool finished =
+        name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
     sdm_free(&files);
     return finished;
 }
@@ -79,7 +84,7 @@ bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
 {
     SdmOutputFiles *files = NULL;
-    if (name_files(ctx, output, &files) == SDM_OK)
+    if (name_files(ctx, output, "none", &files) == SDM_OK)
         sdm_output_files_forget(files, job);
     sdm_free(&files);
 }
@@ -189,6 +194,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     sdm_gdal_register();
     if (!request->keep)
         TRY(sdm_product_check(ctx, request->options, NULL, 0));
+    else if (strcmp(request->options->points, "none") != 0)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE, "--points: needs a DEM that is a file, found one in memory"));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->request = *request;
     p->grid = *request->grid;
@@ -200,7 +207,9 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
-    TRY(request->keep ? name_kept(ctx, &p->files) : name_files(ctx, request->options->output, &p->files));
+    TRY(request->keep
+            ? name_kept(ctx, &p->files)
+            : name_files(ctx, request->options->output, request->options->points, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
     p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
     if (!request->keep) {
@@ -505,28 +514,59 @@ done:
     return st;
 }
 
+/* The band of the QA raster that holds this; NULL: none. */
+static GDALRasterBandH qa_band(const SdmProduct *p, SdmQaBandKind kind)
+{
+    for (int k = 0; k < p->request.qa->bands; k++)
+        if (p->request.qa->band[k].kind == kind)
+            return GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
+    return NULL;
+}
+
 static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 {
-    const SdmQaLayout *const qa = p->request.qa;
     const SdmGrid *const grid = &p->grid;
     const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing,
                  side_m = sdm_grid_spacing_m(grid),
                  narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
-    SdmHeightErrorInput in = {.model = p->request.error,
+    const SdmHeightErrorInput in = {.model = p->request.error,
                               .side_m = {side_m * narrower, side_m},
                               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
                               .ortho = GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1),
+                              .mask = qa_band(p, SDM_BAND_MASK),
+                              .error = qa_band(p, SDM_BAND_ERROR),
                               .step_m = p->error_step,
                               .path = p->files->path[SDM_FILE_QA],
                               .memory_bytes = p->request.options->memory_bytes};
-    for (int k = 0; k < qa->bands; k++) {
-        const GDALRasterBandH band = GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
-        if (qa->band[k].kind == SDM_BAND_MASK)
-            in.mask = band;
-        else if (qa->band[k].kind == SDM_BAND_ERROR)
-            in.error = band;
-    }
     return sdm_height_error_write(ctx, &in, &p->error_m);
+}
+
+/* --points: first as .las, which stays or is compressed. */
+static SdmStatus write_points(SdmContext *ctx, SdmProduct *p)
+{
+    SdmStatus st = SDM_OK;
+    const bool compressed = p->files->made[SDM_FILE_LAZ];
+    const SdmPointCloud points = {.grid = &p->grid,
+                                  .dem = p->raster[SDM_FILE_DEM].dataset,
+                                  .step_m = p->stats.step_m,
+                                  .grey = p->request.ortho
+                                              ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1)
+                                              : NULL,
+                                  .low = (double)p->stats.ortho_low,
+                                  .high = (double)p->stats.ortho_high,
+                                  .score = qa_band(p, SDM_BAND_SCORE),
+                                  .score_step = SDM_SCORE_STEP,
+                                  .error = qa_band(p, SDM_BAND_ERROR),
+                                  .error_step = p->error_step,
+                                  .count = p->stats.valid,
+                                  .path = p->files->part[SDM_FILE_LAS]};
+    if (p->request.keep || !(compressed || p->files->made[SDM_FILE_LAS]))
+        return SDM_OK;
+    TRY(sdm_point_cloud_write(ctx, &points));
+    if (compressed)
+        TRY(sdm_point_cloud_compress(ctx, points.path, p->files->part[SDM_FILE_LAZ], points.count));
+done:
+    return st;
 }
 
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
@@ -548,6 +588,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
         TRY(predict_errors(ctx, p));
     if (p->request.ortho && !p->request.keep)
         TRY(convert_ortho(ctx, p));
+    TRY(write_points(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
     GDALSetCacheMax64(cache < WRITE_CACHE ? cache : WRITE_CACHE);
     /* GDAL takes some 100 MB for each file: a small budget has them written one after the other */
