@@ -369,13 +369,13 @@ static void add_inputs(SdmReport *r, const SdmComparison *w)
     char value[4096], other[4096];
     const SdmReportItem to = sdm_report_section(r, NULL, "Inputs", SDM_PAGE_PARAMETERS, SDM_STYLE_CARD);
     sdm_compare_default(&usual);
-    sdm_report_entry(to, NULL, "DEM", w->in[SDM_IN_DEM].path);
-    sdm_report_entry(to, NULL, "reference", w->in[SDM_IN_REFERENCE].path);
+    sdm_report_row(to, "DEM\t%s", w->in[SDM_IN_DEM].path);
+    sdm_report_row(to, "reference\t%s", w->in[SDM_IN_REFERENCE].path);
     for (const SdmOptionSpec *s = sdm_compare_options; s->name; s++) {
         sdm_option_show(s, w->opt, value, sizeof value);
         sdm_option_show(s, &usual, other, sizeof other);
         if (strcmp(value, other) != 0)
-            sdm_report_entry(to, NULL, s->name, value);
+            sdm_report_row(to, "%s\t%s", s->name, value);
     }
 }
 

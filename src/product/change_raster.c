@@ -169,7 +169,7 @@ static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, 
 }
 
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
-                          double step_m, const SdmChangeRows *out)
+                          double step_m, float *difference_m, float *left_out)
 {
     SdmStatus st = SDM_OK;
     const int64_t w = window[2], h = window[3];
@@ -182,15 +182,12 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     for (int64_t r = 0; r < h; r++)
         for (int64_t i = 0; i < w; i += TOGETHER) {
             const int count = w - i < TOGETHER ? (int)(w - i) : TOGETHER;
-            const int64_t at = r * out->pitch + i;
-            find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m,
-                             out->difference_m + at);
-            fill_left_out(c, &n, window[0] + i, window[1] + r, count, out->difference_m + at,
-                          out->left_out + at);
+            const int64_t at = r * w + i;
+            find_differences(height_m + at, reference_m + at, count, step_m, difference_m + at);
+            fill_left_out(c, &n, window[0] + i, window[1] + r, count, difference_m + at, left_out + at);
         }
     for (int64_t r = 0; r < h; r++)
-        count_row(c, window[0], window[1] + r, w, out->difference_m + r * out->pitch,
-                  out->left_out + r * out->pitch);
+        count_row(c, window[0], window[1] + r, w, difference_m + r * w, left_out + r * w);
 done:
     sdm_free(&n.x);
     sdm_free(&n.y);

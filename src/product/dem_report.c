@@ -104,8 +104,8 @@ SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned c
                 put_value(to, key, s, opt, value);
                 sdm_report_text(values, key, meant);
             }
-            if (is_usual(s, value) == (folded == 1))
-                sdm_report_entry(to, NULL, s->name, folded || *value ? meant : "");
+            if (is_usual(s, value) == (folded == 1) && (folded || *value))
+                sdm_report_row(to, "%s\t%s", s->name, meant);
         }
     }
     sdm_report_fold(to, NULL);

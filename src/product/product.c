@@ -245,13 +245,11 @@ done:
 
 enum { STRIP_ROWS = 256, CHANGE_STEPS = 8 /* of the heights: in a difference finer ones are noise */ };
 
-typedef struct Strip { /* rows of a block as they are stored: in the rasters themselves, or in buffers */
-    float *height_m, *ortho;
-    float *change;       /* SDM_CHANGE_BANDS planes */
-    uint16_t *qa;        /* planes, the bands of the QA raster */
-    float *undulation_m; /* rows of the block's width */
-    int64_t pitch;       /* cells from row to row of the others */
-    int64_t plane;       /* cells from band to band */
+typedef struct Strip { /* rows of a block, of its width, as they are stored */
+    float *height_m, *ortho, *undulation_m;
+    float *change; /* SDM_CHANGE_BANDS planes */
+    uint16_t *qa;  /* planes, the bands of the QA raster */
+    int64_t plane; /* cells from band to band */
 } Strip;
 
 /* Value in steps of 1 / inverse, as a band holds it.  (The C library's fminf, fmaxf and nearbyintf are
@@ -268,7 +266,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
     const float *const in = b->height_m + row * b->w;
     const float *const n = p->undulation.geoid ? s->undulation_m + r * b->w : NULL;
-    float *const out = s->height_m + r * s->pitch;
+    float *const out = s->height_m + r * b->w;
     for (int64_t c = 0; c < b->w; c++) {
         const float h = n ? in[c] - n[c] : in[c];
         out[c] = isnan(h) ? SDM_NODATA : sdm_round_height(h, step, inverse);
@@ -318,7 +316,7 @@ static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock
 /* Row `row` of the block into row r of the strip. */
 static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
-    const int64_t first = row * b->w, at = r * s->pitch;
+    const int64_t first = row * b->w, at = r * b->w;
     convert_heights(p, b, row, r, s);
     for (int64_t c = 0; s->ortho && c < b->w; c++)
         s->ortho[at + c] = isnan(b->ortho[first + c]) ? SDM_NODATA : b->ortho[first + c];
@@ -330,31 +328,31 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
 static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
                        const Strip *s)
 {
-    SdmGdalErrors errors;
-    const int x = (int)b->col0, y = (int)(b->row0 + row), w = (int)b->w, n = (int)h;
-    int file = SDM_FILE_DEM;
-    sdm_gdal_errors_begin(&errors);
-    CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->height_m,
-                            w, n, GDT_Float32, 0, 0);
-    if (e == CE_None && !errors.failed && p->raster[SDM_FILE_ORTHO].dataset) {
-        file = SDM_FILE_ORTHO;
-        e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->ortho, w, n,
-                         GDT_Float32, 0, 0);
+    const struct {
+        int file;
+        void *cells;
+        GDALDataType type;
+    } part[] = {{SDM_FILE_DEM, s->height_m, GDT_Float32},
+                {SDM_FILE_ORTHO, s->ortho, GDT_Float32},
+                {SDM_FILE_CHANGE, s->change, GDT_Float32},
+                {SDM_FILE_QA, s->qa, GDT_UInt16}};
+    SdmGdalErrors errors = {.failed = false};
+    const int w = (int)b->w, n = (int)h;
+    for (int i = 0; i < 4; i++) {
+        GDALDatasetH const to = p->raster[part[i].file].dataset;
+        const GSpacing cell = GDALGetDataTypeSizeBytes(part[i].type);
+        if (!to)
+            continue;
+        const int bands = GDALGetRasterCount(to);
+        sdm_gdal_errors_begin(&errors);
+        const CPLErr e = GDALDatasetRasterIOEx(to, GF_Write, (int)b->col0, (int)(b->row0 + row), w, n,
+                                               part[i].cells, w, n, part[i].type, bands, NULL, cell,
+                                               cell * w, cell * s->plane, NULL);
+        sdm_gdal_errors_end(&errors);
+        if (e != CE_None || errors.failed)
+            return sdm_fail_write(ctx, p->files->path[part[i].file], errors.text);
     }
-    if (e == CE_None && !errors.failed && p->raster[SDM_FILE_CHANGE].dataset) {
-        file = SDM_FILE_CHANGE;
-        const GSpacing cell = (GSpacing)sizeof(float);
-        e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->change, w, n, GDT_Float32,
-                                  SDM_CHANGE_BANDS, NULL, cell, cell * w, cell * s->plane, NULL);
-    }
-    if (e == CE_None && !errors.failed) {
-        file = SDM_FILE_QA;
-        const GSpacing cell = (GSpacing)sizeof(uint16_t);
-        e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16,
-                                  p->request.qa->bands, NULL, cell, cell * w, cell * s->plane, NULL);
-    }
-    sdm_gdal_errors_end(&errors);
-    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
+    return SDM_OK;
 }
 
 static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBlock *b)
@@ -377,7 +375,6 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
                                .w = b->w,
                                .h = h,
                                .height_m = s->height_m,
-                               .height_pitch = s->pitch,
                                .mask = b->mask + row * b->w,
                                .ortho = p->request.ortho ? b->ortho + row * b->w : NULL};
     if (p->undulation.geoid)
@@ -388,57 +385,37 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
     if (p->request.reference)
         TRY(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
                             b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m,
-                            &(SdmChangeRows){s->change, s->change + s->plane, s->pitch}));
-    if (!p->raster[SDM_FILE_DEM].cells)
-        TRY(store(ctx, p, b, row, h, s));
+                            s->change, s->change + s->plane));
+    TRY(store(ctx, p, b, row, h, s));
     sdm_dem_stats_add(&p->stats, &cells);
 done:
     return st;
 }
 
-/* For rasters in memory the strip is their own cells, from this row of the block on. */
-static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Strip *s)
-{
-    const int64_t at = (b->row0 + row) * p->grid.cols + b->col0;
-    s->pitch = p->grid.cols;
-    s->plane = p->grid.cols * p->grid.rows;
-    s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
-    s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
-    s->change = p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at : NULL;
-    s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at;
-}
-
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
-    Strip own = {.pitch = b->w}, s;
-    const bool in_memory = p->raster[SDM_FILE_DEM].cells != NULL;
+    Strip s = {NULL};
     const int around = sdm_stage_enter(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
-    own.plane = (int64_t)n;
-    if (!in_memory) {
-        TRY(sdm_alloc(ctx, &own.height_m, n, sizeof *own.height_m, "rows to write"));
-        if (p->request.ortho)
-            TRY(sdm_alloc(ctx, &own.ortho, n, sizeof *own.ortho, "rows to write"));
-        if (p->request.reference)
-            TRY(sdm_alloc(ctx, &own.change, n, SDM_CHANGE_BANDS * sizeof *own.change, "rows to write"));
-        TRY(sdm_alloc(ctx, &own.qa, n, (size_t)p->request.qa->bands * sizeof *own.qa, "rows to write"));
-    }
+    s.plane = (int64_t)n;
+    TRY(sdm_alloc_raw(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
+    TRY(sdm_alloc_raw(ctx, &s.qa, n, (size_t)p->request.qa->bands * sizeof *s.qa, "rows to write"));
+    if (p->request.ortho)
+        TRY(sdm_alloc_raw(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
+    if (p->request.reference)
+        TRY(sdm_alloc_raw(ctx, &s.change, n, SDM_CHANGE_BANDS * sizeof *s.change, "rows to write"));
     if (p->undulation.geoid)
-        TRY(sdm_alloc(ctx, &own.undulation_m, n, sizeof *own.undulation_m, "rows to write"));
-    s = own;
-    for (int64_t row = 0; row < b->h; row += STRIP_ROWS) {
-        if (in_memory)
-            point_into(p, b, row, &s);
+        TRY(sdm_alloc_raw(ctx, &s.undulation_m, n, sizeof *s.undulation_m, "rows to write"));
+    for (int64_t row = 0; row < b->h; row += STRIP_ROWS)
         TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
-    }
 done:
-    sdm_free(&own.undulation_m);
-    sdm_free(&own.qa);
-    sdm_free(&own.change);
-    sdm_free(&own.ortho);
-    sdm_free(&own.height_m);
+    sdm_free(&s.undulation_m);
+    sdm_free(&s.qa);
+    sdm_free(&s.change);
+    sdm_free(&s.ortho);
+    sdm_free(&s.height_m);
     sdm_stage_leave(ctx, around);
     return st;
 }

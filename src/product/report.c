@@ -248,14 +248,6 @@ void sdm_report_bar(SdmReportItem to, const char *label, double value, const cha
     sdm_text_add(t, "</td></tr>\n");
 }
 
-void sdm_report_entry(SdmReportItem to, const char *key, const char *label, const char *value)
-{
-    if (key)
-        sdm_report_text(to, key, value);
-    if (value && *value)
-        sdm_report_row(to, "%s\t%s", label, value);
-}
-
 void sdm_report_bullet(SdmReportItem to, const char *text)
 {
     SdmText *const t = page(to, SDM_BLOCK_BULLETS);

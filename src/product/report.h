@@ -111,7 +111,6 @@ void sdm_report_judged(SdmReportItem to, const char *label, double value, const 
 /* A figure with a bar beside it; share: its length, 0..1. */
 void sdm_report_bar(SdmReportItem to, const char *label, double value, const char *unit, int digits,
                     double share);
-void sdm_report_entry(SdmReportItem to, const char *key, const char *label, const char *value);
 void sdm_report_bullet(SdmReportItem to, const char *text);
 /* A row of a table; a tab stands between two cells. */
 void sdm_report_row(SdmReportItem to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
