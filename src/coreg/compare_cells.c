@@ -61,7 +61,7 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .threads = sdm_threads(w->ctx)};
     TRY(sdm_coreg_open(w->ctx, &w->g));
     if (w->opt->output)
-        TRY(sdm_compare_page_open(w->ctx, &w->g, &w->page));
+        TRY(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
     TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, "near", w->g.dem_m));
 done:
     return st;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAP_PX = 480, LEAST_IN_BIN = 20, LEAST_BINS = 12 };
+enum { MAP_PX = 480, MAP_PX_OF_POINTS = 160, LEAST_IN_BIN = 20, LEAST_BINS = 12 };
 static const double LEAST_SLOPE = 0.0875; /* tangent: 5 degrees */
 static const double RANGE_NMADS = 5.0;    /* of a histogram */
 
@@ -34,14 +34,15 @@ SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[S
 
 /* ---- while the comparison runs ---- */
 
-SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, SdmComparePage **out)
+SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out)
 {
     SdmStatus st = SDM_OK;
-    const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
+    const int64_t longest = g->cols > g->rows ? g->cols : g->rows,
+                  most = points ? MAP_PX_OF_POINTS : MAP_PX;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
     SdmComparePage *const p = *out;
     p->ctx = ctx;
-    p->factor = (int)((longest + MAP_PX - 1) / MAP_PX);
+    p->factor = (int)((longest + most - 1) / most);
     p->cols = (int)((g->cols + p->factor - 1) / p->factor);
     p->rows = (int)((g->rows + p->factor - 1) / p->factor);
     const size_t n = (size_t)p->cols * (size_t)p->rows;
@@ -193,6 +194,9 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
     enum { POINTS = 201 };
     const double low = p->view[view].low_m, high = p->view[view].high_m,
                  width = (high - low) / SDM_DIFFERENCE_BARS;
+    double top = 0.0;
+    for (int i = 0; i < SDM_DIFFERENCE_BARS; i++)
+        top = fmax(top, 1.1 * p->view[view].bar[i]);
     double *const x = sdm_report_room(r, 3 * POINTS);
     if (!x || s->count < 2)
         return;
@@ -209,6 +213,7 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
                    .y_label = "share (%)",
                    .x0 = low,
                    .x1 = high,
+                   .y1 = top,
                    .count = 3,
                    .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
                               {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,

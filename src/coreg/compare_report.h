@@ -23,7 +23,7 @@ typedef struct SdmComparePage {
     SdmErrorLag lag[SDM_PLOTTED_LAGS]; /* pairs and semivariance alone */
 } SdmComparePage;
 
-SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, SdmComparePage **out);
+SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out);
 void sdm_compare_page_close(SdmComparePage **page);
 /* Count a difference in the pixel of a cell of the grid. */
 void sdm_compare_page_add(SdmComparePage *page, int view, int64_t col, int64_t row, float difference_m);
