@@ -32,6 +32,7 @@ RunOptions = TypedDict("RunOptions", {
     "mask_left": Optional[Any],
     "mask_right": Optional[Any],
     "base_height": Optional[float],
+    "points": Optional[Literal["none", "las", "laz"]],
     "co": Optional[Union[Mapping[str, object], Sequence[str]]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],
@@ -57,11 +58,11 @@ InfoOptions = TypedDict("InfoOptions", {
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
 }, total=False)
 CompareOptions = TypedDict("CompareOptions", {
+    "output": Optional[Union[str, "os.PathLike[str]"]],
     "class_": Optional[Union[str, "os.PathLike[str]"]],
     "within": Optional[Union[str, "os.PathLike[str]"]],
     "dem_vertical": Optional[Literal["auto", "ellipsoid", "egm96", "egm2008"]],
     "reference_vertical": Optional[Literal["auto", "ellipsoid", "egm96", "egm2008"]],
-    "png": Optional[Union[str, "os.PathLike[str]"]],
     "mask": Optional[Union[str, "os.PathLike[str]"]],
     "exclude": Optional[Union[str, "os.PathLike[str]"]],
     "where": Optional[Union[str, "os.PathLike[str]"]],

@@ -22,7 +22,7 @@ TITLES = {"run": "Make a DEM of a scene, a pair or several views", "info": "Desc
           "stack": "Stack DEMs of one place", "match": "Match a rectified pair"}
 # The algorithm has its own output, log and progress; a file that was chosen as output is replaced.
 OWN = ("output", "overwrite", "quiet", "verbose", "log", "json")
-SHOWN = ("tr", "t_srs", "vertical", "reference", "class", "mask", "exclude", "aligned", "difference", "align", "max_disparity", "min_disparity")
+SHOWN = ("output", "tr", "t_srs", "vertical", "reference", "class", "mask", "exclude", "aligned", "difference", "align", "max_disparity", "min_disparity")
 COMPANIONS = (("QA", "_qa.tif", "reasons"), ("CHANGE", "_change.tif", "height minus reference"))
 
 
@@ -122,7 +122,8 @@ class CommandAlgorithm(QgsProcessingAlgorithm):
         return self.table["description"]
 
     def options(self):
-        return [o for o in self.table["options"] if o["name"] not in OWN]
+        own = [name for name in OWN if name != "output" or self.command != "compare"]  # there it is the report
+        return [o for o in self.table["options"] if o["name"] not in own]
 
     def initAlgorithm(self, configuration=None):
         if self.command in ("run", "info", "match"):

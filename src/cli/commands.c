@@ -28,11 +28,11 @@ static const SdmCommand commands[] = {
      NULL, NULL, sdm_command_info},
     {"compare", SDM_CMD_COMPARE, 2, 2, "the DEM and the reference", "DEM REFERENCE [options]",
      "compare a DEM with a reference: bias, NMAD, RMSE, LE90; align it",
-     "Print the errors of a DEM against a reference (DEM minus reference) in metres: bias (median), NMAD, "
+     "Print the errors of a DEM against a reference (DEM minus reference) in metres: bias (mean), NMAD, "
      "RMSE and LE90, as it is and after co-registration by Nuth & Kaab (2011), by slope, class and height, "
      "at distances of 30, 300 and 3,000 m, and the share of cells that it covers. REFERENCE is a DEM, or "
      "points with heights: any vector file, or a table (.csv, .txt, .tsv) with columns x, y or lon, lat and "
-     "z or height. --aligned writes the aligned DEM.",
+     "z or height. -o writes a page with maps and plots, --aligned the aligned DEM.",
      sdm_compare_options, NULL, sdm_command_compare},
     {"stack", SDM_CMD_STACK, 0, SDM_MAX_POSITIONAL, "",
      "DEM DEM ... -o STACKED.tif [options]\n"

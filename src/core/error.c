@@ -1,6 +1,7 @@
 /* Failures as one sentence and a status, log lines and progress, and text of a bounded size. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
+#include "core/secrets.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -103,7 +104,10 @@ void sdm_log_to_file(SdmContext *ctx, SdmLogLevel level, int stage, const char *
     char place[32] = "";
     if (stage > 0 && stage < SDM_STAGES)
         snprintf(place, sizeof place, "[%s] ", sdm_stage_names[stage]);
-    fprintf(ctx->file_log, "%8.2f s  %s%s%s\n", sdm_now_s() - ctx->started_s, place, word[level], text);
+    char shown[MAX_TEXT];
+    snprintf(shown, sizeof shown, "%s", text);
+    sdm_hide_secrets(shown, false);
+    fprintf(ctx->file_log, "%8.2f s  %s%s%s\n", sdm_now_s() - ctx->started_s, place, word[level], shown);
 }
 
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)

@@ -140,6 +140,9 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE | BLOCKS,
      "Base/height ratio (no unit) of a georeferenced pair that lies in epipolar geometry already."},
+    {"--points", "FORMAT", SDM_OPT_CHOICE, AT(points), 0.0, 0.0, "none|las|laz", "none", MAKE | PRODUCTS,
+     "Write the heights as a point cloud, too, NAME.las or NAME.laz (LAS 1.4): with the grey value as "
+     "intensity, score and predicted error. laz, which is smaller, needs the library LASzip."},
     {"--co", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(co), NO_RANGE, "none", DEM | PRODUCTS,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
     {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), NO_RANGE, "none",
@@ -180,6 +183,7 @@ void sdm_options_default(SdmOptions *opt)
         .cpu_level = "auto",
         .memory_bytes = INT64_C(2) << 30,
         .fill = "gentle",
+        .points = "none",
         .hmin_m = NAN,
         .hmax_m = NAN,
         .dem_vertical = "auto",

@@ -214,6 +214,9 @@ SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *na
         return SDM_OK;
     if (is_report && (!*text || (is_number && spec->lo > 0.0 && strcmp(text, "0") == 0)))
         return SDM_OK;
+    if (is_report && strstr(text, "***"))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "the report hides a secret in %s %.200s; give %s yourself",
+                        spec->name, text, spec->name);
     if (spec->type != SDM_OPT_BOOL || strcmp(text, "true") == 0)
         return sdm_option_set(ctx, spec, found.set->opts, text);
     return strcmp(text, "false") == 0

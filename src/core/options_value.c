@@ -1,6 +1,7 @@
 /* One option: its range as words, text -> field, field -> text. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
+#include "core/secrets.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -280,17 +281,19 @@ static void print_choice(const char *choices, int index, char *out, size_t size)
         snprintf(out, size, "%.*s", (int)strcspn(p, "|"), p);
 }
 
-static void print_pairs(const char *const *pairs, char *out, size_t size)
+static void print_pairs(const char *const *pairs, bool hide, char *out, size_t size)
 {
     size_t n = 0;
     *out = '\0';
     for (; *pairs && n < size; pairs++) {
-        const int more = snprintf(out + n, size - n, "%s%s", n ? " " : "", *pairs);
-        n += more > 0 ? (size_t)more : 0;
+        (void)snprintf(out + n, size - n, "%s%s", n ? " " : "", *pairs);
+        if (hide)
+            sdm_hide_secrets(out + n + (n > 0), true);
+        n += strlen(out + n);
     }
 }
 
-void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size)
+static void print_value(const SdmOptionSpec *spec, const void *opts, bool hide, char *out, size_t size)
 {
     const void *const field = (const char *)opts + spec->offset;
     switch (spec->type) {
@@ -310,9 +313,21 @@ void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, si
         print_choice(spec->choices, *(const int *)field, out, size);
         break;
     case SDM_OPT_KEY_VALUES:
-        print_pairs((const char *const *)field, out, size);
+        print_pairs((const char *const *)field, hide, out, size);
         break;
     default:
         snprintf(out, size, "%s", *(const char *const *)field ? *(const char *const *)field : "");
+        if (hide)
+            sdm_hide_secrets(out, false);
     }
+}
+
+void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size)
+{
+    print_value(spec, opts, false, out, size);
+}
+
+void sdm_option_show(const SdmOptionSpec *spec, const void *opts, char *out, size_t size)
+{
+    print_value(spec, opts, true, out, size);
 }

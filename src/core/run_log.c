@@ -51,8 +51,8 @@ static void put_options(FILE *f, const SdmOptions *o)
     sdm_options_default(&usual);
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
         const bool again = s[1].name && strcmp(s[1].name, s->name) == 0;
-        sdm_option_print(s, o, value, sizeof value);
-        sdm_option_print(s, &usual, other, sizeof other);
+        sdm_option_show(s, o, value, sizeof value);
+        sdm_option_show(s, &usual, other, sizeof other);
         if (!again && strcmp(value, other) != 0)
             fprintf(f, "# %s %s\n", s->name, value);
     }

@@ -75,6 +75,7 @@ void sdm_system_on_stop(void (*handler)(int));
 void *sdm_system_aligned(size_t alignment, size_t bytes);
 void sdm_system_aligned_free(void *block);
 extern const char sdm_system_cuda[], sdm_system_opencl[]; /* names of the drivers' libraries */
+extern const char sdm_system_laszip[];
 void *sdm_system_library(const char *name);               /* NULL: it cannot be opened */
 /* A symbol, or NULL.  library NULL: of this program and of the libraries that it has loaded. */
 void *sdm_system_symbol(void *library, const char *name);

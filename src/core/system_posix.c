@@ -20,6 +20,7 @@
 
 const char sdm_system_list_separator[] = ":";
 const char sdm_system_cuda[] = "libcuda.so.1", sdm_system_opencl[] = "libOpenCL.so.1";
+const char sdm_system_laszip[] = "liblaszip.so.8";
 
 /* ---- names of files ---- */
 

@@ -17,6 +17,7 @@
 
 const char sdm_system_list_separator[] = ";";
 const char sdm_system_cuda[] = "nvcuda.dll", sdm_system_opencl[] = "OpenCL.dll";
+const char sdm_system_laszip[] = "laszip3.dll";
 
 /* errno of the last call. */
 static int fail(void)

@@ -50,6 +50,7 @@ typedef struct SdmOptions {
     const char *bounds;       /* part of the DEM, "W S E N"; see sdm_option_bounds(); NULL = all */
     const char *area;         /* polygons at whose outline the DEM ends; NULL = none */
     const char *reference_vertical; /* "auto", "ellipsoid", "egm96", "egm2008": datum of reference */
+    const char *points;       /* point cloud beside the DEM: "none", "las", "laz" */
     const char *co[SDM_MAX_KEY_VALUES + 1];     /* GDAL creation options NAME=VALUE, NULL-terminated */
     const char *config[SDM_MAX_KEY_VALUES + 1]; /* GDAL configuration options NAME=VALUE, NULL-terminated */
     int band;                 /* band of both images, from 1; 0 = the only one */

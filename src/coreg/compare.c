@@ -3,7 +3,7 @@
 #include "core/path.h"
 #include "core/stats.h"
 #include "core/system.h"
-#include "coreg/compare_steps.h"
+#include "coreg/compare_report.h"
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
@@ -60,18 +60,30 @@ static double derivative(double before, double here, double after, double step)
     return (here - before) / step;
 }
 
-/* Number of the bin of the reference's slope at a cell, -1: not known. */
-static int slope_bin(const SdmComparison *w, int64_t at)
+/* Slope of the reference at a cell, towards east and north; NaN: not known. */
+static void find_gradient(const SdmCoregGrid *g, int64_t at, double out[2])
 {
-    const SdmCoregGrid *const g = &w->g;
     const int64_t i = at % g->cols, j = at / g->cols;
     const float *const h = g->reference_m + at;
     const double here = (double)*h;
-    const double gx =
-        derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
-    const double gy = derivative(j > 0 ? (double)h[-g->cols] : NAN, here,
-                                 j + 1 < g->rows ? (double)h[g->cols] : NAN, g->dy_m);
-    return (int)sdm_compare_slope_bin(hypot(gx, gy)) - 1;
+    out[0] = derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
+    out[1] = derivative(j + 1 < g->rows ? (double)h[g->cols] : NAN, here,
+                        j > 0 ? (double)h[-g->cols] : NAN, g->dy_m);
+}
+
+/* Number of the bin of the reference's slope at a cell, -1: not known. */
+static int slope_bin(const SdmComparison *w, int64_t at)
+{
+    double gradient[2];
+    find_gradient(&w->g, at, gradient);
+    return (int)sdm_compare_slope_bin(hypot(gradient[0], gradient[1])) - 1;
+}
+
+static int aspect_bin(const SdmComparison *w, int64_t at)
+{
+    double gradient[2];
+    find_gradient(&w->g, at, gradient);
+    return sdm_aspect_bin(gradient);
 }
 
 static int height_bin(const SdmComparison *w, int64_t at)
@@ -100,6 +112,37 @@ static void residual_stats(SdmComparison *w)
         out->lag[k].lag_m = sdm_lags_m[k];
         sdm_error_lag_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch, &out->lag[k]);
     }
+}
+
+/* For the page: the map of all cells before the move; of the residuals that count the histogram and, last,
+ * since it overwrites them, the differences by aspect; after the move the semivariogram. */
+static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stats)
+{
+    SdmCoregGrid *const g = &w->g;
+    SdmErrorStats bin[SDM_ASPECTS];
+    const double longest_m = fmax((double)g->cols * g->dx_m, (double)g->rows * g->dy_m);
+    if (!w->page)
+        return;
+    for (int64_t i = 0; i < g->rows * g->cols; i++) {
+        if (view == 0)
+            sdm_compare_page_add(w->page, view, i % g->cols, i / g->cols, g->residual_m[i]);
+        g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
+    }
+    sdm_compare_page_bars(w->page, view, g->residual_m, g->rows * g->cols, stats);
+    for (int k = 0; view && k < SDM_PLOTTED_LAGS; k++) {
+        w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
+        if (2.0 * w->page->lag[k].lag_m <= longest_m)
+            sdm_error_pairs_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch,
+                                 &w->page->lag[k]);
+    }
+    for (int64_t i = 0; i < g->rows * g->cols; i++) {
+        double slope[2];
+        find_gradient(g, i, slope);
+        g->residual_m[i] =
+            (float)(((double)g->residual_m[i] - stats->median_m) / hypot(slope[0], slope[1]));
+    }
+    sdm_compare_stats_by(w, aspect_bin, SDM_ASPECTS, bin);
+    sdm_compare_page_aspects(w->page, view, bin);
 }
 
 /* ---- shift and model ---- */
@@ -203,6 +246,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
     }
     TRY(measure_footprint(w, common));
     raw_stats(g, w->out);
+    plot_residuals(w, 0, &w->out->raw);
     const int64_t step = sample_step(g);
     TRY(sdm_compare_align(
         w, &(SdmCompareSteps){.of = w,
@@ -210,9 +254,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
                               .take_samples = take_samples,
                               .samples = (size_t)((g->cols / step + 1) * (g->rows / step + 1))}));
     residual_stats(w);
-    if (w->opt->png)
-        TRY(sdm_compare_picture(w->ctx, g->cols, g->rows, g->residual_m, (uint8_t *)(void *)g->scratch,
-                                w->opt->png));
+    plot_residuals(w, 1, &w->out->aligned);
     TRY(sdm_compare_write(w));
 done:
     return st;
@@ -256,12 +298,19 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
     SdmStatus st = SDM_OK;
     const char *const input[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
                                            opt->mask, opt->exclude, sdm_options(ctx)->area};
-    const char *const option[3] = {"--png", "--aligned", "--difference"};
-    const char *const path[3] = {opt->png, opt->aligned, opt->difference};
-    for (int k = 0; k < 3; k++) {
+    static const char *const option[5] = {"-o", "--aligned", "--difference", "--aligned", "--difference"};
+    static const char *const ending[5] = {".html", ".tif", ".tif", ".qml", ".qml"};
+    char page[SDM_PATH_SIZE], style[2][SDM_PATH_SIZE];
+    const char *const path[5] = {opt->output ? page : NULL, opt->aligned, opt->difference,
+                                 opt->aligned ? style[0] : NULL, opt->difference ? style[1] : NULL};
+    if (opt->output)
+        TRY(sdm_compare_page_name(ctx, opt->output, page));
+    for (int k = 0; k < 5; k++) {
+        if (path[k] && k > 2)
+            TRY(sdm_compare_style_name(ctx, path[k - 2], style[k - 3]));
         if (!path[k])
             continue;
-        TRY(check_output(ctx, option[k], path[k], k ? ".tif" : ".png", input));
+        TRY(check_output(ctx, option[k], path[k], ending[k], input));
         if (!opt->overwrite && access(path[k], F_OK) == 0) {
             st = sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
                           option[k], path[k]);
@@ -326,7 +375,10 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
     TRY(check_outputs(ctx, dem, reference, opt));
     TRY(open_inputs(&w, dem, reference));
     TRY(out->points ? sdm_compare_points(&w) : compare_rasters(&w));
+    if (w.page)
+        TRY(sdm_compare_page_write(&w));
 done:
+    sdm_compare_page_close(&w.page);
     sdm_free(&w.class);
     sdm_coreg_close(&w.g);
     sdm_input_points_close(&w.points);

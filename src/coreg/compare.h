@@ -15,7 +15,7 @@ typedef struct SdmCompareOptions {
     const char *within;               /* --within: only its valid cells count; NULL = all */
     const char *dem_vertical;         /* "auto", "ellipsoid", "egm96", "egm2008"; NULL = "auto" */
     const char *reference_vertical;   /* the same */
-    const char *png;                  /* --png: picture of the residuals after co-registration, or NULL */
+    const char *output;               /* -o: page with maps and plots, or NULL */
     const char *mask;                 /* --mask: stable ground, 0 = not stable; NULL = all */
     const char *exclude;              /* --exclude: not stable where it is not 0; NULL = nowhere */
     const char *layer, *where;        /* of the files of polygons among these; NULL = the only one, all */
@@ -80,8 +80,10 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
 char *sdm_compare_json(const SdmCompareResult *result);
 /* The same for people, several lines, each with newline; cut when it does not fit (16384 bytes do). */
 void sdm_compare_text(const SdmCompareResult *result, char *out, size_t size);
-/* Residuals (rows x cols) -> a grey PNG: -20..20 m -> 1..255, NaN -> 0.  grey: room for rows x cols bytes. */
-SdmStatus sdm_compare_picture(SdmContext *ctx, int64_t cols, int64_t rows, const float *residual_m,
-                              uint8_t *grey, const char *path);
+/* Why the move or a figure is doubtful, and what was assumed: lines as above. */
+void sdm_compare_remarks(const SdmCompareResult *result, char *out, size_t size);
+/* Call `each` with every set of figures that has cells: raw, aligned, by slope, height and class. */
+void sdm_compare_each(const SdmCompareResult *result,
+                      void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of);
 
 #endif

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/aligned.h"
-#include "coreg/compare_steps.h"
+#include "coreg/compare_report.h"
 #include "geo/grid_part.h"
+#include "product/style_files.h"
 
 #include <cpl_string.h>
 #include <math.h>
@@ -59,6 +60,8 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
     TRY(sdm_coreg_open(w->ctx, &w->g));
+    if (w->opt->output)
+        TRY(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
     TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m));
 done:
     return st;
@@ -332,7 +335,22 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
                                  .metadata = items,
                                  .difference = difference,
                                  .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
-    const SdmStatus st = sdm_aligned_write(w->ctx, &file);
+    SdmStatus st = SDM_OK;
+    SdmText style = {.ctx = w->ctx};
+    char name[SDM_PATH_SIZE];
+    float *const known_m = w->g.spline.coefficient;
+    memcpy(known_m, value_m, (size_t)(w->g.cols * w->g.rows) * sizeof *known_m);
+    const int64_t n = difference ? 0 : sdm_drop_nan_f32(known_m, w->g.cols * w->g.rows);
+    if (difference)
+        sdm_style_change(&style, sdm_difference_limit_m(&w->out->aligned), "m");
+    else
+        sdm_style_dem(&style, sdm_quantile_f32(known_m, n, 0.01), sdm_quantile_f32(known_m, n, 0.99));
+    TRY(style.st);
+    TRY(sdm_aligned_write(w->ctx, &file));
+    TRY(sdm_compare_style_name(w->ctx, path, name));
+    TRY(sdm_file_write(w->ctx, name, style.data, style.size));
+done:
+    sdm_text_close(&style);
     CSLDestroy(items);
     return st;
 }
@@ -366,12 +384,14 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
     const bool differs =
-        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude);
+        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || w->page);
     if (!opt->aligned && !differs)
         return SDM_OK;
     TRY(sdm_aligned_resample(w->ctx, g, w->out->move.move_m));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
+    for (int64_t i = 0; differs && w->page && i < g->cols * g->rows; i++)
+        sdm_compare_page_add(w->page, 1, i % g->cols, i / g->cols, g->residual_m[i]);
     if (opt->aligned)
         TRY(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
     if (!differs)

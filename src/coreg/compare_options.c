@@ -8,6 +8,14 @@
 #define DATUMS "auto|" SDM_VERTICAL_WORDS
 
 const SdmOptionSpec sdm_compare_options[] = {
+    {.name = "--output",
+     .metavar = "FILE.html",
+     .type = SDM_OPT_TEXT,
+     .offset = FIELD(output),
+     .commands = SDM_CMD_COMPARE | SDM_SHOWN_FIRST,
+     .fallback = "none",
+     .help = "Write a page with maps and histograms before and after alignment, differences by aspect (the "
+             "curve of Nuth and Kaab), slope, height and class, and a semivariogram."},
     {.name = "--class",
      .metavar = "FILE",
      .type = SDM_OPT_TEXT,
@@ -38,12 +46,6 @@ const SdmOptionSpec sdm_compare_options[] = {
      .fallback = "auto",
      .commands = SDM_CMD_COMPARE,
      .help = "Vertical datum of the reference's heights; auto reads its vertical CRS or VERTICAL_DATUM."},
-    {.name = "--png",
-     .metavar = "FILE.png",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(png),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Picture of the errors after alignment: -20..20 m as grey 1..255, 0 where there is none."},
     {.name = "--mask",
      .metavar = "FILE",
      .type = SDM_OPT_TEXT,

@@ -1,8 +1,6 @@
-/* Result of a comparison -> text, JSON, picture of the residuals. */
+/* Result of a comparison -> text, JSON. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/file.h"
 #include "coreg/compare.h"
-#include "geo/png.h"
 
 #include <cJSON.h>
 #include <math.h>
@@ -150,8 +148,9 @@ static void add(Text *t, const char *fmt, ...)
     t->used += n > 0 ? (size_t)n : 0;
 }
 
-static void add_stats(Text *t, const char *name, const SdmErrorStats *s)
+static void add_stats(void *to, const char *name, const SdmErrorStats *s)
 {
+    Text *const t = to;
     if (s->count == 0)
         return;
     add(t,
@@ -168,15 +167,19 @@ static void add_class(Text *t, const char *name, const SdmCompareClass *k)
             name, (long long)k->cells, 100.0 * k->filled, 100.0 * k->over10, 100.0 * k->over30);
 }
 
-static void add_bands(Text *t, const SdmCompareResult *r)
+void sdm_compare_each(const SdmCompareResult *r,
+                      void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of)
 {
     char name[48];
+    each(of, "raw", &r->raw);
+    each(of, "aligned", &r->aligned);
     for (int k = 0; k < 6; k++) {
         if (r->slope[k].hi_deg < 90.0)
             snprintf(name, sizeof name, "%.0f-%.0f deg", r->slope[k].lo_deg, r->slope[k].hi_deg);
         else
             snprintf(name, sizeof name, "> %.0f deg", r->slope[k].lo_deg);
-        add_stats(t, name, &r->slope[k].aligned);
+        if (r->slope[k].aligned.count)
+            each(of, name, &r->slope[k].aligned);
     }
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         if (isinf(r->band[k].lo_m))
@@ -185,13 +188,16 @@ static void add_bands(Text *t, const SdmCompareResult *r)
             snprintf(name, sizeof name, "> %.0f m", r->band[k].lo_m);
         else
             snprintf(name, sizeof name, "%.0f-%.0f m", r->band[k].lo_m, r->band[k].hi_m);
-        add_stats(t, name, &r->band[k].aligned);
+        if (r->band[k].aligned.count)
+            each(of, name, &r->band[k].aligned);
     }
-    for (int k = 0; k < 256; k++) {
+    for (int k = 0; k < SDM_COMPARE_CLASSES; k++) {
         snprintf(name, sizeof name, "class %d", k);
-        add_stats(t, name, &r->class[k]);
+        if (r->class[k].count)
+            each(of, name, &r->class[k]);
     }
-    add_stats(t, "not stable", &r->unstable);
+    if (r->unstable.count)
+        each(of, "not stable", &r->unstable);
 }
 
 static void add_lags(Text *t, const SdmCompareResult *r)
@@ -235,7 +241,7 @@ static bool is_thin(const SdmCompareResult *r)
 
 enum { FEW = 10 }; /* differences, the move is fitted to */
 
-/* What lays the DEM on the reference, and why something was left out. */
+/* What lays the DEM on the reference. */
 static void add_move(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
@@ -243,6 +249,12 @@ static void add_move(Text *t, const SdmCompareResult *r)
     for (int k = 0; k < 3; k++)
         m[k] = 0.0 + round(100.0 * move->move_m[k]) / 100.0; /* no -0.00 */
     add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
+}
+
+/* Why it may be wrong, and what was left out. */
+static void add_doubts(Text *t, const SdmCompareResult *r)
+{
+    const SdmShift *const move = &r->move;
     if (move->undetermined)
         add(t, "moved %s: the heights of the %s %s\n",
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
@@ -269,6 +281,14 @@ static void add_move(Text *t, const SdmCompareResult *r)
             move->half_m[0][1], move->half_m[1][0], move->half_m[1][1]);
 }
 
+static void add_notes(Text *t, const SdmCompareResult *r)
+{
+    if (r->source[0])
+        add(t, "points: %s\n", r->source);
+    if (r->note[0])
+        add(t, "note: %s\n", r->note);
+}
+
 void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
 {
     Text t = {.out = out, .size = size};
@@ -278,33 +298,24 @@ void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
         add(&t, "  within the DEM's footprint %.2f %%", 100.0 * r->footprint_coverage);
     add(&t, "\n");
     add_move(&t, r);
+    add_doubts(&t, r);
     add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
         fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");
     add_tilt(&t, r);
     add_class(&t, "water", &r->water);
     add_class(&t, "cloud", &r->cloud);
-    add_stats(&t, "raw", &r->raw);
-    add_stats(&t, "aligned", &r->aligned);
-    add_bands(&t, r);
+    sdm_compare_each(r, add_stats, &t);
     add_lags(&t, r);
-    if (r->source[0])
-        add(&t, "points: %s\n", r->source);
-    if (r->note[0])
-        add(&t, "note: %s\n", r->note);
+    add_notes(&t, r);
 }
 
-SdmStatus sdm_compare_picture(SdmContext *ctx, int64_t cols, int64_t rows, const float *residual_m,
-                              uint8_t *grey, const char *path)
+void sdm_compare_remarks(const SdmCompareResult *r, char *out, size_t size)
 {
-    SdmStatus st = SDM_OK;
-    SdmPng png = {0};
-    for (int64_t i = 0; i < rows * cols; i++) {
-        const double e = fmin(fmax((double)residual_m[i], -20.0), 20.0);
-        grey[i] = isnan(residual_m[i]) ? 0 : (uint8_t)lround(1.0 + (e + 20.0) / 40.0 * 254.0);
-    }
-    TRY(sdm_png_encode(ctx, grey, (int)cols, (int)rows, 1, &png));
-    TRY(sdm_file_write(ctx, path, png.data, png.size));
-done:
-    sdm_png_close(&png);
-    return st;
+    Text t = {.out = out, .size = size};
+    *out = '\0';
+    add_doubts(&t, r);
+    add_tilt(&t, r);
+    add_class(&t, "water", &r->water);
+    add_class(&t, "cloud", &r->cloud);
+    add_notes(&t, r);
 }

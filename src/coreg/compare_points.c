@@ -1,7 +1,7 @@
 /* DEM and points with heights -> error statistics at the points, the move by the slopes of the DEM there. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/aligned.h"
-#include "coreg/compare_steps.h"
+#include "coreg/compare_report.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -175,7 +175,7 @@ static SdmStatus fit_spline(void *of)
 
 /* ---- figures ---- */
 
-typedef enum By { BY_NONE, BY_SLOPE, BY_BAND, BY_CLASS } By;
+typedef enum By { BY_NONE, BY_SLOPE, BY_BAND, BY_CLASS, BY_ASPECT } By;
 
 static int bin_of(const Sites *s, By by, int64_t i)
 {
@@ -183,6 +183,7 @@ static int bin_of(const Sites *s, By by, int64_t i)
     case BY_SLOPE: return (int)sdm_compare_slope_bin(hypot((double)s->east[i], (double)s->north[i])) - 1;
     case BY_BAND: return sdm_compare_band(s->w->out, s->height_m[i]);
     case BY_CLASS: return s->class[i];
+    case BY_ASPECT: return sdm_aspect_bin((const double[]){(double)s->east[i], (double)s->north[i]});
     default: return 0;
     }
 }
@@ -194,6 +195,29 @@ static void stats_of(Sites *s, By by, int bin, SdmErrorStats *out)
         if (!isnan(s->residual_m[i]) && bin_of(s, by, i) == bin)
             s->value[n++] = s->residual_m[i];
     sdm_error_stats(s->value, n, s->spare, out);
+}
+
+/* For the page: map and histogram of the residuals, and their medians by aspect. */
+static void plot_points(Sites *s, int view, const SdmErrorStats *stats)
+{
+    SdmErrorStats bin[SDM_ASPECTS];
+    const SdmCoregGrid *const g = &s->w->g;
+    SdmComparePage *const page = s->w->page;
+    if (!page)
+        return;
+    for (int64_t i = 0; i < s->count; i++)
+        sdm_compare_page_add(page, view, (int64_t)(s->x_m[i] / g->dx_m), (int64_t)(-s->y_m[i] / g->dy_m),
+                             s->residual_m[i]);
+    sdm_compare_page_bars(page, view, s->residual_m, s->count, stats);
+    for (int k = 0; k < SDM_ASPECTS; k++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < s->count; i++)
+            if (!isnan(s->residual_m[i]) && bin_of(s, BY_ASPECT, i) == k)
+                s->value[n++] = (float)(((double)s->residual_m[i] - stats->median_m) /
+                                        hypot((double)s->east[i], (double)s->north[i]));
+        sdm_error_stats(s->value, n, s->spare, &bin[k]);
+    }
+    sdm_compare_page_aspects(page, view, bin);
 }
 
 static SdmStatus residual_stats(Sites *s)
@@ -212,6 +236,7 @@ static SdmStatus residual_stats(Sites *s)
         stats_of(s, BY_BAND, k, &out->band[k].aligned);
     for (int k = 0; s->w->class && k < 256; k++)
         stats_of(s, BY_CLASS, k, &out->class[k]);
+    plot_points(s, 1, &out->aligned);
     n = 0;
     for (int64_t i = 0; i < s->count; i++) /* the points that have a residual, in front */
         if (!isnan(s->residual_m[i])) {
@@ -222,6 +247,10 @@ static SdmStatus residual_stats(Sites *s)
     for (int k = 0; k < SDM_LAGS; k++) {
         out->lag[k].lag_m = sdm_lags_m[k];
         TRY(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &out->lag[k]));
+    }
+    for (int k = 0; s->w->page && k < SDM_PLOTTED_LAGS; k++) {
+        s->w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
+        TRY(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &s->w->page->lag[k]));
     }
 done:
     return st;
@@ -253,9 +282,10 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     SdmStatus st = SDM_OK;
     Sites s = {0};
     static const double none_m[3] = {0.0, 0.0, 0.0};
-    if (w->opt->png || w->opt->difference)
-        return sdm_fail(w->ctx, SDM_ERR_USAGE, "%s: needs a raster as reference, and %s holds points",
-                        w->opt->difference ? "--difference" : "--png", w->in[SDM_IN_REFERENCE].path);
+    if (w->opt->difference)
+        return sdm_fail(w->ctx, SDM_ERR_USAGE,
+                        "--difference: needs a raster as reference, and %s holds points",
+                        w->in[SDM_IN_REFERENCE].path);
     snprintf(w->out->source, sizeof w->out->source, "%s", w->points.source);
     sdm_raster_grid_own(&w->in[SDM_IN_DEM], &w->grid);
     TRY(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
@@ -271,6 +301,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     TRY(fit_spline(&s));
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
+    plot_points(&s, 0, &w->out->raw);
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;
     if (w->out->raw.count == 0) {

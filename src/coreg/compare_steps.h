@@ -32,6 +32,7 @@ typedef struct SdmComparison {
     SdmCoregGrid g;
     bool tilts;     /* --model tilt */
     uint8_t *class; /* rows x cols: value of --class; NULL without it */
+    struct SdmComparePage *page; /* of -o; NULL without it */
     SdmCompareResult *out;
 } SdmComparison;
 

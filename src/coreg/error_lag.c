@@ -64,8 +64,8 @@ static int64_t grid_areas(const float *r, int64_t cols, int64_t rows, int64_t w,
     return n;
 }
 
-void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                        float *scratch, SdmErrorLag *out)
+void sdm_error_pairs_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
+                          float *scratch, SdmErrorLag *out)
 {
     const double lag_m = out->lag_m, across = round(lag_m / dx_m), down = round(lag_m / dy_m);
     *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
@@ -73,8 +73,15 @@ void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, dou
         return;
     const int64_t w = (int64_t)fmin(across, (double)cols), h = (int64_t)fmin(down, (double)rows);
     set_pairs(scratch, grid_pairs(residual_m, cols, rows, w, h, scratch), out);
-    if (across <= (double)cols && down <= (double)rows)
-        set_areas(scratch, grid_areas(residual_m, cols, rows, w, h, scratch), out);
+}
+
+void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
+                        float *scratch, SdmErrorLag *out)
+{
+    const double across = round(out->lag_m / dx_m), down = round(out->lag_m / dy_m);
+    sdm_error_pairs_grid(residual_m, cols, rows, dx_m, dy_m, scratch, out);
+    if (across >= 1.0 && down >= 1.0 && across <= (double)cols && down <= (double)rows)
+        set_areas(scratch, grid_areas(residual_m, cols, rows, (int64_t)across, (int64_t)down, scratch), out);
 }
 
 /* ---- points ---- */

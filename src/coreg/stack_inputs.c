@@ -146,7 +146,7 @@ static SdmStatus find_error(SdmStack *s, GDALDatasetH ds, const char *qa, SdmLay
     SdmStatus st = SDM_OK;
     const size_t size = strlen(qa) + 32;
     for (int b = 1; b <= GDALGetRasterCount(ds) && !l->error; b++)
-        if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), sdm_qa_scene_error.band[6].name) == 0) {
+        if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), sdm_qa_scene.band[6].name) == 0) {
             TRY(sdm_alloc(s->ctx, &l->error, size, 1, "name of a DEM"));
             snprintf(l->error, size, "vrt://%s?bands=%d", qa, b);
         }

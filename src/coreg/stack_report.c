@@ -15,16 +15,16 @@ static void add_title(SdmReport *r, const SdmStackReport *s, const char *output)
 
 static void add_stack(SdmReport *r, const SdmStackReport *s)
 {
-    SdmReportItem *const to = sdm_report_section(r, "stack", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmReportItem to = sdm_report_section(r, "stack", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     sdm_report_number(to, "count", s->count);
     sdm_report_number(to, "groups", s->groups);
     sdm_report_number(to, "pairs", s->pairs);
     sdm_report_text(to, "align", s->align);
     sdm_report_number(to, "disagree_m", s->disagree_m);
-    SdmReportItem *const dems = sdm_report_list(to, "dems");
+    const SdmReportItem dems = sdm_report_list(to, "dems");
     for (int i = 0; i < s->count; i++) {
         const SdmStackedDem *const d = &s->dems[i];
-        SdmReportItem *const dem = sdm_report_group(dems, NULL);
+        const SdmReportItem dem = sdm_report_group(dems, NULL);
         sdm_report_text(dem, "path", d->path);
         if (*d->date)
             sdm_report_text(dem, "date", d->date);
@@ -49,11 +49,11 @@ static double median_nmad_m(SdmReport *r, const SdmStackReport *s)
 /* Quality of the stack, as the differences between its DEMs show it. */
 static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct *p, double wall_s)
 {
-    const SdmDemStats *const stats = sdm_product_stats(p);
+    const SdmDemStats *const stats = &p->stats;
     const double valid = fmax((double)stats->valid, 1.0);
     const double filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
                  disagree = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
     sdm_report_figure(to, NULL, "DEMs", s->count, "", 0);
     sdm_report_figure(to, NULL, "groups of DEMs that overlap", s->groups, "", 0);
@@ -71,32 +71,24 @@ static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct 
                     sdm_report_grid_phrase(r, p));
 }
 
-static void add_dem(SdmReportItem *to, const SdmStackReport *s, const SdmStackedDem *d)
+static void add_dem(SdmReportItem to, const SdmStackReport *s, const SdmStackedDem *d)
 {
-    SdmReportItem *const row = sdm_report_row(to);
-    if (d->partners == 0)
-        sdm_report_cell(row, "%s (overlaps no other: not moved)", d->path);
-    else if (s->groups > 1)
-        sdm_report_cell(row, "%s (group %d)", d->path, d->group + 1);
-    else
-        sdm_report_cell(row, "%s", d->path);
-    sdm_report_cell(row, "%.2f, %.2f, %.2f m", d->move_m[0], d->move_m[1], d->move_m[2]);
+    char group[32], figure[2][24];
     const double figure_m[2] = {d->nmad_m, d->smooth_m};
     for (int k = 0; k < 2; k++)
-        if (isnan(figure_m[k]))
-            sdm_report_cell(row, "%s", k ? "left in" : "none");
-        else
-            sdm_report_cell(row, "%.2f m", figure_m[k]);
+        snprintf(figure[k], sizeof figure[k], isnan(figure_m[k]) ? k ? "left in" : "none" : "%.2f m",
+                 figure_m[k]);
+    snprintf(group, sizeof group, s->groups > 1 ? " (group %d)" : "", d->group + 1);
+    sdm_report_row(to, "%s%s\t%.2f, %.2f, %.2f m\t%s\t%s", d->path,
+                   d->partners ? group : " (overlaps no other: not moved)", d->move_m[0], d->move_m[1],
+                   d->move_m[2], figure[0], figure[1]);
 }
 
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
-    static const char *const heading[] = {"DEM", "moved east, north, up", "NMAD", "smooth error"};
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    SdmReportItem *const row = sdm_report_row(to);
-    for (int i = 0; i < 4; i++)
-        sdm_report_cell(row, "%s", heading[i]);
+    sdm_report_row(to, "DEM\tmoved east, north, up\tNMAD\tsmooth error");
     for (int i = 0; i < s->count; i++)
         add_dem(to, s, &s->dems[i]);
 }
@@ -126,17 +118,17 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
 {
     const SdmStackReport *const s = ((const StackDone *)what)->report;
     const SdmReportWork *const work = &((const StackDone *)what)->work;
-    const SdmOptions *const opt = sdm_product_request(p)->options;
+    const SdmOptions *const opt = p->request.options;
     add_title(r, s, opt->output);
     sdm_report_program(r, p);
     add_stack(r, s);
     const SdmEffective found = {
-        .grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
+        .grid = p->request.grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
     (void)sdm_report_options(r, opt, SDM_CMD_STACK, &found);
     add_summary(r, s, p, work->wall_s);
-    sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", sdm_product_metres_step(p));
+    sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", p->metres_step);
     if (s->trend)
-        sdm_trend_report(r, s->trend, sdm_report_pixel_m(p, (int)sdm_product_request(p)->grid->cols));
+        sdm_trend_report(r, s->trend, sdm_report_pixel_m(p, (int)p->request.grid->cols));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);

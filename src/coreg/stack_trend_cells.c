@@ -41,8 +41,8 @@ SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t)
     TRY(sdm_alloc(ctx, &rgba, (size_t)n, 4, "map of rates"));
     for (int64_t i = 0; i < n; i++)
         if (t->count[i]) { /* others stay transparent */
-            sdm_change_colour((double)t->sum[i] / (double)t->count[i] * SDM_TREND_STEP / t->limit,
-                              rgba + 4 * i);
+            const double rate = (double)t->sum[i] / (double)t->count[i] * SDM_TREND_STEP;
+            sdm_change_ramp(0.5 + 0.5 * rate / t->limit, rgba + 4 * i);
             rgba[4 * i + 3] = 255;
         }
     TRY(sdm_picture_page(ctx, rgba, t->width, t->height, &t->map));

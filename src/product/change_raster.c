@@ -171,7 +171,7 @@ static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, 
 }
 
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
-                          double step_m, const SdmChangeRows *out)
+                          double step_m, float *difference_m, float *left_out)
 {
     SdmStatus st = SDM_OK;
     const int64_t w = window[2], h = window[3];
@@ -184,15 +184,12 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     for (int64_t r = 0; r < h; r++)
         for (int64_t i = 0; i < w; i += TOGETHER) {
             const int count = w - i < TOGETHER ? (int)(w - i) : TOGETHER;
-            const int64_t at = r * out->pitch + i;
-            find_differences(height_m + r * w + i, reference_m + r * w + i, count, step_m,
-                             out->difference_m + at);
-            fill_left_out(c, &n, window[0] + i, window[1] + r, count, out->difference_m + at,
-                          out->left_out + at);
+            const int64_t at = r * w + i;
+            find_differences(height_m + at, reference_m + at, count, step_m, difference_m + at);
+            fill_left_out(c, &n, window[0] + i, window[1] + r, count, difference_m + at, left_out + at);
         }
     for (int64_t r = 0; r < h; r++)
-        count_row(c, window[0], window[1] + r, w, out->difference_m + r * out->pitch,
-                  out->left_out + r * out->pitch);
+        count_row(c, window[0], window[1] + r, w, difference_m + r * w, left_out + r * w);
 done:
     sdm_free(&n.x);
     sdm_free(&n.y);
@@ -227,14 +224,6 @@ SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out)
                                 1.4826 * (reach + 0.25) * SDM_CHANGE_BIN_M};
 }
 
-void sdm_change_colour(double t, unsigned char rgb[3])
-{
-    static const double fallen[3] = {178, 34, 40}, same[3] = {246, 246, 242}, risen[3] = {33, 84, 168};
-    const double a = fmin(fabs(t), 1.0), *const end = t < 0.0 ? fallen : risen;
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned char)(same[k] + a * (end[k] - same[k]) + 0.5);
-}
-
 SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out)
 {
     SdmStatus st = SDM_OK;
@@ -244,7 +233,7 @@ SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double l
     for (size_t i = 0; i < n; i++) {
         if (!c->count[i])
             continue; /* stays transparent */
-        sdm_change_colour((double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m, rgba + 4 * i);
+        sdm_change_ramp(0.5 + (double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m / 2.0, rgba + 4 * i);
         rgba[4 * i + 3] = 255;
     }
     TRY(sdm_picture_page(ctx, rgba, c->cols, c->rows, out));

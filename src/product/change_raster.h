@@ -37,23 +37,16 @@ SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *source, const 
                           SdmChangeRaster *out);
 void sdm_change_close(SdmChangeRaster *c);
 
-/* Rows of both bands; SDM_NODATA where there is no height, or no reference. */
-typedef struct SdmChangeRows {
-    float *difference_m; /* rounded to step_m */
-    float *left_out;     /* of the fit: 1 or 0 */
-    int64_t pitch;       /* cells from row to row */
-} SdmChangeRows;
-
-/* window: w x h cells from (col0, row0).  height_m: above the ellipsoid, NaN for none, rows of w. */
+/* Rows of both bands, SDM_NODATA where there is no height, or no reference: differences rounded to step_m; 1
+ * where the fit left the place out.  window: w x h cells from (col0, row0).  height_m: above the ellipsoid,
+ * NaN for none. */
 SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
-                          double step_m, const SdmChangeRows *out);
+                          double step_m, float *difference_m, float *left_out);
 
 /* Median and NMAD of the differences of the DEM's cells, used (0) or left out of the fit (1). */
 SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out);
 int64_t sdm_change_count(const SdmChangeRaster *c, int left_out);
 /* A map of the differences, red where the DEM is lower by limit_m, blue where it is higher. */
 SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out);
-/* Colour of a difference of t times the limit, -1..1. */
-void sdm_change_colour(double t, unsigned char rgb[3]);
 
 #endif

@@ -3,6 +3,7 @@
 #include "product/dem_report.h"
 #include "core/options.h"
 #include "core/path.h"
+#include "core/secrets.h"
 #include "geo/vertical_datum.h"
 #include "product/picture.h"
 
@@ -10,13 +11,17 @@
 #include <math.h>
 #include <string.h>
 
+const SdmScale sdm_scale_seen = {90.0, 70.0,
+                                "good from 90 %, poor below 70 %; clouds and water remain without heights"};
+const SdmScale sdm_scale_filled = {2.0, 10.0, "good up to 2 %, poor above 10 %"};
+
 void sdm_report_program(SdmReport *r, const SdmProduct *p)
 {
     sdm_report_text(r->root, "program", "stereodem");
     sdm_report_text(r->root, "version", SDM_VERSION);
     sdm_report_text(r->root, "gdal", GDALVersionInfo("RELEASE_NAME"));
-    if (sdm_product_request(p)->options->output)
-        sdm_report_text(r->root, "output", sdm_product_request(p)->options->output);
+    if (p->request.options->output)
+        sdm_report_text(r->root, "output", p->request.options->output);
 }
 
 /* What an option that was left alone stands for: the value that was found, else its default in words. */
@@ -43,55 +48,67 @@ static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmO
     return unset ? spec->fallback ? spec->fallback : "none" : value;
 }
 
+enum { VALUE = 4096 }; /* length of a value as text */
+
 /* Is the value of an option the one that it has when it is not given? */
 static bool is_usual(const SdmOptionSpec *spec, const char *value)
 {
     SdmOptions usual;
-    char text[4096];
+    char text[VALUE];
     sdm_options_default(&usual);
-    sdm_option_print(spec, &usual, text, sizeof text);
+    sdm_option_show(spec, &usual, text, sizeof text);
     return strcmp(text, value) == 0;
 }
 
+/* NAME=VALUE without secrets. */
+static const char *shown_pair(const char *pair, char out[VALUE])
+{
+    snprintf(out, VALUE, "%s", pair);
+    sdm_hide_secrets(out, true);
+    return out;
+}
+
 /* The value as --options reads it. */
-static void put_value(SdmReportItem *to, const char *key, const SdmOptionSpec *spec, const SdmOptions *opt,
+static void put_value(SdmReportItem to, const char *key, const SdmOptionSpec *spec, const SdmOptions *opt,
                       const char *value)
 {
+    char shown[VALUE];
     const char *const *pair = (const char *const *)(const void *)((const char *)opt + spec->offset);
     if (spec->type != SDM_OPT_KEY_VALUES) {
         sdm_report_text(to, key, value);
         return;
     }
-    for (SdmReportItem *const list = sdm_report_list(to, key); *pair; pair++)
-        sdm_report_text(list, NULL, *pair);
+    for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++)
+        sdm_report_text(list, NULL, shown_pair(*pair, shown));
 }
 
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
+SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
                                   const SdmEffective *found)
 {
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
-    SdmReportItem *const values =
+    const SdmReportItem values =
         sdm_report_section(r, "effective_options", NULL, SDM_PAGE_NONE, SDM_STYLE_HALF);
-    char key[64], value[4096];
+    char key[64], value[VALUE];
     for (int folded = 0; folded < 2; folded++) { /* those that were given, then the others */
-        SdmReportItem *const into = folded ? sdm_report_fold(to, "options that were not given") : to;
+        sdm_report_fold(to, folded ? "options that were not given" : NULL);
         for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
             if (!(s->commands & command))
                 continue;
             snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
             for (char *c = key; *c; c++)
                 *c = *c == '-' ? '_' : *c;
-            sdm_option_print(s, opt, value, sizeof value);
+            sdm_option_show(s, opt, value, sizeof value);
             const char *const meant = effective(r, s, opt, found, value);
             if (!folded) {
                 put_value(to, key, s, opt, value);
                 sdm_report_text(values, key, meant);
             }
-            if (is_usual(s, value) == (folded == 1))
-                (void)sdm_report_entry(into, NULL, s->name, folded || *value ? meant : "");
+            if (is_usual(s, value) == (folded == 1) && (folded || *value))
+                sdm_report_row(to, "%s\t%s", s->name, meant);
         }
     }
+    sdm_report_fold(to, NULL);
     return to;
 }
 
@@ -105,17 +122,18 @@ static const char *shell_word(SdmReport *r, const char *word)
 
 const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right)
 {
-    char value[4096];
+    char value[VALUE];
     const char *line = sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left),
                                          shell_word(r, right ? right : ""));
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
         const char *const *pair = (const char *const *)(const void *)((const char *)opt + s->offset);
-        sdm_option_print(s, opt, value, sizeof value);
+        sdm_option_show(s, opt, value, sizeof value);
         if (!(s->commands & SDM_CMD_RUN) || is_usual(s, value))
             continue;
         if (s->type == SDM_OPT_KEY_VALUES)
             for (; *pair; pair++)
-                line = sdm_report_printf(r, "%s %s%s", line, s->name, shell_word(r, *pair));
+                line = sdm_report_printf(r, "%s %s%s", line, s->name,
+                                         shell_word(r, shown_pair(*pair, value)));
         else
             line = sdm_report_printf(r, "%s %s%s", line, s->name,
                                      s->type == SDM_OPT_BOOL ? "" : shell_word(r, value));
@@ -125,15 +143,15 @@ const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *
 
 static const char *datum_of(const SdmProduct *p, const char *unknown, bool phrase)
 {
-    const SdmProductRequest *const request = sdm_product_request(p);
+    const SdmProductRequest *const request = &p->request;
     const SdmVerticalDatum *const datum = sdm_vertical_datum(request->options->vertical);
     return request->datum_unknown ? unknown : phrase ? datum->phrase : datum->name;
 }
 
-SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p)
+SdmReportItem sdm_report_grid(SdmReport *r, const SdmProduct *p)
 {
-    const SdmGrid *const g = sdm_product_request(p)->grid;
-    SdmReportItem *const to = sdm_report_section(r, "grid", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmGrid *const g = p->request.grid;
+    const SdmReportItem to = sdm_report_section(r, "grid", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     sdm_report_number(to, "x0", g->x0);
     sdm_report_number(to, "y0", g->y0);
     sdm_report_number(to, "spacing", g->spacing);
@@ -142,15 +160,15 @@ SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p)
     sdm_report_number(to, "rows", (double)g->rows);
     sdm_report_text(to, "crs_wkt", g->wkt);
     sdm_report_text(to, "vertical_datum", datum_of(p, "unknown", false));
-    if (*sdm_product_geoid(p))
-        sdm_report_text(to, "geoid_from", sdm_product_geoid(p));
-    sdm_report_number(to, "height_step_m", sdm_product_stats(p)->step_m);
+    if (*p->geoid)
+        sdm_report_text(to, "geoid_from", p->geoid);
+    sdm_report_number(to, "height_step_m", p->stats.step_m);
     return to;
 }
 
 const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p)
 {
-    const SdmGrid *const g = sdm_product_request(p)->grid;
+    const SdmGrid *const g = p->request.grid;
     const char *const unit = g->geographic                         ? "degrees"
                              : sdm_grid_spacing_m(g) == g->spacing ? "m"
                                                                    : "units of the CRS";
@@ -161,74 +179,56 @@ const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p)
 
 double sdm_report_pixel_m(const SdmProduct *p, int cols)
 {
-    const SdmGrid *const g = sdm_product_request(p)->grid;
+    const SdmGrid *const g = p->request.grid;
     const double middle_deg = g->y0 - 0.5 * (double)g->rows * g->spacing;
     const double narrower = g->geographic ? cos(middle_deg * (3.14159265358979323846 / 180.0)) : 1.0;
     return sdm_grid_spacing_m(g) * narrower * (double)g->cols / cols;
 }
 
-/* Colours of the relief from low to high, with the heights of the ends and in between. */
-static void add_relief_key(SdmReport *r, SdmReportItem *to, double low, double high)
-{
-    enum { STEPS = 12, LABELS = 4 };
-    SdmReportItem *const legend = sdm_report_legend(to);
-    for (int i = 0; i < STEPS; i++) {
-        double rgb[3];
-        if (i % (STEPS / LABELS) == 0)
-            sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", low + (high - low) * i / STEPS));
-        sdm_relief_colour(i / (STEPS - 1.0), rgb);
-        const unsigned char bytes[3] = {(unsigned char)(rgb[0] + 0.5), (unsigned char)(rgb[1] + 0.5),
-                                        (unsigned char)(rgb[2] + 0.5)};
-        sdm_report_colour(legend, bytes, NULL);
-    }
-    sdm_report_colour(legend, NULL, sdm_report_printf(r, "%.0f m", high));
-}
-
 void sdm_report_maps(SdmReport *r, const SdmProduct *p)
 {
-    const SdmDemStats *const s = sdm_product_stats(p);
-    const SdmPng *const relief = sdm_product_relief(p), *const coverage = sdm_product_coverage(p);
-    SdmReportItem *to = sdm_report_section(r, NULL, "Relief", SDM_PAGE_MAPS, SDM_STYLE_CARD);
+    const SdmDemStats *const s = &p->stats;
+    const SdmPng *const relief = &p->page_relief, *const coverage = &p->coverage;
+    SdmReportItem to = sdm_report_section(r, NULL, "Relief", SDM_PAGE_MAPS, SDM_STYLE_CARD);
     sdm_report_picture(to, "shaded relief", relief, sdm_report_pixel_m(p, relief->width));
-    add_relief_key(r, to, sdm_dem_stats_quantile_m(s, 0.01), sdm_dem_stats_quantile_m(s, 0.99));
+    sdm_report_ramp(to, sdm_relief_ramp, sdm_dem_stats_quantile_m(s, 0.01),
+                    sdm_dem_stats_quantile_m(s, 0.99), "m", 4);
     to = sdm_report_section(r, NULL, "Coverage", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_picture(to, "coverage", coverage, sdm_report_pixel_m(p, coverage->width));
-    SdmReportItem *const legend = sdm_report_legend(to);
-    const SdmQaLayout *const qa = sdm_product_request(p)->qa;
+    const SdmQaLayout *const qa = p->request.qa;
     for (int i = 0; i < SDM_QA_REASONS; i++)
         if (sdm_qa_reasons[i].bit & qa->legend)
-            sdm_report_colour(legend, sdm_qa_reasons[i].rgb, sdm_qa_words(qa, sdm_qa_reasons[i].bit));
+            sdm_report_colour(to, sdm_qa_reasons[i].rgb, sdm_qa_words(qa, sdm_qa_reasons[i].bit));
 }
 
 void sdm_report_cells(SdmReport *r, const SdmProduct *p)
 {
-    const SdmDemStats *const s = sdm_product_stats(p);
-    SdmReportItem *const to =
+    const SdmDemStats *const s = &p->stats;
+    const SdmReportItem to =
         sdm_report_section(r, "cells", "Cells by status", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_number(to, "total", (double)s->cells);
     sdm_report_number(to, "seen", (double)(s->cells - s->unseen));
     sdm_report_number(to, "with_height", (double)s->valid);
     sdm_report_number(to, "share_with_height", (double)s->valid / (double)s->cells);
-    SdmReportItem *const mask = sdm_report_group(to, "mask_bits");
+    const SdmReportItem mask = sdm_report_group(to, "mask_bits");
     for (int b = 0; b < SDM_QA_BITS; b++) {
-        if (!(sdm_product_request(p)->qa->bits >> b & 1U))
+        if (!(p->request.qa->bits >> b & 1U))
             continue;
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
         if (n > 0.0)
-            sdm_report_figure(mask, NULL, sdm_qa_words(sdm_product_request(p)->qa, 1U << b),
+            sdm_report_figure(mask, NULL, sdm_qa_words(p->request.qa, 1U << b),
                               100.0 * n / (double)s->cells, " %", 2);
     }
 }
 
-static void add_histogram(SdmReportItem *to, const SdmDemStats *s)
+static void add_histogram(SdmReport *r, SdmReportItem to, const SdmDemStats *s)
 {
     enum { BARS = 96 };
     double top = 1.0;
     const double low = sdm_dem_stats_quantile_m(s, 0.001),
                  high = fmax(sdm_dem_stats_quantile_m(s, 0.999), low + 4.0 * s->bin_m);
-    SdmPlot *const plot = s->valid && to ? sdm_report_plot(to, "histogram of heights") : NULL;
-    double *const bar = plot ? sdm_report_room(to->report, BARS + 1) : NULL;
+    double *const bar = s->valid ? sdm_report_room(r, BARS + 1) : NULL;
     if (!bar)
         return;
     double *const median = bar + BARS;
@@ -240,23 +240,24 @@ static void add_histogram(SdmReportItem *to, const SdmDemStats *s)
     for (int i = 0; i < BARS; i++)
         top = fmax(top, bar[i]);
     *median = sdm_dem_stats_quantile_m(s, 0.5);
-    *plot = (SdmPlot){
-        .x_label = "height (m)",
-        .y_label = "share of cells",
-        .x0 = low,
-        .x1 = high,
-        .y1 = top,
-        .height = 200,
-        .count = 2,
-        .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS}, {SDM_SERIES_VERTICAL, "m", median, NULL, 1}}};
+    sdm_report_plot(to, "histogram of heights",
+                    &(SdmPlot){.x_label = "height (m)",
+                               .y_label = "share of cells",
+                               .x0 = low,
+                               .x1 = high,
+                               .y1 = top,
+                               .no_y_ticks = true,
+                               .count = 2,
+                               .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS, NULL},
+                                          {SDM_SERIES_VERTICAL, "m", median, NULL, 1, NULL}}});
 }
 
-SdmReportItem *sdm_report_heights(SdmReport *r, const SdmProduct *p)
+SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p)
 {
     static const int percent[] = {1, 5, 25, 50, 75, 95, 99};
-    const SdmDemStats *const s = sdm_product_stats(p);
+    const SdmDemStats *const s = &p->stats;
     char name[24];
-    SdmReportItem *const to = sdm_report_section(r, "height_m", "Heights", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
+    const SdmReportItem to = sdm_report_section(r, "height_m", "Heights", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     sdm_report_number(to, "min", s->valid ? (double)s->low * s->step_m : NAN);
     sdm_report_number(to, "max", s->valid ? (double)s->high * s->step_m : NAN);
     sdm_report_number(to, "mean", sdm_dem_stats_mean_m(s));
@@ -266,16 +267,16 @@ SdmReportItem *sdm_report_heights(SdmReport *r, const SdmProduct *p)
         snprintf(name, sizeof name, "p%02d", percent[i]);
         sdm_report_number(to, name, sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
     }
-    add_histogram(to, s);
+    add_histogram(r, to, s);
     return to;
 }
 
 void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const SdmReportWork *work)
 {
     double longest = 1e-9;
-    SdmReportItem *const to = sdm_report_section(r, "work", "Time", SDM_PAGE_TIME, SDM_STYLE_HALF);
+    const SdmReportItem to = sdm_report_section(r, "work", "Time", SDM_PAGE_TIME, SDM_STYLE_HALF);
     sdm_report_number(to, "wall_s", work->wall_s);
-    SdmReportItem *const stages = sdm_report_group(to, "stage_s");
+    const SdmReportItem stages = sdm_report_group(to, "stage_s");
     for (int i = 1; i < 10; i++)
         longest = fmax(longest, sdm_stage_time(ctx, i));
     for (int i = 1; i < 10; i++) {
@@ -283,14 +284,12 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
         sdm_report_number(stages, sdm_stage_names[i], seconds);
         if (seconds < 0.005)
             continue;
-        SdmReportItem *const bar = sdm_report_figure(
-            stages, NULL, sdm_report_printf(r, "%d %s", i, sdm_stage_names[i]), seconds, " s", 2);
-        if (bar)
-            bar->share = seconds / longest;
+        sdm_report_bar(to, sdm_report_printf(r, "%d %s", i, sdm_stage_names[i]), seconds, " s", 2,
+                       seconds / longest);
     }
     sdm_report_number(to, "threads", sdm_threads(ctx));
     sdm_report_number(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
-    sdm_report_number(to, "memory_budget_bytes", (double)sdm_product_request(p)->options->memory_bytes);
+    sdm_report_number(to, "memory_budget_bytes", (double)p->request.options->memory_bytes);
     sdm_report_number(to, "blocks", work->blocks);
     sdm_report_number(to, "blocks_resumed", work->blocks_resumed);
     sdm_report_number(to, "frame_cols", (double)work->frame_cols);

@@ -15,6 +15,9 @@ typedef struct SdmReportWork {
                                       * borrowed; NULL: not known */
 } SdmReportWork;
 
+/* Scales of shares, per cent: of cells that have a height, of heights that were filled or are doubtful. */
+extern const SdmScale sdm_scale_seen, sdm_scale_filled;
+
 /* Each adds one section, in the order of the JSON report, and returns it where a caller adds items of its
  * own. */
 void sdm_report_program(SdmReport *r, const SdmProduct *p); /* program, version, output; not a section */
@@ -26,16 +29,16 @@ typedef struct SdmEffective {
     int threads;
 } SdmEffective;
 /* command: SDM_CMD_*: who reads them.  The page has those that were given, the others folded away. */
-SdmReportItem *sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
+SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
                                   const SdmEffective *found);
 /* The command line of `run` that makes the DEM of two inputs once more (right: NULL or "": of one). */
 const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right);
-SdmReportItem *sdm_report_grid(SdmReport *r, const SdmProduct *p);
+SdmReportItem sdm_report_grid(SdmReport *r, const SdmProduct *p);
 /* Metres on the ground, from west to east, of a pixel of a map of the whole DEM that is `cols` wide. */
 double sdm_report_pixel_m(const SdmProduct *p, int cols);
 void sdm_report_maps(SdmReport *r, const SdmProduct *p);  /* relief and coverage */
 void sdm_report_cells(SdmReport *r, const SdmProduct *p); /* counts of the QA mask */
-SdmReportItem *sdm_report_heights(SdmReport *r, const SdmProduct *p);
+SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p);
 void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const SdmReportWork *work);
 
 /* Datum, spacing and size of the grid: "Heights in metres above ..., cells of ..., 100 x 200." */

@@ -7,8 +7,8 @@
 
 void sdm_dem_result_take(const SdmProduct *p, SdmDemResult *out)
 {
-    const SdmGrid *const grid = sdm_product_request(p)->grid;
-    const SdmDemStats *const stats = sdm_product_stats(p);
+    const SdmGrid *const grid = p->request.grid;
+    const SdmDemStats *const stats = &p->stats;
     out->known = true;
     out->cols = grid->cols;
     out->rows = grid->rows;

@@ -71,7 +71,7 @@ static void add_height(SdmDemStats *s, SdmDemStatsPart *part, float height_m, si
 /* Add row r of the cells.  No two threads add to the same row of the preview. */
 static void add_row(SdmDemStats *s, SdmDemStatsPart *part, const SdmDemCells *cells, int64_t r)
 {
-    const float *const height_m = cells->height_m + r * cells->height_pitch;
+    const float *const height_m = cells->height_m + r * cells->w;
     const float *const ortho = cells->ortho ? cells->ortho + r * cells->w : NULL;
     const uint16_t *const mask = cells->mask + r * cells->w;
     size_t at = (size_t)((cells->row0 + r) / s->factor) * (size_t)s->cols + (size_t)(cells->col0 / s->factor);

@@ -38,10 +38,10 @@ typedef struct SdmDemStats {
 
 /* Cells to add: h rows of w. */
 typedef struct SdmDemCells {
-    int64_t col0, row0, w, h, height_pitch;
-    const float *height_m; /* as written, SDM_NODATA for none; rows of height_pitch */
-    const float *ortho;    /* rows of w; NULL: none */
-    const uint16_t *mask;  /* rows of w, SdmQaBit */
+    int64_t col0, row0, w, h;
+    const float *height_m; /* as written, SDM_NODATA for none */
+    const float *ortho;    /* NULL: none */
+    const uint16_t *mask;  /* SdmQaBit */
 } SdmDemCells;
 
 SdmStatus sdm_dem_stats_open(SdmContext *ctx, const SdmGrid *grid, SdmDemStats *s);

@@ -22,23 +22,7 @@ static uint16_t to_integer(float in, float top)
     return in == SDM_NODATA || isnan(in) ? 0 : (uint16_t)(low < top ? low : top);
 }
 
-static void convert_memory(SdmContext *ctx, const SdmRasterSpec *spec, const float *in, void *out)
-{
-    const float top = spec->type == GDT_Byte ? 255.0F : 65535.0F;
-    const int64_t cols = spec->grid->cols;
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
-    for (int64_t r = 0; r < spec->grid->rows; r++)
-        for (int64_t i = r * cols; i < (r + 1) * cols; i++) {
-            const uint16_t v = to_integer(in[i], top);
-            if (spec->type == GDT_Byte)
-                ((uint8_t *)out)[i] = (uint8_t)v;
-            else
-                ((uint16_t *)out)[i] = v;
-        }
-}
-
-static SdmStatus convert_file(SdmContext *ctx, const SdmRasterSpec *spec, GDALDatasetH raw,
-                              GDALDatasetH typed)
+static SdmStatus convert(SdmContext *ctx, const SdmRasterSpec *spec, GDALDatasetH raw, GDALDatasetH typed)
 {
     enum { ROWS = 512 };
     SdmStatus st = SDM_OK;
@@ -55,6 +39,7 @@ static SdmStatus convert_file(SdmContext *ctx, const SdmRasterSpec *spec, GDALDa
         const int h = rows - r < ROWS ? rows - r : ROWS;
         if (GDALRasterIO(from, GF_Read, 0, r, cols, h, in, cols, h, GDT_Float32, 0, 0) != CE_None)
             errors.failed = true;
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
         for (int64_t i = 0; i < (int64_t)cols * h; i++)
             out[i] = to_integer(in[i], top);
         if (GDALRasterIO(to, GF_Write, 0, r, cols, h, out, cols, h, GDT_UInt16, 0, 0) != CE_None)
@@ -79,10 +64,7 @@ SdmStatus sdm_ortho_convert(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaste
     GDALRasterBandH band = GDALGetRasterBand(typed.dataset, 1);
     GDALSetRasterNoDataValue(band, 0.0);
     GDALSetDescription(band, GDALGetDescription(old));
-    if (typed.cells && raster->cells)
-        convert_memory(ctx, spec, raster->cells, typed.cells);
-    else
-        TRY(convert_file(ctx, spec, raster->dataset, typed.dataset));
+    TRY(convert(ctx, spec, raster->dataset, typed.dataset));
     TRY(sdm_raster_close(ctx, raster, old_path));
     *raster = typed;
     typed = (SdmRaster){0};

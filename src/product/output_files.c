@@ -12,20 +12,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const suffix[SDM_FILES] = {".html",    ".png",       ".json",       ".stac.json",
-                                              ".qml",     "_qa.qml",    "_change.qml", "_trend.qml",
-                                              "_reason.vrt", "_qa.tif", "_ortho.tif",  "_change.tif",
-                                              "_trend.tif",  ".tif"};
+static const char *const suffix[SDM_FILES] = {".html",       ".png",    ".json",      ".stac.json",
+                                              ".qml",        "_qa.qml", "_change.qml", "_trend.qml",
+                                              "_reason.vrt", "_qa.tif", "_ortho.tif", "_change.tif",
+                                              "_trend.tif",  ".las",    ".laz",       ".tif"};
 /* of OUTPUT.part-KIND-RUN */
-static const char *const kind[SDM_FILES] = {"html",         "png",         "json",   "stac", "style",
-                                            "qa-style",     "change-style", "trend-style", "reason",
-                                            "qa",           "ortho",       "change", "trend", "dem"};
+static const char *const kind[SDM_FILES] = {"html",         "png",         "json",   "stac", "style", "qa-style",
+                                            "change-style", "trend-style", "reason", "qa",   "ortho", "change",
+                                            "trend",        "las",         "laz",    "dem"};
 
-/* Not every run has them: a reference makes them, or --trend. */
-static bool is_of_change(int i)
+/* Not every run has them: a reference makes them, or --trend, or --points. */
+static bool is_optional(int i)
 {
     return i == SDM_FILE_CHANGE || i == SDM_FILE_CHANGE_STYLE || i == SDM_FILE_TREND ||
-           i == SDM_FILE_TREND_STYLE;
+           i == SDM_FILE_TREND_STYLE || i == SDM_FILE_LAS || i == SDM_FILE_LAZ;
+}
+
+/* A point cloud of that name may be the user's: it is touched where one was asked for alone. */
+static bool is_left(const SdmOutputFiles *files, int i)
+{
+    return (i == SDM_FILE_LAS || i == SDM_FILE_LAZ) && !files->made[i];
 }
 
 size_t sdm_output_stem(const char *output)
@@ -56,7 +62,7 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
     snprintf(files->run, sizeof files->run, "%08x", (unsigned)(sdm_file_draw() >> 32 ^ sdm_file_draw()));
     files->is_lost = false;
     for (int i = 0; i < SDM_FILES; i++) {
-        files->made[i] = true;
+        files->made[i] = i != SDM_FILE_LAS && i != SDM_FILE_LAZ;
         TRY(sdm_format(ctx, files->path[i], SDM_PATH_SIZE, "%.*s%s", stem, output, suffix[i]));
         TRY(sdm_format(ctx, files->part[i], SDM_PATH_SIZE, "%s.part-%s-%s", output, kind[i], files->run));
         TRY(sdm_format(ctx, files->raw[i], SDM_PATH_SIZE, "%s.part-raw-%s-%s", output, kind[i], files->run));
@@ -170,7 +176,7 @@ void sdm_output_files_recover(const SdmOutputFiles *files)
     if (!read_marker(files, &marker) || !is_aside(files, &marker, SDM_FILE_DEM))
         return;
     for (int i = 0; i < SDM_FILES; i++)
-        if (i != SDM_FILE_DEM && !is_aside(files, &marker, i))
+        if (i != SDM_FILE_DEM && !is_left(files, i) && !is_aside(files, &marker, i))
             unlink(files->path[i]);
 }
 
@@ -179,7 +185,7 @@ bool sdm_output_files_finished(const SdmOutputFiles *files, uint64_t job)
     Marker marker;
     bool all = read_marker(files, &marker) && marker.job == job;
     for (int i = 0; i < SDM_FILES && all; i++)
-        all = (exists(files->path[i]) || is_of_change(i)) && !is_aside(files, &marker, i);
+        all = (exists(files->path[i]) || is_optional(i)) && !is_aside(files, &marker, i);
     return all;
 }
 
@@ -197,6 +203,8 @@ static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
 {
     static const char *const stale[] = {".aux.xml", ".ovr", ".msk"};
     char path[SDM_PATH_SIZE + 16];
+    if (is_left(files, i))
+        return SDM_OK;
     if (!files->made[i])
         unlink(files->path[i]);
     else if (sdm_system_rename(files->part[i], files->path[i]))
@@ -255,7 +263,7 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
     if (!input || stat(input, &at) != 0)
         return SDM_OK;
     for (int i = 0; i < SDM_FILES; i++)
-        if (sdm_system_is_same(input, files->path[i]))
+        if (!is_left(files, i) && sdm_system_is_same(input, files->path[i]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
                             files->path[i], input);
     const char *const slash = sdm_system_slash(input);
@@ -276,6 +284,8 @@ SdmStatus sdm_output_files_check(SdmContext *ctx, const SdmOutputFiles *files, b
     const bool stopped = read_marker(files, &marker);
     TRY(sdm_file_check_output(ctx, "-o", files->path[SDM_FILE_DEM]));
     for (int i = SDM_FILES - 1; i >= 0; i--) {
+        if (is_left(files, i))
+            continue;
         const bool own = stopped && !is_aside(files, &marker, i) && (i != SDM_FILE_DEM || may_be_own);
         TRY(check_file(ctx, files->path[i], overwrite || own));
     }

@@ -21,6 +21,8 @@ enum {
     SDM_FILE_ORTHO,
     SDM_FILE_CHANGE,
     SDM_FILE_TREND,
+    SDM_FILE_LAS, /* points, uncompressed or compressed */
+    SDM_FILE_LAZ,
     SDM_FILE_DEM,
     SDM_FILES
 };

@@ -12,7 +12,6 @@ enum { ROWS = 256, SMALLEST = 512, MAX_LEVELS = 30 }; /* rows at a time; side th
 
 typedef struct Half { /* one level to the next */
     GDALRasterBandH from, to;
-    const void *cells;   /* of `from` where they lie in memory in the type that is asked for, else NULL */
     int cols, rows;      /* of `from` */
     double nodata, step; /* step > 0: means are rounded to multiples of it */
     double *sums;        /* of a row: sums, their weights, shares of the three columns; half of cols each */
@@ -80,10 +79,10 @@ static bool average(const Half *l, int r, int h, float *in, float *out)
     const int half = (l->cols + 1) / 2, low = (h + 1) / 2, before = r > 0;
     const size_t w = (size_t)l->cols;
     const int all = h + before;
-    if (!l->cells && GDALRasterIO(l->from, GF_Read, 0, r - before, l->cols, all, in, l->cols, all,
-                                  GDT_Float32, 0, 0) != CE_None)
+    if (GDALRasterIO(l->from, GF_Read, 0, r - before, l->cols, all, in, l->cols, all, GDT_Float32, 0, 0) !=
+        CE_None)
         return false;
-    const float *const rows = l->cells ? (const float *)l->cells + (size_t)r * w : in + (before ? w : 0);
+    const float *const rows = in + (before ? w : 0);
     for (int i = 0; i < low; i++) {
         const float *const first = rows + (size_t)(2 * i) * w;
         const bool above = r + 2 * i > 0, below = 2 * i + 1 < h;
@@ -99,40 +98,25 @@ static bool average(const Half *l, int r, int h, float *in, float *out)
 static bool first_cells(const Half *l, int r, int h, uint16_t *in)
 {
     const int half = (l->cols + 1) / 2, low = (h + 1) / 2;
-    const uint16_t *const rows = l->cells ? (const uint16_t *)l->cells + (size_t)r * (size_t)l->cols : in;
-    if (!l->cells &&
-        GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
+    if (GDALRasterIO(l->from, GF_Read, 0, r, l->cols, h, in, l->cols, h, GDT_UInt16, 0, 0) != CE_None)
         return false;
     for (int i = 0; i < low; i++) {
-        const uint16_t *const row = rows + (size_t)(2 * i) * (size_t)l->cols;
+        const uint16_t *const row = in + (size_t)(2 * i) * (size_t)l->cols;
         for (int c = 0; c < half; c++)
             in[(size_t)i * (size_t)half + (size_t)c] = row[2 * c];
     }
     return GDALRasterIO(l->to, GF_Write, 0, r / 2, half, low, in, half, low, GDT_UInt16, 0, 0) == CE_None;
 }
 
-/* The cells of a band, if its raster lies in memory and a loop can take them as they are. */
-static const void *cells_of(const SdmRaster *raster, int number, bool first_cell)
-{
-    const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number);
-    const GDALDataType type = GDALGetRasterDataType(band);
-    const size_t plane = (size_t)GDALGetRasterBandXSize(band) * (size_t)GDALGetRasterBandYSize(band) *
-                         (size_t)GDALGetDataTypeSizeBytes(type);
-    if (!raster->cells || type != (first_cell ? GDT_UInt16 : GDT_Float32))
-        return NULL;
-    return (const char *)raster->cells + (size_t)(number - 1) * plane;
-}
-
 /* From level k, 0 being the raster, to the next one, of a band. */
-static Half half_of(const SdmCogRequest *request, const SdmRaster *raster, int number, int k, double *sums)
+static Half half_of(const SdmCogRequest *request, GDALDatasetH raster, int number, int k, double *sums)
 {
     int has = 0;
-    const GDALRasterBandH band = GDALGetRasterBand(raster->dataset, number),
+    const GDALRasterBandH band = GDALGetRasterBand(raster, number),
                           from = k > 0 ? GDALGetOverview(band, k - 1) : band;
     const double nodata = GDALGetRasterNoDataValue(band, &has);
     return (Half){.from = from,
                   .to = GDALGetOverview(band, k),
-                  .cells = k > 0 ? NULL : cells_of(raster, number, request->first_cell),
                   .cols = GDALGetRasterBandXSize(from),
                   .rows = GDALGetRasterBandYSize(from),
                   .nodata = has ? nodata : NAN,
@@ -187,7 +171,7 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
     TRY(sdm_alloc_raw(ctx, &sums, ((size_t)w + 1) / 2 * 5, sizeof *sums, "a row of an overview"));
     for (int b = 1; b <= GDALGetRasterCount(ds); b++)
         for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, b)); k++) {
-            const Half l = half_of(request, raster, b, k, sums);
+            const Half l = half_of(request, ds, b, k, sums);
             TRY(halve_band(ctx, request, &l, in, out));
         }
 done:

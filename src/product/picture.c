@@ -17,6 +17,22 @@ void sdm_relief_colour(double t, double rgb[3])
         rgb[k] = stop[i][k] + (at - i) * (stop[i + 1][k] - stop[i][k]);
 }
 
+void sdm_relief_ramp(double t, unsigned char rgb[3])
+{
+    double exact[3];
+    sdm_relief_colour(t, exact);
+    for (int k = 0; k < 3; k++)
+        rgb[k] = (unsigned char)(exact[k] + 0.5);
+}
+
+void sdm_change_ramp(double t, unsigned char rgb[3])
+{
+    static const double fallen[3] = {178, 34, 40}, same[3] = {246, 246, 242}, risen[3] = {33, 84, 168};
+    const double a = fmin(fabs(2.0 * t - 1.0), 1.0), *const end = t < 0.5 ? fallen : risen;
+    for (int k = 0; k < 3; k++)
+        rgb[k] = (unsigned char)(same[k] + a * (end[k] - same[k]) + 0.5);
+}
+
 /* Height at (col, row), or of the pixel itself where there is none. */
 static float height_near(const float *h, int cols, int rows, int col, int row, float own)
 {

@@ -12,8 +12,8 @@
 #include "product/height_step.h"
 #include "product/output_files.h"
 #include "product/picture.h"
+#include "product/point_cloud.h"
 #include "product/raster.h"
-#include "product/report_write.h"
 #include "product/stac_item.h"
 #include "product/style_files.h"
 
@@ -23,29 +23,16 @@
 #include <math.h>
 #include <string.h>
 
-struct SdmProduct {
-    SdmProductRequest request;
-    SdmGrid grid;
-    SdmOutputFiles *files;
-    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO, CHANGE while they are filled */
-    SdmChangeRaster change;      /* raster[SDM_FILE_CHANGE]'s values */
-    char **metadata;             /* of every raster; CSLDestroy */
-    SdmUndulation undulation;    /* of the DEM's vertical datum */
-    SdmDemStats stats;
-    uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
-    double metres_step; /* unit of the QA raster's bands in metres */
-    double error_m;     /* median of the predicted errors; NaN: none */
-    SdmPng relief, page_relief, coverage, change_map;
-};
-
 /* ---- before any work ---- */
 
 /* The names are too large for the stack of a thread. */
-static SdmStatus name_files(SdmContext *ctx, const char *output, SdmOutputFiles **out)
+static SdmStatus name_files(SdmContext *ctx, const char *output, const char *points, SdmOutputFiles **out)
 {
     SdmStatus st = SDM_OK;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
     TRY(sdm_output_files_name(ctx, output, *out));
+    (*out)->made[SDM_FILE_LAS] = strcmp(points, "las") == 0;
+    (*out)->made[SDM_FILE_LAZ] = strcmp(points, "laz") == 0;
 done:
     return st;
 }
@@ -71,7 +58,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
                                 opt->reference, opt->reference_mask, opt->exclude,
                                 opt->area};
-    TRY(name_files(ctx, opt->output, &files));
+    TRY(name_files(ctx, opt->output, opt->points, &files));
     for (int i = 0; i < input_count; i++)
         TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -79,6 +66,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
     TRY(sdm_grid_check_srs(ctx, opt->t_srs));
     TRY(sdm_cog_check(ctx, opt->co));
+    TRY(sdm_point_cloud_check(ctx, opt->points));
 done:
     sdm_free(&files);
     return st;
@@ -87,7 +75,8 @@ done:
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
     SdmOutputFiles *files = NULL;
-    const bool finished = name_files(ctx, output, &files) == SDM_OK && sdm_output_files_finished(files, job);
+    const bool finished =
+        name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
     sdm_free(&files);
     return finished;
 }
@@ -95,7 +84,7 @@ bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
 {
     SdmOutputFiles *files = NULL;
-    if (name_files(ctx, output, &files) == SDM_OK)
+    if (name_files(ctx, output, "none", &files) == SDM_OK)
         sdm_output_files_forget(files, job);
     sdm_free(&files);
 }
@@ -135,7 +124,7 @@ static bool is_of_metres(SdmQaBandKind kind)
 static double scale_of(const SdmProduct *p, SdmQaBandKind kind)
 {
     return kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
-           : kind == SDM_BAND_ERROR ? sdm_product_error_step(p)
+           : kind == SDM_BAND_ERROR ? p->error_step
            : is_of_metres(kind)     ? p->metres_step
                                     : 1.0;
 }
@@ -217,17 +206,22 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     sdm_gdal_register();
     if (!request->keep)
         TRY(sdm_product_check(ctx, request->options, NULL, 0));
+    else if (strcmp(request->options->points, "none") != 0)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE, "--points: needs a DEM that is a file, found one in memory"));
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->request = *request;
     p->grid = *request->grid;
     p->request.grid = &p->grid;
     p->request.id = p->request.kind = p->request.time_utc = NULL;
     p->metres_step = sdm_qa_step_m(&p->grid);
+    p->error_step = p->metres_step / SDM_ERROR_STEPS;
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
-    TRY(request->keep ? name_kept(ctx, &p->files) : name_files(ctx, request->options->output, &p->files));
+    TRY(request->keep
+            ? name_kept(ctx, &p->files)
+            : name_files(ctx, request->options->output, request->options->points, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
     p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
     p->files->made[SDM_FILE_TREND] = p->files->made[SDM_FILE_TREND_STYLE] = request->trend != NULL;
@@ -237,9 +231,10 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     }
     TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
     TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
+    p->geoid = p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
     if (p->undulation.geoid)
         sdm_log(ctx, SDM_LOG_INFO, 8, "heights above %s, whose undulation is of %s",
-                sdm_vertical_datum(request->options->vertical)->phrase, sdm_product_geoid(p));
+                sdm_vertical_datum(request->options->vertical)->phrase, p->geoid);
     if (request->reference)
         TRY(sdm_change_open(ctx,
                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
@@ -263,13 +258,11 @@ done:
 
 enum { STRIP_ROWS = 256, CHANGE_STEPS = 8 /* of the heights: in a difference finer ones are noise */ };
 
-typedef struct Strip { /* rows of a block as they are stored: in the rasters themselves, or in buffers */
-    float *height_m, *ortho;
-    float *change;       /* SDM_CHANGE_BANDS planes */
-    uint16_t *qa;        /* planes, the bands of the QA raster */
-    float *undulation_m; /* rows of the block's width */
-    int64_t pitch;       /* cells from row to row of the others */
-    int64_t plane;       /* cells from band to band */
+typedef struct Strip { /* rows of a block, of its width, as they are stored */
+    float *height_m, *ortho, *undulation_m;
+    float *change; /* SDM_CHANGE_BANDS planes */
+    uint16_t *qa;  /* planes, the bands of the QA raster */
+    int64_t plane; /* cells from band to band */
 } Strip;
 
 /* Value in steps of 1 / inverse, as a band holds it.  (The C library's fminf, fmaxf and nearbyintf are
@@ -286,7 +279,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
     const float *const in = b->height_m + row * b->w;
     const float *const n = p->undulation.geoid ? s->undulation_m + r * b->w : NULL;
-    float *const out = s->height_m + r * s->pitch;
+    float *const out = s->height_m + r * b->w;
     for (int64_t c = 0; c < b->w; c++) {
         const float h = n ? in[c] - n[c] : in[c];
         out[c] = isnan(h) ? SDM_NODATA : sdm_round_height(h, step, inverse);
@@ -336,7 +329,7 @@ static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock
 /* Row `row` of the block into row r of the strip. */
 static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
-    const int64_t first = row * b->w, at = r * s->pitch;
+    const int64_t first = row * b->w, at = r * b->w;
     convert_heights(p, b, row, r, s);
     for (int64_t c = 0; s->ortho && c < b->w; c++)
         s->ortho[at + c] = isnan(b->ortho[first + c]) ? SDM_NODATA : b->ortho[first + c];
@@ -348,31 +341,31 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
 static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
                        const Strip *s)
 {
-    SdmGdalErrors errors;
-    const int x = (int)b->col0, y = (int)(b->row0 + row), w = (int)b->w, n = (int)h;
-    int file = SDM_FILE_DEM;
-    sdm_gdal_errors_begin(&errors);
-    CPLErr e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->height_m,
-                            w, n, GDT_Float32, 0, 0);
-    if (e == CE_None && !errors.failed && p->raster[SDM_FILE_ORTHO].dataset) {
-        file = SDM_FILE_ORTHO;
-        e = GDALRasterIO(GDALGetRasterBand(p->raster[file].dataset, 1), GF_Write, x, y, w, n, s->ortho, w, n,
-                         GDT_Float32, 0, 0);
+    const struct {
+        int file;
+        void *cells;
+        GDALDataType type;
+    } part[] = {{SDM_FILE_DEM, s->height_m, GDT_Float32},
+                {SDM_FILE_ORTHO, s->ortho, GDT_Float32},
+                {SDM_FILE_CHANGE, s->change, GDT_Float32},
+                {SDM_FILE_QA, s->qa, GDT_UInt16}};
+    SdmGdalErrors errors = {.failed = false};
+    const int w = (int)b->w, n = (int)h;
+    for (int i = 0; i < 4; i++) {
+        GDALDatasetH const to = p->raster[part[i].file].dataset;
+        const GSpacing cell = GDALGetDataTypeSizeBytes(part[i].type);
+        if (!to)
+            continue;
+        const int bands = GDALGetRasterCount(to);
+        sdm_gdal_errors_begin(&errors);
+        const CPLErr e = GDALDatasetRasterIOEx(to, GF_Write, (int)b->col0, (int)(b->row0 + row), w, n,
+                                               part[i].cells, w, n, part[i].type, bands, NULL, cell,
+                                               cell * w, cell * s->plane, NULL);
+        sdm_gdal_errors_end(&errors);
+        if (e != CE_None || errors.failed)
+            return sdm_fail_write(ctx, p->files->path[part[i].file], errors.text);
     }
-    if (e == CE_None && !errors.failed && p->raster[SDM_FILE_CHANGE].dataset) {
-        file = SDM_FILE_CHANGE;
-        const GSpacing cell = (GSpacing)sizeof(float);
-        e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->change, w, n, GDT_Float32,
-                                  SDM_CHANGE_BANDS, NULL, cell, cell * w, cell * s->plane, NULL);
-    }
-    if (e == CE_None && !errors.failed) {
-        file = SDM_FILE_QA;
-        const GSpacing cell = (GSpacing)sizeof(uint16_t);
-        e = GDALDatasetRasterIOEx(p->raster[file].dataset, GF_Write, x, y, w, n, s->qa, w, n, GDT_UInt16,
-                                  p->request.qa->bands, NULL, cell, cell * w, cell * s->plane, NULL);
-    }
-    sdm_gdal_errors_end(&errors);
-    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
+    return SDM_OK;
 }
 
 static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBlock *b)
@@ -395,7 +388,6 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
                                .w = b->w,
                                .h = h,
                                .height_m = s->height_m,
-                               .height_pitch = s->pitch,
                                .mask = b->mask + row * b->w,
                                .ortho = p->request.ortho ? b->ortho + row * b->w : NULL};
     if (p->undulation.geoid)
@@ -406,57 +398,37 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
     if (p->request.reference)
         TRY(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
                             b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m,
-                            &(SdmChangeRows){s->change, s->change + s->plane, s->pitch}));
-    if (!p->raster[SDM_FILE_DEM].cells)
-        TRY(store(ctx, p, b, row, h, s));
+                            s->change, s->change + s->plane));
+    TRY(store(ctx, p, b, row, h, s));
     sdm_dem_stats_add(&p->stats, &cells);
 done:
     return st;
 }
 
-/* For rasters in memory the strip is their own cells, from this row of the block on. */
-static void point_into(const SdmProduct *p, const SdmBlock *b, int64_t row, Strip *s)
-{
-    const int64_t at = (b->row0 + row) * p->grid.cols + b->col0;
-    s->pitch = p->grid.cols;
-    s->plane = p->grid.cols * p->grid.rows;
-    s->height_m = (float *)p->raster[SDM_FILE_DEM].cells + at;
-    s->ortho = p->request.ortho ? (float *)p->raster[SDM_FILE_ORTHO].cells + at : NULL;
-    s->change = p->request.reference ? (float *)p->raster[SDM_FILE_CHANGE].cells + at : NULL;
-    s->qa = (uint16_t *)p->raster[SDM_FILE_QA].cells + at;
-}
-
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
-    Strip own = {.pitch = b->w}, s;
-    const bool in_memory = p->raster[SDM_FILE_DEM].cells != NULL;
+    Strip s = {NULL};
     const int around = sdm_stage_enter(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
-    own.plane = (int64_t)n;
-    if (!in_memory) {
-        TRY(sdm_alloc(ctx, &own.height_m, n, sizeof *own.height_m, "rows to write"));
-        if (p->request.ortho)
-            TRY(sdm_alloc(ctx, &own.ortho, n, sizeof *own.ortho, "rows to write"));
-        if (p->request.reference)
-            TRY(sdm_alloc(ctx, &own.change, n, SDM_CHANGE_BANDS * sizeof *own.change, "rows to write"));
-        TRY(sdm_alloc(ctx, &own.qa, n, (size_t)p->request.qa->bands * sizeof *own.qa, "rows to write"));
-    }
+    s.plane = (int64_t)n;
+    TRY(sdm_alloc_raw(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
+    TRY(sdm_alloc_raw(ctx, &s.qa, n, (size_t)p->request.qa->bands * sizeof *s.qa, "rows to write"));
+    if (p->request.ortho)
+        TRY(sdm_alloc_raw(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
+    if (p->request.reference)
+        TRY(sdm_alloc_raw(ctx, &s.change, n, SDM_CHANGE_BANDS * sizeof *s.change, "rows to write"));
     if (p->undulation.geoid)
-        TRY(sdm_alloc(ctx, &own.undulation_m, n, sizeof *own.undulation_m, "rows to write"));
-    s = own;
-    for (int64_t row = 0; row < b->h; row += STRIP_ROWS) {
-        if (in_memory)
-            point_into(p, b, row, &s);
+        TRY(sdm_alloc_raw(ctx, &s.undulation_m, n, sizeof *s.undulation_m, "rows to write"));
+    for (int64_t row = 0; row < b->h; row += STRIP_ROWS)
         TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
-    }
 done:
-    sdm_free(&own.undulation_m);
-    sdm_free(&own.qa);
-    sdm_free(&own.change);
-    sdm_free(&own.ortho);
-    sdm_free(&own.height_m);
+    sdm_free(&s.undulation_m);
+    sdm_free(&s.qa);
+    sdm_free(&s.change);
+    sdm_free(&s.ortho);
+    sdm_free(&s.height_m);
     sdm_stage_leave(ctx, around);
     return st;
 }
@@ -549,27 +521,58 @@ done:
     return st;
 }
 
+/* The band of the QA raster that holds this; NULL: none. */
+static GDALRasterBandH qa_band(const SdmProduct *p, SdmQaBandKind kind)
+{
+    for (int k = 0; k < p->request.qa->bands; k++)
+        if (p->request.qa->band[k].kind == kind)
+            return GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
+    return NULL;
+}
+
 static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 {
-    const SdmQaLayout *const qa = p->request.qa;
     const SdmGrid *const grid = &p->grid;
     const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing,
                  side_m = sdm_grid_spacing_m(grid),
                  narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
-    SdmHeightErrorInput in = {.model = p->request.error,
+    const SdmHeightErrorInput in = {.model = p->request.error,
                               .side_m = {side_m * narrower, side_m},
                               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
-                              .step_m = sdm_product_error_step(p),
+                              .mask = qa_band(p, SDM_BAND_MASK),
+                              .error = qa_band(p, SDM_BAND_ERROR),
+                              .step_m = p->error_step,
                               .path = p->files->path[SDM_FILE_QA],
                               .memory_bytes = p->request.options->memory_bytes};
-    for (int k = 0; k < qa->bands; k++) {
-        const GDALRasterBandH band = GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
-        if (qa->band[k].kind == SDM_BAND_MASK)
-            in.mask = band;
-        else if (qa->band[k].kind == SDM_BAND_ERROR)
-            in.error = band;
-    }
     return sdm_height_error_write(ctx, &in, &p->error_m);
+}
+
+/* --points: first as .las, which stays or is compressed. */
+static SdmStatus write_points(SdmContext *ctx, SdmProduct *p)
+{
+    SdmStatus st = SDM_OK;
+    const bool compressed = p->files->made[SDM_FILE_LAZ];
+    const SdmPointCloud points = {.grid = &p->grid,
+                                  .dem = p->raster[SDM_FILE_DEM].dataset,
+                                  .step_m = p->stats.step_m,
+                                  .grey = p->request.ortho
+                                              ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1)
+                                              : NULL,
+                                  .low = (double)p->stats.ortho_low,
+                                  .high = (double)p->stats.ortho_high,
+                                  .score = qa_band(p, SDM_BAND_SCORE),
+                                  .score_step = SDM_SCORE_STEP,
+                                  .error = qa_band(p, SDM_BAND_ERROR),
+                                  .error_step = p->error_step,
+                                  .count = p->stats.valid,
+                                  .path = p->files->part[SDM_FILE_LAS]};
+    if (p->request.keep || !(compressed || p->files->made[SDM_FILE_LAS]))
+        return SDM_OK;
+    TRY(sdm_point_cloud_write(ctx, &points));
+    if (compressed)
+        TRY(sdm_point_cloud_compress(ctx, points.path, p->files->part[SDM_FILE_LAZ], points.count));
+done:
+    return st;
 }
 
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
@@ -591,6 +594,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
         TRY(predict_errors(ctx, p));
     if (p->request.ortho && !p->request.keep)
         TRY(convert_ortho(ctx, p));
+    TRY(write_points(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
     GDALSetCacheMax64(cache < WRITE_CACHE ? cache : WRITE_CACHE);
     /* GDAL takes some 100 MB for each file: a small budget has them written one after the other */
@@ -642,7 +646,8 @@ static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
     SdmStatus st = SDM_OK;
     const char *const slash = sdm_system_slash(p->files->path[SDM_FILE_QA]);
     SdmText text[5] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
-    sdm_style_dem(&text[0], &p->stats);
+    sdm_style_dem(&text[0], sdm_dem_stats_quantile_m(&p->stats, 0.01),
+                  sdm_dem_stats_quantile_m(&p->stats, 0.99));
     sdm_style_qa(&text[1], p->request.qa);
     sdm_style_change(&text[2], SDM_CHANGE_MAP_M, "m");
     sdm_reason_raster(&text[3], &p->grid, p->request.qa, slash ? slash + 1 : p->files->path[SDM_FILE_QA]);
@@ -695,7 +700,7 @@ static void keep(SdmProduct *p, SdmText *json, SdmText *html)
     *p->request.keep = (SdmKeptProduct){.grid = p->grid,
                                         .qa = p->request.qa,
                                         .metres_step = p->metres_step,
-                                        .error_step = sdm_product_error_step(p),
+                                        .error_step = p->error_step,
                                         .dem = take_raster(&p->raster[SDM_FILE_DEM]),
                                         .qa_raster = take_raster(&p->raster[SDM_FILE_QA]),
                                         .ortho = take_raster(&p->raster[SDM_FILE_ORTHO]),
@@ -715,7 +720,7 @@ void sdm_kept_product_free(SdmKeptProduct *kept)
     sdm_text_close(&kept->html);
 }
 
-SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease)
+SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
     SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
@@ -759,54 +764,4 @@ void sdm_product_close(SdmProduct **out)
     CSLDestroy(p->metadata);
     sdm_free(&p->files);
     sdm_free(out);
-}
-
-const SdmProductRequest *sdm_product_request(const SdmProduct *p)
-{
-    return &p->request;
-}
-
-const char *sdm_product_geoid(const SdmProduct *p)
-{
-    return p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
-}
-
-const SdmDemStats *sdm_product_stats(const SdmProduct *p)
-{
-    return &p->stats;
-}
-
-double sdm_product_error_step(const SdmProduct *p)
-{
-    return p->metres_step / SDM_ERROR_STEPS;
-}
-
-double sdm_product_error_m(const SdmProduct *p)
-{
-    return p->error_m;
-}
-
-double sdm_product_metres_step(const SdmProduct *p)
-{
-    return p->metres_step;
-}
-
-const SdmPng *sdm_product_relief(const SdmProduct *p)
-{
-    return &p->page_relief;
-}
-
-const SdmPng *sdm_product_coverage(const SdmProduct *p)
-{
-    return &p->coverage;
-}
-
-const SdmChangeRaster *sdm_product_change(const SdmProduct *p)
-{
-    return p->request.reference ? &p->change : NULL;
-}
-
-const SdmPng *sdm_product_change_map(const SdmProduct *p)
-{
-    return &p->change_map;
 }

@@ -8,10 +8,12 @@
 #include "core/text.h"
 #include "product/change_raster.h"
 #include "product/dem_stats.h"
+#include "geo/geoid.h"
 #include "product/height_error.h"
+#include "product/output_files.h"
 #include "product/qa_raster.h"
 #include "product/raster.h"
-#include "product/report_model.h"
+#include "product/report.h"
 
 /* A product that stays in memory: what its files would hold.  Its arrays are the owner's. */
 typedef struct SdmKeptProduct {
@@ -47,7 +49,22 @@ typedef struct SdmProductRequest {
  * mask), styles and the raster of reasons (style_files.h), written under temporary names and renamed when all
  * are complete: open, write (every block), complete, publish, close. A full disk at any point is SDM_ERR_IO
  * with a sentence. */
-typedef struct SdmProduct SdmProduct;
+typedef struct SdmProduct { /* for reports to read */
+    SdmProductRequest request;
+    SdmGrid grid;
+    SdmOutputFiles *files;
+    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO, CHANGE while they are filled */
+    SdmChangeRaster change;      /* raster[SDM_FILE_CHANGE]'s values; with request.reference */
+    char **metadata;             /* of every raster; CSLDestroy */
+    SdmUndulation undulation;    /* of the DEM's vertical datum */
+    const char *geoid;           /* where it is from; "": heights above the ellipsoid */
+    SdmDemStats stats;           /* of the blocks so far */
+    uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
+    double metres_step, error_step;   /* units of the QA raster's bands, of its predicted errors, metres */
+    double error_m;                   /* median of the predicted errors; NaN: none */
+    SdmPng relief, page_relief, coverage, change_map; /* once the product is complete */
+} SdmProduct;
+#define SDM_CHANGE_MAP_M 20.0 /* difference of the strongest colour of its map */
 
 /* Can the product be written?  To be called before any work; makes no file.  inputs: paths that must not be
  * overwritten, or NULL while they are not known: until then a DEM passes that may be this run's own, see
@@ -70,24 +87,10 @@ SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p);
 /* After that: write the report and rename all files.  lease: of the output, as held so far; NULL: none.  When
  * another run has taken it over, nothing is renamed. */
-SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, const SdmReport *report, SdmLease *lease);
+SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report, SdmLease *lease);
 /* Remove what was not published, no file of another run. */
 void sdm_product_close(SdmProduct **p);
 
-/* ---- what the report says of it ---- */
-const SdmProductRequest *sdm_product_request(const SdmProduct *p);
-const char *sdm_product_geoid(const SdmProduct *p); /* where its undulation is from; "": the ellipsoid */
-const SdmDemStats *sdm_product_stats(const SdmProduct *p); /* of the blocks so far */
-double sdm_product_metres_step(const SdmProduct *p);       /* unit of the QA raster's bands in metres */
-double sdm_product_error_step(const SdmProduct *p);         /* the same of predicted errors */
-double sdm_product_error_m(const SdmProduct *p); /* their median, once the product is complete; NaN: none */
-double sdm_qa_step_m(const SdmGrid *grid);                 /* that of a DEM on the grid */
-/* Relief, as the page shows it, and coverage, once the product is complete. */
-const SdmPng *sdm_product_relief(const SdmProduct *p);
-const SdmPng *sdm_product_coverage(const SdmProduct *p);
-/* Differences from the reference; NULL without one. */
-const SdmChangeRaster *sdm_product_change(const SdmProduct *p);
-#define SDM_CHANGE_MAP_M 20.0 /* difference of the strongest colour of its map */
-const SdmPng *sdm_product_change_map(const SdmProduct *p);
+double sdm_qa_step_m(const SdmGrid *grid); /* unit of the QA raster's bands of a DEM on the grid, metres */
 
 #endif

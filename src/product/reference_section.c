@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/reference_section.h"
 #include "product/dem_report.h"
+#include "product/picture.h"
 
 #include <math.h>
 
 static const char *const VIEW[2] = {"right", "left"};
 
-static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
+static void add_shift(SdmReportItem to, const SdmReferenceReport *s)
 {
     sdm_report_numbers(to, "apply_m", s->shift_m, 3);
     sdm_report_figure(to, NULL, "moved east", s->shift_m[0], " m", 2);
@@ -22,41 +23,41 @@ static void add_shift(SdmReportItem *to, const SdmReferenceReport *s)
 }
 
 /* Error of cross-validation with a constant alone, and with the correction. */
-static void add_gain(SdmReportItem *to, const SdmReferenceReport *s)
+static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
 {
     static const char *const key[SDM_ALONG_SCHEMES] = {"rows", "columns"};
-    SdmReportItem *const all = sdm_report_group(to, "cross_validation");
+    const SdmReportItem all = sdm_report_group(to, "cross_validation");
     for (int i = 0; i < SDM_ALONG_SCHEMES; i++) {
-        SdmReportItem *const one = sdm_report_group(all, key[i]);
+        const SdmReportItem one = sdm_report_group(all, key[i]);
         sdm_report_number(one, "before_px", s->fit.constant_px[i]);
         sdm_report_number(one, "after_px", s->fit.fitted_px[i]);
         if (!isfinite(s->fit.fitted_px[i]))
             continue;
-        SdmReportItem *const row = sdm_report_row(to);
-        sdm_report_cell(row, "error by row, cross-validated over blocks of %s", key[i]);
-        sdm_report_cell(row, "%.3f → %.3f px (%.1f → %.1f m)", s->fit.constant_px[i], s->fit.fitted_px[i],
-                        s->fit.constant_px[i] / s->px_per_m, s->fit.fitted_px[i] / s->px_per_m);
+        sdm_report_row(to,
+                       "error by row, cross-validated over blocks of %s\t%.3f → %.3f px (%.1f → %.1f m)",
+                       key[i], s->fit.constant_px[i], s->fit.fitted_px[i],
+                       s->fit.constant_px[i] / s->px_per_m, s->fit.fitted_px[i] / s->px_per_m);
     }
 }
 
 /* Of the correction without its constant, which is the vertical shift's. */
-static void add_standard_error(SdmReportItem *to, const SdmReferenceReport *s)
+static void add_standard_error(SdmReportItem to, const SdmReferenceReport *s)
 {
     const double error_m = sdm_reference_error_m(s);
     if (error_m > 0.0)
         sdm_report_figure(to, "correction_error_m", "standard error of the correction", error_m, " m", 2);
 }
 
-static void add_waves(SdmReportItem *to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
+static void add_waves(SdmReportItem to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
 {
     sdm_report_number(to, "degree", a->degree);
     sdm_report_numbers(to, "coefficients_px", a->coef, sdm_terms(a->degree));
-    SdmReportItem *const list = sdm_report_list(to, "waves");
+    const SdmReportItem list = sdm_report_list(to, "waves");
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < a->waves[k]; i++) {
             const SdmAlongWave *const w = &a->wave[k][i];
             const double amplitude_px = hypot(w->cos_px, w->sin_px), rows = 1.0 / w->per_row;
-            SdmReportItem *const one = sdm_report_group(list, NULL), *const row = sdm_report_row(to);
+            const SdmReportItem one = sdm_report_group(list, NULL);
             sdm_report_text(one, "view", VIEW[k]);
             sdm_report_number(one, "cycles_per_row", w->per_row);
             sdm_report_number(one, "wavelength_rows", rows);
@@ -65,25 +66,21 @@ static void add_waves(SdmReportItem *to, const SdmReferenceReport *s, const SdmA
             sdm_report_number(one, "amplitude_m", amplitude_px / s->px_per_m);
             sdm_report_number(one, "cos_px", w->cos_px);
             sdm_report_number(one, "sin_px", w->sin_px);
-            sdm_report_cell(row, "wave of the %s view", VIEW[k]);
-            sdm_report_cell(row, "%.0f rows (%.1f km), %.3f px (%.1f m)", rows, rows * s->row_m * 1e-3,
-                            amplitude_px, amplitude_px / s->px_per_m);
+            sdm_report_row(to, "wave of the %s view\t%.0f rows (%.1f km), %.3f px (%.1f m)", VIEW[k], rows,
+                           rows * s->row_m * 1e-3, amplitude_px, amplitude_px / s->px_per_m);
         }
 }
 
-static void add_spread(SdmReportItem *to, const char *key, const char *what, const SdmReferenceSpread *s)
+static void add_spread(SdmReportItem to, const char *key, const char *what, const SdmReferenceSpread *s)
 {
-    SdmReportItem *const one = sdm_report_group(to, key);
+    const SdmReportItem one = sdm_report_group(to, key);
     sdm_report_number(one, "median_m", s->median_m);
     sdm_report_number(one, "nmad_m", s->nmad_m);
-    if (isnan(s->nmad_m))
-        return;
-    SdmReportItem *const row = sdm_report_row(to);
-    sdm_report_cell(row, "%s", what);
-    sdm_report_cell(row, "median %.2f m, NMAD %.2f m", s->median_m, s->nmad_m);
+    if (!isnan(s->nmad_m))
+        sdm_report_row(to, "%s\tmedian %.2f m, NMAD %.2f m", what, s->median_m, s->nmad_m);
 }
 
-static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmReferenceReport *s)
+static void add_differences(SdmReportItem to, const SdmProduct *p, const SdmReferenceReport *s)
 {
     static const char *const key[2][2] = {{"before_used", "before_left_out"},
                                           {"after_used", "after_left_out"}};
@@ -92,12 +89,14 @@ static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmRef
         {"coarse surface minus reference after, ground of the fit", "after, left out of the fit"}};
     static const char *const dem[2] = {"DEM minus reference, ground of the fit",
                                        "DEM minus reference, left out of the fit"};
-    SdmReportItem *const all = sdm_report_group(to, "coarse_surface");
+    const SdmReportItem all = sdm_report_group(to, "coarse_surface");
     for (int i = 0; i < 4; i++)
         add_spread(all, key[i / 2][i % 2], what[i / 2][i % 2], &s->spread[i / 2][i % 2]);
-    const SdmChangeRaster *const change = sdm_product_change(p);
-    SdmReportItem *const cells = change ? sdm_report_group(to, "dem") : NULL;
-    for (int k = 0; change && k < 2; k++) {
+    const SdmChangeRaster *const change = p->request.reference ? &p->change : NULL;
+    if (!change)
+        return;
+    const SdmReportItem cells = sdm_report_group(to, "dem");
+    for (int k = 0; k < 2; k++) {
         const SdmReferenceSpread spread = sdm_change_spread(change, k);
         add_spread(cells, k ? "left_out" : "used", dem[k], &spread);
         sdm_report_number(cells, k ? "left_out_cells" : "used_cells", (double)sdm_change_count(change, k));
@@ -105,7 +104,7 @@ static void add_differences(SdmReportItem *to, const SdmProduct *p, const SdmRef
 }
 
 /* Means by row of what is left without the waves of a view, and these waves. */
-static void plot_view(SdmReport *r, SdmReportItem *to, const SdmReferenceReport *s,
+static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *s,
                       const SdmAlongCorrection *a, int view)
 {
     const SdmReferenceBins *const b = &s->bins[view];
@@ -125,48 +124,27 @@ static void plot_view(SdmReport *r, SdmReportItem *to, const SdmReferenceReport 
         top = fmax(top, 1.1 * fmax(fabs(value[n]), fabs(wave[n])));
         n++;
     }
-    SdmPlot *const plot = n > 1 ? sdm_report_plot(to, "jitter along the lines by row") : NULL;
-    if (!plot)
-        return;
-    *plot = (SdmPlot){
+    const SdmPlot plot = {
         .x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)" : "row of the left image (px)",
         .y_label = "difference from the reference along the lines (px)",
-        .x0 = x[0],
-        .x1 = x[n - 1],
         .y0 = -top,
         .y1 = top,
-        .height = 200,
-        .y_ticks = true,
         .count = 2,
-        .series = {{SDM_SERIES_POINTS, "after", x, value, n}, {SDM_SERIES_LINE, "p", x, wave, n}}};
-}
-
-void sdm_report_change_key(SdmReportItem *to, double limit, const char *unit)
-{
-    enum { STEPS = 9 };
-    SdmReportItem *const legend = sdm_report_legend(to);
-    if (!legend)
-        return;
-    sdm_report_colour(legend, NULL, sdm_report_printf(to->report, "%.4g %s", -limit, unit));
-    for (int i = 0; i < STEPS; i++) {
-        unsigned char rgb[3];
-        if (i == STEPS / 2)
-            sdm_report_colour(legend, NULL, sdm_report_printf(to->report, "0 %s", unit));
-        sdm_change_colour(2.0 * i / (STEPS - 1.0) - 1.0, rgb);
-        sdm_report_colour(legend, rgb, NULL);
-    }
-    sdm_report_colour(legend, NULL, sdm_report_printf(to->report, "%+.4g %s", limit, unit));
+        .series = {{SDM_SERIES_POINTS, "after", x, value, n, "means by row"},
+                   {SDM_SERIES_LINE, "p", x, wave, n, "waves"}}};
+    if (n > 1)
+        sdm_report_plot(to, "jitter along the lines by row", &plot);
 }
 
 static void add_map(SdmReport *r, const SdmProduct *p)
 {
-    if (!sdm_product_change(p))
+    if (!p->request.reference)
         return;
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, NULL, "Height minus reference", SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    const SdmPng *const map = sdm_product_change_map(p);
+    const SdmPng *const map = &p->change_map;
     sdm_report_picture(to, "height minus reference", map, sdm_report_pixel_m(p, map->width));
-    sdm_report_change_key(to, SDM_CHANGE_MAP_M, "m");
+    sdm_report_ramp(to, sdm_change_ramp, -SDM_CHANGE_MAP_M, SDM_CHANGE_MAP_M, "m", 2);
     sdm_report_note(to, "The raster's second band marks what was left out of the fit: blocks that differ, "
                         "blocks beside them, and "
                         "what the masks leave out. It is no map of change.");
@@ -176,10 +154,8 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
                           const SdmAlongCorrection *a)
 {
     static const char *const state[] = {"none", "refused", "shift", "fitted"};
-    /* as in report.html */
-    static const unsigned char bins[3] = {0x3a, 0x84, 0xc4}, wave[3] = {0x8a, 0x5c, 0xc4};
     add_map(r, p);
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     sdm_report_text(to, "state", state[s->state]);
     sdm_report_text(to, "datum", s->datum);
@@ -203,9 +179,6 @@ void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     add_differences(to, p, s);
     for (int k = 0; k < 2; k++)
         plot_view(r, to, s, a, k);
-    SdmReportItem *const legend = sdm_report_legend(to);
-    sdm_report_colour(legend, bins, "means by row");
-    sdm_report_colour(legend, wave, "waves");
     const int terms = sdm_terms(a->degree), waves = a->waves[0] + a->waves[1];
     sdm_report_note(to,
                     "The cameras were corrected, not the heights: a shift, %d number%s of low order and %d "

@@ -8,7 +8,5 @@
 /* report: state other than NONE. */
 void sdm_report_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *report,
                           const SdmAlongCorrection *along);
-/* Colours of a map of change, from -limit to limit. */
-void sdm_report_change_key(SdmReportItem *to, double limit, const char *unit);
 
 #endif

@@ -15,7 +15,7 @@ static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *o
 
 static void add_scene(SdmReport *r, const SdmSceneReport *s)
 {
-    SdmReportItem *const to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     sdm_report_text(to, "id", s->scene_id);
     sdm_report_text(to, "kind", s->scene_kind);
     sdm_report_text(to, "acquisition_time_utc", s->time_utc);
@@ -35,16 +35,16 @@ static void add_scene(SdmReport *r, const SdmSceneReport *s)
     sdm_report_number(to, "ground_sample_distance_m", s->gsd_m);
     if (!s->prior || !s->prior->datum[0])
         return;
-    SdmReportItem *const prior = sdm_report_group(to, "prior_dem");
+    const SdmReportItem prior = sdm_report_group(to, "prior_dem");
     sdm_report_text(prior, "datum", s->prior->datum);
     sdm_report_number(prior, "share_covered", s->prior->covered);
 }
 
 static void add_inputs(SdmReport *r, const SdmSceneReport *s)
 {
-    SdmReportItem *const files = sdm_report_list(r->root, "inputs");
+    const SdmReportItem files = sdm_report_list(r->root, "inputs");
     for (int i = 0; i < s->file_count; i++) {
-        SdmReportItem *const file = sdm_report_group(files, NULL);
+        const SdmReportItem file = sdm_report_group(files, NULL);
         sdm_report_text(file, "path", s->files[i].path);
         sdm_report_number(file, "size_bytes", (double)s->files[i].size_bytes);
         sdm_report_number(file, "mtime_s", (double)s->files[i].mtime_s);
@@ -53,17 +53,17 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
 
 static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneReport *s, const SdmProduct *p)
 {
-    const SdmEffective found = {.grid = sdm_product_request(p)->grid,
+    const SdmEffective found = {.grid = p->request.grid,
                                 .cost = s->cost,
                                 .hmin_m = s->hmin_m,
                                 .hmax_m = s->hmax_m,
                                 .threads = sdm_threads(ctx)};
-    SdmReportItem *const to = sdm_report_options(r, sdm_product_request(p)->options, SDM_CMD_RUN, &found);
+    const SdmReportItem to = sdm_report_options(r, p->request.options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
     if (s->file_count > 0)
         sdm_report_note(to, "Once more: `%s`",
-                        sdm_report_command(r, sdm_product_request(p)->options, s->left, s->right));
+                        sdm_report_command(r, p->request.options, s->left, s->right));
     for (int i = 0; i < 2 && s->camera; i++)
         if (*s->camera[i].source)
             sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
@@ -76,38 +76,33 @@ static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneRepor
 /* How good the DEM is, as far as the run itself can say, and what it cannot. */
 static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct *p)
 {
-    const SdmDemStats *const stats = sdm_product_stats(p);
+    const SdmDemStats *const stats = &p->stats;
     const SdmPointReport *const points = s->points;
     const SdmPointRound *const last = points && points->rounds ? &points->round[points->rounds - 1] : NULL;
     const double seen = (double)(stats->cells - stats->unseen),
                  valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
-    SdmReportItem *const to =
+    static const SdmScale matched_well = {80.0, 50.0, "good from 80 %, poor below 50 %"},
+                          small = {0.1, 0.25, "good up to 0.1 px, poor above 0.25 px"},
+                          many = {1000.0, 200.0, "good from 1,000, poor below 200"},
+                          wide = {0.3, 0.1, "good from 0.3, poor below 0.1"};
+    const SdmReportItem to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
-    sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by both views have a height",
-                                       fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
-                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water remain without heights");
+    sdm_report_judged(to, "of the cells seen by both views have a height",
+                      fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1, &sdm_scale_seen);
     if (s->quality)
-        sdm_report_judge(sdm_report_figure(to, NULL, "of the cells with texture were matched",
-                                           100.0 * s->quality->matched_share, " %", 1),
-                         80.0, 50.0, "good from 80 %, poor below 50 %");
-    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled over small holes",
-                                       100.0 * filled / fmax(valid, 1.0), " %", 1),
-                     2.0, 10.0, "good up to 2 %, poor above 10 %");
-    sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p), " m",
-                      2);
+        sdm_report_judged(to, "of the cells with texture were matched", 100.0 * s->quality->matched_share,
+                          " %", 1, &matched_well);
+    sdm_report_judged(to, "of the heights were filled over small holes", 100.0 * filled / fmax(valid, 1.0),
+                      " %", 1, &sdm_scale_filled);
+    sdm_report_figure(to, NULL, "predicted standard error of a height (median)", p->error_m, " m", 2);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "heights from the 1 % quantile", sdm_dem_stats_quantile_m(stats, 0.01), " m",
                       0);
     sdm_report_figure(to, NULL, "to the 99 % quantile", sdm_dem_stats_quantile_m(stats, 0.99), " m", 0);
-    sdm_report_judge(sdm_report_figure(to, NULL,
-                                       "ray intersection error that the pointing correction leaves (NMAD)",
-                                       last ? last->after_nmad_px : NAN, " px", 3),
-                     0.1, 0.25, "good up to 0.1 px, poor above 0.25 px");
-    sdm_report_judge(sdm_report_figure(to, NULL, "tie points behind it",
-                                       last ? (double)last->inliers : (double)NAN, "", 0),
-                     1000.0, 200.0, "good from 1,000, poor below 200");
-    sdm_report_judge(sdm_report_figure(to, NULL, "base to height ratio", s->base_height, "", 2), 0.3, 0.1,
-                     "good from 0.3, poor below 0.1");
+    sdm_report_judged(to, "ray intersection error that the pointing correction leaves (NMAD)",
+                      last ? last->after_nmad_px : NAN, " px", 3, &small);
+    sdm_report_judged(to, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0, &many);
+    sdm_report_judged(to, "base to height ratio", s->base_height, "", 2, &wide);
     sdm_report_figure(to, NULL, "from start to end", s->work.wall_s, " s", 1);
     sdm_report_note(
         to,
@@ -123,20 +118,22 @@ static void add_quality(SdmReport *r, const SdmQuality *q)
 {
     if (!q)
         return;
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, "trust", "This DEM is doubtful",
                            q->count > 0 ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
     sdm_report_flag(to, "doubtful", q->count > 0);
-    SdmReportItem *const list = sdm_report_bullets(to, "warnings");
-    for (int i = 0; i < q->count; i++)
+    const SdmReportItem list = sdm_report_list(to, "warnings");
+    for (int i = 0; i < q->count; i++) {
         sdm_report_text(list, NULL, q->text[i]);
+        sdm_report_bullet(to, q->text[i]);
+    }
     sdm_report_number(to, "matched_share_of_texture", q->matched_share);
     sdm_report_number(to, "ray_gap_median_px", q->ray_error_median_px);
 }
 
 /* ---- pointing correction ---- */
 
-static void add_correction(SdmReportItem *to, const SdmPointing *p)
+static void add_correction(SdmReportItem to, const SdmPointing *p)
 {
     if (!p)
         return;
@@ -145,7 +142,7 @@ static void add_correction(SdmReportItem *to, const SdmPointing *p)
     sdm_report_numbers(to, "scale_px", p->scale, 2);
     sdm_report_number(to, "degree", p->degree);
     sdm_report_numbers(to, "coefficients_px", p->coef, p->terms);
-    SdmReportItem *const profile = sdm_report_group(to, "profile");
+    const SdmReportItem profile = sdm_report_group(to, "profile");
     sdm_report_number(profile, "row0", (double)p->profile_row0);
     sdm_report_number(profile, "step_px", p->profile_step_px);
     sdm_report_numbers(profile, "values_px", p->profile_px, p->profile_count);
@@ -165,6 +162,7 @@ static void plot_profile(SdmReport *r, const SdmPointing *p, SdmPlot *plot)
     }
     plot->series[plot->count].kind = SDM_SERIES_LINE;
     plot->series[plot->count].style = "p";
+    plot->series[plot->count].label = "jitter profile";
     plot->series[plot->count].x = x;
     plot->series[plot->count].y = y;
     plot->series[plot->count++].n = shown;
@@ -172,7 +170,7 @@ static void plot_profile(SdmReport *r, const SdmPointing *p, SdmPlot *plot)
 
 /* Residuals of the tie points by row of the right image, before and after the correction, and the jitter
  * profile. */
-static void plot_residuals(SdmReport *r, SdmReportItem *to, const SdmPointing *pointing,
+static void plot_residuals(SdmReport *r, SdmReportItem to, const SdmPointing *pointing,
                            const SdmPointRound *round)
 {
     const int n = round->sample_count;
@@ -190,27 +188,25 @@ static void plot_residuals(SdmReport *r, SdmReportItem *to, const SdmPointing *p
         row1 = fmax(row1, x[i]);
         largest = fmax(largest, fmax(fabs(before[i]), fabs(after[i])));
     }
-    SdmPlot *const plot = row1 > row0 ? sdm_report_plot(to, "pointing residuals by row") : NULL;
-    if (!plot)
-        return;
     largest = fmin(largest, fmax(fabs(round->before_median_px) + 6.0 * round->before_nmad_px, 0.5));
-    *plot = (SdmPlot){
-        .x_label = "row of the right image (px)",
-        .y_label = "residual across the epipolar lines (px)",
-        .x0 = row0,
-        .x1 = row1,
-        .y0 = -largest,
-        .y1 = largest,
-        .height = 270,
-        .y_ticks = true,
-        .count = 2,
-        .series = {{SDM_SERIES_POINTS, "before", x, before, n}, {SDM_SERIES_POINTS, "after", x, after, n}}};
-    plot_profile(r, pointing, plot);
+    SdmPlot plot = {.x_label = "row of the right image (px)",
+                    .y_label = "residual across the epipolar lines (px)",
+                    .x0 = row0,
+                    .x1 = row1,
+                    .y0 = -largest,
+                    .y1 = largest,
+                    .height = 270,
+                    .count = 2,
+                    .series = {{SDM_SERIES_POINTS, "before", x, before, n, "before"},
+                               {SDM_SERIES_POINTS, "after", x, after, n, "after"}}};
+    plot_profile(r, pointing, &plot);
+    if (row1 > row0)
+        sdm_report_plot(to, "pointing residuals by row", &plot);
 }
 
-static void add_round(SdmReportItem *to, SdmReportItem *rounds, const SdmPointRound *k, int number)
+static void add_round(SdmReportItem to, SdmReportItem rounds, const SdmPointRound *k, int number)
 {
-    SdmReportItem *const item = sdm_report_group(rounds, NULL), *const row = sdm_report_row(to);
+    const SdmReportItem item = sdm_report_group(rounds, NULL);
     sdm_report_number(item, "level", k->level);
     sdm_report_number(item, "matches", k->matches);
     sdm_report_number(item, "inliers", k->inliers);
@@ -220,31 +216,24 @@ static void add_round(SdmReportItem *to, SdmReportItem *rounds, const SdmPointRo
     sdm_report_number(item, "after_nmad_px", k->after_nmad_px);
     sdm_report_number(item, "cross_validation_px", k->cross_validation_px);
     sdm_report_number(item, "profile_rms_px", k->profile_rms_px);
-    sdm_report_cell(row, "round %d: %d tie points, %d used, degree %d", number, k->matches, k->inliers,
-                    k->degree);
-    sdm_report_cell(row, "%.3f → %.3f px NMAD, median before %.2f px", k->before_nmad_px, k->after_nmad_px,
-                    k->before_median_px);
+    sdm_report_row(to,
+                   "round %d: %d tie points, %d used, degree %d\t%.3f → %.3f px NMAD, median before %.2f px",
+                   number, k->matches, k->inliers, k->degree, k->before_nmad_px, k->after_nmad_px,
+                   k->before_median_px);
 }
 
 static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 {
-    static const unsigned char before[3] = {0xe0, 0x9a, 0x4a}, after[3] = {0x3a, 0x84, 0xc4},
-                               profile[3] = {0x8a, 0x5c, 0xc4}; /* as in report.html */
     const SdmPointReport *const points = s->points;
     const int n = points ? points->rounds : 0;
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, "pointing", "Pointing", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     add_correction(to, s->pointing);
-    SdmReportItem *const rounds = sdm_report_list(to, "rounds");
+    const SdmReportItem rounds = sdm_report_list(to, "rounds");
     if (n == 0)
         sdm_report_note(to, "No correction was estimated.");
-    if (n > 0) {
+    else
         plot_residuals(r, to, s->pointing, &points->round[n - 1]);
-        SdmReportItem *const legend = sdm_report_legend(to);
-        sdm_report_colour(legend, before, "before");
-        sdm_report_colour(legend, after, "after");
-        sdm_report_colour(legend, profile, "jitter profile");
-    }
     for (int i = 0; i < n; i++)
         add_round(to, rounds, &points->round[i], i + 1);
 }
@@ -280,23 +269,23 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
 static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
     const SdmSceneReport *const s = what;
-    const SdmOptions *const opt = sdm_product_request(p)->options;
+    const SdmOptions *const opt = p->request.options;
     add_title(r, s, opt);
     sdm_report_program(r, p);
     add_scene(r, s);
     add_inputs(r, s);
     add_options(r, ctx, s, p);
     add_summary(r, s, p);
-    SdmReportItem *const grid = sdm_report_grid(r, p);
+    const SdmReportItem grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
-    sdm_report_number(grid, "qa_gap_step_m", sdm_product_metres_step(p));
-    sdm_report_number(grid, "qa_error_step_m", sdm_product_error_step(p));
+    sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
+    sdm_report_number(grid, "qa_error_step_m", p->error_step);
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
-    SdmReportItem *const heights = sdm_report_heights(r, p);
+    const SdmReportItem heights = sdm_report_heights(r, p);
     sdm_report_number(heights, "searched_min", s->hmin_m);
     sdm_report_number(heights, "searched_max", s->hmax_m);
-    sdm_report_number(heights, "predicted_error_median", sdm_product_error_m(p));
+    sdm_report_number(heights, "predicted_error_median", p->error_m);
     add_quality(r, s->quality);
     add_pointing(r, s);
     if (s->reference && s->reference->state != SDM_REFERENCE_NONE)

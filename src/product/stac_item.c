@@ -211,6 +211,8 @@ static void add_assets(const SdmStacItem *of, cJSON *to)
                  {SDM_FILE_ORTHO, "ortho", COG, "data", "Orthoimage"},
                  {SDM_FILE_CHANGE, "change", COG, "data", "Height minus reference"},
                  {SDM_FILE_TREND, "trend", COG, "data", "Rate of the heights, and its error"},
+                 {SDM_FILE_LAS, "points", "application/vnd.las", "data", "Point cloud"},
+                 {SDM_FILE_LAZ, "points", "application/vnd.laszip", "data", "Point cloud"},
                  {SDM_FILE_JSON, "report", "application/json", "metadata", "Report"},
                  {SDM_FILE_HTML, "page", "text/html", "overview", "Report as a web page"},
                  {SDM_FILE_PNG, "relief", "image/png", "thumbnail", "Shaded relief"}};

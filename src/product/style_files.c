@@ -3,8 +3,8 @@
  * and attribute table. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/style_files.h"
-#include "product/change_raster.h"
 #include "product/picture.h"
+#include "product/report.h"
 
 #include <math.h>
 
@@ -32,23 +32,8 @@ static void end_style(SdmText *t)
     sdm_text_add(t, "  </rasterrenderer>\n </pipe>\n <blendMode>0</blendMode>\n</qgis>\n");
 }
 
-typedef void ramp_fn(double t, unsigned char rgb[3]);
-
-static void relief_bytes(double t, unsigned char rgb[3])
-{
-    double exact[3];
-    sdm_relief_colour(t, exact);
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned char)(exact[k] + 0.5);
-}
-
-static void change_bytes(double t, unsigned char rgb[3])
-{
-    sdm_change_colour(2.0 * t - 1.0, rgb);
-}
-
 /* A ramp of n stops of equal distance from low to high, metres. */
-static void add_ramp(SdmText *t, double low, double high, const char *unit, ramp_fn *colour, int n)
+static void add_ramp(SdmText *t, double low, double high, const char *unit, sdm_ramp_fn *colour, int n)
 {
     const int digits = high - low < 2.0 ? 2 : high - low < 20.0 ? 1 : 0;
     unsigned char c[3], last[3];
@@ -84,18 +69,17 @@ static void add_ramp(SdmText *t, double low, double high, const char *unit, ramp
     end_style(t);
 }
 
-void sdm_style_dem(SdmText *out, const SdmDemStats *stats)
+void sdm_style_dem(SdmText *out, double low_m, double high_m)
 {
     enum { STOPS = 8 };
-    const double low = stats->valid ? sdm_dem_stats_quantile_m(stats, 0.01) : 0.0;
-    const double high = stats->valid ? sdm_dem_stats_quantile_m(stats, 0.99) : 0.0;
-    add_ramp(out, low, fmax(high, low + 1.0), "m", relief_bytes, STOPS);
+    const bool known = low_m < high_m;
+    add_ramp(out, known ? low_m : 0.0, known ? fmax(high_m, low_m + 1.0) : 1.0, "m", sdm_relief_ramp, STOPS);
 }
 
 void sdm_style_change(SdmText *out, double limit, const char *unit)
 {
     enum { STOPS = 9 };
-    add_ramp(out, -limit, limit, unit, change_bytes, STOPS);
+    add_ramp(out, -limit, limit, unit, sdm_change_ramp, STOPS);
 }
 
 void sdm_style_qa(SdmText *out, const SdmQaLayout *layout)

@@ -10,7 +10,7 @@
 #include "product/qa_raster.h"
 
 /* Each adds a whole file; failures stay in out->st.  A layer style of QGIS (QML) for a raster: */
-void sdm_style_dem(SdmText *out, const SdmDemStats *stats); /* the ramp of the relief, 1 % to 99 % quantile */
+void sdm_style_dem(SdmText *out, double low_m, double high_m); /* the ramp of the relief; NaN: no heights */
 void sdm_style_qa(SdmText *out, const SdmQaLayout *layout); /* the band "reason" */
 void sdm_style_change(SdmText *out, double limit, const char *unit); /* a map of change, -limit..limit */
 

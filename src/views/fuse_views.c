@@ -190,7 +190,7 @@ static void add_title(SdmReport *r, const Fusing *f)
 static void add_scene(SdmReport *r, const Fusing *f)
 {
     const SdmViews *const v = f->views;
-    SdmReportItem *const to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     sdm_report_text(to, "id", v->id);
     sdm_report_text(to, "kind", f->kind);
     sdm_report_text(to, "acquisition_time_utc", v->time_utc[0]);
@@ -199,27 +199,34 @@ static void add_scene(SdmReport *r, const Fusing *f)
     sdm_report_number(to, "centre_lon_deg", f->pair[0]->lon_deg);
     sdm_report_number(to, "centre_lat_deg", f->pair[0]->lat_deg);
     sdm_report_text(to, "ortho", v->path[f->ortho_view]);
-    SdmReportItem *const views = sdm_report_list(to, "views");
+    const SdmReportItem views = sdm_report_list(to, "views");
     for (int i = 0; i < v->count; i++) {
-        SdmReportItem *const view = sdm_report_group(views, NULL);
+        const SdmReportItem view = sdm_report_group(views, NULL);
         sdm_report_text(view, "path", v->path[i]);
         sdm_report_text(view, "acquisition_time_utc", v->time_utc[i]);
     }
 }
 
+/* Does a pair before this one name the file? */
+static bool is_listed(const Fusing *f, int pair, const char *path)
+{
+    bool found = false;
+    for (int k = 0; k < pair; k++)
+        for (int n = 0; n < f->pair[k]->result.files; n++)
+            found = found || strcmp(f->pair[k]->result.file[n].path, path) == 0;
+    return found;
+}
+
 /* Files of the pairs, each once. */
 static void add_inputs(SdmReport *r, const Fusing *f)
 {
-    SdmReportItem *const files = sdm_report_list(r->root, "inputs");
+    const SdmReportItem files = sdm_report_list(r->root, "inputs");
     for (int k = 0; k < f->count; k++) {
         for (int n = 0; n < f->pair[k]->result.files; n++) {
             const SdmInputFile *const file = &f->pair[k]->result.file[n];
-            bool known = false;
-            for (SdmReportItem *i = files ? files->first : NULL; i && !known; i = i->next)
-                known = i->first && i->first->text && strcmp(i->first->text, file->path) == 0;
-            if (known)
+            if (is_listed(f, k, file->path))
                 continue;
-            SdmReportItem *const item = sdm_report_group(files, NULL);
+            const SdmReportItem item = sdm_report_group(files, NULL);
             sdm_report_text(item, "path", file->path);
             sdm_report_number(item, "size_bytes", (double)file->size_bytes);
             sdm_report_number(item, "mtime_s", (double)file->mtime_s);
@@ -227,9 +234,10 @@ static void add_inputs(SdmReport *r, const Fusing *f)
     }
 }
 
-static void add_pair(SdmReportItem *list, SdmReportItem *page, const SdmPairResult *p)
+static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult *p)
 {
-    SdmReportItem *const pair = sdm_report_group(list, NULL), *const row = sdm_report_row(page);
+    char apart[32];
+    const SdmReportItem pair = sdm_report_group(list, NULL);
     sdm_report_text(pair, "left", p->left);
     sdm_report_text(pair, "right", p->right);
     sdm_report_text(pair, "names", p->names);
@@ -240,31 +248,22 @@ static void add_pair(SdmReportItem *list, SdmReportItem *page, const SdmPairResu
             sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
         sdm_report_number(pair, f->key, *(const double *)(const void *)((const char *)p + f->offset));
     }
-    sdm_report_cell(row, "%s%s", p->names, p->reference ? " (reference)" : "");
-    sdm_report_cell(row, "%.2f", p->base_height);
-    const bool same_day = p->days_apart < 1.0;
-    if (isnan(p->days_apart))
-        sdm_report_cell(row, "unknown");
-    else
-        sdm_report_cell(row, same_day ? "%.0f s" : "%.1f days", (same_day ? 86400.0 : 1.0) * p->days_apart);
-    sdm_report_cell(row, "%.0f %%", 100.0 * p->weight);
-    sdm_report_cell(row, "%.2f, %.2f, %.2f m", p->apply_m[0], p->apply_m[1], p->apply_m[2]);
-    sdm_report_cell(row, "%.1f %%", 100.0 * p->coverage);
-    sdm_report_cell(row, "%.3f px", p->pointing_residual_px);
+    const bool same_day = p->days_apart < 1.0, known = !isnan(p->days_apart);
+    snprintf(apart, sizeof apart, !known ? "unknown" : same_day ? "%.0f s" : "%.1f days",
+             (same_day ? 86400.0 : 1.0) * p->days_apart);
+    sdm_report_row(page, "%s%s\t%.2f\t%s\t%.0f %%\t%.2f, %.2f, %.2f m\t%.1f %%\t%.3f px", p->names,
+                   p->reference ? " (reference)" : "", p->base_height, apart, 100.0 * p->weight,
+                   p->apply_m[0], p->apply_m[1], p->apply_m[2], 100.0 * p->coverage, p->pointing_residual_px);
 }
 
 static void add_pairs(SdmReport *r, const Fusing *f)
 {
-    static const char *const heading[] = {
-        "pair", "base/height", "apart", "weight", "moved east, north, up", "coverage", "pointing"};
     const SdmViews *const v = f->views;
     int spare = 0;
-    SdmReportItem *const list = sdm_report_list(r->root, "pairs");
-    SdmReportItem *const page =
+    const SdmReportItem list = sdm_report_list(r->root, "pairs");
+    const SdmReportItem page =
         sdm_report_section(r, NULL, "Pairs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_CARD);
-    SdmReportItem *const row = sdm_report_row(page);
-    for (int i = 0; i < 7; i++)
-        sdm_report_cell(row, "%s", heading[i]);
+    sdm_report_row(page, "pair\tbase/height\tapart\tweight\tmoved east, north, up\tcoverage\tpointing");
     for (int k = 0; k < f->count; k++)
         add_pair(list, page, &f->result->pair[k]);
     for (int k = 0; k < v->pairs; k++) {
@@ -282,10 +281,11 @@ static void add_pairs(SdmReport *r, const Fusing *f)
 
 static void add_pointing(SdmReport *r, const Fusing *f)
 {
-    const bool known = !isnan(f->result->pointing_residual_px);
-    SdmReportItem *const to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    SdmReportItem *const rounds = sdm_report_list(to, "rounds"),
-                         *const item = known ? sdm_report_group(rounds, NULL) : NULL;
+    const SdmReportItem to = sdm_report_section(r, "pointing", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmReportItem rounds = sdm_report_list(to, "rounds");
+    if (isnan(f->result->pointing_residual_px))
+        return;
+    const SdmReportItem item = sdm_report_group(rounds, NULL);
     sdm_report_number(item, "after_nmad_px", f->result->pointing_residual_px);
     sdm_report_number(item, "inliers", f->result->tie_points);
 }
@@ -293,34 +293,33 @@ static void add_pointing(SdmReport *r, const Fusing *f)
 static void add_doubts(SdmReport *r, const Fusing *f)
 {
     const SdmDemResult *const d = f->result;
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, "trust", "This DEM is doubtful", d->doubts ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE,
                            SDM_STYLE_ALERT);
     sdm_report_flag(to, "doubtful", d->doubts > 0);
-    SdmReportItem *const list = sdm_report_bullets(to, "warnings");
-    for (int i = 0; i < d->doubts; i++)
+    const SdmReportItem list = sdm_report_list(to, "warnings");
+    for (int i = 0; i < d->doubts; i++) {
         sdm_report_text(list, NULL, d->doubt[i].text);
+        sdm_report_bullet(to, d->doubt[i].text);
+    }
 }
 
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 {
-    const SdmDemStats *const stats = sdm_product_stats(p);
+    const SdmDemStats *const stats = &p->stats;
     const double seen = (double)(stats->cells - stats->unseen),
                  valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
                  alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
-    SdmReportItem *const to =
+    const SdmReportItem to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
     sdm_report_figure(to, NULL, "views", f->views->count, "", 0);
     sdm_report_figure(to, NULL, "pairs", f->count, "", 0);
-    sdm_report_judge(sdm_report_figure(to, NULL, "of the cells seen by two views have a height",
-                                       fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1),
-                     90.0, 70.0, "good from 90 %, poor below 70 %; clouds and water remain without heights");
-    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights were filled in every pair",
-                                       100.0 * filled / fmax(valid, 1.0), " %", 1),
-                     2.0, 10.0, "good up to 2 %, poor above 10 %");
-    sdm_report_judge(sdm_report_figure(to, NULL, "of the heights have one pair, against others",
-                                       100.0 * alone / fmax(valid, 1.0), " %", 1),
-                     2.0, 10.0, "good up to 2 %, poor above 10 %");
+    sdm_report_judged(to, "of the cells seen by two views have a height",
+                      fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1, &sdm_scale_seen);
+    sdm_report_judged(to, "of the heights were filled in every pair", 100.0 * filled / fmax(valid, 1.0),
+                      " %", 1, &sdm_scale_filled);
+    sdm_report_judged(to, "of the heights have one pair, against others", 100.0 * alone / fmax(valid, 1.0),
+                      " %", 1, &sdm_scale_filled);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "base to height ratio of the reference", f->pair[0]->base_height, "", 2);
     sdm_report_figure(to, NULL, "from start to end", f->work.wall_s, " s", 1);
@@ -337,12 +336,12 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     add_scene(r, f);
     add_inputs(r, f);
     const SdmEffective found = {
-        .grid = sdm_product_request(p)->grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
+        .grid = p->request.grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
     (void)sdm_report_options(r, &f->views->options, SDM_CMD_RUN, &found);
     add_summary(r, f, p);
-    SdmReportItem *const grid = sdm_report_grid(r, p);
+    const SdmReportItem grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
-    sdm_report_number(grid, "qa_gap_step_m", sdm_product_metres_step(p));
+    sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);

@@ -96,6 +96,7 @@ static SdmOptions options_of(const SdmViews *v, const SdmViewPair *p)
     memset(o.co, 0, sizeof o.co); /* of the DEM that is given */
     o.overwrite = true;           /* in the folder */
     o.keep_job = false;
+    o.points = "none";
     return o;
 }
 

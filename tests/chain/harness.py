@@ -48,10 +48,10 @@ def at(*names):
     return os.path.join(work, *names)
 
 
-def call(words, quiet=False):
+def call(words, quiet=False, **more):
     """Run a command; its exit code, output and errors."""
     done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace")
+                          errors="replace", **more)
     if done.returncode and not quiet:
         print("  rc %d: %s\n  %s" % (done.returncode, " ".join(str(w) for w in words), done.stderr.strip()[-400:]))
     return done

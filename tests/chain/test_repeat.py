@@ -48,6 +48,21 @@ for value, said in (({"trr": 60}, "unknown option trr"), ({"tr": "x"}, "--tr: fo
 done = run(SCENE, "-o", at("no.tif"), "--options", at("none.json"), quiet=True)
 t.expect(done.returncode == 1 and "none.json cannot be read" in done.stderr, "a file that is not there")
 
+# ---- secrets ----
+hidden = ["GDAL_HTTP_BEARER=s3cret-1", "AWS_SECRET_ACCESS_KEY=s3cret-2", "GDAL_HTTP_USERPWD=me:s3cret 3", "GDAL_HTTP_HEADERS=Authorization: Basic s3cret4",
+          "GDAL_HTTP_PROXY=http://me:s3cret5@proxy:80", "MY_TOKEN=s3cret6"]
+shown = ["GDAL_CACHEMAX=64", "GDAL_HTTP_HEADER_FILE=headers.txt"]
+done = run(SCENE, "-o", at("h.tif"), "-q", "--bounds", *BOUNDS, *[w for pair in hidden + shown for w in ("--config", pair)])
+page = text("h.html") + text("h.json") + text("h.log")
+t.expect(done.returncode == 0 and "s3cret" not in page and all(text(n).count("AWS_SECRET_ACCESS_KEY=***") for n in ("h.html", "h.json", "h.log")),
+         "tokens and passwords are hidden")
+t.expect(json.load(open(at("h.json")))["options"]["config"][:2] + json.load(open(at("h.json")))["options"]["config"][6:]
+         == ["GDAL_HTTP_BEARER=***", "AWS_SECRET_ACCESS_KEY=***"] + shown and "# --config GDAL_HTTP_BEARER=*** " in text("h.log"), "other values are not")
+done = run("--options", at("h.json"), "-o", at("i.tif"), quiet=True)
+t.expect(done.returncode == 2 and "hides a secret in --config" in done.stderr, "a hidden value is not taken: %s" % done.stderr.strip()[-80:])
+done = run("--options", at("h.json"), "-o", at("i.tif"), "-q", "--config", "GDAL_CACHEMAX=64")
+t.expect(done.returncode == 0, "the command line gives it")
+
 # ---- logs ----
 log = text("a.log")
 t.expect(log.startswith("# stereodem log of run, version") and "# --tr 40\n" in log and "full resolution:" in log and log.endswith("  done\n"),

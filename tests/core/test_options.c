@@ -1,6 +1,7 @@
 /* Option parser, ranges, check and printing: what users type, and the sentence that they get. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
+#include "core/secrets.h"
 #include "tests/case.h"
 
 enum { MAX_WORDS = 80 };
@@ -297,6 +298,28 @@ TEST(test_distance)
     memset(longer, 'a', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     assert_int_equal(sdm_edit_distance(longer, "a"), 99);
+}
+
+TEST(test_secrets)
+{
+    static const char *const texts[][2] = {
+        {"/vsicurl/https://me:pass@host:8/a.tif", "/vsicurl/https://***@host:8/a.tif"},
+        {"https://host/a@b.tif?x=1&X-Amz-Signature=af31&y=2", "https://host/a@b.tif?x=1&X-Amz-Signature=***&y=2"},
+        {"/vsicurl?url=https%3A%2F%2Fh%2Fa%3Fsig%3Dabcd", "/vsicurl?url=https%3A%2F%2Fh%2Fa%3Fsig%3D***"},
+        {"sent 'Authorization: Bearer abcd' to host", "sent 'Authorization: ***' to host"},
+        {"--config AWS_SECRET_ACCESS_KEY=abcd --tr 3", "--config AWS_SECRET_ACCESS_KEY=*** --tr 3"},
+        {"GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES", "GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES"},
+        {"KEY[\"a\"] = 3; the key: x; config=1", "KEY[\"a\"] = 3; the key: x; config=1"},
+        {"sig=a password=", "sig=* password="}};
+    char text[200];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        snprintf(text, sizeof text, "%s", texts[i][0]);
+        sdm_hide_secrets(text, false);
+        assert_string_equal(text, texts[i][1]);
+    }
+    snprintf(text, sizeof text, "GDAL_HTTP_USERPWD=me:two words");
+    sdm_hide_secrets(text, true);
+    assert_string_equal(text, "GDAL_HTTP_USERPWD=***");
 }
 
 RUN_TESTS(NULL, NULL)

@@ -1,6 +1,7 @@
-/* What comes out of a comparison: refusals, the picture, text and JSON, a failed allocation. */
+/* What comes out of a comparison: refusals, the page, text and JSON, a failed allocation. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
+#include "core/stats.h"
 
 TEST(faults_are_named)
 {
@@ -31,50 +32,77 @@ TEST(faults_are_named)
     refused(&(SdmCompareOptions){.class_raster = "/vsimem/none.tif"}, SDM_ERR_INPUT, "--class");
     write_flat(EXTRA, ocean, NULL);
     refused(&(SdmCompareOptions){.class_raster = EXTRA}, SDM_ERR_DATA, "class 1");
-    refused(&(SdmCompareOptions){.png = "/no/such/folder/e.png"}, SDM_ERR_IO, "make it first");
+    refused(&(SdmCompareOptions){.output = "/no/such/folder/e.html"}, SDM_ERR_IO, "make it first");
     VSILFILE *const junk = VSIFOpenL(DEM, "wb");
     VSIFWriteL("not a raster", 1, 12, junk);
     VSIFCloseL(junk);
     refused(NULL, SDM_ERR_INPUT, "cannot be opened");
 }
 
-TEST(picture_is_grey)
+/* The bytes of a file as text, freed with free(). */
+static char *read_text(const char *path)
 {
-    char path[] = "/tmp/compare_pngXXXXXX", png[64];
+    FILE *const f = fopen(path, "rb");
+    assert_non_null(f);
+    char *const text = calloc(1, 4 << 20);
+    assert_true(fread(text, 1, (4 << 20) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+TEST(page_holds_the_figures)
+{
+    char path[] = "/tmp/compare_pageXXXXXX", page[64], figure[64];
     const int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
-    snprintf(png, sizeof png, "%s.png", path);
-    /* median and shift 0: errors 0 but for -30 (below the range), +10, a hole */
-    float dem[12];
-    memcpy(dem, hundred, sizeof dem);
-    dem[0] = 70, dem[1] = 110, dem[2] = NAN;
-    write_flat(DEM, dem, NULL);
-    write_flat(REF, hundred, NULL);
+    snprintf(page, sizeof page, "%s.html", path);
+    write_terrain(DEM, 12.0, -7.0, 3.0, true);
+    write_terrain(REF, 0.0, 0.0, 0.0, false);
     SdmCompareResult r;
-    assert_int_equal(run(&(SdmCompareOptions){.png = png}, &r, NULL, 0), SDM_OK);
-    refused(&(SdmCompareOptions){.png = png}, SDM_ERR_USAGE, "is there already");
-    GDALDatasetH const image = GDALOpen(png, GA_ReadOnly);
-    assert_non_null(image);
-    uint8_t grey[12];
-    assert_int_equal(
-        GDALRasterIO(GDALGetRasterBand(image, 1), GF_Read, 0, 0, 4, 3, grey, 4, 3, GDT_Byte, 0, 0), CE_None);
-    GDALClose(image);
-    assert_int_equal(grey[0], 1);
-    assert_int_equal(grey[1], 192); /* 1 + 30/40 x 254 = 191.5 */
-    assert_int_equal(grey[2], 0);
-    assert_int_equal(grey[5], 128);
-    char text[400] = "", link_name[64];
-    snprintf(link_name, sizeof link_name, "%s.PNG", path); /* an input under another name */
-    assert_int_equal(link(png, link_name), 0);
-    assert_int_equal(run(&(SdmCompareOptions){.png = png, .class_raster = link_name}, &r, text, sizeof text),
-                     SDM_ERR_USAGE);
-    assert_non_null(strstr(text, "would overwrite the input"));
-    assert_int_equal(run(&(SdmCompareOptions){.png = path}, &r, text, sizeof text), SDM_ERR_USAGE);
-    assert_non_null(strstr(text, "ends in .png"));
-    unlink(link_name);
-    unlink(png);
+    assert_int_equal(run(&(SdmCompareOptions){.output = path}, &r, NULL, 0), SDM_OK);
+    char *const text = read_text(page);
+    snprintf(figure, sizeof figure, "<td>aligned</td><td>%lld</td><td>%.3f</td>", (long long)r.aligned.count,
+             r.aligned.bias_m);
+    assert_non_null(strstr(text, figure));
+    snprintf(figure, sizeof figure, "<b>%.3f m</b><span>NMAD before", r.raw.nmad_m);
+    assert_non_null(strstr(text, figure));
+    static const char *const parts[] = {"alt='map before'",      "alt='map after'",
+                                        "'histogram before'",    "'histogram after'",
+                                        "'differences by aspect'", "aria-label='semivariogram'",
+                                        "'Differences by slope'", "'Differences by height'"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(text, parts[i]))
+            fail_msg("the page has no %s", parts[i]);
+    double east_m, north_m; /* of the cosine */
+    assert_int_equal(sscanf(strstr(text, "asks for a move by"), "asks for a move by %lf m east, %lf m north", &east_m,
+                            &north_m), 2);
+    assert_near(east_m, r.move.move_m[0], 0.15 * fabs(r.move.move_m[0]));
+    assert_near(north_m, r.move.move_m[1], 0.15 * fabs(r.move.move_m[1]));
+    free(text);
+    refused(&(SdmCompareOptions){.output = path}, SDM_ERR_USAGE, "is there already");
+    refused(&(SdmCompareOptions){.output = "/tmp/e.tif"}, SDM_ERR_USAGE, "expected the name of the page");
+    refused(&(SdmCompareOptions){.output = page, .class_raster = page, .overwrite = true}, SDM_ERR_USAGE,
+            "would overwrite the input");
+    unlink(page);
     unlink(path);
+}
+
+/* Dowd (1984): half of 2.198 times the squared median of the differences, about 0 here by symmetry. */
+TEST(semivariance_is_of_dowd)
+{
+    enum { N = 801 };
+    float residual[N], scratch[N], size[N];
+    int n = 0;
+    for (int i = 0; i < N; i++)
+        residual[i] = (float)(sin(0.37 * i) + 0.5 * cos(2.1 * i) + 0.001 * (i % 7));
+    SdmErrorLag lag = {.lag_m = 90.0};
+    sdm_error_pairs_grid(residual, N, 1, 30.0, 90.0, scratch, &lag);
+    for (int i = 0; i + 3 < N; i++)
+        size[n++] = fabsf(residual[i + 3] - residual[i]);
+    const double median = sdm_median_f32(size, n);
+    assert_int_equal(lag.pairs, n);
+    assert_near(lag.semivariance_m2, 0.5 * 2.198 * median * median, 0.03 * lag.semivariance_m2);
 }
 
 TEST(text_and_json_hold_the_figures)

@@ -186,7 +186,7 @@ TEST(wrong_points_are_named)
             "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
             NULL, SDM_ERR_INPUT, "has no points");
     refused_points("/vsimem/none.csv", NULL, NULL, SDM_ERR_INPUT, "neither a raster nor points");
-    refused_points(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.png = "/tmp/e.png"},
+    refused_points(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.difference = "/tmp/e.tif"},
             SDM_ERR_USAGE, "needs a raster as reference");
 }
 

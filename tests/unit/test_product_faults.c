@@ -210,6 +210,7 @@ TEST(an_output_that_was_lost_while_renaming)
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
+    other.made[SDM_FILE_LAS] = other.made[SDM_FILE_LAZ] = true; /* as --points asks for */
     put_parts(&own);
     snprintf(text, sizeof text, "1 %s\n", own.run);
     put(own.marker, text);

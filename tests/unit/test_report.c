@@ -1,6 +1,6 @@
 /* A report of known items, as its JSON text and its page show it. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/report_write.h"
+#include "product/report.h"
 #include "tests/case.h"
 
 #include <cJSON.h>
@@ -12,19 +12,20 @@ static void fill(SdmReport *r)
     static const double list[] = {0.1 + 0.2, -1e-17, NAN};
     sdm_report_title(r, "a <b>.tif", "%s", "one & two");
     sdm_report_text(r->root, "program", "p\xff");
-    SdmReportItem *to = sdm_report_section(r, "times", "Time", SDM_PAGE_TIME, SDM_STYLE_HALF);
+    SdmReportItem to = sdm_report_section(r, "times", "Time", SDM_PAGE_TIME, SDM_STYLE_HALF);
     sdm_report_figure(to, "wall_s", "from start to end", 2.345, " s", 1);
     sdm_report_figure(to, NULL, "on the page alone", NAN, " s", 1);
+    sdm_report_text(to, "token", "https://me:secret@host/?token=secret");
     sdm_report_number(to, "in_json_alone", 1.0 / 3.0);
     sdm_report_numbers(to, "list", list, 3);
     to = sdm_report_section(r, "values", "Values", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
-    sdm_report_entry(to, "empty", "not on the page", "");
-    sdm_report_entry(to, "path", "name", "<x>");
+    sdm_report_text(to, "empty", "");
+    sdm_report_row(to, "%s\t%s", "name", "<x>");
     sdm_report_note(to, "see `code` & more");
-    SdmReportItem *const row = sdm_report_row(to);
-    sdm_report_cell(row, "%d", 7);
+    sdm_report_row(to, "%d\t%s", 7, "a&b");
     to = sdm_report_section(r, "trust", "Careful", SDM_PAGE_WARNINGS, SDM_STYLE_ALERT);
-    sdm_report_text(sdm_report_bullets(to, "warnings"), NULL, "clouds");
+    sdm_report_text(sdm_report_list(to, "warnings"), NULL, "clouds");
+    sdm_report_bullet(to, "clouds");
     sdm_report_flag(to, "doubtful", true);
     sdm_report_number(sdm_report_section(r, "hidden", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD), "nothing", NAN);
 }
@@ -45,7 +46,8 @@ TEST(json)
     assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(list, 0)) == 0.1 + 0.2);
     assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(list, 1)) == -1e-17);
     assert_true(cJSON_IsNull(cJSON_GetArrayItem(list, 2)));
-    assert_int_equal(cJSON_GetArraySize(times), 3);
+    assert_int_equal(cJSON_GetArraySize(times), 4);
+    assert_null(strstr(text.data, "secret"));
     assert_string_equal(
         cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "values"), "empty")), "");
     const cJSON *const trust = cJSON_GetObjectItem(root, "trust");
@@ -70,7 +72,7 @@ TEST(page)
         "<td>on the page alone</td><td>none</td>",
         "</section>\n<section class='card'><h2>Values</h2>",
         "<td>name</td><td>&lt;x&gt;</td>",
-        "</table><p class='soft'>see <code>code</code> &amp; more</p><table><tr><td>7</td></tr>",
+        "</table><p class='soft'>see <code>code</code> &amp; more</p><table><tr><td>7</td><td>a&amp;b</td></tr>",
         "</section>\n</div></main>"};
     SdmReport r;
     SdmText text = {.ctx = NULL};
@@ -83,7 +85,6 @@ TEST(page)
         if (!at)
             fail_msg("not there, or out of order: %s", in_order[i]);
     }
-    assert_null(strstr(text.data, "not on the page"));
     assert_null(strstr(text.data, "in_json_alone"));
     assert_null(strstr(text.data, "{{"));
     sdm_text_close(&text);

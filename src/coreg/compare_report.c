@@ -1,0 +1,417 @@
+/* A comparison -> the page NAME.html. */
+// SPDX-License-Identifier: Apache-2.0
+#include "coreg/compare_report.h"
+#include "core/dense.h"
+#include "core/path.h"
+#include "product/output_files.h"
+#include "product/picture.h"
+#include "product/report.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAP_PX = 480, MAP_PX_OF_POINTS = 160, LEAST_IN_BIN = 20, LEAST_BINS = 12 };
+static const double LEAST_SLOPE = 0.0875; /* tangent: 5 degrees */
+static const double RANGE_NMADS = 5.0;    /* of a histogram */
+
+SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SDM_PATH_SIZE])
+{
+    static const char *const other[] = {".tif", ".tiff", ".json", ".png", ".qml", "/"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (sdm_path_ends_in(output, other[i]))
+            return sdm_fail(ctx, SDM_ERR_USAGE,
+                            "-o %s: expected the name of the page, NAME or NAME.html; rasters are written by "
+                            "--aligned and --difference",
+                            output);
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s", output,
+                      sdm_path_ends_in(output, ".html") ? "" : ".html");
+}
+
+SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])
+{
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_output_stem(raster), raster);
+}
+
+/* ---- while the comparison runs ---- */
+
+SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t longest = g->cols > g->rows ? g->cols : g->rows,
+                  most = points ? MAP_PX_OF_POINTS : MAP_PX;
+    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
+    SdmComparePage *const p = *out;
+    p->ctx = ctx;
+    p->factor = (int)((longest + most - 1) / most);
+    p->cols = (int)((g->cols + p->factor - 1) / p->factor);
+    p->rows = (int)((g->rows + p->factor - 1) / p->factor);
+    const size_t n = (size_t)p->cols * (size_t)p->rows;
+    for (int k = 0; k < 2; k++) {
+        TRY(sdm_alloc(ctx, &p->view[k].sum, n, sizeof(double), "map of differences"));
+        TRY(sdm_alloc(ctx, &p->view[k].count, n, sizeof(int32_t), "map of differences"));
+        for (int i = 0; i < SDM_ASPECTS; i++)
+            p->view[k].aspect_m[i] = NAN;
+    }
+done:
+    return st;
+}
+
+void sdm_compare_page_close(SdmComparePage **page)
+{
+    for (int k = 0; *page && k < 2; k++) {
+        sdm_free(&(*page)->view[k].sum);
+        sdm_free(&(*page)->view[k].count);
+    }
+    sdm_free(page);
+}
+
+void sdm_compare_page_add(SdmComparePage *p, int view, int64_t col, int64_t row, float difference_m)
+{
+    const size_t at = (size_t)(row / p->factor) * (size_t)p->cols + (size_t)(col / p->factor);
+    if (isnan(difference_m))
+        return;
+    p->view[view].sum[at] += (double)difference_m;
+    p->view[view].count[at]++;
+}
+
+void sdm_compare_page_bars(SdmComparePage *p, int view, const float *difference_m, int64_t n,
+                           const SdmErrorStats *stats)
+{
+    double *const bar = p->view[view].bar, reach_m = fmax(RANGE_NMADS * stats->nmad_m, 1e-3),
+                  low_m = stats->median_m - reach_m;
+    for (int64_t i = 0; i < n; i++) {
+        const double at = ((double)difference_m[i] - low_m) / (2.0 * reach_m) * SDM_DIFFERENCE_BARS;
+        if (at >= 0.0 && at < SDM_DIFFERENCE_BARS) /* not of NaN */
+            bar[(int)at] += 100.0 / (double)stats->count;
+    }
+    p->view[view].low_m = low_m;
+    p->view[view].high_m = low_m + 2.0 * reach_m;
+}
+
+int sdm_aspect_bin(const double gradient[2])
+{
+    if (!(hypot(gradient[0], gradient[1]) >= LEAST_SLOPE))
+        return -1;
+    const double turn = atan2(-gradient[0], -gradient[1]) / (2.0 * 3.14159265358979323846);
+    return (int)fmin((turn < 0.0 ? turn + 1.0 : turn) * SDM_ASPECTS, SDM_ASPECTS - 1);
+}
+
+void sdm_compare_page_aspects(SdmComparePage *p, int view, const SdmErrorStats *bin)
+{
+    for (int i = 0; i < SDM_ASPECTS; i++)
+        p->view[view].aspect_m[i] = bin[i].count < LEAST_IN_BIN ? (double)NAN : bin[i].median_m;
+}
+
+double sdm_plotted_lag_m(int k)
+{
+    return sdm_lags_m[0] * pow(10.0, k / 4.0 - 2.0); /* 0.3 m to 30 km; every fourth is a power of ten */
+}
+
+/* ---- the page ---- */
+
+static void add_summary(SdmReport *r, const SdmCompareResult *c)
+{
+    static const char *const where[] = {"moved east", "moved north", "moved up"};
+    const SdmReportItem to =
+        sdm_report_section(r, NULL, "How well does it fit?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
+    char text[16384];
+    sdm_report_figure(to, NULL, "NMAD before", c->raw.nmad_m, " m", 3);
+    sdm_report_figure(to, NULL, "NMAD aligned", c->aligned.nmad_m, " m", 3);
+    sdm_report_figure(to, NULL, "median before: DEM minus reference", c->raw.median_m, " m", 3);
+    sdm_report_figure(to, NULL, "standard deviation aligned", c->aligned.std_m, " m", 3);
+    sdm_report_figure(to, NULL, "LE90 aligned", c->aligned.le90_m, " m", 3);
+    for (int k = 0; k < 3; k++)
+        sdm_report_figure(to, NULL, where[k], 0.0 + round(100.0 * c->move.move_m[k]) / 100.0, " m", 2);
+    sdm_report_figure(to, NULL, c->points ? "of the points have a height of the DEM" : "coverage",
+                      100.0 * c->coverage, " %", 2);
+    sdm_compare_remarks(c, text, sizeof text);
+    for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        sdm_report_note(to, "%s", line);
+    }
+}
+
+static void add_row(void *to, const char *name, const SdmErrorStats *s)
+{
+    sdm_report_row(*(SdmReportItem *)to,
+                   "%s\t%lld\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f %%", name,
+                   (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m,
+                   s->p99_m, 100.0 * s->over30);
+}
+
+static void add_figures(SdmReport *r, const SdmCompareResult *c)
+{
+    SdmReportItem to = sdm_report_section(r, NULL, "Differences in metres", SDM_PAGE_TIME, SDM_STYLE_WIDE);
+    sdm_report_row(to, "\tn\tbias\tmedian\tstd\tNMAD\tRMSE\tLE90\t99 %%\tover 30 m");
+    sdm_compare_each(c, add_row, &to);
+}
+
+/* 1, 2 or 5 times a power of ten, not below x. */
+static double round_up(double x)
+{
+    const double unit = pow(10.0, floor(log10(x)));
+    return x <= unit ? unit : x <= 2.0 * unit ? 2.0 * unit : x <= 5.0 * unit ? 5.0 * unit : 10.0 * unit;
+}
+
+double sdm_difference_limit_m(const SdmErrorStats *s)
+{
+    return round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
+}
+
+static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng *png)
+{
+    SdmStatus st = SDM_OK;
+    const SdmComparePage *const p = w->page;
+    const double limit_m = sdm_difference_limit_m(&w->out->aligned);
+    unsigned char *rgba = NULL;
+    const size_t n = (size_t)p->cols * (size_t)p->rows;
+    TRY(sdm_alloc(w->ctx, &rgba, n, 4, "map of differences"));
+    for (size_t i = 0; i < n; i++)
+        if (p->view[view].count[i]) { /* else it stays transparent */
+            sdm_change_ramp(0.5 + 0.5 * p->view[view].sum[i] / p->view[view].count[i] / limit_m,
+                            rgba + 4 * i);
+            rgba[4 * i + 3] = 255;
+        }
+    TRY(sdm_picture_page(w->ctx, rgba, p->cols, p->rows, png));
+    const SdmReportItem to = sdm_report_section(
+        r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before", SDM_PAGE_MAPS,
+        SDM_STYLE_HALF);
+    sdm_report_picture(to, view ? "map after" : "map before", png, w->g.dx_m * p->factor);
+    sdm_report_ramp(to, sdm_change_ramp, -limit_m, limit_m, "m", 2);
+done:
+    sdm_free(&rgba);
+    return st;
+}
+
+static double gauss(double x, double middle, double spread, double width)
+{
+    const double z = (x - middle) / spread;
+    return 100.0 * width / (spread * 2.5066282746310002) * exp(-0.5 * z * z);
+}
+
+static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const SdmErrorStats *s)
+{
+    enum { POINTS = 201 };
+    const double low = p->view[view].low_m, high = p->view[view].high_m,
+                 width = (high - low) / SDM_DIFFERENCE_BARS;
+    double top = 0.0;
+    for (int i = 0; i < SDM_DIFFERENCE_BARS; i++)
+        top = fmax(top, 1.1 * p->view[view].bar[i]);
+    double *const x = sdm_report_room(r, 3 * POINTS);
+    if (!x || s->count < 2)
+        return;
+    for (int i = 0; i < POINTS; i++) {
+        x[i] = low + (high - low) * i / (POINTS - 1.0);
+        x[POINTS + i] = gauss(x[i], s->bias_m, fmax(s->std_m, 1e-9), width);
+        x[2 * POINTS + i] = gauss(x[i], s->median_m, fmax(s->nmad_m, 1e-9), width);
+    }
+    const SdmReportItem to = sdm_report_section(r, NULL, view ? "Histogram, aligned" : "Histogram, before",
+                                                SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
+    sdm_report_plot(
+        to, view ? "histogram after" : "histogram before",
+        &(SdmPlot){.x_label = "DEM minus reference (m)",
+                   .y_label = "share (%)",
+                   .x0 = low,
+                   .x1 = high,
+                   .y1 = top,
+                   .count = 3,
+                   .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
+                              {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
+                               "Gauss curve of mean and standard deviation"},
+                              {SDM_SERIES_LINE, "p", x, x + 2 * POINTS, POINTS,
+                               "Gauss curve of median and NMAD"}}});
+}
+
+/* Least squares of A cos + B sin + C in the medians of the bins. */
+static bool fit_cosine(const double *aspect_m, double out[3])
+{
+    double a[9] = {0.0}, b[3] = {0.0};
+    int n = 0;
+    for (int i = 0; i < SDM_ASPECTS; i++) {
+        const double turn = (i + 0.5) * 2.0 * 3.14159265358979323846 / SDM_ASPECTS,
+                     term[3] = {cos(turn), sin(turn), 1.0};
+        if (isnan(aspect_m[i]))
+            continue;
+        n++;
+        for (int j = 0; j < 3; j++) {
+            b[j] += term[j] * aspect_m[i];
+            for (int k = 0; k < 3; k++)
+                a[3 * j + k] += term[j] * term[k];
+        }
+    }
+    if (n < LEAST_BINS || !sdm_solve_cholesky(3, a, b))
+        return false;
+    memcpy(out, b, sizeof b);
+    return true;
+}
+
+static void add_aspect(SdmReport *r, const SdmComparison *w)
+{
+    const SdmReportItem to =
+        sdm_report_section(r, NULL, "Differences by aspect", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    double cosine[3], *const x = sdm_report_room(r, 6 * SDM_ASPECTS), *const line = x + 4 * SDM_ASPECTS;
+    int n[2] = {0, 0};
+    if (!x || !fit_cosine(w->page->view[0].aspect_m, cosine)) {
+        sdm_report_note(to, "Too little ground is steeper than 5 degrees for the curve of Nuth and Kääb.");
+        return;
+    }
+    for (int i = 0; i < SDM_ASPECTS; i++) {
+        const double deg = (i + 0.5) * 360.0 / SDM_ASPECTS, turn = deg / 57.295779513082321;
+        for (int k = 0; k < 2; k++)
+            if (!isnan(w->page->view[k].aspect_m[i])) {
+                x[2 * k * SDM_ASPECTS + n[k]] = deg;
+                x[(2 * k + 1) * SDM_ASPECTS + n[k]++] = w->page->view[k].aspect_m[i];
+            }
+        line[i] = deg;
+        line[SDM_ASPECTS + i] = cosine[0] * cos(turn) + cosine[1] * sin(turn) + cosine[2];
+    }
+    sdm_report_plot(to, "differences by aspect",
+                    &(SdmPlot){.x_label = "aspect, clockwise from north (degrees)",
+                               .y_label = "difference by tangent of slope (m)",
+                               .x1 = 360.0,
+                               .height = 270,
+                               .count = 3,
+                               .series = {{SDM_SERIES_POINTS, "before", x, x + SDM_ASPECTS, n[0], "before"},
+                                          {SDM_SERIES_POINTS, "after", x + 2 * SDM_ASPECTS,
+                                           x + 3 * SDM_ASPECTS, n[1], "aligned"},
+                                          {SDM_SERIES_LINE, "p", line, line + SDM_ASPECTS, SDM_ASPECTS,
+                                           "fitted cosine"}}});
+    sdm_report_note(to,
+                    "Curve of Nuth and Kääb (2011): medians of the differences, less their median, divided "
+                    "by the tangent of the slope, where the ground is steeper than 5 degrees. The cosine "
+                    "asks for a move by %.2f m east, %.2f m north; found: %.2f m east, %.2f m north.",
+                    -cosine[1], -cosine[0], w->out->move.move_m[0], w->out->move.move_m[1]);
+}
+
+/* Median and NMAD of n classes at x. */
+static void add_classes(SdmReport *r, const char *title, const char *x_label, const double *centre,
+                        const SdmErrorStats *const *stats, int n)
+{
+    double *const x = sdm_report_room(r, 4 * n);
+    int known = 0;
+    for (int i = 0; x && i < n; i++) {
+        const SdmErrorStats *const s = stats[i];
+        if (s->count == 0)
+            continue;
+        x[known] = centre[i];
+        x[n + known] = s->median_m;
+        x[2 * n + known] = s->median_m - s->nmad_m;
+        x[3 * n + known++] = s->median_m + s->nmad_m;
+    }
+    if (known < 2)
+        return;
+    sdm_report_plot(sdm_report_section(r, NULL, title, SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF), title,
+                    &(SdmPlot){.x_label = x_label,
+                               .y_label = "aligned DEM minus reference (m)",
+                               .count = 4,
+                               .series = {{SDM_SERIES_POINTS, "after", x, x + n, known, NULL},
+                                          {SDM_SERIES_LINE, "after", x, x + n, known, "median"},
+                                          {SDM_SERIES_LINE, "p", x, x + 2 * n, known, "median ± NMAD"},
+                                          {SDM_SERIES_LINE, "p", x, x + 3 * n, known, NULL}}});
+}
+
+static void add_bands(SdmReport *r, const SdmCompareResult *c)
+{
+    double centre[SDM_COMPARE_CLASSES];
+    const SdmErrorStats *stats[SDM_COMPARE_CLASSES];
+    const double half_m = 0.5 * (c->band[1].hi_m - c->band[1].lo_m);
+    for (int k = 0; k < 6; k++) {
+        centre[k] = c->slope[k].lo_deg + 5.0;
+        stats[k] = &c->slope[k].aligned;
+    }
+    add_classes(r, "Differences by slope", "slope of the reference (degrees)", centre, stats, 6);
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
+        centre[k] = k ? c->band[k].lo_m + half_m : c->band[k].hi_m - half_m;
+        stats[k] = &c->band[k].aligned;
+    }
+    add_classes(r, "Differences by height", "height of the reference (m)", centre, stats, SDM_COMPARE_BANDS);
+    for (int k = 0; k < SDM_COMPARE_CLASSES; k++) {
+        centre[k] = k;
+        stats[k] = &c->class[k];
+    }
+    add_classes(r, "Differences by class", "value of --class", centre, stats, SDM_COMPARE_CLASSES);
+}
+
+static void add_variogram(SdmReport *r, const SdmComparison *w)
+{
+    double *const x = sdm_report_room(r, 2 * SDM_PLOTTED_LAGS + 4), *const sill = x + 2 * SDM_PLOTTED_LAGS;
+    const double nmad_m = w->out->aligned.nmad_m;
+    int n = 0;
+    for (int k = 0; x && k < SDM_PLOTTED_LAGS; k++)
+        if (w->page->lag[k].pairs >= LEAST_IN_BIN) {
+            x[n] = w->page->lag[k].lag_m;
+            x[SDM_PLOTTED_LAGS + n++] = w->page->lag[k].semivariance_m2;
+        }
+    if (n < 2)
+        return;
+    sill[0] = x[0], sill[1] = x[n - 1];
+    sill[2] = sill[3] = nmad_m * nmad_m;
+    const SdmReportItem to =
+        sdm_report_section(r, NULL, "Semivariogram", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    sdm_report_plot(
+        to, "semivariogram",
+        &(SdmPlot){.x_label = "distance (m)",
+                   .y_label = "semivariance (m²)",
+                   .log_x = true,
+                   .height = 270,
+                   .count = 3,
+                   .series = {{SDM_SERIES_POINTS, "after", x, x + SDM_PLOTTED_LAGS, n, NULL},
+                              {SDM_SERIES_LINE, "after", x, x + SDM_PLOTTED_LAGS, n, "aligned"},
+                              {SDM_SERIES_LINE, "p", sill, sill + 2, 2, "square of the NMAD"}}});
+    sdm_report_note(to, "Robust, by the estimator of Dowd (1984): half the squared NMAD of the differences "
+                        "of two errors that far apart.");
+    for (int k = 0; k < SDM_LAGS; k++) {
+        const SdmErrorLag *const l = &w->out->lag[k];
+        if (isfinite(l->area_error_m))
+            sdm_report_row(to, "error of a mean over %.0f m x %.0f m\t%.3f m", l->lag_m, l->lag_m,
+                           l->area_error_m);
+    }
+}
+
+static void add_inputs(SdmReport *r, const SdmComparison *w)
+{
+    SdmCompareOptions usual;
+    char value[4096], other[4096];
+    const SdmReportItem to = sdm_report_section(r, NULL, "Inputs", SDM_PAGE_PARAMETERS, SDM_STYLE_CARD);
+    sdm_compare_default(&usual);
+    sdm_report_row(to, "DEM\t%s", w->in[SDM_IN_DEM].path);
+    sdm_report_row(to, "reference\t%s", w->in[SDM_IN_REFERENCE].path);
+    for (const SdmOptionSpec *s = sdm_compare_options; s->name; s++) {
+        sdm_option_show(s, w->opt, value, sizeof value);
+        sdm_option_show(s, &usual, other, sizeof other);
+        if (strcmp(value, other) != 0)
+            sdm_report_row(to, "%s\t%s", s->name, value);
+    }
+}
+
+SdmStatus sdm_compare_page_write(const SdmComparison *w)
+{
+    SdmStatus st = SDM_OK;
+    SdmReport r;
+    SdmText html = {.ctx = w->ctx};
+    SdmPng png[2] = {{0}, {0}};
+    char path[SDM_PATH_SIZE];
+    sdm_report_open(w->ctx, &r);
+    sdm_report_title(&r, w->opt->output, "%s against %s · stereodem %s",
+                     sdm_path_base(w->in[SDM_IN_DEM].path), sdm_path_base(w->in[SDM_IN_REFERENCE].path),
+                     SDM_VERSION);
+    add_summary(&r, w->out);
+    for (int k = 0; k < 2; k++) {
+        TRY(add_map(&r, w, k, &png[k]));
+        add_histogram(&r, w->page, k, k ? &w->out->aligned : &w->out->raw);
+    }
+    add_aspect(&r, w);
+    add_variogram(&r, w);
+    add_bands(&r, w->out);
+    add_figures(&r, w->out);
+    add_inputs(&r, w);
+    TRY(sdm_report_html(&r, &html));
+    TRY(sdm_compare_page_name(w->ctx, w->opt->output, path));
+    TRY(sdm_file_write(w->ctx, path, html.data, html.size));
+done:
+    sdm_text_close(&html);
+    sdm_png_close(&png[0]);
+    sdm_png_close(&png[1]);
+    sdm_report_close(&r);
+    return st;
+}

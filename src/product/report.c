@@ -1,0 +1,434 @@
+/* Figures of a DEM -> the report: a JSON object, and a page after the template report.html. */
+// SPDX-License-Identifier: Apache-2.0
+#include "product/report.h"
+#include "core/path.h"
+#include "core/secrets.h"
+
+#include <assert.h>
+#include <cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const unsigned char sdm_report_page[]; /* report.html, made part of the program by the build */
+extern const size_t sdm_report_page_bytes;
+
+/* ---- memory ---- */
+
+typedef struct SdmReportRoom {
+    struct SdmReportRoom *next;
+    double value[];
+} SdmReportRoom;
+
+double *sdm_report_room(SdmReport *r, int n)
+{
+    SdmReportRoom *room = NULL;
+    if (r->st == SDM_OK)
+        r->st = sdm_alloc(r->ctx, &room, sizeof *room + (size_t)n * sizeof(double), 1, "report");
+    if (!room)
+        return NULL;
+    room->next = r->rooms;
+    r->rooms = room;
+    return room->value;
+}
+
+static char *format(SdmReport *r, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *const out = n < 0 ? NULL : (char *)sdm_report_room(r, n / (int)sizeof(double) + 1);
+    if (out) {
+        vsnprintf(out, (size_t)n + 1, fmt, ap);
+        sdm_hide_secrets(out, false);
+    }
+    return out;
+}
+
+const char *sdm_report_printf(SdmReport *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *const out = format(r, fmt, ap);
+    va_end(ap);
+    return out ? out : "";
+}
+
+void sdm_report_open(SdmContext *ctx, SdmReport *r)
+{
+    *r = (SdmReport){.ctx = ctx};
+    r->root = (SdmReportItem){r, cJSON_CreateObject(), NULL};
+}
+
+void sdm_report_close(SdmReport *r)
+{
+    while (r->rooms) {
+        SdmReportRoom *room = r->rooms;
+        r->rooms = room->next;
+        sdm_free(&room);
+    }
+    for (int i = 0; i < r->sections; i++)
+        sdm_text_close(&r->section[i].html);
+    cJSON_Delete(r->root.json);
+    r->root.json = NULL;
+}
+
+void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    r->subtitle = format(r, fmt, ap);
+    va_end(ap);
+    r->title = sdm_report_printf(r, "%s", output ? sdm_path_base(output) : "DEM in memory");
+}
+
+/* ---- the JSON report ---- */
+
+/* The item, NULL where the JSON report has none. */
+static cJSON *put(SdmReportItem to, const char *key, cJSON *item)
+{
+    if (key ? cJSON_AddItemToObject(to.json, key, item)
+            : cJSON_IsArray(to.json) && cJSON_AddItemToArray(to.json, item))
+        return item;
+    cJSON_Delete(item);
+    return NULL;
+}
+
+/* As few digits as read back to the same number. */
+static cJSON *number(double value)
+{
+    char text[40] = "null";
+    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return cJSON_CreateRaw(text);
+}
+
+void sdm_report_number(SdmReportItem to, const char *key, double value)
+{
+    (void)put(to, key, number(value));
+}
+
+void sdm_report_text(SdmReportItem to, const char *key, const char *value)
+{
+    cJSON *const item = cJSON_CreateString(value ? value : "");
+    if (item)
+        sdm_hide_secrets(item->valuestring, false);
+    (void)put(to, key, item);
+}
+
+void sdm_report_flag(SdmReportItem to, const char *key, bool value)
+{
+    (void)put(to, key, cJSON_CreateBool(value));
+}
+
+void sdm_report_numbers(SdmReportItem to, const char *key, const double *values, int n)
+{
+    const SdmReportItem list = sdm_report_list(to, key);
+    for (int i = 0; values && i < n; i++)
+        sdm_report_number(list, NULL, values[i]);
+}
+
+SdmReportItem sdm_report_group(SdmReportItem to, const char *key)
+{
+    return (SdmReportItem){to.report, put(to, key, cJSON_CreateObject()), to.section};
+}
+
+SdmReportItem sdm_report_list(SdmReportItem to, const char *key)
+{
+    return (SdmReportItem){to.report, put(to, key, cJSON_CreateArray()), to.section};
+}
+
+/* Names of files may hold bytes that are no UTF-8; JSON allows none, so they are replaced. */
+static void add_utf8(SdmText *out, const char *json)
+{
+    const char *from = json;
+    while (*json) {
+        const int n = sdm_utf8_length(json);
+        json += n ? n : 1;
+        if (n && *json)
+            continue;
+        sdm_text_raw(out, from, (size_t)(json - from) - (n ? 0 : 1));
+        if (!n)
+            sdm_text_raw(out, "\\ufffd", 6);
+        from = json;
+    }
+    sdm_text_raw(out, "\n", 1);
+}
+
+SdmStatus sdm_report_json(const SdmReport *r, SdmText *out)
+{
+    if (r->st)
+        return r->st;
+    char *const json = cJSON_Print(r->root.json);
+    if (!json)
+        return sdm_fail(out->ctx, SDM_ERR_MEMORY, "out of memory while the report was written");
+    add_utf8(out, json);
+    cJSON_free(json);
+    return out->st;
+}
+
+/* ---- items of the page ---- */
+
+/* The text of the section, with `block` open. */
+static SdmText *page(SdmReportItem to, SdmReportBlock block)
+{
+    static const char *const begin[] = {"", "<table>", "<div class='facts'>", "<div class='key'>", "<ul>"};
+    static const char *const end[] = {"", "</table>", "</div>", "</div>", "</ul>"};
+    SdmReportSection *const s = to.section;
+    if (s->open != block)
+        sdm_text_add(&s->html, "%s%s", end[s->open], begin[block]);
+    s->open = block;
+    return &s->html;
+}
+
+static void add_text(SdmReportItem to, SdmText *t, const char *text)
+{
+    sdm_text_escape(t, sdm_report_printf(to.report, "%s", text));
+}
+
+static void add_number(SdmText *t, double value, const char *unit, int digits)
+{
+    if (isnan(value))
+        sdm_text_add(t, "none");
+    else
+        sdm_text_add(t, "%.*f%s", digits, value, unit ? unit : "");
+}
+
+static const char *verdict(double v, const SdmScale *scale)
+{
+    if (!scale || isnan(v))
+        return "";
+    const bool rises = scale->good > scale->poor;
+    return (rises ? v >= scale->good : v <= scale->good)  ? " class='good'"
+           : (rises ? v < scale->poor : v > scale->poor) ? " class='poor'"
+                                                         : " class='fair'";
+}
+
+void sdm_report_judged(SdmReportItem to, const char *label, double value, const char *unit, int digits,
+                       const SdmScale *scale)
+{
+    const bool facts = to.section->style == SDM_STYLE_FACTS;
+    SdmText *const t = page(to, facts ? SDM_BLOCK_FACTS : SDM_BLOCK_TABLE);
+    if (facts) {
+        sdm_text_add(t, "<div><b%s>", verdict(value, scale));
+        add_number(t, value, unit, digits);
+        sdm_text_add(t, "</b><span>");
+        add_text(to, t, label);
+        if (*verdict(value, scale))
+            sdm_text_add(t, "<small>%s</small>", scale->words);
+        sdm_text_add(t, "</span></div>");
+    } else {
+        sdm_text_add(t, "<tr><td>");
+        add_text(to, t, label);
+        sdm_text_add(t, "</td><td>");
+        add_number(t, value, unit, digits);
+        sdm_text_add(t, "</td></tr>\n");
+    }
+}
+
+void sdm_report_figure(SdmReportItem to, const char *key, const char *label, double value, const char *unit,
+                       int digits)
+{
+    if (key)
+        sdm_report_number(to, key, value);
+    sdm_report_judged(to, label, value, unit, digits, NULL);
+}
+
+void sdm_report_bar(SdmReportItem to, const char *label, double value, const char *unit, int digits,
+                    double share)
+{
+    SdmText *const t = page(to, SDM_BLOCK_TABLE);
+    sdm_text_add(t, "<tr><td>%s</td><td class='scale'><div class='bar' style='width:%.1f%%'></div></td><td>",
+                 label, 100.0 * share);
+    add_number(t, value, unit, digits);
+    sdm_text_add(t, "</td></tr>\n");
+}
+
+void sdm_report_bullet(SdmReportItem to, const char *text)
+{
+    SdmText *const t = page(to, SDM_BLOCK_BULLETS);
+    sdm_text_add(t, "<li>");
+    add_text(to, t, text);
+    sdm_text_add(t, "</li>");
+}
+
+void sdm_report_row(SdmReportItem to, const char *fmt, ...)
+{
+    va_list ap;
+    SdmText *const t = page(to, SDM_BLOCK_TABLE);
+    va_start(ap, fmt);
+    char *cell = format(to.report, fmt, ap);
+    va_end(ap);
+    sdm_text_add(t, "<tr>");
+    while (cell) {
+        char *const tab = strchr(cell, '\t');
+        if (tab)
+            *tab = '\0';
+        sdm_text_add(t, "<td>");
+        sdm_text_escape(t, cell);
+        sdm_text_add(t, "</td>");
+        cell = tab ? tab + 1 : NULL;
+    }
+    sdm_text_add(t, "</tr>\n");
+}
+
+void sdm_report_note(SdmReportItem to, const char *fmt, ...)
+{
+    va_list ap;
+    SdmText *const t = page(to, SDM_BLOCK_NONE);
+    va_start(ap, fmt);
+    char *piece = format(to.report, fmt, ap);
+    va_end(ap);
+    sdm_text_add(t, "<p class='soft'>");
+    for (bool code = false; piece; code = !code) {
+        char *const quote = strchr(piece, '`');
+        if (quote)
+            *quote = '\0';
+        sdm_text_add(t, code ? "<code>" : "");
+        sdm_text_escape(t, piece);
+        sdm_text_add(t, code ? "</code>" : "");
+        piece = quote ? quote + 1 : NULL;
+    }
+    sdm_text_add(t, "</p>");
+}
+
+void sdm_report_fold(SdmReportItem to, const char *line)
+{
+    SdmText *const t = page(to, SDM_BLOCK_NONE);
+    if (to.section->folded)
+        sdm_text_add(t, "</details>");
+    if (line)
+        sdm_text_add(t, "<details><summary>%s</summary>", line);
+    to.section->folded = line != NULL;
+}
+
+/* The longest of 1, 2 or 5 times a power of ten that is at most a third of the map. */
+static void add_scale_bar(SdmText *t, double width_m)
+{
+    double length_m = pow(10.0, floor(log10(width_m / 3.0)));
+    length_m *= 5.0 * length_m <= width_m / 3.0 ? 5.0 : 2.0 * length_m <= width_m / 3.0 ? 2.0 : 1.0;
+    sdm_text_add(t,
+                 "<figcaption><span class='length' style='width:%.2f%%'>%.6g %s</span><span>N "
+                 "&#8593;</span></figcaption>",
+                 100.0 * length_m / width_m, length_m < 1000.0 ? length_m : length_m / 1000.0,
+                 length_m < 1000.0 ? "m" : "km");
+}
+
+void sdm_report_picture(SdmReportItem to, const char *label, const SdmPng *png, double pixel_m)
+{
+    SdmText *const t = page(to, SDM_BLOCK_NONE);
+    sdm_text_add(
+        t, "<figure style='max-width:%dpx'><img width='%d' height='%d' alt='%s' src='data:image/png;base64,",
+        pixel_m > 0.0 && png->width < 900 ? 900 : png->width, png->width, png->height, label);
+    sdm_text_base64(t, png->data, png->size);
+    sdm_text_add(t, "'>");
+    if (pixel_m > 0.0)
+        add_scale_bar(t, pixel_m * png->width);
+    sdm_text_add(t, "</figure>");
+}
+
+void sdm_report_colour(SdmReportItem to, const unsigned char rgb[3], const char *label)
+{
+    SdmText *const t = page(to, SDM_BLOCK_LEGEND);
+    sdm_text_add(t, label ? "<span>" : "");
+    if (rgb)
+        sdm_text_add(t, "<i style='background:rgb(%d,%d,%d)%s'></i>", rgb[0], rgb[1], rgb[2],
+                     label ? "" : ";margin:5px 0");
+    if (label)
+        add_text(to, t, label);
+    sdm_text_add(t, label ? "</span>" : "");
+}
+
+void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double high, const char *unit,
+                     int labels)
+{
+    enum { STEPS = 12 };
+    for (int i = 0; i <= STEPS; i++) {
+        const double value = low + (high - low) * i / STEPS;
+        unsigned char rgb[3];
+        if (i * labels % STEPS == 0)
+            sdm_report_colour(to, NULL,
+                              sdm_report_printf(to.report, low < 0.0 && value > 0.0 ? "%+.*f %s" : "%.*f %s",
+                                                high - low < 5.0, value, unit));
+        colour(i / (STEPS - 1.0), rgb);
+        if (i < STEPS)
+            sdm_report_colour(to, rgb, NULL);
+    }
+}
+
+void sdm_report_plot(SdmReportItem to, const char *label, const SdmPlot *plot)
+{
+    SdmText *t = page(to, SDM_BLOCK_NONE);
+    sdm_text_add(t, "<div class='plot'>");
+    sdm_plot_svg(t, plot, label);
+    sdm_text_add(t, "</div>");
+    for (int i = 0; i < plot->count; i++)
+        if (plot->series[i].label)
+            sdm_text_add(page(to, SDM_BLOCK_LEGEND), "<span><i class='%s'></i>%s</span>",
+                         plot->series[i].style, plot->series[i].label);
+}
+
+/* ---- sections, and the page around them ---- */
+
+SdmReportItem sdm_report_section(SdmReport *r, const char *key, const char *title, SdmReportPlace place,
+                                 SdmReportStyle style)
+{
+    assert(r->sections < SDM_REPORT_SECTIONS);
+    SdmReportSection *const s = &r->section[r->sections++];
+    *s = (SdmReportSection){.place = place, .style = style, .html = {.ctx = r->ctx}};
+    sdm_text_add(&s->html, "<section class='card%s'><h2>%s</h2>",
+                 style == SDM_STYLE_ALERT  ? " alert"
+                 : style == SDM_STYLE_WIDE ? " wide"
+                                           : "",
+                 title ? title : "");
+    return (SdmReportItem){r, key ? sdm_report_group(r->root, key).json : NULL, s};
+}
+
+/* Sections by place; of half width, two side by side. */
+static void add_sections(SdmText *t, const SdmReport *r)
+{
+    bool beside = false;
+    for (int place = SDM_PAGE_NONE + 1; place < SDM_PAGE_END; place++)
+        for (int i = 0; i < r->sections; i++) {
+            const SdmReportSection *const s = &r->section[i];
+            const bool half = s->style == SDM_STYLE_HALF;
+            if ((int)s->place != place)
+                continue;
+            sdm_text_add(t, half && !beside ? "<div class='grid two'>" : !half && beside ? "</div>" : "");
+            sdm_text_raw(t, s->html.data, s->html.size);
+            sdm_text_add(t, half && beside ? "</section>\n</div>" : "</section>\n");
+            beside = half && !beside;
+        }
+    sdm_text_add(t, beside ? "</div>" : "");
+}
+
+SdmStatus sdm_report_html(SdmReport *r, SdmText *out)
+{
+    const char *from = (const char *)sdm_report_page, *const end = from + sdm_report_page_bytes;
+    for (int i = 0; i < r->sections; i++) {
+        sdm_report_fold((SdmReportItem){r, NULL, &r->section[i]}, NULL);
+        r->st = r->st ? r->st : r->section[i].html.st;
+    }
+    if (r->st)
+        return r->st;
+    while (from < end) { /* copy up to the next {{NAME}}, then its content */
+        const char *open = from;
+        while (open < end && strncmp(open, "{{", 2) != 0)
+            open++;
+        sdm_text_raw(out, from, (size_t)(open - from));
+        if (!strncmp(open, "{{title}}", 9))
+            sdm_text_escape(out, r->title);
+        else if (!strncmp(open, "{{subtitle}}", 12))
+            sdm_text_escape(out, r->subtitle);
+        else if (!strncmp(open, "{{sections}}", 12))
+            add_sections(out, r);
+        for (from = open; from < end && *from != '}'; from++)
+            ;
+        from += from < end ? 2 : 0;
+    }
+    return out->st;
+}
