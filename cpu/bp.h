@@ -23,7 +23,7 @@ enum { SDM_BP_RIGHT, SDM_BP_LEFT, SDM_BP_DOWN, SDM_BP_UP, SDM_BP_WAYS };
 typedef struct SdmBpField {
     int width, height, labels; /* labels: 1..SDM_BP_LABELS_MAX */
     int pitch;                 /* bytes from pixel to pixel, a multiple of 16, labels or more */
-    const uint8_t *data; /* height x width x pitch: cost of each label; padding is not read */
+    const uint8_t *data;       /* height x width x pitch: cost of each label; padding is not read */
     int weight, truncation;    /* both >= 1; product at most SDM_BP_PENALTY_MAX */
 } SdmBpField;
 

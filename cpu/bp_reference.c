@@ -103,7 +103,7 @@ static void forget(const State *s, const Part *p)
     for (int y = p->y0; y < p->y1; y++)
         for (int x = p->x0; x < p->x1; x++) {
             const size_t at = place(s->f, x, y);
-            const bool inside[SDM_BP_WAYS] = {x > p->x0, x < p->x1 - 1, y > p->y0, y < p->y1 - 1};
+            const bool inside[SDM_BP_WAYS] = {x > p->x0, x<p->x1 - 1, y> p->y0, y < p->y1 - 1};
             for (int way = 0; way < SDM_BP_WAYS; way++)
                 if (inside[way])
                     memset(s->message[way] + at, 0, bytes);

@@ -20,15 +20,15 @@ enum { STEPS = 10, SHORT_STEPS = 3 }; /* of the transform; of the one without me
 typedef struct Visit {
     const SdmBpTile *tile;
     const SdmBpField *field;
-    int w, h, n;    /* n: labels, rounded up to lanes */
-    int steps;      /* of the transform */
-    uint16_t most;  /* weight x truncation */
+    int w, h, n;   /* n: labels, rounded up to lanes */
+    int steps;     /* of the transform */
+    uint16_t most; /* weight x truncation */
     uint16_t step_weight[STEPS];
     uint16_t *right, *left, *down, *up;
-    uint16_t *shared;                   /* h x w x n: data, right and left */
-    uint16_t *row[2];                   /* w x n: data, down and up */
-    uint16_t *pad;                      /* n: 65535 for labels that do not exist, else 0 */
-    uint16_t *transform[2];             /* 3 n: labels in the middle, 65535 on both sides */
+    uint16_t *shared;       /* h x w x n: data, right and left */
+    uint16_t *row[2];       /* w x n: data, down and up */
+    uint16_t *pad;          /* n: 65535 for labels that do not exist, else 0 */
+    uint16_t *transform[2]; /* 3 n: labels in the middle, 65535 on both sides */
 } Visit;
 
 static void take_arrays(Visit *v, SdmArena *arena)
@@ -143,8 +143,9 @@ VEC void sweep_rows(const Visit *v, bool first, int n, int steps)
 /* Data and the messages right and left of a pixel into `out`. */
 VEC void share(const Visit *v, int x, int y, const uint8_t *data, uint16_t *out, int n)
 {
-    const uint16_t *const right = v->right + (y * (v->w + 1) + x) * n,
-                          *const left = v->left + (y * (v->w + 1) + x + 1) * n;
+    const uint16_t *const right = v->right + (y * (v->w + 1) + x) * n, *const left =
+                                                                           v->left +
+                                                                           (y * (v->w + 1) + x + 1) * n;
     for (int l = 0; l < n; l += VL) {
         const v16 sum = v16_adds(v16_or(v16_from_bytes(data + l), v16_load(v->pad + l)), v16_load(right + l));
         v16_store(out + l, v16_adds(sum, v16_load(left + l)));
@@ -184,8 +185,8 @@ VEC void decide(const Visit *v, int n)
             const uint16_t *const up = v->up + at + (size_t)v->w * (size_t)n;
             v16 low = v16_set(0xFFFF);
             for (int l = 0; l < n; l += VL) {
-                const v16 sum = v16_adds(
-                    v16_adds(v16_load(v->shared + at + l), v16_load(v->down + at + l)), v16_load(up + l));
+                const v16 sum = v16_adds(v16_adds(v16_load(v->shared + at + l), v16_load(v->down + at + l)),
+                                         v16_load(up + l));
                 low = v16_min(low, sum);
                 v16_store(belief + l, sum);
             }
@@ -269,7 +270,10 @@ static void run(const Visit *v)
 extern sdm_bp_tile_fn SDM_NAME(bp_tile);
 void SDM_NAME(bp_tile)(const SdmBpTile *t)
 {
-    Visit v = {.tile = t, .field = t->field, .w = t->width, .h = t->height,
+    Visit v = {.tile = t,
+               .field = t->field,
+               .w = t->width,
+               .h = t->height,
                .n = (t->field->labels + VL - 1) / VL * VL};
     take_arrays(&v, &(SdmArena){t->scratch, 0});
     prepare(&v);

@@ -22,7 +22,7 @@ typedef struct CostColumns { /* of one image: sums down the columns of the windo
 } CostColumns;
 
 typedef struct CostMeans { /* of one row of one image: of the window around each pixel, as CostNeed says */
-    int32_t *pair;      /* pixel of the row that enters (low 16 bits) and of the one that leaves */
+    int32_t *pair;         /* pixel of the row that enters (low 16 bits) and of the one that leaves */
     int32_t *terms;     /* pairs for the covariance: left -mean (low 16 bits) and -sum modulo 2^16, right sum
                            - n mean and mean, where mean = sum / n, rounded */
     int32_t *high_term; /* left: -sum, rounded to a multiple of 2^16 */
@@ -37,17 +37,17 @@ enum {
 };
 
 typedef struct CostScratch {
-    ptrdiff_t pitch;          /* elements from row to row of column, window, score */
-    CostColumns columns[2];   /* left, right */
+    ptrdiff_t pitch;                  /* elements from row to row of column, window, score */
+    CostColumns columns[2];           /* left, right */
     CostMeans left, right[COST_ROWS]; /* the right ones' arrays reach |d| further to both sides */
-    int32_t *spare[2];        /* window sums of squares and nodata */
-    int16_t *nodata, *zero;   /* a row of nodata, and one of 0 */
-    uint32_t *word[2];        /* census words of COST_WORD_ROWS rows, left and right */
-    uint8_t *kept;            /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see
+    int32_t *spare[2];                /* window sums of squares and nodata */
+    int16_t *nodata, *zero;           /* a row of nodata, and one of 0 */
+    uint32_t *word[2];                /* census words of COST_WORD_ROWS rows, left and right */
+    uint8_t *kept;   /* bits that differ, of the window's rows and all d: 2 bytes a pixel, see
                                  cost_census.c */
-    int32_t *column;          /* (dmax - dmin + 1) rows of column sums */
-    int32_t *window;          /* and of window sums */
-    float *score;             /* and of scores */
+    int32_t *column; /* (dmax - dmin + 1) rows of column sums */
+    int32_t *window; /* and of window sums */
+    float *score;    /* and of scores */
 } CostScratch;
 
 static inline size_t cost_round(size_t n)
@@ -95,8 +95,9 @@ static inline void cost_scratch_cut(CostScratch *s, const SdmCostJob *job)
     const size_t nd = (size_t)(job->dmax - job->dmin + 1), n = cost_round((size_t)job->width) + COST_MARGIN;
     const size_t reach = cost_reach(job->dmin, job->dmax), wide = n + 2 * reach;
     char *at = job->scratch;
-    memset(at, 0, cost_scratch_bytes(job->width, job->window, job->dmin, job->dmax) -
-                      2 * n * nd * (size_t)job->window);
+    memset(at, 0,
+           cost_scratch_bytes(job->width, job->window, job->dmin, job->dmax) -
+               2 * n * nd * (size_t)job->window);
     s->pitch = (ptrdiff_t)n;
     for (int side = 0; side < 2; side++) {
         CostColumns *const c = &s->columns[side];
@@ -149,8 +150,13 @@ static inline CostLabel cost_label(const SdmCostJob *job, const CostScratch *s, 
 
 static inline SdmCostRow cost_row_of(const CostScratch *s, const SdmCostJob *job, int y)
 {
-    return (SdmCostRow){.y = y, .width = job->width, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
-                        .pitch = s->pitch, .left_texture = s->left.texture};
+    return (SdmCostRow){.y = y,
+                        .width = job->width,
+                        .dmin = job->dmin,
+                        .dmax = job->dmax,
+                        .score = s->score,
+                        .pitch = s->pitch,
+                        .left_texture = s->left.texture};
 }
 
 /* Row y of a view; a row of nodata where there is none. */
@@ -276,8 +282,7 @@ static inline void cost_enter_row(const SdmCostJob *job, const CostScratch *s, i
 {
     const int half = job->window / 2, w = job->width;
     const CostRows rows = {.enters = cost_image_row(job, s, side, y + half),
-                           .leaves =
-                               y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL,
+                           .leaves = y > first + 2 * half ? cost_image_row(job, s, side, y - half - 1) : NULL,
                            .sign = sign};
     const CostMeans *const m = side ? &s->right[cost_slot(job, y)] : &s->left;
     for (int from = 0; from < w; from += COST_PART) {
@@ -335,8 +340,8 @@ static inline void cost_step(const SdmCostJob *job, const CostScratch *s, int y,
 }
 
 typedef struct MeansOf { /* what windows are */
-    int n;       /* pixels of a window */
-    float least; /* sum of squares of a window of min_sigma */
+    int n;               /* pixels of a window */
+    float least;         /* sum of squares of a window of min_sigma */
     int side;
 } MeansOf;
 
@@ -360,8 +365,7 @@ static inline __attribute__((always_inline)) void cost_means(const CostMeans *m,
         vi_store(m->high_term + x, vi_and(vi_add(minus, vi_set(1 << 15)), vi_set((int32_t)0xffff0000)));
         vf_store(m->rest + x, part);
     }
-    vf_store(m->texture + x,
-             vf_only(vf_gt(v, vf_set(of->least)), vf_div(vf_set(1.0f), vf_sqrt(v))));
+    vf_store(m->texture + x, vf_only(vf_gt(v, vf_set(of->least)), vf_div(vf_set(1.0f), vf_sqrt(v))));
 }
 
 /* Those of the windows that begin at the columns from..end - 1. */

@@ -79,10 +79,16 @@ const SdmCpuLevel sdm_cpu_levels[SDM_CPU_LEVELS] = {
 #endif
 #if SDM_X86
     {"sse4.2", has_sse42, &sdm_kernels_sse42, {&sdm_pair_kernels_sse42, NULL}, &sdm_sgm_kernels_sse42},
-    {"avx2", has_avx2, &sdm_kernels_avx2, {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},
+    {"avx2",
+     has_avx2,
+     &sdm_kernels_avx2,
+     {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},
      &sdm_sgm_kernels_avx2},
     /* without a count of bits, kernels of pairs are no faster than those of AVX2 (`bench papers`) */
-    {"avx512bw", has_avx512bw, &sdm_kernels_avx512bw, {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},
+    {"avx512bw",
+     has_avx512bw,
+     &sdm_kernels_avx512bw,
+     {&sdm_pair_kernels_avx2, &sdm_pair_kernels_avx2_wide},
      &sdm_sgm_kernels_avx2},
     {"avx512", has_avx512, &sdm_kernels_avx512, {&sdm_pair_kernels_avx512, NULL}, &sdm_sgm_kernels_avx512},
 #else

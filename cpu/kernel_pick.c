@@ -192,8 +192,7 @@ static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *
         const vf apart = vf_abs(vf_sub(sub_pixels(&w), right));
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
-    vi_store_u8(o->edge + x,
-                vi_sel(w.inner, vi_zero(), vi_only(any, vi_set(r->dmax > r->dmin ? 1 : 0))));
+    vi_store_u8(o->edge + x, vi_sel(w.inner, vi_zero(), vi_only(any, vi_set(r->dmax > r->dmin ? 1 : 0))));
 }
 
 /* Pixels begin..end - 1 in vectors; nd: labels, which are unrolled where it is a constant. */

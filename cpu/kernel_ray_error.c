@@ -9,7 +9,7 @@ sdm_ray_error_row_fn SDM_NAME(ray_error_row);
 #define FLAT 0.06f /* second difference of the scores over v below which there is no peak */
 
 void SDM_NAME(ray_error_row)(const float *const score[3], int width, float *restrict ray_error_v,
-                       uint8_t *restrict quality)
+                             uint8_t *restrict quality)
 {
     const float *restrict const before = score[0], *restrict const at = score[1],
                                 *restrict const after = score[2];

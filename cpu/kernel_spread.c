@@ -39,8 +39,7 @@ static inline void ground_terms(const SdmGroundRow *r, int x, int32_t term[TERMS
         vi_store(&term[k][to], vi_add(at, vi_set(r->corner[k])));
     }
     const vi height = round_half_up(vf_mul(h, vf_set(256.0f)));
-    const vf error = vf_abs(vf_load(r->ray_error_px + x)),
-             known = vf_only(vf_ge(error, vf_set(0.0f)), error);
+    const vf error = vf_abs(vf_load(r->ray_error_px + x)), known = vf_only(vf_ge(error, vf_set(0.0f)), error);
     const vm invalid = vi_eq(vi_and(flags, vi_set(r->valid)), none),
              measured = vi_eq(vi_and(flags, vi_set(r->filled)), none),
              unseen = vi_eq(left, vi_set(SDM_PIXEL_NODATA));
@@ -269,9 +268,8 @@ static inline void set_weights(const Place *at, int32_t weight[16])
 #ifdef __AVX2__
     const __m256i row = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4,
                                          5, 6, 7, 6, 7, 6, 7, 6, 7);
-    const __m256i all =
-        _mm256_mulhi_epu16(_mm256_set1_epi64x((int64_t)at->wx),
-                           _mm256_shuffle_epi8(_mm256_set1_epi64x((int64_t)at->wy), row));
+    const __m256i all = _mm256_mulhi_epu16(_mm256_set1_epi64x((int64_t)at->wx),
+                                           _mm256_shuffle_epi8(_mm256_set1_epi64x((int64_t)at->wy), row));
     _mm256_storeu_si256((__m256i *)(void *)weight, _mm256_cvtepu16_epi32(_mm256_castsi256_si128(all)));
     _mm256_storeu_si256((__m256i *)(void *)(weight + 8),
                         _mm256_cvtepu16_epi32(_mm256_extracti128_si256(all, 1)));

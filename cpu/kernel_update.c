@@ -4,7 +4,6 @@
 #include "kernels.h"
 #include "vec.h"
 
-
 sdm_update_row_fn SDM_NAME(update_row);
 
 static uint16_t judge(const SdmUpdateRow *u, int x)
@@ -44,7 +43,6 @@ static void update_pixel(const SdmUpdateRow *u, int x)
     u->flags[x] = flags;
     u->quality[x] = u->score[x] > 0.0f ? (uint8_t)(u->score[x] * 250.0f + 0.5f) : 0;
 }
-
 
 /* What is the same for all pixels of a row; see vi_kept(). */
 typedef struct Judge {
@@ -98,8 +96,7 @@ static inline Neighbours neighbours_at(const float *row, vi i)
     return (Neighbours){_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xDD)};
 #elif SDM_VEC == 16
     const __m512i low = _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_castsi512_si256(i), row, 4));
-    const __m512i high =
-        _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_extracti32x8_epi32(i, 1), row, 4));
+    const __m512i high = _mm512_castpd_si512(_mm512_i32gather_pd(_mm512_extracti32x8_epi32(i, 1), row, 4));
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
     return (Neighbours){_mm512_castsi512_ps(_mm512_permutex2var_epi32(low, even, high)),

@@ -55,12 +55,11 @@ static inline void add_pixel(const int16_t *at, int16_t *sum, int16_t *bad, int3
     *rise += across * across;
 }
 
-static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first,
-                                 NoiseColumns *restrict s)
+static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first, NoiseColumns *restrict s)
 {
     const int16_t *restrict const a = in->left[0], *restrict const b = in->left[1],
-                  *restrict const c = in->left[2], *restrict const d = in->left[3],
-                  *restrict const e = in->left[4];
+                                  *restrict const c = in->left[2], *restrict const d = in->left[3],
+                                  *restrict const e = in->left[4];
     for (int x = from; x < to; x++) {
         int16_t sum = 0, bad = 0;
         int32_t square = 0, rise = 0;

@@ -25,7 +25,7 @@ static inline float sdm_height_at(const float *row, int w, int x, float d)
         return row[i < 0 ? 0 : w - 1];
     return row[i] + (d - whole) * (row[i + 1] - row[i]);
 }
-#define SDM_SCORE_NONE (-2.0f)     /* no score: nodata in a window, or off the image */
+#define SDM_SCORE_NONE (-2.0f) /* no score: nodata in a window, or off the image */
 
 /* A strip of rows of scores, which a consumer gets a row at a time.  The score of left pixel (x, y) and
  * right pixel (x + d, y) compares their windows; larger is better, at most 1 (zncc: up to the rounding of
@@ -35,20 +35,20 @@ typedef struct SdmCostJob {
     const int16_t *left, *right; /* height x width */
     ptrdiff_t stride;            /* pixels from row to row, of both */
     int width, height;
-    int row_begin, row_end;      /* rows to give */
-    int right_shift;             /* right rows are taken at y + right_shift (search for the offset) */
-    int window;                  /* odd, 3..21 */
-    int dmin, dmax;              /* inclusive */
-    bool along_v;                /* d goes down the columns: right pixel (x, y + d), -1..1 at most */
-    float min_sigma;             /* zncc: windows with a smaller standard deviation have texture 0; sample
+    int row_begin, row_end; /* rows to give */
+    int right_shift;        /* right rows are taken at y + right_shift (search for the offset) */
+    int window;             /* odd, 3..21 */
+    int dmin, dmax;         /* inclusive */
+    bool along_v;           /* d goes down the columns: right pixel (x, y + d), -1..1 at most */
+    float min_sigma;        /* zncc: windows with a smaller standard deviation have texture 0; sample
                                   * units */
-    void *scratch;               /* cost_scratch(width, window, dmin, dmax) bytes, aligned to 64 */
+    void *scratch;          /* cost_scratch(width, window, dmin, dmax) bytes, aligned to 64 */
 } SdmCostJob;
 
 /* One row of costs; valid during the call of the consumer. */
 typedef struct SdmCostRow {
     int y, width, dmin, dmax;
-    const float *score;          /* (dmax - dmin + 1) x pitch */
+    const float *score; /* (dmax - dmin + 1) x pitch */
     ptrdiff_t pitch;
     const float *left_texture; /* width: 1 / sqrt(sum of squares about the window's mean); 0: no texture; < 0:
                                 * nodata inside */
@@ -82,12 +82,12 @@ typedef struct SdmWarpCell {
 } SdmWarpCell;
 typedef struct SdmWarpRow {
     const SdmWarpCell *cells;
-    const int32_t *cell_begin;   /* cells + 1: first pixel of each cell */
+    const int32_t *cell_begin; /* cells + 1: first pixel of each cell */
     int cell_count;
-    const float *fraction;       /* width: f of each pixel */
-    const float *surface_m;      /* width; NULL: t is 0 */
+    const float *fraction;  /* width: f of each pixel */
+    const float *surface_m; /* width; NULL: t is 0 */
     float height0_m;
-    const int16_t *source;       /* pixel (source_col0, source_row0) first */
+    const int16_t *source; /* pixel (source_col0, source_row0) first */
     ptrdiff_t source_stride;
     int32_t source_col0, source_row0, source_width, source_height;
     int width;
@@ -128,17 +128,17 @@ typedef struct SdmUpdateRow {
     int width;
     const float *residual, *score, *runner_up, *mismatch; /* of SdmPickRow; the last two NULL: not checked */
     const uint8_t *edge;
-    const float *texture;  /* left, of SdmCostRow */
-    const float *prior;    /* m */
-    const float *du_dh;    /* px per m */
+    const float *texture; /* left, of SdmCostRow */
+    const float *prior;   /* m */
+    const float *du_dh;   /* px per m */
     float min_score, min_margin, max_mismatch;
-    bool not_at_edge;      /* a best d at an end of the range is ambiguous */
-    bool keep_valid;       /* pixels that are VALID on entry keep height, flags and quality */
-    uint8_t min_quality;   /* pixels that are VALID on entry with less quality than this take the prior height
+    bool not_at_edge;    /* a best d at an end of the range is ambiguous */
+    bool keep_valid;     /* pixels that are VALID on entry keep height, flags and quality */
+    uint8_t min_quality; /* pixels that are VALID on entry with less quality than this take the prior height
                               and keep flags and quality */
-    float *h_m;            /* out, as the two below */
-    uint16_t *flags;       /* SDM_QA_... */
-    uint8_t *quality;      /* 250 x score */
+    float *h_m;          /* out, as the two below */
+    uint16_t *flags;     /* SDM_QA_... */
+    uint8_t *quality;    /* 250 x score */
 } SdmUpdateRow;
 typedef void sdm_update_row_fn(const SdmUpdateRow *u);
 
@@ -184,12 +184,12 @@ typedef struct SdmSpreadPoint {
                        * an image value */
 } SdmSpreadPoint;
 typedef struct SdmSpread {
-    int cols, rows;       /* cells */
-    int pitch;            /* cells from row to row */
-    int32_t radius;       /* 1/256 cell: cells whose centre lies further off on an axis get nothing */
-    const int32_t *table; /* radius + 513 weights by distance, at least 1280, 0..4096; 0 beyond the radius */
+    int cols, rows;        /* cells */
+    int pitch;             /* cells from row to row */
+    int32_t radius;        /* 1/256 cell: cells whose centre lies further off on an axis get nothing */
+    const int32_t *table;  /* radius + 513 weights by distance, at least 1280, 0..4096; 0 beyond the radius */
     const uint64_t *three; /* the same, by sdm_spread_three() */
-    int64_t *cell;        /* rows x pitch x 8: sums of weight x value, for the third value of its square /
+    int64_t *cell;         /* rows x pitch x 8: sums of weight x value, for the third value of its square /
                            * 256, rounded */
 } SdmSpread;
 /* Eight times the weights of three cells in a row, 16 bits each, the first one's lowest: by (position -
@@ -246,8 +246,8 @@ typedef void sdm_square_row_fn(const float *a, const float *b, const uint16_t *v
 /* out = low + g1 (middle - low) + g0 (high - middle), g0 and g1 = gain times 1 - share noise / energy, or 0
  * where that is negative. */
 typedef struct SdmWienerRow {
-    const float *high, *middle, *low;    /* the surface, blurred more and more, m */
-    const int32_t *noise, *energy[2];    /* sums over the same window: of variances, and of the squares of
+    const float *high, *middle, *low; /* the surface, blurred more and more, m */
+    const int32_t *noise, *energy[2]; /* sums over the same window: of variances, and of the squares of
                                           * both differences */
     float share, gain[2];
     int width;

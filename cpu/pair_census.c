@@ -12,14 +12,17 @@ VEC void enter(const SdmPairRow *r, ptrdiff_t k, Sums *s, int planes)
     v8 apart = v8_set(0);
     for (int p = 0; p < planes; p++)
         apart = v8_add(apart, v8_hamming(v8_set(r->left_bytes[k + p * r->left_plane]),
-                                            v8_load(r->right_bytes + k + p * r->right_plane)));
+                                         v8_load(r->right_bytes + k + p * r->right_plane)));
     const v8 old = v8_load(kept);
     v8_store(kept, apart);
     enter16(r, k, apart, old, s);
 }
 
 #define ENTER(n)                                                                                             \
-    VEC void enter##n(const SdmPairRow *r, ptrdiff_t k, Sums *s) { enter(r, k, s, n); }
+    VEC void enter##n(const SdmPairRow *r, ptrdiff_t k, Sums *s)                                             \
+    {                                                                                                        \
+        enter(r, k, s, n);                                                                                   \
+    }
 ENTER(3)
 ENTER(6)
 ENTER(8)

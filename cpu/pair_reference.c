@@ -23,7 +23,10 @@ typedef struct Pair { /* a row being matched */
     int32_t *right_best; /* width: d of the right pixel's best, INT32_MIN if none */
 } Pair;
 
-static int depth(const SdmPairReference *set) { return set->dmax - set->dmin + 1; }
+static int depth(const SdmPairReference *set)
+{
+    return set->dmax - set->dmin + 1;
+}
 
 static void take_scratch(Pair *p, SdmArena *arena)
 {
@@ -121,7 +124,10 @@ static int64_t products_at(const Pair *p, int x, int xr)
     return sum;
 }
 
-static int64_t rounded_mean(int64_t sum, int n) { return (int64_t)floor((double)(2 * sum + n) / (2.0 * n)); }
+static int64_t rounded_mean(int64_t sum, int n)
+{
+    return (int64_t)floor((double)(2 * sum + n) / (2.0 * n));
+}
 
 /* 32000 (1 - ZNCC), rounded.  With a = n ma + ra, b = n mb + rb the sums of the windows, n cov = SIJ - a b /
  * n is (SIJ - n ma mb - ma rb - mb ra) - ra rb / n, whose bracket is an integer; where n SIJ - a b fits 32

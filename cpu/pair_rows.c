@@ -12,7 +12,10 @@ extern sdm_pair_agree_fn SDM_NAME(pair_agree);
 extern sdm_pair_columns_fn SDM_NAME(pair_columns);
 extern sdm_pair_window_fn SDM_NAME(pair_window);
 
-static inline uint16_t least(uint16_t a, uint16_t b) { return a < b ? a : b; }
+static inline uint16_t least(uint16_t a, uint16_t b)
+{
+    return a < b ? a : b;
+}
 
 /* The fields of winners. */
 typedef struct Fields {

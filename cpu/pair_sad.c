@@ -10,7 +10,10 @@ VEC void enter_bytes(const SdmPairRow *r, ptrdiff_t k, Sums *s)
             v8_absdiff(v8_set(r->left_leaving[k]), v8_load(r->right_leaving + k)), s);
 }
 
-void SDM_NAME(pair_sad8)(const SdmPairRow *row) { sweep_row(row, (SweepCost){enter_bytes, cost16, leave16}); }
+void SDM_NAME(pair_sad8)(const SdmPairRow *row)
+{
+    sweep_row(row, (SweepCost){enter_bytes, cost16, leave16});
+}
 
 VEC void enter_samples(const SdmPairRow *r, ptrdiff_t k, Sums *s)
 {
@@ -19,7 +22,7 @@ VEC void enter_samples(const SdmPairRow *r, ptrdiff_t k, Sums *s)
         const v16 more = v16_absdiff(enters, v16_load(r->right_new + k + half * VL));
         const v16 less = v16_absdiff(leaves, v16_load(r->right_old + k + half * VL));
         const vi change[2] = {vi_sub(vi_from_low(more), vi_from_low(less)),
-                               vi_sub(vi_from_high(more), vi_from_high(less))};
+                              vi_sub(vi_from_high(more), vi_from_high(less))};
         for (int i = 0; i < 2; i++)
             enter32(r, k, 2 * half + i, vi_add(vi_load(column32(r, k, 2 * half + i)), change[i]), s);
     }

@@ -158,7 +158,10 @@ VEC void sweep_right(const SdmPairRow *r, ptrdiff_t i, v16 even, v16 odd, v16 d_
 
 /* ---- column sums of 16 bits, even lanes and odd ones: they are the costs ---- */
 
-VEC uint16_t *column16(const SdmPairRow *r, ptrdiff_t k) { return (uint16_t *)r->sums + k * LANES; }
+VEC uint16_t *column16(const SdmPairRow *r, ptrdiff_t k)
+{
+    return (uint16_t *)r->sums + k * LANES;
+}
 
 /* What a row brings to column k and what it takes, bytes. */
 VEC void enter16(const SdmPairRow *r, ptrdiff_t k, v8 more, v8 less, Sums *s)
@@ -212,7 +215,10 @@ VEC Places places_at(ptrdiff_t at, ptrdiff_t odd)
     return (Places){(at & 1) * odd + (at >> 1), ((at + 1) & 1) * odd + ((at + 1) >> 1)};
 }
 
-VEC void next_place(Places *p) { *p = (Places){p->second, p->first + 1}; }
+VEC void next_place(Places *p)
+{
+    *p = (Places){p->second, p->first + 1};
+}
 
 VEC Sums sweep_no_sums(const SdmPairRow *r)
 {

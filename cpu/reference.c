@@ -115,8 +115,7 @@ static void change_row_reference(const float *h_m, const float *prior_m, const u
                                  float unit_m, int16_t *out)
 {
     for (int x = 0; x < width; x++) {
-        const float c =
-            floorf(clamp((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
+        const float c = floorf(clamp((h_m[x] - prior_m[x]) * (256.0f / unit_m) + 0.5f, -16000.0f, 16000.0f));
         out[x] = (valid[x] & 1) != 0 ? (int16_t)c : SDM_CHANGE_NONE;
     }
 }

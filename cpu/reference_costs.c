@@ -135,15 +135,20 @@ static void give_row(const SdmCostJob *job, const Strip *s, int y, score_fn *sco
                      sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width;
-    const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
-                            .pitch = w, .left_texture = s->texture[LEFT]};
+    const SdmCostRow row = {.y = y,
+                            .width = w,
+                            .dmin = job->dmin,
+                            .dmax = job->dmax,
+                            .score = s->score,
+                            .pitch = w,
+                            .left_texture = s->texture[LEFT]};
     for (int side = LEFT; side <= RIGHT; side++)
         for (int x = 0; x < w; x++)
             s->texture[side][x] = texture_at(job, (enum Side)side, x, y);
     for (int d = job->dmin; d <= job->dmax && !job->along_v; d++)
         for (int x = 0; x < w; x++) {
-            const bool whole = x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f &&
-                               s->texture[RIGHT][x + d] >= 0.0f;
+            const bool whole =
+                x + d >= 0 && x + d < w && s->texture[LEFT][x] >= 0.0f && s->texture[RIGHT][x + d] >= 0.0f;
             s->score[(ptrdiff_t)(d - job->dmin) * w + x] = whole ? score_at(job, s, x, y, d) : SDM_SCORE_NONE;
         }
     consume(user, &row);
@@ -166,8 +171,13 @@ static void give_row_along_v(const SdmCostJob *job, const Strip *s, int y, words
                              score_fn *score_at, sdm_cost_consumer *consume, void *user)
 {
     const int w = job->width, last = job->dmax - job->dmin;
-    const SdmCostRow row = {.y = y, .width = w, .dmin = job->dmin, .dmax = job->dmax, .score = s->score,
-                            .pitch = w, .left_texture = s->texture[LEFT]};
+    const SdmCostRow row = {.y = y,
+                            .width = w,
+                            .dmin = job->dmin,
+                            .dmax = job->dmax,
+                            .score = s->score,
+                            .pitch = w,
+                            .left_texture = s->texture[LEFT]};
     for (int k = 0; k <= last; k++) {
         SdmCostJob one = *job;
         Strip at = *s;

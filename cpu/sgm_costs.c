@@ -14,7 +14,7 @@ VEC v8 cost_of(const SdmSgmCosts *c, ptrdiff_t x, int l, int planes)
     v8 sum = v8_min(v8_absdiff(v8_set(c->left_value[x]), v8_load(c->right_value + x + l)), most);
     for (int p = 0; p < planes; p++)
         sum = v8_add(sum, v8_hamming(v8_set(c->left[x + p * c->left_plane]),
-                                        v8_load(c->right + x + l + p * c->right_plane)));
+                                     v8_load(c->right + x + l + p * c->right_plane)));
     return sum;
 }
 

@@ -15,9 +15,9 @@ enum { SDM_SGM_PATHS = 4 }; /* of a pass: along the row, then from the row befor
  * padding of labels has costs of 255 and stays at the largest value of the type. */
 typedef struct SdmSgmRow {
     int width, labels, pitch;
-    int step;                          /* 1 or -1 */
-    bool begins;                       /* there is no row before: three of the paths begin here */
-    bool wide;                         /* path costs of 16 bits; else 8: most + p2 <= 254 */
+    int step;    /* 1 or -1 */
+    bool begins; /* there is no row before: three of the paths begin here */
+    bool wide;   /* path costs of 16 bits; else 8: most + p2 <= 254 */
     int p1;
     const uint16_t *p2[SDM_SGM_PATHS]; /* width each, >= p1; NULL: this path is not followed */
     const uint8_t *cost;               /* width x pitch */
@@ -46,11 +46,11 @@ typedef void sdm_sgm_pick_fn(const SdmSgmPick *pick);
  * 64 entries beyond the last label.  out: width x pitch, padding 255. */
 typedef struct SdmSgmCosts {
     int width, labels, pitch;
-    int planes;                         /* bytes of a word, plane after plane; 0 = no words */
+    int planes; /* bytes of a word, plane after plane; 0 = no words */
     const uint8_t *left, *right;
     ptrdiff_t left_plane, right_plane;
     const uint8_t *left_value, *right_value;
-    int difference_max;                     /* 0 = words alone */
+    int difference_max; /* 0 = words alone */
     uint8_t *out;
 } SdmSgmCosts;
 typedef void sdm_sgm_costs_fn(const SdmSgmCosts *c);

@@ -15,9 +15,8 @@ typedef struct Sums {
 
 /* Add what pixels of the window bring to `count` pixels with labels l: bytes of the costs at l - 1, l, l +
  * 1. */
-static inline __attribute__((always_inline)) void add(const uint16_t *l, const uint16_t *label,
-                                                      const uint32_t *low, const uint32_t *high, int count,
-                                                      Sums *s)
+static inline __attribute__((always_inline)) void
+add(const uint16_t *l, const uint16_t *label, const uint32_t *low, const uint32_t *high, int count, Sums *s)
 {
 #pragma omp simd
     for (int i = 0; i < count; i++) {

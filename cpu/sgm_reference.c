@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static int smaller(int a, int b) { return a < b ? a : b; }
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
 
 /* Path cost of label l from the pixel before, whose path costs are `from` and their least m. */
 static int path_cost(const SdmSgmRow *r, int cost, const uint16_t *from, int m, int p2, int l)
@@ -141,7 +144,10 @@ static void costs(const SdmSgmCosts *c)
         }
 }
 
-static int clamped(int v, int most) { return v < 0 ? 0 : v > most ? most : v; }
+static int clamped(int v, int most)
+{
+    return v < 0 ? 0 : v > most ? most : v;
+}
 
 /* Sums over the window about pixel x at labels l - 1, l, l + 1. */
 static void sum_window(const SdmSgmOffsets *o, int x, int sum[3])

@@ -20,8 +20,7 @@ VEC vec O(_costs)(const uint8_t *cost, int i)
 
 /* Path costs of a pixel into `to`, from those of the pixel before (n vectors, may be `to`) and their least
  * m; returns the least of the new ones. */
-VEC Least O(_walk)(const vec *from, Least m, const uint16_t *p2, vec p1, const uint8_t *cost, int n,
-                    vec *to)
+VEC Least O(_walk)(const vec *from, Least m, const uint16_t *p2, vec p1, const uint8_t *cost, int n, vec *to)
 {
     const vec pad = O(_set)(-1), least = O(_all)(m), jump = O(_adds)(least, O(_set)(*p2));
     vec below = pad, all = pad;
@@ -103,8 +102,8 @@ VEC void O(_row_of)(const SdmSgmRow *r, int n, vec *along, vec *across, vec *kep
             r->least[3][x] = (uint16_t)least_get(m);
         }
         if (goes[0])
-            O(_sums)((const vec *const[]){along, here[1], here[2], here[3]}, goes, n, r->sum + x * r->pitch,
-                    r->add);
+            O(_sums)
+        ((const vec *const[]){along, here[1], here[2], here[3]}, goes, n, r->sum + x * r->pitch, r->add);
     }
 }
 

@@ -141,5 +141,9 @@ static void sgm_pick(const SdmSgmPick *p)
     pick_row(p);
 }
 
-const SdmSgmKernels SDM_NAME(sgm_kernels) = {sgm_row, sgm_pick, SDM_NAME(pair_words), SDM_NAME(sgm_costs),
-                                               SDM_NAME(sgm_offsets), SDM_NAME(sgm_penalties)};
+const SdmSgmKernels SDM_NAME(sgm_kernels) = {sgm_row,
+                                             sgm_pick,
+                                             SDM_NAME(pair_words),
+                                             SDM_NAME(sgm_costs),
+                                             SDM_NAME(sgm_offsets),
+                                             SDM_NAME(sgm_penalties)};

@@ -59,7 +59,10 @@
 
 enum { LANES = VEC_BYTES, VL = LANES / 2, QL = LANES / 4 }; /* lanes of a chunk, of a v16, of a vi */
 
-VEC v16 v16_least_all(v16 a) { return v16_all(v16_least(a)); }
+VEC v16 v16_least_all(v16 a)
+{
+    return v16_all(v16_least(a));
+}
 
 VEC unsigned lanes_min(v16 even, v16 odd, v16 *all)
 {

@@ -17,12 +17,12 @@
 #ifdef __aarch64__ /* masks are of all bits or none: not the highest bit alone counts */
 #undef _mm_blendv_epi8
 #define _mm_blendv_epi8(a, b, mask)                                                                          \
-    simde__m128i_from_neon_u8(vbslq_u8(simde__m128i_to_neon_u8(mask), simde__m128i_to_neon_u8(b),           \
-                                       simde__m128i_to_neon_u8(a)))
+    simde__m128i_from_neon_u8(                                                                               \
+        vbslq_u8(simde__m128i_to_neon_u8(mask), simde__m128i_to_neon_u8(b), simde__m128i_to_neon_u8(a)))
 #undef _mm_blendv_ps
 #define _mm_blendv_ps(a, b, mask)                                                                            \
-    simde__m128_from_neon_f32(vbslq_f32(simde__m128_to_neon_u32(mask), simde__m128_to_neon_f32(b),          \
-                                        simde__m128_to_neon_f32(a)))
+    simde__m128_from_neon_f32(                                                                               \
+        vbslq_f32(simde__m128_to_neon_u32(mask), simde__m128_to_neon_f32(b), simde__m128_to_neon_f32(a)))
 #undef _mm_max_ps /* the number where the other one is NaN */
 #define _mm_max_ps(a, b)                                                                                     \
     simde__m128_from_neon_f32(vmaxnmq_f32(simde__m128_to_neon_f32(a), simde__m128_to_neon_f32(b)))

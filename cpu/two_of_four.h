@@ -23,21 +23,30 @@ typedef struct TwoFloats {
 
 /* The same operation on both. */
 #define INTS_1(op)                                                                                           \
-    TWO TwoInts _mm256_##op(TwoInts a) { return (TwoInts){_mm_##op(a.low), _mm_##op(a.high)}; }
-#define INTS_2(op)                                                          \
-    TWO TwoInts _mm256_##op(TwoInts a, TwoInts b)                           \
-    {                                                                       \
-        return (TwoInts){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)}; \
+    TWO TwoInts _mm256_##op(TwoInts a)                                                                       \
+    {                                                                                                        \
+        return (TwoInts){_mm_##op(a.low), _mm_##op(a.high)};                                                 \
+    }
+#define INTS_2(op)                                                                                           \
+    TWO TwoInts _mm256_##op(TwoInts a, TwoInts b)                                                            \
+    {                                                                                                        \
+        return (TwoInts){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)};                                  \
     }
 #define FLOATS_1(op)                                                                                         \
-    TWO TwoFloats _mm256_##op(TwoFloats a) { return (TwoFloats){_mm_##op(a.low), _mm_##op(a.high)}; }
-#define FLOATS_2(op)                                                          \
-    TWO TwoFloats _mm256_##op(TwoFloats a, TwoFloats b)                       \
-    {                                                                         \
-        return (TwoFloats){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)}; \
+    TWO TwoFloats _mm256_##op(TwoFloats a)                                                                   \
+    {                                                                                                        \
+        return (TwoFloats){_mm_##op(a.low), _mm_##op(a.high)};                                               \
+    }
+#define FLOATS_2(op)                                                                                         \
+    TWO TwoFloats _mm256_##op(TwoFloats a, TwoFloats b)                                                      \
+    {                                                                                                        \
+        return (TwoFloats){_mm_##op(a.low, b.low), _mm_##op(a.high, b.high)};                                \
     }
 #define SET(op, type)                                                                                        \
-    TWO TwoInts _mm256_##op(type a) { return (TwoInts){_mm_##op(a), _mm_##op(a)}; }
+    TWO TwoInts _mm256_##op(type a)                                                                          \
+    {                                                                                                        \
+        return (TwoInts){_mm_##op(a), _mm_##op(a)};                                                          \
+    }
 
 INTS_1(abs_epi16)
 INTS_2(add_epi8)
@@ -111,13 +120,19 @@ TWO void _mm256_storeu_si256(void *p, TwoInts a)
     _mm_storeu_si128((__m128i *)p, a.low);
     _mm_storeu_si128((__m128i *)p + 1, a.high);
 }
-TWO TwoFloats _mm256_loadu_ps(const float *p) { return (TwoFloats){_mm_loadu_ps(p), _mm_loadu_ps(p + 4)}; }
+TWO TwoFloats _mm256_loadu_ps(const float *p)
+{
+    return (TwoFloats){_mm_loadu_ps(p), _mm_loadu_ps(p + 4)};
+}
 TWO void _mm256_storeu_ps(float *p, TwoFloats a)
 {
     _mm_storeu_ps(p, a.low);
     _mm_storeu_ps(p + 4, a.high);
 }
-TWO TwoFloats _mm256_set1_ps(float a) { return (TwoFloats){_mm_set1_ps(a), _mm_set1_ps(a)}; }
+TWO TwoFloats _mm256_set1_ps(float a)
+{
+    return (TwoFloats){_mm_set1_ps(a), _mm_set1_ps(a)};
+}
 TWO TwoFloats _mm256_cvtepi32_ps(TwoInts a)
 {
     return (TwoFloats){_mm_cvtepi32_ps(a.low), _mm_cvtepi32_ps(a.high)};
@@ -146,7 +161,10 @@ TWO int _mm256_movemask_epi8(TwoInts a)
 {
     return (int)((unsigned)_mm_movemask_epi8(a.low) | (unsigned)_mm_movemask_epi8(a.high) << 16);
 }
-TWO int _mm256_movemask_ps(TwoFloats a) { return _mm_movemask_ps(a.low) | _mm_movemask_ps(a.high) << 4; }
+TWO int _mm256_movemask_ps(TwoFloats a)
+{
+    return _mm_movemask_ps(a.low) | _mm_movemask_ps(a.high) << 4;
+}
 
 /* Widened; halves; the numbers of halves of a (0, 1) and b (2, 3) that are taken. */
 TWO TwoInts _mm256_cvtepi16_epi32(__m128i a)
@@ -173,9 +191,18 @@ TWO TwoInts _mm256_permute2x128_si256(TwoInts a, TwoInts b, int which)
 {
     return (TwoInts){half_of(a, b, which & 3), half_of(a, b, which >> 4)};
 }
-TWO __m128i _mm256_castsi256_si128(TwoInts a) { return a.low; }
-TWO TwoInts _mm256_set_m128i(__m128i high, __m128i low) { return (TwoInts){low, high}; }
-TWO TwoInts _mm256_castsi128_si256(__m128i a) { return (TwoInts){a, a}; }
+TWO __m128i _mm256_castsi256_si128(TwoInts a)
+{
+    return a.low;
+}
+TWO TwoInts _mm256_set_m128i(__m128i high, __m128i low)
+{
+    return (TwoInts){low, high};
+}
+TWO TwoInts _mm256_castsi128_si256(__m128i a)
+{
+    return (TwoInts){a, a};
+}
 TWO TwoInts words_0213(TwoInts a) /* of 64 bits */
 {
     return (TwoInts){_mm_unpacklo_epi64(a.low, a.high), _mm_unpackhi_epi64(a.low, a.high)};
@@ -183,8 +210,8 @@ TWO TwoInts words_0213(TwoInts a) /* of 64 bits */
 TWO TwoInts _mm256_permutevar8x32_epi32(TwoInts a, TwoInts lane) /* one of lanes 0 to 3, the same
                                                                   * everywhere */
 {
-    const __m128i bytes = _mm_add_epi32(_mm_mullo_epi32(lane.low, _mm_set1_epi32(0x04040404)),
-                                        _mm_set1_epi32(0x03020100));
+    const __m128i bytes =
+        _mm_add_epi32(_mm_mullo_epi32(lane.low, _mm_set1_epi32(0x04040404)), _mm_set1_epi32(0x03020100));
     return _mm256_castsi128_si256(_mm_shuffle_epi8(a.low, bytes));
 }
 TWO TwoFloats gather_floats(const float *p, TwoInts at)
@@ -200,11 +227,11 @@ TWO TwoFloats gather_words(const void *from, __m128i at)
     const float *const p = from;
     int32_t i[4];
     _mm_storeu_si128((__m128i *)(void *)i, at);
-    return _mm256_castsi256_ps((TwoInts){
-        _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + i[0])),
-                           _mm_loadl_epi64((const __m128i *)(const void *)(p + i[1]))),
-        _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + i[2])),
-                           _mm_loadl_epi64((const __m128i *)(const void *)(p + i[3])))});
+    return _mm256_castsi256_ps(
+        (TwoInts){_mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + i[0])),
+                                     _mm_loadl_epi64((const __m128i *)(const void *)(p + i[1]))),
+                  _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + i[2])),
+                                     _mm_loadl_epi64((const __m128i *)(const void *)(p + i[3])))});
 }
 TWO TwoFloats _mm256_permute2f128_ps(TwoFloats a, TwoFloats b, int which)
 {

@@ -101,8 +101,7 @@ VEC __m256 vf_sel(__m256 m, __m256 a, __m256 b)
 #else
 #define vf_sel(m, a, b) _mm256_blendv_ps(b, a, m)
 #endif
-#define vi_sel(m, a, b)                                                                                      \
-    _mm256_castps_si256(vf_sel(m, _mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+#define vi_sel(m, a, b) _mm256_castps_si256(vf_sel(m, _mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
 #define vf_only(m, a) _mm256_and_ps(m, a)
 #define vi_only(m, a) _mm256_and_si256(_mm256_castps_si256(m), a)
 #define vf_floor(a) _mm256_floor_ps(a)
@@ -138,7 +137,10 @@ typedef vi vm; /* all ones: true */
         memcpy(&a, p, sizeof a);                                                                             \
         return a;                                                                                            \
     }                                                                                                        \
-    VEC void type##_store(void *p, type a) { memcpy(p, &a, sizeof a); }
+    VEC void type##_store(void *p, type a)                                                                   \
+    {                                                                                                        \
+        memcpy(p, &a, sizeof a);                                                                             \
+    }
 VEC_ACCESS(vi)
 VEC_ACCESS(vf)
 #define vi_and(a, b) ((a) & (b))
@@ -174,7 +176,7 @@ VEC_ACCESS(vf)
 #define vf_only(m, a) ((vf)vi_only(m, (vi)(a)))
 #define vi_min(a, b) vi_sel(vi_gt(b, a), a, b)
 #define vi_max(a, b) vi_sel(vi_gt(a, b), a, b)
-#define vf_abs(a) ((vf)((vi)(a) & vi_set(0x7fffffff)))
+#define vf_abs(a) ((vf)((vi)(a)&vi_set(0x7fffffff)))
 #define vi_shift(cur, next, k) __builtin_shufflevector(cur, next, k, (k) + 1, (k) + 2, (k) + 3)
 VEC vf vf_floor(vf a) /* of what 32 bits hold */
 {
@@ -223,7 +225,7 @@ VEC void vi_store_u16(uint16_t *p, vi a)
 #define vi_load(p) SI_(loadu)((const void *)(p))
 #define vi_store(p, a) SI_(storeu)((void *)(p), a)
 #define vi_zero() SI_(setzero)()
-#define vi_and(a, b) SI_(and)(a, b)
+#define vi_and(a, b) SI_ (and)(a, b)
 #define vi_or(a, b) SI_(or)(a, b)
 #define vf_or(a, b) V_(or_ps)(a, b)
 #define vf_load(p) V_(loadu_ps)(p)
@@ -262,7 +264,7 @@ VEC void vi_store_u16(uint16_t *p, vi a)
  * halves_differ: lanes of which no half is equal; store_i16: numbers of 16 bits, and 0x80008000 as -32768 */
 #define vi_sra(a, n) V_(srai_epi32)(a, n)
 #define vi_max_u(a, b) V_(max_epu32)(a, b)
-#define vi_xor(a, b) SI_(xor)(a, b)
+#define vi_xor(a, b) SI_ (xor)(a, b)
 #define vi_bytes(a, at) V_(shuffle_epi8)(a, at)
 #define vi_min16(a, b) V_(min_epi16)(a, b)
 #if SDM_VEC == 16
@@ -299,8 +301,7 @@ VEC vm vi_halves_differ(vi a, vi b)
 #ifndef vi_weighed
 #define vi_weighed(half, a, wa, b, wb) vi_dot(vi_dot(half, a, wa), b, wb)
 #define vi_scaled(a, n) vi_sra(a, n)
-#define vi_scaled_halves(low, high, n)                                                                       \
-    vi_blend_high_(V_(srli_epi32)(low, n), V_(slli_epi32)(high, 16 - (n)))
+#define vi_scaled_halves(low, high, n) vi_blend_high_(V_(srli_epi32)(low, n), V_(slli_epi32)(high, 16 - (n)))
 #endif
 #endif
 #if defined(SDM_VEC) && SDM_VEC >= 8 && !defined(i8_bits)
@@ -336,8 +337,7 @@ VEC_KEPT(vf_kept, vf)
 /* Pairs of 16 bits from two rows of memory, the second one's in the high halves; with these negated; sum +
  * both halves. */
 #ifndef vi_pairs
-#define vi_pairs(low, high)                                                                                  \
-    vi_or(vi_and(vi_load_i16(low), vi_set(0xffff)), vi_shl16(vi_load_i16(high)))
+#define vi_pairs(low, high) vi_or(vi_and(vi_load_i16(low), vi_set(0xffff)), vi_shl16(vi_load_i16(high)))
 #define vi_minus_high(a)                                                                                     \
     vi_or(vi_and(a, vi_set(0xffff)), vi_sub(vi_zero(), vi_and(a, vi_set((int32_t)0xffff0000))))
 #define vi_add_halves(sum, a) vi_dot(sum, a, vi_set(0x00010001))

@@ -35,38 +35,39 @@ static inline void case_add(struct CMUnitTest test, int line)
     case_line[at] = line;
 }
 
-#define CASE_AT(line, name, setup, teardown)                                                    \
-    static void name(void **state);                                                             \
-    __attribute__((constructor)) static void name##_is_a_test(void)                             \
-    {                                                                                           \
-        case_add((struct CMUnitTest)cmocka_unit_test_setup_teardown(name, setup, teardown), line); \
-    }                                                                                           \
+#define CASE_AT(line, name, setup, teardown)                                                                 \
+    static void name(void **state);                                                                          \
+    __attribute__((constructor)) static void name##_is_a_test(void)                                          \
+    {                                                                                                        \
+        case_add((struct CMUnitTest)cmocka_unit_test_setup_teardown(name, setup, teardown), line);           \
+    }                                                                                                        \
     static void name(void **state __attribute__((unused)))
 #define TEST(name) CASE_AT(__LINE__, name, NULL, NULL)
 #define TEST_WITH(name, setup, teardown) CASE_AT(__LINE__, name, setup, teardown) /* of its own */
-#define FIRST_TEST(name) CASE_AT(__LINE__ - (1 << 20), name, NULL, NULL) /* one that forks, before any thread */
+#define FIRST_TEST(name)                                                                                     \
+    CASE_AT(__LINE__ - (1 << 20), name, NULL, NULL) /* one that forks, before any thread */
 
 static inline int run_cases(int (*setup)(void **state), int (*teardown)(void **state))
 {
     return _cmocka_run_group_tests("tests", case_list, case_count, setup, teardown);
 }
 
-#define RUN_TESTS(setup, teardown)         \
-    int main(void)                         \
-    {                                      \
-        return run_cases(setup, teardown); \
+#define RUN_TESTS(setup, teardown)                                                                           \
+    int main(void)                                                                                           \
+    {                                                                                                        \
+        return run_cases(setup, teardown);                                                                   \
     }
 
 /* A setup or teardown of all tests. */
 #define FIXTURE(name) static inline int name(void **state __attribute__((unused)))
 
 /* The call failed with this status and a sentence that holds the text. */
-#define assert_refused(ctx, call, expected, text)                                        \
-    do {                                                                                 \
-        const SdmStatus refused_st = (call);                                             \
-        assert_int_equal(refused_st, expected);                                          \
-        if (!strstr(sdm_error(ctx), (text)))                                             \
-            fail_msg("expected '%s', found '%s'", (text), sdm_error(ctx));               \
+#define assert_refused(ctx, call, expected, text)                                                            \
+    do {                                                                                                     \
+        const SdmStatus refused_st = (call);                                                                 \
+        assert_int_equal(refused_st, expected);                                                              \
+        if (!strstr(sdm_error(ctx), (text)))                                                                 \
+            fail_msg("expected '%s', found '%s'", (text), sdm_error(ctx));                                   \
     } while (0)
 
 /* A context of default options; the caller closes it. */

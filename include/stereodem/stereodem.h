@@ -222,20 +222,20 @@ SDM_API SdmStatus sdm_set_image_mask(SdmContext *ctx, SdmSide side, const uint8_
 /** RPC00B coefficients, in the order and with the units of the standard; offsets count pixels from the centre
  *  of the first one (GDAL's metadata convention).  The standard is fixed: nothing will be added. */
 typedef struct SdmRpc {
-    double line_off;       /**< pixels */
-    double samp_off;       /**< pixels */
-    double lat_off;        /**< degrees */
-    double long_off;       /**< degrees */
-    double height_off;     /**< metres */
-    double line_scale;     /**< pixels */
-    double samp_scale;     /**< pixels */
-    double lat_scale;      /**< degrees */
-    double long_scale;     /**< degrees */
-    double height_scale;   /**< metres */
-    double line_num[20];   /**< numerator of the row */
-    double line_den[20];   /**< denominator of the row */
-    double samp_num[20];   /**< numerator of the column */
-    double samp_den[20];   /**< denominator of the column */
+    double line_off;     /**< pixels */
+    double samp_off;     /**< pixels */
+    double lat_off;      /**< degrees */
+    double long_off;     /**< degrees */
+    double height_off;   /**< metres */
+    double line_scale;   /**< pixels */
+    double samp_scale;   /**< pixels */
+    double lat_scale;    /**< degrees */
+    double long_scale;   /**< degrees */
+    double height_scale; /**< metres */
+    double line_num[20]; /**< numerator of the row */
+    double line_den[20]; /**< denominator of the row */
+    double samp_num[20]; /**< numerator of the column */
+    double samp_den[20]; /**< denominator of the column */
 } SdmRpc;
 
 /** Give a view its camera.  @param rpc  copied */
@@ -294,23 +294,23 @@ typedef struct SdmDem SdmDem;
 
 /** Layers of a DEM, each rows x cols. */
 typedef enum SdmDemLayer {
-    SDM_LAYER_HEIGHT,    /**< float, metres above the datum of the option vertical; NaN = none */
-    SDM_LAYER_SCORE,     /**< float, match score 0..1 */
-    SDM_LAYER_RAY_ERROR, /**< float, ray intersection error, metres */
-    SDM_LAYER_SPREAD,    /**< float, spread of the heights in a cell, metres */
-    SDM_LAYER_ORTHO,     /**< float, the left image on the grid of the DEM, its samples; NaN = none */
-    SDM_LAYER_COUNT,     /**< uint16_t, points of a cell */
-    SDM_LAYER_MASK,      /**< uint16_t, bits of the QA mask as docs/output.md lists them */
-    SDM_LAYER_REASON,    /**< uint16_t, why a cell has no height, or how it got it: docs/output.md */
-    SDM_LAYER_ERROR,     /**< float, predicted error of a height, metres; of pairs alone */
-    SDM_LAYER_CHANGE,    /**< float, height minus reference, metres; with the option reference */
-    SDM_LAYER_LEFT_OUT,  /**< float, 1 where the fit to the reference left the cell out, else 0 */
-    SDM_LAYER_PAIRS,     /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
-    SDM_LAYER_RATE,      /**< float, metres a year; of a stack with the option trend, as the four below */
+    SDM_LAYER_HEIGHT,     /**< float, metres above the datum of the option vertical; NaN = none */
+    SDM_LAYER_SCORE,      /**< float, match score 0..1 */
+    SDM_LAYER_RAY_ERROR,  /**< float, ray intersection error, metres */
+    SDM_LAYER_SPREAD,     /**< float, spread of the heights in a cell, metres */
+    SDM_LAYER_ORTHO,      /**< float, the left image on the grid of the DEM, its samples; NaN = none */
+    SDM_LAYER_COUNT,      /**< uint16_t, points of a cell */
+    SDM_LAYER_MASK,       /**< uint16_t, bits of the QA mask as docs/output.md lists them */
+    SDM_LAYER_REASON,     /**< uint16_t, why a cell has no height, or how it got it: docs/output.md */
+    SDM_LAYER_ERROR,      /**< float, predicted error of a height, metres; of pairs alone */
+    SDM_LAYER_CHANGE,     /**< float, height minus reference, metres; with the option reference */
+    SDM_LAYER_LEFT_OUT,   /**< float, 1 where the fit to the reference left the cell out, else 0 */
+    SDM_LAYER_PAIRS,      /**< uint16_t, pairs whose heights agree in the cell; of three views or more */
+    SDM_LAYER_RATE,       /**< float, metres a year; of a stack with the option trend, as the four below */
     SDM_LAYER_RATE_ERROR, /**< float, standard error of the rate, metres a year */
-    SDM_LAYER_DATES,     /**< float, dates that count */
-    SDM_LAYER_SPAN,      /**< float, years from the first of them to the last */
-    SDM_LAYER_TREND_NMAD /**< float, NMAD of the heights about the line, metres */
+    SDM_LAYER_DATES,      /**< float, dates that count */
+    SDM_LAYER_SPAN,       /**< float, years from the first of them to the last */
+    SDM_LAYER_TREND_NMAD  /**< float, NMAD of the heights about the line, metres */
 } SdmDemLayer;
 
 /** "run": the DEM of a scene, in memory; writes no file.  The option output is not needed.  All layers hold

@@ -90,8 +90,7 @@ static SdmStatus add_named(SdmBench *b, const char *what)
     const bool all = strcmp(what, "all") == 0, kernels = strcmp(what, "kernels") == 0,
                papers = strcmp(what, "papers") == 0;
     if (!all && !kernels && !papers)
-        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all",
-                        what);
+        return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all", what);
     if (all || kernels) {
         TRY(sdm_bench_add_kernels(b));
         TRY(sdm_bench_add_pairs(b, false));

@@ -25,20 +25,20 @@ typedef struct SdmBenchDevice SdmBenchDevice;
 
 /* One case: a call that makes `outputs` outputs. */
 typedef struct SdmBenchCase {
-    const char *name; /* "sad 9x9": cases of one name differ in the level, ascending, and are timed
+    const char *name;   /* "sad 9x9": cases of one name differ in the level, ascending, and are timed
                        * interleaved */
-    const char *level;      /* name of the instruction set */
-    const char *output;     /* the unit of an output: "score", "pixel", "run" */
+    const char *level;  /* name of the instruction set */
+    const char *output; /* the unit of an output: "score", "pixel", "run" */
     double outputs;
-    int threads;            /* 0: a device */
-    const char *published;  /* papers: "4.88 ms, GeForce 940M"; else NULL */
+    int threads;           /* 0: a device */
+    const char *published; /* papers: "4.88 ms, GeForce 940M"; else NULL */
     SdmStatus (*call)(SdmContext *ctx, void *data);
     void *data;
-    const double *clock_s;  /* seconds of the last call by a device's own clock; NULL: the call is timed */
-    const char *missing;    /* why there is no time (seconds is NaN), or NULL */
-    double seconds, best; /* set: median and least time of a call; processor time with one thread, else wall
+    const double *clock_s; /* seconds of the last call by a device's own clock; NULL: the call is timed */
+    const char *missing;   /* why there is no time (seconds is NaN), or NULL */
+    double seconds, best;  /* set: median and least time of a call; processor time with one thread, else wall
                            * time */
-    double cpu;             /* set: processor time of all threads, median */
+    double cpu;            /* set: processor time of all threads, median */
 } SdmBenchCase;
 
 enum { SDM_BENCH_CASES = 512 };
@@ -48,13 +48,13 @@ typedef struct SdmBench {
     SdmContext *ctx;
     const SdmOptions *options; /* cpu_level and device count */
     const SdmBenchOptions *opt;
-    const char *levels[8];  /* to be timed, ascending */
+    const char *levels[8]; /* to be timed, ascending */
     int level_count;
     SdmBenchCase cases[SDM_BENCH_CASES];
     int count;
     void *owned[4 * SDM_BENCH_CASES]; /* of sdm_alloc */
     int owned_count;
-    void *scene;            /* of bench_scene.c, and what closes it */
+    void *scene; /* of bench_scene.c, and what closes it */
     void (*close_scene)(void *scene);
     SdmBenchDevice *device; /* of --device, NULL = none */
     char machine[128];      /* name of the processor */
@@ -94,7 +94,7 @@ SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c);
 /* Not added: the kernels that match a paper's pair on the device, both ways, by its clock. */
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
 
-SdmGpu *sdm_bench_gpu(const SdmBench *b); /* NULL = no device */
+SdmGpu *sdm_bench_gpu(const SdmBench *b);                           /* NULL = no device */
 const char *sdm_bench_device_name(const SdmBench *b, bool kernels); /* "cuda:0", "cuda:0 kernels" */
 
 /* ---- main processing (all levels below the coarse one) on the synthetic scene ---- */

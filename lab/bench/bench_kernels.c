@@ -8,14 +8,14 @@
 
 enum {
     WIDTH = 3962,
-    ROWS = 16,          /* of the surface; a call takes one after the other */
-    STRIP = 64,         /* rows of scores */
-    SOURCE_ROWS = 304,  /* of the images */
-    PANEL = 256,        /* columns that are warped together along track: frame rows run down the image */
+    ROWS = 16,         /* of the surface; a call takes one after the other */
+    STRIP = 64,        /* rows of scores */
+    SOURCE_ROWS = 304, /* of the images */
+    PANEL = 256,       /* columns that are warped together along track: frame rows run down the image */
     MOST_LABELS = 11,
     CELL = 16,
     AGREE_HALF = 3,
-    HOLE_PX = 8         /* across a hole */
+    HOLE_PX = 8 /* across a hole */
 };
 static const double TWO_PI = 6.283185307179586, WAVE_PX = 300.0,
                     HEIGHT_M = 358.0; /* of the terrain: with pixels of 15 m its steepest slope is 0.5 */
@@ -47,7 +47,7 @@ struct KernelCall {
     int turn;           /* calls so far: which row is next */
     int16_t *out;
     void *scratch;
-    double seen;        /* sum of scores, so that the compiler keeps every row */
+    double seen; /* sum of scores, so that the compiler keeps every row */
 };
 
 static uint32_t next_random(uint64_t *seed)
@@ -94,8 +94,8 @@ static void fill_images(KernelData *in, uint64_t *seed)
     for (int i = 0; i < w * SOURCE_ROWS; i++)
         in->image[0][i] = (int16_t)(next_random(seed) % 4095 - 2047);
     for (int i = 0; i < w * SOURCE_ROWS; i++) /* the same 1 px off, with noise */
-        in->image[1][i] = (int16_t)(in->image[0][i % w >= 1 ? i - 1 : i] * 7 / 8 +
-                                    (int)(next_random(seed) % 401) - 200);
+        in->image[1][i] =
+            (int16_t)(in->image[0][i % w >= 1 ? i - 1 : i] * 7 / 8 + (int)(next_random(seed) % 401) - 200);
     for (int i = 0; i < 4 * (2 * w + 4); i++)
         in->tall[i] = (int16_t)(next_random(seed) % 4095 - 2047);
 }
@@ -329,15 +329,21 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
     SdmStatus st = SDM_OK;
     KernelCall *c = NULL;
     const SdmKernels *const k = sdm_kernels_at(level);
-    sdm_cost_strip_fn *const costs[] = {
-        [NO_COST] = NULL, [CENSUS] = k->census, [ZNCC] = k->zncc};
+    sdm_cost_strip_fn *const costs[] = {[NO_COST] = NULL, [CENSUS] = k->census, [ZNCC] = k->zncc};
     const int labels = kernels[i].labels, window = kernels[i].window,
-              rows = k == &sdm_kernels_reference ? 2 : b->opt->quick ? 4 : STRIP;
+              rows = k == &sdm_kernels_reference ? 2
+                     : b->opt->quick             ? 4
+                                                 : STRIP;
     const int columns = kernels[i].run == run_warp_down ? in->panel : in->width;
     const int each = kernels[i].cost ? rows * labels : kernels[i].run == run_add ? 2 : 1; /* of a column */
     TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    *c = (KernelCall){.k = k, .run = kernels[i].run, .in = in, .cost = costs[kernels[i].cost],
-                      .labels = labels, .window = window, .rows = rows};
+    *c = (KernelCall){.k = k,
+                      .run = kernels[i].run,
+                      .in = in,
+                      .cost = costs[kernels[i].cost],
+                      .labels = labels,
+                      .window = window,
+                      .rows = rows};
     if (c->cost)
         TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, window, -(labels / 2), labels / 2),
                             1));

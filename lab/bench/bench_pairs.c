@@ -29,9 +29,8 @@ static const PairCase pairs[] = {
     {"match zncc 9x9", NULL, 1024, 512, 1, SDM_PAIR_ZNCC, 9, 64, 1.0f, false, false, NULL},
     {"match zncc 9x9 12 bit", NULL, 1024, 512, 1, SDM_PAIR_ZNCC, 9, 64, 1.0f, true, false, NULL},
     {"match census 9x7 in 9x9", NULL, 1024, 512, 1, SDM_PAIR_CENSUS, 9, 64, 1.0f, false, false, NULL},
-    {"SAD 5x5 64 disparities 434 x 383 one way",
-     "4.88 ms GeForce 940M (18.0 ms without distributed loading)", 434, 383, 1, SDM_PAIR_SAD, 5, 64, -1.0f,
-     false, false, NULL},
+    {"SAD 5x5 64 disparities 434 x 383 one way", "4.88 ms GeForce 940M (18.0 ms without distributed loading)",
+     434, 383, 1, SDM_PAIR_SAD, 5, 64, -1.0f, false, false, NULL},
     {"ZNCC 9x9 64 disparities 735 x 504 both ways",
      "67.1 ms GTX 970; 794 ms GT 525M; 203 s C++ on one i5-6600K core (kernel time)", 735, 504, 1,
      SDM_PAIR_ZNCC, 9, 64, 8.0f, false, false, NULL},
@@ -122,8 +121,10 @@ done:
 static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBenchCase *made)
 {
     SdmStatus st = SDM_OK;
-    const int part = !b->opt->quick ? 1 : p->width > 2000 ? 32 : 8, w = p->width / part, h = p->height / part,
-              labels = b->opt->quick ? p->labels / 4 : p->labels;
+    const int part = !b->opt->quick    ? 1
+                     : p->width > 2000 ? 32
+                                       : 8,
+              w = p->width / part, h = p->height / part, labels = b->opt->quick ? p->labels / 4 : p->labels;
     *call = (PairCall){.set = {.cost = p->cost,
                                .window = p->window,
                                .dmax = labels - 1,
@@ -134,8 +135,11 @@ static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBe
                                .optimizer = p->how},
                        .frames = p->frames,
                        .fill = p->fill};
-    *made = (SdmBenchCase){.name = p->name, .published = p->published, .output = "score",
-                           .outputs = (double)w * h * labels * p->frames, .call = call_pair};
+    *made = (SdmBenchCase){.name = p->name,
+                           .published = p->published,
+                           .output = "score",
+                           .outputs = (double)w * h * labels * p->frames,
+                           .call = call_pair};
     if (p->how)
         call->how = *p->how;
     TRY(make_images(b, w, h, labels, p->wide, call->image));

@@ -43,7 +43,9 @@ void sdm_bench_print_text(const SdmBench *b, FILE *to)
             snprintf(text, sizeof text, "%.2f", ratio);
         fprintf(to, "%-53s %-14s %2d %9.3g %9.3g %-7s %6s  %s\n", c->name, c->level, c->threads,
                 1e3 * c->seconds, 1e9 * c->seconds / c->outputs, c->output, text,
-                c->missing ? c->missing : c->published ? c->published : "");
+                c->missing     ? c->missing
+                : c->published ? c->published
+                               : "");
     }
 }
 

@@ -188,7 +188,7 @@ done:
 }
 
 SdmStatus sdm_syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
-                   SynScene *s)
+                       SynScene *s)
 {
     SdmStatus st = SDM_OK;
     *s = (SynScene){.width = width, .height = height, .slope = slope, .wave_px = wave_px};
@@ -263,7 +263,7 @@ void sdm_syn_close(SynScene *s)
 }
 
 SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, double error_px,
-                      SdmSurface *out)
+                          SdmSurface *out)
 {
     SdmStatus st = SDM_OK;
     const double size = (double)((int64_t)1 << win->level);

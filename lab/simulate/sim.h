@@ -13,8 +13,15 @@
 #include <ogr_srs_api.h>
 
 #define SIM_PI 3.14159265358979323846
-enum { SIM_TILE = 2048, SIM_LEVELS = 28, SIM_BLOCK = 8, SIM_PATH = 1024, SIM_LATTICE = 32, SIM_WAVES = 9,
-       SIM_DECKS = 3 };
+enum {
+    SIM_TILE = 2048,
+    SIM_LEVELS = 28,
+    SIM_BLOCK = 8,
+    SIM_PATH = 1024,
+    SIM_LATTICE = 32,
+    SIM_WAVES = 9,
+    SIM_DECKS = 3
+};
 
 /* ---- sim_geodesy.c: WGS 84; points are Earth-centred, Earth-fixed, metres ---- */
 void sim_to_ecef(double lon_deg, double lat_deg, double h_m, double p[3]);
@@ -43,14 +50,14 @@ typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the ro
     double amplitude_px, frequency, phase, lag;
 } SimWave;
 typedef struct SimCamera {
-    double radius_m, rate_rad_s;     /* orbit: radius, angular rate */
-    double p0[3], q0[3]; /* unit vectors to the satellite and along its motion, at t = 0, inertial */
-    double t0_s, line_s;             /* time of row 0, time between rows */
-    double pitch_rad, roll_rad;      /* pitch > 0 looks back; roll > 0 looks to the right of the flight */
-    double across, ifov;             /* tangent of the centre column, tangent step of a column */
+    double radius_m, rate_rad_s; /* orbit: radius, angular rate */
+    double p0[3], q0[3];         /* unit vectors to the satellite and along its motion, at t = 0, inertial */
+    double t0_s, line_s;         /* time of row 0, time between rows */
+    double pitch_rad, roll_rad;  /* pitch > 0 looks back; roll > 0 looks to the right of the flight */
+    double across, ifov;         /* tangent of the centre column, tangent step of a column */
     int width, height;
-    double shift_px[2];              /* errors: column, row; as all below in no metadata */
-    SimWave wave[SIM_WAVES];         /* their sum is the jitter */
+    double shift_px[2];      /* errors: column, row; as all below in no metadata */
+    SimWave wave[SIM_WAVES]; /* their sum is the jitter */
     int waves;
 } SimCamera;
 /* Satellite at time t_s: position (m) and inertial velocity (m/s), both on Earth-fixed axes. */
@@ -82,12 +89,14 @@ typedef struct SimSpectrum { /* octave k has its nodes every 2^k units; amplitud
     int top;
     double amp[SIM_LEVELS];
 } SimSpectrum;
-typedef struct SimBox { double x0, y0, x1, y1; } SimBox; /* map metres, x0 < x1, y0 < y1 */
+typedef struct SimBox {
+    double x0, y0, x1, y1;
+} SimBox; /* map metres, x0 < x1, y0 < y1 */
 uint32_t sim_hash(uint32_t seed, uint32_t level, int64_t i, int64_t j);
 /* Eight seeds, +0..7, of what differs from scene to scene over the same ground: noise, striping, metadata
  * noise, clouds, waves.  As --seed unless --error-seed is given. */
 uint32_t sim_error_seed(const SdmSimulateOptions *opt);
-double sim_gauss(uint32_t seed, int64_t i, int64_t j); /* mean 0, sigma 1, bounded by 3.5 */
+double sim_gauss(uint32_t seed, int64_t i, int64_t j);              /* mean 0, sigma 1, bounded by 3.5 */
 SimWindow sim_window(const SimBox *box, double step_m, int margin); /* extents only, v = NULL */
 /* Coefficients of the sum of octaves level..top on the grid of 2^level units: win->v is allocated. */
 SdmStatus sim_noise(SdmContext *ctx, const SimSpectrum *spec, int level, SimWindow *win);
@@ -106,8 +115,8 @@ float sim_value_slope(const SimWindow *win, double x, double y, float slope[2]);
 typedef struct SimDem {
     float *v;
     int nx, ny;
-    double inverse[6];      /* geotransform's inverse: DEM CRS to array (corner convention) */
-    double lon_mid;         /* geographic DEM: middle longitude; NaN for a projected one */
+    double inverse[6]; /* geotransform's inverse: DEM CRS to array (corner convention) */
+    double lon_mid;    /* geographic DEM: middle longitude; NaN for a projected one */
     OGRCoordinateTransformationH from_map;
     double lo, hi;
 } SimDem;
@@ -131,48 +140,50 @@ typedef struct SimLattice { /* ground map positions of the exact rays, every SIM
     double h_mid, h_half;
     double *node; /* ny x nx x 6: x0 x1 x2 y0 y1 y2 of x = x0 + s (x1 + s x2), s = (h - h_mid) / h_half */
 } SimLattice;
-typedef struct SimRay { double c[6]; } SimRay; /* as a node of the lattice */
+typedef struct SimRay {
+    double c[6];
+} SimRay; /* as a node of the lattice */
 
 typedef struct SimView {
     const char *name; /* "3N", "3B" */
     SimCamera cam;
     SimLattice lattice;
-    double *c1, *c0;  /* radiometric table: DN' = c1 DN + c0, by column */
+    double *c1, *c0;      /* radiometric table: DN' = c1 DN + c0, by column */
     uint8_t *lost, *dead; /* 1: row, column of zeros */
 } SimView;
 
-typedef struct SimDeck { /* one layer of clouds; it moves with the wind */
-    SimSpectrum field;                   /* cloud is where the field exceeds `edge` */
-    double height, top;                  /* m above the ellipsoid; heaps rise from height to top */
-    double edge, soft, rise;             /* fields from edge - soft / 2 to edge + soft / 2 thicken, those from
+typedef struct SimDeck {     /* one layer of clouds; it moves with the wind */
+    SimSpectrum field;       /* cloud is where the field exceeds `edge` */
+    double height, top;      /* m above the ellipsoid; heaps rise from height to top */
+    double edge, soft, rise; /* fields from edge - soft / 2 to edge + soft / 2 thicken, those from
                                           * edge to edge + rise heap up */
-    double opacity, shadow;              /* 0..1: of the view and of the sun that the thickest part takes */
-    double wind[2];                      /* map x, y, m/s */
-    float dn, rough_dn;                  /* radiance: at the edge, a unit of the field */
+    double opacity, shadow;  /* 0..1: of the view and of the sun that the thickest part takes */
+    double wind[2];          /* map x, y, m/s */
+    float dn, rough_dn;      /* radiance: at the edge, a unit of the field */
 } SimDeck;
 typedef struct SimTown SimTown;
 typedef struct SimScene {
     SdmContext *ctx;
     const SdmSimulateOptions *opt;
     int threads;
-    double lon_deg, lat_deg, h_mean;     /* where both centre pixels look */
-    double x, y, extent_m;               /* that point on the map; the larger side of the left image */
-    double h_lo, h_hi;                   /* the terrain stays within */
+    double lon_deg, lat_deg, h_mean; /* where both centre pixels look */
+    double x, y, extent_m;           /* that point on the map; the larger side of the left image */
+    double h_lo, h_hi;               /* the terrain stays within */
     OGRSpatialReferenceH srs;
     OGRCoordinateTransformationH to_map; /* from WGS 84 lon, lat */
     SimDem dem;
-    double unit_m;                       /* spacing of octave 0: gsd/2 */
+    double unit_m; /* spacing of octave 0: gsd/2 */
     SimSpectrum relief, texture, wave[2], shore[2];
-    double relief_gain, relief_lift;     /* height = lift + gain noise */
-    double lake_level, water_edge[2];    /* ocean, lake: field <= edge is water */
-    double snow_edge;                    /* height above which snow lies */
-    SimDeck deck[SIM_DECKS];             /* clouds from the top down */
+    double relief_gain, relief_lift;  /* height = lift + gain noise */
+    double lake_level, water_edge[2]; /* ocean, lake: field <= edge is water */
+    double snow_edge;                 /* height above which snow lies */
+    SimDeck deck[SIM_DECKS];          /* clouds from the top down */
     int decks;
-    float clear;                         /* of the light of the ground that comes through it is seen */
-    SimTown *town;                       /* NULL without --town */
+    float clear;   /* of the light of the ground that comes through it is seen */
+    SimTown *town; /* NULL without --town */
     SimView view[2];
-    char folder[SIM_PATH];               /* where files are written */
-    char base[64];                       /* ASTER: start of file names */
+    char folder[SIM_PATH]; /* where files are written */
+    char base[64];         /* ASTER: start of file names */
 } SimScene;
 
 SdmStatus sim_lattice_open(SimScene *sc, SimView *view);
@@ -192,11 +203,11 @@ void sim_lattice_find(const SimLattice *lat, double x, double y, double h, doubl
 SimBox sim_lattice_box(const SimLattice *lat, const double px[4], double h0, double h1);
 
 /* ---- sim_terrain.c ---- */
-typedef struct SimGround { /* what one tile needs */
-    SimWindow terrain;   /* spacing gsd */
-    SimWindow field[2];  /* ocean, lake: shore fields on the same grid; v NULL when there is none */
-    SimWindow peak[2];   /* maximum by blocks of SIM_BLOCK and SIM_BLOCK^2 cells */
-    SimWindow light;     /* radiance at gsd/2, DN */
+typedef struct SimGround {     /* what one tile needs */
+    SimWindow terrain;         /* spacing gsd */
+    SimWindow field[2];        /* ocean, lake: shore fields on the same grid; v NULL when there is none */
+    SimWindow peak[2];         /* maximum by blocks of SIM_BLOCK and SIM_BLOCK^2 cells */
+    SimWindow light;           /* radiance at gsd/2, DN */
     SimWindow deck[SIM_DECKS]; /* fields of the clouds at 2 gsd */
     float top, steepest;
 } SimGround;
@@ -239,9 +250,9 @@ float sim_cloud_view(const SimScene *sc, const SimGround *g, const SimLattice *l
 float sim_cloud_shadow(const SimScene *sc, const SimGround *g, const double p[3], double t_s);
 
 /* ---- sim_water.c, sim_light.c ---- */
-#define SIM_LAND_DN 70.0f       /* mean of the ground's texture */
-#define SIM_FULL_DN 255.0f      /* saturates a detector */
-enum { SIM_BLOOM = 3 };         /* pixels of a row that a saturated one may saturate on either side */
+#define SIM_LAND_DN 70.0f      /* mean of the ground's texture */
+#define SIM_FULL_DN 255.0f     /* saturates a detector */
+enum { SIM_BLOOM = 3 };        /* pixels of a row that a saturated one may saturate on either side */
 extern const float sim_sun[3]; /* east, north, up: azimuth 150, elevation 45 degrees */
 typedef SdmStatus sim_field_fn(SimScene *sc, const void *user, double x, double y, float *v);
 /* Value below which `share` of a field lies over the left image, whose rays end at height h. */
@@ -259,11 +270,11 @@ double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray);
 /* ---- sim_image.c, sim_render.c, sim_truth.c, sim_tables.c, sim_rpc.c ---- */
 typedef struct SimRaster SimRaster; /* a GeoTIFF that is written by blocks; types are GDALDataType */
 typedef struct SimRasterSpec {
-    const char *name;   /* in the scene's folder */
+    const char *name; /* in the scene's folder */
     int nx, ny, type;
-    const double *geo;  /* geotransform, or NULL for a raster without georeference */
-    double nodata;      /* NaN = none */
-    char **rpc;         /* RPC metadata, or NULL */
+    const double *geo;         /* geotransform, or NULL for a raster without georeference */
+    double nodata;             /* NaN = none */
+    char **rpc;                /* RPC metadata, or NULL */
     const char *heights_above; /* VERTICAL_DATUM, as in the program's own DEMs, or NULL */
 } SimRasterSpec;
 SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster **out);
@@ -295,7 +306,7 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt);
  * sines after the *count that wave[SIM_WAVES] has; list may be NULL. */
 SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave *wave, int *count);
 /* ---- sim_place.c ---- */
-SdmStatus sim_place_open(SimScene *sc);   /* centre and map */
+SdmStatus sim_place_open(SimScene *sc); /* centre and map */
 SdmStatus sim_place_cameras(SimScene *sc);
 
 #endif

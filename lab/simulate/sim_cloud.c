@@ -12,19 +12,21 @@ enum { LEVEL = 2 /* octave of the finest nodes */, HEAP_STEPS = 2 };
  * ln 2 half of its contrast is left. */
 static const float CLEAR_PATCH = 0.97f, CLEAR_VEIL = 0.5f;
 
-typedef struct Range { double lo, hi; } Range;
+typedef struct Range {
+    double lo, hi;
+} Range;
 typedef struct Kind {
     Range height_m, wave_m, heap_m, opacity; /* height: above the ground; clouds are 2 to 3 waves wide */
     double most_wave;                        /* share of the scene */
     double hurst, soft, shadow;
-    float dn, rough_dn;                      /* a veil scatters most of what it takes forward */
+    float dn, rough_dn; /* a veil scatters most of what it takes forward */
 } Kind;
-static const Kind HEAPS = {{1e3, 3e3}, {350.0, 1.1e3}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.85, 0.25, 0.6,
-                           WHITE_DN, 15.0f},
-                  SHEET = {{3e3, 5e3}, {4e3, 12e3}, {0.0, 0.0}, {1.0, 1.0}, 0.25, 0.8, 0.35, 0.6, WHITE_DN,
-                           6.0f},
-                  VEIL = {{6e3, 10e3}, {3e3, 10e3}, {0.0, 0.0}, {0.3, 0.65}, 0.25, 0.9, 1.6, 0.0, 130.0f,
-                          5.0f};
+static const Kind HEAPS = {{1e3, 3e3}, {350.0, 1.1e3}, {150.0, 500.0}, {1.0, 1.0}, 0.1, 0.85, 0.25,
+                           0.6,        WHITE_DN,       15.0f},
+                  SHEET = {{3e3, 5e3}, {4e3, 12e3}, {0.0, 0.0}, {1.0, 1.0}, 0.25,
+                           0.8,        0.35,        0.6,        WHITE_DN,   6.0f},
+                  VEIL = {{6e3, 10e3}, {3e3, 10e3}, {0.0, 0.0}, {0.3, 0.65}, 0.25,
+                          0.9,         1.6,         0.0,        130.0f,      5.0f};
 
 /* A value of the range by the seed; `what` tells the draws of a deck apart. */
 static double draw(const SimScene *sc, uint32_t what, Range of)
@@ -55,8 +57,12 @@ static SdmStatus add_deck(SimScene *sc, const Kind *kind, double share)
     SimDeck *const d = &sc->deck[sc->decks];
     const double speed = draw(sc, 0, (Range){5.0, 20.0}), to = draw(sc, 1, (Range){0.0, 2.0 * SIM_PI});
     const double wave_m = fmin(draw(sc, 2, kind->wave_m), kind->most_wave * sc->extent_m);
-    *d = (SimDeck){.soft = kind->soft, .rise = 1.0, .shadow = kind->shadow, .dn = kind->dn,
-                   .rough_dn = kind->rough_dn, .wind = {speed * sin(to), speed * cos(to)}};
+    *d = (SimDeck){.soft = kind->soft,
+                   .rise = 1.0,
+                   .shadow = kind->shadow,
+                   .dn = kind->dn,
+                   .rough_dn = kind->rough_dn,
+                   .wind = {speed * sin(to), speed * cos(to)}};
     d->opacity = draw(sc, 3, kind->opacity);
     d->height = fmax(sc->h_mean + draw(sc, 4, kind->height_m), sc->h_hi + 200.0); /* no peak reaches it */
     d->top = d->height + draw(sc, 5, kind->heap_m);

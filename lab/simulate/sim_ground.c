@@ -76,8 +76,7 @@ done:
 
 void sim_ground_close(SimGround *g)
 {
-    SimWindow *const all[] = {&g->terrain, &g->field[0], &g->field[1], &g->peak[0],
-                              &g->peak[1], &g->light};
+    SimWindow *const all[] = {&g->terrain, &g->field[0], &g->field[1], &g->peak[0], &g->peak[1], &g->light};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         sdm_free(&all[k]->v);
     for (int k = 0; k < SIM_DECKS; k++)

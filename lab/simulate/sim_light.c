@@ -34,7 +34,7 @@ static SdmStatus shade_grid(SimScene *sc, SimGround *g, SimWindow *out)
     for (int j = 0; j < out->ny; j++)
         for (int i = 0; i < out->nx; i++) {
             const size_t k = (size_t)j * (size_t)out->nx + (size_t)i;
-            out->v[k] = sim_is_water(sc, g, k)                       ? WATER
+            out->v[k] = sim_is_water(sc, g, k)                    ? WATER
                         : (double)g->terrain.v[k] > sc->snow_edge ? SNOW
                                                                   : shade(&g->terrain, i, j);
         }
@@ -70,8 +70,11 @@ SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g)
     const int threads = sc->threads;
     SimWindow sh = {.v = NULL}, wave = {.v = NULL};
     SimWindow *const out = &g->light;
-    *out = (SimWindow){.i0 = 2 * g->terrain.i0, .j0 = 2 * g->terrain.j0, .nx = 2 * g->terrain.nx - 1,
-                       .ny = 2 * g->terrain.ny - 1, .step_m = sc->unit_m};
+    *out = (SimWindow){.i0 = 2 * g->terrain.i0,
+                       .j0 = 2 * g->terrain.j0,
+                       .nx = 2 * g->terrain.nx - 1,
+                       .ny = 2 * g->terrain.ny - 1,
+                       .step_m = sc->unit_m};
     TRY(shade_grid(sc, g, &sh));
     TRY(sim_noise(sc->ctx, &sc->texture, 0, out));
     if (g->field[0].v || g->field[1].v) {

@@ -61,8 +61,11 @@ static int64_t half(int64_t i)
 static SimWindow parent(const SimWindow *fine)
 {
     const int64_t i0 = half(fine->i0) - 1, j0 = half(fine->j0) - 1;
-    return (SimWindow){.i0 = i0, .j0 = j0, .nx = (int)(half(fine->i0 + fine->nx - 1) + 2 - i0),
-                       .ny = (int)(half(fine->j0 + fine->ny - 1) + 2 - j0), .step_m = 2.0 * fine->step_m};
+    return (SimWindow){.i0 = i0,
+                       .j0 = j0,
+                       .nx = (int)(half(fine->i0 + fine->nx - 1) + 2 - i0),
+                       .ny = (int)(half(fine->j0 + fine->ny - 1) + 2 - j0),
+                       .step_m = 2.0 * fine->step_m};
 }
 
 static float column_of(const SimWindow *c, int64_t i, const float *row)

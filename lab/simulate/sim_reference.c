@@ -16,8 +16,8 @@ enum {
     REFERENCE_SEED = 1
 };
 static const float VOID_M = -9999.0f;
-static const double FOREST_SHARE = 0.15, FOREST_M = 6.0, VOID_SHARE = 0.03,
-                    BLOB_LOW_M = 10.0, BLOB_HIGH_M = 30.0, LONG_WAVE_M = 10e3, SHIFT_M[3] = {7.0, -5.0, 3.0};
+static const double FOREST_SHARE = 0.15, FOREST_M = 6.0, VOID_SHARE = 0.03, BLOB_LOW_M = 10.0,
+                    BLOB_HIGH_M = 30.0, LONG_WAVE_M = 10e3, SHIFT_M[3] = {7.0, -5.0, 3.0};
 
 /* Error of a reference by its posting: sigma = least + by_slope tan(slope), and of the long wave, metres. */
 typedef struct Quality {
@@ -31,7 +31,7 @@ typedef struct Truth {
     double geo[6];
     float *height_m; /* ny x nx; where there is no truth the median */
     uint8_t *class;
-    int64_t seen;    /* cells of the scene, class > 0 */
+    int64_t seen; /* cells of the scene, class > 0 */
 } Truth;
 
 static size_t cells_of(const Truth *t)

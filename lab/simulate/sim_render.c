@@ -16,10 +16,10 @@ typedef struct Job { /* one tile of one view */
     const SimView *view;
     SimGround ground;
     int c0, r0, nx, ny;
-    double foot[2][2];     /* map x, y a column; map x, y a row */
-    double *rows;          /* a lattice row for each row of the tile */
-    float *dn;             /* ny x nx, DN as the detector should see them */
-    void *pixels;          /* ny x nx, uint8_t or uint16_t */
+    double foot[2][2]; /* map x, y a column; map x, y a row */
+    double *rows;      /* a lattice row for each row of the tile */
+    float *dn;         /* ny x nx, DN as the detector should see them */
+    void *pixels;      /* ny x nx, uint8_t or uint16_t */
 } Job;
 
 /* Mean radiance of the pixel's footprint on the slope where its ray hits. */

@@ -16,10 +16,10 @@ enum {
 enum { ROW, COL, LAT, LON, HEIGHT, AXES };
 
 typedef struct Fit {
-    double (*at)[AXES];            /* POINTS normalised points */
+    double (*at)[AXES]; /* POINTS normalised points */
     double off[AXES], scale[AXES];
-    double *a, *b;                 /* POINTS x UNKNOWNS, POINTS */
-    double coef[2][UNKNOWNS];      /* row, column: numerator, denominator without its leading 1 */
+    double *a, *b;            /* POINTS x UNKNOWNS, POINTS */
+    double coef[2][UNKNOWNS]; /* row, column: numerator, denominator without its leading 1 */
 } Fit;
 
 static void terms(const double p[AXES], double t[TERMS])

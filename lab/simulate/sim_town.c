@@ -14,8 +14,8 @@ static const float SHADOW = 0.45f, WINDOW_DN = 35.0f, LEAST_DN = 6.0f;
 enum { ALWAYS = 7, FIELD = 301, CARS = 20 };
 
 typedef struct SimSolid {
-    double box[4]; /* footprint: lowest u, lowest v, highest u, highest v */
-    double top, rise; /* height of the eaves; a gable's ridge (along u) above them, a dome's centre to its
+    double box[4];        /* footprint: lowest u, lowest v, highest u, highest v */
+    double top, rise;     /* height of the eaves; a gable's ridge (along u) above them, a dome's centre to its
                        * top */
     float dn, contrast;   /* radiance in the sun: dn + contrast x texture of the ground, */
     float wall;           /* and of walls */

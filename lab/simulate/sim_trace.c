@@ -19,8 +19,8 @@ static double most(double a, double b)
 /* What a march down one ray needs, in nodes of the terrain grid. */
 typedef struct March {
     const SimGround *g;
-    double rate[2];    /* nodes (x, y) the ray moves against its fall, a metre of height */
-    double sliver;     /* height that carries it just over a block's border */
+    double rate[2]; /* nodes (x, y) the ray moves against its fall, a metre of height */
+    double sliver;  /* height that carries it just over a block's border */
 } March;
 
 /* Height to which the ray can fall before it leaves the block (of level 0 or 1) at node position `at` or

@@ -197,8 +197,12 @@ SdmStatus sim_truth(SimScene *sc)
     TRY(create(sc, &grid, geo, out));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
-            const Grid tile = {grid.i0 + x, grid.j0 + y, grid.nx - x < CELLS ? grid.nx - x : CELLS,
-                               grid.ny - y < CELLS ? grid.ny - y : CELLS, grid.per_cell, grid.step_m};
+            const Grid tile = {grid.i0 + x,
+                               grid.j0 + y,
+                               grid.nx - x < CELLS ? grid.nx - x : CELLS,
+                               grid.ny - y < CELLS ? grid.ny - y : CELLS,
+                               grid.per_cell,
+                               grid.step_m};
             TRY(sdm_check_stop(sc->ctx));
             TRY(truth_tile(sc, &tile, truth, class));
             TRY(sim_raster_write(out[0], x, y, tile.nx, tile.ny, truth, GDT_Float32));

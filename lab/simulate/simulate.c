@@ -49,8 +49,12 @@ done:
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt)
 {
     SdmStatus st = SDM_OK;
-    SimScene scene = {.ctx = ctx, .opt = opt, .threads = sdm_threads(ctx), .unit_m = 0.5 * opt->gsd_m,
-                      .base = "AST_L1A_00301012001180005_sim", .view = {{.name = "3N"}, {.name = "3B"}}};
+    SimScene scene = {.ctx = ctx,
+                      .opt = opt,
+                      .threads = sdm_threads(ctx),
+                      .unit_m = 0.5 * opt->gsd_m,
+                      .base = "AST_L1A_00301012001180005_sim",
+                      .view = {{.name = "3N"}, {.name = "3B"}}};
     const double start = sdm_now_s();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     TRY(sim_check(ctx, opt));

@@ -11,14 +11,14 @@
 #define ENTRY(option, meta, kind, field, low, high, list, usual, text)                                       \
     {                                                                                                        \
         .name = (option), .metavar = (meta), .type = (kind), .offset = AT(field), .lo = (low), .hi = (high), \
-        .choices = (list), .fallback = (usual), .commands = SDM_CMD_OTHER, .help = (text)                 \
+        .choices = (list), .fallback = (usual), .commands = SDM_CMD_OTHER, .help = (text)                    \
     }
-#define REAL(option, meta, field, low, high, usual, text) \
+#define REAL(option, meta, field, low, high, usual, text)                                                    \
     ENTRY(option, meta, SDM_OPT_REAL, field, low, high, NULL, usual, text)
-#define INTEGER(option, meta, field, low, high, usual, text) \
+#define INTEGER(option, meta, field, low, high, usual, text)                                                 \
     ENTRY(option, meta, SDM_OPT_INT, field, low, high, NULL, usual, text)
 #define FLAG(option, field, text) ENTRY(option, NULL, SDM_OPT_BOOL, field, 0, 0, NULL, "off", text)
-#define CHOICE(option, field, list, usual, text) \
+#define CHOICE(option, field, list, usual, text)                                                             \
     ENTRY(option, "NAME", SDM_OPT_CHOICE, field, 0, 0, list, usual, text)
 #define TEXT(option, meta, field, usual, text)                                                               \
     ENTRY(option, meta, SDM_OPT_TEXT, field, 0, 0, NULL, usual, text)
@@ -106,10 +106,9 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "or down."),
     INTEGER("--seed", "N", seed, 0, 1000000000, "1",
             "Seed of terrain, texture and noise: another one, another scene."),
-    INTEGER(
-        "--error-seed", "N", error_seed, 0, 1000000000, "0",
-        "Seed of noise, striping, metadata noise, clouds and waves, and of the phase of the jitter: "
-        "another value makes another scene of the same ground; 0 takes --seed."),
+    INTEGER("--error-seed", "N", error_seed, 0, 1000000000, "0",
+            "Seed of noise, striping, metadata noise, clouds and waves, and of the phase of the jitter: "
+            "another value makes another scene of the same ground; 0 takes --seed."),
     FLAG("--overwrite", overwrite, "Replace an existing folder."),
     {.name = NULL},
 };

@@ -232,7 +232,15 @@ TEST(test_error_seed)
 TEST(test_jitter_lists)
 {
     char why[512];
-    static const char *const bad[] = {"", "0.1", "0.1:", ":300", "0.1:300,", "11:300", "0.1:1", "nan:300", "0.1:300;0.2:90",
+    static const char *const bad[] = {"",
+                                      "0.1",
+                                      "0.1:",
+                                      ":300",
+                                      "0.1:300,",
+                                      "11:300",
+                                      "0.1:1",
+                                      "nan:300",
+                                      "0.1:300;0.2:90",
                                       "0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9,0.1:9"};
     SdmSimulateOptions opt = small();
     opt.with_rpc = true;
@@ -256,13 +264,15 @@ TEST(test_jitter_lists)
 }
 
 /* Median of truth - reference - change over what has a reference: where the scene has changed, or has not. */
-static double median_error(const float *truth, const float *reference, const float *change, int n, bool changed)
+static double median_error(const float *truth, const float *reference, const float *change, int n,
+                           bool changed)
 {
     double *const e = malloc(sizeof *e * (size_t)n);
     int64_t count = 0;
     assert_non_null(e);
     for (int k = 0; k < n; k++)
-        if (reference[k] > -9000.0f && truth[k] > -9000.0f && (change[k] < 0.0f || change[k] > 0.0f) == changed)
+        if (reference[k] > -9000.0f && truth[k] > -9000.0f &&
+            (change[k] < 0.0f || change[k] > 0.0f) == changed)
             e[count++] = (double)(truth[k] - reference[k] - change[k]);
     const double median = sdm_median_f64(e, count);
     free(e);

@@ -12,7 +12,7 @@
 
 /* A DEM in work. */
 typedef struct Making {
-    SdmOptions options; /* the caller's, without an output */
+    SdmOptions options;       /* the caller's, without an output */
     const char *left, *right; /* NULL: images in memory */
     SdmScene *scene;
     SdmJob job;
@@ -158,8 +158,8 @@ static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
     const SdmScene *const s = m->scene;
     TRY(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
                 : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
-    TRY(sdm_plan_make(ctx, &m->options, ".",
-                      &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene}, out));
+    TRY(sdm_plan_make(ctx, &m->options, ".", &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene},
+                      out));
 done:
     sdm_free(&input);
     return st;
@@ -184,10 +184,8 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
                                     .share = UNITS_DONE,
                                     .ended = add_unit,
                                     .user = m};
-    m->input = (SdmBuildInput){.job = &m->job,
-                               .scene = &m->job.plan->scene[0],
-                               .started_s = started_s,
-                               .keep = &m->dem->kept};
+    m->input = (SdmBuildInput){
+        .job = &m->job, .scene = &m->job.plan->scene[0], .started_s = started_s, .keep = &m->dem->kept};
     TRY(sdm_flow_open(ctx, &request, &queue, &m->flow));
     TRY(sdm_flow_run(ctx, m->flow));
     if (!m->build)

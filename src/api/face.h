@@ -15,12 +15,12 @@ typedef struct SdmFace {
     uint64_t given[2]; /* bit i: option i of the own table, of the common one, was set */
     char **texts;      /* values of options that are texts; owned */
     int text_count;
-    cJSON *result;     /* of the last call; NULL: none */
+    cJSON *result; /* of the last call; NULL: none */
     char *result_text, *options_text;
     SdmImageArray image[2]; /* samples NULL: none */
     SdmRpc rpc[2];
     bool has_rpc[2];
-    char **rasters;    /* names of sdm_add_raster(); owned */
+    char **rasters; /* names of sdm_add_raster(); owned */
     int raster_count;
 } SdmFace;
 

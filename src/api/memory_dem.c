@@ -18,20 +18,25 @@ static int qa_kind(SdmDemLayer layer)
 {
     static const int8_t kind[] = {[SDM_LAYER_SCORE] = SDM_BAND_SCORE,
                                   [SDM_LAYER_RAY_ERROR] = SDM_BAND_RAY_ERROR,
-                                  [SDM_LAYER_SPREAD] = SDM_BAND_SPREAD, [SDM_LAYER_COUNT] = SDM_BAND_COUNT,
-                                  [SDM_LAYER_MASK] = SDM_BAND_MASK,     [SDM_LAYER_REASON] = SDM_BAND_REASON,
-                                  [SDM_LAYER_ERROR] = SDM_BAND_ERROR,   [SDM_LAYER_PAIRS] = SDM_BAND_PAIRS,
-                                  [SDM_LAYER_HEIGHT] = -1,              [SDM_LAYER_ORTHO] = -1,
-                                  [SDM_LAYER_CHANGE] = -1,              [SDM_LAYER_LEFT_OUT] = -1};
+                                  [SDM_LAYER_SPREAD] = SDM_BAND_SPREAD,
+                                  [SDM_LAYER_COUNT] = SDM_BAND_COUNT,
+                                  [SDM_LAYER_MASK] = SDM_BAND_MASK,
+                                  [SDM_LAYER_REASON] = SDM_BAND_REASON,
+                                  [SDM_LAYER_ERROR] = SDM_BAND_ERROR,
+                                  [SDM_LAYER_PAIRS] = SDM_BAND_PAIRS,
+                                  [SDM_LAYER_HEIGHT] = -1,
+                                  [SDM_LAYER_ORTHO] = -1,
+                                  [SDM_LAYER_CHANGE] = -1,
+                                  [SDM_LAYER_LEFT_OUT] = -1};
     return (unsigned)layer < sizeof kind ? kind[layer] : -1;
 }
 
 static double scale_of(const SdmKeptProduct *k, int kind)
 {
-    return kind == SDM_BAND_SCORE                                   ? SDM_SCORE_STEP
-           : kind == SDM_BAND_ERROR                                 ? k->error_step
+    return kind == SDM_BAND_SCORE                                  ? SDM_SCORE_STEP
+           : kind == SDM_BAND_ERROR                                ? k->error_step
            : kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD ? k->metres_step
-                                                                    : 0.0;
+                                                                   : 0.0;
 }
 
 static Layer layer_of(const SdmKeptProduct *k, SdmDemLayer layer)

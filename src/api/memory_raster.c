@@ -117,13 +117,13 @@ static char **rpc_metadata(const SdmRpc *r)
         const char *name;
         const double *values;
         int count;
-    } item[] = {{"LINE_OFF", &r->line_off, 1},          {"SAMP_OFF", &r->samp_off, 1},
-                {"LAT_OFF", &r->lat_off, 1},            {"LONG_OFF", &r->long_off, 1},
-                {"HEIGHT_OFF", &r->height_off, 1},      {"LINE_SCALE", &r->line_scale, 1},
-                {"SAMP_SCALE", &r->samp_scale, 1},      {"LAT_SCALE", &r->lat_scale, 1},
-                {"LONG_SCALE", &r->long_scale, 1},      {"HEIGHT_SCALE", &r->height_scale, 1},
-                {"LINE_NUM_COEFF", r->line_num, 20},    {"LINE_DEN_COEFF", r->line_den, 20},
-                {"SAMP_NUM_COEFF", r->samp_num, 20},    {"SAMP_DEN_COEFF", r->samp_den, 20}};
+    } item[] = {{"LINE_OFF", &r->line_off, 1},       {"SAMP_OFF", &r->samp_off, 1},
+                {"LAT_OFF", &r->lat_off, 1},         {"LONG_OFF", &r->long_off, 1},
+                {"HEIGHT_OFF", &r->height_off, 1},   {"LINE_SCALE", &r->line_scale, 1},
+                {"SAMP_SCALE", &r->samp_scale, 1},   {"LAT_SCALE", &r->lat_scale, 1},
+                {"LONG_SCALE", &r->long_scale, 1},   {"HEIGHT_SCALE", &r->height_scale, 1},
+                {"LINE_NUM_COEFF", r->line_num, 20}, {"LINE_DEN_COEFF", r->line_den, 20},
+                {"SAMP_NUM_COEFF", r->samp_num, 20}, {"SAMP_DEN_COEFF", r->samp_den, 20}};
     char **list = NULL;
     for (size_t i = 0; i < sizeof item / sizeof *item; i++)
         list = add_numbers(list, item[i].name, item[i].values, item[i].count);

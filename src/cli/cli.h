@@ -14,9 +14,9 @@
 typedef struct SdmScreen {
     const char *command;
     bool quiet, verbose, json, terminal;
-    int columns;          /* width of the terminal */
-    bool line_up;         /* the progress line is on the terminal */
-    int stage, step;      /* last stage, and tenth or hundredth, that were shown; -1 = none */
+    int columns;     /* width of the terminal */
+    bool line_up;    /* the progress line is on the terminal */
+    int stage, step; /* last stage, and tenth or hundredth, that were shown; -1 = none */
     double started_s, drawn_s;
 } SdmScreen;
 
@@ -26,8 +26,8 @@ typedef struct SdmJobOptions {
     int count, index_base;     /* index_base: -1 = by the name of the variable */
     const char *index_env;
     double wait_s;
-    bool failed;               /* status: only what failed */
-    const char *accounting;    /* status: file to write; NULL: none */
+    bool failed;            /* status: only what failed */
+    const char *accounting; /* status: file to write; NULL: none */
 } SdmJobOptions;
 extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[],
     sdm_status_options_table[];
@@ -37,13 +37,13 @@ typedef struct SdmCall SdmCall;
 
 typedef struct SdmCommand {
     const char *name;
-    unsigned bit;                   /* SDM_CMD_* */
-    int least, most;                /* positional arguments */
-    const char *wanted;             /* what is missing when there are fewer, for the sentence */
-    const char *synopsis;           /* lines after "stereodem NAME", separated by '\n' */
-    const char *summary;            /* one line */
-    const char *description;        /* a paragraph */
-    const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCall.own; or NULL */
+    unsigned bit;                        /* SDM_CMD_* */
+    int least, most;                     /* positional arguments */
+    const char *wanted;                  /* what is missing when there are fewer, for the sentence */
+    const char *synopsis;                /* lines after "stereodem NAME", separated by '\n' */
+    const char *summary;                 /* one line */
+    const char *description;             /* a paragraph */
+    const SdmOptionSpec *own_table;      /* options of the command alone, fields of SdmCall.own; or NULL */
     void (*set_defaults)(SdmCall *call); /* of own_table; may set another struct as line.sets[1].opts; NULL:
                                           * there are none, or they are the library's */
     SdmStatus (*run)(SdmCall *call);
@@ -76,7 +76,9 @@ struct SdmCall {
     int exit_code;  /* in place of that of the status; 0: that one */
 };
 
-enum { SDM_EXIT_PERMANENT_FAILURES = 3 }; /* plan, merge, status: done except scenes that cannot be
+enum {
+    SDM_EXIT_PERMANENT_FAILURES = 3
+}; /* plan, merge, status: done except scenes that cannot be
                                            * processed */
 
 SdmStatus sdm_command_run(SdmCall *call);
@@ -113,7 +115,7 @@ void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence);
 /* Erase the progress line. */
 void sdm_screen_close(SdmScreen *screen);
 
-const char *sdm_status_name(SdmStatus st);     /* "ok", "usage", "input" ... */
+const char *sdm_status_name(SdmStatus st); /* "ok", "usage", "input" ... */
 
 /* ---- help (help.c) ---- */
 

@@ -30,7 +30,7 @@ SdmStatus sdm_command_compare(SdmCall *call)
     call->own.compare.memory_bytes = call->options.memory_bytes;
     call->own.compare.overwrite = call->options.overwrite;
     TRY(sdm_compare_dems(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
-                    &result));
+                         &result));
     if (call->summary || call->own.compare.json) {
         TRY(print_json(call, &result));
     } else {

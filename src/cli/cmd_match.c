@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-static bool has_energy(const SdmCall *call) { return strcmp(call->options.optimizer, "bp") == 0; }
+static bool has_energy(const SdmCall *call)
+{
+    return strcmp(call->options.optimizer, "bp") == 0;
+}
 
 static void print_text(SdmCall *call, const SdmDisparityResult *r)
 {
@@ -14,8 +17,7 @@ static void print_text(SdmCall *call, const SdmDisparityResult *r)
     sdm_screen_print(
         screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
         call->own.match.output, r->width, r->height, r->frames > 1 ? " a frame" : "",
-        share * (double)r->matched,
-        share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
+        share * (double)r->matched, share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
     if (has_energy(call))
         sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",
                          (long long)(r->energy[0] + r->energy[1]), (long long)r->energy[0],

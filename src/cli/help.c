@@ -33,8 +33,8 @@ static void print_option(FILE *to, const SdmOptionSpec *spec)
     const bool free =
         spec->type == SDM_OPT_BOOL || spec->type == SDM_OPT_TEXT || spec->type == SDM_OPT_KEY_VALUES;
     const char *const usual = spec->fallback ? spec->fallback : spec->type == SDM_OPT_BOOL ? "off" : "none";
-    fprintf(to, "  %s%s%s%s%s\n", brief ? brief : "", brief ? ", " : "", spec->name,
-            spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
+    fprintf(to, "  %s%s%s%s%s\n", brief ? brief : "", brief ? ", " : "", spec->name, spec->metavar ? " " : "",
+            spec->metavar ? spec->metavar : "");
     print_wrapped(to, INDENT, spec->help);
     sdm_option_range(spec, range, sizeof range);
     snprintf(text, sizeof text, "[%s%sdefault: %s]", free ? "" : range, free ? "" : "; ", usual);

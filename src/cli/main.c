@@ -70,7 +70,7 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
 static void quiet_hdf5(void)
 {
     typedef int Report(int64_t stack, void *data);
-    int (*set_report)(int64_t stack, Report *report, void *data);
+    int (*set_report)(int64_t stack, Report * report, void *data);
     void *const found = sdm_system_symbol(NULL, "H5Eset_auto2");
     memcpy(&set_report, &found, sizeof found);
     if (found)
@@ -129,10 +129,9 @@ static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
         goto done;
     TRY(sdm_options_file(call));
     if (call->line.count < call->command->least) {
-        st = sdm_fail(call->ctx, SDM_ERR_USAGE,
-                      "found %d argument%s, expected %s; %s %s --help says more", call->line.count,
-                      call->line.count == 1 ? "" : "s", call->command->wanted, sdm_program.name,
-                      call->command->name);
+        st = sdm_fail(call->ctx, SDM_ERR_USAGE, "found %d argument%s, expected %s; %s %s --help says more",
+                      call->line.count, call->line.count == 1 ? "" : "s", call->command->wanted,
+                      sdm_program.name, call->command->name);
         goto done;
     }
     sdm_close(&call->ctx);

@@ -59,7 +59,7 @@ static void take_input(SdmCall *call, const cJSON *path)
 static void take_inputs(SdmCall *call, const cJSON *root)
 {
     const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene"),
-                *const stack = cJSON_GetObjectItemCaseSensitive(root, "stack"), *view = NULL;
+                       *const stack = cJSON_GetObjectItemCaseSensitive(root, "stack"), *view = NULL;
     take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "left"));
     take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "right"));
     cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(scene, "views"))

@@ -10,9 +10,8 @@
 
 const char *sdm_status_name(SdmStatus st)
 {
-    static const char *const names[SDM_STATUS_END] = {"ok", "usage",  "input",       "data",
-                                                      "io", "memory", "unsupported", "stopped",
-                                                      "device", "budget"};
+    static const char *const names[SDM_STATUS_END] = {"ok",     "usage",       "input",   "data",   "io",
+                                                      "memory", "unsupported", "stopped", "device", "budget"};
     return st >= 0 && st < SDM_STATUS_END ? names[st] : "unknown";
 }
 

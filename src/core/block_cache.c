@@ -12,7 +12,10 @@
 
 enum { PAGE = 2 << 20 };
 
-size_t sdm_large_bytes(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+size_t sdm_large_bytes(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
 
 #if defined(__SANITIZE_ADDRESS__) || !SDM_SYSTEM_MAPS /* a sanitizer finds more where no block is reused */
 

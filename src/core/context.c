@@ -6,9 +6,15 @@
 
 #include <stdlib.h>
 
-const char *sdm_version(void) { return SDM_VERSION; }
+const char *sdm_version(void)
+{
+    return SDM_VERSION;
+}
 
-int sdm_abi_number(void) { return SDM_ABI; }
+int sdm_abi_number(void)
+{
+    return SDM_ABI;
+}
 
 SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
 {
@@ -92,7 +98,10 @@ void sdm_close(SdmContext **ctx)
     *ctx = NULL;
 }
 
-const SdmOptions *sdm_options(const SdmContext *ctx) { return &ctx->options; }
+const SdmOptions *sdm_options(const SdmContext *ctx)
+{
+    return &ctx->options;
+}
 
 int64_t sdm_set_memory_budget(SdmContext *ctx, int64_t bytes)
 {

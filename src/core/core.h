@@ -14,10 +14,10 @@
 SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Pass a failure on: functions that use it have `SdmStatus st = SDM_OK;` and a `done:` label. */
-#define TRY(call)                    \
-    do {                             \
-        if ((st = (call)) != SDM_OK) \
-            goto done;               \
+#define TRY(call)                                                                                            \
+    do {                                                                                                     \
+        if ((st = (call)) != SDM_OK)                                                                         \
+            goto done;                                                                                       \
     } while (0)
 
 /* The options that the context was opened with.  For public functions, which hand them down; nothing below
@@ -94,8 +94,8 @@ double sdm_now_s(void); /* monotonic clock */
 int sdm_stage_enter(SdmContext *ctx, int stage);
 void sdm_stage_leave(SdmContext *ctx, int around);
 void sdm_stage_add(SdmContext *ctx, int stage, double seconds); /* time of another process */
-double sdm_stage_time(const SdmContext *ctx, int stage); /* seconds so far */
-extern const char *const sdm_stage_names[10]; /* "", "read", "point" ... "write" */
+double sdm_stage_time(const SdmContext *ctx, int stage);        /* seconds so far */
+extern const char *const sdm_stage_names[10];                   /* "", "read", "point" ... "write" */
 
 /* ---- text ---- */
 /* To be called first by a thread that works with ctx and prints, parses or names: it gets the locale "C"

@@ -8,7 +8,10 @@
 
 enum { MAX_TEXT = 2048 }; /* of sentences and log lines, with the zero at the end */
 
-int sdm_exit_code(SdmStatus st) { return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1; }
+int sdm_exit_code(SdmStatus st)
+{
+    return st == SDM_OK ? 0 : st == SDM_ERR_USAGE ? 2 : 1;
+}
 
 SdmLocale sdm_thread_begin(const SdmContext *ctx)
 {
@@ -72,7 +75,10 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
     return st;
 }
 
-const char *sdm_error(const SdmContext *ctx) { return ctx ? ctx->error : ""; }
+const char *sdm_error(const SdmContext *ctx)
+{
+    return ctx ? ctx->error : "";
+}
 
 void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
 {

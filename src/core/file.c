@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 static const char TEMPORARY[] = ".part-";
-enum { DRAWN = 16, /* digits behind it */
-       ASIDE = 40  /* most bytes that names of temporary files and leases add to an output's */ };
+enum {
+    DRAWN = 16, /* digits behind it */
+    ASIDE = 40  /* most bytes that names of temporary files and leases add to an output's */
+};
 
 uint64_t sdm_file_draw(void)
 {

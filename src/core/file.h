@@ -10,10 +10,10 @@ enum { SDM_PATH_SIZE = 1024 };
 /* A file that is being written under a temporary name beside its own, which it gets when it is whole: readers
  * see the old file or the new one, and two writers of the same name do no harm. */
 typedef struct SdmFileWriter {
-    FILE *f;                                /* NULL: not open */
-    char path[SDM_PATH_SIZE];               /* the name to get */
+    FILE *f;                  /* NULL: not open */
+    char path[SDM_PATH_SIZE]; /* the name to get */
     char temporary[SDM_PATH_SIZE + 32];
-    bool failed;                            /* a write failed, `error` says why (errno) */
+    bool failed; /* a write failed, `error` says why (errno) */
     int error;
 } SdmFileWriter;
 

@@ -100,7 +100,10 @@ static bool is_same(const Look *a, const Look *b)
            a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-static double seconds_of(struct timespec t) { return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec; }
+static double seconds_of(struct timespec t)
+{
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* The clock of the file system, by a file that is made and removed; false, and this machine's, where none can
  * be. */
@@ -235,7 +238,10 @@ done:
     return st == SDM_ERR_MEMORY ? sdm_fail(ctx, st, "out of memory: a lease") : st;
 }
 
-const char *sdm_lease_path(const SdmLease *lease) { return lease->path; }
+const char *sdm_lease_path(const SdmLease *lease)
+{
+    return lease->path;
+}
 
 /* Fail with the reason for which the lease was lost. */
 static SdmStatus tell_lost(SdmContext *ctx, const SdmLease *l, const Look *seen)

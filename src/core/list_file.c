@@ -60,7 +60,10 @@ void sdm_list_file_close(SdmListFile *list)
     list->next = NULL;
 }
 
-static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 char *sdm_list_file_next(SdmListFile *list)
 {

@@ -6,13 +6,22 @@
 #include <stdint.h>
 
 /* v, but at least lo and at most hi. */
-static inline int sdm_clamp(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
+static inline int sdm_clamp(int v, int lo, int hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
 
 /* a / b rounded down; b > 0. */
-static inline int64_t sdm_floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+static inline int64_t sdm_floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
 
 /* Terms of a polynomial of two variables. */
-static inline int sdm_terms(int degree) { return (degree + 1) * (degree + 2) / 2; }
+static inline int sdm_terms(int degree)
+{
+    return (degree + 1) * (degree + 2) / 2;
+}
 
 static inline double sdm_dot3(const double a[3], const double b[3])
 {

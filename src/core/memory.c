@@ -104,7 +104,10 @@ void sdm_free(void *p)
     set_pointer(p, NULL);
 }
 
-int64_t sdm_memory_peak(const SdmContext *ctx) { return ctx->bytes_peak; }
+int64_t sdm_memory_peak(const SdmContext *ctx)
+{
+    return ctx->bytes_peak;
+}
 
 int64_t sdm_memory_resident(const SdmContext *ctx)
 {

@@ -87,8 +87,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "Instruction set to use on the CPU; reference is the slow definition of the kernels. The result does "
      "not depend on it."},
     {"--threads", "N", SDM_OPT_INT, AT(threads), 1.0, 1024.0, NULL,
-     "one per processor, fewer by OMP_NUM_THREADS or the quota of a control group",
-     ALL | FIRST,
+     "one per processor, fewer by OMP_NUM_THREADS or the quota of a control group", ALL | FIRST,
      "Number of threads. The result does not depend on it."},
     {"--memory", "BYTES", SDM_OPT_BYTES, AT(memory_bytes), 64.0 * MIB, INFINITY, NULL,
      "2G, or 3/4 of what the machine or a control group grants", PLACE | SDM_CMD_COMPARE | FIRST,
@@ -109,8 +108,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "it helps in extreme terrain."},
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
      "auto", SCENE | BLOCKS, "Vertical datum of --dem; auto reads it from the file."},
-    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none",
-     MAKE | BLOCKS | INPUT | FIRST,
+    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none", MAKE | BLOCKS | INPUT | FIRST,
      "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a "
      "pair cannot show, are fitted to it where the ground has not changed. None of its heights enters the "
      "DEM."},
@@ -145,8 +143,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "intensity, score and predicted error. laz, which is smaller, needs the library LASzip."},
     {"--co", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(co), NO_RANGE, "none", DEM | PRODUCTS,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), NO_RANGE, "none",
-     PLANNED | BLOCKS,
+    {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), NO_RANGE, "none", PLANNED | BLOCKS,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
     {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
      DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS | FIRST, "Overwrite existing output."},

@@ -8,21 +8,21 @@
 #include "core/optimizer_limits.h"
 
 typedef enum SdmOptionType {
-    SDM_OPT_BOOL,   /* bool: present or not */
-    SDM_OPT_INT,    /* int, lo..hi */
-    SDM_OPT_REAL,   /* double, lo..hi, NaN refused */
-    SDM_OPT_BYTES,  /* int64_t, with K, M, G (powers of 1024) */
-    SDM_OPT_TEXT,   /* const char * */
-    SDM_OPT_CHOICE, /* const char *, one of `choices` */
-    SDM_OPT_ENUM,   /* int, index into `choices` */
-    SDM_OPT_KEY_VALUES   /* const char *[SDM_MAX_KEY_VALUES + 1], NAME=VALUE, may be given again */
+    SDM_OPT_BOOL,      /* bool: present or not */
+    SDM_OPT_INT,       /* int, lo..hi */
+    SDM_OPT_REAL,      /* double, lo..hi, NaN refused */
+    SDM_OPT_BYTES,     /* int64_t, with K, M, G (powers of 1024) */
+    SDM_OPT_TEXT,      /* const char * */
+    SDM_OPT_CHOICE,    /* const char *, one of `choices` */
+    SDM_OPT_ENUM,      /* int, index into `choices` */
+    SDM_OPT_KEY_VALUES /* const char *[SDM_MAX_KEY_VALUES + 1], NAME=VALUE, may be given again */
 } SdmOptionType;
 
 enum { /* which commands take an option */
        SDM_CMD_RUN = 1,
        SDM_CMD_INFO = 2,
        SDM_CMD_COMPARE = 4,
-       SDM_CMD_OTHER = 8,        /* a command of another program (lab/) */
+       SDM_CMD_OTHER = 8, /* a command of another program (lab/) */
        SDM_CMD_MATCH = 16,
        SDM_CMD_OTHER_MATCH = 32, /* the same, which matches */
        SDM_CMD_PLAN = 64,
@@ -44,10 +44,10 @@ enum {
 };
 
 typedef struct SdmOptionSpec {
-    const char *name;     /* "--tr"; field's name in reports is this without dashes, '-' as '_' */
-    const char *metavar;  /* "METRES", NULL for bool */
+    const char *name;    /* "--tr"; field's name in reports is this without dashes, '-' as '_' */
+    const char *metavar; /* "METRES", NULL for bool */
     SdmOptionType type;
-    size_t offset;        /* of the field in the options struct of the command */
+    size_t offset; /* of the field in the options struct of the command */
     double lo, hi;
     const char *choices;  /* "zncc|census" */
     const char *fallback; /* default, as text for --help */
@@ -99,14 +99,14 @@ typedef struct SdmOptionSet {
 } SdmOptionSet;
 
 typedef struct SdmCommandLine {
-    const char *name;           /* "run", for sentences */
-    unsigned command;           /* SDM_CMD_*: options of other commands are refused */
+    const char *name; /* "run", for sentences */
+    unsigned command; /* SDM_CMD_*: options of other commands are refused */
     SdmOptionSet sets[SDM_OPTION_SETS];
-    int max;                    /* positional arguments that the command takes, <= SDM_MAX_POSITIONAL */
-    int count;                  /* set by the parser, as all below */
+    int max;   /* positional arguments that the command takes, <= SDM_MAX_POSITIONAL */
+    int count; /* set by the parser, as all below */
     const char *positional[SDM_MAX_POSITIONAL];
-    bool help;                  /* --help or -h was met; parsing ended there */
-    char words[256];            /* the value of an option that takes several words, "W S E N" */
+    bool help;       /* --help or -h was met; parsing ended there */
+    char words[256]; /* the value of an option that takes several words, "W S E N" */
 } SdmCommandLine;
 
 /* Parse argv[1..argc-1]; argv[0] is the command.  "--" ends options; both "--name value" and "--name=value"

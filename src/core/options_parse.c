@@ -8,7 +8,10 @@
 
 enum { LONGEST_WORD = 64 };
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
 
 int sdm_edit_distance(const char *a, const char *b)
 {

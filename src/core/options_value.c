@@ -20,14 +20,11 @@ const char *sdm_option_short(const char *name)
 
 void sdm_option_copy(const SdmOptionSpec *o, const void *from, void *to)
 {
-    static const size_t size[] = {[SDM_OPT_BOOL] = sizeof(bool),
-                                  [SDM_OPT_INT] = sizeof(int),
-                                  [SDM_OPT_REAL] = sizeof(double),
-                                  [SDM_OPT_BYTES] = sizeof(int64_t),
-                                  [SDM_OPT_TEXT] = sizeof(char *),
-                                  [SDM_OPT_CHOICE] = sizeof(char *),
-                                  [SDM_OPT_ENUM] = sizeof(int),
-                                  [SDM_OPT_KEY_VALUES] = (SDM_MAX_KEY_VALUES + 1) * sizeof(char *)};
+    static const size_t size[] = {
+        [SDM_OPT_BOOL] = sizeof(bool),   [SDM_OPT_INT] = sizeof(int),
+        [SDM_OPT_REAL] = sizeof(double), [SDM_OPT_BYTES] = sizeof(int64_t),
+        [SDM_OPT_TEXT] = sizeof(char *), [SDM_OPT_CHOICE] = sizeof(char *),
+        [SDM_OPT_ENUM] = sizeof(int),    [SDM_OPT_KEY_VALUES] = (SDM_MAX_KEY_VALUES + 1) * sizeof(char *)};
     memcpy((char *)to + o->offset, (const char *)from + o->offset, size[o->type]);
 }
 
@@ -238,8 +235,8 @@ SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bo
                         "--bounds: found '%.200s', expected the four numbers W S E N: west, south, east and "
                         "north, in units of the output CRS or in degrees",
                         text);
-    *is_degrees = fabs(out[0]) <= 180.0 && fabs(out[2]) <= 180.0 && fabs(out[1]) <= 90.0 &&
-                  fabs(out[3]) <= 90.0;
+    *is_degrees =
+        fabs(out[0]) <= 180.0 && fabs(out[2]) <= 180.0 && fabs(out[1]) <= 90.0 && fabs(out[3]) <= 90.0;
     if (*is_degrees && out[0] > 0.0 && out[2] < 0.0 && out[2] + 360.0 - out[0] < 180.0)
         out[2] += 360.0;
     if (!(out[0] < out[2]))

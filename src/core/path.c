@@ -21,7 +21,10 @@ bool sdm_path_ends_in(const char *path, const char *ending)
     return n > k && strcasecmp(base + n - k, ending) == 0;
 }
 
-bool sdm_path_is_hidden(const char *base) { return *base == '.' || strcmp(base, "__MACOSX") == 0; }
+bool sdm_path_is_hidden(const char *base)
+{
+    return *base == '.' || strcmp(base, "__MACOSX") == 0;
+}
 
 static bool same_folder(const char *a, const char *b)
 {

@@ -24,8 +24,8 @@ static bool is_header(const char *name, size_t n)
 
 static bool is_secret(const char *name, size_t n)
 {
-    static const char *const word[] = {"token",     "secret",     "passw",   "userpwd", "bearer",
-                                       "signature", "credential", "key", "connection_string"};
+    static const char *const word[] = {"token",     "secret",     "passw", "userpwd",          "bearer",
+                                       "signature", "credential", "key",   "connection_string"};
     if (n >= 5 && strncasecmp(name + n - 5, "_file", 5) == 0) /* the value is a file's name */
         return false;
     bool found = is_header(name, n) || (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0);
@@ -61,8 +61,8 @@ static void next_piece(const char *text, bool is_pair, size_t *shown, size_t *hi
         return;
     *shown = n + (sign ? sign : 1);
     *shown += strspn(text + *shown, " ");
-    *hidden = is_pair && sign ? strlen(text + *shown)
-                              : strcspn(text + *shown, header ? "\n'\"" : "&; \t\n'\"<>");
+    *hidden =
+        is_pair && sign ? strlen(text + *shown) : strcspn(text + *shown, header ? "\n'\"" : "&; \t\n'\"<>");
 }
 
 void sdm_hide_secrets(char *text, bool is_pair)

@@ -6,7 +6,10 @@
  * the count at its opening, so contexts that are opened later run. */
 static volatile sig_atomic_t stop_requests;
 
-sig_atomic_t sdm_stop_requests(void) { return stop_requests; }
+sig_atomic_t sdm_stop_requests(void)
+{
+    return stop_requests;
+}
 
 void sdm_stop(void)
 {

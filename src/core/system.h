@@ -76,11 +76,11 @@ void *sdm_system_aligned(size_t alignment, size_t bytes);
 void sdm_system_aligned_free(void *block);
 extern const char sdm_system_cuda[], sdm_system_opencl[]; /* names of the drivers' libraries */
 extern const char sdm_system_laszip[];
-void *sdm_system_library(const char *name);               /* NULL: it cannot be opened */
+void *sdm_system_library(const char *name); /* NULL: it cannot be opened */
 /* A symbol, or NULL.  library NULL: of this program and of the libraries that it has loaded. */
 void *sdm_system_symbol(void *library, const char *name);
 void sdm_system_set(const char *variable, const char *value); /* unless it is set */
-int sdm_system_columns(void); /* of the terminal; 0: not known */
+int sdm_system_columns(void);                                 /* of the terminal; 0: not known */
 /* The locale "C" for a thread.  use: returns the former locale; NULL or 0: none to restore. */
 SdmLocale sdm_system_locale(void);
 SdmLocale sdm_system_use_locale(SdmLocale locale);

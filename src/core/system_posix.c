@@ -24,8 +24,14 @@ const char sdm_system_laszip[] = "liblaszip.so.8";
 
 /* ---- names of files ---- */
 
-char *sdm_system_slash(const char *path) { return strrchr(path, '/'); }
-bool sdm_system_is_absolute(const char *path) { return *path == '/'; }
+char *sdm_system_slash(const char *path)
+{
+    return strrchr(path, '/');
+}
+bool sdm_system_is_absolute(const char *path)
+{
+    return *path == '/';
+}
 
 bool sdm_system_real_path(const char *path, char *out, size_t size)
 {
@@ -46,7 +52,10 @@ bool sdm_system_is_same(const char *a, const char *b)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
-long sdm_system_longest_name(const char *folder) { return pathconf(folder, _PC_NAME_MAX); }
+long sdm_system_longest_name(const char *folder)
+{
+    return pathconf(folder, _PC_NAME_MAX);
+}
 
 bool sdm_system_module(char *out, size_t size)
 {
@@ -64,12 +73,30 @@ bool sdm_system_module(char *out, size_t size)
 
 /* ---- files ---- */
 
-int sdm_system_make_folder(const char *path, unsigned mode) { return mkdir(path, (mode_t)mode); }
-int sdm_system_create(const char *path) { return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
-int sdm_system_rename(const char *from, const char *to) { return rename(from, to); }
-int sdm_system_link(const char *from, const char *to) { return link(from, to); }
-int sdm_system_look(const char *path, struct stat *out) { return lstat(path, out); }
-int sdm_system_sync(int descriptor) { return fsync(descriptor); }
+int sdm_system_make_folder(const char *path, unsigned mode)
+{
+    return mkdir(path, (mode_t)mode);
+}
+int sdm_system_create(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+int sdm_system_rename(const char *from, const char *to)
+{
+    return rename(from, to);
+}
+int sdm_system_link(const char *from, const char *to)
+{
+    return link(from, to);
+}
+int sdm_system_look(const char *path, struct stat *out)
+{
+    return lstat(path, out);
+}
+int sdm_system_sync(int descriptor)
+{
+    return fsync(descriptor);
+}
 
 int sdm_system_sync_path(const char *path)
 {
@@ -81,8 +108,14 @@ int sdm_system_sync_path(const char *path)
     return bad ? -1 : 0;
 }
 
-int sdm_system_touch(int descriptor) { return futimens(descriptor, NULL); }
-struct timespec sdm_system_changed(const struct stat *s) { return s->st_mtim; }
+int sdm_system_touch(int descriptor)
+{
+    return futimens(descriptor, NULL);
+}
+struct timespec sdm_system_changed(const struct stat *s)
+{
+    return s->st_mtim;
+}
 
 double sdm_system_free_bytes(const char *folder)
 {
@@ -121,7 +154,10 @@ unsigned long long sdm_system_began(long process, char *state)
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }
 
-bool sdm_system_is_gone(long process) { return kill((pid_t)process, 0) != 0 && errno == ESRCH; }
+bool sdm_system_is_gone(long process)
+{
+    return kill((pid_t)process, 0) != 0 && errno == ESRCH;
+}
 
 void sdm_system_host(char *out, size_t size)
 {
@@ -154,7 +190,10 @@ void sdm_system_place(char *out, size_t size)
     snprintf(out, size, "%s/%s/%s", host, space, boot);
 }
 
-static double seconds(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
 
 void sdm_system_times(double *user_s, double *system_s)
 {
@@ -215,9 +254,18 @@ void sdm_system_on_stop(void (*handler)(int))
 
 /* ---- the rest ---- */
 
-void *sdm_system_aligned(size_t alignment, size_t bytes) { return aligned_alloc(alignment, bytes); }
-void sdm_system_aligned_free(void *block) { free(block); }
-void *sdm_system_library(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+void *sdm_system_aligned(size_t alignment, size_t bytes)
+{
+    return aligned_alloc(alignment, bytes);
+}
+void sdm_system_aligned_free(void *block)
+{
+    free(block);
+}
+void *sdm_system_library(const char *name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
 
 void *sdm_system_symbol(void *library, const char *name)
 {
@@ -228,7 +276,10 @@ void *sdm_system_symbol(void *library, const char *name)
     return found;
 }
 
-void sdm_system_set(const char *variable, const char *value) { (void)setenv(variable, value, 0); }
+void sdm_system_set(const char *variable, const char *value)
+{
+    (void)setenv(variable, value, 0);
+}
 
 int sdm_system_columns(void)
 {
@@ -236,8 +287,17 @@ int sdm_system_columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-SdmLocale sdm_system_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
-SdmLocale sdm_system_use_locale(SdmLocale locale) { return uselocale(locale); }
-void sdm_system_free_locale(SdmLocale locale) { freelocale(locale); }
+SdmLocale sdm_system_locale(void)
+{
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+SdmLocale sdm_system_use_locale(SdmLocale locale)
+{
+    return uselocale(locale);
+}
+void sdm_system_free_locale(SdmLocale locale)
+{
+    freelocale(locale);
+}
 
 #endif

@@ -119,8 +119,7 @@ bool sdm_system_module(char *out, size_t size)
     static const char inside = 0;
     HMODULE own;
     char path[4096];
-    const DWORD how =
-        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    const DWORD how = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
     if (!GetModuleHandleExA(how, &inside, &own))
         return false;
     const DWORD n = GetModuleFileNameA(own, path, sizeof path);
@@ -145,9 +144,18 @@ int sdm_system_rename(const char *from, const char *to)
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? 0 : fail();
 }
 
-int sdm_system_link(const char *from, const char *to) { return CreateHardLinkA(to, from, NULL) ? 0 : fail(); }
-int sdm_system_look(const char *path, struct stat *out) { return stat(path, out); }
-int sdm_system_sync(int descriptor) { return _commit(descriptor); }
+int sdm_system_link(const char *from, const char *to)
+{
+    return CreateHardLinkA(to, from, NULL) ? 0 : fail();
+}
+int sdm_system_look(const char *path, struct stat *out)
+{
+    return stat(path, out);
+}
+int sdm_system_sync(int descriptor)
+{
+    return _commit(descriptor);
+}
 
 int sdm_system_sync_path(const char *path)
 {
@@ -172,7 +180,10 @@ int sdm_system_touch(int descriptor)
     return result;
 }
 
-struct timespec sdm_system_changed(const struct stat *s) { return (struct timespec){.tv_sec = s->st_mtime}; }
+struct timespec sdm_system_changed(const struct stat *s)
+{
+    return (struct timespec){.tv_sec = s->st_mtime};
+}
 
 double sdm_system_free_bytes(const char *folder)
 {
@@ -180,7 +191,10 @@ double sdm_system_free_bytes(const char *folder)
     return GetDiskFreeSpaceExA(folder, &bytes, NULL, NULL) ? (double)bytes.QuadPart : -1.0;
 }
 
-bool sdm_system_random(uint64_t *out) { return RtlGenRandom(out, sizeof *out); }
+bool sdm_system_random(uint64_t *out)
+{
+    return RtlGenRandom(out, sizeof *out);
+}
 
 /* ---- processes ---- */
 
@@ -253,7 +267,10 @@ void sdm_system_resident_restart(void)
 {
 }
 
-bool sdm_system_limits_addresses(void) { return false; }
+bool sdm_system_limits_addresses(void)
+{
+    return false;
+}
 
 static void (*stop_handler)(int);
 
@@ -271,9 +288,18 @@ void sdm_system_on_stop(void (*handler)(int))
 
 /* ---- the rest ---- */
 
-void *sdm_system_aligned(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
-void sdm_system_aligned_free(void *block) { _aligned_free(block); }
-void *sdm_system_library(const char *name) { return (void *)LoadLibraryA(name); }
+void *sdm_system_aligned(size_t alignment, size_t bytes)
+{
+    return _aligned_malloc(bytes, alignment);
+}
+void sdm_system_aligned_free(void *block)
+{
+    _aligned_free(block);
+}
+void *sdm_system_library(const char *name)
+{
+    return (void *)LoadLibraryA(name);
+}
 
 void *sdm_system_symbol(void *library, const char *name)
 {
@@ -308,6 +334,9 @@ SdmLocale sdm_system_use_locale(SdmLocale locale)
     return NULL;
 }
 
-void sdm_system_free_locale(SdmLocale locale) { (void)locale; }
+void sdm_system_free_locale(SdmLocale locale)
+{
+    (void)locale;
+}
 
 #endif

@@ -28,4 +28,7 @@ void sdm_thread_limit_end(SdmContext *ctx, int before)
     ctx->thread_limit = before;
 }
 
-int sdm_thread(void) { return omp_get_thread_num(); }
+int sdm_thread(void)
+{
+    return omp_get_thread_num();
+}

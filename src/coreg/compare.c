@@ -67,8 +67,8 @@ static void find_gradient(const SdmCoregGrid *g, int64_t at, double out[2])
     const float *const h = g->reference_m + at;
     const double here = (double)*h;
     out[0] = derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
-    out[1] = derivative(j + 1 < g->rows ? (double)h[g->cols] : NAN, here,
-                        j > 0 ? (double)h[-g->cols] : NAN, g->dy_m);
+    out[1] = derivative(j + 1 < g->rows ? (double)h[g->cols] : NAN, here, j > 0 ? (double)h[-g->cols] : NAN,
+                        g->dy_m);
 }
 
 /* Number of the bin of the reference's slope at a cell, -1: not known. */
@@ -138,8 +138,7 @@ static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stat
     for (int64_t i = 0; i < g->rows * g->cols; i++) {
         double slope[2];
         find_gradient(g, i, slope);
-        g->residual_m[i] =
-            (float)(((double)g->residual_m[i] - stats->median_m) / hypot(slope[0], slope[1]));
+        g->residual_m[i] = (float)(((double)g->residual_m[i] - stats->median_m) / hypot(slope[0], slope[1]));
     }
     sdm_compare_stats_by(w, aspect_bin, SDM_ASPECTS, bin);
     sdm_compare_page_aspects(w->page, view, bin);
@@ -231,8 +230,8 @@ static SdmStatus compare_rasters(SdmComparison *w)
     TRY(sdm_compare_open_grid(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
-    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid,
-                              same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN, g->reference_m));
+    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN,
+                              g->reference_m));
     g->own_cells = same_size && !same_cells;
     TRY(sdm_check_stop(w->ctx));
     TRY(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));

@@ -21,9 +21,9 @@ typedef struct SdmCompareOptions {
     const char *layer, *where;        /* of the files of polygons among these; NULL = the only one, all */
     const char *aligned, *difference; /* files to write, or NULL */
     const char *model;                /* "shift" or "tilt": what is taken out; NULL = "shift" */
-    bool overwrite;       /* replace files that are there */
-    bool json;            /* for the command alone */
-    int64_t memory_bytes; /* most that the grid may take; 0 = no limit */
+    bool overwrite;                   /* replace files that are there */
+    bool json;                        /* for the command alone */
+    int64_t memory_bytes;             /* most that the grid may take; 0 = no limit */
 } SdmCompareOptions;
 
 /* A class that is not scored; over10 and over30 are shares of its cells with a height in the DEM. */
@@ -35,8 +35,8 @@ typedef struct SdmCompareClass {
 enum { SDM_COMPARE_BANDS = 8, SDM_COMPARE_CLASSES = 256 };
 
 typedef struct SdmCompareResult {
-    int64_t cells;   /* land cells where the reference has a height, within the masks; or points */
-    double coverage; /* share of them where the DEM has a height, 0..1 */
+    int64_t cells;              /* land cells where the reference has a height, within the masks; or points */
+    double coverage;            /* share of them where the DEM has a height, 0..1 */
     double footprint_coverage;  /* the same within the DEM's footprint; of rasters */
     SdmErrorStats raw, aligned; /* DEM minus reference, before and after the move */
     SdmShift move;              /* what lays the DEM on the reference */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { MODEL_ROUNDS = 5 };
-static const double SAME_EDGE = 1e-6; /* of a cell: bounds that lie on an edge */
+static const double SAME_EDGE = 1e-6;     /* of a cell: bounds that lie on an edge */
 static const double SAME_SHIFT_M = 0.005; /* a shift that moved less by the model is final */
 
 static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_t limit)

@@ -107,6 +107,5 @@ const SdmOptionSpec sdm_compare_options[] = {
 
 void sdm_compare_default(SdmCompareOptions *opt)
 {
-    *opt = (SdmCompareOptions){
-        .dem_vertical = "auto", .reference_vertical = "auto", .model = "shift"};
+    *opt = (SdmCompareOptions){.dem_vertical = "auto", .reference_vertical = "auto", .model = "shift"};
 }

@@ -180,11 +180,16 @@ typedef enum By { BY_NONE, BY_SLOPE, BY_BAND, BY_CLASS, BY_ASPECT } By;
 static int bin_of(const Sites *s, By by, int64_t i)
 {
     switch (by) {
-    case BY_SLOPE: return (int)sdm_compare_slope_bin(hypot((double)s->east[i], (double)s->north[i])) - 1;
-    case BY_BAND: return sdm_compare_band(s->w->out, s->height_m[i]);
-    case BY_CLASS: return s->class[i];
-    case BY_ASPECT: return sdm_aspect_bin((const double[]){(double)s->east[i], (double)s->north[i]});
-    default: return 0;
+    case BY_SLOPE:
+        return (int)sdm_compare_slope_bin(hypot((double)s->east[i], (double)s->north[i])) - 1;
+    case BY_BAND:
+        return sdm_compare_band(s->w->out, s->height_m[i]);
+    case BY_CLASS:
+        return s->class[i];
+    case BY_ASPECT:
+        return sdm_aspect_bin((const double[]){(double)s->east[i], (double)s->north[i]});
+    default:
+        return 0;
     }
 }
 

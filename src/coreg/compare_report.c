@@ -37,8 +37,7 @@ SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[S
 SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out)
 {
     SdmStatus st = SDM_OK;
-    const int64_t longest = g->cols > g->rows ? g->cols : g->rows,
-                  most = points ? MAP_PX_OF_POINTS : MAP_PX;
+    const int64_t longest = g->cols > g->rows ? g->cols : g->rows, most = points ? MAP_PX_OF_POINTS : MAP_PX;
     TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
     SdmComparePage *const p = *out;
     p->ctx = ctx;
@@ -133,8 +132,7 @@ static void add_summary(SdmReport *r, const SdmCompareResult *c)
 
 static void add_row(void *to, const char *name, const SdmErrorStats *s)
 {
-    sdm_report_row(*(SdmReportItem *)to,
-                   "%s\t%lld\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f %%", name,
+    sdm_report_row(*(SdmReportItem *)to, "%s\t%lld\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f %%", name,
                    (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m,
                    s->p99_m, 100.0 * s->over30);
 }
@@ -173,9 +171,9 @@ static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng 
             rgba[4 * i + 3] = 255;
         }
     TRY(sdm_picture_page(w->ctx, rgba, p->cols, p->rows, png));
-    const SdmReportItem to = sdm_report_section(
-        r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before", SDM_PAGE_MAPS,
-        SDM_STYLE_HALF);
+    const SdmReportItem to =
+        sdm_report_section(r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before",
+                           SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_picture(to, view ? "map after" : "map before", png, w->g.dx_m * p->factor);
     sdm_report_ramp(to, sdm_change_ramp, -limit_m, limit_m, "m", 2);
 done:
@@ -209,17 +207,17 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
                                                 SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     sdm_report_plot(
         to, view ? "histogram after" : "histogram before",
-        &(SdmPlot){.x_label = "DEM minus reference (m)",
-                   .y_label = "share (%)",
-                   .x0 = low,
-                   .x1 = high,
-                   .y1 = top,
-                   .count = 3,
-                   .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
-                              {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
-                               "Gauss curve of mean and standard deviation"},
-                              {SDM_SERIES_LINE, "p", x, x + 2 * POINTS, POINTS,
-                               "Gauss curve of median and NMAD"}}});
+        &(SdmPlot){
+            .x_label = "DEM minus reference (m)",
+            .y_label = "share (%)",
+            .x0 = low,
+            .x1 = high,
+            .y1 = top,
+            .count = 3,
+            .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
+                       {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
+                        "Gauss curve of mean and standard deviation"},
+                       {SDM_SERIES_LINE, "p", x, x + 2 * POINTS, POINTS, "Gauss curve of median and NMAD"}}});
 }
 
 /* Least squares of A cos + B sin + C in the medians of the bins. */
@@ -346,18 +344,16 @@ static void add_variogram(SdmReport *r, const SdmComparison *w)
         return;
     sill[0] = x[0], sill[1] = x[n - 1];
     sill[2] = sill[3] = nmad_m * nmad_m;
-    const SdmReportItem to =
-        sdm_report_section(r, NULL, "Semivariogram", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    sdm_report_plot(
-        to, "semivariogram",
-        &(SdmPlot){.x_label = "distance (m)",
-                   .y_label = "semivariance (m²)",
-                   .log_x = true,
-                   .height = 270,
-                   .count = 3,
-                   .series = {{SDM_SERIES_POINTS, "after", x, x + SDM_PLOTTED_LAGS, n, NULL},
-                              {SDM_SERIES_LINE, "after", x, x + SDM_PLOTTED_LAGS, n, "aligned"},
-                              {SDM_SERIES_LINE, "p", sill, sill + 2, 2, "square of the NMAD"}}});
+    const SdmReportItem to = sdm_report_section(r, NULL, "Semivariogram", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    sdm_report_plot(to, "semivariogram",
+                    &(SdmPlot){.x_label = "distance (m)",
+                               .y_label = "semivariance (m²)",
+                               .log_x = true,
+                               .height = 270,
+                               .count = 3,
+                               .series = {{SDM_SERIES_POINTS, "after", x, x + SDM_PLOTTED_LAGS, n, NULL},
+                                          {SDM_SERIES_LINE, "after", x, x + SDM_PLOTTED_LAGS, n, "aligned"},
+                                          {SDM_SERIES_LINE, "p", sill, sill + 2, 2, "square of the NMAD"}}});
     sdm_report_note(to, "Robust, by the estimator of Dowd (1984): half the squared NMAD of the differences "
                         "of two errors that far apart.");
     for (int k = 0; k < SDM_LAGS; k++) {

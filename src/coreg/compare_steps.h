@@ -30,8 +30,8 @@ typedef struct SdmComparison {
     SdmRasterGrid grid;
     SdmRasterGrid own; /* of the reference's own cells, with g.own_cells */
     SdmCoregGrid g;
-    bool tilts;     /* --model tilt */
-    uint8_t *class; /* rows x cols: value of --class; NULL without it */
+    bool tilts;                  /* --model tilt */
+    uint8_t *class;              /* rows x cols: value of --class; NULL without it */
     struct SdmComparePage *page; /* of -o; NULL without it */
     SdmCompareResult *out;
 } SdmComparison;

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN_CELLS = 8, /* around what DEM and reference have in common */
-       WINDOW = 1024     /* cells a side that are read at once */
+enum {
+    MARGIN_CELLS = 8, /* around what DEM and reference have in common */
+    WINDOW = 1024     /* cells a side that are read at once */
 };
 #define SAME_CELLS 1e-3 /* of a cell, over the whole grid */
 

@@ -22,13 +22,13 @@ typedef struct SdmStackFusion {
 } SdmStackFusion;
 
 typedef struct SdmStackOptions {
-    const char *list;         /* --list: a file with one DEM a line, relative to it; NULL = none */
-    const char *align;        /* "z", "xyz", "none" */
-    const char *bias;         /* "auto", "keep" */
-    const char *dem_vertical; /* of DEMs that declare none: "auto", "ellipsoid", "egm96", "egm2008" */
-    bool trend;               /* a line through the heights of each cell by date, too */
-    const char *dates;        /* --dates: a file with the dates of DEMs; NULL = none */
-    bool no_filled;           /* leave out cells that a DEM's own QA raster marks as filled */
+    const char *list;             /* --list: a file with one DEM a line, relative to it; NULL = none */
+    const char *align;            /* "z", "xyz", "none" */
+    const char *bias;             /* "auto", "keep" */
+    const char *dem_vertical;     /* of DEMs that declare none: "auto", "ellipsoid", "egm96", "egm2008" */
+    bool trend;                   /* a line through the heights of each cell by date, too */
+    const char *dates;            /* --dates: a file with the dates of DEMs; NULL = none */
+    bool no_filled;               /* leave out cells that a DEM's own QA raster marks as filled */
     const SdmStackFusion *fusion; /* no option; NULL: each cell gets the median */
 } SdmStackOptions;
 

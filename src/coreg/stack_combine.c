@@ -60,7 +60,9 @@ static int64_t choose_edge(const SdmStack *s)
                 const int n = count_layers(s, col, row, edge);
                 most = n > most ? n : most;
             }
-        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES : s->trend ? 9.0 : 5.0,
+        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES
+                            : s->trend     ? 9.0
+                                           : 5.0,
                      all = s->opt->fusion || s->trend ? 50.0 : 24.0;
         if ((double)edge * (double)edge * (each * most + all) <= budget)
             break;

@@ -16,8 +16,8 @@ static const double SAME_HEIGHTS = 0.03;
 void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l)
 {
     const char *const kind = GDALGetMetadataItem(file, "SCENE_KIND", NULL),
-                     *const time = GDALGetMetadataItem(file, "ACQUISITION_TIME_UTC", NULL),
-                     *const id = GDALGetMetadataItem(file, "SCENE_ID", NULL);
+                      *const time = GDALGetMetadataItem(file, "ACQUISITION_TIME_UTC", NULL),
+                      *const id = GDALGetMetadataItem(file, "SCENE_ID", NULL);
     snprintf(l->kind, sizeof l->kind, "%s", kind ? kind : "");
     snprintf(l->acquisition, sizeof l->acquisition, "%s", time ? time : id ? id : "");
 }

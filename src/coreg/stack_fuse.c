@@ -159,8 +159,7 @@ static double score_of(const SdmFusedCell *c, int k, int64_t i)
 static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b)
 {
     const ptrdiff_t at = (c->layer[a] - s->layer) * s->count + (c->layer[b] - s->layer);
-    return a == b ? !isnan(c->height_m[a])
-                  : fabs(c->height_m[a] - c->height_m[b]) <= s->tolerance_m[at];
+    return a == b ? !isnan(c->height_m[a]) : fabs(c->height_m[a] - c->height_m[b]) <= s->tolerance_m[at];
 }
 
 /* The height below which two fifths of the votes lie: windows carry roofs outwards and hidden ground is

@@ -73,9 +73,9 @@ static bool is_beside(const SdmPaths *paths, const char *path)
             continue;
         const size_t stem = strlen(path) - strlen(end[k]);
         for (int i = 0; i < paths->count && !found; i++)
-            found = strncmp(paths->path[i], path, stem) == 0 &&
-                    (strcasecmp(paths->path[i] + stem, ".tif") == 0 ||
-                     strcasecmp(paths->path[i] + stem, ".tiff") == 0);
+            found =
+                strncmp(paths->path[i], path, stem) == 0 && (strcasecmp(paths->path[i] + stem, ".tif") == 0 ||
+                                                             strcasecmp(paths->path[i] + stem, ".tiff") == 0);
     }
     GDALDatasetH const file = found ? GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL) : NULL;
     found = file && GDALGetRasterCount(file) > 0 && sdm_is_companion(file);
@@ -241,8 +241,7 @@ static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
     for (int i = 0; i < count; i++) {
         const bool file = stat(paths[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
-            if (strcmp(paths[i], paths[j]) == 0 ||
-                (file && sdm_system_is_same(paths[i], paths[j]))) {
+            if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j]))) {
                 st = sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
                               paths[j]);
                 goto done;
@@ -271,11 +270,10 @@ static SdmStatus check_datums(SdmStack *s)
             s->layer[unknown].path, s->layer[known].path, sdm_vertical_name(s->layer[known].vertical));
     s->datum_unknown = unknown >= 0;
     if (s->datum_unknown && s->options->vertical != SDM_ELLIPSOID)
-        return sdm_fail(
-            s->ctx, SDM_ERR_DATA,
-            "--vertical %s needs the vertical datums of the DEMs, and %s declares none; give "
-            "--dem-vertical ellipsoid, egm96 or egm2008",
-            sdm_vertical_word(s->options->vertical), s->layer[unknown].path);
+        return sdm_fail(s->ctx, SDM_ERR_DATA,
+                        "--vertical %s needs the vertical datums of the DEMs, and %s declares none; give "
+                        "--dem-vertical ellipsoid, egm96 or egm2008",
+                        sdm_vertical_word(s->options->vertical), s->layer[unknown].path);
     if (s->datum_unknown)
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
                 "no DEM declares a vertical datum: assumed to be the same for all, and the stack declares "

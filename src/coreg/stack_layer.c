@@ -23,7 +23,7 @@ static ShiftedWindow shifted_window(const SdmStack *s, const SdmLayer *l, SdmCel
 {
     ShiftedWindow out = {.grid = s->grid, .cells = {w.col0 / w.stride, w.row0 / w.stride, w.w, w.h}};
     const double edge = 0.5 * (double)w.stride - 0.5, /* from the first cell's centre to that of a stride */
-                 col = (double)(w.col0 % w.stride) - edge + l->shift_m[0] / s->dx_m,
+        col = (double)(w.col0 % w.stride) - edge + l->shift_m[0] / s->dx_m,
                  row = (double)(w.row0 % w.stride) - edge - l->shift_m[1] / s->dy_m;
     out.grid.x0 += col * s->grid.spacing;
     out.grid.y0 -= row * s->grid.spacing;

@@ -12,25 +12,25 @@
 #include <ogr_srs_api.h>
 
 typedef struct SdmLayer {
-    char *path, *qa;       /* owned (sdm_alloc); qa: NAME_qa.tif that marks filled cells, or NULL */
-    int qa_band;           /* band of its mask */
+    char *path, *qa;                /* owned (sdm_alloc); qa: NAME_qa.tif that marks filled cells, or NULL */
+    int qa_band;                    /* band of its mask */
     char acquisition[64], kind[32]; /* of a DEM of `run`: time or name of its scene, and its kind; "": none */
-    int given;             /* its number among the arguments */
+    int given;                      /* its number among the arguments */
     double weight;         /* in means over the DEMs: 1, or of a fusion 1 / sigma_m^2, 1 for the reference */
     int crs;               /* index into SdmStack.crs */
     int vertical;          /* SdmVertical, or SDM_VERTICAL_UNKNOWN */
     int64_t width, height; /* pixels of the file */
-    double transform[6];              /* geotransform (corners) */
-    double pixel;                     /* edge of a pixel, units of its CRS */
-    double ratio;                     /* edge of the grid's cell / edge of a pixel */
-    double lon_deg, lat_deg;          /* of its centre */
-    int64_t col0, row0, cols, rows;   /* cells of the grid that it may cover */
-    double shift_m[3];                /* its offset from the others: east, north, up; to be taken out */
+    double transform[6];   /* geotransform (corners) */
+    double pixel;          /* edge of a pixel, units of its CRS */
+    double ratio;          /* edge of the grid's cell / edge of a pixel */
+    double lon_deg, lat_deg;        /* of its centre */
+    int64_t col0, row0, cols, rows; /* cells of the grid that it may cover */
+    double shift_m[3];              /* its offset from the others: east, north, up; to be taken out */
     double tilt_m[3]; /* of a trend, to be taken out like shift_m[2]: at cell (0, 0), by column and row */
     char date[32];    /* of a trend: ISO 8601 */
     double year;      /* the same as a number, and its standard error that all its heights share */
     double scene_m;
-    char *error;      /* owned: what GDAL opens as the raster of its predicted errors; NULL: none */
+    char *error; /* owned: what GDAL opens as the raster of its predicted errors; NULL: none */
     /* samples: every sample_step-th cell of the grid in both axes, counted over the whole grid */
     int64_t sample_col0, sample_row0, sample_cols, sample_rows;
     float *sample;     /* sample_rows x sample_cols heights, metres; NaN: none, or filled */
@@ -69,15 +69,15 @@ typedef struct SdmStack {
     int count;
     SdmLayerCrs *crs;
     int crs_count;
-    bool datum_unknown; /* no DEM declares a vertical datum */
-    SdmGrid grid; /* of all DEMs */
-    SdmGrid part; /* the cells of it that are asked for */
-    double dx_m, dy_m;   /* size of a cell on the ground, at the centre of the grid */
-    int64_t sample_step; /* cells */
-    int64_t pair_step;   /* samples: pairs are compared at every pair_step-th, in both axes */
-    int64_t bias_step;   /* samples between nodes of bias_m */
-    int pairs, groups;   /* pairs that were compared, connected groups of layers */
-    double disagree_m;   /* two heights farther apart disagree; INFINITY without pairs */
+    bool datum_unknown;          /* no DEM declares a vertical datum */
+    SdmGrid grid;                /* of all DEMs */
+    SdmGrid part;                /* the cells of it that are asked for */
+    double dx_m, dy_m;           /* size of a cell on the ground, at the centre of the grid */
+    int64_t sample_step;         /* cells */
+    int64_t pair_step;           /* samples: pairs are compared at every pair_step-th, in both axes */
+    int64_t bias_step;           /* samples between nodes of bias_m */
+    int pairs, groups;           /* pairs that were compared, connected groups of layers */
+    double disagree_m;           /* two heights farther apart disagree; INFINITY without pairs */
     struct SdmStackTrend *trend; /* owned; NULL: none is asked for */
     double *tolerance_m; /* of a fusion, count x count: the same for the heights of two layers; owned */
 } SdmStack;
@@ -185,8 +185,8 @@ typedef struct SdmFusedLayer { /* a layer over a block, h x w each */
     float *ortho;              /* NaN: none; NULL: not wanted */
 } SdmFusedLayer;
 enum {
-    SDM_FUSED_BANDS = 5,                           /* score, ray error, spread, count, mask */
-    SDM_FUSED_BYTES = 2 * SDM_FUSED_BANDS + 4      /* memory of a cell */
+    SDM_FUSED_BANDS = 5,                      /* score, ray error, spread, count, mask */
+    SDM_FUSED_BYTES = 2 * SDM_FUSED_BANDS + 4 /* memory of a cell */
 };
 /* Read the nearest cells of a layer's QA raster and orthoimage. */
 SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out);
@@ -196,12 +196,12 @@ void sdm_fused_free(SdmFusedLayer *f);
 
 /* The heights of one cell. */
 typedef struct SdmFusedCell {
-    int n;                   /* layers over the block */
-    const SdmLayer **layer;  /* n */
+    int n;                     /* layers over the block */
+    const SdmLayer **layer;    /* n */
     const SdmFusedLayer *more; /* n */
-    const double *height_m;  /* n; NaN: none */
-    const bool *filled;      /* n */
-    double step_m;           /* unit of the QA rasters' metres */
+    const double *height_m;    /* n; NaN: none */
+    const bool *filled;        /* n */
+    double step_m;             /* unit of the QA rasters' metres */
 } SdmFusedCell;
 /* Fuse cell i of the block.  Each height, measured or filled, has a vote (score x trust); the surface is the
  * height below which two fifths of the votes lie.  Of the heights within four NMAD of it (of the differences

@@ -8,17 +8,17 @@
 
 #define SDM_TREND_STEP (1.0 / 1024.0) /* metres a year: of rates and their errors */
 
-typedef struct SdmTrendLine { /* of a sample */
+typedef struct SdmTrendLine {                  /* of a sample */
     float rate, error, level_m, factor, dates; /* as in SdmTrend; rate NaN: none */
 } SdmTrendLine;
 
 typedef struct SdmStackTrend {
-    double mid_year;    /* in the middle of the dates */
-    int64_t cols, rows; /* samples of the whole grid */
-    SdmTrendLine *line; /* rows x cols */
-    uint8_t *moving;    /* rows x cols: 1 where the ground is not stable */
-    double stable;      /* share of the samples */
-    double limit;       /* rate of the map's strongest colour */
+    double mid_year;           /* in the middle of the dates */
+    int64_t cols, rows;        /* samples of the whole grid */
+    SdmTrendLine *line;        /* rows x cols */
+    uint8_t *moving;           /* rows x cols: 1 where the ground is not stable */
+    double stable;             /* share of the samples */
+    double limit;              /* rate of the map's strongest colour */
     int factor, width, height; /* map: cells of a pixel's side; its size */
     int64_t *sum, *count;      /* height x width: rates in steps, cells; blocks may come in any size */
     SdmPng map;
@@ -47,7 +47,7 @@ typedef struct SdmTrendLayers {
     const int *index;       /* into SdmStack.layer */
     float *const *height_m; /* shift taken out */
     uint8_t *const *filled;
-    float *const *error_m;  /* predicted; NULL: none */
+    float *const *error_m; /* predicted; NULL: none */
 } SdmTrendLayers;
 /* Before the first block: room for the map. */
 SdmStatus sdm_trend_map_open(SdmStack *s);

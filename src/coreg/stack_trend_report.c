@@ -32,8 +32,8 @@ static void add_histogram(SdmReport *r, const SdmStackTrend *t)
         .height = 200,
         .count = 2,
         .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS}, {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1}}};
-    sdm_report_plot(sdm_report_section(r, NULL, "Rates", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF), "histogram of rates",
-                    &plot);
+    sdm_report_plot(sdm_report_section(r, NULL, "Rates", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF),
+                    "histogram of rates", &plot);
 }
 
 /* ---- curves ---- */

@@ -8,10 +8,10 @@
 
 /* Nodes at multiples of `step` cells of the whole grid, so that a window of any size has the same places. */
 typedef struct SdmPlaceNodes {
-    int step;         /* cells between nodes, a power of two */
-    int64_t i0, j0;   /* column and row of the first node, in steps */
+    int step;       /* cells between nodes, a power of two */
+    int64_t i0, j0; /* column and row of the first node, in steps */
     size_t nx, ny;
-    double *x, *y;    /* ny rows of nx: the place of each node */
+    double *x, *y; /* ny rows of nx: the place of each node */
 } SdmPlaceNodes;
 
 /* The nodes that a window of cells (column, row, width, height) lies between: all but x and y. */

@@ -61,7 +61,7 @@ SdmStatus sdm_check_heights(SdmContext *ctx, const char *role, const char *path,
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s %s: its bands are colours, it is an image; give a raster of heights", role, path);
     if (bands > 1)
-        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s %s has %d bands: the first is taken for heights in metres",
-                role, path, bands);
+        sdm_log(ctx, SDM_LOG_WARNING, 1, "%s %s has %d bands: the first is taken for heights in metres", role,
+                path, bands);
     return SDM_OK;
 }

@@ -60,8 +60,8 @@ bool sdm_intersect_height(const double origin_m[3], const double dir[3], double 
     const double ka = 1.0 / ((A + h_m) * (A + h_m)), kb = 1.0 / ((B + h_m) * (B + h_m));
     const double dd = ka * (dir[0] * dir[0] + dir[1] * dir[1]) + kb * dir[2] * dir[2];
     const double od = ka * (origin_m[0] * dir[0] + origin_m[1] * dir[1]) + kb * origin_m[2] * dir[2];
-    const double oo = ka * (origin_m[0] * origin_m[0] + origin_m[1] * origin_m[1])
-                      + kb * origin_m[2] * origin_m[2];
+    const double oo =
+        ka * (origin_m[0] * origin_m[0] + origin_m[1] * origin_m[1]) + kb * origin_m[2] * origin_m[2];
     const double disc = od * od - dd * (oo - 1.0);
     if (!(disc > 0.0) || !(od < 0.0) || !(oo > 1.0)) /* no crossing, behind, or the origin is below h */
         return false;

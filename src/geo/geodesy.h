@@ -9,7 +9,7 @@
 /* WGS 84 */
 #define SDM_WGS84_A 6378137.0
 #define SDM_WGS84_F (1.0 / 298.257223563)
-#define SDM_OMEGA 7.2921159e-5 /* rotation of the Earth, rad/s */
+#define SDM_OMEGA 7.2921159e-5         /* rotation of the Earth, rad/s */
 #define SDM_METRES_PER_DEGREE 111320.0 /* of the equator; for spacings and margins, not for positions */
 #define SDM_DEG (3.14159265358979323846 / 180.0)
 

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <proj.h>
 
-
 struct SdmGeoid {
     PJ_CONTEXT *context;
     PJ *pj; /* lon, lat in degrees, h -> h - N by the named grid or CRS and nothing else: no ballpark; NULL:
@@ -62,7 +61,7 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
     TRY(open_geoid(ctx, out));
     for (int i = 0; i < 2 && !(*out)->pj; i++) {
         (*out)->pj = open_grid((*out)->context, grid[i]);
-        snprintf((*out)->source, sizeof (*out)->source, "PROJ's grid %s", grid[i]);
+        snprintf((*out)->source, sizeof(*out)->source, "PROJ's grid %s", grid[i]);
     }
     if ((*out)->pj)
         return SDM_OK;
@@ -76,7 +75,7 @@ SdmStatus sdm_geoid_open_own(SdmContext *ctx, int vertical, SdmGeoid **out)
 {
     SdmStatus st = SDM_OK;
     TRY(open_geoid(ctx, out));
-    snprintf((*out)->source, sizeof (*out)->source, "the program's grid of 15'");
+    snprintf((*out)->source, sizeof(*out)->source, "the program's grid of 15'");
     TRY(sdm_geoid_grid_open(ctx, vertical, &(*out)->own));
 done:
     if (st)
@@ -95,9 +94,8 @@ SdmStatus sdm_geoid_open_crs(SdmContext *ctx, const char *crs, const char *who, 
     snprintf(g->who, sizeof g->who, "%s", who);
     ellipsoid = proj_create(g->context, "EPSG:4979");
     above = proj_create(g->context, crs);
-    pj = ellipsoid && above
-             ? proj_create_crs_to_crs_from_pj(g->context, ellipsoid, above, NULL, options)
-             : NULL;
+    pj = ellipsoid && above ? proj_create_crs_to_crs_from_pj(g->context, ellipsoid, above, NULL, options)
+                            : NULL;
     g->pj = pj ? proj_normalize_for_visualization(g->context, pj) : NULL;
     if (!g->pj)
         st = refuse(ctx, who);

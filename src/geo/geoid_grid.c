@@ -88,7 +88,7 @@ double sdm_geoid_grid_at(const SdmGeoidGrid *g, double lon_deg, double lat_deg)
 {
     const double turned_deg = lon_deg - 360.0 * floor(lon_deg / 360.0),
                  east_deg = turned_deg < 360.0 ? turned_deg : 0.0, /* rounded up */
-                 col = EDGE + east_deg * PER_DEGREE, row = EDGE + (90.0 - lat_deg) * PER_DEGREE;
+        col = EDGE + east_deg * PER_DEGREE, row = EDGE + (90.0 - lat_deg) * PER_DEGREE;
     double n;
     sdm_bicubic_values(&g->plane, 1, &col, &row, &n);
     return n;

@@ -25,8 +25,14 @@ static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const 
     TRY(sdm_projector_open(ctx, wkt, &p));
     for (int k = 0; k < N; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
-        const double u = k < N / 4 ? t : k < N / 2 ? 1.0 : k < 3 * N / 4 ? 1.0 - t : 0.0,
-                     v = k < N / 4 ? 0.0 : k < N / 2 ? t : k < 3 * N / 4 ? 1.0 : 1.0 - t;
+        const double u = k < N / 4       ? t
+                         : k < N / 2     ? 1.0
+                         : k < 3 * N / 4 ? 1.0 - t
+                                         : 0.0,
+                     v = k < N / 4       ? 0.0
+                         : k < N / 2     ? t
+                         : k < 3 * N / 4 ? 1.0
+                                         : 1.0 - t;
         x[k] = box[0] + u * (box[2] - box[0]);
         y[k] = box[1] + v * (box[3] - box[1]);
     }
@@ -158,8 +164,8 @@ SdmStatus sdm_part_cut(SdmContext *ctx, const SdmOptions *o, bool tell, SdmGrid 
 {
     SdmStatus st = SDM_OK;
     const double s = grid->spacing, left = round(grid->x0 / s), top = round(grid->y0 / s);
-    const double whole[4] = {grid->x0, grid->y0 - (double)grid->rows * s,
-                             grid->x0 + (double)grid->cols * s, grid->y0};
+    const double whole[4] = {grid->x0, grid->y0 - (double)grid->rows * s, grid->x0 + (double)grid->cols * s,
+                             grid->y0};
     double b[4];
     if (!o->bounds && !o->area)
         return SDM_OK;

@@ -24,15 +24,15 @@ enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 static const double ON_CENTRE = 1e-5; /* of a cell: so near to a cell's centre a place takes its value */
 enum { SAMPLED_SIDE = 96 /* cells a side of a grid that are looked at for voids */ };
 static const double ZERO_GAP_M = 50.0, LOW_SHARE = 0.0005; /* of other heights, nearer to 0 than that */
-enum { KEPT_BYTES = 64 << 20 }; /* of GDAL's cache, at most half of it */
+enum { KEPT_BYTES = 64 << 20 };                            /* of GDAL's cache, at most half of it */
 /* Cells of the raster to a cell of the grid, a side: from which on means of them are interpolated, and the
  * mean over a cell is taken. */
 static const double LEAST_SHRINK = 3.0, LEAST_RATIO = 1.5;
 
 struct SdmHeightRaster {
     SdmHeightSource source;
-    GDALDatasetH ds, first; /* first: the first band of ds alone */
-    GDALDatasetH under;     /* what first reads from, where that is neither; or NULL */
+    GDALDatasetH ds, first;     /* first: the first band of ds alone */
+    GDALDatasetH under;         /* what first reads from, where that is neither; or NULL */
     GDALRasterBandH band, mask; /* mask: NULL where every cell counts that is not nodata */
     int64_t cols, rows;
     int64_t read_cells;            /* over grids */
@@ -542,8 +542,8 @@ static bool find_part(const SdmHeightsOnGrid *g, SdmPlaceNodes *n, int64_t part[
         hi[0] = fmax(hi[0], n->x[i]);
         hi[1] = fmax(hi[1], n->y[i]);
     }
-    const bool around = is_closed(g->raster) && g->raster->cols % g->shrink == 0 &&
-                        hi[0] - lo[0] < 0.5 * size[0];
+    const bool around =
+        is_closed(g->raster) && g->raster->cols % g->shrink == 0 && hi[0] - lo[0] < 0.5 * size[0];
     const double turns = around ? floor((floor(lo[0]) - 2.0) / size[0]) * size[0] : 0.0;
     for (size_t i = 0; i < n->nx * n->ny; i++)
         n->x[i] -= turns;
@@ -702,8 +702,8 @@ static void move_places(const PartRead *p, const int64_t cell[2], int n, double 
 {
     const SdmPlaceNodes *const t = &p->nodes;
     for (int i = 0; i < n; i++) {
-        const size_t at = (size_t)(cell[1] / t->step - t->j0) * t->nx +
-                          (size_t)((cell[0] + i) / t->step - t->i0);
+        const size_t at =
+            (size_t)(cell[1] / t->step - t->j0) * t->nx + (size_t)((cell[0] + i) / t->step - t->i0);
         x[i] += (across * (t->x[at + 1] - t->x[at]) + down * (t->x[at + t->nx] - t->x[at])) / t->step;
         y[i] += (across * (t->y[at + 1] - t->y[at]) + down * (t->y[at + t->nx] - t->y[at])) / t->step;
     }

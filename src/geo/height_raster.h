@@ -10,10 +10,10 @@
 
 /* What to open; borrowed. */
 typedef struct SdmHeightSource {
-    const char *option, *path;           /* "--dem" and its value */
-    const char *datum_option, *datum;    /* "--dem-vertical" and its value; NULL: a mask, values without a
+    const char *option, *path;        /* "--dem" and its value */
+    const char *datum_option, *datum; /* "--dem-vertical" and its value; NULL: a mask, values without a
                                           * datum */
-    bool keeps_datum;    /* heights stay above the raster's own datum, not above the ellipsoid */
+    bool keeps_datum;                 /* heights stay above the raster's own datum, not above the ellipsoid */
     bool declares_voids; /* voids are not looked for: all of them have the nodata value or are masked */
     int band;            /* 0: the first one */
     const char *wkt;     /* CRS of a file that declares none; NULL: such a file is refused */
@@ -57,8 +57,8 @@ double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_d
 typedef enum SdmHeightKernel {
     SDM_KERNEL_BICUBIC, /* Keys (1981), a = -0.5; beside voids bilinear, where all four cells have a value, or
                          * the place is a cell's centre */
-    SDM_KERNEL_MEAN,    /* bilinear likewise, or the mean over a cell that is 1.5 or more of the raster's a side:
-                         * as GDAL and xdem read a reference */
+    SDM_KERNEL_MEAN,    /* bilinear likewise, or the mean over a cell that is 1.5 or more of the raster's a
+                         * side: as GDAL and xdem read a reference */
     SDM_KERNEL_NEAREST
 } SdmHeightKernel;
 
@@ -73,7 +73,7 @@ typedef struct SdmHeightsOnGrid {
     SdmHeightKernel kernel; /* open sets bicubic */
     int shrink;             /* cells of the raster a side that are averaged before interpolation */
     int parts; /* of a cell of the grid, a side: the mean of bilinear values at their centres is taken */
-    int step;               /* cells of the grid between nodes at which positions are computed */
+    int step;  /* cells of the grid between nodes at which positions are computed */
 } SdmHeightsOnGrid;
 /* lon_deg, lat_deg: where sizes of cells are compared; NaN: in the middle of the grid.  Where cells of the
  * grid are three or more of the raster's a side, means of those are interpolated.  A raster of heights that

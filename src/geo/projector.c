@@ -88,8 +88,7 @@ static void find(const char *wkt, SdmProjector *out)
     static const char *const options[] = {"ALLOW_BALLPARK=NO", NULL};
     out->context = sdm_proj_context();
     PJ *const from = proj_create(out->context, "OGC:CRS84"), *const to = proj_create(out->context, wkt);
-    PJ *const pj =
-        from && to ? proj_create_crs_to_crs_from_pj(out->context, from, to, NULL, options) : NULL;
+    PJ *const pj = from && to ? proj_create_crs_to_crs_from_pj(out->context, from, to, NULL, options) : NULL;
     out->pj = pj ? proj_normalize_for_visualization(out->context, pj) : NULL;
     proj_destroy(pj);
     proj_destroy(to);

@@ -21,7 +21,7 @@ static const double BOUND_M = 5.0;      /* of a difference in a search */
 static const double FIRST_STEP = 4.0, HALF_STEP = 0.25, LAST_STEP = 0.002; /* of a search, cells */
 static const double BASIN_CELLS = 0.5,
                     SAME_MEAN = 1.02; /* of a refined move: how far, and its mean at most */
-static const double SAME_NMAD = 1.01;                    /* NMAD after the move / before, at most */
+static const double SAME_NMAD = 1.01; /* NMAD after the move / before, at most */
 static const double GROSS_NMADS = 5.0, SAME_GROSS = 1.05, FEW_GROSS = 1e-4;
 static const double LESS_NMAD = 0.95; /* that outweighs gross errors which rise */
 static const double LONG_CELLS = 10.0,
@@ -425,7 +425,9 @@ const char *sdm_shift_verdict_text(SdmShiftVerdict verdict)
     switch (verdict) {
     case SDM_SHIFT_NOT_BETTER:
         return "the move that was found raises NMAD or gross errors, or is long and explains little";
-    case SDM_SHIFT_HALVES_DIFFER: return "the two halves of the area ask for different moves";
-    default: return "";
+    case SDM_SHIFT_HALVES_DIFFER:
+        return "the two halves of the area ask for different moves";
+    default:
+        return "";
     }
 }

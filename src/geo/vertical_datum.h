@@ -43,11 +43,11 @@ typedef enum SdmDatumBy {
 
 /* The datum of a raster's heights. */
 typedef struct SdmDatumFound {
-    int vertical;   /* SdmVertical or one of the above */
-    int by;         /* SdmDatumBy */
-    int epsg;       /* of the vertical CRS where a name tells it; 0 */
-    char name[96];  /* as declared, or of the product's datum; "" */
-    char why[240];  /* a clause: "as its name dem.tif is that of ..." */
+    int vertical;  /* SdmVertical or one of the above */
+    int by;        /* SdmDatumBy */
+    int epsg;      /* of the vertical CRS where a name tells it; 0 */
+    char name[96]; /* as declared, or of the product's datum; "" */
+    char why[240]; /* a clause: "as its name dem.tif is that of ..." */
 } SdmDatumFound;
 
 /* Find it: as the file declares it, else as names tell it, else by its cells: in degrees the geoid of the

@@ -15,7 +15,7 @@ static const double LEAST_BASE_HEIGHT = 0.005;
 /* Sides of pixels that count as square: oblique views stretch those of a square detector, too. */
 static const double MOST_SQUARE = 1.25;
 static const double MARGIN_PX = 64.0;      /* of the frame across the epipolar lines, and along them */
-static const double PARALLAX_MARGIN = 1.1;   /* of the parallax by which the right view may lie off */
+static const double PARALLAX_MARGIN = 1.1; /* of the parallax by which the right view may lie off */
 
 typedef struct Local { /* east, north, up at the centre */
     double origin[3], east[3], north[3], up[3];
@@ -83,8 +83,8 @@ static SdmStatus locate(SdmContext *ctx, const SdmScene *sc, const SdmView *v, d
     if (isfinite(ground[0]) && isfinite(ground[1]))
         return SDM_OK;
     return sdm_fail(
-        ctx, SDM_ERR_DATA,
-        "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; %s", v->name, col, row, h,
+        ctx, SDM_ERR_DATA, "%s: its camera sees no ground at pixel %.0f, %.0f and height %.0f m; %s", v->name,
+        col, row, h,
         isnan(o->hmin_m) && isnan(o->hmax_m)
             ? "the camera data are wrong or belong to another image, fetch them again"
             : "heights between --hmin and --hmax are far from what the camera is made for, leave these out");
@@ -119,8 +119,8 @@ static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFram
         describe_footprint(&sc->view[k], f->h0_m, text[k], sizeof text[k]);
     if (!isnan(o->hmin_m) || !isnan(o->hmax_m))
         snprintf(heights, sizeof heights,
-                 " at heights of %.0f to %.0f m, as --hmin or --hmax have it (leave these out)",
-                 f->hmin_m, f->hmax_m);
+                 " at heights of %.0f to %.0f m, as --hmin or --hmax have it (leave these out)", f->hmin_m,
+                 f->hmax_m);
     else if (*sc->view[0].note.source)
         snprintf(heights, sizeof heights,
                  " at %.0f m, the middle of the RPCs' heights (where the ground is not there, give --hmin, "

@@ -14,16 +14,16 @@
  * along the epipolar lines; frame pixel (u, v) is the left ray through the point at height h0 over east = x0
  * + gsd (u cos a - v sin a), north = y0 + gsd (u sin a + v cos a). */
 typedef struct SdmFrame {
-    double lon_deg, lat_deg, h0_m;  /* centre of the projection, reference height */
-    double gsd_m;                   /* spacing of frame pixels */
-    double right_gsd_m;             /* ground sample distance of the right image */
+    double lon_deg, lat_deg, h0_m; /* centre of the projection, reference height */
+    double gsd_m;                  /* spacing of frame pixels */
+    double right_gsd_m;            /* ground sample distance of the right image */
     double angle_rad, x0_m, y0_m;
-    int64_t width, height;          /* pixels, multiples of 16 */
-    double hmin_m, hmax_m;          /* heights to search */
-    double base_height;             /* |horizontal ray separation| per height, at the centre */
-    double convergence_deg;         /* between the rays, at the centre */
-    double du_dh;                   /* frame pixels per metre at the centre, signed */
-    double slant_px[2];             /* along u and v: how far the ground of a left pixel moves for a metre of
+    int64_t width, height;  /* pixels, multiples of 16 */
+    double hmin_m, hmax_m;  /* heights to search */
+    double base_height;     /* |horizontal ray separation| per height, at the centre */
+    double convergence_deg; /* between the rays, at the centre */
+    double du_dh;           /* frame pixels per metre at the centre, signed */
+    double slant_px[2];     /* along u and v: how far the ground of a left pixel moves for a metre of
                                      * height, at the centre, px of the frame */
     double across[2]; /* unit vector in the right image (col, row) across the epipolar lines: where pixels
                        * are not square, across them on the ground */

@@ -89,7 +89,7 @@ SDM_VECTOR_LOOPS static void fill_du_dh(const SdmRowCells *r, float fv, float in
         const float k0 = corner[0] + fv * corner[1], k1 = corner[2] + fv * corner[3], delta = k1 - k0;
         const int first = r->begin[c], end = r->begin[c + 1];
         if (end - first == 16) { /* a whole cell at full resolution */
-#pragma omp simd /* the compiler would rather write the sixteen out */
+#pragma omp simd                 /* the compiler would rather write the sixteen out */
             for (int i = first; i < first + 16; i++)
                 du_dh[i] = (k0 + fraction[i] * delta) * inv;
         } else {

@@ -14,10 +14,10 @@ typedef struct SdmNode {
     int64_t left[2],
         right[2]; /* col, row of the full-resolution images, 1/65536 px; of turned images row, col; left does
                    * not depend on h */
-    float right_b[2], right_c[2];  /* px / m, px / m^2 */
-    double ground[2];              /* x, y in the output CRS */
+    float right_b[2], right_c[2]; /* px / m, px / m^2 */
+    double ground[2];             /* x, y in the output CRS */
     float ground_b[2], ground_c[2];
-    float du_dh;                   /* frame pixels along u for a metre of height */
+    float du_dh; /* frame pixels along u for a metre of height */
 } SdmNode;
 
 /* Nodes at frame pixels (u0 + i * step, v0 + j * step); u0, v0 and step are multiples of 16, step a power of
@@ -29,7 +29,7 @@ typedef struct SdmLattice {
     double hmin_m, hmax_m; /* range for which it was made */
     bool turned[2]; /* left, right image: taken as one whose rows are its columns, so that rows of the frame
                      * run along rows in memory */
-    SdmNode *node;         /* nv x nu */
+    SdmNode *node;  /* nv x nu */
     double *sample; /* nv x nu x SDM_NODE_SAMPLES, from the cameras without the pointing; NULL: not kept */
 } SdmLattice;
 
@@ -67,7 +67,7 @@ typedef struct SdmRowCells {
     float *du_dh; /* level pixels along u for a metre, per pixel; NULL: not needed */
     int count;
     SdmCellCorners *corners;
-    int32_t *column;   /* of the lattice, for each cell */
+    int32_t *column;     /* of the lattice, for each cell */
     float *corner_du_dh; /* of each cell's upper left node, lower minus upper; the same on the right */
     SdmRowKey key;       /* the rows for which begin, fraction, column and corners hold */
 } SdmRowCells;

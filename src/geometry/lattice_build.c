@@ -11,13 +11,13 @@ enum { HEIGHTS = 3 };
 
 /* Scratch of one row of nodes. */
 typedef struct NodeRow {
-    bool again;                 /* the cameras have been asked: the lattice has what they said */
-    double about_deg;           /* x of the scene's centre in a geographic CRS; NaN: of another CRS */
-    double *at0;                /* n x 3 ground at h0 */
-    double *left;               /* n x 2 */
-    double *ray;                /* n x 3 (col, row, h) */
-    double *ground;             /* HEIGHTS x n x 3 */
-    double *right;              /* HEIGHTS x n x 2 */
+    bool again;       /* the cameras have been asked: the lattice has what they said */
+    double about_deg; /* x of the scene's centre in a geographic CRS; NaN: of another CRS */
+    double *at0;      /* n x 3 ground at h0 */
+    double *left;     /* n x 2 */
+    double *ray;      /* n x 3 (col, row, h) */
+    double *ground;   /* HEIGHTS x n x 3 */
+    double *right;    /* HEIGHTS x n x 2 */
 } NodeRow;
 
 static SdmStatus row_alloc(SdmContext *ctx, int n, NodeRow *r, double **block)
@@ -310,7 +310,9 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     bool again = false;
     if (q->again)
         before = *lat;
-    *lat = (SdmLattice){.step = q->step, .hmin_m = q->hmin_m, .hmax_m = q->hmax_m,
+    *lat = (SdmLattice){.step = q->step,
+                        .hmin_m = q->hmin_m,
+                        .hmax_m = q->hmax_m,
                         .height0_m = (double)(float)(0.5 * (q->hmin_m + q->hmax_m))};
     for (int side = 0; side < 2; side++)
         lat->turned[side] = q->turn && runs_down(q, (enum SdmSide)side);

@@ -14,7 +14,7 @@ enum { SDM_POINT_MAX_DEGREE = 6, SDM_POINT_MAX_TERMS = 28 /* (6+1)(6+2)/2 */ };
  * 1, x, y, x^2, xy, y^2, ...; profile is linear between nodes every profile_step_px rows from profile_row0,
  * constant outside.  A pair shows the part across the epipolar lines alone, so one direction is enough. */
 typedef struct SdmPointing {
-    double dir[2];       /* (col, row) unit vector across the epipolar lines in the right image */
+    double dir[2]; /* (col, row) unit vector across the epipolar lines in the right image */
     double centre[2], scale[2];
     int degree, terms;
     double coef[SDM_POINT_MAX_TERMS]; /* px of the right image */

@@ -16,9 +16,9 @@ typedef struct SdmRowExtent {
 typedef struct SdmSurface {
     SdmWindow win;
     const SdmRowExtent *extent; /* of its blocks, borrowed; NULL: all matters */
-    float *h_m;      /* h x w, metres above the ellipsoid, always finite */
-    uint16_t *flags; /* h x w, SdmQaBit; VALID where matched */
-    uint8_t *score;  /* h x w, 250 x best score, 0 = none */
+    float *h_m;                 /* h x w, metres above the ellipsoid, always finite */
+    uint16_t *flags;            /* h x w, SdmQaBit; VALID where matched */
+    uint8_t *score;             /* h x w, 250 x best score, 0 = none */
 } SdmSurface;
 
 /* The columns that matter of row y. */

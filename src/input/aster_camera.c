@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { SIGHT_DEGREE = 7 }; /* at most */
+enum { SIGHT_DEGREE = 7 };               /* at most */
 static const double SIGHT_EXACT = 1e-10; /* residuals below tell nothing: 0.1 mm on the ground */
-static const double SIGHT_T = 3.0; /* columns are believed to three half-widths from the middle */
+static const double SIGHT_T = 3.0;       /* columns are believed to three half-widths from the middle */
 static const double HMIN_M = -500.0, HMAX_M = 9000.0;
 
 typedef struct Aster {
@@ -72,8 +72,8 @@ static double off_plane(const Aster *cam, const double x[3], double t, double *c
         return NAN;
     const double b = sdm_dot3(axes[1], d) / depth;
     for (int i = 0; i < 8; ++i) {
-        const double step = (b - sdm_poly(cam->degree, cam->across, *c))
-                            / sdm_poly_slope(cam->degree, cam->across, *c);
+        const double step =
+            (b - sdm_poly(cam->degree, cam->across, *c)) / sdm_poly_slope(cam->degree, cam->across, *c);
         *c += step;
         if (fabs(step) < 1e-6) /* quadratic: the next would be 1e-12 */
             break;

@@ -77,11 +77,11 @@ const char *sdm_aster_product_in(const char *folder, int depth)
 
 const char *sdm_aster_bands_of(const char *name)
 {
-    return strstr(name, "VNIR_Band3")   ? NULL
-           : strstr(name, "VNIR_Band")  ? "VNIR bands 1 and 2"
-           : strstr(name, "SWIR_Band")  ? "SWIR bands"
-           : strstr(name, "TIR_Band")   ? "TIR bands"
-                                        : NULL;
+    return strstr(name, "VNIR_Band3")  ? NULL
+           : strstr(name, "VNIR_Band") ? "VNIR bands 1 and 2"
+           : strstr(name, "SWIR_Band") ? "SWIR bands"
+           : strstr(name, "TIR_Band")  ? "TIR bands"
+                                       : NULL;
 }
 
 const char *sdm_aster_bands_in(const char *folder, int depth)

@@ -29,8 +29,8 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
     const double *const last = band->lattice_px + 2 * ((size_t)band->nrow * (size_t)band->ncol - 1);
     const double dc = (last[0] - first[0]) / (band->ncol - 1), dr = (last[1] - first[1]) / (band->nrow - 1);
     const double w = (double)im->width, h = (double)im->height;
-    if (fabs(first[0]) <= dc && fabs(last[0] - w) <= dc && fabs(first[1]) <= 1.5 * dr
-        && fabs(last[1] - h) <= 2.5 * dr)
+    if (fabs(first[0]) <= dc && fabs(last[0] - w) <= dc && fabs(first[1]) <= 1.5 * dr &&
+        fabs(last[1] - h) <= 2.5 * dr)
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_INPUT,
                     "%s: the image has %lld columns x %lld rows, but the lattice of %s spans columns %g to "
@@ -240,8 +240,7 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
     return sdm_fail(ctx, SDM_ERR_INPUT,
                     "%s: a %s without files NAME.VNIR_Band3N.ImageData.tif and without an HDF file, expected "
                     "an ASTER scene; give the scene's own %s%s",
-                    path, kind, kind,
-                    zip ? ", or images in it by GDAL's names, /vsizip/FILE/IMAGE" : "");
+                    path, kind, kind, zip ? ", or images in it by GDAL's names, /vsizip/FILE/IMAGE" : "");
 }
 
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)

@@ -41,7 +41,10 @@ void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_
     *hmax_m = cam->hmax_m;
 }
 
-const char *sdm_camera_kind(const SdmCamera *cam) { return cam->kind; }
+const char *sdm_camera_kind(const SdmCamera *cam)
+{
+    return cam->kind;
+}
 
 void sdm_camera_close(SdmCamera **cam)
 {

@@ -28,7 +28,7 @@ typedef struct SdmCameraNote {
                                        "left_RPC.TXT"; else "" */
     char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "":
                                        nothing speaks against it */
-    int bin; /* a pixel of the view is the mean of bin x bin of the image; 0: of one */
+    int bin;                        /* a pixel of the view is the mean of bin x bin of the image; 0: of one */
 } SdmCameraNote;
 
 /* From now on for the image whose pixels are the means of bin x bin. */

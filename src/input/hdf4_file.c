@@ -65,16 +65,22 @@ typedef struct Variable { /* a numeric group */
 struct SdmHdf4 {
     VSILFILE *file;
     char path[1024];
-    int count, first, variables, members; /* first: descriptor of the first numeric group */
+    int count, first, variables, members;    /* first: descriptor of the first numeric group */
     Descriptor descriptor[MOST_DESCRIPTORS]; /* by tag, then by ref */
     Variable *variable;
     char **metadata;
     Element element; /* the last that was loaded */
 };
 
-static unsigned u16(const uint8_t *p) { return (unsigned)p[0] << 8 | p[1]; }
+static unsigned u16(const uint8_t *p)
+{
+    return (unsigned)p[0] << 8 | p[1];
+}
 
-static int32_t i32(const uint8_t *p) { return (int32_t)((uint32_t)u16(p) << 16 | u16(p + 2)); }
+static int32_t i32(const uint8_t *p)
+{
+    return (int32_t)((uint32_t)u16(p) << 16 | u16(p + 2));
+}
 
 static bool read_at(const SdmHdf4 *f, int64_t offset, void *out, size_t bytes)
 {
@@ -264,10 +270,9 @@ static bool read_stream(SdmHdf4 *f, const Stream *s, uint8_t *out)
         table = u16(e);
         for (unsigned i = 0; i < s->each && done < s->length; i++) {
             const Descriptor *const block = find(f, TAG_LINKED, u16(e + 2 + 2 * i));
-            const size_t left = s->length - done,
-                         n = !block || block->length <= 0     ? 0
-                             : (size_t)block->length < left ? (size_t)block->length
-                                                              : left;
+            const size_t left = s->length - done, n = !block || block->length <= 0   ? 0
+                                                      : (size_t)block->length < left ? (size_t)block->length
+                                                                                     : left;
             if (n == 0 || !read_at(f, block->offset, out + done, n))
                 return false;
             done += n;
@@ -355,7 +360,10 @@ bool sdm_hdf4_field(const SdmHdf4 *f, int i, const char **swath, const char **fi
     return false;
 }
 
-char **sdm_hdf4_metadata(const SdmHdf4 *f) { return f->metadata; }
+char **sdm_hdf4_metadata(const SdmHdf4 *f)
+{
+    return f->metadata;
+}
 
 typedef struct Field {
     const char *swath, *name;
@@ -377,10 +385,9 @@ static SdmStatus fail_field(SdmContext *ctx, const SdmHdf4 *f, const Field *d)
 static bool read_dimensions(SdmHdf4 *f, const Descriptor *d, Field *out)
 {
     const uint8_t *const e = f->element.byte;
-    static const uint8_t bytes[] = {[TYPE_UCHAR] = 1,   [TYPE_CHAR] = 1,  [TYPE_FLOAT32] = 4,
-                                    [TYPE_FLOAT64] = 8, [TYPE_INT8] = 1,  [TYPE_UINT8] = 1,
-                                    [TYPE_INT16] = 2,   [TYPE_UINT16] = 2, [TYPE_INT32] = 4,
-                                    [TYPE_UINT32] = 4};
+    static const uint8_t bytes[] = {
+        [TYPE_UCHAR] = 1, [TYPE_CHAR] = 1,  [TYPE_FLOAT32] = 4, [TYPE_FLOAT64] = 8, [TYPE_INT8] = 1,
+        [TYPE_UINT8] = 1, [TYPE_INT16] = 2, [TYPE_UINT16] = 2,  [TYPE_INT32] = 4,   [TYPE_UINT32] = 4};
     const unsigned rank = load(f, d) ? u16(e) : 0;
     int64_t count = 1;
     if (rank < 2 || rank > 3 || f->element.length < 6 + 4 * (size_t)rank)
@@ -492,7 +499,7 @@ static SdmStatus read_fields(SdmContext *ctx, SdmHdf4 *f, int count, const Field
         if (!read_stream(f, s, packed[k] ? packed[k] : out[k]))
             TRY(fail_field(ctx, f, &field[k]));
     }
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1) if(count > 1)
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1) if (count > 1)
     for (int k = count - 1; k >= 0; k--) /* the longer one first */
         good[k] = unpack(&field[k].stream, packed[k], out[k]);
     for (int k = 0; k < count; k++)

@@ -11,9 +11,15 @@
 
 enum { STRIP_PX = 1 << 20, TURN_ROWS = 32 };
 
-int64_t sdm_image_width(const SdmImage *im) { return im->width; }
+int64_t sdm_image_width(const SdmImage *im)
+{
+    return im->width;
+}
 
-int64_t sdm_image_height(const SdmImage *im) { return im->height; }
+int64_t sdm_image_height(const SdmImage *im)
+{
+    return im->height;
+}
 
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
 {
@@ -243,8 +249,7 @@ static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p
         const SdmTurnTile tile = sdm_turn_tile(p.w, p.h, t);
         const uint8_t *const in = first + tile.y * im->width + tile.x;
         for (int64_t i = 0; i < tile.h; ++i)
-            found |=
-                row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL);
+            found |= row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL);
         sdm_turn_pixels(pixel, TILE_PITCH, tile.w, tile.h, to->out + tile.x * to->pitch + tile.y, to->pitch);
     }
     return found;
@@ -297,7 +302,10 @@ static void clear_pixels(int16_t *out, uint8_t *flaws, int64_t n)
         memset(flaws, 0, (size_t)n);
 }
 
-static int64_t within(int64_t a, int64_t most) { return a < 0 ? 0 : a < most ? a : most; }
+static int64_t within(int64_t a, int64_t most)
+{
+    return a < 0 ? 0 : a < most ? a : most;
+}
 
 /* No data in the h rows of `pitch` pixels, except in columns a[0] to a[1] - 1 of rows b[0] to b[1] - 1. */
 static void clear_around(const Target *to, int64_t h, const int64_t a[2], const int64_t b[2])

@@ -38,9 +38,8 @@ static SdmStatus open_mean(SdmContext *ctx, SdmImage *im, const int *bands, int 
     bool good = im->mean && GDALAddBand(im->mean, GDT_Float32, (char **)(uintptr_t)kind) == CE_None;
     im->band = good ? GDALGetRasterBand(im->mean, 1) : NULL;
     for (int k = 0; k < count && good; k++) {
-        good = VRTAddComplexSource((VRTSourcedRasterBandH)im->band,
-                                   GDALGetRasterBand(im->dataset, bands[k]), 0, 0, w, h, 0, 0, w, h, 0.0,
-                                   1.0 / count, VRT_NODATA_UNSET) == CE_None;
+        good = VRTAddComplexSource((VRTSourcedRasterBandH)im->band, GDALGetRasterBand(im->dataset, bands[k]),
+                                   0, 0, w, h, 0, 0, w, h, 0.0, 1.0 / count, VRT_NODATA_UNSET) == CE_None;
         snprintf(list + strlen(list), sizeof list - strlen(list), k ? ", %d" : "%d", bands[k]);
     }
     if (good && has)
@@ -88,10 +87,9 @@ static SdmStatus check_size(SdmContext *ctx, const SdmImage *im)
 {
     if (im->width >= SDM_IMAGE_MIN_PX && im->height >= SDM_IMAGE_MIN_PX)
         return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
-                    (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX,
-                    (int)SDM_IMAGE_MIN_PX);
+    return sdm_fail(
+        ctx, SDM_ERR_INPUT, "%s: %lld x %lld pixels, expected at least %d x %d; give the full image",
+        im->name, (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX, (int)SDM_IMAGE_MIN_PX);
 }
 
 static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)

@@ -60,7 +60,10 @@ static Sampling choose_sampling(int64_t width, int64_t height)
     return p;
 }
 
-static bool is_read(const Sampling *p, int64_t band) { return band % p->every == 0 || band == p->bands - 1; }
+static bool is_read(const Sampling *p, int64_t band)
+{
+    return band % p->every == 0 || band == p->bands - 1;
+}
 
 /* The first sample of row y from column x on. */
 static int64_t first_sample(const Sampling *p, int64_t x, int64_t y)
@@ -147,9 +150,9 @@ static SdmStatus sample_image(SdmContext *ctx, Measure *m, SdmImageWindow size)
             for (int64_t y = top; y < end; y += rows)
                 TRY(sample_bands(ctx, m,
                                  (SdmImageWindow){.x = x,
-                                          .y = y,
-                                          .w = size.w < width - x ? size.w : width - x,
-                                          .h = rows < end - y ? rows : end - y}));
+                                                  .y = y,
+                                                  .w = size.w < width - x ? size.w : width - x,
+                                                  .h = rows < end - y ? rows : end - y}));
         }
 done:
     sdm_free(&m->raw);

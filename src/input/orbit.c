@@ -104,7 +104,10 @@ static State fit_state(const Samples *in, double *rms_p, double *rms_v)
     return s;
 }
 
-static double length3(const double a[3]) { return sqrt(sdm_dot3(a, a)); }
+static double length3(const double a[3])
+{
+    return sqrt(sdm_dot3(a, a));
+}
 
 /* Mean of the velocities as inertial ones.  The product's are inertial, resolved on Earth-fixed axes: their
  * length is that of a round orbit, about 7.50 km/s.  Earth-fixed ones, about 7.59 km/s, get omega x P added.
@@ -238,8 +241,8 @@ SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *
     out->row_half = (row[n - 1] - row[0]) / 2;
     take_samples(n, row, position_m, velocity_mps, kind, s, out);
     const State mid = fit_state(s, &out->position_rms_m, &out->velocity_rms_mps);
-    if (!(out->line_time_s > 1e-3 && out->line_time_s < 4e-3) || !(out->position_rms_m < 50.0)
-        || !(out->velocity_rms_mps < 5.0)) {
+    if (!(out->line_time_s > 1e-3 && out->line_time_s < 4e-3) || !(out->position_rms_m < 50.0) ||
+        !(out->velocity_rms_mps < 5.0)) {
         st = sdm_fail(ctx, SDM_ERR_INPUT,
                       "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
                       "rms %.3g m and %.3g m/s off it); the file is damaged or its rows are out of order, "

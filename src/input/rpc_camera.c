@@ -161,14 +161,14 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
                             "from its supplier again",
                             name, scale[i].key, scale[i].value, scale[i].limit);
     const double off[5] = {c->line_off, c->samp_off, c->lat_off, c->long_off, c->height_off};
-    if (!finite_all(5, off) || !(fabs(c->lat_off) <= 90.0) || !(fabs(c->long_off) <= 360.0)
-        || !(fabs(c->height_off) <= 2e4))
+    if (!finite_all(5, off) || !(fabs(c->lat_off) <= 90.0) || !(fabs(c->long_off) <= 360.0) ||
+        !(fabs(c->height_off) <= 2e4))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: RPC offsets are no place on Earth (LAT_OFF %g, LONG_OFF %g, HEIGHT_OFF %g); "
                         "get the image's RPC from its supplier again",
                         name, c->lat_off, c->long_off, c->height_off);
-    if (!finite_all(20, c->line_num) || !finite_all(20, c->line_den) || !finite_all(20, c->samp_num)
-        || !finite_all(20, c->samp_den) || c->line_den[0] == 0.0 || c->samp_den[0] == 0.0)
+    if (!finite_all(20, c->line_num) || !finite_all(20, c->line_den) || !finite_all(20, c->samp_num) ||
+        !finite_all(20, c->samp_den) || c->line_den[0] == 0.0 || c->samp_den[0] == 0.0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: RPC coefficients are not all numbers, or a denominator begins with 0; get the "
                         "image's RPC from its supplier again",

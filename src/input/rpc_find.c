@@ -40,7 +40,10 @@ static bool take_domain(char **domain, SdmRpc *out)
     return true;
 }
 
-static bool is_same(const SdmRpc *a, const SdmRpc *b) { return memcmp(a, b, sizeof *a) == 0; }
+static bool is_same(const SdmRpc *a, const SdmRpc *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
 
 /* The RPC in the file itself: without names of other files GDAL looks at none.
  */

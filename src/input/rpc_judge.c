@@ -1,5 +1,5 @@
-/* RPC, image -> camera, and doubts: by the rays, the map coordinates and the size of the image.  Are its heights in
- * metres? */
+/* RPC, image -> camera, and doubts: by the rays, the map coordinates and the size of the image.  Are its
+ * heights in metres? */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geodesy.h"
 #include "geo/projector.h"

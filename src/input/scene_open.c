@@ -62,9 +62,11 @@ static Content content_of(const unsigned char *head)
     } mark[] = {{"PK\3\4", 0, 4, CONTENT_ZIP},
                 {"\x0e\x03\x13\x01", 0, 4, CONTENT_HDF4},
                 {"ustar", 257, 5, CONTENT_TAR},
-                {"\x1f\x8b", 0, 2, CONTENT_PACKED},       /* gzip */
-                {"BZh", 0, 3, CONTENT_PACKED},            /* bzip2 */
-                {"\xfd" "7zXZ", 0, 5, CONTENT_PACKED},     /* xz */
+                {"\x1f\x8b", 0, 2, CONTENT_PACKED}, /* gzip */
+                {"BZh", 0, 3, CONTENT_PACKED},      /* bzip2 */
+                {"\xfd"
+                 "7zXZ",
+                 0, 5, CONTENT_PACKED}, /* xz */
                 {"7z\xbc\xaf", 0, 4, CONTENT_PACKED},
                 {"Rar!", 0, 4, CONTENT_PACKED}};
     for (size_t i = 0; i < sizeof mark / sizeof *mark; ++i)
@@ -86,8 +88,9 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     *out = CONTENT_OTHER;
     CPLErrorReset();
     errno = 0;
-    if (VSIStatExL(path, &at, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG | VSI_STAT_SIZE_FLAG |
-                                  VSI_STAT_SET_ERROR_FLAG) != 0) {
+    if (VSIStatExL(path, &at,
+                   VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG | VSI_STAT_SIZE_FLAG |
+                       VSI_STAT_SET_ERROR_FLAG) != 0) {
         if (strncmp(path, "/vsi", 4) == 0)
             return refuse_address(ctx, path);
         if (strchr(path, ':')) /* perhaps the name of a subdataset, which GDAL knows */
@@ -202,8 +205,9 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
     const bool delivered = strstr(sdm_path_base(path[0]), ".VNIR_Band3");
     return sdm_fail(ctx, SDM_ERR_USAGE,
                     "%s and %s: the images of an ASTER scene, whose cameras are not in them; give %s",
-                    path[0], path[1], delivered ? "the folder in which they lie with their tables"
-                                       : "the AST_L1A file, folder or zip that they were made from");
+                    path[0], path[1],
+                    delivered ? "the folder in which they lie with their tables"
+                              : "the AST_L1A file, folder or zip that they were made from");
 }
 
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
@@ -278,8 +282,7 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const 
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
                             "give it alone",
-                            k ? right : left,
-                            content_name[content[k]], k ? "right" : "left");
+                            k ? right : left, content_name[content[k]], k ? "right" : "left");
     if (right && isnan(scene->options->base_height))
         TRY(check_telescopes(ctx, (const char *const[2]){left, right}));
     if (!right)
@@ -339,11 +342,11 @@ done:
 /* Options that name or describe files. */
 static SdmStatus check_no_file_options(SdmContext *ctx, const SdmOptions *o)
 {
-    const char *const option = o->band              ? "--band"
-                               : o->mask_left       ? "--mask-left"
-                               : o->mask_right      ? "--mask-right"
+    const char *const option = o->band                  ? "--band"
+                               : o->mask_left           ? "--mask-left"
+                               : o->mask_right          ? "--mask-right"
                                : !isnan(o->base_height) ? "--base-height"
-                                                    : NULL;
+                                                        : NULL;
     return option ? sdm_fail(ctx, SDM_ERR_USAGE,
                              "%s: is for image files; images in memory have their mask and camera with them, "
                              "leave the option out",

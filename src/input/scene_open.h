@@ -80,15 +80,15 @@ typedef struct SdmInputFile {
 typedef struct SdmScene {
     const SdmOptions *options; /* of all work on the scene; borrowed until it is closed */
     SdmSensor sensor;
-    char id[256];      /* granule or file base name */
-    char time_utc[32]; /* ISO 8601 acquisition time of the left view, "" if unknown */
+    char id[256];            /* granule or file base name */
+    char time_utc[32];       /* ISO 8601 acquisition time of the left view, "" if unknown */
     char right_time_utc[32]; /* of the right one, where it has one of its own; "" */
-    char kind[64];     /* for people: "ASTER L1A V004 (HDF)" */
-    SdmView view[2];   /* left, right */
+    char kind[64];           /* for people: "ASTER L1A V004 (HDF)" */
+    SdmView view[2];         /* left, right */
     SdmInputFile *files;
     char fetched[1024]; /* local copy of a file on the network, removed at the end; "": none */
     int file_count;
-    int depth;         /* SdmDepth */
+    int depth; /* SdmDepth */
 } SdmScene;
 
 /* Depth to which a scene is opened. */
@@ -110,15 +110,15 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
  * file of these samples: unsigned samples of 0 are no data where neither nodata nor a mask of the file's own
  * says otherwise, and samples of more than 8 bits are stretched by their percentiles. */
 typedef struct SdmImageArray {
-    const char *name;         /* for messages and the report; NULL: "left image", "right image" */
+    const char *name; /* for messages and the report; NULL: "left image", "right image" */
     SdmSampleType type;
-    const void *samples;      /* height x width */
+    const void *samples; /* height x width */
     int64_t width, height;
-    int64_t row_bytes;        /* from a row to the next; 0: no gaps */
+    int64_t row_bytes; /* from a row to the next; 0: no gaps */
     bool has_nodata;
-    double nodata;            /* samples of this value are no data */
-    const uint8_t *mask;      /* height x width, 0 = do not use the pixel; NULL: none */
-    int64_t mask_row_bytes;   /* 0: no gaps */
+    double nodata;          /* samples of this value are no data */
+    const uint8_t *mask;    /* height x width, 0 = do not use the pixel; NULL: none */
+    int64_t mask_row_bytes; /* 0: no gaps */
 } SdmImageArray;
 
 /* A view in memory.  Its camera is either made of RPC coefficients (borrowed for the call) or given:

@@ -374,4 +374,7 @@ SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t siz
     return sdm_format(ctx, out, size, "%s", name);
 }
 
-bool sdm_is_virtual(const char *name) { return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://"); }
+bool sdm_is_virtual(const char *name)
+{
+    return strncmp(name, "/vsi", 4) == 0 || strstr(name, "://");
+}

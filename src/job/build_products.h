@@ -17,9 +17,9 @@ typedef struct SdmBuildInput {
     const SdmBlock *last; /* the block of the scene's last unit; NULL: in its file, like the others */
     const char *device, *device_why; /* the back end, such as "cuda:0", and why auto left a device; NULL:
                                       * unknown */
-    double started_s;         /* when the work began, see sdm_now_s() */
-    SdmLease *lease;          /* of the output; NULL in memory */
-    SdmKeptProduct *keep;     /* see SdmProductRequest */
+    double started_s;                /* when the work began, see sdm_now_s() */
+    SdmLease *lease;                 /* of the output; NULL in memory */
+    SdmKeptProduct *keep;            /* see SdmProductRequest */
     SdmUsage *used; /* gets what the preparation and each block have used, 1 + tile_count; or NULL */
 } SdmBuildInput;
 

@@ -12,8 +12,8 @@ typedef struct SdmFlow SdmFlow;
 
 /* A unit that has ended. */
 typedef struct SdmFlowUnit {
-    int64_t unit;         /* of the plan */
-    bool resumed;         /* it was found done */
+    int64_t unit; /* of the plan */
+    bool resumed; /* it was found done */
     double seconds;
     SdmBlock *block; /* where it is in memory and in no file: freed after the call, unless the callee takes
                       * the arrays; NULL: there is none */
@@ -21,17 +21,17 @@ typedef struct SdmFlowUnit {
 } SdmFlowUnit;
 
 typedef struct SdmFlowRequest {
-    const SdmJob *job;    /* borrowed, as all below */
-    SdmScene *images;     /* the scene of a job of one, open to SDM_DEPTH_WHOLE; NULL: opened when needed */
-    bool has_store;       /* units are kept in the job's folder */
-    bool is_shared;       /* other processes work on the job: wait for their preparations, keep failures */
-    bool keep_last;       /* the last block of a scene goes to the caller, not into the store */
-    double wait_s;        /* longest wait for another process that prepares a scene */
-    SdmLease *output;     /* of the products that the units are for; NULL: none */
-    const int64_t *unit;  /* those to do; NULL: first .. first + count - 1 */
+    const SdmJob *job;   /* borrowed, as all below */
+    SdmScene *images;    /* the scene of a job of one, open to SDM_DEPTH_WHOLE; NULL: opened when needed */
+    bool has_store;      /* units are kept in the job's folder */
+    bool is_shared;      /* other processes work on the job: wait for their preparations, keep failures */
+    bool keep_last;      /* the last block of a scene goes to the caller, not into the store */
+    double wait_s;       /* longest wait for another process that prepares a scene */
+    SdmLease *output;    /* of the products that the units are for; NULL: none */
+    const int64_t *unit; /* those to do; NULL: first .. first + count - 1 */
     int64_t first, count;
-    const char *word;     /* of a unit, for the progress */
-    double share;         /* of the progress when all units have ended */
+    const char *word; /* of a unit, for the progress */
+    double share;     /* of the progress when all units have ended */
     /* Called for each unit that has ended, in their order, and for one that failed; returns what ends all, or
      * SDM_OK to go on with the others.  NULL: a failure ends all. */
     SdmStatus (*ended)(SdmContext *ctx, void *user, const SdmFlowUnit *unit, SdmStatus st);

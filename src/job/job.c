@@ -168,9 +168,8 @@ void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene
                           SdmStatus st)
 {
     char text[2048];
-    const int n =
-        snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx),
-                 sdm_job_is_final(job, scene, st) ? FINAL : "\n");
+    const int n = snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx),
+                           sdm_job_is_final(job, scene, st) ? FINAL : "\n");
     (void)sdm_file_write(NULL, path, text, (size_t)n);
 }
 

@@ -21,11 +21,11 @@ typedef enum SdmJobFile {
 typedef struct SdmJob {
     SdmContext *ctx;
     char folder[SDM_PATH_SIZE];
-    SdmPlan *plan;      /* owned */
-    SdmOptions options; /* the caller's, with those of the plan in their place */
+    SdmPlan *plan;                              /* owned */
+    SdmOptions options;                         /* the caller's, with those of the plan in their place */
     char input[SDM_PLAN_INPUTS][SDM_PATH_SIZE]; /* the files that options name, as they are found from here */
-    int64_t budget_before; /* bytes, of the context, put back by sdm_job_close() */
-    int64_t cache_before; /* bytes of GDAL's block cache, put back by sdm_job_close() */
+    int64_t budget_before;                      /* bytes, of the context, put back by sdm_job_close() */
+    int64_t cache_before;                       /* bytes of GDAL's block cache, put back by sdm_job_close() */
 } SdmJob;
 
 /* Read the plan of the folder.  caller: options of this process; their strings are borrowed. */

@@ -58,8 +58,8 @@ typedef struct SdmMergeRequest {
 
 typedef struct SdmMergeSummary {
     int scenes, merged, already, incomplete, failed; /* already: of merged; incomplete: units are missing */
-    int permanent;                                    /* of failed: another try would end so, too */
-    int doubtful;                                     /* of merged: their reports have doubts */
+    int permanent;                                   /* of failed: another try would end so, too */
+    int doubtful;                                    /* of merged: their reports have doubts */
     int64_t missing;                                 /* units */
 } SdmMergeSummary;
 
@@ -75,10 +75,10 @@ typedef struct SdmSceneProgress {
     /* "merged", "ready to merge", "merge failed", "failed", "begun", "not begun", "not planned" */
     const char *state;
     int64_t first_unit, units, done, failed, missing; /* units; missing: neither done nor failed */
-    int64_t error_unit;  /* the last unit that failed, -1 if none */
-    char error[1024];    /* its sentence, or the scene's */
-    bool is_permanent;    /* another try would end so, too; also of scenes that are not planned */
-    bool is_unprepared;   /* the preparation of its tiles failed so */
+    int64_t error_unit;                               /* the last unit that failed, -1 if none */
+    char error[1024];                                 /* its sentence, or the scene's */
+    bool is_permanent;  /* another try would end so, too; also of scenes that are not planned */
+    bool is_unprepared; /* the preparation of its tiles failed so */
 } SdmSceneProgress;
 
 /* Progress of a job.  Open, ask for the scenes in order, then for the work left, close. */

@@ -3,7 +3,6 @@
 #include "job/job.h"
 #include "job/job_commands.h"
 
-
 struct SdmJobProgress {
     SdmJob job;
     double done_cpu_s, done_expected_s, left_expected_s;

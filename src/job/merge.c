@@ -28,13 +28,13 @@ typedef struct SceneMerge {
     const SdmPlanScene *scene;
     SdmOptions options; /* of its products: output, overwrite */
     bool again, is_elsewhere;
-    SdmLease *lease;    /* of the products */
+    SdmLease *lease; /* of the products */
     SdmPrepared prepared;
     SdmUsage prepared_used, used; /* used: by the merge */
-    int64_t *missing, count; /* its units that are not there */
-    bool already;            /* nothing was to be done */
-    SdmUnitName name;        /* of the record */
-    SdmProductRecord record; /* of its products: of a merge before, or of this one */
+    int64_t *missing, count;      /* its units that are not there */
+    bool already;                 /* nothing was to be done */
+    SdmUnitName name;             /* of the record */
+    SdmProductRecord record;      /* of its products: of a merge before, or of this one */
 } SceneMerge;
 
 /* ---- one scene ---- */

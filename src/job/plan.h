@@ -33,18 +33,18 @@ typedef struct SdmPlanTile {
 
 typedef struct SdmPlanScene {
     int number;
-    const char *name;     /* unique in the job; its products are called so */
-    char key[17];         /* unique in the job: of its input files; names its state, whatever its number */
+    const char *name; /* unique in the job; its products are called so */
+    char key[17];     /* unique in the job: of its input files; names its state, whatever its number */
     const char *id, *kind, *time_utc, *cost;
-    const char *error;    /* why it could not be planned, then it has no units; else NULL */
+    const char *error; /* why it could not be planned, then it has no units; else NULL */
     SdmPlanPlace left, right;
     int64_t frame_cols, frame_rows;
     double frame_spacing_m;
     double x0, y0, spacing; /* the planned grid: corner of the first cell, units of the output CRS */
     int64_t cols, rows;
-    SdmPlanFile *file;    /* owned by the plan, as all below */
+    SdmPlanFile *file; /* owned by the plan, as all below */
     int file_count;
-    bool tiled;           /* the first unit is the preparation, the others are tiles; else one unit is all */
+    bool tiled; /* the first unit is the preparation, the others are tiles; else one unit is all */
     int64_t prepare_bytes;
     double prepare_s;
     SdmPlanTile *tile;

@@ -11,18 +11,18 @@
 
 typedef struct Run {
     double started_s;
-    SdmOptions options; /* the caller's, with the device that was chosen */
-    SdmLease *lease;    /* of the output */
-    bool has_log;       /* NAME.log is this run's */
+    SdmOptions options;         /* the caller's, with the device that was chosen */
+    SdmLease *lease;            /* of the output */
+    bool has_log;               /* NAME.log is this run's */
     char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
-    SdmScene *scene;    /* opened once, for the plan and for all units */
+    SdmScene *scene;            /* opened once, for the plan and for all units */
     SdmJob job;
     SdmFlow *flow;
-    uint8_t *made;      /* of each unit: by this process? */
-    SdmBlock last;      /* that of the last unit, kept in memory */
+    uint8_t *made; /* of each unit: by this process? */
+    SdmBlock last; /* that of the last unit, kept in memory */
     bool has_last;
     SdmUsage last_used;
-    bool no_dem;        /* the blocks make no DEM: not worth keeping */
+    bool no_dem; /* the blocks make no DEM: not worth keeping */
     SdmDemResult *result;
 } Run;
 

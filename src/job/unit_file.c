@@ -19,9 +19,9 @@ typedef struct Body {
     uint64_t bytes; /* COUNT: so far; READ: not read yet, of the whole body */
     SdmFileWriter *to;
     FILE *from;
-    uint64_t sum; /* of the pieces that are done */
+    uint64_t sum;        /* of the pieces that are done */
     size_t used, filled; /* of the piece: bytes used, bytes in it (READ) */
-    bool bad; /* READ: cut short, a value that cannot be, or st is a failure */
+    bool bad;            /* READ: cut short, a value that cannot be, or st is a failure */
     SdmContext *ctx;
     SdmStatus st; /* of allocations */
     unsigned char piece[SDM_UNIT_PIECE];
@@ -145,7 +145,7 @@ static void move_each(Body *b, double *const *value, size_t count)
     for (size_t i = 0; i < count; i++)
         move_reals(b, value[i], 1);
 }
-#define MOVE_EACH(b, ...) \
+#define MOVE_EACH(b, ...)                                                                                    \
     move_each(b, (double *const[]){__VA_ARGS__}, sizeof((double *const[]){__VA_ARGS__}) / sizeof(double *))
 
 static void move_floats(Body *b, float *value, size_t count)

@@ -30,10 +30,10 @@ typedef struct SdmUnitName {
 /* A finished product: its figures, the size, time and hash of its DEM, and the resources that each of its
  * units used. */
 typedef struct SdmProductRecord {
-    SdmDemResult result;              /* of one pair */
-    int64_t dem_bytes, dem_mtime_us;  /* -1: not known */
+    SdmDemResult result;             /* of one pair */
+    int64_t dem_bytes, dem_mtime_us; /* -1: not known */
     uint64_t dem_hash;
-    SdmUsage *unit;                   /* owned; in the order of the units */
+    SdmUsage *unit; /* owned; in the order of the units */
     int64_t units;
 } SdmProductRecord;
 void sdm_product_record_free(SdmProductRecord *record);

@@ -45,9 +45,9 @@ struct SdmGridding;
 /* A window to match at the levels coarse_level - 1 .. 0; borrowed. */
 typedef struct SdmMatchCall {
     const SdmMatchInput *in;
-    const SdmSurface *coarse; /* the surface of coarse_level; covers the window */
-    const SdmWindow *win;     /* level 0; a multiple of 2^coarse_level */
-    const SdmWindow *need;    /* level 0, inside win: the result covers at least this */
+    const SdmSurface *coarse;           /* the surface of coarse_level; covers the window */
+    const SdmWindow *win;               /* level 0; a multiple of 2^coarse_level */
+    const SdmWindow *need;              /* level 0, inside win: the result covers at least this */
     const struct SdmGridding *gridding; /* grid the points, too, where the back end can; NULL: no */
     SdmBlock *block;                    /* place set; its arrays are allocated where it did */
 } SdmMatchCall;

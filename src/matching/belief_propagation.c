@@ -16,17 +16,20 @@ typedef struct Front {
     const SdmPairKernels *kernels;
     uint16_t
         *border[SDM_BP_WAYS]; /* right, left: (across + 1) x height x n; down, up: (down + 1) x width x n */
-    char *scratch;                 /* scratch_bytes for each thread */
+    char *scratch;            /* scratch_bytes for each thread */
     size_t scratch_bytes;
-    int n;            /* labels of a message */
-    int across, down; /* tiles */
+    int n;              /* labels of a message */
+    int across, down;   /* tiles */
     atomic_int *visits; /* of each tile, so far */
     uint16_t *label;
 } Front;
 
 enum { SPINS = 200 };
 
-static int round_up(int v, int to) { return (v + to - 1) / to * to; }
+static int round_up(int v, int to)
+{
+    return (v + to - 1) / to * to;
+}
 
 static SdmStatus check(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *plan)
 {

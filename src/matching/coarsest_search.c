@@ -70,8 +70,7 @@ done:
 static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
 {
     SdmStatus st = SDM_OK;
-    const int range =
-                  q->half_range_px < SDM_PLANE_RANGE ? (int)ceil(q->half_range_px) + 1 : SDM_PLANE_RANGE,
+    const int range = q->half_range_px < SDM_PLANE_RANGE ? (int)ceil(q->half_range_px) + 1 : SDM_PLANE_RANGE,
               step = 2 * range - 2, planes = (int)ceil(2.0 * q->half_range_px / step) | 1;
     const SdmPass pass = sdm_plane_pass(p->in->settings, range);
     SdmSurface *const s = &p->surface, fresh = {0};

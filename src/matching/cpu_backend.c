@@ -356,8 +356,8 @@ static SdmStatus drop_pieces(void *state)
 {
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
-    const SdmPieces pieces = {s->win.w,  s->win.h, s->h_m,
-                              s->score,  s->flags, PIECE_STEP_PX / fabsf(p->in->settings->px_per_m)};
+    const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
+                              s->score, s->flags, PIECE_STEP_PX / fabsf(p->in->settings->px_per_m)};
     return sdm_drop_pieces(p->ctx, &pieces, SDM_PIECE_MOST, 0, 0);
 }
 

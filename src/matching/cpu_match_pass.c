@@ -135,7 +135,7 @@ typedef struct Strips {
 static Strips cut_strips(SdmContext *ctx, const SdmRowExtent *extent, int y0, int y1)
 {
     const int threads = sdm_threads(ctx), rows = y1 - y0;
-    const int count = extent                   ? (rows + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS
+    const int count = extent                 ? (rows + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS
                       : rows < 128 * threads ? threads
                                              : rows / 128;
     return (Strips){count, y0, rows, extent};
@@ -285,7 +285,7 @@ done:
 
 typedef struct RayErrorConsumer {
     const SdmKernels *kernels;
-    size_t stride, x0; /* of the arrays' rows; their column that is the costs' first */
+    size_t stride, x0;  /* of the arrays' rows; their column that is the costs' first */
     float *ray_error_v; /* h x w */
     uint8_t *score0;    /* h x w */
 } RayErrorConsumer;
@@ -317,8 +317,11 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
         SdmCostJob job = cost_job(task, &rows, extent, begin, end, mine);
         job.along_v = true;
         job.right_shift = 0;
-        RayErrorConsumer g = {.kernels = task->kernels, .stride = (size_t)w, .x0 = (size_t)extent.x0,
-                              .ray_error_v = ray_error_v, .score0 = score0};
+        RayErrorConsumer g = {.kernels = task->kernels,
+                              .stride = (size_t)w,
+                              .x0 = (size_t)extent.x0,
+                              .ray_error_v = ray_error_v,
+                              .score0 = score0};
         for (size_t k = (size_t)begin * (size_t)w; task->extent && k < (size_t)end * (size_t)w; k++) {
             ray_error_v[k] = NAN;
             score0[k] = 0;

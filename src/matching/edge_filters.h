@@ -14,10 +14,10 @@ typedef struct SdmEdgeBlock {
 } SdmEdgeBlock;
 
 enum {
-    SDM_PIECE_PX = 20,         /* smaller pieces of surface are taken off */
+    SDM_PIECE_PX = 20,           /* smaller pieces of surface are taken off */
     SDM_EDGE_FILTERS_REACH = 43, /* pixels around a pixel on which it depends: a median, a step's sides twice,
                                   * a piece or two means and a ridge's line, a gap's sides */
-    SDM_EDGE_BLOCK_BYTES = 31  /* a pixel, with the filters' own arrays */
+    SDM_EDGE_BLOCK_BYTES = 31    /* a pixel, with the filters' own arrays */
 };
 
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out);

@@ -8,13 +8,13 @@
 #include <math.h>
 
 enum {
-    SLACK_PX = 3, /* a gap may be so much wider than the step hides: windows lose matches beside it */
+    SLACK_PX = 3,  /* a gap may be so much wider than the step hides: windows lose matches beside it */
     PLACED_PX = 6, /* likewise where its edge was placed (matching/edge_filters.h) */
     NARROW_PX = 8, /* widest gap without a step that is interpolated */
     STEP_PX = 1    /* between neighbours of a piece, at most */
 };
 
-#define WALL_LEAST_PX 2.0f  /* narrower walls do not count */
+#define WALL_LEAST_PX 2.0f   /* narrower walls do not count */
 #define SLANT_LEAST_PX 0.02f /* for a metre; below it 100 m of wall are that wide */
 
 /* Pixels x0..x1 - 1 of a row without a match, and the heights of their neighbours. */
@@ -90,8 +90,7 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
                 high = low + step_px / metre_px;
     const int n = g->x1 - g->x0;
     const bool placed = has_any(row, g, SDM_QA_FOLD),
-               hidden =
-                   shrinks_px > 1.0f && (float)n <= shrinks_px + (float)(placed ? PLACED_PX : SLACK_PX),
+               hidden = shrinks_px > 1.0f && (float)n <= shrinks_px + (float)(placed ? PLACED_PX : SLACK_PX),
                step = step_px > (float)SLACK_PX, all = isinf(set->fill_limit.rise_m),
                none = set->fill_limit.rise_m == 0.0f;
     const int hidden_px = !hidden ? 0 : placed ? n : (int)lrintf(shrinks_px);
@@ -177,8 +176,8 @@ done:
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
-    const SdmPieces pieces = {s->win.w,  s->win.h, s->h_m,
-                              s->score,  s->flags, STEP_PX / fabsf(in->settings->px_per_m)};
+    const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
+                              s->score, s->flags, STEP_PX / fabsf(in->settings->px_per_m)};
     TRY(sdm_drop_pieces(ctx, &pieces, 0, SDM_WEAK_PX, sdm_validation_min_score(in->settings)));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++) {

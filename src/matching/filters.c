@@ -71,12 +71,11 @@ static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
         float *const mine = kept + 3 * n * (size_t)t;
         for (int y = y0; y < y1; y++) {
             float *const at = s->h_m + (size_t)y * n, *const above = mine + (y - y0) % 2 * w,
-                        *const middle = mine + (y - y0 + 1) % 2 * w;
+                         *const middle = mine + (y - y0 + 1) % 2 * w;
             const uint16_t *const flags = s->flags + (size_t)y * n;
             memcpy(middle, at, n * sizeof *at);
             const float *const row[3] = {above, middle, y + 1 < y1 ? at + n : mine + 2 * n};
-            const uint16_t *const mask[3] = {y > 0 ? flags - n : flags, flags,
-                                             y + 1 < h ? flags + n : flags};
+            const uint16_t *const mask[3] = {y > 0 ? flags - n : flags, flags, y + 1 < h ? flags + n : flags};
             if (is_median)
                 k->median_row(row, mask, w, at);
             else
@@ -162,10 +161,10 @@ enum {
 /* Sums over columns of the changes of the rows y - half .. y + half, for a strip with `half` columns on
  * either side. */
 typedef struct Columns {
-    int x0, x1;  /* of the surface: what there is room for */
+    int x0, x1;   /* of the surface: what there is room for */
     int from, to; /* those that hold the sums of row y */
     int y, half;
-    bool any;    /* y is set */
+    bool any; /* y is set */
     int32_t *sum, *count;
     const SdmKernels *k;
     SdmSurface *s;
@@ -187,7 +186,7 @@ static void add_row(const Columns *c, int y, int sign, int from, int to)
     if (y < 0 || y >= s->win.h || !any_valid(s->flags + at, to - from)) /* in clouds none is */
         return;
     c->k->add_changes(s->h_m + at, c->prior + at, s->flags + at, to - from, sign, c->sum + (from - c->x0),
-                   c->count + (from - c->x0));
+                      c->count + (from - c->x0));
 }
 
 /* Sums of the rows about c->y, of columns that hold none yet. */
@@ -353,7 +352,7 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
     TRY(sdm_alloc(ctx, &sums, room * (size_t)threads, sizeof *sums, "fill sums"));
     if (filled)
         memset(filled, 0, (size_t)w * (size_t)h);
-    /* heights of pixels without a match are not read, so the surface is filled in place */
+        /* heights of pixels without a match are not read, so the surface is filled in place */
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < 4 * threads * strips; i++) {
         const int x0 = i % strips * STRIP, part = i / strips;

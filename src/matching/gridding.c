@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-    SUB_COLS = 64, SUB_ROWS = 128, /* cells of a sub-block */
+    SUB_COLS = 64,
+    SUB_ROWS = 128, /* cells of a sub-block */
     SIDE =
         16, /* pixels a side of a patch, at most: all of a patch is placed for each sub-block that it meets */
     UNIT = SDM_GRIDDING_UNIT,
@@ -25,7 +26,7 @@ typedef struct Cell { /* sums of one cell: a cache line */
     int64_t weight, height, square, score, gap, filled, image_weight, image; /* as SdmSpread */
 } Cell;
 
-typedef struct Side { /* sums of the points around a cell on one side of its mean */
+typedef struct Side {                   /* sums of the points around a cell on one side of its mean */
     int64_t weight, seen, grey, square; /* of all; of those of the left view, and of their values */
 } Side;
 
@@ -36,7 +37,7 @@ typedef struct Sums { /* of a sub-block */
     uint16_t reasons[SUB_COLS * SUB_ROWS];
     bool second; /* the points come for the second time, for `upper`; what follows is in use then */
     int32_t mean[SUB_COLS * SUB_ROWS]; /* height, 1/256 m, of a cell that has two sides, else ONE_SIDE */
-    uint64_t steps[SUB_ROWS];    /* of a row: a bit for each of these cells */
+    uint64_t steps[SUB_ROWS];          /* of a row: a bit for each of these cells */
     Cell upper[SUB_COLS * SUB_ROWS];   /* of the points above the mean, in these cells */
     Side side[SUB_COLS * SUB_ROWS][2]; /* of these cells, over a wider window */
 } Sums;
@@ -46,7 +47,7 @@ typedef struct Work {
     const SdmFineResult *fine;
     SdmBlock *block;
     uint64_t three[256]; /* weights, as SdmSpread */
-    int32_t reach; /* 1/256 cell: no point counts for a cell that is further off on an axis */
+    int32_t reach;       /* 1/256 cell: no point counts for a cell that is further off on an axis */
     int subs_x, subs_y;
     int split, nu, nv; /* patches a side of a lattice cell; of the window */
 } Work;
@@ -362,7 +363,7 @@ static void add_hidden(const Hidden *g, const Neighbours *n)
         point[k] = n->at[low];
         point[k].x += round_half_up(step[0] * (float)(k + 1));
         point[k].y += round_half_up(step[1] * (float)(k + 1));
-        point[k].value[5] = point[k].value[0];              /* filled */
+        point[k].value[5] = point[k].value[0];     /* filled */
         point[k].value[6] = point[k].value[7] = 0; /* nothing of the left view */
     }
     add_points(g->w, g->spread, point, pixels - 1, g->sums);

@@ -24,7 +24,7 @@ typedef struct SdmGridding {
                              * step and gets the mean of the points of one side: of that of most of the points
                              * around, by a Gaussian of 1.3 px, and whose grey value the left view has there;
                              * 0: the mean of all */
-    int32_t middle;            /* a height near those of the scene, 1/256 m: squares are of what heights
+    int32_t middle;         /* a height near those of the scene, 1/256 m: squares are of what heights
                                 * differ from it */
     double ray_error_m_per_px; /* ray intersection error in metres for a pixel of v residual */
 } SdmGridding;

@@ -17,15 +17,15 @@ enum {
 typedef struct SdmGriddingSetup {
     const SdmGridding *g;
     SdmWindow win;
-    int reach;  /* cells that a point touches: cell - reach .. cell + reach */
-    int radius; /* in 1/256 cell */
+    int reach;                         /* cells that a point touches: cell - reach .. cell + reach */
+    int radius;                        /* in 1/256 cell */
     int32_t table[SDM_GRIDDING_TABLE]; /* Gaussian by distance on one axis, 0..2^12 */
-    int side_radius;                        /* as radius and table, for the choice between two sides of a
+    int side_radius;                   /* as radius and table, for the choice between two sides of a
                                              * cell */
     int32_t side_table[SDM_GRIDDING_TABLE];
-    int64_t least;                     /* smallest sum of weights of a cell with a height */
-    int nu, nv;                        /* lattice cells of the window */
-    int64_t i0, j0;                    /* first lattice cell (node index) */
+    int64_t least;  /* smallest sum of weights of a cell with a height */
+    int nu, nv;     /* lattice cells of the window */
+    int64_t i0, j0; /* first lattice cell (node index) */
 } SdmGriddingSetup;
 /* win: of level 0, inside the lattice. */
 void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingSetup *out);

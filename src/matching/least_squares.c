@@ -73,7 +73,10 @@ typedef struct Columns {
 } Columns;
 
 /* All bits where a number is negative, else none. */
-static inline int32_t all_bits(int32_t a) { return a >> 31; }
+static inline int32_t all_bits(int32_t a)
+{
+    return a >> 31;
+}
 
 /* n: pixels of the row. */
 static inline __attribute__((always_inline)) void sum_pixels(const BlockRow *row, int n, float scale,
@@ -300,7 +303,9 @@ static inline void weigh_pixel(const Views *v, int x, bool all, float *restrict 
                                   (int)both_known(v, x - 2) & (int)both_known(v, x + 2)};
     const int32_t l = slope12(v->left + x, has), r = slope12(v->right + x, has);
     const float stretch = 1.0f + 0.5f * (v->px_per_metre * (v->h_m[x + 1] - v->h_m[x - 1])),
-                ramp = stretch < 0.3f ? 0.3f : stretch > 3.0f ? 3.0f : stretch;
+                ramp = stretch < 0.3f   ? 0.3f
+                       : stretch > 3.0f ? 3.0f
+                                        : stretch;
     const float slope = ((float)l + v->gain[x] * (float)r / ramp) * (1.0f / 24.0f),
                 miss = ((float)v->left[x] - v->gain[x] * (float)v->right[x]) - v->offset[x];
     const int known = v->flags[x] & SDM_QA_VALID & (all | (both_known(v, x) & (has.before | has.after)));

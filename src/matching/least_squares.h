@@ -12,7 +12,7 @@
 #include "matching/point_formulas.h"
 
 enum {
-    SDM_LS_CYCLES = 2,  /* of a correction at half the resolution and one at the full one */
+    SDM_LS_CYCLES = 2, /* of a correction at half the resolution and one at the full one */
     SDM_LS_HALF_STEPS = 4,
     SDM_LS_STEPS = 1,
     /* Of a cycle: residual 2, sums of 2 x 2 px 1, steps at half the resolution 4 each but the first, doubling

@@ -31,7 +31,10 @@ static float px_per_metre(const SdmMatchInput *in, int level)
 /* A window of level 0 on another level. */
 static SdmWindow window_at(const SdmWindow *win, int level)
 {
-    return (SdmWindow){.level = level, .u0 = win->u0 >> level, .v0 = win->v0 >> level, .w = win->w >> level,
+    return (SdmWindow){.level = level,
+                       .u0 = win->u0 >> level,
+                       .v0 = win->v0 >> level,
+                       .w = win->w >> level,
                        .h = win->h >> level};
 }
 

@@ -35,19 +35,19 @@ typedef struct SdmMatchSettings {
     };
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
-    float min_score;   /* least score of a match while searching, in the cost's own scores */
-    float final_score; /* least score in the end, over the window of the ray intersection error */
+    float min_score;              /* least score of a match while searching, in the cost's own scores */
+    float final_score;            /* least score in the end, over the window of the ray intersection error */
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
     float min_sigma;              /* least texture, units of the images that are matched */
-    bool wiener;              /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
-    int wide_window;          /* of pixels that the usual ones do not match, px; 0: none; sdm_match_wide() */
-    float wide_score;         /* least score of a match over it */
-    int repeats;              /* how often the pixels of level 0 are matched again */
-    SdmFillLimit fill_limit;  /* of the small holes that are filled in the end */
-    bool semi_global;         /* level 0 is matched by src/matching/semi_global_surface.h instead of passes */
-    SdmOptimizer sgm;         /* its penalties */
-    float pixel_m, px_per_m;  /* of level 0: ground size; parallax of a metre of height, signed */
-    int threads;              /* blocks that are matched at a time */
+    bool wiener;             /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
+    int wide_window;         /* of pixels that the usual ones do not match, px; 0: none; sdm_match_wide() */
+    float wide_score;        /* least score of a match over it */
+    int repeats;             /* how often the pixels of level 0 are matched again */
+    SdmFillLimit fill_limit; /* of the small holes that are filled in the end */
+    bool semi_global;        /* level 0 is matched by src/matching/semi_global_surface.h instead of passes */
+    SdmOptimizer sgm;        /* its penalties */
+    float pixel_m, px_per_m; /* of level 0: ground size; parallax of a metre of height, signed */
+    int threads;             /* blocks that are matched at a time */
 } SdmMatchSettings;
 
 /* ray_error_limit_px until the scene's own is measured. */

@@ -29,12 +29,24 @@ enum {
 #define REJECT_SHARE 0.3f
 
 /* Kind, window, range. */
-#define CLEAN {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_ALWAYS}, {SDM_STEP_MEDIAN, 3, 0, SDM_ALWAYS}
+#define CLEAN                                                                                                \
+    {SDM_STEP_REJECT, REJECT_WINDOW, 0, SDM_ALWAYS},                                                         \
+    {                                                                                                        \
+        SDM_STEP_MEDIAN, 3, 0, SDM_ALWAYS                                                                    \
+    }
 #define RETRY(when)                                                                                          \
-    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, (when)},                                                     \
-        {SDM_STEP_REJECT, REJECT_WINDOW, 0, (when)}, {SDM_STEP_MEDIAN, 3, 0, (when)}
-#define FILL {SDM_STEP_FILL, 2 * FAR_HALF + 1, 0, SDM_ALWAYS}
-#define SMOOTH(when) {SDM_STEP_SMOOTH, 3, 0, (when)}
+    {SDM_STEP_RETRY, RETRY_WINDOW, RETRY_RANGE, (when)}, {SDM_STEP_REJECT, REJECT_WINDOW, 0, (when)},        \
+    {                                                                                                        \
+        SDM_STEP_MEDIAN, 3, 0, (when)                                                                        \
+    }
+#define FILL                                                                                                 \
+    {                                                                                                        \
+        SDM_STEP_FILL, 2 * FAR_HALF + 1, 0, SDM_ALWAYS                                                       \
+    }
+#define SMOOTH(when)                                                                                         \
+    {                                                                                                        \
+        SDM_STEP_SMOOTH, 3, 0, (when)                                                                        \
+    }
 #define AFTER_MATCH CLEAN, RETRY(SDM_IF_RETRIED), FILL, SMOOTH(SDM_ABOVE_LEVEL_0)
 
 static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
@@ -42,8 +54,12 @@ static const SdmStep fine_level[] = {{SDM_STEP_REFINE, 3, 0, SDM_ALWAYS},
                                      {SDM_STEP_BORDER, 9, 0, SDM_IF_BORDERS},
                                      AFTER_MATCH};
 /* Residuals are within a pixel by now.  Noise of the surface would come back through the warp: smooth. */
-static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS), {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
-                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS}, CLEAN, RETRY(SDM_IF_WIDE), FILL};
+static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS),
+                                 {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
+                                 {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS},
+                                 CLEAN,
+                                 RETRY(SDM_IF_WIDE),
+                                 FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
 /* its reach: sdm_semi_global_reach() */
@@ -63,7 +79,10 @@ static const SdmStep coarse_second[] = {{SDM_STEP_MATCH, 9, 2, SDM_ALWAYS}, AFTE
 static const SdmStep rematch[] = {{SDM_STEP_REMATCH, 5, 6, SDM_ALWAYS}, CLEAN, RETRY(SDM_IF_WIDE), FILL};
 static const SdmStep clean[] = {CLEAN};
 
-#define STEPS(array) {(array), (int)(sizeof(array) / sizeof *(array))}
+#define STEPS(array)                                                                                         \
+    {                                                                                                        \
+        (array), (int)(sizeof(array) / sizeof *(array))                                                      \
+    }
 
 SdmSteps sdm_steps(SdmSequence sequence)
 {
@@ -85,13 +104,13 @@ SdmSteps sdm_steps(SdmSequence sequence)
 int sdm_step_cost(SdmStepKind kind)
 {
     static const int cost[] = {
-        [SDM_STEP_REFINE] = 9,        [SDM_STEP_MATCH] = 24,        [SDM_STEP_RETRY] = 18,
-        [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
-        [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
-        [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
-        [SDM_STEP_DROP_PIECES] = 2,   [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_FILL_HOLES] = 17,
-        [SDM_STEP_FILL_HIDDEN] = 1,   [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
-        [SDM_STEP_BORDER] = 1,        [SDM_STEP_WARP] = 4};
+        [SDM_STEP_REFINE] = 9,      [SDM_STEP_MATCH] = 24,        [SDM_STEP_RETRY] = 18,
+        [SDM_STEP_REPEAT] = 14,     [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
+        [SDM_STEP_MEDIAN] = 2,      [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
+        [SDM_STEP_WIENER] = 9,      [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
+        [SDM_STEP_DROP_PIECES] = 2, [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_FILL_HOLES] = 17,
+        [SDM_STEP_FILL_HIDDEN] = 1, [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
+        [SDM_STEP_BORDER] = 1,      [SDM_STEP_WARP] = 4};
     return cost[kind];
 }
 
@@ -228,8 +247,12 @@ uint8_t sdm_pass_min_quality(const SdmPass *pass)
 
 SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
 {
-    return (SdmPass){.window = window, .range = range, .min_score = set->min_score, .min_margin = 0.0f,
-                     .max_mismatch = 0.7f, .min_sigma = set->min_sigma};
+    return (SdmPass){.window = window,
+                     .range = range,
+                     .min_score = set->min_score,
+                     .min_margin = 0.0f,
+                     .max_mismatch = 0.7f,
+                     .min_sigma = set->min_sigma};
 }
 
 SdmPass sdm_first_pass(const SdmMatchSettings *set)

@@ -9,26 +9,26 @@
 #include "matching/point_formulas.h"
 
 typedef enum SdmStepKind {
-    SDM_STEP_REFINE,     /* heights of the next finer level, bilinear; the left view of its window */
-    SDM_STEP_MATCH,      /* warp the right view by the heights, match every pixel */
-    SDM_STEP_RETRY,      /* match invalid pixels again about the same prior: sdm_retry_pass() */
-    SDM_STEP_REPEAT,     /* match again, about the current heights, pixels that score well */
-    SDM_STEP_REMATCH,    /* match invalid pixels again, about the current heights */
-    SDM_STEP_BORDER,     /* match pixels whose windows reach beyond the data, by those that contain them */
-    SDM_STEP_REJECT,     /* invalidate pixels whose change few neighbours share */
-    SDM_STEP_MEDIAN,     /* median of the valid heights */
-    SDM_STEP_FILL,       /* heights of invalid pixels from the changes of valid ones: far, then near */
-    SDM_STEP_SMOOTH,     /* (1 2 1) / 4 in both axes */
-    SDM_STEP_WIENER,     /* local Wiener filter of the heights by their predicted noise */
+    SDM_STEP_REFINE,        /* heights of the next finer level, bilinear; the left view of its window */
+    SDM_STEP_MATCH,         /* warp the right view by the heights, match every pixel */
+    SDM_STEP_RETRY,         /* match invalid pixels again about the same prior: sdm_retry_pass() */
+    SDM_STEP_REPEAT,        /* match again, about the current heights, pixels that score well */
+    SDM_STEP_REMATCH,       /* match invalid pixels again, about the current heights */
+    SDM_STEP_BORDER,        /* match pixels whose windows reach beyond the data, by those that contain them */
+    SDM_STEP_REJECT,        /* invalidate pixels whose change few neighbours share */
+    SDM_STEP_MEDIAN,        /* median of the valid heights */
+    SDM_STEP_FILL,          /* heights of invalid pixels from the changes of valid ones: far, then near */
+    SDM_STEP_SMOOTH,        /* (1 2 1) / 4 in both axes */
+    SDM_STEP_WIENER,        /* local Wiener filter of the heights by their predicted noise */
     SDM_STEP_LEAST_SQUARES, /* heights for which the pixels of both views agree, by least squares */
-    SDM_STEP_SEMI_GLOBAL, /* heights of the window by semi-global matching, in one step */
-    SDM_STEP_WARP,       /* warp the right view by the heights */
-    SDM_STEP_RAY_ERROR,  /* ray intersection error, and the score over a larger window */
-    SDM_STEP_VALIDATE,   /* accept or reject each pixel: terrain, score, mean ray intersection error */
-    SDM_STEP_DROP_PIECES, /* invalidate small pieces of surface */
-    SDM_STEP_DEFECTS,    /* give the reason of pixels that a view lacks */
-    SDM_STEP_FILL_HIDDEN, /* gaps beside steps become valid and filled */
-    SDM_STEP_FILL_HOLES, /* small holes over terrain, if gentle, become valid and filled */
+    SDM_STEP_SEMI_GLOBAL,   /* heights of the window by semi-global matching, in one step */
+    SDM_STEP_WARP,          /* warp the right view by the heights */
+    SDM_STEP_RAY_ERROR,     /* ray intersection error, and the score over a larger window */
+    SDM_STEP_VALIDATE,      /* accept or reject each pixel: terrain, score, mean ray intersection error */
+    SDM_STEP_DROP_PIECES,   /* invalidate small pieces of surface */
+    SDM_STEP_DEFECTS,       /* give the reason of pixels that a view lacks */
+    SDM_STEP_FILL_HIDDEN,   /* gaps beside steps become valid and filled */
+    SDM_STEP_FILL_HOLES,    /* small holes over terrain, if gentle, become valid and filled */
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
@@ -98,12 +98,12 @@ int sdm_match_max_update(const SdmMatchSettings *set, int level);
 
 /* What a pass asks of a match. */
 typedef struct SdmPass {
-    int window;          /* correlation window, px, odd */
-    int range;           /* residuals -range..range */
-    float min_score;     /* below: SDM_QA_LOW_SCORE */
-    float min_margin;    /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
-    float max_mismatch;  /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
-    float min_sigma;     /* texture below (units of the images): SDM_QA_TEXTURELESS */
+    int window;                   /* correlation window, px, odd */
+    int range;                    /* residuals -range..range */
+    float min_score;              /* below: SDM_QA_LOW_SCORE */
+    float min_margin;             /* best - runner-up below: SDM_QA_AMBIGUOUS; < 0 = not asked */
+    float max_mismatch;           /* left-right difference above (px): SDM_QA_LEFT_RIGHT; < 0 = not asked */
+    float min_sigma;              /* texture below (units of the images): SDM_QA_TEXTURELESS */
     float min_small_window_score; /* pixels that are VALID with a lower score keep the prior's height: their
                                      texture is too weak for a window as small as this pass's; 0: none */
 } SdmPass;

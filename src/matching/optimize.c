@@ -57,8 +57,13 @@ SdmStatus sdm_optimizer_settings(SdmContext *ctx, const SdmOptions *o, const Sdm
 
 static SdmBpField field_of(const SdmOptimizer *how, const SdmVolume *v)
 {
-    return (SdmBpField){.width = v->width, .height = v->height, .labels = v->labels, .pitch = v->pitch,
-                        .data = v->cost, .weight = how->weight, .truncation = how->truncation};
+    return (SdmBpField){.width = v->width,
+                        .height = v->height,
+                        .labels = v->labels,
+                        .pitch = v->pitch,
+                        .data = v->cost,
+                        .weight = how->weight,
+                        .truncation = how->truncation};
 }
 
 void sdm_volume_energy(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const uint16_t *left,
@@ -124,8 +129,7 @@ void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left,
                 continue;
             const int rival = to[meets];
             const ptrdiff_t other = meets - v->first - rival; /* left pixel that came before */
-            if (rival == SDM_LABEL_NONE ||
-                row[(ptrdiff_t)x * v->pitch + l] < row[other * v->pitch + rival])
+            if (rival == SDM_LABEL_NONE || row[(ptrdiff_t)x * v->pitch + l] < row[other * v->pitch + rival])
                 to[meets] = (uint16_t)l;
         }
     }

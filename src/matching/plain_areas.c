@@ -11,28 +11,29 @@
 #include <string.h>
 
 enum {
-    HALF = 2,           /* of the windows that have little texture */
-    TEXTURE_MOST = 24,  /* their standard deviation, of 12 bits */
-    AREA_LEAST = 100,   /* px */
-    RIM = 2,            /* px by which an area grows beyond the middles of its windows */
-    APART_PX = 2,       /* places further apart are two */
-    TAKEN = 2,          /* of a mask: belongs to an area */
-    BEYOND = 2,         /* px from an edge to where the area, or what lies beside it, is pure */
-    LOOK = 5,           /* px: how far an edge is looked for */
-    ENDS_LEAST = 16,    /* ends of rows that tell a place, */
-    VOTES_LEAST = 8,    /* and of these to a part of a pixel */
-    BIN = 8,            /* levels of 12 bits that are counted together */
+    HALF = 2,          /* of the windows that have little texture */
+    TEXTURE_MOST = 24, /* their standard deviation, of 12 bits */
+    AREA_LEAST = 100,  /* px */
+    RIM = 2,           /* px by which an area grows beyond the middles of its windows */
+    APART_PX = 2,      /* places further apart are two */
+    TAKEN = 2,         /* of a mask: belongs to an area */
+    BEYOND = 2,        /* px from an edge to where the area, or what lies beside it, is pure */
+    LOOK = 5,          /* px: how far an edge is looked for */
+    ENDS_LEAST = 16,   /* ends of rows that tell a place, */
+    VOTES_LEAST = 8,   /* and of these to a part of a pixel */
+    BIN = 8,           /* levels of 12 bits that are counted together */
     BINS = 4096 / BIN
 };
-#define MISS_MOST 0.10f  /* share of an area's pixels that may differ at its place */
+#define MISS_MOST 0.10f   /* share of an area's pixels that may differ at its place */
 #define NO_EDGE_MOST 0.5f /* share of its ends that may lack an edge there */
 #define APART_LEAST 0.25f /* so many more of its ends, half of those of one side, must speak against others */
 #define VOTES_PX 0.6f     /* places of ends that are so near to each other are one */
 #define VOTE_MOST 1.5f    /* px: farther from the area's place they are of other edges */
-#define NOISE_LEAST 0.4  /* mean squared difference of neighbours / twice the variance: 1 for noise, 0.4 or
+#define NOISE_LEAST                                                                                          \
+    0.4            /* mean squared difference of neighbours / twice the variance: 1 for noise, 0.4 or
                           * more once it is warped to the frame; 0.1 to 0.3 for weak texture, whose census
                           * words tell its place */
-#define SIGMAS 3.0       /* of the noise: values that are one grey value */
+#define SIGMAS 3.0 /* of the noise: values that are one grey value */
 
 /* The last pixel of an area along a row, where the left view has an edge. */
 typedef struct End {
@@ -46,15 +47,14 @@ typedef struct Area {
     int count;
     End *end;
     int ends, ends_most;
-    float *vote_px; /* room for a place of each end */
+    float *vote_px;   /* room for a place of each end */
     int grey, spread; /* mean, and how far values of one grey value lie from it */
     bool is_noise;    /* its texture is noise */
     float *offset_px; /* of each pixel, what a level area adds to its place; 0: it is parallel to the base */
 } Area;
 
 /* 1 for the pixels whose window has little texture. */
-static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const SdmEdgeBlock *b,
-                            uint8_t *plain)
+static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const SdmEdgeBlock *b, uint8_t *plain)
 {
     SdmStatus st = SDM_OK;
     const int w = b->width, h = b->height, n = (2 * HALF + 1) * (2 * HALF + 1);

@@ -18,12 +18,12 @@
 #endif
 
 enum {
-    SDM_SLOPE_HALF = 2,   /* of the window that tells how steep a filled height is, px */
-    SDM_STEEP_HALF = 2,   /* of the window in which a pixel that is too steep keeps others from being filled,
+    SDM_SLOPE_HALF = 2,  /* of the window that tells how steep a filled height is, px */
+    SDM_STEEP_HALF = 2,  /* of the window in which a pixel that is too steep keeps others from being filled,
                            * px */
-    SDM_WIENER_HALF = 5,  /* of the window of noise and energy, px */
-    SDM_LS_BLOCK = 8,     /* px, of a block of statistics; blocks begin at multiples of it in the frame */
-    SDM_LS_LEAST = 144,   /* valid px of the 24 x 24 of 3 x 3 blocks: with fewer neither views nor the plate
+    SDM_WIENER_HALF = 5, /* of the window of noise and energy, px */
+    SDM_LS_BLOCK = 8,    /* px, of a block of statistics; blocks begin at multiples of it in the frame */
+    SDM_LS_LEAST = 144,  /* valid px of the 24 x 24 of 3 x 3 blocks: with fewer neither views nor the plate
                            * move the middle one */
     SDM_LS_NOISE_UNIT = 256,       /* of a px of residual */
     SDM_LS_MOST_DIFFERENCE = 4096, /* second difference, in that unit */
@@ -72,8 +72,8 @@ SDM_POINT void sdm_slope_add(SdmSlopeSums *s, int i, int j, float rise)
  * g / (1 + slant g).  Both sides are multiplied by the plane's determinant. */
 SDM_POINT bool sdm_slope_within(const SdmSlopeSums *s, float rise_m, float slant_u, float slant_v)
 {
-    const int a = s->n * s->uu - s->u * s->u, b = s->n * s->uv - s->u * s->v,
-              c = s->n * s->vv - s->v * s->v, det = a * c - b * b;
+    const int a = s->n * s->uu - s->u * s->u, b = s->n * s->uv - s->u * s->v, c = s->n * s->vv - s->v * s->v,
+              det = a * c - b * b;
     const float p = (float)s->n * s->along_u - (float)s->u * s->sum,
                 q = (float)s->n * s->along_v - (float)s->v * s->sum;
     const float du = (float)c * p - (float)b * q, dv = (float)a * q - (float)b * p;

@@ -61,5 +61,4 @@ void sdm_pyramid_free_pixels(SdmPyramid *p);
  * half of a sample's weight is.  data: NULL where no pixel is; owned by the caller. */
 SdmStatus sdm_pyramid_filled(SdmContext *ctx, const SdmPyramid *p, SdmLevelImage *out);
 
-
 #endif

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-#define STEP_PX 1.0f        /* places 6 px apart that differ by more belong to a wall */
-#define FAR_PX 1e6f         /* place of a pixel without a match: differs from all others */
-#define LEAST_BEND_PX 0.5f  /* confidence 0 up to here */
-#define SURE_BEND_PX 0.7f   /* full confidence from here on; likewise below */
-#define LEAST_SHARP 3.0f    /* the bend over the standard deviation of the points' */
+#define STEP_PX 1.0f       /* places 6 px apart that differ by more belong to a wall */
+#define FAR_PX 1e6f        /* place of a pixel without a match: differs from all others */
+#define LEAST_BEND_PX 0.5f /* confidence 0 up to here */
+#define SURE_BEND_PX 0.7f  /* full confidence from here on; likewise below */
+#define LEAST_SHARP 3.0f   /* the bend over the standard deviation of the points' */
 #define SURE_SHARP 4.0f
-#define LEAST_OPEN 2.0f     /* the bend over 12 px over that of 6 px: roof 2.8, step 1 */
+#define LEAST_OPEN 2.0f /* the bend over 12 px over that of 6 px: roof 2.8, step 1 */
 #define SURE_OPEN 2.5f
 #define MOST_LEAN 0.5f      /* what one side bends more than the other, over the bend: beside a step 1 */
 #define MOST_BESIDE 0.4f    /* the bend at a right angle over the bend */
@@ -235,8 +235,8 @@ static void find_lines(const Lattice *l)
 static SdmStatus open_lattice(SdmContext *ctx, const SdmEdgeBlock *b, float up, Lattice *l)
 {
     SdmStatus st = SDM_OK;
-    *l = (Lattice){.width = (b->width + SPACING - 1) / SPACING,
-                   .height = (b->height + SPACING - 1) / SPACING};
+    *l =
+        (Lattice){.width = (b->width + SPACING - 1) / SPACING, .height = (b->height + SPACING - 1) / SPACING};
     l->pitch = l->width + 2 * RIM;
     const size_t n = (size_t)l->pitch * (size_t)(l->height + 2 * RIM);
     float **const each[] = {&l->place, &l->most, &l->sure, &l->direction};
@@ -294,7 +294,7 @@ static float place_at(const SdmEdgeBlock *b, int u, int v)
 {
     const int i = v * b->width + u;
     return u >= 0 && v >= 0 && u < b->width && v < b->height && (b->flags[i] & SDM_QA_VALID) ? b->place_px[i]
-                                                                                            : FAR_PX;
+                                                                                             : FAR_PX;
 }
 
 /* What the line of a direction through pixel x, y has lost, px of place. */

@@ -16,17 +16,17 @@ enum {
     BLOCK = SDM_SEMI_GLOBAL_BLOCK,
     OVERLAP = SDM_SEMI_GLOBAL_OVERLAP,
     WORD = SDM_SEMI_GLOBAL_WORD,
-    PLANES = 4,   /* bytes of the words of a pixel */
-    NEAR = 3,     /* px: side of the smaller word */
+    PLANES = 4,     /* bytes of the words of a pixel */
+    NEAR = 3,       /* px: side of the smaller word */
     NEAR_PLANE = 3, /* its byte: the nearest pixels count twice, so that windows carry edges less far */
-    PATHS = 19,   /* pixels of the overlap for them to settle */
+    PATHS = 19,     /* pixels of the overlap for them to settle */
     SLOPE_PLANE = PLANES + 1, /* of bytes of a pixel: after the words and what is written beyond them */
-    SLOPE_12 = 32,   /* levels of 12 bits that a step along the row differs by for a cost of 1, */
-    SLOPE_MOST = 12, /* at most */
-    MOST = 32 + SLOPE_MOST, /* bits of the words and that: the largest cost */
-    MEMORY_SHARE = 3, /* of the budget, for blocks in work */
-    SLACK = 128,  /* samples and bytes that kernels read and write beyond a row */
-    EDGE_12 = 60  /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
+    SLOPE_12 = 32,            /* levels of 12 bits that a step along the row differs by for a cost of 1, */
+    SLOPE_MOST = 12,          /* at most */
+    MOST = 32 + SLOPE_MOST,   /* bits of the words and that: the largest cost */
+    MEMORY_SHARE = 3,         /* of the budget, for blocks in work */
+    SLACK = 128,              /* samples and bytes that kernels read and write beyond a row */
+    EDGE_12 = 60 /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
 };
 _Static_assert(OVERLAP - PATHS >= SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH, "room for paths and filters");
 
@@ -60,7 +60,7 @@ static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, f
     }
     for (int y = -half; y < h; y++) {
         const int64_t *const enters = y + half < h ? sums + (size_t)(y + half) * (size_t)w : NULL,
-                      *const leaves = y > half ? sums + (size_t)(y - half - 1) * (size_t)w : NULL;
+                             *const leaves = y > half ? sums + (size_t)(y - half - 1) * (size_t)w : NULL;
         const int rows = sdm_clamp(y + half, 0, h - 1) - sdm_clamp(y - half, 0, h - 1) + 1;
         for (int x = 0; x < w; x++) {
             const int columns = sdm_clamp(x + half, 0, w - 1) - sdm_clamp(x - half, 0, w - 1) + 1;
@@ -90,9 +90,12 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
     const int half = base_half(gsd_m, all->level), margin = 2 * half + 2;
     const int64_t u0 = part->u0 - margin > all->u0 ? part->u0 - margin : all->u0,
                   v0 = part->v0 - margin > all->v0 ? part->v0 - margin : all->v0,
-                  u1 = part->u0 + part->w + margin, v1 = part->v0 + part->h + margin,
-                  eu = all->u0 + all->w, ev = all->v0 + all->h;
-    out->win = (SdmWindow){.level = all->level, .u0 = u0, .v0 = v0, .w = (int)((u1 < eu ? u1 : eu) - u0),
+                  u1 = part->u0 + part->w + margin, v1 = part->v0 + part->h + margin, eu = all->u0 + all->w,
+                  ev = all->v0 + all->h;
+    out->win = (SdmWindow){.level = all->level,
+                           .u0 = u0,
+                           .v0 = v0,
+                           .w = (int)((u1 < eu ? u1 : eu) - u0),
                            .h = (int)((v1 < ev ? v1 : ev) - v0)};
     TRY(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m,
                       "the base surface"));
@@ -124,8 +127,8 @@ static void refine_base(SdmContext *ctx, const Base *base, const SdmWindow *win,
             const float fu = ((float)(u - u0 * (1 << l)) + 0.5f) * step;
             const int i0 = sdm_clamp((int)(u0 - base->win.u0), 0, w - 1),
                       i1 = sdm_clamp((int)(u0 - base->win.u0) + 1, 0, w - 1);
-            const float *const a = base->h_m + (size_t)j0 * (size_t)w,
-                        *const b = base->h_m + (size_t)j1 * (size_t)w;
+            const float *const a = base->h_m + (size_t)j0 * (size_t)w, *const b =
+                                                                           base->h_m + (size_t)j1 * (size_t)w;
             const float top = a[i0] + fu * (a[i1] - a[i0]), low = b[i0] + fu * (b[i1] - b[i0]);
             out[(size_t)y * (size_t)win->w + (size_t)x] = top + fv * (low - top);
         }
@@ -311,7 +314,7 @@ static void take_places(const Work *w, const Block *b)
     const SdmVolume *const v = &b->v;
     const SdmEdgeBlock *const e = &b->edge;
     const int first = sdm_clamp(v->begin - SDM_OFFSET_REACH, 0, v->begin), /* rows not wanted have label 0 */
-              end = sdm_clamp(v->end + SDM_OFFSET_REACH, v->end, v->height);
+        end = sdm_clamp(v->end + SDM_OFFSET_REACH, v->end, v->height);
     for (int row = first; row < end; row++)
         sdm_label_costs(v, row, &b->labels);
     for (int y = 0; y < e->height; y++) {
@@ -343,7 +346,7 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
     const int last = b->v.first + b->v.labels - 1, most = -b->v.first > last ? -b->v.first : last,
               after = w->s->win.w - b->ex - b->v.width; /* what lies further depends on the window */
     const float *const slant_px = w->in->settings->fill_limit.slant_px,
-                metre_px = fabsf(w->in->settings->px_per_m);
+                       metre_px = fabsf(w->in->settings->px_per_m);
     return (SdmEdgeViews){.left = w->task->left + at,
                           .right = w->task->right + at,
                           .stride = w->s->win.w,
@@ -415,8 +418,13 @@ static void place_block(const Work *w, int64_t u0, int64_t v0, Block *b)
                  .ex = sdm_clamp(x - wide, 0, win->w),
                  .ey = sdm_clamp(y - OVERLAP, 0, win->h)};
     const int right = sdm_clamp(x + BLOCK + wide, 0, win->w), low = sdm_clamp(y + BLOCK + OVERLAP, 0, win->h);
-    b->v = (SdmVolume){.width = right - b->ex, .height = low - b->ey, .labels = range[1] - range[0] + 1,
-                       .first = range[0], .most = MOST, .guide_scale = EDGE_12, .guide_stride = win->w};
+    b->v = (SdmVolume){.width = right - b->ex,
+                       .height = low - b->ey,
+                       .labels = range[1] - range[0] + 1,
+                       .first = range[0],
+                       .most = MOST,
+                       .guide_scale = EDGE_12,
+                       .guide_stride = win->w};
     const int more = SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH;
     b->v.begin = sdm_clamp(b->y0 - b->ey - more, 0, b->v.height);
     b->v.end = sdm_clamp(b->y1 - b->ey + more, 0, b->v.height);
@@ -508,8 +516,11 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
     const SdmWindow *const win = &s->win;
     const int l = coarse->win.level;
     const int around_px = ((BLOCK + OVERLAP) >> l) + 3; /* blocks begin before the window */
-    const SdmWindow part = {.level = l, .u0 = (win->u0 >> l) - around_px, .v0 = (win->v0 >> l) - around_px,
-                            .w = (win->w >> l) + 2 * around_px, .h = (win->h >> l) + 2 * around_px};
+    const SdmWindow part = {.level = l,
+                            .u0 = (win->u0 >> l) - around_px,
+                            .v0 = (win->v0 >> l) - around_px,
+                            .w = (win->w >> l) + 2 * around_px,
+                            .h = (win->h >> l) + 2 * around_px};
     Base base = {.h_m = NULL};
     float *base_m = NULL;
     TRY(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));

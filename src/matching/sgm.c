@@ -5,13 +5,12 @@
 #include "matching/sgm.h"
 #include "instruction_set.h"
 
-
 enum { BAND = SDM_SGM_BAND };
 
 /* Scratch of a thread. */
 typedef struct Room {
-    uint16_t *sum;                 /* BAND x width x pitch */
-    uint8_t *path[SDM_SGM_PATHS];  /* [1..3]: width x pitch x 2; [0]: 4 pixels */
+    uint16_t *sum;                /* BAND x width x pitch */
+    uint8_t *path[SDM_SGM_PATHS]; /* [1..3]: width x pitch x 2; [0]: 4 pixels */
     uint16_t *least[SDM_SGM_PATHS];
     uint16_t *p2[SDM_SGM_PATHS];
     uint32_t *pick;
@@ -46,7 +45,10 @@ static size_t room_cut(char *block, int width, int rows, int pitch, Room *r)
     return used;
 }
 
-static int bands_of(int rows) { return (rows + BAND - 1) / BAND; }
+static int bands_of(int rows)
+{
+    return (rows + BAND - 1) / BAND;
+}
 
 int64_t sdm_sgm_bytes(int width, int height, int labels)
 {

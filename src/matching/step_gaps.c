@@ -4,29 +4,31 @@
 
 #include <math.h>
 
-#define TWO_SIDES_PX 3.0f  /* between the sides of a gap */
-#define HIDDEN_COST 2.0    /* of a side whose ground the right view may not see */
-#define AGREES 1.0         /* the right view agrees with a side where right_cost() is at most this */
-#define MOST_COST 9.0      /* of one of its terms */
+#define TWO_SIDES_PX 3.0f /* between the sides of a gap */
+#define HIDDEN_COST 2.0   /* of a side whose ground the right view may not see */
+#define AGREES 1.0        /* the right view agrees with a side where right_cost() is at most this */
+#define MOST_COST 9.0     /* of one of its terms */
 #define MOST_GREY 4096.0
 /* what tells the edge beside hidden ground: logarithms of odds, by logistic regression */
 #define ENDING_DIFFER 3.5
-#define ENDING_COST 0.4    /* of the right view, that tells nothing */
+#define ENDING_COST 0.4 /* of the right view, that tells nothing */
 #define ENDING_GREY 2.5
-#define ENDING_MOST 5.0    /* as GREY_MOST */
-#define ENDING_NOISE 20.0  /* added to the standard deviations: levels of 12 bits */
-#define ENDING_NEAR 1.4    /* for the near side: 0.4 of the regression, 1 since it is seen */
+#define ENDING_MOST 5.0   /* as GREY_MOST */
+#define ENDING_NOISE 20.0 /* added to the standard deviations: levels of 12 bits */
+#define ENDING_NEAR 1.4   /* for the near side: 0.4 of the regression, 1 since it is seen */
 enum {
     EXTEND_PX = 8,
-    INSIDE = 4, OUTSIDE = 5, BEYOND = 5 /* px about the edge of the near side, and of what lies beyond */
+    INSIDE = 4,
+    OUTSIDE = 5,
+    BEYOND = 5 /* px about the edge of the near side, and of what lies beyond */
 };
 
 /* Pixels first..end - 1 of a row have no match, those before and after them have one. */
 typedef struct Gap {
     int y, first, end;
     SdmStepSide side[2]; /* of the pixel before and of the one after */
-    bool clear;   /* their grey values differ clearly */
-    int hides;    /* the side that hides ground of the other one from the right view; -1: neither */
+    bool clear;          /* their grey values differ clearly */
+    int hides;           /* the side that hides ground of the other one from the right view; -1: neither */
 } Gap;
 
 /* Cost of a pixel on a side by its grey value in the left view. */
@@ -120,7 +122,7 @@ static void extend_side(const SdmSteps *s, const Gap *g, int k)
 typedef struct Ending {
     const Gap *gap;
     SdmStepSide side;
-    int last, by; /* column of the last pixel; 1 or -1: the way into the gap */
+    int last, by;                  /* column of the last pixel; 1 or -1: the way into the gap */
     double odds[INSIDE + OUTSIDE]; /* that they are of the side, logarithms */
 } Ending;
 
@@ -160,7 +162,9 @@ static void grey_beyond(const SdmSteps *s, const Ending *e, double *mean, double
 {
     const SdmEdgeViews *const v = s->views;
     const int width = e->gap->end - e->gap->first, near = SMALL,
-              from = width > near + BEYOND ? width - BEYOND : width > near ? near : width,
+              from = width > near + BEYOND ? width - BEYOND
+                     : width > near        ? near
+                                           : width,
               to = width > near ? width : width + 2;
     double sum = 0.0, squares = 0.0;
     int count = 0;
@@ -186,10 +190,10 @@ static void find_ending_odds(const SdmSteps *s, Ending *e)
     for (int n = 0; n < INSIDE + OUTSIDE; n++) {
         const double grey = s->views->left[e->gap->y * s->views->stride + ending_column(e, n)],
                      share = (grey - 0.5 * (near + beyond)) / (apart == 0.0 ? 1.0 : apart);
-        e->odds[n] = ENDING_DIFFER * (ENDING_COST - (double)cost[n]) / (ENDING_COST + DIFFER_NOISE +
-                                                                       (double)cost[n]) -
-                     ENDING_GREY * fmax(fmin(share, 1.0), -1.0) * contrast / (1.0 + contrast / ENDING_MOST) +
-                     ENDING_NEAR;
+        e->odds[n] =
+            ENDING_DIFFER * (ENDING_COST - (double)cost[n]) / (ENDING_COST + DIFFER_NOISE + (double)cost[n]) -
+            ENDING_GREY * fmax(fmin(share, 1.0), -1.0) * contrast / (1.0 + contrast / ENDING_MOST) +
+            ENDING_NEAR;
     }
 }
 

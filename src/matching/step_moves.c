@@ -11,10 +11,10 @@
 #define GREY_NOISE 10.0    /* added to the variances of grey values: levels of 12 bits */
 #define GREY_MOST 20.0     /* of (difference of two sides' means)^2 over their variances, that counts */
 /* what a pixel's side is told by: logarithms of odds, of a regression over simulated towns */
-#define ODDS_DIFFER 6.0    /* x the difference of both sides' costs over their sum */
-#define ODDS_GREY 1.4      /* x where its grey value lies between the sides' means, -1..1, x their contrast */
-#define ODDS_OWN 0.65      /* of the side that it is on */
-#define ODDS_LOW 0.28      /* of the lower side */
+#define ODDS_DIFFER 6.0 /* x the difference of both sides' costs over their sum */
+#define ODDS_GREY 1.4   /* x where its grey value lies between the sides' means, -1..1, x their contrast */
+#define ODDS_OWN 0.65   /* of the side that it is on */
+#define ODDS_LOW 0.28   /* of the lower side */
 enum {
     SHARED = 3,                        /* px: side of the squares whose sides are looked for once, */
     AROUND = SHARED + 2 * (SMALL - 1), /* and of all small windows about them */

@@ -8,13 +8,13 @@
 
 #include <math.h>
 
-#define STEP_PX 1.0f      /* larger ones are discontinuities */
-#define FAR_PX 1e6f       /* place of a pixel without a match: differs from all others */
-#define UNKNOWN 1e9f      /* difference to the right view where that has no value */
-#define GREY 126.0        /* of 12 bits: what grey values of one side may differ by */
-#define MOST_DIFFER 4.0f  /* x GREY: of the right view's differences in small windows */
-#define DIFFER_NOISE 0.1  /* x GREY: smaller ones tell nothing */
-#define CLEAR_GREY 6.25   /* (difference of two sides' mean grey values)^2 over the sum of their variances */
+#define STEP_PX 1.0f     /* larger ones are discontinuities */
+#define FAR_PX 1e6f      /* place of a pixel without a match: differs from all others */
+#define UNKNOWN 1e9f     /* difference to the right view where that has no value */
+#define GREY 126.0       /* of 12 bits: what grey values of one side may differ by */
+#define MOST_DIFFER 4.0f /* x GREY: of the right view's differences in small windows */
+#define DIFFER_NOISE 0.1 /* x GREY: smaller ones tell nothing */
+#define CLEAR_GREY 6.25  /* (difference of two sides' mean grey values)^2 over the sum of their variances */
 enum {
     SIDE_HALF = 4,  /* px about a pixel: the window in which sides are looked for */
     SIDE_LEAST = 5, /* pixels of a side */
@@ -33,11 +33,11 @@ typedef struct SdmStepSide {
 typedef struct SdmSteps {
     const SdmEdgeViews *views;
     const SdmEdgeBlock *b;
-    uint8_t *inner;     /* 1 where a valid place is within STEP_PX of all eight neighbours' */
-    float *low, *high;  /* the lowest place of the inner pixels of (2 SIDE_HALF + 1)^2, and minus the
+    uint8_t *inner;    /* 1 where a valid place is within STEP_PX of all eight neighbours' */
+    float *low, *high; /* the lowest place of the inner pixels of (2 SIDE_HALF + 1)^2, and minus the
                          * highest */
-    float *differ;      /* left minus right value at an inner pixel's place */
-    float *out;         /* places */
+    float *differ;     /* left minus right value at an inner pixel's place */
+    float *out;        /* places */
 } SdmSteps;
 
 /* As `inner` above. */

@@ -142,8 +142,8 @@ SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
     uint8_t *wall = NULL;
     TRY(sdm_alloc(ctx, &wall, w * h, 1, "walls"));
     for (size_t y = 1; y + 1 < h; y++) {
-        const Line l = {&s, y * w, 1, views->left + (ptrdiff_t)y * views->stride, 1, views->stride, b->width,
-                        views->slant};
+        const Line l = {&s, y * w,         1,        views->left + (ptrdiff_t)y * views->stride,
+                        1,  views->stride, b->width, views->slant};
         mark_walls(&l, wall);
     }
     for (size_t x = 1; x + 1 < w; x++) {

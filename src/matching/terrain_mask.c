@@ -9,22 +9,21 @@
 
 enum {
     FAR = 65535,
-    BAND = 64, /* rows */
-    LEAST_PIECE = 12,  /* pixels */
-    LEAST_IN_GAPS = 24, /* the same between clouds, where chance makes pieces, too */
-    LEAST_WALLED = 64, /* of a piece beyond a wall that is believed */
+    BAND = 64,             /* rows */
+    LEAST_PIECE = 12,      /* pixels */
+    LEAST_IN_GAPS = 24,    /* the same between clouds, where chance makes pieces, too */
+    LEAST_WALLED = 64,     /* of a piece beyond a wall that is believed */
     LARGEST_CHANCE = 1024, /* pixels of a piece of chance matches, far above or below the terrain */
-    LEAST_GROUND = 24, /* of the ground below a cloud that is the largest piece, and */
-    GROUND_SHARE = 50, /* one in so many of its pixels */
+    LEAST_GROUND = 24,     /* of the ground below a cloud that is the largest piece, and */
+    GROUND_SHARE = 50,     /* one in so many of its pixels */
     CLOUD_LAYERS = 8,
     RESIDUAL_UNIT = 1024
 };
-#define BRIGHTER_SIGMAS 1.5     /* of the grey values of the darker one */
-#define HIGHEST_WALL_M 2000     /* below which a small piece is believed */
-#define MEET_PX 0.15            /* residuals of a piece beyond a wall, against those of the terrain */
+#define BRIGHTER_SIGMAS 1.5 /* of the grey values of the darker one */
+#define HIGHEST_WALL_M 2000 /* below which a small piece is believed */
+#define MEET_PX 0.15        /* residuals of a piece beyond a wall, against those of the terrain */
 #define MEET_SPREAD_PX 0.25
-#define CHANCE_SPREAD_PX 0.35   /* that of chance matches is 0.4 and more */
-
+#define CHANCE_SPREAD_PX 0.35 /* that of chance matches is 0.4 and more */
 
 void sdm_terrain_mask_free(SdmTerrainMask *g)
 {
@@ -101,14 +100,14 @@ typedef struct Piece {
     int32_t size, edge;  /* pixels; those near terrain */
     int32_t off, below;  /* of these: beyond a discontinuity; downwards */
     int32_t nearest;     /* least distance to terrain, half px */
-    int64_t jump_m; /* sum of the discontinuities that it faces, metres */
+    int64_t jump_m;      /* sum of the discontinuities that it faces, metres */
     Sums grey, residual; /* of the left view; across the epipolar lines, 1/RESIDUAL_UNIT px */
 } Piece;
 
 /* The surface in pieces. */
 typedef struct Pieces {
-    int32_t *of; /* of each pixel: its piece */
-    int32_t *other, others; /* pixels outside the main piece, in raster order */
+    int32_t *of;              /* of each pixel: its piece */
+    int32_t *other, others;   /* pixels outside the main piece, in raster order */
     int32_t count, main_size; /* pieces; size from which one is main terrain */
     Piece *piece;
     uint8_t *terrain; /* of each piece: its class */

@@ -12,8 +12,8 @@
 enum {
     HALF = SDM_RAY_ERROR_HALF,
     ROWS = 2 * HALF + 1,
-    BESIDE = 16,       /* columns of the sums beyond either end of a row: zeros */
-    UNIT = 1024,       /* of a pixel of ray intersection error */
+    BESIDE = 16,        /* columns of the sums beyond either end of a row: zeros */
+    UNIT = 1024,        /* of a pixel of ray intersection error */
     SATURATED_HALF = 3, /* of a repeat's window, and what the warp reaches further */
     MASKED_HALF = 4     /* of the first match's window */
 };

@@ -12,11 +12,11 @@ typedef enum SdmOptimizerKind { SDM_OPTIMIZER_LOCAL, SDM_OPTIMIZER_SGM, SDM_OPTI
 /* Settings of an optimizer, in units of the volume's costs. */
 typedef struct SdmOptimizer {
     SdmOptimizerKind kind; /* local: each pixel takes its best label, no volume is made */
-    int p1, p2;  /* sgm: penalty of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MAX */
-    int paths;   /* sgm: 4 or 8 */
-    SdmBpPlan bp;           /* bp: tiles and iterations */
+    int p1, p2;   /* sgm: penalty of a step by one label, of any other; 0 <= p1 <= p2 <= SDM_P2_MAX */
+    int paths;    /* sgm: 4 or 8 */
+    SdmBpPlan bp; /* bp: tiles and iterations */
     int weight, truncation; /* bp: penalty of a step by one label; labels from which on steps cost the same */
-    const char *cpu_level; /* as --cpu-level */
+    const char *cpu_level;  /* as --cpu-level */
 } SdmOptimizer;
 
 /* Does each pixel take its best label, whatever its neighbours'?  how: may be NULL, which is local. */
@@ -27,7 +27,7 @@ static inline bool sdm_optimizer_is_local(const SdmOptimizer *how)
 
 enum {
     SDM_LABEL_ALIGN = 16, /* labels of a pixel are padded to a multiple of it */
-    SDM_COST_MAX = 254,  /* largest cost */
+    SDM_COST_MAX = 254,   /* largest cost */
     SDM_COST_PAD = 255,   /* of what pads the labels; never chosen */
     SDM_LABELS_MAX = 4096,
     SDM_LABEL_NONE = 0xFFFF,
@@ -42,14 +42,14 @@ enum {
  * discards the label. */
 typedef struct SdmVolume {
     int width, height, labels;
-    int begin, end; /* rows whose labels are wanted; the others are there for their neighbourhood */
-    int pitch; /* bytes from pixel to pixel: labels rounded up to a multiple of SDM_LABEL_ALIGN */
-    int first; /* label 0 is right pixel x + first */
-    int most;  /* no label costs more; <= SDM_COST_MAX */
+    int begin, end;       /* rows whose labels are wanted; the others are there for their neighbourhood */
+    int pitch;            /* bytes from pixel to pixel: labels rounded up to a multiple of SDM_LABEL_ALIGN */
+    int first;            /* label 0 is right pixel x + first */
+    int most;             /* no label costs more; <= SDM_COST_MAX */
     uint8_t *cost;        /* height x width x pitch, aligned to 64, labels .. pitch - 1 hold SDM_COST_PAD */
     const int16_t *guide; /* left image of the rows, height x width; smoothness is cheaper across its edges */
     ptrdiff_t guide_stride;
-    int guide_scale;      /* levels of the guide: a step of so many is an edge; 0 = no guide */
+    int guide_scale; /* levels of the guide: a step of so many is an edge; 0 = no guide */
 } SdmVolume;
 
 /* Labels; height x width each. */

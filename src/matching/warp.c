@@ -40,12 +40,18 @@ static void warp_row(const SdmLevelTask *task, enum SdmSide side, const float *s
     if (surface_m && part.w < task->win.w && y + 1 < task->win.h)
         fetch_row(surface_m + at + task->win.w, out + at + task->win.w, part.w);
     sdm_lattice_row(task->lattice, &part, y, side, r);
-    const SdmWarpRow in = {.cells = r->cells, .cell_begin = r->begin, .cell_count = r->count,
-                           .fraction = r->fraction, .width = part.w,
+    const SdmWarpRow in = {.cells = r->cells,
+                           .cell_begin = r->begin,
+                           .cell_count = r->count,
+                           .fraction = r->fraction,
+                           .width = part.w,
                            .surface_m = surface_m ? surface_m + at : NULL,
-                           .height0_m = (float)task->lattice->height0_m, .source = src->data,
-                           .source_stride = src->w, .source_col0 = (int32_t)src->x0,
-                           .source_row0 = (int32_t)src->y0, .source_width = (int32_t)src->w,
+                           .height0_m = (float)task->lattice->height0_m,
+                           .source = src->data,
+                           .source_stride = src->w,
+                           .source_col0 = (int32_t)src->x0,
+                           .source_row0 = (int32_t)src->y0,
+                           .source_width = (int32_t)src->w,
                            .source_height = (int32_t)src->h,
                            .ahead = panel->ahead,
                            .fetch_each = y % panel->fetch_rows == 0 ? panel->fetch_each : 0};
@@ -63,7 +69,8 @@ static Panel first_panel(const SdmLevelTask *task, enum SdmSide side)
         SOURCE_ROWS = 112, /* that a panel's row crosses */
         FLAT = 8,          /* columns for a source row from which on a row runs along the source */
         LINE = 32,         /* pixels of a line of the cache */
-        DOWN_ROWS = 16, DOWN_AHEAD = 48 /* fetched where it runs down: so often, so far */
+        DOWN_ROWS = 16,
+        DOWN_AHEAD = 48 /* fetched where it runs down: so often, so far */
     };
     const SdmLattice *const lat = task->lattice;
     const SdmWindow *const win = &task->win;
@@ -71,13 +78,15 @@ static Panel first_panel(const SdmLevelTask *task, enum SdmSide side)
     const int64_t v = (win->v0 + win->h / 2) * ((int64_t)1 << win->level) - lat->v0;
     const SdmNode *const n = lat->node + v / lat->step * lat->nu + u / lat->step, *const below = n + lat->nu;
     const int64_t *const here = side == SDM_LEFT ? n->left : n->right,
-                        *const next = side == SDM_LEFT ? n[1].left : n[1].right,
-                        *const lower = side == SDM_LEFT ? below->left : below->right;
+                         *const next = side == SDM_LEFT ? n[1].left : n[1].right,
+                         *const lower = side == SDM_LEFT ? below->left : below->right;
     const double slope = fabs((double)(next[1] - here[1])) / (SDM_FIX * lat->step); /* rows for a column */
     const int64_t stride = (side == SDM_LEFT ? task->left_source : task->right_source)->w;
     if (slope * FLAT <= 1.0) /* the fourth row of taps of the row below */
-        return (Panel){.columns = {0, win->w}, .ahead = (lower[1] < here[1] ? -2 : 3) * stride,
-                       .fetch_each = LINE / 2, .fetch_rows = 1};
+        return (Panel){.columns = {0, win->w},
+                       .ahead = (lower[1] < here[1] ? -2 : 3) * stride,
+                       .fetch_each = LINE / 2,
+                       .fetch_rows = 1};
     const int columns = (int)fmin(SOURCE_ROWS / slope, win->w) / 16 * 16 + 16;
     return (Panel){.columns = {0, columns < win->w ? columns : win->w},
                    .ahead = lower[0] < here[0] ? -DOWN_AHEAD : DOWN_AHEAD,

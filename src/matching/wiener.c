@@ -113,7 +113,7 @@ static void sum_windows(Tile *t, int32_t *v)
     }
     for (int y = 0; y < t->h + HALF; y++) {
         const int32_t *const enters = t->row + (size_t)inside(y, t->h) * MOST_W,
-                      *const leaves = t->row + (size_t)inside(y - 2 * HALF - 1, t->h) * MOST_W;
+                             *const leaves = t->row + (size_t)inside(y - 2 * HALF - 1, t->h) * MOST_W;
         sum_down(enters, y < t->h ? -1 : 0, leaves, y > 2 * HALF ? -1 : 0, t->w, column);
         if (y >= HALF)
             memcpy(v + (size_t)(y - HALF) * MOST_W, column, (size_t)t->w * sizeof *v);

@@ -12,12 +12,10 @@
 
 /* Blurs (1 4 6 4 1)/16 of the heights with taps 1, 2 and 4 px apart; what lies between two of them is a
  * band. */
-enum {
-    SDM_WIENER_BLURS = 3,
-    SDM_WIENER_REACH = 2 * (1 + 2 + 4) + SDM_WIENER_HALF
-};
+enum { SDM_WIENER_BLURS = 3, SDM_WIENER_REACH = 2 * (1 + 2 + 4) + SDM_WIENER_HALF };
 #define SDM_WIENER_NOISE 0.1f /* mean square of a band by noise alone, of the variance of a match */
-#define SDM_WIENER_DETAIL 1.7f /* gain of the finer band without noise: what windows of 5 x 5 px have taken
+#define SDM_WIENER_DETAIL                                                                                    \
+    1.7f                        /* gain of the finer band without noise: what windows of 5 x 5 px have taken
                                 * off */
 #define SDM_WIENER_UNIT 1024.0f /* of a pixel of residual: unit of the bands whose squares are summed */
 

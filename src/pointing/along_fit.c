@@ -329,7 +329,7 @@ static int choose(SdmAlongState *f, const SdmAlongModel *m, const SdmAlongModel 
         const int more = sdm_along_columns(&candidate[i]) - sdm_along_columns(m);
         const double least = more > columns && chosen >= 0 ? MORE_GAIN * best : best;
         if (!sdm_along_cross_validate(f, &candidate[i], clip, asked_of(m, &candidate[i]),
-            (const double(*)[SDM_ALONG_FOLDINGS])before, now))
+                                      (const double(*)[SDM_ALONG_FOLDINGS])before, now))
             continue;
         const double share = mean_share(now[SDM_BY_STRIP], before[SDM_BY_STRIP]);
         if (share < least && (!is_long(m, &candidate[i]) || differs(f, &candidate[i]))) {

@@ -8,22 +8,22 @@
 
 /* A small piece of ground. */
 typedef struct SdmAlongPoint {
-    float value_px; /* the correction that would lay it on the reference, px along the line in the right
+    float value_px;    /* the correction that would lay it on the reference, px along the line in the right
                      * image; NaN: unknown, and `use` is 0 */
     float col, row[2]; /* column of the right image; rows of the right and of the left image */
-    float slope;    /* tangent of the ground's slope: errors grow with it */
-    uint8_t use;    /* 0: changed ground, left out */
+    float slope;       /* tangent of the ground's slope: errors grow with it */
+    uint8_t use;       /* 0: changed ground, left out */
 } SdmAlongPoint;
 
 typedef struct SdmAlongTask {
     const SdmAlongPoint *point; /* count of them */
     size_t count;
-    const SdmPointing *scale;   /* centre and scale of the right image; frequencies of its profile are tried,
+    const SdmPointing *scale; /* centre and scale of the right image; frequencies of its profile are tried,
                                  * too */
-    double least_long_px;       /* RMS of a wave of more than 1200 rows, or of what a degree adds, to be no
+    double least_long_px;     /* RMS of a wave of more than 1200 rows, or of what a degree adds, to be no
                                  * error of the reference */
-    double point_rows;          /* of a point */
-    double average_rows;        /* rows over which its windows average the jitter */
+    double point_rows;        /* of a point */
+    double average_rows;      /* rows over which its windows average the jitter */
 } SdmAlongTask;
 
 /* Cross-validation leaves out blocks of rows, or blocks of columns. */
@@ -34,8 +34,8 @@ typedef struct SdmAlongReport {
     double fitted_px[SDM_ALONG_SCHEMES];   /* the same with the correction */
     double correction_px; /* standard error of the correction by the scatter of the means by row, without its
                            * constant */
-    double point_px;    /* NMAD of the points that are used, with the correction */
-    double rows_seen;   /* share of the rows with enough points */
+    double point_px;      /* NMAD of the points that are used, with the correction */
+    double rows_seen;     /* share of the rows with enough points */
 } SdmAlongReport;
 
 /* Fit the correction: a polynomial of degree 0 to 2 and up to six waves of each view, each taken only where

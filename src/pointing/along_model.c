@@ -38,7 +38,7 @@ void sdm_along_basis_at(const SdmAlongState *f, const SdmAlongModel *m, const do
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < m->waves[k]; i++) {
             const double phase = SDM_ALONG_TURN * m->per_row[k][i] * (row[k] - f->row0[k]),
-                share = kept(rows, m->per_row[k][i]);
+                         share = kept(rows, m->per_row[k][i]);
             *out++ = share * cos(phase);
             *out++ = share * sin(phase);
         }
@@ -169,8 +169,7 @@ void sdm_along_keep_model(SdmAlongState *f, const SdmAlongModel *m)
 
 /* Add the squares of the residuals of a fold's strips: of their means by row, or of themselves. */
 static void add_squares(const SdmAlongState *f, const SdmAlongModel *m, const SdmAlongPart *part,
-                        SdmAlongMeasure measure, double clip, double *sum,
-                        double *count)
+                        SdmAlongMeasure measure, double clip, double *sum, double *count)
 {
     const double most = measure == SDM_BY_STRIP ? 1.0 : 2.0;
     const int bins = measure == SDM_BY_STRIP ? f->strips : f->bins[measure];
@@ -199,8 +198,8 @@ static void add_squares(const SdmAlongState *f, const SdmAlongModel *m, const Sd
  * are left out; NULL: none is.
  * @return false for such a model */
 bool sdm_along_cross_validate(SdmAlongState *f, const SdmAlongModel *model, double clip, unsigned asked,
-                               const double (*least)[SDM_ALONG_FOLDINGS],
-                               double error_px[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS])
+                              const double (*least)[SDM_ALONG_FOLDINGS],
+                              double error_px[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS])
 {
     sdm_along_fill_basis(f, model);
     for (int scheme = 0; scheme < SDM_ALONG_FOLDINGS; scheme++) {

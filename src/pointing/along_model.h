@@ -18,7 +18,7 @@ enum {
 /* A robust mean of points: STRIP_ROWS rows of an eighth of the columns. */
 typedef struct SdmAlongStrip {
     double value_px, weight, row[2], x, y;
-    int bin[2];                    /* number of its rows, by view */
+    int bin[2]; /* number of its rows, by view */
     int fold[SDM_ALONG_FOLDINGS];
 } SdmAlongStrip;
 
@@ -26,7 +26,7 @@ typedef struct SdmAlongStrip {
 typedef struct SdmAlongWaveColumns {
     double per_row; /* 0: none yet */
     int view;
-    double *value;  /* strips x 2 */
+    double *value; /* strips x 2 */
 } SdmAlongWaveColumns;
 
 /* What is fitted; rows count from row0. */
@@ -43,17 +43,17 @@ typedef struct SdmAlongState {
     int cells, bins[2];    /* rows of strips, of the right and of the left view; strips follow those of the
                             * left */
     double *bin_sum, *bin_weight; /* of the larger number of bins */
-    double row0[2], span[2]; /* origin of the phases, in the middle of the rows; rows that points span */
-    double rows;             /* of the right image */
-    double *class_weight;  /* of each point */
+    double row0[2], span[2];      /* origin of the phases, in the middle of the rows; rows that points span */
+    double rows;                  /* of the right image */
+    double *class_weight;         /* of each point */
     SdmAlongStrip *strip;
     int strips;
-    double *basis;         /* strips x SDM_ALONG_COLUMNS */
+    double *basis;                                /* strips x SDM_ALONG_COLUMNS */
     SdmAlongWaveColumns cached[SDM_ALONG_CACHED]; /* the oldest is replaced */
     int cached_next;
     double *residual, *weight, *work, *point_work;
     double step, strip_rows; /* rows of a strip; those that its mean averages, windows included */
-    double scale_px;       /* NMAD of the strips' residuals with the best model so far */
+    double scale_px;         /* NMAD of the strips' residuals with the best model so far */
 } SdmAlongState;
 
 /* The strips that a fit uses: all, or those outside a fold of a scheme. */
@@ -94,8 +94,8 @@ void sdm_along_keep_model(SdmAlongState *f, const SdmAlongModel *m);
  * are left out; NULL: none is.
  * @return false for such a model */
 bool sdm_along_cross_validate(SdmAlongState *f, const SdmAlongModel *model, double clip, unsigned asked,
-                               const double (*least)[SDM_ALONG_FOLDINGS],
-                               double error_px[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS]);
+                              const double (*least)[SDM_ALONG_FOLDINGS],
+                              double error_px[SDM_ALONG_MEASURES][SDM_ALONG_FOLDINGS]);
 
 /* Sort the points into strips. */
 SdmStatus sdm_along_sort_points(SdmContext *ctx, SdmAlongState *f);

@@ -6,12 +6,12 @@
 #include <math.h>
 
 enum {
-    STRIP_ROWS = 16,    /* times a whole number that leaves at most MOST_BINS */
+    STRIP_ROWS = 16, /* times a whole number that leaves at most MOST_BINS */
     MOST_BINS = 400,
-    STRIP_COLUMNS = 8,  /* of the scene */
-    STRIP_POINTS = 4,   /* fewer make no strip */
-    CLASSES = 12,       /* of slope */
-    ROW_BLOCKS = 8      /* dealt to the two folds in turn */
+    STRIP_COLUMNS = 8, /* of the scene */
+    STRIP_POINTS = 4,  /* fewer make no strip */
+    CLASSES = 12,      /* of slope */
+    ROW_BLOCKS = 8     /* dealt to the two folds in turn */
 };
 static const double POINT_TUKEY = 4.685; /* biweight: beyond so many sigmas a residual counts 0 */
 
@@ -149,8 +149,8 @@ void sdm_along_make_strips(SdmAlongState *f, const SdmAlongModel *m)
 {
     double *const residual = f->point_work + f->task->count;
     sdm_along_residuals(f, m, residual);
-    const double nmad = fmax(sdm_nmad_f64(f->point_work, sdm_along_gather(f, residual, -1), NULL),
-        SDM_ALONG_LEAST_SCALE_PX);
+    const double nmad =
+        fmax(sdm_nmad_f64(f->point_work, sdm_along_gather(f, residual, -1), NULL), SDM_ALONG_LEAST_SCALE_PX);
     weigh_classes(f, residual, nmad);
     f->strips = 0;
     for (int k = 0; k < SDM_ALONG_CACHED; k++)

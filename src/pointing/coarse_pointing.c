@@ -43,8 +43,8 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     for (int i = 0; i <= 2 * reach; i++) {
         const int offset = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
         const SdmCoarsestSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
-                                     .pixel_m = f->gsd_m * size,
-                                     .v_shift = offset};
+                                          .pixel_m = f->gsd_m * size,
+                                          .v_shift = offset};
         double share = 0.0;
         TRY(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)

@@ -8,7 +8,7 @@
 
 /* What the search for the offset starts from; borrowed. */
 typedef struct SdmOffsetSearch {
-    const SdmScene *scene;   /* for messages */
+    const SdmScene *scene; /* for messages */
     const SdmFrame *frame;
     const SdmMatchInput *in; /* lattice and pyramids of the whole frame */
     const SdmSurface *prior; /* heights to search about, coarsest level; NULL: the lattice's height0_m */

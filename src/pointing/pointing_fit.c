@@ -12,20 +12,20 @@
 
 enum {
     TERMS = SDM_POINT_MAX_TERMS,
-    LANES = 4,                /* terms that are summed together */
+    LANES = 4, /* terms that are summed together */
     PITCH = (TERMS + LANES - 1) / LANES * LANES,
-    FOLDS = 4,                /* of the cross-validation */
-    FOLD_BLOCKS = 8,          /* half the blocks a side of the image that are dealt to the folds */
-    ITERATIONS = 6,           /* of the weights */
+    FOLDS = 4,       /* of the cross-validation */
+    FOLD_BLOCKS = 8, /* half the blocks a side of the image that are dealt to the folds */
+    ITERATIONS = 6,  /* of the weights */
     LEAST_POINTS = 30,
-    PLOTTED_POINTS = 4000,    /* at most */
-    DEGREE_POINTS = 4000,     /* at most, to choose the degree by */
-    PARTS = 8,                /* sums of the normal equations, so that they do not depend on the threads */
-    PROFILE_STEP = 16         /* rows */
+    PLOTTED_POINTS = 4000, /* at most */
+    DEGREE_POINTS = 4000,  /* at most, to choose the degree by */
+    PARTS = 8,             /* sums of the normal equations, so that they do not depend on the threads */
+    PROFILE_STEP = 16      /* rows */
 };
-#define TUKEY 4.685        /* biweight: residuals of more than this many sigmas count nothing */
-#define DEGREE_GAIN 0.98   /* a higher degree must leave less than this share of the error */
-#define PROFILE_GAIN 0.97  /* as must a profile */
+#define TUKEY 4.685       /* biweight: residuals of more than this many sigmas count nothing */
+#define DEGREE_GAIN 0.98  /* a higher degree must leave less than this share of the error */
+#define PROFILE_GAIN 0.97 /* as must a profile */
 
 /* A fit in work. */
 typedef struct Fit {

@@ -22,7 +22,7 @@ typedef struct SdmPointSample {
 typedef struct SdmPointRound {
     int matches, inliers, degree, level;
     double before_median_px, before_nmad_px, after_nmad_px, cross_validation_px;
-    double profile_rms_px; /* of the jitter profile, 0 without */
+    double profile_rms_px;   /* of the jitter profile, 0 without */
     SdmPointSample *samples; /* at most 4000, owned */
     int sample_count;
 } SdmPointRound;
@@ -42,15 +42,15 @@ typedef struct SdmHint {
 SdmHint sdm_few_matches_hint(const SdmOptions *options, const SdmFrame *frame, const SdmCameraNote camera[2]);
 
 typedef struct SdmFitTask {
-    const SdmTiePoint *point;   /* count of them */
+    const SdmTiePoint *point; /* count of them */
     size_t count;
     int max_degree;
     bool with_profile;
-    double response;            /* share of an error that the residuals of the points show; their corrections
+    double response;          /* share of an error that the residuals of the points show; their corrections
                                  * are whole */
-    int64_t rows;               /* of the right image */
-    const char *left, *right;   /* names of the images, for messages */
-    SdmHint hint;               /* where there are too few points */
+    int64_t rows;             /* of the right image */
+    const char *left, *right; /* names of the images, for messages */
+    SdmHint hint;             /* where there are too few points */
 } SdmFitTask;
 
 /* The task of a scene, without tie points: names, rows and hint. */

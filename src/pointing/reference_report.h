@@ -15,7 +15,7 @@ typedef enum SdmReferenceState {
     SDM_REFERENCE_FITTED   /* and what is along the track */
 } SdmReferenceState;
 
-enum { SDM_REFERENCE_BEFORE, SDM_REFERENCE_AFTER };     /* the correction */
+enum { SDM_REFERENCE_BEFORE, SDM_REFERENCE_AFTER };  /* the correction */
 enum { SDM_REFERENCE_USED, SDM_REFERENCE_LEFT_OUT }; /* ground, by the fit */
 
 /* Differences between the surface and the reference over small pieces of ground. */
@@ -26,26 +26,26 @@ typedef struct SdmReferenceSpread {
 /* Means of what the correction was fitted to, by row of one view; without what is not of this view. */
 typedef struct SdmReferenceBins {
     int count;
-    double step_px;    /* bin i has its middle at (i + 0.5) step_px */
-    float *value_px;   /* count, NaN: none; owned */
+    double step_px;  /* bin i has its middle at (i + 0.5) step_px */
+    float *value_px; /* count, NaN: none; owned */
 } SdmReferenceBins;
 
 typedef struct SdmReferenceReport {
-    int state;             /* SdmReferenceState */
-    char datum[440];       /* the datum of its heights, and what tells it */
-    char reason[1000];     /* why it was refused, or the shift alone is corrected; "" */
-    char question[240];    /* what the user should look at although it serves; "" */
-    double cell_m;         /* of the reference */
-    double shift_m[3];     /* east, north, up: added to the surface */
-    double px_per_m;       /* that a metre of height changes the right position by */
-    double row_m;          /* of the ground along the track */
-    double covered;        /* share of the surface where the reference has heights */
-    double masked;         /* share of that ground which the fit leaves out */
+    int state;          /* SdmReferenceState */
+    char datum[440];    /* the datum of its heights, and what tells it */
+    char reason[1000];  /* why it was refused, or the shift alone is corrected; "" */
+    char question[240]; /* what the user should look at although it serves; "" */
+    double cell_m;      /* of the reference */
+    double shift_m[3];  /* east, north, up: added to the surface */
+    double px_per_m;    /* that a metre of height changes the right position by */
+    double row_m;       /* of the ground along the track */
+    double covered;     /* share of the surface where the reference has heights */
+    double masked;      /* share of that ground which the fit leaves out */
     SdmAlongReport fit;
     SdmReferenceSpread spread[2][2]; /* before, after; used, left out */
     SdmReferenceBins bins[2];        /* of the right and the left view */
-    SdmGrid grid;          /* of the blocks that are left out, metres about the scene's centre */
-    uint8_t *left_out;     /* rows x cols; 1: left out of the fit; owned; NULL: none */
+    SdmGrid grid;                    /* of the blocks that are left out, metres about the scene's centre */
+    uint8_t *left_out;               /* rows x cols; 1: left out of the fit; owned; NULL: none */
 } SdmReferenceReport;
 void sdm_reference_report_free(SdmReferenceReport *r);
 

@@ -24,11 +24,11 @@ void sdm_tie_points_free(SdmTiePoints *t);
 
 /* Where tie points come from; borrowed. */
 typedef struct SdmTiePointSource {
-    const SdmLattice *lattice;   /* of the cameras with the correction in use */
+    const SdmLattice *lattice; /* of the cameras with the correction in use */
     const SdmPointing *in_use;
     const SdmSurface *surface;
-    const float *ray_error_v;    /* h x w of the surface: v residual, px of its level; NaN: unknown */
-    int block;                   /* a tie point is the mean of block x block pixels */
+    const float *ray_error_v; /* h x w of the surface: v residual, px of its level; NaN: unknown */
+    int block;                /* a tie point is the mean of block x block pixels */
 } SdmTiePointSource;
 
 /* Append a tie point for each block of which at least half are valid pixels with a residual of up to 1 px,

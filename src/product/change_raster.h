@@ -18,10 +18,10 @@ typedef struct SdmChangeRaster {
     const SdmGrid *grid;              /* of the DEM; borrowed */
     SdmHeightRaster *opened;          /* here; NULL: it was open */
     SdmHeightsOnGrid on_grid;
-    SdmProjector *plane;              /* of the blocks that are left out */
-    int64_t *histogram;               /* 2 x SDM_CHANGE_BINS: used and left out cells, from -256 m on */
-    int factor, cols, rows;           /* preview: cells per side of a pixel; its size */
-    int32_t *sum, *count;             /* rows x cols: differences in 1/16 m; cells */
+    SdmProjector *plane;    /* of the blocks that are left out */
+    int64_t *histogram;     /* 2 x SDM_CHANGE_BINS: used and left out cells, from -256 m on */
+    int factor, cols, rows; /* preview: cells per side of a pixel; its size */
+    int32_t *sum, *count;   /* rows x cols: differences in 1/16 m; cells */
 } SdmChangeRaster;
 
 /* Where differences are from; borrowed until they are closed. */

@@ -46,8 +46,13 @@ static char **add_user_options(char **co, const char *const *user)
 static char **creation_options(const SdmContext *ctx, const SdmCogRequest *request, int bands,
                                GDALDataType type)
 {
-    static const char *const apart[] = {"COPY_SRC_OVERVIEWS=YES", "TILED=YES",  "BLOCKXSIZE=512",
-                                        "BLOCKYSIZE=512", "INTERLEAVE=BAND", "ZLEVEL=1", NULL};
+    static const char *const apart[] = {"COPY_SRC_OVERVIEWS=YES",
+                                        "TILED=YES",
+                                        "BLOCKXSIZE=512",
+                                        "BLOCKYSIZE=512",
+                                        "INTERLEAVE=BAND",
+                                        "ZLEVEL=1",
+                                        NULL};
     char threads[16], **co = bands > 1 ? CSLDuplicate((char **)(uintptr_t)apart) : NULL;
     snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
@@ -144,8 +149,8 @@ static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const Sdm
     const char *const driver = GDALGetRasterCount(from->dataset) > 1 ? "GTiff" : "COG";
     sdm_gdal_errors_begin(&errors);
     errno = 0;
-    const GDALDatasetH file = GDALCreateCopy(GDALGetDriverByName(driver), request->path, from->dataset, FALSE,
-                                             co, go_on, watch);
+    const GDALDatasetH file =
+        GDALCreateCopy(GDALGetDriverByName(driver), request->path, from->dataset, FALSE, co, go_on, watch);
     GDALClose(file);
     const int why = errno; /* libtiff tells no reason */
     sdm_gdal_errors_end(&errors);

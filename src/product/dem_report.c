@@ -12,7 +12,7 @@
 #include <string.h>
 
 const SdmScale sdm_scale_seen = {90.0, 70.0,
-                                "good from 90 %, poor below 70 %; clouds and water remain without heights"};
+                                 "good from 90 %, poor below 70 %; clouds and water remain without heights"};
 const SdmScale sdm_scale_filled = {2.0, 10.0, "good up to 2 %, poor above 10 %"};
 
 void sdm_report_program(SdmReport *r, const SdmProduct *p)
@@ -83,7 +83,7 @@ static void put_value(SdmReportItem to, const char *key, const SdmOptionSpec *sp
 }
 
 SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
-                                  const SdmEffective *found)
+                                 const SdmEffective *found)
 {
     const SdmReportItem to =
         sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
@@ -123,8 +123,8 @@ static const char *shell_word(SdmReport *r, const char *word)
 const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right)
 {
     char value[VALUE];
-    const char *line = sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left),
-                                         shell_word(r, right ? right : ""));
+    const char *line =
+        sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left), shell_word(r, right ? right : ""));
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
         const char *const *pair = (const char *const *)(const void *)((const char *)opt + s->offset);
         sdm_option_show(s, opt, value, sizeof value);
@@ -132,8 +132,8 @@ const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *
             continue;
         if (s->type == SDM_OPT_KEY_VALUES)
             for (; *pair; pair++)
-                line = sdm_report_printf(r, "%s %s%s", line, s->name,
-                                         shell_word(r, shown_pair(*pair, value)));
+                line =
+                    sdm_report_printf(r, "%s %s%s", line, s->name, shell_word(r, shown_pair(*pair, value)));
         else
             line = sdm_report_printf(r, "%s %s%s", line, s->name,
                                      s->type == SDM_OPT_BOOL ? "" : shell_word(r, value));
@@ -191,8 +191,8 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p)
     const SdmPng *const relief = &p->page_relief, *const coverage = &p->coverage;
     SdmReportItem to = sdm_report_section(r, NULL, "Relief", SDM_PAGE_MAPS, SDM_STYLE_CARD);
     sdm_report_picture(to, "shaded relief", relief, sdm_report_pixel_m(p, relief->width));
-    sdm_report_ramp(to, sdm_relief_ramp, sdm_dem_stats_quantile_m(s, 0.01),
-                    sdm_dem_stats_quantile_m(s, 0.99), "m", 4);
+    sdm_report_ramp(to, sdm_relief_ramp, sdm_dem_stats_quantile_m(s, 0.01), sdm_dem_stats_quantile_m(s, 0.99),
+                    "m", 4);
     to = sdm_report_section(r, NULL, "Coverage", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_picture(to, "coverage", coverage, sdm_report_pixel_m(p, coverage->width));
     const SdmQaLayout *const qa = p->request.qa;
@@ -204,8 +204,7 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p)
 void sdm_report_cells(SdmReport *r, const SdmProduct *p)
 {
     const SdmDemStats *const s = &p->stats;
-    const SdmReportItem to =
-        sdm_report_section(r, "cells", "Cells by status", SDM_PAGE_MAPS, SDM_STYLE_HALF);
+    const SdmReportItem to = sdm_report_section(r, "cells", "Cells by status", SDM_PAGE_MAPS, SDM_STYLE_HALF);
     sdm_report_number(to, "total", (double)s->cells);
     sdm_report_number(to, "seen", (double)(s->cells - s->unseen));
     sdm_report_number(to, "with_height", (double)s->valid);
@@ -217,8 +216,8 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
         const double n = (double)sdm_dem_stats_count(s, 1U << b);
         sdm_report_number(mask, sdm_qa_names[b], n);
         if (n > 0.0)
-            sdm_report_figure(mask, NULL, sdm_qa_words(p->request.qa, 1U << b),
-                              100.0 * n / (double)s->cells, " %", 2);
+            sdm_report_figure(mask, NULL, sdm_qa_words(p->request.qa, 1U << b), 100.0 * n / (double)s->cells,
+                              " %", 2);
     }
 }
 

@@ -9,8 +9,8 @@
 typedef struct SdmReportWork {
     double wall_s;
     int blocks, blocks_resumed;
-    int64_t frame_cols, frame_rows; /* of the epipolar frame; 0: none */
-    double lattice_error_px;        /* 0: no lattice */
+    int64_t frame_cols, frame_rows;  /* of the epipolar frame; 0: none */
+    double lattice_error_px;         /* 0: no lattice */
     const char *device, *device_why; /* the back end as --device takes it, and why auto has left others;
                                       * borrowed; NULL: not known */
 } SdmReportWork;
@@ -30,7 +30,7 @@ typedef struct SdmEffective {
 } SdmEffective;
 /* command: SDM_CMD_*: who reads them.  The page has those that were given, the others folded away. */
 SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
-                                  const SdmEffective *found);
+                                 const SdmEffective *found);
 /* The command line of `run` that makes the DEM of two inputs once more (right: NULL or "": of one). */
 const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right);
 SdmReportItem sdm_report_grid(SdmReport *r, const SdmProduct *p);

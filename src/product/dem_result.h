@@ -23,9 +23,9 @@ typedef struct SdmPairResult {
 typedef struct SdmDemResult {
     bool known; /* false: the DEM was finished by an earlier run; its report tells the rest */
     int64_t cols, rows;
-    double spacing, coverage;  /* coverage: cells with a height of those seen by two views, 0..1 */
+    double spacing, coverage; /* coverage: cells with a height of those seen by two views, 0..1 */
     double pointing_residual_px, tie_points; /* NMAD; NaN: no correction was estimated */
-    double matched_share; /* matched cells of those with texture, 0..1; NaN: not known */
+    double matched_share;                    /* matched cells of those with texture, 0..1; NaN: not known */
     double wall_s;
     SdmDoubt *doubt;     /* owned, as all below */
     SdmInputFile *file;  /* that it was made from */

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const suffix[SDM_FILES] = {".html",       ".png",    ".json",      ".stac.json",
+static const char *const suffix[SDM_FILES] = {".html",       ".png",    ".json",       ".stac.json",
                                               ".qml",        "_qa.qml", "_change.qml", "_trend.qml",
-                                              "_reason.vrt", "_qa.tif", "_ortho.tif", "_change.tif",
-                                              "_trend.tif",  ".las",    ".laz",       ".tif"};
+                                              "_reason.vrt", "_qa.tif", "_ortho.tif",  "_change.tif",
+                                              "_trend.tif",  ".las",    ".laz",        ".tif"};
 /* of OUTPUT.part-KIND-RUN */
-static const char *const kind[SDM_FILES] = {"html",         "png",         "json",   "stac", "style", "qa-style",
-                                            "change-style", "trend-style", "reason", "qa",   "ortho", "change",
-                                            "trend",        "las",         "laz",    "dem"};
+static const char *const kind[SDM_FILES] = {
+    "html",   "png", "json",  "stac",   "style", "qa-style", "change-style", "trend-style",
+    "reason", "qa",  "ortho", "change", "trend", "las",      "laz",          "dem"};
 
 /* Not every run has them: a reference makes them, or --trend, or --points. */
 static bool is_optional(int i)
@@ -268,8 +268,7 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
                             files->path[i], input);
     const char *const slash = sdm_system_slash(input);
     sdm_file_folder(input, folder);
-    if (is_temporary(files, slash ? slash + 1 : input) &&
-        sdm_system_is_same(folder, files->folder))
+    if (is_temporary(files, slash ? slash + 1 : input) && sdm_system_is_same(folder, files->folder))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s has a name that -o %s uses for its temporary files; give another -o", input,
                         files->path[SDM_FILE_DEM]);

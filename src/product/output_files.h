@@ -12,11 +12,11 @@ enum {
     SDM_FILE_PNG,
     SDM_FILE_JSON,
     SDM_FILE_STAC,
-    SDM_FILE_STYLE,        /* of the DEM, for QGIS, as the two below */
+    SDM_FILE_STYLE, /* of the DEM, for QGIS, as the two below */
     SDM_FILE_QA_STYLE,
     SDM_FILE_CHANGE_STYLE,
     SDM_FILE_TREND_STYLE,
-    SDM_FILE_REASON,       /* the band "reason" of the QA raster, with colours and words */
+    SDM_FILE_REASON, /* the band "reason" of the QA raster, with colours and words */
     SDM_FILE_QA,
     SDM_FILE_ORTHO,
     SDM_FILE_CHANGE,

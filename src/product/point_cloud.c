@@ -152,10 +152,10 @@ static bool read_row(GDALRasterBandH band, int row, int cols, GDALDataType type,
 static uint64_t intensity(const SdmPointCloud *of, float grey)
 {
     const GDALDataType type = GDALGetRasterDataType(of->grey);
-    const double range = of->high - of->low,
-                 value = type != GDT_Float32 ? (double)grey
-                         : range > 0.0       ? ((double)grey - of->low) / range * 65535.0
-                                             : 0.0;
+    const double range = of->high - of->low, value = type != GDT_Float32 ? (double)grey
+                                                     : range > 0.0
+                                                         ? ((double)grey - of->low) / range * 65535.0
+                                                         : 0.0;
     return (uint64_t)fmin(fmax(value + 0.5, 0.0), 65535.0);
 }
 

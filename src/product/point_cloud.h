@@ -10,15 +10,15 @@
 /* What the points are made of; bands of one grid, borrowed for the call. */
 typedef struct SdmPointCloud {
     const SdmGrid *grid;
-    GDALDatasetH dem;            /* Float32, SDM_NODATA for none; tells the CRS */
-    double step_m;               /* of its heights */
-    GDALRasterBandH grey;        /* NULL: none; else the intensity, stretched from low..high where it is no
+    GDALDatasetH dem;     /* Float32, SDM_NODATA for none; tells the CRS */
+    double step_m;        /* of its heights */
+    GDALRasterBandH grey; /* NULL: none; else the intensity, stretched from low..high where it is no
                                   * integer of 16 bits */
     double low, high;
     GDALRasterBandH score, error; /* UInt16 in steps; NULL: none */
     double score_step, error_step;
-    int64_t count;               /* of the heights */
-    const char *path;            /* to write: .las */
+    int64_t count;    /* of the heights */
+    const char *path; /* to write: .las */
 } SdmPointCloud;
 
 /* Can a file of this format ("las", "laz") be written?  SDM_ERR_UNSUPPORTED where LASzip is not there. */

@@ -219,9 +219,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
-    TRY(request->keep
-            ? name_kept(ctx, &p->files)
-            : name_files(ctx, request->options->output, request->options->points, &p->files));
+    TRY(request->keep ? name_kept(ctx, &p->files)
+                      : name_files(ctx, request->options->output, request->options->points, &p->files));
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
     p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
     p->files->made[SDM_FILE_TREND] = p->files->made[SDM_FILE_TREND_STYLE] = request->trend != NULL;
@@ -358,9 +357,9 @@ static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_
             continue;
         const int bands = GDALGetRasterCount(to);
         sdm_gdal_errors_begin(&errors);
-        const CPLErr e = GDALDatasetRasterIOEx(to, GF_Write, (int)b->col0, (int)(b->row0 + row), w, n,
-                                               part[i].cells, w, n, part[i].type, bands, NULL, cell,
-                                               cell * w, cell * s->plane, NULL);
+        const CPLErr e =
+            GDALDatasetRasterIOEx(to, GF_Write, (int)b->col0, (int)(b->row0 + row), w, n, part[i].cells, w, n,
+                                  part[i].type, bands, NULL, cell, cell * w, cell * s->plane, NULL);
         sdm_gdal_errors_end(&errors);
         if (e != CE_None || errors.failed)
             return sdm_fail_write(ctx, p->files->path[part[i].file], errors.text);
@@ -397,8 +396,8 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
         convert_row(p, b, row + r, r, s);
     if (p->request.reference)
         TRY(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
-                            b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m,
-                            s->change, s->change + s->plane));
+                            b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->change,
+                            s->change + s->plane));
     TRY(store(ctx, p, b, row, h, s));
     sdm_dem_stats_add(&p->stats, &cells);
 done:
@@ -439,13 +438,12 @@ SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock
     const SdmRaster *const to = &p->raster[SDM_FILE_TREND];
     const int w = (int)b->w, h = (int)b->h;
     sdm_gdal_errors_begin(&errors);
-    const CPLErr e = GDALDatasetRasterIO(to->dataset, GF_Write, (int)b->col0, (int)b->row0, w, h,
-                                         (void *)(uintptr_t)plane, w, h, GDT_Float32, SDM_TREND_BANDS, NULL,
-                                         0, 0, 0);
+    const CPLErr e =
+        GDALDatasetRasterIO(to->dataset, GF_Write, (int)b->col0, (int)b->row0, w, h, (void *)(uintptr_t)plane,
+                            w, h, GDT_Float32, SDM_TREND_BANDS, NULL, 0, 0, 0);
     sdm_gdal_errors_end(&errors);
-    return e == CE_None && !errors.failed
-               ? SDM_OK
-               : sdm_fail_write(ctx, p->files->path[SDM_FILE_TREND], errors.text);
+    return e == CE_None && !errors.failed ? SDM_OK
+                                          : sdm_fail_write(ctx, p->files->path[SDM_FILE_TREND], errors.text);
 }
 
 /* ---- complete and publish ---- */
@@ -537,13 +535,13 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
                  side_m = sdm_grid_spacing_m(grid),
                  narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
     const SdmHeightErrorInput in = {.model = p->request.error,
-                              .side_m = {side_m * narrower, side_m},
-                              .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
-                              .mask = qa_band(p, SDM_BAND_MASK),
-                              .error = qa_band(p, SDM_BAND_ERROR),
-                              .step_m = p->error_step,
-                              .path = p->files->path[SDM_FILE_QA],
-                              .memory_bytes = p->request.options->memory_bytes};
+                                    .side_m = {side_m * narrower, side_m},
+                                    .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
+                                    .mask = qa_band(p, SDM_BAND_MASK),
+                                    .error = qa_band(p, SDM_BAND_ERROR),
+                                    .step_m = p->error_step,
+                                    .path = p->files->path[SDM_FILE_QA],
+                                    .memory_bytes = p->request.options->memory_bytes};
     return sdm_height_error_write(ctx, &in, &p->error_m);
 }
 
@@ -552,20 +550,19 @@ static SdmStatus write_points(SdmContext *ctx, SdmProduct *p)
 {
     SdmStatus st = SDM_OK;
     const bool compressed = p->files->made[SDM_FILE_LAZ];
-    const SdmPointCloud points = {.grid = &p->grid,
-                                  .dem = p->raster[SDM_FILE_DEM].dataset,
-                                  .step_m = p->stats.step_m,
-                                  .grey = p->request.ortho
-                                              ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1)
-                                              : NULL,
-                                  .low = (double)p->stats.ortho_low,
-                                  .high = (double)p->stats.ortho_high,
-                                  .score = qa_band(p, SDM_BAND_SCORE),
-                                  .score_step = SDM_SCORE_STEP,
-                                  .error = qa_band(p, SDM_BAND_ERROR),
-                                  .error_step = p->error_step,
-                                  .count = p->stats.valid,
-                                  .path = p->files->part[SDM_FILE_LAS]};
+    const SdmPointCloud points = {
+        .grid = &p->grid,
+        .dem = p->raster[SDM_FILE_DEM].dataset,
+        .step_m = p->stats.step_m,
+        .grey = p->request.ortho ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1) : NULL,
+        .low = (double)p->stats.ortho_low,
+        .high = (double)p->stats.ortho_high,
+        .score = qa_band(p, SDM_BAND_SCORE),
+        .score_step = SDM_SCORE_STEP,
+        .error = qa_band(p, SDM_BAND_ERROR),
+        .error_step = p->error_step,
+        .count = p->stats.valid,
+        .path = p->files->part[SDM_FILE_LAS]};
     if (p->request.keep || !(compressed || p->files->made[SDM_FILE_LAS]))
         return SDM_OK;
     TRY(sdm_point_cloud_write(ctx, &points));
@@ -578,7 +575,11 @@ done:
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
     enum { JOBS = 6, WRITE_CACHE = 16 << 20 /* of tiles that are not read again */ };
-    static const int file[JOBS] = {-1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO, SDM_FILE_CHANGE,
+    static const int file[JOBS] = {-1,
+                                   SDM_FILE_QA,
+                                   SDM_FILE_DEM,
+                                   SDM_FILE_ORTHO,
+                                   SDM_FILE_CHANGE,
                                    SDM_FILE_TREND}; /* -1: pictures, by one thread: first */
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
     const int64_t cells = p->grid.cols * p->grid.rows;

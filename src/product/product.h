@@ -19,9 +19,9 @@
 typedef struct SdmKeptProduct {
     SdmGrid grid;
     const SdmQaLayout *qa;
-    double metres_step, error_step; /* of the QA raster's bands */
+    double metres_step, error_step;                 /* of the QA raster's bands */
     SdmRaster dem, qa_raster, ortho, change, trend; /* the last three: without cells where there is none */
-    SdmText json, html;                      /* the report */
+    SdmText json, html;                             /* the report */
 } SdmKeptProduct;
 void sdm_kept_product_free(SdmKeptProduct *kept);
 
@@ -31,11 +31,11 @@ typedef struct SdmProductRequest {
     SdmKeptProduct *keep;      /* gets the product; no file is written then.  NULL: files */
     const SdmGrid *grid;
     const SdmQaLayout *qa;
-    bool ortho;                       /* blocks have an ortho image */
-    SdmHeightErrorModel error;        /* gsd_m > 0: the QA raster has a band of predicted errors */
+    bool ortho;                          /* blocks have an ortho image */
+    SdmHeightErrorModel error;           /* gsd_m > 0: the QA raster has a band of predicted errors */
     const SdmReferenceReport *reference; /* with a change mask: NAME_change.tif is written; NULL: none */
-    SdmHeightRaster *reference_dem;   /* opened already; NULL: it is opened, once more */
-    double lon_deg, lat_deg;          /* middle of the scene; with a reference alone */
+    SdmHeightRaster *reference_dem;      /* opened already; NULL: it is opened, once more */
+    double lon_deg, lat_deg;             /* middle of the scene; with a reference alone */
     const double *trend;              /* NAME_trend.tif is written: rate of its map's strongest colour, as it
                                        * is when the product is published; NULL: none */
     bool datum_unknown;               /* nothing is said of the vertical datum */
@@ -53,12 +53,12 @@ typedef struct SdmProduct { /* for reports to read */
     SdmProductRequest request;
     SdmGrid grid;
     SdmOutputFiles *files;
-    SdmRaster raster[SDM_FILES]; /* DEM, QA, ORTHO, CHANGE while they are filled */
-    SdmChangeRaster change;      /* raster[SDM_FILE_CHANGE]'s values; with request.reference */
-    char **metadata;             /* of every raster; CSLDestroy */
-    SdmUndulation undulation;    /* of the DEM's vertical datum */
-    const char *geoid;           /* where it is from; "": heights above the ellipsoid */
-    SdmDemStats stats;           /* of the blocks so far */
+    SdmRaster raster[SDM_FILES];      /* DEM, QA, ORTHO, CHANGE while they are filled */
+    SdmChangeRaster change;           /* raster[SDM_FILE_CHANGE]'s values; with request.reference */
+    char **metadata;                  /* of every raster; CSLDestroy */
+    SdmUndulation undulation;         /* of the DEM's vertical datum */
+    const char *geoid;                /* where it is from; "": heights above the ellipsoid */
+    SdmDemStats stats;                /* of the blocks so far */
     uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
     double metres_step, error_step;   /* units of the QA raster's bands, of its predicted errors, metres */
     double error_m;                   /* median of the predicted errors; NaN: none */

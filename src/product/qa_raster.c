@@ -6,21 +6,20 @@
 const char *const sdm_qa_names[SDM_QA_BITS] = {
     "valid",      "filled",  "outside",  "saturated", "textureless", "low_score", "ambiguous",
     "left_right", "ray_gap", "isolated", "fold",      "sparse",      "disagree",  "masked"};
-static const char *const words[SDM_QA_BITS] = {
-    "height",
-    "height, filled over a small hole",
-    "not seen by both views",
-    "saturated",
-    "too little texture",
-    "poor match",
-    "ambiguous match",
-    "left-right check failed",
-    "ray intersection error too large",
-    "outlier among its neighbours",
-    "hidden by terrain",
-    "too few points",
-    "",
-    "left out by a mask"};
+static const char *const words[SDM_QA_BITS] = {"height",
+                                               "height, filled over a small hole",
+                                               "not seen by both views",
+                                               "saturated",
+                                               "too little texture",
+                                               "poor match",
+                                               "ambiguous match",
+                                               "left-right check failed",
+                                               "ray intersection error too large",
+                                               "outlier among its neighbours",
+                                               "hidden by terrain",
+                                               "too few points",
+                                               "",
+                                               "left out by a mask"};
 
 const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS] = {
     {0, {40, 44, 52}},
@@ -66,20 +65,19 @@ const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
 }
 
 /* The first bands of every DEM that was matched. */
-#define OF_A_MATCH                                                                                      \
-    {SDM_BAND_SCORE, "score"}, {SDM_BAND_RAY_ERROR, "ray intersection error"},                          \
-        {SDM_BAND_SPREAD, "spread of the heights in the cell"}, {SDM_BAND_COUNT, "points in the cell"}, \
-        {SDM_BAND_MASK, "mask"},                                                                        \
-    {                                                                                                   \
-        SDM_BAND_REASON, "reason"                                                                       \
+#define OF_A_MATCH                                                                                           \
+    {SDM_BAND_SCORE, "score"}, {SDM_BAND_RAY_ERROR, "ray intersection error"},                               \
+        {SDM_BAND_SPREAD, "spread of the heights in the cell"}, {SDM_BAND_COUNT, "points in the cell"},      \
+        {SDM_BAND_MASK, "mask"},                                                                             \
+    {                                                                                                        \
+        SDM_BAND_REASON, "reason"                                                                            \
     }
 
 #define OF_A_SCENE ((1U << SDM_QA_BITS) - 1U - SDM_QA_DISAGREE)
 
 const SdmQaLayout sdm_qa_scene = {
     7,
-    {OF_A_MATCH,
-     {SDM_BAND_ERROR, "predicted standard error"}},
+    {OF_A_MATCH, {SDM_BAND_ERROR, "predicted standard error"}},
     OF_A_SCENE,
     OF_A_SCENE,
     "not seen by both views",
@@ -88,8 +86,7 @@ const SdmQaLayout sdm_qa_scene = {
 
 const SdmQaLayout sdm_qa_views = {
     7,
-    {OF_A_MATCH,
-     {SDM_BAND_PAIRS, "pairs in the cell"}},
+    {OF_A_MATCH, {SDM_BAND_PAIRS, "pairs in the cell"}},
     (1U << SDM_QA_BITS) - 1U,
     (1U << SDM_QA_BITS) - 1U,
     "not seen by two views",

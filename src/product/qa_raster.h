@@ -31,7 +31,7 @@ typedef enum SdmQaBandKind {
     SDM_BAND_RAY_ERROR, /* in steps of the product's metres_step */
     SDM_BAND_SPREAD,    /* the same */
     SDM_BAND_COUNT,
-    SDM_BAND_MASK,  /* SdmQaBit */
+    SDM_BAND_MASK,   /* SdmQaBit */
     SDM_BAND_REASON, /* sdm_qa_reason() of the mask */
     SDM_BAND_PAIRS,
     SDM_BAND_ERROR /* predicted standard error of the height; in steps of the product's error_step */
@@ -43,8 +43,8 @@ typedef struct SdmQaLayout {
         SdmQaBandKind kind;
         const char *name; /* the band's description */
     } band[SDM_QA_BANDS];
-    unsigned bits;   /* of the mask, that are in use */
-    unsigned legend; /* bits whose colours the legend of the coverage map explains */
+    unsigned bits;                  /* of the mask, that are in use */
+    unsigned legend;                /* bits whose colours the legend of the coverage map explains */
     const char *outside, *disagree; /* words for SDM_QA_OUTSIDE and SDM_QA_DISAGREE */
 } SdmQaLayout;
 

@@ -75,7 +75,7 @@ done:
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
     static const char *const options[] = {
-        "INTERLEAVE=BAND", "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
+        "INTERLEAVE=BAND",  "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
         "BIGTIFF=IF_SAFER", NULL};
     SdmStatus st = SDM_OK;
     SdmGdalErrors errors;

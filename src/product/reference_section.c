@@ -33,8 +33,7 @@ static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
         sdm_report_number(one, "after_px", s->fit.fitted_px[i]);
         if (!isfinite(s->fit.fitted_px[i]))
             continue;
-        sdm_report_row(to,
-                       "error by row, cross-validated over blocks of %s\t%.3f → %.3f px (%.1f → %.1f m)",
+        sdm_report_row(to, "error by row, cross-validated over blocks of %s\t%.3f → %.3f px (%.1f → %.1f m)",
                        key[i], s->fit.constant_px[i], s->fit.fitted_px[i],
                        s->fit.constant_px[i] / s->px_per_m, s->fit.fitted_px[i] / s->px_per_m);
     }
@@ -124,14 +123,14 @@ static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *
         top = fmax(top, 1.1 * fmax(fabs(value[n]), fabs(wave[n])));
         n++;
     }
-    const SdmPlot plot = {
-        .x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)" : "row of the left image (px)",
-        .y_label = "difference from the reference along the lines (px)",
-        .y0 = -top,
-        .y1 = top,
-        .count = 2,
-        .series = {{SDM_SERIES_POINTS, "after", x, value, n, "means by row"},
-                   {SDM_SERIES_LINE, "p", x, wave, n, "waves"}}};
+    const SdmPlot plot = {.x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)"
+                                                             : "row of the left image (px)",
+                          .y_label = "difference from the reference along the lines (px)",
+                          .y0 = -top,
+                          .y1 = top,
+                          .count = 2,
+                          .series = {{SDM_SERIES_POINTS, "after", x, value, n, "means by row"},
+                                     {SDM_SERIES_LINE, "p", x, wave, n, "waves"}}};
     if (n > 1)
         sdm_report_plot(to, "jitter along the lines by row", &plot);
 }

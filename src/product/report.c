@@ -203,7 +203,7 @@ static const char *verdict(double v, const SdmScale *scale)
     if (!scale || isnan(v))
         return "";
     const bool rises = scale->good > scale->poor;
-    return (rises ? v >= scale->good : v <= scale->good)  ? " class='good'"
+    return (rises ? v >= scale->good : v <= scale->good) ? " class='good'"
            : (rises ? v < scale->poor : v > scale->poor) ? " class='poor'"
                                                          : " class='fair'";
 }

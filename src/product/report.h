@@ -35,11 +35,11 @@ typedef enum SdmReportStyle {
 } SdmReportStyle;
 
 typedef enum SdmReportBlock { /* what is open on the page */
-    SDM_BLOCK_NONE,
-    SDM_BLOCK_TABLE,
-    SDM_BLOCK_FACTS,
-    SDM_BLOCK_LEGEND,
-    SDM_BLOCK_BULLETS
+                              SDM_BLOCK_NONE,
+                              SDM_BLOCK_TABLE,
+                              SDM_BLOCK_FACTS,
+                              SDM_BLOCK_LEGEND,
+                              SDM_BLOCK_BULLETS
 } SdmReportBlock;
 
 typedef struct SdmReportSection {
@@ -145,8 +145,8 @@ typedef struct SdmPlot {
     int count;
     struct {
         SdmSeriesKind kind;
-        const char *style;    /* class of the page's style sheet */
-        const double *x, *y;  /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals */
+        const char *style;   /* class of the page's style sheet */
+        const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals */
         int n;
         const char *label; /* in the legend; NULL: not there */
     } series[SDM_MAX_SERIES];

@@ -62,8 +62,7 @@ static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneRepor
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
     if (s->file_count > 0)
-        sdm_report_note(to, "Once more: `%s`",
-                        sdm_report_command(r, p->request.options, s->left, s->right));
+        sdm_report_note(to, "Once more: `%s`", sdm_report_command(r, p->request.options, s->left, s->right));
     for (int i = 0; i < 2 && s->camera; i++)
         if (*s->camera[i].source)
             sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
@@ -79,8 +78,8 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
     const SdmDemStats *const stats = &p->stats;
     const SdmPointReport *const points = s->points;
     const SdmPointRound *const last = points && points->rounds ? &points->round[points->rounds - 1] : NULL;
-    const double seen = (double)(stats->cells - stats->unseen),
-                 valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
+    const double seen = (double)(stats->cells - stats->unseen), valid = (double)stats->valid,
+                 filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
     static const SdmScale matched_well = {80.0, 50.0, "good from 80 %, poor below 50 %"},
                           small = {0.1, 0.25, "good up to 0.1 px, poor above 0.25 px"},
                           many = {1000.0, 200.0, "good from 1,000, poor below 200"},
@@ -216,10 +215,9 @@ static void add_round(SdmReportItem to, SdmReportItem rounds, const SdmPointRoun
     sdm_report_number(item, "after_nmad_px", k->after_nmad_px);
     sdm_report_number(item, "cross_validation_px", k->cross_validation_px);
     sdm_report_number(item, "profile_rms_px", k->profile_rms_px);
-    sdm_report_row(to,
-                   "round %d: %d tie points, %d used, degree %d\t%.3f → %.3f px NMAD, median before %.2f px",
-                   number, k->matches, k->inliers, k->degree, k->before_nmad_px, k->after_nmad_px,
-                   k->before_median_px);
+    sdm_report_row(
+        to, "round %d: %d tie points, %d used, degree %d\t%.3f → %.3f px NMAD, median before %.2f px", number,
+        k->matches, k->inliers, k->degree, k->before_nmad_px, k->after_nmad_px, k->before_median_px);
 }
 
 static void add_pointing(SdmReport *r, const SdmSceneReport *s)
@@ -257,8 +255,7 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
                                        .id = report->scene_id,
                                        .kind = report->scene_kind,
                                        .time_utc = report->time_utc,
-                                       .reference =
-                                           fit && sdm_reference_applied(fit) ? fit : NULL,
+                                       .reference = fit && sdm_reference_applied(fit) ? fit : NULL,
                                        .reference_dem = report->reference_dem,
                                        .lon_deg = report->centre_lon_deg,
                                        .lat_deg = report->centre_lat_deg,
@@ -300,7 +297,7 @@ static SdmStatus take_result(SdmContext *ctx, const SdmProduct *p, const SdmScen
         s->points && s->points->rounds ? &s->points->round[s->points->rounds - 1] : NULL;
     *out = (SdmDemResult){.pointing_residual_px = last ? last->after_nmad_px : (double)NAN,
                           .tie_points = last ? (double)last->inliers : (double)NAN,
-                           .matched_share = s->quality ? s->quality->matched_share : (double)NAN};
+                          .matched_share = s->quality ? s->quality->matched_share : (double)NAN};
     TRY(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
     TRY(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));
     out->files = s->file_count;

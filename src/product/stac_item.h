@@ -11,10 +11,10 @@ typedef struct SdmStacItem {
     const SdmGrid *grid;
     const SdmDemStats *stats; /* with a height at least */
     const SdmQaLayout *qa;
-    const double *qa_scale;   /* of each of its bands */
+    const double *qa_scale; /* of each of its bands */
     const SdmOutputFiles *files;
     const char *time_utc, *kind; /* of the scene; NULL: not known */
-    const char *datum;        /* of the heights; NULL: not known */
+    const char *datum;           /* of the heights; NULL: not known */
 } SdmStacItem;
 
 /* The item as JSON, with names of files in its own folder; without a time of the scene it has that of now.

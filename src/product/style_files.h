@@ -11,7 +11,7 @@
 
 /* Each adds a whole file; failures stay in out->st.  A layer style of QGIS (QML) for a raster: */
 void sdm_style_dem(SdmText *out, double low_m, double high_m); /* the ramp of the relief; NaN: no heights */
-void sdm_style_qa(SdmText *out, const SdmQaLayout *layout); /* the band "reason" */
+void sdm_style_qa(SdmText *out, const SdmQaLayout *layout);    /* the band "reason" */
 void sdm_style_change(SdmText *out, double limit, const char *unit); /* a map of change, -limit..limit */
 
 /* A virtual raster (VRT) of the band "reason".  qa: name of the QA raster's file, in the same folder. */

@@ -28,7 +28,7 @@ typedef struct Run {
     const SdmDisparityOptions *opt;
     SdmOptimizer optimizer;
     SdmPairSettings set;
-    SdmPattern *pattern; /* left, right, output, preview */
+    SdmPattern *pattern;          /* left, right, output, preview */
     int *numbers, count, written; /* numbers: of the pairs of a sequence */
     SdmDisparityResult *result;
     SdmRowOffset rows; /* of the first pair */
@@ -84,7 +84,7 @@ static SdmStatus list_pairs(SdmContext *ctx, Run *run)
     SdmPairFiles *const files = &run->slot[0].files;
     if (run->pattern[LEFT].digits) {
         TRY(sdm_pattern_numbers(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->numbers,
-                               &run->count));
+                                &run->count));
     } else {
         TRY(sdm_alloc(ctx, &run->numbers, 1, sizeof *run->numbers, "number of a pair"));
         run->count = 1;

@@ -10,21 +10,21 @@
 
 /* Options of the command beside the common ones.  Enumerations are indices into the choices of the table. */
 typedef struct SdmDisparityOptions {
-    const char *output, *preview; /* preview: NULL = none */
-    int format;                   /* SDM_FORMAT_* */
+    const char *output, *preview;     /* preview: NULL = none */
+    int format;                       /* SDM_FORMAT_* */
     int min_disparity, max_disparity; /* px of the (reduced) image */
-    int cost;                     /* 0: census with local, else ad-census; or 1 + SdmPairCost */
-    int window;                   /* px; 0: 9 with local, 3 with sgm, 1 with bp */
-    int speckle;                  /* px; -1 = not given: 100 with sgm and bp, else 0, none */
-    int census;                   /* index into the choices; -1 = not given, 9x7 */
-    double lr_threshold;          /* px; < 0 = no check */
-    double uniqueness, min_sigma; /* 0 = not asked */
-    int median;                   /* 0: none, 1: 3 x 3, 2: 5 x 5 */
-    int subpixel;                 /* 0: off, 1: on */
-    int align_rows;               /* 0: off, 1: on */
-    int fill;                     /* SdmPairFill */
-    int downscale, band;          /* band: 0 = grey, or grey of red, green, blue */
-    int first, last;              /* numbers of a sequence; -1 = not given */
+    int cost;                         /* 0: census with local, else ad-census; or 1 + SdmPairCost */
+    int window;                       /* px; 0: 9 with local, 3 with sgm, 1 with bp */
+    int speckle;                      /* px; -1 = not given: 100 with sgm and bp, else 0, none */
+    int census;                       /* index into the choices; -1 = not given, 9x7 */
+    double lr_threshold;              /* px; < 0 = no check */
+    double uniqueness, min_sigma;     /* 0 = not asked */
+    int median;                       /* 0: none, 1: 3 x 3, 2: 5 x 5 */
+    int subpixel;                     /* 0: off, 1: on */
+    int align_rows;                   /* 0: off, 1: on */
+    int fill;                         /* SdmPairFill */
+    int downscale, band;              /* band: 0 = grey, or grey of red, green, blue */
+    int first, last;                  /* numbers of a sequence; -1 = not given */
     bool overwrite;
 } SdmDisparityOptions;
 
@@ -41,11 +41,11 @@ SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, con
 
 /* Totals over the pairs of a sequence; seconds of wall time. */
 typedef struct SdmDisparityResult {
-    int frames, width, height;         /* pairs; size of the disparities of the last one */
-    int64_t pixels, matched, valid;    /* matched: after the checks; valid: after filling */
-    int64_t energy[2];                 /* of belief propagation: data, smoothness */
-    double row_offset_px;              /* of the first pair's right image, in its middle */
-    double read_s, write_s;            /* in a sequence they overlap the matching */
+    int frames, width, height;           /* pairs; size of the disparities of the last one */
+    int64_t pixels, matched, valid;      /* matched: after the checks; valid: after filling */
+    int64_t energy[2];                   /* of belief propagation: data, smoothness */
+    double row_offset_px;                /* of the first pair's right image, in its middle */
+    double read_s, write_s;              /* in a sequence they overlap the matching */
     double shrink_s, engine_s, filter_s; /* --downscale; matching with its checks; median and filling */
 } SdmDisparityResult;
 

@@ -137,7 +137,10 @@ SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, con
                                        : SDM_PAIR_AD_CENSUS;
     const int *const word = census_sides[opt->census >= 0 ? opt->census : CENSUS_9X7];
     *out = (SdmPairSettings){.cost = cost,
-                             .window = opt->window ? opt->window : local ? 9 : bp ? 1 : 3,
+                             .window = opt->window ? opt->window
+                                       : local     ? 9
+                                       : bp        ? 1
+                                                   : 3,
                              .dmin = opt->min_disparity,
                              .dmax = opt->max_disparity,
                              .census_width = word[0],

@@ -31,7 +31,10 @@ static int format_of(const char *path, const SdmDisparityOptions *opt)
 
 /* ---- checks before any work ---- */
 
-static bool same_file(const char *a, const char *b) { return sdm_system_is_same(a, b); }
+static bool same_file(const char *a, const char *b)
+{
+    return sdm_system_is_same(a, b);
+}
 
 /* Is the file one of those that GDAL reads the input from, such as the source of a virtual raster? */
 static bool is_read_from(const char *path, const char *input)

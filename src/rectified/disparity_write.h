@@ -21,12 +21,12 @@ typedef struct SdmOutput {
     const SdmPairFiles *files; /* borrowed */
     const SdmDisparityOptions *opt;
     int width, height;
-    SdmLease *owner; /* of the output, from open to close */
+    SdmLease *owner;                    /* of the output, from open to close */
     char temporary[SDM_PATH_SIZE + 32]; /* from here on for disparity_write.c; zeros at first */
     void *tif;                          /* GDALDatasetH */
     FILE *pfm;
-    int header;                         /* bytes before the rows of a PFM */
-    unsigned char *row, *grey;          /* of the PFM; the preview */
+    int header;                /* bytes before the rows of a PFM */
+    unsigned char *row, *grey; /* of the PFM; the preview */
 } SdmOutput;
 /* Rows are written from the top in bands; y0, and all rows of a band but the last one's, are multiples of
  * SDM_PAIR_ROWS.  close: always, once; st: of the work before it; the files get their names if it is SDM_OK,

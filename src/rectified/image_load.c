@@ -12,17 +12,17 @@
 #include <string.h>
 
 enum {
-    STRIP_PX = 1 << 20,  /* read at once */
-    SAMPLE_PX = 1 << 20, /* pixels of an image that quantiles are taken from, at most */
+    STRIP_PX = 1 << 20,       /* read at once */
+    SAMPLE_PX = 1 << 20,      /* pixels of an image that quantiles are taken from, at most */
     FILL_SAMPLE_PX = 1 << 19, /* the same for the search for fill */
-    BORDER_PX = 8,       /* zeros in a row from an edge on that are no data */
+    BORDER_PX = 8,            /* zeros in a row from an edge on that are no data */
     Q_MAX = 2047
 };
 
 #define FILL_MIN 1e30f /* floats from here on are fill such as -3.4e38, which many files do not declare */
 
 typedef struct Raster {
-    const char *role, *path; /* "LEFT", "RIGHT" */
+    const char *role, *path;    /* "LEFT", "RIGHT" */
     const SdmImageArray *array; /* in memory, called `path`; NULL: a file */
     GDALDatasetH dataset;
     int width, height;

@@ -18,9 +18,9 @@ static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set)
 {
     const char *const name = optimizer_name(set);
     const int64_t depth = (int64_t)set->dmax - set->dmin + 1;
-    const int most = sdm_pair_is_local(set)                        ? DEPTH_MAX
+    const int most = sdm_pair_is_local(set)                     ? DEPTH_MAX
                      : set->optimizer->kind == SDM_OPTIMIZER_BP ? SDM_BP_LABELS_MAX
-                                                                   : SDM_LABELS_MAX;
+                                                                : SDM_LABELS_MAX;
     if (depth < 1)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--min-disparity: found %d px, expected at most --max-disparity, which is %d px",
@@ -29,8 +29,7 @@ static SdmStatus check_range(SdmContext *ctx, const SdmPairSettings *set)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--max-disparity: found %d px, expected at most %d px with --optimizer %s, which takes %d %s",
-            set->dmax, set->dmin + most - 1, name, most,
-            sdm_pair_is_local(set) ? "disparities" : "labels");
+            set->dmax, set->dmin + most - 1, name, most, sdm_pair_is_local(set) ? "disparities" : "labels");
     return SDM_OK;
 }
 
@@ -83,8 +82,7 @@ done:
 }
 
 /* Penalties in steps of the volume's costs: census in bits that differ. */
-SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
-                             SdmOptimizer *out)
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost, SdmOptimizer *out)
 {
     switch (cost) {
     case SDM_PAIR_AD_CENSUS:

@@ -27,8 +27,7 @@ typedef struct SdmPairSettings {
  * of single ones are in the table of options, limits by the size of the images in disparity.c. */
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
 /* The optimizer that the options ask for, with penalties for this cost unless the options give them. */
-SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost,
-                             SdmOptimizer *out);
+SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost, SdmOptimizer *out);
 static inline bool sdm_pair_is_local(const SdmPairSettings *set)
 {
     return sdm_optimizer_is_local(set->optimizer);

@@ -13,9 +13,12 @@ enum {
     MARGIN = 24, /* rows that a window and a census word reach, at most */
     WALK = 32,   /* rows that an item walks down, costs of labels */
     GROUP = 64,
-    WORD_ITEMS = 32, WORD_GROUP_ROWS = 8, /* of pair_words */
-    WORD_BYTES = 16, WORD_ROWS = 7,       /* PairWord; PAIR_WORD_ROWS */
-    LABEL_ITEMS = 32, LABEL_ROWS = 4      /* of label_costs */
+    WORD_ITEMS = 32,
+    WORD_GROUP_ROWS = 8, /* of pair_words */
+    WORD_BYTES = 16,
+    WORD_ROWS = 7, /* PairWord; PAIR_WORD_ROWS */
+    LABEL_ITEMS = 32,
+    LABEL_ROWS = 4 /* of label_costs */
 };
 
 /* ---- the best of each pixel ---- */
@@ -122,11 +125,11 @@ static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, 
     TRY(run_costs(ctx, g, m, y0, y1, m->cost));
     if (set->lr_threshold >= 0.0f)
         TRY(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(m->cost), SDM_I32(w),
-                        SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(m->best)));
+                           SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(m->best)));
     TRY(SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(m->cost), SDM_BUF(m->best), SDM_I32(w),
-                    SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
-                    SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
-                    SDM_I32(out_row), SDM_BUF(out)));
+                       SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
+                       SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
+                       SDM_I32(out_row), SDM_BUF(out)));
 done:
     return st;
 }
@@ -142,8 +145,8 @@ static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair,
                .depth = set->dmax - set->dmin + 1,
                .samples = set->window * set->window,
                .middle = pair->eight_bit ? 128 : 0};
-    const int64_t row_bytes = (int64_t)m.depth * pair->width * 2,
-                  strip = sdm_gpu_tuning(g)->pair_rows, fit = cost_bytes(g) / row_bytes / strip * strip;
+    const int64_t row_bytes = (int64_t)m.depth * pair->width * 2, strip = sdm_gpu_tuning(g)->pair_rows,
+                  fit = cost_bytes(g) / row_bytes / strip * strip;
     const int rows = (int)(fit > y1 - y0 ? y1 - y0 : fit < strip ? (strip < y1 - y0 ? strip : y1 - y0) : fit);
     for (int side = 0; side < 2; side++)
         TRY(prepare_view(ctx, g, &m, side));
@@ -204,11 +207,10 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     }
     if (window > 1)
         TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
-    const SdmArg costs[] = {SDM_BUF(word[0]),     SDM_BUF(word[1]),
-                            SDM_I32(w),           SDM_I32(h),
-                            SDM_I32(v->labels),   SDM_I32(v->first),
-                            SDM_I32(chance),      SDM_F32((float)c->terms.difference_max),
-                            SDM_I32(window == 1), SDM_BUF(pixel)};
+    const SdmArg costs[] = {
+        SDM_BUF(word[0]),     SDM_BUF(word[1]),  SDM_I32(w),      SDM_I32(h),
+        SDM_I32(v->labels),   SDM_I32(v->first), SDM_I32(chance), SDM_F32((float)c->terms.difference_max),
+        SDM_I32(window == 1), SDM_BUF(pixel)};
     TRY(sdm_gpu_run(
         ctx, g,
         kernels[!census                              ? 0
@@ -218,10 +220,18 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
         (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1}, (int)(sizeof costs / sizeof *costs), costs));
     if (window == 1)
         return SDM_OK;
-    const SdmArg sums[] = {SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel),
-                           SDM_I32(w),                SDM_I32(h),                SDM_I32(v->labels),
-                           SDM_I32(v->first),         SDM_I32(chance),           SDM_I32(window),
-                           SDM_I32(c->terms.shift),   SDM_I32(WALK),             SDM_BUF(v->cost)};
+    const SdmArg sums[] = {SDM_BUF(c->pair.image[0]),
+                           SDM_BUF(c->pair.image[1]),
+                           SDM_BUF(pixel),
+                           SDM_I32(w),
+                           SDM_I32(h),
+                           SDM_I32(v->labels),
+                           SDM_I32(v->first),
+                           SDM_I32(chance),
+                           SDM_I32(window),
+                           SDM_I32(c->terms.shift),
+                           SDM_I32(WALK),
+                           SDM_BUF(v->cost)};
     TRY(sdm_gpu_run(ctx, g, "label_windows",
                     (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
                     (const int[3]){GROUP, 1, 1}, (int)(sizeof sums / sizeof *sums), sums));
@@ -237,14 +247,22 @@ static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, co
     SdmBuffer *on_device;
     TRY(sdm_gpu_scratch(ctx, g, SDM_S_BANDS, count * (int64_t)sizeof *bands, &on_device));
     TRY(sdm_upload(ctx, on_device, 0, bands, count * (int64_t)sizeof *bands, g->queue, true));
-    const SdmArg args[] = {SDM_BUF(c->pair.image[0]),      SDM_BUF(c->pair.image[1]),
-                           SDM_BUF(v->cost),               SDM_BUF(on_device),
-                           SDM_BUF(c->labels.left),        SDM_BUF(c->labels.right),
-                           SDM_I32(v->width),              SDM_I32(v->labels),
-                           SDM_I32(v->first),              SDM_I32(c->set->dmax),
-                           SDM_F32(c->set->lr_threshold),  SDM_I32(c->set->subpixel),
-                           SDM_I32(y0),                    SDM_I32(rows),
-                           SDM_I32(SDM_PAIR_BAND),         SDM_BUF(c->out)};
+    const SdmArg args[] = {SDM_BUF(c->pair.image[0]),
+                           SDM_BUF(c->pair.image[1]),
+                           SDM_BUF(v->cost),
+                           SDM_BUF(on_device),
+                           SDM_BUF(c->labels.left),
+                           SDM_BUF(c->labels.right),
+                           SDM_I32(v->width),
+                           SDM_I32(v->labels),
+                           SDM_I32(v->first),
+                           SDM_I32(c->set->dmax),
+                           SDM_F32(c->set->lr_threshold),
+                           SDM_I32(c->set->subpixel),
+                           SDM_I32(y0),
+                           SDM_I32(rows),
+                           SDM_I32(SDM_PAIR_BAND),
+                           SDM_BUF(c->out)};
     TRY(sdm_gpu_run(ctx, g, "label_disparities",
                     (const int[3]){sdm_gpu_groups(v->width, GROUP), SDM_PAIR_BAND / 4, count},
                     (const int[3]){GROUP, 4, 1}, (int)(sizeof args / sizeof *args), args));

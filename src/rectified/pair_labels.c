@@ -13,10 +13,10 @@
 /* ---- costs of a band of rows ---- */
 
 enum {
-    SAD_MAX = 63,        /* largest difference of two values, SAD; larger ones count as it */
-    AD_MAX = 24,         /* the same beside census words, where it also is at most half of their bits */
-    WINDOW_MAX = 127,    /* largest sum over a window, after halving */
-    KERNEL_SLACK = 64    /* bytes that kernels read and write beyond a row */
+    SAD_MAX = 63,     /* largest difference of two values, SAD; larger ones count as it */
+    AD_MAX = 24,      /* the same beside census words, where it also is at most half of their bits */
+    WINDOW_MAX = 127, /* largest sum over a window, after halving */
+    KERNEL_SLACK = 64 /* bytes that kernels read and write beyond a row */
 };
 
 SdmPairTerms sdm_pair_terms(const SdmPairSettings *set)
@@ -171,7 +171,10 @@ static void set_chance(const Costs *m, int y, uint8_t *out)
     }
 }
 
-static uint8_t *row_of(const Costs *m, int y) { return m->v->cost + (size_t)(y - m->y0) * m->row; }
+static uint8_t *row_of(const Costs *m, int y)
+{
+    return m->v->cost + (size_t)(y - m->y0) * m->row;
+}
 
 static void make_rows(const Costs *m, const CostRows *r, int from, int to)
 {
@@ -394,7 +397,7 @@ typedef struct Labelled { /* a band */
     const SdmVolume *v;
     SdmLabels labels;
     int16_t *guide; /* rows of the left image where it has bytes, as many as the volume; else NULL */
-    int y0; /* row of the image that is row 0 of the volume */
+    int y0;         /* row of the image that is row 0 of the volume */
 } Labelled;
 
 /* Does the right pixel's own label lead back to within the threshold? */

@@ -25,7 +25,10 @@ SdmPairTerms sdm_pair_terms(const SdmPairSettings *set);
 /* Cost of a label that cannot be looked at: half of the largest, since half of the bits of two unrelated
  * words differ.  The largest cost would count against true matches beside the place; 0 would beat them
  * where the best left pixel of a right pixel is looked for. */
-static inline int sdm_pair_chance(int most) { return (most + 1) / 2; }
+static inline int sdm_pair_chance(int most)
+{
+    return (most + 1) / 2;
+}
 
 /* Set first, labels and most of the volume, nothing else.  Label l is disparity dmax - l: right pixels
  * ascend. */

@@ -38,33 +38,37 @@ typedef struct Match {
 /* Scratch of a thread.  A "left row" has `width` entries, a "right row" right_length, so that every x - d of
  * every lane has a place: x_right stands at right_first + x_right. */
 typedef struct Scratch {
-    float *disparity, *band;      /* of the band's rows: where the match goes; room for them */
-    uint16_t *left_d;             /* band_rows left rows: winners */
-    uint32_t *right_best;         /* band_rows right rows, as in SdmPairRow */
-    uint8_t *bad[2];              /* band_rows rows, or one where all rows are the same */
-    ptrdiff_t bad_stride[2];      /* entries from row to row; 0: one row */
-    int32_t *terms[2][2];         /* ZNCC: band_rows rows, as in SdmPairRow, right ones in halves */
-    float *texture[2], *rest[2];  /* alike */
-    SdmPairColumns columns;       /* of the windows */
-    int32_t *sum, *row_terms[2];  /* a row of windows, in order */
+    float *disparity, *band;     /* of the band's rows: where the match goes; room for them */
+    uint16_t *left_d;            /* band_rows left rows: winners */
+    uint32_t *right_best;        /* band_rows right rows, as in SdmPairRow */
+    uint8_t *bad[2];             /* band_rows rows, or one where all rows are the same */
+    ptrdiff_t bad_stride[2];     /* entries from row to row; 0: one row */
+    int32_t *terms[2][2];        /* ZNCC: band_rows rows, as in SdmPairRow, right ones in halves */
+    float *texture[2], *rest[2]; /* alike */
+    SdmPairColumns columns;      /* of the windows */
+    int32_t *sum, *row_terms[2]; /* a row of windows, in order */
     float *row_texture, *row_rest;
-    uint8_t *bytes[2];            /* rows of the band and of its windows, `planes` planes each */
-    ptrdiff_t plane[2];           /* bytes from plane to plane */
-    void *sums;                   /* column sums of a strip */
-    uint8_t *distances;           /* of a strip, the rows of a window */
-    int16_t *word_row[9];         /* samples of the rows under the words, with those beside the image */
-    int16_t *row[4];              /* samples that enter and leave: left, right */
+    uint8_t *bytes[2];             /* rows of the band and of its windows, `planes` planes each */
+    ptrdiff_t plane[2];            /* bytes from plane to plane */
+    void *sums;                    /* column sums of a strip */
+    uint8_t *distances;            /* of a strip, the rows of a window */
+    int16_t *word_row[9];          /* samples of the rows under the words, with those beside the image */
+    int16_t *row[4];               /* samples that enter and leave: left, right */
     int32_t *pairs[2], *row_pairs; /* right ones in halves, pairs_odd apart; a right row in order */
     ptrdiff_t pairs_odd;
     uint16_t *lane_bad, *lane_d;
-    uint16_t *all, *chunk;        /* winners of a strip: of all chunks so far, band_rows rows; of one, a
+    uint16_t *all, *chunk; /* winners of a strip: of all chunks so far, band_rows rows; of one, a
                                    * row */
 } Scratch;
 
 /* ---- how a pair is cut ---- */
 
-enum { SUMS_BYTES = 40 << 10, STRIP_LEAST = 48, BAND_LEAST = 24, BAND_MOST = 128,
-       BAND_ZNCC = 64 /* of which each pixel has 16 bytes of terms and textures, which shall stay in cache */
+enum {
+    SUMS_BYTES = 40 << 10,
+    STRIP_LEAST = 48,
+    BAND_LEAST = 24,
+    BAND_MOST = 128,
+    BAND_ZNCC = 64 /* of which each pixel has 16 bytes of terms and textures, which shall stay in cache */
 };
 
 static void plan_cost(Match *m)
@@ -106,9 +110,8 @@ static void lay_out(Match *m, int threads)
     m->strip_pixels = sdm_clamp(SUMS_BYTES / column_bytes - (m->window - 1), STRIP_LEAST, SDM_PAIR_STRIP - 2);
     const int strips = (m->width + m->strip_pixels - 1) / m->strip_pixels;
     m->strip_pixels = (m->width + strips - 1) / strips;
-    m->band_rows =
-        sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST,
-                  set->cost == SDM_PAIR_ZNCC ? BAND_ZNCC : BAND_MOST);
+    m->band_rows = sdm_clamp(m->height / (4 * threads) / SDM_PAIR_ROWS * SDM_PAIR_ROWS, BAND_LEAST,
+                             set->cost == SDM_PAIR_ZNCC ? BAND_ZNCC : BAND_MOST);
 }
 
 static Chunk chunk_at(const Match *m, int index)
@@ -418,7 +421,10 @@ static sdm_pair_row_fn *kernel_of(const Strip *t)
 }
 
 /* Place in a right row that lane 0 meets at pixel x0. */
-static ptrdiff_t right_place(const Strip *t) { return t->x0 - t->chunk.d_top + t->match->right_first; }
+static ptrdiff_t right_place(const Strip *t)
+{
+    return t->x0 - t->chunk.d_top + t->match->right_first;
+}
 
 static void begin_chunk(Strip *t)
 {
@@ -481,7 +487,7 @@ static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int count
 {
     Scratch *const s = t->scratch;
     interleave(t->match, SDM_PAIR_LEFT, rows[SDM_PAIR_LEFT][0], rows[SDM_PAIR_LEFT][1], counts[SDM_PAIR_LEFT],
-                        s->pairs[SDM_PAIR_LEFT]);
+               s->pairs[SDM_PAIR_LEFT]);
     interleave(t->match, SDM_PAIR_RIGHT, rows[SDM_PAIR_RIGHT][0], rows[SDM_PAIR_RIGHT][1],
                counts[SDM_PAIR_RIGHT], s->row_pairs);
     split(s->row_pairs, counts[SDM_PAIR_RIGHT], s->pairs[SDM_PAIR_RIGHT], s->pairs_odd);

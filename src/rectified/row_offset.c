@@ -12,7 +12,7 @@ enum {
     GRID = 20, /* windows along each axis */
     SIDE = 9,
     AREA = SIDE * SIDE,
-    ROWS = 3, /* px above and below that are looked at */
+    ROWS = 3,      /* px above and below that are looked at */
     FAR_ROWS = 32, /* the same where too few windows agree there, of one window in */
     FAR_STEP = 4,
     FAR_SLOPE = 10, /* px over the image */
@@ -163,9 +163,8 @@ static SdmRowOffset search_far(SdmContext *ctx, const SdmPairImage *right, int d
         t->found = false;
         for (int row = -FAR_ROWS; row <= FAR_ROWS && t->textured; row++) {
             const int y = t->y + row;
-            const float c = y < SIDE / 2 || y + SIDE / 2 >= right->height
-                                ? -1.0f
-                                : best_of_row(right, t, y, dmin, dmax);
+            const float c =
+                y < SIDE / 2 || y + SIDE / 2 >= right->height ? -1.0f : best_of_row(right, t, y, dmin, dmax);
             if (c > most) {
                 t->row_px = (float)row;
                 t->found = true;

@@ -229,11 +229,11 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
 {
     SdmStatus st = SDM_OK;
     const SdmMatchCall call = {.in = &w->input.in,
-                                .coarse = &p->coarse,
-                                .win = &w->win,
-                                .need = &w->need,
-                                .gridding = &w->gridding,
-                                .block = &w->block};
+                               .coarse = &p->coarse,
+                               .win = &w->win,
+                               .need = &w->need,
+                               .gridding = &w->gridding,
+                               .block = &w->block};
     const int lmax = sdm_device_pool_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
     TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
     for (int k = 0; k < 2 && w->is_last && !sdm_device_pool_on_device(queue); k++)
@@ -351,8 +351,10 @@ static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const Sd
     TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
-        *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0), .row0 = block->row0 + (wide ? 0 : from),
-                           .w = wide ? n : block->w, .h = wide ? block->h : n};
+        *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0),
+                           .row0 = block->row0 + (wide ? 0 : from),
+                           .w = wide ? n : block->w,
+                           .h = wide ? block->h : n};
         TRY(sdm_block_begin(ctx, scene, p, queue, room - SDM_BLOCK_CELL_BYTES * part->w * part->h, &w));
         TRY(sdm_block_end(ctx, queue, &w));
         copy_part(part, block);
@@ -373,7 +375,7 @@ static bool device_has_room(SdmContext *ctx, SdmDevicePool *queue, const SdmPrep
 }
 
 SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
-                         int64_t room, SdmBlockWork *w)
+                          int64_t room, SdmBlockWork *w)
 {
     SdmStatus st = SDM_OK;
     SdmBlock *const block = &w->block;

@@ -15,8 +15,8 @@ typedef struct SdmBlockWork {
     SdmGridding gridding;
     SdmFineResult fine;
     SdmWindow win, need;
-    SdmFootprint shape; /* of need; owned */
-    int slot;       /* of the queue; -1: nothing is awaited */
+    SdmFootprint shape;    /* of need; owned */
+    int slot;              /* of the queue; -1: nothing is awaited */
     const SdmScene *scene; /* borrowed, as are the others: what the block was begun with */
     const SdmPrepared *prepared;
     int64_t room;

@@ -111,8 +111,8 @@ SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *i
         for (int64_t x = 0; x < w; x++) {
             const int64_t i = y * w + x;
             if (dark[i] != SDM_PIXEL_NODATA)
-                image->data[i] = flat(dark[i], median_along(rows + i, w, least(y, FLAT_HALF),
-                                                            least(h - 1 - y, FLAT_HALF)));
+                image->data[i] = flat(
+                    dark[i], median_along(rows + i, w, least(y, FLAT_HALF), least(h - 1 - y, FLAT_HALF)));
             else if (image->data[i] != SDM_PIXEL_NODATA)
                 image->data[i] = noise_at(image->x0 + x, image->y0 + y, side);
         }

@@ -86,8 +86,7 @@ static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memo
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0}, above = {0}, kept = {0};
     const SdmWindow win = s->win;
-    const int halo = strip_halo(in->settings, win.level),
-              rows = strip_rows(memory_bytes, in->settings, &win);
+    const int halo = strip_halo(in->settings, win.level), rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return pass(ctx, in, s);
     for (int y = 0; y < win.h; y += rows) {
@@ -147,8 +146,7 @@ SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t mem
     SdmStatus st = SDM_OK;
     SdmSurface strip = {0};
     const SdmWindow win = to->win;
-    const int halo = strip_halo(in->settings, win.level),
-              rows = strip_rows(memory_bytes, in->settings, &win);
+    const int halo = strip_halo(in->settings, win.level), rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return match_window(ctx, in, from, &win, to);
     TRY(sdm_surface_alloc(ctx, &win, to));

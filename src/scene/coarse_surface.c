@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum {
-    CLOUD_ROUNDS = 3,  /* of cloud removal and rematching, at most */
-    GAP_ROUNDS = 8,    /* likewise between clouds */
-    SHARPEN_ROUNDS = 6, /* with the small window */
+    CLOUD_ROUNDS = 3,        /* of cloud removal and rematching, at most */
+    GAP_ROUNDS = 8,          /* likewise between clouds */
+    SHARPEN_ROUNDS = 6,      /* with the small window */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
@@ -32,7 +32,7 @@ enum {
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.1
 #define AGREE_PX 0.5f /* across the lines, of the level */
-#define BETTER 1.2 /* what it must find more: census measures less exactly, and wide windows agree more */
+#define BETTER 1.2    /* what it must find more: census measures less exactly, and wide windows agree more */
 /* Where the views agree at that share of the dark ground, the first search found it; where that share of what
  * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
@@ -56,9 +56,9 @@ typedef struct Coarse {
     SdmLattice lattice;
     SdmPyramid left, right;
     SdmMatchInput in;
-    SdmMatchSettings settings; /* of these levels */
+    SdmMatchSettings settings;   /* of these levels */
     SdmTerrainEvidence evidence; /* of the level in work */
-    int16_t *hide; /* the left view of the only level, with its bright pixels; NULL: none is hidden */
+    int16_t *hide;    /* the left view of the only level, with its bright pixels; NULL: none is hidden */
     SdmSurface prior; /* of --dem, coarse level; VALID where it covers */
 } Coarse;
 
@@ -204,8 +204,11 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
         TRY(remove_clouds(ctx, c, s));
     const int block = sdm_pointing_block(last);
-    const SdmTiePointSource from = {.lattice = &c->lattice, .in_use = &p->pointing, .surface = s,
-                                    .ray_error_v = c->evidence.ray_error_v, .block = block};
+    const SdmTiePointSource from = {.lattice = &c->lattice,
+                                    .in_use = &p->pointing,
+                                    .surface = s,
+                                    .ray_error_v = c->evidence.ray_error_v,
+                                    .block = block};
     TRY(sdm_tie_points_alloc(ctx, (size_t)(s->win.w / block) * (size_t)(s->win.h / block) + 1, &points));
     sdm_tie_points_add(&from, &points);
     TRY(sdm_pointing_fit_level(ctx, &task, &points, &s->win, last, &p->pointing, &p->points));
@@ -235,8 +238,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
         *s = finer;
         finer = (SdmSurface){0};
         TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
-        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)),
-                     "coarse surface");
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)), "coarse surface");
     }
 done:
     sdm_surface_free(&finer);
@@ -315,10 +317,14 @@ static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
     TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
     c->in = (SdmMatchInput){.settings = set, .lattice = &c->lattice, .left = &c->left, .right = &c->right};
     const SdmWindow all = sdm_frame_level(f, 0);
-    const SdmPyramidRequest request = {.scene = c->scene, .settings = set,
-                                       .lattice = &c->lattice, .win = &all,
-                                       .hmin_m = f->hmin_m, .hmax_m = f->hmax_m,
-                                       .lmin = set->coarse_level, .lmax = set->coarsest_level};
+    const SdmPyramidRequest request = {.scene = c->scene,
+                                       .settings = set,
+                                       .lattice = &c->lattice,
+                                       .win = &all,
+                                       .hmin_m = f->hmin_m,
+                                       .hmax_m = f->hmax_m,
+                                       .lmin = set->coarse_level,
+                                       .lmax = set->coarsest_level};
     TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
 done:
     return st;

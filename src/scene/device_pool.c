@@ -249,7 +249,9 @@ void sdm_device_pool_close(SdmDevicePool **pool)
 void sdm_device_pool_expect(SdmDevicePool *pool, int64_t windows)
 {
     const int most = !pool->slot || pool->lost ? 1 : DEVICE_SLOTS * pool->choice.count,
-              count = windows < 1 ? 1 : windows < most ? (int)windows : most;
+              count = windows < 1      ? 1
+                      : windows < most ? (int)windows
+                                       : most;
     if (count == pool->slot_count)
         return;
     pool->slot_count = count;
@@ -281,7 +283,7 @@ static int free_slot(const SdmDevicePool *pool)
 }
 
 bool sdm_device_pool_has_room(SdmContext *ctx, SdmDevicePool *pool, const SdmMatchSettings *set, int64_t w,
-                         int64_t h, int64_t win_w, int64_t win_h)
+                              int64_t h, int64_t win_w, int64_t win_h)
 {
     Slot *const slot =
         sdm_device_pool_on_device(pool) && !set->semi_global ? &pool->slot[free_slot(pool)] : NULL;

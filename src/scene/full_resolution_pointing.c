@@ -108,8 +108,8 @@ static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPr
         const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
         const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
         const double all = share[1] - share[0], width = (double)f->width;
-        const SdmProgressPart around = sdm_progress_enter(ctx, share[0] + all * (double)u0 / width,
-                                                          share[0] + all * (double)u1 / width);
+        const SdmProgressPart around =
+            sdm_progress_enter(ctx, share[0] + all * (double)u0 / width, share[0] + all * (double)u1 / width);
         sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
         if (win.w >= unit && win.h >= unit)
             st = match_piece(ctx, scene, p, &win, input, &strip->errors, &strip->points);

@@ -18,12 +18,12 @@
 #include <string.h>
 
 enum {
-    COARSEST_SIDE = 72,          /* shortest side of the frame at the coarsest level, px, at least */
-    COARSEST_LEVEL = 7,          /* at most */
-    MIN_COARSE = 2,              /* level of the coarse surface */
+    COARSEST_SIDE = 72, /* shortest side of the frame at the coarsest level, px, at least */
+    COARSEST_LEVEL = 7, /* at most */
+    MIN_COARSE = 2,     /* level of the coarse surface */
     MAX_COARSE = 4,
-    COARSE_PIXELS = 6 << 20,     /* of the coarse surface, at most, up to level MAX_COARSE */
-    LEAST_MATCHES = 100          /* pixels of the coarse surface */
+    COARSE_PIXELS = 6 << 20, /* of the coarse surface, at most, up to level MAX_COARSE */
+    LEAST_MATCHES = 100      /* pixels of the coarse surface */
 };
 static const double LATTICE_WARN_PX = 0.1;
 static const double REPEATS_MOVE_PX = 6.0; /* the most that the passes after level 0 can move a height */
@@ -81,7 +81,8 @@ static bool is_hardly_saturated(const SdmScene *scene)
     return worst < SATURATED_SHARE;
 }
 
-#define STEEPEST_FILL 0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not
+#define STEEPEST_FILL                                                                                        \
+    0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not
                                * show */
 
 /* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside

@@ -22,7 +22,7 @@ typedef struct SdmPrepared {
     SdmRadiometry radiometry[2];
     SdmMatchSettings settings;
     SdmPointing pointing;
-    SdmAlongCorrection along;     /* by the reference, at the heights of the coarse surface */
+    SdmAlongCorrection along; /* by the reference, at the heights of the coarse surface */
     SdmReferenceReport reference;
     SdmHeightRaster *reference_dem; /* still open, to be read again from GDAL's cache; owned; NULL: it is to
                                      * be opened */

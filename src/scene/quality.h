@@ -27,9 +27,9 @@ enum { SDM_RAY_ERROR_SHARES = 256 };
 /* Counts over the cells of a DEM; zero to begin with.  Neither the order nor the cut of the blocks
  * matters. */
 typedef struct SdmQualitySums {
-    int64_t cells, valid; /* all; those with a height */
-    int64_t tried;   /* cells seen by both views, with texture and not saturated */
-    int64_t matched; /* of them: height from a match of their own, not filled */
+    int64_t cells, valid;                    /* all; those with a height */
+    int64_t tried;                           /* cells seen by both views, with texture and not saturated */
+    int64_t matched;                         /* of them: height from a match of their own, not filled */
     int64_t ray_error[SDM_RAY_ERROR_SHARES]; /* matched cells by ray error, bins of 1/256 of its limit */
 } SdmQualitySums;
 

@@ -14,24 +14,24 @@
 
 enum {
     ROUNDS = 3,
-    TRIED_SIDE = 7,          /* cells a side of the frame that are read before any matching */
-    LEAST_SAMPLES = 200,     /* of the surface, with a reference */
-    LEAST_USED = 50,         /* points that are not left out */
-    BLOCK_POINTS = 2,        /* sides of a block of the change mask, in points */
-    BIN_ROWS = 16,           /* of the plot */
-    MOVE_STEP = 4,           /* coarse pixels between places at which the correction is evaluated for the
+    TRIED_SIDE = 7,      /* cells a side of the frame that are read before any matching */
+    LEAST_SAMPLES = 200, /* of the surface, with a reference */
+    LEAST_USED = 50,     /* points that are not left out */
+    BLOCK_POINTS = 2,    /* sides of a block of the change mask, in points */
+    BIN_ROWS = 16,       /* of the plot */
+    MOVE_STEP = 4,       /* coarse pixels between places at which the correction is evaluated for the
                               * surface */
-    WINDOW = 5               /* coarse pixels a side that a match averages */
+    WINDOW = 5           /* coarse pixels a side that a match averages */
 };
-static const double LEAST_COVERED = 0.2;     /* share of the surface */
-static const double FARTHEST_M = 100.0;      /* horizontal shift; one of the height */
+static const double LEAST_COVERED = 0.2; /* share of the surface */
+static const double FARTHEST_M = 100.0;  /* horizontal shift; one of the height */
 /* Largest ray separation on the ground that is attributed to pointing: refused above the first, questioned
  * above the second. */
 static const double POINTING_MOST_M = 40.0, POINTING_USUAL_M = 10.0;
 static const double ALIKE_SHARE = 0.25, ALIKE_M = 15.0; /* spread of the differences: of the relief's, or
                                                          * metres */
 static const double CHANGE_NMADS = 3.0, CHANGE_LEAST_M = 2.0;
-static const double COARSE_CELL_M = 60.0;    /* references of larger cells are less exact over long
+static const double COARSE_CELL_M = 60.0; /* references of larger cells are less exact over long
                                               * distances: */
 static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves that may be their own */
 /* Test the vertical shift against a geoid undulation of at least DATUM_LEAST_M: a wrong datum is suspected if
@@ -109,16 +109,16 @@ typedef struct Work {
     SdmReferenceSamples s;
     SdmShift shift; /* lays the surface on the reference */
     SdmAlongCorrection along;
-    float *moved_m;        /* of each sample: change of height by the correction so far */
-    float *scratch;        /* SDM_REFERENCE_SHIFT_FLOATS of the samples */
-    SdmAlongPoint *point;  /* those that have a value */
-    float *per_m, *raw_m;  /* of each of them: px per metre; difference before anything is corrected */
-    float *place;          /* of each of them: column and row of the plane */
-    uint8_t *allowed;      /* of each of them: by the masks of the user */
-    int32_t *number;       /* of each piece of ground: which point it is; -1: none */
-    uint8_t *use;          /* of each piece of ground: not left out */
+    float *moved_m;       /* of each sample: change of height by the correction so far */
+    float *scratch;       /* SDM_REFERENCE_SHIFT_FLOATS of the samples */
+    SdmAlongPoint *point; /* those that have a value */
+    float *per_m, *raw_m; /* of each of them: px per metre; difference before anything is corrected */
+    float *place;         /* of each of them: column and row of the plane */
+    uint8_t *allowed;     /* of each of them: by the masks of the user */
+    int32_t *number;      /* of each piece of ground: which point it is; -1: none */
+    uint8_t *use;         /* of each piece of ground: not left out */
     size_t points, pieces;
-    double undulation_m;   /* of the geoid at the scene's centre; 0: not known */
+    double undulation_m; /* of the geoid at the scene's centre; 0: not known */
     int threads;
 } Work;
 
@@ -794,8 +794,7 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     sdm_progress(ctx, 2, 0.85, "cameras against the reference");
     TRY(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
-    snprintf(p->reference.datum, sizeof p->reference.datum, "%s",
-             sdm_height_raster_datum_phrase(files->dem));
+    snprintf(p->reference.datum, sizeof p->reference.datum, "%s", sdm_height_raster_datum_phrase(files->dem));
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
         TRY(make_points(ctx, &w));

@@ -17,9 +17,9 @@ enum {
     TOGETHER = 64,        /* samples */
     STRIP_ROWS = 128      /* of the plane, read at once */
 };
-static const double MARGIN_M = 400.0;      /* of the plane about the scene: shifts are smaller */
-static const double ENOUGH_M = 0.02;       /* last step of the shift */
-static const double STEEPEST = 1.2;        /* tangent of the slope of samples that count */
+static const double MARGIN_M = 400.0; /* of the plane about the scene: shifts are smaller */
+static const double ENOUGH_M = 0.02;  /* last step of the shift */
+static const double STEEPEST = 1.2;   /* tangent of the slope of samples that count */
 /* Of a window's cells, and distance of their centroid from its centre in sides of the window.  Measured on
  * real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the windows have a mean, whose
  * error is 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4 to 3.9 m), without a pull along
@@ -255,15 +255,15 @@ static void place_sample(const Layout *l, int i, int j, SdmReferenceSample *out)
     sdm_lattice_right(l->lattice, u, v, h + reach_m, hi);
     sdm_lattice_ground(l->lattice, u, v, h, ground);
     sdm_lattice_ground(l->lattice, u, v, h + reach_m, above);
-    *out = (SdmReferenceSample){.h_m = s->h_m[at],
-                                .place = {(float)ground[0], (float)ground[1]},
-                                .place_per_m = {(float)((above[0] - ground[0]) / reach_m),
-                                                (float)((above[1] - ground[1]) / reach_m)},
-                                .px_per_m = (float)(hypot(hi[0] - lo[0], hi[1] - lo[1]) / (2.0 * reach_m)),
-                                .col = (float)right[0],
-                                .row = {(float)right[1], (float)left[1]},
-                                .d_m = NAN,
-                                .point = (j / POINT_SIDE) * l->points_wide + i / POINT_SIDE};
+    *out = (SdmReferenceSample){
+        .h_m = s->h_m[at],
+        .place = {(float)ground[0], (float)ground[1]},
+        .place_per_m = {(float)((above[0] - ground[0]) / reach_m), (float)((above[1] - ground[1]) / reach_m)},
+        .px_per_m = (float)(hypot(hi[0] - lo[0], hi[1] - lo[1]) / (2.0 * reach_m)),
+        .col = (float)right[0],
+        .row = {(float)right[1], (float)left[1]},
+        .d_m = NAN,
+        .point = (j / POINT_SIDE) * l->points_wide + i / POINT_SIDE};
 }
 
 /* From metres of the CRS to columns and rows of the plane. */

@@ -141,8 +141,8 @@ static SdmCost window_cost(const SdmTiling *t, int64_t w, int64_t h, int64_t cel
     const int64_t halo = 2 * (int64_t)sdm_match_halo(&t->settings, 0);
     const double gw = fmin((double)(w + halo), (double)t->frame.width),
                  gh = fmin((double)(h + halo), (double)t->frame.height);
-    c.bytes += sdm_window_bytes(&t->settings, w, h, t->frame.width, t->frame.height) +
-               cells * SDM_BLOCK_CELL_BYTES;
+    c.bytes +=
+        sdm_window_bytes(&t->settings, w, h, t->frame.width, t->frame.height) + cells * SDM_BLOCK_CELL_BYTES;
     c.cpu_s += gw * gh * PIXEL_S[t->settings.semi_global];
     return c;
 }
@@ -203,8 +203,7 @@ static void set_fixed_costs(const SdmScene *scene, SdmTiling *t)
 /* The process while it writes the products: the peak for small pairs. */
 static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int threads = sdm_threads(ctx),
-              most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
+    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
     return t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
 }
 
@@ -300,9 +299,14 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTile *out)
     const SdmGrid *const g = &t->grid;
     const SdmFrame *const f = &t->frame;
     const int64_t c = i % t->across * t->edge, r = i / t->across * t->edge;
-    *out = (SdmTile){.col0 = c, .row0 = r, .w = g->cols - c < t->edge ? g->cols - c : t->edge,
-                         .h = g->rows - r < t->edge ? g->rows - r : t->edge, .u0 = INT64_MAX, .v0 = INT64_MAX,
-                         .u1 = INT64_MIN, .v1 = INT64_MIN};
+    *out = (SdmTile){.col0 = c,
+                     .row0 = r,
+                     .w = g->cols - c < t->edge ? g->cols - c : t->edge,
+                     .h = g->rows - r < t->edge ? g->rows - r : t->edge,
+                     .u0 = INT64_MAX,
+                     .v0 = INT64_MAX,
+                     .u1 = INT64_MIN,
+                     .v1 = INT64_MIN};
     const double more =
         2.0 * lat->step * f->gsd_m / sdm_grid_spacing_m(g); /* cells between nodes, and some */
     for (int n = 0; n < lat->nu * lat->nv; n++) {
@@ -360,9 +364,8 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
     TRY(check_budget(ctx, t));
     t->edge = o->tile > 0 && o->tile < longest ? o->tile : longest;
     t->tiled = t->edge < longest || whole_cost(t).bytes > budget;
-    for (int parts = 2; t->tiled && o->tile == 0 && t->edge > LEAST_EDGE &&
-                        edge_cost(t, t->edge).bytes > budget;
-         parts++)
+    for (int parts = 2;
+         t->tiled && o->tile == 0 && t->edge > LEAST_EDGE && edge_cost(t, t->edge).bytes > budget; parts++)
         t->edge = (longest + parts - 1) / parts;
     t->edge = t->edge < LEAST_EDGE && o->tile == 0 && longest > LEAST_EDGE ? LEAST_EDGE : t->edge;
     t->across = (g->cols + t->edge - 1) / t->edge;
@@ -381,9 +384,14 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
     TRY(sdm_grid_choose(ctx, scene->options, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
     sdm_grid_warn(ctx, scene->options->t_srs, t->frame.lon_deg, t->frame.lat_deg);
-    const SdmLatticeRequest q = {.scene = scene, .frame = &t->frame, .grid = &t->grid, .u1 = t->frame.width,
-                                 .v1 = t->frame.height, .step = sdm_frame_lattice_step(&t->frame, 4),
-                                 .hmin_m = t->frame.hmin_m, .hmax_m = t->frame.hmax_m};
+    const SdmLatticeRequest q = {.scene = scene,
+                                 .frame = &t->frame,
+                                 .grid = &t->grid,
+                                 .u1 = t->frame.width,
+                                 .v1 = t->frame.height,
+                                 .step = sdm_frame_lattice_step(&t->frame, 4),
+                                 .hmin_m = t->frame.hmin_m,
+                                 .hmax_m = t->frame.hmax_m};
     TRY(sdm_lattice_build(ctx, &q, &t->lattice));
     TRY(sdm_lattice_check_map(ctx, &q, &t->lattice));
     TRY(cover(ctx, t));

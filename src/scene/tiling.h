@@ -19,11 +19,11 @@ typedef struct SdmTiling {
     const SdmOptions *options; /* of the scene, borrowed */
     SdmFrame frame;
     SdmGrid grid;
-    bool tiled;             /* false: one tile, prepared and matched in one task */
-    int64_t edge;           /* cells of a tile */
-    int64_t across, down;   /* tiles */
-    int64_t fixed_bytes;    /* of every tile, besides its window and cells */
-    int64_t image_bytes;    /* of the strips by which an image is made smaller */
+    bool tiled;           /* false: one tile, prepared and matched in one task */
+    int64_t edge;         /* cells of a tile */
+    int64_t across, down; /* tiles */
+    int64_t fixed_bytes;  /* of every tile, besides its window and cells */
+    int64_t image_bytes;  /* of the strips by which an image is made smaller */
     SdmCost prepare;
     SdmLattice lattice;     /* ground of the frame */
     double (*footprint)[4]; /* of each of its nodes, over all heights: cells x0, x1, y0, y1; owned */
@@ -31,9 +31,9 @@ typedef struct SdmTiling {
 } SdmTiling;
 
 typedef struct SdmTile {
-    int64_t col0, row0, w, h;   /* cells of the planned grid */
-    int64_t u0, v0, u1, v1;     /* frame pixels that can be needed, at any height, without the halo */
-    SdmCost cost;               /* with the preparation where the scene is one tile */
+    int64_t col0, row0, w, h; /* cells of the planned grid */
+    int64_t u0, v0, u1, v1;   /* frame pixels that can be needed, at any height, without the halo */
+    SdmCost cost;             /* with the preparation where the scene is one tile */
 } SdmTile;
 
 /* Plan the tiles.  Options used: memory, tile, tr, t_srs, hmin, hmax, cost.  SDM_ERR_BUDGET when the

@@ -15,9 +15,9 @@ void sdm_view_size(const SdmViewReader *r, int64_t size[2])
 /* A window as the file has it, which has flaws, and REACH px around. */
 typedef struct Flawed {
     SdmImageWindow at, wide;
-    int64_t size[2]; /* of the image */
-    int16_t *pixels; /* of the wide window */
-    uint8_t *flaws;  /* SdmFlaw of them */
+    int64_t size[2];      /* of the image */
+    int16_t *pixels;      /* of the wide window */
+    uint8_t *flaws;       /* SdmFlaw of them */
     int64_t across, down; /* steps of out and defect to the next pixel of a row, and of a column */
     int16_t *out;
     uint8_t *defect; /* SdmDefect */

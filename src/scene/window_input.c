@@ -127,8 +127,13 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
                .terrain = &p->terrain,
                .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
     TRY(sdm_lattice_build(ctx, &q, &out->lattice));
-    const SdmPyramidRequest images = {.scene = scene, .settings = &p->settings, .lattice = &out->lattice,
-                                      .win = win, .hmin_m = p->hmin_m, .hmax_m = p->hmax_m, .lmax = lmax};
+    const SdmPyramidRequest images = {.scene = scene,
+                                      .settings = &p->settings,
+                                      .lattice = &out->lattice,
+                                      .win = win,
+                                      .hmin_m = p->hmin_m,
+                                      .hmax_m = p->hmax_m,
+                                      .lmax = lmax};
     TRY(sdm_pyramids_open(ctx, &images, &out->left, &out->right));
 done:
     return st;

@@ -15,12 +15,14 @@
 static const double LEAST_GSD =
     0.2; /* ground sample distances by which heights may always differ, times a few */
 
-#define FIGURE(field) {#field, offsetof(SdmPairResult, field)}
+#define FIGURE(field)                                                                                        \
+    {                                                                                                        \
+#field, offsetof(SdmPairResult, field)                                                               \
+    }
 const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES] = {
-    FIGURE(base_height), FIGURE(days_apart), FIGURE(overlap),  FIGURE(sigma_m),
-    FIGURE(weight),      FIGURE(agreement),  FIGURE(trust),    FIGURE(smooth_m),
-    FIGURE(coverage),    FIGURE(pointing_residual_px),         FIGURE(tie_points),
-    FIGURE(wall_s)};
+    FIGURE(base_height), FIGURE(days_apart), FIGURE(overlap),  FIGURE(sigma_m),  FIGURE(weight),
+    FIGURE(agreement),   FIGURE(trust),      FIGURE(smooth_m), FIGURE(coverage), FIGURE(pointing_residual_px),
+    FIGURE(tie_points),  FIGURE(wall_s)};
 
 /* The pairs that have a DEM, to be fused. */
 typedef struct Fusing {
@@ -249,7 +251,10 @@ static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult
         sdm_report_number(pair, f->key, *(const double *)(const void *)((const char *)p + f->offset));
     }
     const bool same_day = p->days_apart < 1.0, known = !isnan(p->days_apart);
-    snprintf(apart, sizeof apart, !known ? "unknown" : same_day ? "%.0f s" : "%.1f days",
+    snprintf(apart, sizeof apart,
+             !known     ? "unknown"
+             : same_day ? "%.0f s"
+                        : "%.1f days",
              (same_day ? 86400.0 : 1.0) * p->days_apart);
     sdm_report_row(page, "%s%s\t%.2f\t%s\t%.0f %%\t%.2f, %.2f, %.2f m\t%.1f %%\t%.3f px", p->names,
                    p->reference ? " (reference)" : "", p->base_height, apart, 100.0 * p->weight,
@@ -293,9 +298,8 @@ static void add_pointing(SdmReport *r, const Fusing *f)
 static void add_doubts(SdmReport *r, const Fusing *f)
 {
     const SdmDemResult *const d = f->result;
-    const SdmReportItem to =
-        sdm_report_section(r, "trust", "This DEM is doubtful", d->doubts ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE,
-                           SDM_STYLE_ALERT);
+    const SdmReportItem to = sdm_report_section(
+        r, "trust", "This DEM is doubtful", d->doubts ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
     sdm_report_flag(to, "doubtful", d->doubts > 0);
     const SdmReportItem list = sdm_report_list(to, "warnings");
     for (int i = 0; i < d->doubts; i++) {
@@ -307,8 +311,8 @@ static void add_doubts(SdmReport *r, const Fusing *f)
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 {
     const SdmDemStats *const stats = &p->stats;
-    const double seen = (double)(stats->cells - stats->unseen),
-                 valid = (double)stats->valid, filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
+    const double seen = (double)(stats->cells - stats->unseen), valid = (double)stats->valid,
+                 filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED),
                  alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
     const SdmReportItem to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
@@ -316,8 +320,8 @@ static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
     sdm_report_figure(to, NULL, "pairs", f->count, "", 0);
     sdm_report_judged(to, "of the cells seen by two views have a height",
                       fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1, &sdm_scale_seen);
-    sdm_report_judged(to, "of the heights were filled in every pair", 100.0 * filled / fmax(valid, 1.0),
-                      " %", 1, &sdm_scale_filled);
+    sdm_report_judged(to, "of the heights were filled in every pair", 100.0 * filled / fmax(valid, 1.0), " %",
+                      1, &sdm_scale_filled);
     sdm_report_judged(to, "of the heights have one pair, against others", 100.0 * alone / fmax(valid, 1.0),
                       " %", 1, &sdm_scale_filled);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
@@ -399,11 +403,8 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     stack.fusion = &fusion;
     options.t_srs = v->t_srs;
     options.tr = v->grid.spacing;
-    SdmStack s = {.ctx = v->ctx,
-                  .options = &options,
-                  .opt = &stack,
-                  .threads = sdm_threads(v->ctx),
-                  .keep = v->keep};
+    SdmStack s = {
+        .ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx), .keep = v->keep};
     CPLPushErrorHandler(CPLQuietErrorHandler);
     const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING, 1.0);
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);

@@ -41,8 +41,7 @@ static SdmStatus check_twice(const SdmViews *v)
         TRY(sdm_product_find(v->ctx, v->path[i], name[i], sizeof name[i]));
         const bool file = stat(name[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
-            if (strcmp(name[i], name[j]) == 0 ||
-                (file && sdm_system_is_same(name[i], name[j])))
+            if (strcmp(name[i], name[j]) == 0 || (file && sdm_system_is_same(name[i], name[j])))
                 return sdm_fail(v->ctx, SDM_ERR_USAGE,
                                 "%s: given twice (also as %s), expected %d different views", v->path[i],
                                 v->path[j], v->count);

@@ -35,7 +35,7 @@ typedef struct SdmViews {
     int count;
     const char *path[SDM_MAX_VIEWS]; /* borrowed */
     char time_utc[SDM_MAX_VIEWS][32];
-    char id[256]; /* of the first view */
+    char id[256];                                         /* of the first view */
     SdmViewPair pair[SDM_MAX_VIEW_PAIRS + SDM_MAX_VIEWS]; /* those beyond: chosen ones with views exchanged */
     int pairs;
     SdmViewPair *chosen[SDM_MAX_VIEW_PAIRS]; /* by weight: the first is the reference */
@@ -47,7 +47,7 @@ typedef struct SdmViews {
     uint64_t fingerprint;       /* of the inputs and parameters of all pairs */
     SdmLease *lease;            /* of the output; NULL in memory */
     SdmKeptProduct *keep;       /* see SdmProductRequest */
-    bool has_log; /* NAME.log is this run's */
+    bool has_log;               /* NAME.log is this run's */
 } SdmViews;
 
 /* Name of a view without its folder, or with as many of its last folders as tell it from other views. */

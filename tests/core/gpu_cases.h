@@ -16,10 +16,10 @@ typedef struct GpuTest {
 } GpuTest;
 static GpuTest test;
 
-#define OK(call) \
-    do { \
-        if ((call) != SDM_OK) \
-            fail_msg("%s", sdm_error(test.ctx)); \
+#define OK(call)                                                                                             \
+    do {                                                                                                     \
+        if ((call) != SDM_OK)                                                                                \
+            fail_msg("%s", sdm_error(test.ctx));                                                             \
     } while (0)
 
 /* A buffer with `bytes` of data (NULL: as a canary left them) and a guard behind. */
@@ -58,8 +58,10 @@ static inline void expect(SdmBuffer *b, const void *want, size_t bytes, const ch
 static inline SdmNode *random_nodes(SdmLattice *lat, const SdmWindow *win, int step, uint64_t *seed)
 {
     const int64_t one = (int64_t)1 << win->level;
-    *lat = (SdmLattice){.u0 = (win->u0 * one - 40) / 16 * 16 - 16, .v0 = (win->v0 * one - 40) / 16 * 16 - 16,
-                        .step = step, .height0_m = 500.0};
+    *lat = (SdmLattice){.u0 = (win->u0 * one - 40) / 16 * 16 - 16,
+                        .v0 = (win->v0 * one - 40) / 16 * 16 - 16,
+                        .step = step,
+                        .height0_m = 500.0};
     lat->nu = (int)(((win->u0 + win->w) * one - lat->u0) / step) + 3;
     lat->nv = (int)(((win->v0 + win->h) * one - lat->v0) / step) + 3;
     lat->node = calloc((size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node);
@@ -112,7 +114,8 @@ static inline int run_on_devices(void)
                 ran++;
                 failed += run_cases(NULL, NULL);
             } else
-                print_message("not on %s: rounds otherwise: %s\n", info[i].name, sdm_device_info(test.device)->differs);
+                print_message("not on %s: rounds otherwise: %s\n", info[i].name,
+                              sdm_device_info(test.device)->differs);
             sdm_gpu_close(&test.gpu);
             sdm_device_close(&test.device);
         }

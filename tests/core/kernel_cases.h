@@ -80,13 +80,27 @@ static inline void fill_image(int16_t *p, size_t n, enum Fill fill, int side, ui
     for (size_t i = 0; i < n; i++) {
         const int16_t r = noise(seed);
         switch (fill) {
-        case ZEROS: p[i] = 0; break;
-        case TOP: p[i] = 2047; break;
-        case BOTTOM: p[i] = -2047; break;
-        case OPPOSED: p[i] = (r > 0) == (side > 0) ? 2047 : -2047; break;
-        case HOLES: p[i] = next_random(seed) % 23 == 0 ? (int16_t)SDM_PIXEL_NODATA : r; break;
-        case ALL_NODATA: p[i] = SDM_PIXEL_NODATA; break;
-        default: p[i] = r; break;
+        case ZEROS:
+            p[i] = 0;
+            break;
+        case TOP:
+            p[i] = 2047;
+            break;
+        case BOTTOM:
+            p[i] = -2047;
+            break;
+        case OPPOSED:
+            p[i] = (r > 0) == (side > 0) ? 2047 : -2047;
+            break;
+        case HOLES:
+            p[i] = next_random(seed) % 23 == 0 ? (int16_t)SDM_PIXEL_NODATA : r;
+            break;
+        case ALL_NODATA:
+            p[i] = SDM_PIXEL_NODATA;
+            break;
+        default:
+            p[i] = r;
+            break;
         }
     }
 }
@@ -99,9 +113,9 @@ enum { N_RANGES = sizeof ranges / sizeof *ranges };
 
 typedef struct Volume { /* rows of costs kept whole; row y at score + ((y * nd) + k) * width */
     int width, height, dmin, dmax;
-    int rows;                /* rows that came */
-    float *score;            /* height x (dmax - dmin + 1) x width */
-    float *left;             /* textures, height x width */
+    int rows;     /* rows that came */
+    float *score; /* height x (dmax - dmin + 1) x width */
+    float *left;  /* textures, height x width */
 } Volume;
 
 static inline int volume_depth(const Volume *v)

@@ -91,8 +91,10 @@ TEST(others_stay)
         match(ctx, &c);
         for (int y = 0; y < H; y++)
             for (int x = 0; x < FAR; x++) {
-                assert_int_equal(c.s.flags[y * W + x], x < FAR - HALF || x >= 4 ? SDM_QA_OUTSIDE : SDM_QA_VALID);
-                assert_true(x >= FAR - HALF && x < 4 ? c.s.score[y * W + x] > 0 : c.s.h_m[y * W + x] == c.prior[y * W + x]);
+                assert_int_equal(c.s.flags[y * W + x],
+                                 x < FAR - HALF || x >= 4 ? SDM_QA_OUTSIDE : SDM_QA_VALID);
+                assert_true(x >= FAR - HALF && x < 4 ? c.s.score[y * W + x] > 0
+                                                     : c.s.h_m[y * W + x] == c.prior[y * W + x]);
             }
         assert_int_equal(c.s.flags[50 * W + 50], SDM_QA_LOW_SCORE);
         scene_free(&c);

@@ -17,7 +17,10 @@ static int pick(uint64_t *seed, int lo, int hi)
     return lo + (int)(next_random(seed) % (unsigned)(hi - lo + 1));
 }
 
-static size_t pixels(const SdmBpField *f) { return (size_t)f->width * (size_t)f->height; }
+static size_t pixels(const SdmBpField *f)
+{
+    return (size_t)f->width * (size_t)f->height;
+}
 
 static void open_case(Case *c, int width, int height, int labels)
 {
@@ -211,8 +214,8 @@ static SdmContext *context_of(int threads)
 
 TEST(same_as_definition)
 {
-    static const int labels[] = {1, 2, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100,
-                                 127, 128, 129, 200, 255, 256, 300};
+    static const int labels[] = {1,  2,  5,  7,   8,   9,   15,  16,  17,  31,  32, 33,
+                                 48, 64, 65, 100, 127, 128, 129, 200, 255, 256, 300};
     static const int truncations[] = {1, 2, 3, 4, 5, 8, 9, 20, 70, 300};
     uint64_t seed = 77;
     SdmContext *ctx[2] = {context_of(1), context_of(2)};
@@ -226,8 +229,8 @@ TEST(same_as_definition)
         c.f.weight = pick(&seed, 1, SDM_BP_PENALTY_MAX / c.f.truncation);
         if (n % 2)
             c.f.weight = c.f.weight < 40 ? c.f.weight : pick(&seed, 1, 40);
-        c.plan = (SdmBpPlan){.tile = pick(&seed, SDM_BP_TILE_MIN, 33), .outer = pick(&seed, 1, 3),
-                             .inner = pick(&seed, 1, 3)};
+        c.plan = (SdmBpPlan){
+            .tile = pick(&seed, SDM_BP_TILE_MIN, 33), .outer = pick(&seed, 1, 3), .inner = pick(&seed, 1, 3)};
         compare_levels(&c, ctx[n % 2]);
         free(c.data);
     }
@@ -241,21 +244,22 @@ TEST(bad_settings)
         int labels, weight, truncation, tile, outer, inner;
         const char *said;
     } bad[] = {
-        {0, 1, 1, 16, 1, 1, "found 0 labels"},
-        {1025, 1, 1, 16, 1, 1, "found 1025 labels"},
-        {4, 0, 1, 16, 1, 1, "weight 0"},
-        {4, 1, 0, 16, 1, 1, "truncation 0"},
-        {4, 8000, 3, 16, 1, 1, "fit 16 bits"},
-        {4, 1, 1, 3, 1, 1, "tiles of 3 px"},
-        {4, 1, 1, 16, 0, 1, "0 outer"},
-        {4, 1, 1, 16, 1, 0, "0 inner"},
+        {0, 1, 1, 16, 1, 1, "found 0 labels"}, {1025, 1, 1, 16, 1, 1, "found 1025 labels"},
+        {4, 0, 1, 16, 1, 1, "weight 0"},       {4, 1, 0, 16, 1, 1, "truncation 0"},
+        {4, 8000, 3, 16, 1, 1, "fit 16 bits"}, {4, 1, 1, 3, 1, 1, "tiles of 3 px"},
+        {4, 1, 1, 16, 0, 1, "0 outer"},        {4, 1, 1, 16, 1, 0, "0 inner"},
     };
     SdmContext *ctx = context_of(1);
     uint16_t label[4];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const uint8_t data[4 * 16] = {0};
-        const SdmBpField f = {.width = 2, .height = 2, .labels = bad[i].labels, .pitch = 16, .data = data,
-                              .weight = bad[i].weight, .truncation = bad[i].truncation};
+        const SdmBpField f = {.width = 2,
+                              .height = 2,
+                              .labels = bad[i].labels,
+                              .pitch = 16,
+                              .data = data,
+                              .weight = bad[i].weight,
+                              .truncation = bad[i].truncation};
         const SdmBpPlan plan = {.tile = bad[i].tile, .outer = bad[i].outer, .inner = bad[i].inner};
         assert_int_equal(sdm_bp_run(ctx, &f, &plan, "auto", label), SDM_ERR_USAGE);
         assert_non_null(strstr(sdm_error(ctx), bad[i].said));

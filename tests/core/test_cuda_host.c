@@ -63,9 +63,10 @@ static SdmStatus round_trip(SdmDevice *d, int64_t n, bool compare)
         TRY(sdm_buffer_new(ctx, d, n, "bytes", &b[q]));
     for (int q = 0; q < 2; q++)
         TRY(sdm_upload(ctx, b[q], 0, in[q], n, q, q == 1));
-    TRY(sdm_launch(ctx, d, 0,
-                   &(SdmLaunch){"copy_words", {1, 1, 1}, {256, 1, 1}, 3,
-                                (SdmArg[]){SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_I64(1)}}));
+    TRY(sdm_launch(
+        ctx, d, 0,
+        &(SdmLaunch){
+            "copy_words", {1, 1, 1}, {256, 1, 1}, 3, (SdmArg[]){SDM_BUF(b[0]), SDM_BUF(b[1]), SDM_I64(1)}}));
     TRY(sdm_fill_bytes(ctx, b[0], 7, 0xEE, 1, 0));
     for (int q = 1; q >= 0; q--) {
         TRY(sdm_download(ctx, b[q], 0, out, n, q, false));
@@ -226,7 +227,8 @@ TEST(reasons)
     unsetenv("FAKE_CUDA_CAPABILITY");
     setenv("FAKE_CUDA_DRIVER", "10020", 1);
     assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
-    assert_non_null(strstr(one[0].why_not, "its driver is for CUDA 10.2, and the kernels of this build need one for CUDA 1"));
+    assert_non_null(strstr(one[0].why_not,
+                           "its driver is for CUDA 10.2, and the kernels of this build need one for CUDA 1"));
     assert_null(sdm_first_device(one, 1, true)); /* auto skips it */
     unsetenv("FAKE_CUDA_DRIVER");
     nothing_is_open();

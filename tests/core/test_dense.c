@@ -23,8 +23,8 @@ TEST(cholesky_by_hand)
 
 TEST(cholesky_refuses)
 {
-    const double refused[][4] = {{0, 0, 0, 1},   {-1, 0, 0, 1},       {1, 2, 2, 1},       {1, 1, 1, 1},
-                                 {1, 0, 0, NAN}, {NAN, 0, 0, 1},      {1, NAN, NAN, 1},   {INFINITY, 0, 0, 1},
+    const double refused[][4] = {{0, 0, 0, 1},    {-1, 0, 0, 1},      {1, 2, 2, 1},     {1, 1, 1, 1},
+                                 {1, 0, 0, NAN},  {NAN, 0, 0, 1},     {1, NAN, NAN, 1}, {INFINITY, 0, 0, 1},
                                  {1, 0, 0, -0.0}, {1, 0, INFINITY, 1}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         double a[4], b[2] = {1, 1};

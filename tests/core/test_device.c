@@ -41,8 +41,10 @@ static void on_every_device(device_test_fn *test)
         SdmDevice *device = NULL;
         if (sdm_device_open(ctx, devices[i].api, devices[i].index, &device) != SDM_OK)
             fail_msg("%s", sdm_error(ctx));
-        assert_true(sdm_device_info(device)->exact || !devices[i].exact); /* the test at opening finds what it claims */
-        assert_true(sdm_device_info(device)->exact == !sdm_device_info(device)->differs[0] || !devices[i].doubles);
+        assert_true(sdm_device_info(device)->exact ||
+                    !devices[i].exact); /* the test at opening finds what it claims */
+        assert_true(sdm_device_info(device)->exact == !sdm_device_info(device)->differs[0] ||
+                    !devices[i].doubles);
         test(device);
         assert_int_equal(sdm_device_used(device), 0);
         sdm_device_close(&device);
@@ -134,8 +136,9 @@ static void run_self_test(SdmDevice *device)
     assert_int_equal(sdm_finish(ctx, device, 1), SDM_OK);
     assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_no_such", {1, 1, 1}, {64, 1, 1}, 7, args}),
                      SDM_ERR_DEVICE);
-    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {1, 65536, 1}, {64, 1, 1}, 7, args}),
-                     SDM_ERR_DEVICE);
+    assert_int_equal(
+        sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {1, 65536, 1}, {64, 1, 1}, 7, args}),
+        SDM_ERR_DEVICE);
     assert_non_null(strstr(sdm_error(ctx), "at most 65535"));
     assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_no_such", {0, 1, 1}, {64, 1, 1}, 7, args}),
                      SDM_OK);
@@ -195,7 +198,8 @@ static void keep_memory(SdmDevice *device)
     sdm_buffer_free(&a);
     sdm_buffer_free(&b);
     assert_int_equal(device->kept_bytes, 9500);
-    assert_int_equal(sdm_buffer_new(ctx, device, 4000, "a", &a), SDM_OK); /* in its place: no more than ever */
+    assert_int_equal(sdm_buffer_new(ctx, device, 4000, "a", &a),
+                     SDM_OK); /* in its place: no more than ever */
     assert_true(sdm_device_used(device) + device->kept_bytes <= 9500);
     assert_int_equal(sdm_device_peak(device), 9500);
     sdm_device_set_budget(device, 5000);
@@ -299,7 +303,10 @@ static void pause_clock(SdmDevice *device)
     assert_int_equal(sdm_device_pause(ctx, device, 0), SDM_OK); /* before any launch */
     const double begin = sdm_now_s();
     for (int i = 0; i < SDM_STRETCHES + 3; i++) {
-        const SdmLaunch copy = {"copy_words", {(int)(n / 256), 1, 1}, {256, 1, 1}, 3,
+        const SdmLaunch copy = {"copy_words",
+                                {(int)(n / 256), 1, 1},
+                                {256, 1, 1},
+                                3,
                                 (SdmArg[]){SDM_BUF(b), SDM_BUF(b), SDM_I64(n)}};
         assert_int_equal(sdm_launch(ctx, device, 0, &copy), SDM_OK);
         for (int k = 0; k <= i % 2; k++)
@@ -424,7 +431,8 @@ int main(void)
         cmocka_unit_test(large_copies),
         cmocka_unit_test(pauses),
         cmocka_unit_test(launches),
-        cmocka_unit_test(budgets), cmocka_unit_test(memory_is_kept),
+        cmocka_unit_test(budgets),
+        cmocka_unit_test(memory_is_kept),
         cmocka_unit_test(faults),
         cmocka_unit_test(buffers_go_with_the_device),
     };

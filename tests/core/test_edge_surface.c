@@ -48,12 +48,17 @@ TEST(noise_goes_and_the_step_stays)
 TEST(steps_go_to_edges_of_the_image)
 {
     int16_t view[W * H];
-    const SdmEdgeViews views = {.left = view, .right = level_view, .stride = W, .width = W}; /* says nothing */
+    const SdmEdgeViews views = {
+        .left = view, .right = level_view, .stride = W, .width = W}; /* says nothing */
     for (int clear = 0; clear < 2; clear++) {
         SdmEdgeBlock b = stepped();
         const int edge = W / 2 - 1;
         for (int i = 0; i < W * H; i++)
-            view[i] = (int16_t)(500 + (i % W < edge ? 0 : clear ? 90 : 9) + 20 * ((i * 5 + i / W * 3) % 3 - 1));
+            view[i] = (int16_t)(500 +
+                                (i % W < edge ? 0
+                                 : clear      ? 90
+                                              : 9) +
+                                20 * ((i * 5 + i / W * 3) % 3 - 1));
         assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
         const int step = clear ? edge : W / 2;
         for (int y = 8; y < H - 8; y++)
@@ -77,7 +82,12 @@ static void check_step_moves(int by, int brighter)
         wide[at] = (int16_t)(mixed((uint32_t)i) % 1200);
         right[at + (i % W < edge ? 0 : STEP)] = (int16_t)(wide[at] + brighter);
     }
-    const SdmEdgeViews views = {.left = wide + STEP, .right = right + STEP, .stride = W + 2 * STEP, .width = W, .before = STEP, .after = STEP};
+    const SdmEdgeViews views = {.left = wide + STEP,
+                                .right = right + STEP,
+                                .stride = W + 2 * STEP,
+                                .width = W,
+                                .before = STEP,
+                                .after = STEP};
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
     int moved = 0, stayed = 0;
     for (int y = 8; y < H - 8; y++) {
@@ -104,7 +114,8 @@ TEST(small_pieces_are_taken_off)
             for (int x = 12; x < 12 + side; x++)
                 b.place_px[y * W + x] = 9.0f;
         assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &level_views, &b), SDM_OK);
-        assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2], side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
+        assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2],
+                         side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
         sdm_edge_block_close(&b);
     }
 }
@@ -127,7 +138,8 @@ static void town_views(bool noise, int right_grey, float part, TownViews *v)
         for (int x = 0; x < 25; x++) {
             const int at = y * VIEW + MARGIN + ROOF_X + x;
             const int texture[2] = {noise ? (int)(mixed((uint32_t)at) % 21) - 10 : (x + y) % 24,
-                                    noise ? (int)(mixed((uint32_t)(at + 6 + W * VIEW)) % 21) - 10 : (x + y) % 24};
+                                    noise ? (int)(mixed((uint32_t)(at + 6 + W * VIEW)) % 21) - 10
+                                          : (x + y) % 24};
             const float share = x == 0 ? 1.0f - part : x == 24 ? part : 1.0f;
             int16_t *const right = v->right + at + ROOF_PX;
             if (x < 24)
@@ -151,8 +163,15 @@ static SdmEdgeBlock ground_block(void)
 static void place_areas(const TownViews *v, SdmEdgeBlock *b)
 {
     static float base_m[VIEW * H];
-    const SdmEdgeViews views = {.left = v->left + MARGIN, .right = v->right + MARGIN, .stride = VIEW, .before = MARGIN,
-                                 .after = MARGIN, .base_m = base_m, .px_per_m = 1.0f, .first = -10, .labels = 21};
+    const SdmEdgeViews views = {.left = v->left + MARGIN,
+                                .right = v->right + MARGIN,
+                                .stride = VIEW,
+                                .before = MARGIN,
+                                .after = MARGIN,
+                                .base_m = base_m,
+                                .px_per_m = 1.0f,
+                                .first = -10,
+                                .labels = 21};
     assert_int_equal(sdm_plain_areas(ctx, &views, b), SDM_OK);
 }
 
@@ -162,7 +181,8 @@ static void check_areas(const SdmEdgeBlock *b, float place_px)
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++) {
             const int i = y * W + x;
-            const bool roof = x >= ROOF_X && x < ROOF_X + 24 && y >= ROOF_Y && y < ROOF_Y + 20 && !isnan(place_px);
+            const bool roof =
+                x >= ROOF_X && x < ROOF_X + 24 && y >= ROOF_Y && y < ROOF_Y + 20 && !isnan(place_px);
             const int aside = x < ROOF_X + 2 || x >= ROOF_X + 22, above = y < ROOF_Y + 2 || y >= ROOF_Y + 18;
             if (roof && aside && above)
                 continue; /* its corners */
@@ -202,11 +222,13 @@ TEST(plain_roofs_without_one_place_are_left)
     static TownViews v;
     for (int all = 0; all < 2; all++) {
         SdmEdgeBlock b = ground_block();
-        const int from = all ? 0 : MARGIN + ROOF_X - ROOF_PX, to = all ? VIEW : MARGIN + ROOF_X + 24 + ROOF_PX;
+        const int from = all ? 0 : MARGIN + ROOF_X - ROOF_PX,
+                  to = all ? VIEW : MARGIN + ROOF_X + 24 + ROOF_PX;
         town_views(true, ROOF_GREY, 0.0f, &v);
         for (int y = ROOF_Y; y < ROOF_Y + 20; y++)
             for (int x = from; x < to; x++)
-                v.right[y * VIEW + x] = (int16_t)(ROOF_GREY + (int)(mixed((uint32_t)(y * VIEW + x)) % 21) - 10);
+                v.right[y * VIEW + x] =
+                    (int16_t)(ROOF_GREY + (int)(mixed((uint32_t)(y * VIEW + x)) % 21) - 10);
         place_areas(&v, &b);
         check_areas(&b, NAN);
         sdm_edge_block_close(&b);
@@ -214,7 +236,8 @@ TEST(plain_roofs_without_one_place_are_left)
 }
 
 /* A row: ground of 10 m, a gap of `gap` pixels whose views disagree, a roof of `roof` m; fill with the settings. */
-static void fill_row(const SdmMatchSettings *set, float roof, int gap, bool mirrored, uint16_t *flags, float *h)
+static void fill_row(const SdmMatchSettings *set, float roof, int gap, bool mirrored, uint16_t *flags,
+                     float *h)
 {
     const SdmMatchInput in = {.settings = set};
     uint8_t score[W];
@@ -243,7 +266,8 @@ TEST(weak_pieces_go)
         SdmSurface s = {.win = {.w = SIDE, .h = SIDE}, .h_m = h, .flags = flags, .score = score};
         for (int i = 0; i < SIDE * SIDE; i++) {
             const int x = i % SIDE, y = i / SIDE;
-            const bool hole = x >= 10 && x < 50 && y >= 15 && y < 45, piece = x >= 25 && x < 31 && y >= 25 && y < 31;
+            const bool hole = x >= 10 && x < 50 && y >= 15 && y < 45,
+                       piece = x >= 25 && x < 31 && y >= 25 && y < 31;
             h[i] = piece ? 30.0f : 10.0f;
             flags[i] = hole && !piece ? SDM_QA_LOW_SCORE : SDM_QA_VALID;
             score[i] = (uint8_t)(piece ? LEAST + (kind == 2 ? 30 : 13) : 200);
@@ -264,7 +288,8 @@ TEST(hidden_ground_is_low)
     const float gentle = 0.2f;
     const SdmMatchSettings set = {.px_per_m = 1.0f, .fill_limit.rise_m = gentle},
                            none = {.px_per_m = 1.0f, .fill_limit.rise_m = 0.0f},
-                           wall = {.px_per_m = 1.0f, .fill_limit = {.rise_m = gentle, .slant_px = {1.0f, 0.0f}}};
+                           wall = {.px_per_m = 1.0f,
+                                   .fill_limit = {.rise_m = gentle, .slant_px = {1.0f, 0.0f}}};
     fill_row(&set, 20.0f, 9, true, flags, h);
     for (int i = W - 39; i < W - 30; i++) {
         assert_int_equal(flags[i], SDM_QA_VALID | SDM_QA_FILLED);
@@ -276,7 +301,8 @@ TEST(hidden_ground_is_low)
     assert_int_equal(flags[34], SDM_QA_LEFT_RIGHT);
     fill_row(&set, 20.0f, 20, true, flags, h); /* wider than what the step hides */
     assert_int_equal(flags[W - 40], SDM_QA_LEFT_RIGHT);
-    fill_row(&wall, 20.0f, 9, true, flags, h); /* ground there would lie under the roof: the wall rises towards it */
+    fill_row(&wall, 20.0f, 9, true, flags,
+             h); /* ground there would lie under the roof: the wall rises towards it */
     for (int i = W - 39; i < W - 30; i++) { /* of those at one place the lower ones go */
         assert_true(flags[i] == SDM_QA_FOLD || flags[i] == (SDM_QA_VALID | SDM_QA_FILLED));
         assert_true(h[i] > 10.0f && h[i] < h[i - 1]);
@@ -303,11 +329,14 @@ TEST(walls_go)
                 flags[i] = SDM_QA_VALID;
                 score[i] = 250;
             }
-            SdmSurface s = {.win = {.w = down ? 1 : WIDTH, .h = down ? WIDTH : 1}, .h_m = h, .flags = flags,
+            SdmSurface s = {.win = {.w = down ? 1 : WIDTH, .h = down ? WIDTH : 1},
+                            .h_m = h,
+                            .flags = flags,
                             .score = score};
             assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
             for (int i = 0; i < WIDTH; i++)
-                assert_int_equal(flags[i], kind == 0 && i >= ROOF && i < ROOF + STEP_M ? SDM_QA_FOLD : SDM_QA_VALID);
+                assert_int_equal(flags[i],
+                                 kind == 0 && i >= ROOF && i < ROOF + STEP_M ? SDM_QA_FOLD : SDM_QA_VALID);
         }
 }
 
@@ -354,12 +383,30 @@ static SdmEdgeBlock profile(float (*shape)(float px), double turn, float noise)
     return b;
 }
 
-static float roof(float px) { return 2.0f - 0.1f * sqrtf(px * px + 9.0f); }
-static float valley(float px) { return -roof(px); }
-static float level(float px) { return 0.0f * px; }
-static float hedge(float px) { return 0.8f * expf(-px * px / 18.0f); }
-static float low_step(float px) { return px < 0.0f ? 0.9f : 0.0f; }
-static float wall(float px) { return px < 0.0f ? 4.0f : 0.0f; }
+static float roof(float px)
+{
+    return 2.0f - 0.1f * sqrtf(px * px + 9.0f);
+}
+static float valley(float px)
+{
+    return -roof(px);
+}
+static float level(float px)
+{
+    return 0.0f * px;
+}
+static float hedge(float px)
+{
+    return 0.8f * expf(-px * px / 18.0f);
+}
+static float low_step(float px)
+{
+    return px < 0.0f ? 0.9f : 0.0f;
+}
+static float wall(float px)
+{
+    return px < 0.0f ? 4.0f : 0.0f;
+}
 
 /* The change of the place that changes most, and of the mean of 9 x 9 in the middle. */
 static void sharpened(float (*shape)(float px), double turn, float up, float change[2])

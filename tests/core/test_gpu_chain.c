@@ -97,7 +97,8 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
     b->settings.coarse_level = b->settings.coarsest_level = COARSE;
     b->settings.discontinuity_px = discontinuity_px;
     if (discontinuity_px <= 0.0f) /* some holes are too steep */
-        b->settings.fill_limit = (SdmFillLimit){.rise_m = 0.5f * (float)SYN_GSD_M, .slant_px = {0.01f, -0.006f}};
+        b->settings.fill_limit =
+            (SdmFillLimit){.rise_m = 0.5f * (float)SYN_GSD_M, .slant_px = {0.01f, -0.006f}};
     const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
     assert_int_equal(sdm_syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
     b->in = (SdmMatchInput){.settings = &b->settings,
@@ -135,9 +136,16 @@ static void compare(const void *want, const void *have, size_t size, const char 
 static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult *surface,
                           const SdmWindow *need)
 {
-    const SdmGridding how = {.kernels = b->settings.kernels, .lattice = &b->scene.lattice, .x0 = -37.0,
-                             .y0 = 100.0, .spacing = 30.0, .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0,
-                             .offset = -2048.0, .ray_error_m_per_px = 15.0};
+    const SdmGridding how = {.kernels = b->settings.kernels,
+                             .lattice = &b->scene.lattice,
+                             .x0 = -37.0,
+                             .y0 = 100.0,
+                             .spacing = 30.0,
+                             .gsd_m = 15.0,
+                             .spacing_m = 30.0,
+                             .scale = 16.0,
+                             .offset = -2048.0,
+                             .ray_error_m_per_px = 15.0};
     SdmBlock want = {.w = W / 2 + 7, .h = H / 2 + 3}, have = want;
     SdmPyramid left = b->scene.left_pyramid, right = b->scene.right_pyramid;
     SdmMatchInput in = b->in;
@@ -147,8 +155,8 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
     left.lmax = right.lmax = 0;
     assert_int_equal(sdm_block_alloc(ctx, 0, 0, want.w, want.h, &want), SDM_OK);
     assert_int_equal(sdm_gridding_run(ctx, &how, surface, &want), SDM_OK);
-    const SdmMatchCall call = {.in = &in, .coarse = &b->coarse, .win = &b->win, .need = need,
-                                .gridding = &how, .block = &have};
+    const SdmMatchCall call = {
+        .in = &in, .coarse = &b->coarse, .win = &b->win, .need = need, .gridding = &how, .block = &have};
     if (sdm_device_match(ctx, device, &call, &out) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
     assert_int_equal(have.height_m != NULL, sdm_device_info(device)->doubles);
@@ -274,11 +282,16 @@ TEST(failures_are_told)
     Bench b;
     SdmFineResult r;
     bench_open(&b, "zncc", 0.3, 0.0f);
-    const SdmGridding how = {.kernels = b.settings.kernels, .lattice = &b.scene.lattice, .spacing = 30.0,
-                             .gsd_m = 15.0, .spacing_m = 30.0, .scale = 16.0, .ray_error_m_per_px = 15.0};
+    const SdmGridding how = {.kernels = b.settings.kernels,
+                             .lattice = &b.scene.lattice,
+                             .spacing = 30.0,
+                             .gsd_m = 15.0,
+                             .spacing_m = 30.0,
+                             .scale = 16.0,
+                             .ray_error_m_per_px = 15.0};
     SdmBlock block = {.w = W / 2, .h = H / 2};
-    const SdmMatchCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win,
-                                .gridding = &how, .block = &block};
+    const SdmMatchCall call = {
+        .in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win, .gridding = &how, .block = &block};
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = open_device(i);
         for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {

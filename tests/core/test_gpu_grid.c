@@ -48,9 +48,9 @@ static void set_points(Case *c, int turn, uint64_t *seed)
         s->flags[i] = (uint16_t)(turn % 4 == 3 || r % 8 < 2 ? 1u << (2 + r / 8 % 9) : r % 8 < 4 ? 3 : 1);
         s->score[i] = (uint8_t)(next_random(seed) % 251);
         c->fine.ray_error_px[i] = r % 16 == 5   ? NAN
-                            : r % 16 == 6 ? -2.0f
-                            : r % 16 == 7 ? 2.0f
-                                          : real(seed, -1.0f, 1.0f);
+                                  : r % 16 == 6 ? -2.0f
+                                  : r % 16 == 7 ? 2.0f
+                                                : real(seed, -1.0f, 1.0f);
     }
     fill_image(c->fine.left, n, (enum Fill)(turn / 3 % FILL_END), 0, seed);
 }
@@ -166,7 +166,8 @@ TEST(grids_are_the_processors)
             if (i == 0)
                 OK(sdm_fill_bytes(test.ctx, whole, 0, CANARY, sdm_buffer_bytes(whole), 0));
         }
-        compare(real_part, (const void *const[]){b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho}, 5,
+        compare(real_part,
+                (const void *const[]){b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho}, 5,
                 4 * cells, "heights, scores, gaps, spreads, ortho image", turn);
         compare(whole, (const void *const[]){b->count, b->mask}, 2, 2 * cells, "counts, masks", turn);
         for (size_t i = 0; i < cells; i++) {

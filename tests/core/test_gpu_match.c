@@ -28,9 +28,9 @@ static const char *name_of(const Case *c, const char *what)
              "%s, cost %d, %d x %d, window %d, range %d, margin %g, mismatch %g, shift %d%s", what,
              (int)c->cost, c->s.w, c->s.h, c->pass.window, c->pass.range, (double)c->pass.min_margin,
              (double)c->pass.max_mismatch, c->task.v_shift,
-             c->retry                     ? ", retry"
+             c->retry                                ? ", retry"
              : c->pass.min_small_window_score > 0.0f ? ", small"
-                                          : "");
+                                                     : "");
     return text;
 }
 
@@ -57,8 +57,12 @@ static void case_open(Case *c, enum SdmGpuCost cost, Shape s, int window, int ra
         memcpy(c->image[1] + 1, c->image[0], (n - 1) * sizeof(int16_t));
     const SdmWindow win = {.level = turn % 4, .u0 = turn % 50, .v0 = turn % 31, .w = s.w, .h = s.h};
     random_nodes(&c->lattice, &win, turn % 7 == 0 ? 32 : 16, &seed);
-    c->task = (SdmLevelTask){.kernels = &sdm_kernels_reference, .lattice = &c->lattice, .win = win,
-                             .v_shift = turn / 5 % 3 - 1, .left = c->image[0], .right = c->image[1]};
+    c->task = (SdmLevelTask){.kernels = &sdm_kernels_reference,
+                             .lattice = &c->lattice,
+                             .win = win,
+                             .v_shift = turn / 5 % 3 - 1,
+                             .left = c->image[0],
+                             .right = c->image[1]};
     c->task.cost = cost == SDM_GPU_ZNCC ? sdm_kernels_reference.zncc : sdm_kernels_reference.census;
     c->prior = malloc(n * sizeof(float));
     assert_non_null(c->prior);
@@ -127,7 +131,7 @@ static void compare_gap(const Case *c)
     uint8_t *const score = malloc(n);
     assert_true(gap && score);
     SdmBuffer *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
-                    *const ray_error_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
+                     *const ray_error_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
     const SdmGpuViews views = {.cost = c->cost, .w = c->s.w, .h = c->s.h, .left = left, .right = right};
     OK(sdm_gpu_ray_error(test.ctx, &test.gpu, &views, &c->pass, ray_error_v, score0));
     OK(sdm_level_ray_error(test.ctx, &task, &c->pass, gap, score));
@@ -149,7 +153,8 @@ TEST(matches_are_the_references)
             for (int window = 3; window <= 21; window += 2)
                 for (int r = 0; r < 6; r++, turn++) {
                     Case c;
-                    if ((shapes[i].w * shapes[i].h > 5000 && (window + r) % 5 != 0) || turn % DEVICE_STEP != 0)
+                    if ((shapes[i].w * shapes[i].h > 5000 && (window + r) % 5 != 0) ||
+                        turn % DEVICE_STEP != 0)
                         continue;
                     case_open(&c, (enum SdmGpuCost)cost, shapes[i], window, reaches[r], turn);
                     valid += compare_match(&c);

@@ -83,7 +83,8 @@ TEST(pairs_are_the_definition)
             for (int window = cost == SDM_PAIR_SAD ? 2 : 3; window <= (cost == SDM_PAIR_SAD ? 32 : 21);
                  window += cost == SDM_PAIR_SAD ? 1 : 2, turn++) {
                 const Range r = d_ranges[turn % 5];
-                if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1) || turn % DEVICE_STEP != 0)
+                if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1) ||
+                    turn % DEVICE_STEP != 0)
                     continue;
                 const SdmPairSettings set = {.cost = (SdmPairCost)cost,
                                              .window = window,
@@ -110,8 +111,7 @@ TEST(pairs_by_labels_are_the_definition)
     for (int turn = 0; turn < 90; turn += CASE_STEP) {
         const int *const size = sizes[turn % 5];
         const Range r = d_ranges[turn / 5 % 5];
-        const SdmPairCost cost =
-            (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
+        const SdmPairCost cost = (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
         const SdmOptimizer how = {.kind = turn / 3 % 2 ? SDM_OPTIMIZER_BP : SDM_OPTIMIZER_SGM,
                                   .p1 = 8,
                                   .p2 = turn % 7 ? 60 : 600,

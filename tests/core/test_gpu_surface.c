@@ -45,8 +45,11 @@ TEST(warps_are_the_references)
         fill_image(im.data, source_n, (enum Fill)(turn / 2 % FILL_END), 0, &seed);
         for (size_t i = 0; i < n; i++)
             surface[i] = real(&seed, 300.0f, 700.0f);
-        const SdmLevelTask task = {.kernels = &sdm_kernels_reference, .lattice = &lat, .win = win,
-                                   .left_source = &im, .right_source = &im};
+        const SdmLevelTask task = {.kernels = &sdm_kernels_reference,
+                                   .lattice = &lat,
+                                   .win = win,
+                                   .left_source = &im,
+                                   .right_source = &im};
         OK(sdm_warp_view(test.ctx, &task, side, turn % 4 ? surface : NULL, want));
         for (size_t i = 0; i < n; i++)
             pixels += want[i] != SDM_PIXEL_NODATA;
@@ -100,13 +103,17 @@ TEST(pyramids_are_the_references)
         for (size_t i = 0; i < n && turn % 5 == 0; i++) /* every share of weight */
             data[i] = next_random(&seed) % 2 ? (int16_t)SDM_PIXEL_NODATA : data[i];
         Source source = {.data = data, .x0 = x0, .y0 = y0, .w = s.w};
-        const SdmPyramidSource from = {.kernels = &sdm_kernels_reference, .read = read_source, .user = &source};
+        const SdmPyramidSource from = {
+            .kernels = &sdm_kernels_reference, .read = read_source, .user = &source};
         OK(sdm_pyramid_build(test.ctx, &from, bounds, 0, LEVELS - 1, &p));
         for (int l = 0; l < LEVELS; l++) {
             SdmLevelImage at;
             sdm_level_place(bounds, l, &at);
-            level[l] = (SdmGpuImage){.data = put(l ? NULL : data, 2 * (size_t)(at.w * at.h)), .x0 = at.x0,
-                                     .y0 = at.y0, .w = at.w, .h = at.h};
+            level[l] = (SdmGpuImage){.data = put(l ? NULL : data, 2 * (size_t)(at.w * at.h)),
+                                     .x0 = at.x0,
+                                     .y0 = at.y0,
+                                     .w = at.w,
+                                     .h = at.h};
             assert_true(at.w == p.level[l].w && at.h == p.level[l].h);
             if (l > 0)
                 OK(sdm_gpu_half(test.ctx, &test.gpu, &level[l - 1], &level[l]));
@@ -203,10 +210,12 @@ static void check_border(Filters *f)
         for (int side = 0; side < 2; side++)
             view[side][i] = (int16_t)(next_random(&seed) % 8 ? 9 : SDM_PIXEL_NODATA);
     }
-    SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n), *const kept = put(NULL, 2 * f->n);
-    SdmBuffer *const h_m = put(f->surface.h_m, 4 * f->n), *flags = put(f->surface.flags, 2 * f->n),
-              *const score = put(f->surface.score, f->n);
-    const SdmGpuSurface there = {.win = f->surface.win, .h_m = h_m, .prior_m = f->prior_m, .flags = flags, .score = score};
+    SdmBuffer *left = put(view[0], 2 * f->n),
+              *right = put(view[1], 2 * f->n), *const kept = put(NULL, 2 * f->n);
+    SdmBuffer *const h_m = put(f->surface.h_m, 4 * f->n),
+                     *flags = put(f->surface.flags, 2 * f->n), *const score = put(f->surface.score, f->n);
+    const SdmGpuSurface there = {
+        .win = f->surface.win, .h_m = h_m, .prior_m = f->prior_m, .flags = flags, .score = score};
     const int half = f->turn % 5;
     OK(sdm_gpu_border(test.ctx, &test.gpu, &there, &(SdmGpuBorder){left, right, half}, kept));
     const SdmBorderWindows in = {view[0], view[1], f->prior, half};
@@ -235,8 +244,10 @@ static void check_refine(Filters *f)
 {
     const SdmWindow *const c = &f->surface.win;
     SdmSurface fine;
-    const SdmWindow win = {.u0 = 2 * c->u0 + f->turn % 3 - 1, .v0 = 2 * c->v0 + f->turn % 4 - 2,
-                           .w = 2 * c->w + f->turn % 5 - 1, .h = 2 * c->h + f->turn % 2};
+    const SdmWindow win = {.u0 = 2 * c->u0 + f->turn % 3 - 1,
+                           .v0 = 2 * c->v0 + f->turn % 4 - 2,
+                           .w = 2 * c->w + f->turn % 5 - 1,
+                           .h = 2 * c->h + f->turn % 2};
     OK(sdm_surface_alloc(test.ctx, &win, &fine));
     const size_t bytes = (size_t)win.w * (size_t)win.h * 4;
     SdmBuffer *const out = put(NULL, bytes);
@@ -287,13 +298,14 @@ static void check_wiener(Filters *f)
         ratio[i] = (float)(i % 50) / 64.0f;
     for (size_t i = 0; i < f->n; i++)
         f->surface.score[i] = (uint8_t)(next_random(&seed) % 251);
-    SdmBuffer *score = put(f->surface.score, f->n), *image = put(left, 2 * f->n), *table = put(ratio, sizeof ratio);
+    SdmBuffer *score = put(f->surface.score, f->n), *image = put(left, 2 * f->n),
+              *table = put(ratio, sizeof ratio);
     SdmGpuSurface there = on_device(f);
     there.score = score;
     SdmBuffer *const out = put(NULL, 4 * f->n);
-    OK(sdm_gpu_wiener(test.ctx, &test.gpu, &there,
-                      &(SdmGpuWiener){.left = image, .ratio = table, .metres_per_px = 1.0f + (float)(f->turn % 30)},
-                      out));
+    OK(sdm_gpu_wiener(
+        test.ctx, &test.gpu, &there,
+        &(SdmGpuWiener){.left = image, .ratio = table, .metres_per_px = 1.0f + (float)(f->turn % 30)}, out));
     OK(sdm_surface_wiener(test.ctx, &sdm_kernels_reference, &f->surface, left, ratio,
                           1.0f + (float)(f->turn % 30)));
     expect(out, f->surface.h_m, 4 * f->n, name_of("Wiener filter", f->s, f->turn));
@@ -325,7 +337,8 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
         fill_image(view[side], f->n, fill, side, &seed);
     for (size_t i = 0; i < f->n; i++) {
         const int x = (int)i % f->s.w, y = (int)i / f->s.w;
-        const float texture = 300.0f * sinf(0.7f * (float)x) + 200.0f * sinf(0.3f * (float)x + 0.4f * (float)y);
+        const float texture =
+            300.0f * sinf(0.7f * (float)x) + 200.0f * sinf(0.3f * (float)x + 0.4f * (float)y);
         if (fill < FILL_END)
             continue;
         view[0][i] = (int16_t)(texture + real(&seed, -20.0f, 20.0f));
@@ -336,8 +349,10 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
         f->surface.h_m[i] = 500.0f + 3.0f * sinf(0.05f * (float)(x + y)) + real(&seed, -1.0f, 1.0f);
     }
     f->surface.win = *win;
-    OK(sdm_upload(test.ctx, f->h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0, true)); /* the reference works in place */
-    SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n), *const out = put(NULL, 4 * f->n);
+    OK(sdm_upload(test.ctx, f->h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0,
+                  true)); /* the reference works in place */
+    SdmBuffer *left = put(view[0], 2 * f->n),
+              *right = put(view[1], 2 * f->n), *const out = put(NULL, 4 * f->n);
     const SdmGpuSurface there = on_device(f);
     const SdmGpuLeastSquares q = {.left = left, .right = right, .px_per_metre = px_per_metre};
     const SdmLeastSquares in = {&f->surface, view[0], view[1], px_per_metre};
@@ -346,7 +361,8 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
     OK(sdm_surface_least_squares(test.ctx, &sdm_kernels_reference, &in));
     for (size_t i = 0; i < f->n; i++)
         moved += f->surface.h_m[i] != f->out[i];
-    assert_true(fill < FILL_END || f->s.w < 16 || f->s.h < 16 || f->turn / 8 % 9 < 4 || moved > f->s.w * f->s.h / 8);
+    assert_true(fill < FILL_END || f->s.w < 16 || f->s.h < 16 || f->turn / 8 % 9 < 4 ||
+                moved > f->s.w * f->s.h / 8);
     expect(out, f->surface.h_m, 4 * f->n, name_of("least squares", f->s, f->turn));
     sdm_buffer_free(&left);
     sdm_buffer_free(&right);

@@ -6,7 +6,8 @@
 typedef struct Shape {
     int w, h;
 } Shape;
-static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {5, 23}, {33, 31}, {129, 67}, {533, 23}, {1045, 11}};
+static const Shape shapes[] = {{1, 1},   {7, 2},    {65, 2},   {3, 70},   {5, 23},
+                               {33, 31}, {129, 67}, {533, 23}, {1045, 11}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static sdm_cost_strip_fn *cost_of(const SdmKernels *k, int c)
@@ -56,10 +57,18 @@ static void compare_case(int c, Shape s, int window, Range range, int turn)
     fill_image(left, n, fill, 1, &seed);
     fill_image(right, n, turn / FILL_END % 3 == 0 ? NOISE : fill, 0, &seed);
     const int rows = turn / 2 % 3;
-    const SdmCostJob job = {.left = left, .right = right, .stride = s.w + PAD, .width = s.w, .height = s.h,
-                            .row_begin = rows == 1 ? s.h / 3 : 0, .row_end = rows == 2 ? (s.h + 1) / 2 : s.h,
-                            .right_shift = turn / 5 % 3 - 1, .window = window, .dmin = range.dmin,
-                            .dmax = range.dmax, .min_sigma = turn % 4 == 3 ? 1200.0f : 0.0f};
+    const SdmCostJob job = {.left = left,
+                            .right = right,
+                            .stride = s.w + PAD,
+                            .width = s.w,
+                            .height = s.h,
+                            .row_begin = rows == 1 ? s.h / 3 : 0,
+                            .row_end = rows == 2 ? (s.h + 1) / 2 : s.h,
+                            .right_shift = turn / 5 % 3 - 1,
+                            .window = window,
+                            .dmin = range.dmin,
+                            .dmax = range.dmax,
+                            .min_sigma = turn % 4 == 3 ? 1200.0f : 0.0f};
     compare_costs(&job, c, (int)fill);
     SdmCostJob along_v = job;
     along_v.along_v = true;

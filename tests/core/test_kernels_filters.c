@@ -20,7 +20,7 @@ typedef struct Filtered { /* what each filter writes, guarded */
     void *out[FILTERS];
 } Filtered;
 static const size_t filter_size[FILTERS] = {
-    sizeof(float), sizeof(int16_t), 1, sizeof(int32_t),   sizeof(int32_t),
+    sizeof(float), sizeof(int16_t), 1, sizeof(int32_t),  sizeof(int32_t),
     sizeof(float), sizeof(float),   1, 2 * sizeof(float)};
 
 static void filtered_open(Filtered *f, int w)
@@ -176,7 +176,8 @@ TEST(wiener_is_the_reference)
         for (size_t i = 0; i < n; i++) {
             h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
             const int value = (int)(next_random(&seed) % (turn % 4 ? 4095u : 2u)) - 2047;
-            left[i] = (int16_t)(next_random(&seed) % (turn % 2 ? 40u : 4000u) == 0 ? SDM_PIXEL_NODATA : value);
+            left[i] =
+                (int16_t)(next_random(&seed) % (turn % 2 ? 40u : 4000u) == 0 ? SDM_PIXEL_NODATA : value);
             sums[i] = next_random(&seed) % 3 == 0 ? 0 : (int32_t)(next_random(&seed) % 1936000000u);
             flags[i] = next_random(&seed) % 8 ? 3 : 2;
             score[i] = (uint8_t)(next_random(&seed) % 251);
@@ -185,9 +186,14 @@ TEST(wiener_is_the_reference)
         in.noise = (SdmNoiseRow){.valid = flags, .score = score, .ratio = ratio, .width = w};
         for (int j = 0; j < 5; j++)
             in.noise.left[j] = left + (ptrdiff_t)j * w;
-        in.wiener = (SdmWienerRow){.high = h, .middle = h + w, .low = h + 2 * (ptrdiff_t)w, .noise = sums,
-                                   .energy = {sums + w, sums + 2 * (ptrdiff_t)w}, .share = 0.1f,
-                                   .gain = {1.7f, 1.0f}, .width = w};
+        in.wiener = (SdmWienerRow){.high = h,
+                                   .middle = h + w,
+                                   .low = h + 2 * (ptrdiff_t)w,
+                                   .noise = sums,
+                                   .energy = {sums + w, sums + 2 * (ptrdiff_t)w},
+                                   .share = 0.1f,
+                                   .gain = {1.7f, 1.0f},
+                                   .width = w};
         wiener_compare(&in, turn);
         free(h);
         free(left);
@@ -213,15 +219,28 @@ TEST(ground_points_are_the_references)
         int16_t *const left = guarded_alloc(2 * n);
         for (int i = 0; i < count; i++) {
             h_m[i] = (float)(next_random(&seed) % 9000000) / 1000.0f - 450.0f;
-            ray_error_px[i] = next_random(&seed) % 5 ? (float)(next_random(&seed) % 4001) / 1000.0f - 2.0f : NAN;
+            ray_error_px[i] =
+                next_random(&seed) % 5 ? (float)(next_random(&seed) % 4001) / 1000.0f - 2.0f : NAN;
             flags[i] = (uint16_t)(next_random(&seed) % 8);
             score[i] = (uint8_t)(next_random(&seed) % 251);
-            left[i] = (int16_t)(next_random(&seed) % 4 ? (int)(next_random(&seed) % 4095) - 2047 : SDM_PIXEL_NODATA);
+            left[i] = (int16_t)(next_random(&seed) % 4 ? (int)(next_random(&seed) % 4095) - 2047
+                                                       : SDM_PIXEL_NODATA);
         }
-        SdmGroundRow row = {.h_m = h_m, .ray_error_px = ray_error_px, .flags = flags, .score = score, .left = left,
-                            .b = {0.0123f, -0.0071f}, .c = {1e-7f, -2e-7f}, .inv = 1.0f / 16.0f, .height0_m = 812.5f,
-                            .u = (int)(next_random(&seed) % 16), .v = (int)(next_random(&seed) % 16),
-                            .corner = {-3072, 517}, .middle = 100000, .valid = 1, .filled = 2};
+        SdmGroundRow row = {.h_m = h_m,
+                            .ray_error_px = ray_error_px,
+                            .flags = flags,
+                            .score = score,
+                            .left = left,
+                            .b = {0.0123f, -0.0071f},
+                            .c = {1e-7f, -2e-7f},
+                            .inv = 1.0f / 16.0f,
+                            .height0_m = 812.5f,
+                            .u = (int)(next_random(&seed) % 16),
+                            .v = (int)(next_random(&seed) % 16),
+                            .corner = {-3072, 517},
+                            .middle = 100000,
+                            .valid = 1,
+                            .filled = 2};
         for (int k = 0; k < 8; k++)
             row.a[k / 4][k % 4] = (float)(next_random(&seed) % 4000) / 97.0f - 20.0f;
         SdmSpreadPoint *const want = guarded_alloc(bytes);
@@ -255,8 +274,13 @@ static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table,
 {
     uint64_t three[256];
     sdm_spread_three(table, radius, three);
-    const SdmSpread s = {.cols = SPREAD_COLS, .rows = SPREAD_ROWS, .pitch = SPREAD_PITCH, .radius = radius,
-                         .table = table, .three = three, .cell = cell};
+    const SdmSpread s = {.cols = SPREAD_COLS,
+                         .rows = SPREAD_ROWS,
+                         .pitch = SPREAD_PITCH,
+                         .radius = radius,
+                         .table = table,
+                         .three = three,
+                         .cell = cell};
     k->spread_points(&s, point, count);
 }
 
@@ -303,8 +327,8 @@ TEST(spreads_are_the_references)
 TEST(spread_by_hand)
 {
     int32_t table[1280] = {[0] = 2048, [256] = 1024};
-    const SdmSpreadPoint point = {.x = 4 * 256 + 128, .y = 2 * 256 + 128,
-                                  .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}};
+    const SdmSpreadPoint point = {
+        .x = 4 * 256 + 128, .y = 2 * 256 + 128, .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}};
     for (int l = -1; l < N_LEVELS; l++) {
         const SdmKernels *const k = l < 0 ? &sdm_kernels_reference : sdm_kernels_at(level_names[l]);
         int64_t cell[SPREAD_ROWS * SPREAD_PITCH][8] = {{0}};
@@ -314,8 +338,14 @@ TEST(spread_by_hand)
         for (int i = 0; i < SPREAD_ROWS * SPREAD_PITCH; i++) {
             const int dx = abs(i % SPREAD_PITCH - 4), dy = abs(i / SPREAD_PITCH - 2);
             const int64_t weight = dx > 1 || dy > 1 ? 0 : 4096 >> dx >> dy;
-            const int64_t want[8] = {weight, weight * -1000001, weight * ((62500500001 + 128) >> 8), weight * 200,
-                                     weight * 7, weight, 0, 0};
+            const int64_t want[8] = {weight,
+                                     weight * -1000001,
+                                     weight * ((62500500001 + 128) >> 8),
+                                     weight * 200,
+                                     weight * 7,
+                                     weight,
+                                     0,
+                                     0};
             assert_memory_equal(cell[i], want, sizeof want);
         }
     }

@@ -146,8 +146,12 @@ static void picked_open(Picked *p, int width)
 /* asked: bit 0 the runner-up, bit 1 the left-right check */
 static void picked_run(const SdmKernels *k, const SdmCostRow *row, int asked, Picked *p)
 {
-    const SdmPickRow out = {p->row[0], p->row[1], asked & 1 ? p->row[2] : NULL, asked & 2 ? p->row[3] : NULL,
-                            asked & 2 ? p->row[4] : NULL, p->edge};
+    const SdmPickRow out = {p->row[0],
+                            p->row[1],
+                            asked & 1 ? p->row[2] : NULL,
+                            asked & 2 ? p->row[3] : NULL,
+                            asked & 2 ? p->row[4] : NULL,
+                            p->edge};
     for (int i = 0; i < 5; i++)
         memset(p->row[i], 0, (size_t)p->width * sizeof(float));
     k->pick_row(row, &out);
@@ -196,8 +200,8 @@ TEST(picks_are_the_references)
         const int nd = range.dmax - range.dmin + 1;
         float *const score = malloc(sizeof(float) * (size_t)(pitch * nd));
         assert_non_null(score);
-        const SdmCostRow row = {.width = width, .dmin = range.dmin, .dmax = range.dmax, .score = score,
-                                .pitch = pitch};
+        const SdmCostRow row = {
+            .width = width, .dmin = range.dmin, .dmax = range.dmax, .score = score, .pitch = pitch};
         Picked want, have;
         fill_volume(score, &row, turn / (6 * N_RANGES) % 4, &seed);
         picked_open(&want, width);

@@ -13,21 +13,27 @@ enum { STEP = 16, NU = 26, NV = 18, U0 = -64, V0 = 32 };
 static void make_lattice(double bend, SdmLattice *lat)
 {
     uint64_t seed = 3;
-    *lat = (SdmLattice){.u0 = U0, .v0 = V0, .step = STEP, .nu = NU, .nv = NV, .height0_m = 1200.0,
-                        .hmin_m = -500.0, .hmax_m = 9000.0};
+    *lat = (SdmLattice){.u0 = U0,
+                        .v0 = V0,
+                        .step = STEP,
+                        .nu = NU,
+                        .nv = NV,
+                        .height0_m = 1200.0,
+                        .hmin_m = -500.0,
+                        .hmax_m = 9000.0};
     assert_int_equal(sdm_alloc(ctx, &lat->node, NU * NV, sizeof *lat->node, "nodes"), SDM_OK);
     for (int j = 0; j < NV; j++)
         for (int i = 0; i < NU; i++) {
             const double u = U0 + STEP * i, v = V0 + STEP * j, e = bend * noise(&seed) / 2047.0;
-            lat->node[j * NU + i] = (SdmNode){
-                .left = {llrint((u + 200.25 + e) * SDM_FIX), llrint((v + 10.5 - e) * SDM_FIX)},
-                .right = {llrint((1.01 * u - 0.02 * v + 900.125 - e) * SDM_FIX),
-                          llrint((0.015 * u + v + 10.75 + e) * SDM_FIX)},
-                .right_b = {(float)(0.04 + 0.01 * e), (float)(0.001 * e)},
-                .right_c = {(float)(1e-7 * e), 0.0f},
-                .ground = {15.0 * u + 5e5, 4e6 - 15.0 * v},
-                .ground_b = {0.1f, -0.2f},
-                .du_dh = (float)(0.04 + 0.01 * e)};
+            lat->node[j * NU + i] =
+                (SdmNode){.left = {llrint((u + 200.25 + e) * SDM_FIX), llrint((v + 10.5 - e) * SDM_FIX)},
+                          .right = {llrint((1.01 * u - 0.02 * v + 900.125 - e) * SDM_FIX),
+                                    llrint((0.015 * u + v + 10.75 + e) * SDM_FIX)},
+                          .right_b = {(float)(0.04 + 0.01 * e), (float)(0.001 * e)},
+                          .right_c = {(float)(1e-7 * e), 0.0f},
+                          .ground = {15.0 * u + 5e5, 4e6 - 15.0 * v},
+                          .ground_b = {0.1f, -0.2f},
+                          .du_dh = (float)(0.04 + 0.01 * e)};
         }
 }
 
@@ -78,8 +84,11 @@ TEST(rows_follow_the_lattice)
             Row row;
             make_lattice(3.0 * bend, &lat);
             const double size = (double)(1 << level);
-            const SdmWindow win = {.level = level, .u0 = U0 >> level, .v0 = (V0 + 64) >> level,
-                                   .w = (STEP * (NU - 1)) >> level, .h = 160 >> level};
+            const SdmWindow win = {.level = level,
+                                   .u0 = U0 >> level,
+                                   .v0 = (V0 + 64) >> level,
+                                   .w = (STEP * (NU - 1)) >> level,
+                                   .h = 160 >> level};
             row_open(&row, win.w);
             for (int j = 0; j < win.h; j += 1 + j / 3)
                 for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
@@ -159,11 +168,11 @@ TEST(rows_do_not_depend_on_the_window)
     SdmLattice lat;
     make_lattice(3.0, &lat);
     for (int level = 0; level <= 5; level++) {
-        const SdmWindow whole = {.level = level, .u0 = U0 >> level, .v0 = V0 >> level, .w = 384 >> level,
-                                 .h = 256 >> level};
+        const SdmWindow whole = {
+            .level = level, .u0 = U0 >> level, .v0 = V0 >> level, .w = 384 >> level, .h = 256 >> level};
         const int x0 = whole.w / 3, y0 = whole.h / 4;
-        const SdmWindow cut = {.level = level, .u0 = whole.u0 + x0, .v0 = whole.v0 + y0, .w = whole.w / 2,
-                               .h = whole.h / 2};
+        const SdmWindow cut = {
+            .level = level, .u0 = whole.u0 + x0, .v0 = whole.v0 + y0, .w = whole.w / 2, .h = whole.h / 2};
         Row a, b;
         row_open(&a, whole.w);
         row_open(&b, cut.w);

@@ -66,7 +66,8 @@ static double age_of(const char *name)
 /* ---- calls that are refused, or come too late ---- */
 
 static int no_thread, no_link, no_rename; /* errno to refuse with; 0: let it go through */
-static const char *replace_at_unlink, *replace_at_rename; /* text that another process puts into "l" right before */
+static const char *replace_at_unlink,
+    *replace_at_rename; /* text that another process puts into "l" right before */
 static int renames;
 
 static void find(const char *name, void *function, size_t size)
@@ -135,7 +136,8 @@ TEST(a_lost_lease_is_noticed)
     put("d.tif.part-owner", OTHER);
     age("d.tif.part-owner", 100);
     assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner is held by another run now, process 1 on elsewhere"));
+    assert_non_null(
+        strstr(sdm_error(ctx), "d.tif.part-owner is held by another run now, process 1 on elsewhere"));
     assert_true(age_of("d.tif.part-owner") > 50.0); /* the other's is not */
     assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
     assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO); /* it stays lost */
@@ -255,7 +257,8 @@ TEST(a_boot_is_another_place)
     char text[400] = "", boot[64] = "";
     SdmLease *l = take("l");
     assert_non_null(l);
-    FILE *const f = fopen(in_folder("l.part-owner"), "r"), *const b = fopen("/proc/sys/kernel/random/boot_id", "r");
+    FILE *const f = fopen(in_folder("l.part-owner"), "r"), *const b =
+                                                               fopen("/proc/sys/kernel/random/boot_id", "r");
     assert_non_null(f);
     assert_true(fread(text, 1, sizeof text - 1, f) > 0);
     fclose(f);

@@ -17,7 +17,8 @@ typedef struct Scene {
 /* Texture of a few pixels at column u, row v. */
 static double texture(double u, double v)
 {
-    return 900.0 * sin(0.9 * u + 0.3 * v) + 700.0 * sin(0.55 * u - 0.8 * v + 1.0) + 500.0 * sin(1.3 * u + 1.1 * v + 2.0);
+    return 900.0 * sin(0.9 * u + 0.3 * v) + 700.0 * sin(0.55 * u - 0.8 * v + 1.0) +
+           500.0 * sin(1.3 * u + 1.1 * v + 2.0);
 }
 
 /* How far the heights are from where they should be, px: smooth, but for the cut nothing else is. */
@@ -64,7 +65,9 @@ static void scene_free(Scene *c)
 
 static void move(SdmContext *with, const SdmKernels *k, Scene *c, float px_per_metre)
 {
-    assert_int_equal(sdm_surface_least_squares(with, k, &(SdmLeastSquares){&c->s, c->left, c->right, px_per_metre}), SDM_OK);
+    assert_int_equal(
+        sdm_surface_least_squares(with, k, &(SdmLeastSquares){&c->s, c->left, c->right, px_per_metre}),
+        SDM_OK);
 }
 
 static double miss_px(const Scene *c, float px_per_metre, int x, int y)
@@ -107,7 +110,8 @@ TEST(cuts_do_not_matter)
     move(ctx, sdm_kernels_at("auto"), &whole, 0.04f);
     move(ctx3, &sdm_kernels_reference, &cut, 0.04f);
     for (int y = R; y < CUT_H - R; y++)
-        assert_memory_equal(cut.s.h_m + y * CUT_W + R, whole.s.h_m + (y + Y) * W + X + R, (CUT_W - 2 * R) * sizeof(float));
+        assert_memory_equal(cut.s.h_m + y * CUT_W + R, whole.s.h_m + (y + Y) * W + X + R,
+                            (CUT_W - 2 * R) * sizeof(float));
     scene_free(&whole);
     scene_free(&cut);
 }
@@ -187,7 +191,8 @@ TEST(what_is_not_matched_tells_nothing_of_the_views)
     move(ctx, sdm_kernels_at("auto"), &clear, 0.04f);
     move(ctx, sdm_kernels_at("auto"), &cloudy, 0.04f);
     for (int y = 20; y < H - 20; y++)
-        for (int x = X - BESIDE; x < X - 3; x++) { /* the cloud is in slopes of 2 px, and bends what is beside them */
+        for (int x = X - BESIDE; x < X - 3;
+             x++) { /* the cloud is in slopes of 2 px, and bends what is beside them */
             const double miss[2] = {miss_px(&clear, 0.04f, x, y), miss_px(&cloudy, 0.04f, x, y)};
             for (int k = 0; k < 2; k++)
                 sum[k] += miss[k] * miss[k];

@@ -53,8 +53,10 @@ static SdmStatus match(SdmContext *ctx, const Bench *b, const SdmMatchInput *in,
 
 static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, SdmFineResult *out)
 {
-    const SdmMatchInput in = {.settings = &b->settings, .lattice = &b->scene.lattice,
-                              .left = &b->scene.left_pyramid, .right = &b->scene.right_pyramid};
+    const SdmMatchInput in = {.settings = &b->settings,
+                              .lattice = &b->scene.lattice,
+                              .left = &b->scene.left_pyramid,
+                              .right = &b->scene.right_pyramid};
     const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
     return match(ctx, b, &in, &win, &win, out);
 }
@@ -102,8 +104,9 @@ static void recover(const char *cost, double slope, bool turned, double median_p
     const size_t n = errors_of(&b, &r, 24, error, &all);
     assert_true(n > 0);
     print_message(
-        "%s, slope %.2f%s: valid %.4f, error of parallax: median %.4f px, 95 %% %.4f px, 99 %% %.4f px\n", cost,
-        slope, turned ? ", rows down the images" : "", (double)n / (double)all, error[n / 2], error[n * 95 / 100], error[n * 99 / 100]);
+        "%s, slope %.2f%s: valid %.4f, error of parallax: median %.4f px, 95 %% %.4f px, 99 %% %.4f px\n",
+        cost, slope, turned ? ", rows down the images" : "", (double)n / (double)all, error[n / 2],
+        error[n * 95 / 100], error[n * 99 / 100]);
     assert_true((double)n >= least_valid * (double)all);
     assert_true(error[n / 2] < median_px);
     assert_true(error[n * 95 / 100] < p95_px);
@@ -117,7 +120,8 @@ TEST(known_surface_is_recovered)
     recover("zncc", 0.0, false, 0.02, 0.05, 0.99);
     recover("zncc", 0.5, false, 0.03, 0.1, 0.98);
     recover("zncc", 0.5, true, 0.03, 0.1, 0.98);
-    recover("zncc", 1.0, false, 0.04, 0.2, 0.95); /* 45 degrees both ways: 0.4 to 1.6 right pixels a frame pixel */
+    recover("zncc", 1.0, false, 0.04, 0.2,
+            0.95); /* 45 degrees both ways: 0.4 to 1.6 right pixels a frame pixel */
 }
 
 TEST(other_costs_recover_it_too)
@@ -210,8 +214,10 @@ TEST(columns_left_out_do_not_matter)
         SdmFineResult whole, part;
         int differ = 0;
         bench_open(&b, W, H, 0.8, costs[c]);
-        SdmMatchInput in = {.settings = &b.settings, .lattice = &b.scene.lattice,
-                            .left = &b.scene.left_pyramid, .right = &b.scene.right_pyramid};
+        SdmMatchInput in = {.settings = &b.settings,
+                            .lattice = &b.scene.lattice,
+                            .left = &b.scene.left_pyramid,
+                            .right = &b.scene.right_pyramid};
         const SdmWindow win = {.w = W, .h = H};
         assert_int_equal(match(b.ctx, &b, &in, &win, &win, &whole), SDM_OK);
         in.footprint = &shape;
@@ -307,7 +313,9 @@ TEST(narrow_slopes_are_sharpened)
     assert_int_equal(sdm_syn_surface(ctx, &scene, &win, 0.0, &s), SDM_OK);
     for (int i = 0; i < win.w * win.h; i++)
         s.h_m[i] = (float)scene.lattice.height0_m;
-    const SdmMatchInput in = {.settings = &set, .lattice = &scene.lattice, .left = &scene.left_pyramid,
+    const SdmMatchInput in = {.settings = &set,
+                              .lattice = &scene.lattice,
+                              .left = &scene.left_pyramid,
                               .right = &scene.right_pyramid};
     for (int i = 0; i < 2; i++)
         assert_int_equal(sdm_coarse_run_sequence(ctx, &in, SDM_SEQUENCE_COARSE_FIRST, &s), SDM_OK);

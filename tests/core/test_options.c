@@ -304,11 +304,13 @@ TEST(test_secrets)
 {
     static const char *const texts[][2] = {
         {"/vsicurl/https://me:pass@host:8/a.tif", "/vsicurl/https://***@host:8/a.tif"},
-        {"https://host/a@b.tif?x=1&X-Amz-Signature=af31&y=2", "https://host/a@b.tif?x=1&X-Amz-Signature=***&y=2"},
+        {"https://host/a@b.tif?x=1&X-Amz-Signature=af31&y=2",
+         "https://host/a@b.tif?x=1&X-Amz-Signature=***&y=2"},
         {"/vsicurl?url=https%3A%2F%2Fh%2Fa%3Fsig%3Dabcd", "/vsicurl?url=https%3A%2F%2Fh%2Fa%3Fsig%3D***"},
         {"sent 'Authorization: Bearer abcd' to host", "sent 'Authorization: ***' to host"},
         {"--config AWS_SECRET_ACCESS_KEY=abcd --tr 3", "--config AWS_SECRET_ACCESS_KEY=*** --tr 3"},
-        {"GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES", "GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES"},
+        {"GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES",
+         "GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES"},
         {"KEY[\"a\"] = 3; the key: x; config=1", "KEY[\"a\"] = 3; the key: x; config=1"},
         {"sig=a password=", "sig=* password="}};
     char text[200];

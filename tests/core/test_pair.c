@@ -108,7 +108,10 @@ static void run(const Case *c, const char *level, float *out)
 }
 
 /* NaN, too: files are the same bytes. */
-static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
+static bool same(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
 
 static void compare(const Case *c, const float *want, const float *have, const char *level)
 {

@@ -23,7 +23,7 @@ TEST(shrink_by_hand)
     /* 5 x 5, factor 2: the last column and row are left out */
     static const int16_t in[25] = {1, 2, -1, -2,   9, /* sums 10, -10: means 2.5, -2.5, half goes up */
                                    3, 4, -3, -4,   9, 7, X, X, X, 9, /* two of four count, one does not */
-                                   X, 8, X, 2047, 9, 9, 9, 9,    9, 9};
+                                   X, 8, X,  2047, 9, 9, 9, 9, 9, 9};
     static const int16_t want[4] = {3, -2, 8, X};
     int16_t out[4];
     sdm_pair_shrink(ctx, in, 5, 5, 5, 2, out);
@@ -40,7 +40,7 @@ TEST(shrink_by_hand)
 TEST(speckles_by_hand)
 {
     float d[12] = {1, 3, 9, N_, /* 1 3 / 5 hang together by steps of 2, the 9s touch the 5 by a step of 4 */
-                   8, 5, 9, 4, N_, 5, N_, 4}; /* 8 stands alone, the 4s are two */
+                   8, 5, 9, 4,  N_, 5, N_, 4}; /* 8 stands alone, the 4s are two */
     static const float two[12] = {1, 3, 9, N_, N_, 5, 9, 4, N_, 5, N_, 4},
                        three[12] = {1, 3, N_, N_, N_, 5, N_, N_, N_, 5, N_, N_};
     assert_int_equal(sdm_pair_despeckle(ctx, 0, 4, 3, d), SDM_OK);
@@ -62,9 +62,9 @@ TEST(median_by_hand)
     static const float in[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
     float out[9];
     sdm_pair_median(ctx, in, 3, 3, 3, out);
-    assert_true(out[4] == 6.0f);  /* 1 2 3 4 6 7 8 9 100 */
-    assert_true(out[0] == 9.0f);  /* a corner has 4 of 9: too few */
-    assert_true(out[1] == 7.5f);  /* an edge has 6: 1 2 7 8 9 100 */
+    assert_true(out[4] == 6.0f); /* 1 2 3 4 6 7 8 9 100 */
+    assert_true(out[0] == 9.0f); /* a corner has 4 of 9: too few */
+    assert_true(out[1] == 7.5f); /* an edge has 6: 1 2 7 8 9 100 */
     static const float holes[9] = {9, N_, 8, N_, 100, N_, 3, N_, 4};
     sdm_pair_median(ctx, holes, 3, 3, 3, out);
     assert_true(out[4] == 8.0f && isnan(out[1])); /* 3 4 8 9 100 */
@@ -185,9 +185,8 @@ TEST(interpolate_by_hand)
         4,  4,  4,  4,  4,  4,  4,  4,
     };
     static const float want[40] = {
-        2,  2,  2.25f, 2.5f, 2.75f, 3,  3,  3, /**/ 10, 10, 10, 20, 12, 12, 12, 12,
-        10, 10, 10,    20,   12,    12, 12, 12, /**/ 4, 4,  4,  4,  4,  4,  4,  6,
-        4,  4,  4,     4,    4,     4,  4,  4,
+        2,  2,  2.25f, 2.5f, 2.75f,  3, 3, 3, /**/ 10, 10, 10, 20, 12, 12, 12, 12, 10, 10, 10, 20,
+        12, 12, 12,    12,   /**/ 4, 4, 4, 4, 4,       4,  4,  6,  4,  4,  4,  4,  4,  4,  4,  4,
     };
     float twin[40];
     memcpy(twin, d, sizeof d);

@@ -149,8 +149,8 @@ TEST(nothing_has_no_match)
         const int side = set.window < 9 ? 9 : set.window;
         for (int k = 0; k < W * H; k++) {
             const int x = k % W, y = k / W, xr = isnan(all[k]) ? x : x - (int)all[k];
-            const bool flat = is_flat(image[0], x, y, side, set.min_sigma) ||
-                              is_flat(image[1], xr, y, side, set.min_sigma);
+            const bool flat =
+                is_flat(image[0], x, y, side, set.min_sigma) || is_flat(image[1], xr, y, side, set.min_sigma);
             if (flat ? !isnan(some[k]) : memcmp(&some[k], &all[k], sizeof *all) != 0)
                 fail_msg("case %zu: %g, before %g at %d, %d", i, (double)some[k], (double)all[k], x, y);
             taken += flat && !isnan(all[k]);

@@ -82,7 +82,8 @@ TEST(reaches_follow_from_windows)
                 if (s->kind == SDM_STEP_FILL)
                     assert_int_equal(s->window, 2 * sdm_fill_far.half + 1);
                 if (s->kind == SDM_STEP_FILL_HOLES)
-                    assert_int_equal(s->window, 2 * (sdm_fill_hole.half + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1);
+                    assert_int_equal(s->window,
+                                     2 * (sdm_fill_hole.half + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1);
                 if (s->kind == SDM_STEP_VALIDATE)
                     assert_int_equal(s->window, 2 * SDM_RAY_ERROR_HALF + 1);
             }

@@ -13,8 +13,15 @@ static const double EPS = 1.2e-7; /* a rounding of a float near 1 */
 static SdmCostJob job_of(const int16_t *left, const int16_t *right, int w, int h, int window, int dmin,
                          int dmax)
 {
-    return (SdmCostJob){.left = left, .right = right, .stride = w, .width = w, .height = h, .row_end = h,
-                        .window = window, .dmin = dmin, .dmax = dmax};
+    return (SdmCostJob){.left = left,
+                        .right = right,
+                        .stride = w,
+                        .width = w,
+                        .height = h,
+                        .row_end = h,
+                        .window = window,
+                        .dmin = dmin,
+                        .dmax = dmax};
 }
 
 static void fill_noise(int16_t *p, int n, uint64_t seed)
@@ -122,7 +129,11 @@ TEST(shift_is_found)
         for (int y = 2; y < H - 2; y++) {
             float f[5][W];
             uint8_t edge[W];
-            const SdmCostRow row = {.y = y, .width = W, .dmin = -4, .dmax = 4, .pitch = W,
+            const SdmCostRow row = {.y = y,
+                                    .width = W,
+                                    .dmin = -4,
+                                    .dmax = 4,
+                                    .pitch = W,
                                     .score = v.score + (ptrdiff_t)y * 9 * W};
             const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
             k->pick_row(&row, &out);

@@ -349,8 +349,16 @@ TEST(update_moves_what_bears_it)
     float h[N];
     uint16_t flags[N];
     uint8_t quality[N];
-    SdmUpdateRow u = {.width = N, .residual = residual, .score = score, .edge = edge, .texture = texture,
-                      .prior = prior, .du_dh = du_dh, .min_score = 0.5f, .h_m = h, .flags = flags,
+    SdmUpdateRow u = {.width = N,
+                      .residual = residual,
+                      .score = score,
+                      .edge = edge,
+                      .texture = texture,
+                      .prior = prior,
+                      .du_dh = du_dh,
+                      .min_score = 0.5f,
+                      .h_m = h,
+                      .flags = flags,
                       .quality = quality};
     for (int retry = 0; retry < 2; retry++) {
         for (int x = 0; x < N; x++)

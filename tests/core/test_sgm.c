@@ -118,8 +118,10 @@ static void fill_costs(SdmVolume *v, int kind, uint64_t *seed)
     for (int i = 0; i < v->width * v->height; i++)
         for (int l = 0; l < v->labels; l++) {
             const int any = (int)(next_random(seed) % (unsigned)(v->most + 1));
-            v->cost[(ptrdiff_t)i * v->pitch + l] =
-                (uint8_t)(kind == 0 ? 0 : kind == 1 ? v->most : kind == 2 ? (any & 1) * v->most : any);
+            v->cost[(ptrdiff_t)i * v->pitch + l] = (uint8_t)(kind == 0   ? 0
+                                                             : kind == 1 ? v->most
+                                                             : kind == 2 ? (any & 1) * v->most
+                                                                         : any);
         }
 }
 

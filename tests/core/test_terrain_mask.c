@@ -78,7 +78,7 @@ TEST(limits)
 {
     assert_near(sdm_terrain_limit(0.0f, PIXEL_M), 80.0 + 85.8, 1e-3); /* the step and a pixel of 55 degrees */
     assert_near(sdm_terrain_limit(4.0f, PIXEL_M), 80.0 + 5 * 85.8, 1e-3);
-    assert_near(sdm_terrain_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3);        /* steep as far as that */
+    assert_near(sdm_terrain_limit(5.0f, PIXEL_M), 80.0 + 6 * 85.8, 1e-3); /* steep as far as that */
     assert_near(sdm_terrain_limit(15.0f, PIXEL_M), 80.0 + 6 * 85.8 + 90.0,
                 1e-3); /* then 0.15 x 60 m a pixel */
 }
@@ -133,9 +133,9 @@ TEST(slopes_and_jumps)
     for (int k = 0; k < 2; k++) {
         Case c;
         start(&c, 0.0f, SDM_QA_VALID);
-        paint(&c, 16, 0, 20, H, step_m[k], SDM_QA_VALID);         /* a bench of 4 columns */
+        paint(&c, 16, 0, 20, H, step_m[k], SDM_QA_VALID); /* a bench of 4 columns */
         paint(&c, 20, 0, W, H, 2.0f * step_m[k], SDM_QA_VALID);
-        paint(&c, 30, 0, W, H, 4000.0f, SDM_QA_VALID);            /* a cliff that is none */
+        paint(&c, 30, 0, W, H, 4000.0f, SDM_QA_VALID); /* a cliff that is none */
         find(&c);
         assert_int_equal(count(&c, 0, 0, 30, H, SDM_QA_VALID),
                          30 * H); /* jumps, but within the step: terrain all the same */
@@ -150,8 +150,8 @@ TEST(islands)
 {
     Case c;
     start(&c, -50.0f, SDM_QA_AMBIGUOUS);
-    paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);     /* the largest piece */
-    paint(&c, 14, 0, 17, H, 400.0f, SDM_QA_VALID);  /* 3 px off: at most 80 + 4 x 85.8 = 423.2 m */
+    paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);    /* the largest piece */
+    paint(&c, 14, 0, 17, H, 400.0f, SDM_QA_VALID); /* 3 px off: at most 80 + 4 x 85.8 = 423.2 m */
     paint(&c, 20, 0, 23, H, 800.0f,
           SDM_QA_VALID); /* 4 px from the second; 9 px from the first: 80 + 514.8 + 36 m */
     paint(&c, 25, 0, 28, 3, 810.0f, SDM_QA_VALID);  /* 9 pixels: too small to be believed */

@@ -153,8 +153,8 @@ CALL(cuModuleGetFunction, void **out, void *module, const char *name)
  * with FAKE_CUDA_NONSENSE=1 not at all. */
 static void answer(void *kernel, void **arguments)
 {
-    const float *const in = (const float *)(uintptr_t)*(const uint64_t *)arguments[0];
-    void *const out = (void *)(uintptr_t)*(const uint64_t *)arguments[1];
+    const float *const in = (const float *)(uintptr_t) * (const uint64_t *)arguments[0];
+    void *const out = (void *)(uintptr_t) * (const uint64_t *)arguments[1];
     for (int i = 0; i < SDM_ANSWER_ITEMS && !setting("FAKE_CUDA_NONSENSE", 0); i++) {
         const float *const own = in + i * SDM_ANSWER_INPUTS;
         float *const y = (float *)out + i * SDM_ANSWERS;
@@ -334,8 +334,6 @@ CALL(cuLaunchKernel, void *kernel, unsigned gx, unsigned gy, unsigned gz, unsign
     else if (setting("FAKE_CUDA_CLEAR", 0))
         clear_memory();
     const int known = (char *)kernel >= fake.kernel && (char *)kernel < fake.kernel + sizeof fake.kernel;
-    code = known && whole && bx * by * bz <= 1024 && shared == 0 && arguments && !extra
-               ? OK
-               : INVALID;
+    code = known && whole && bx * by * bz <= 1024 && shared == 0 && arguments && !extra ? OK : INVALID;
     END
 }

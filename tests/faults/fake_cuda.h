@@ -23,8 +23,8 @@
 #include <string.h>
 
 #define SHOWN __attribute__((visibility("default")))
-#define CALL(name, ...) \
-    SHOWN int32_t name(__VA_ARGS__); \
+#define CALL(name, ...)                                                                                      \
+    SHOWN int32_t name(__VA_ARGS__);                                                                         \
     int32_t name(__VA_ARGS__)
 
 enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, MOST_WORK = 4096, MOST_BLOCKS = 512, MOST_STREAMS = 64 };
@@ -126,17 +126,18 @@ static int one_fault(int k, const char *setting_name, const char *name, int work
 /* The error of this call, 0 = none; the lock is held. */
 static int fault(const char *name, int works)
 {
-    const int first = one_fault(0, "FAKE_CUDA_FAIL", name, works), second = one_fault(1, "FAKE_CUDA_FAIL_TOO", name, works);
+    const int first = one_fault(0, "FAKE_CUDA_FAIL", name, works),
+              second = one_fault(1, "FAKE_CUDA_FAIL_TOO", name, works);
     return first ? first : second;
 }
 
-#define BEGIN(works) \
-    pthread_mutex_lock(&fake.lock); \
-    int code = fault(__func__, (works)); \
+#define BEGIN(works)                                                                                         \
+    pthread_mutex_lock(&fake.lock);                                                                          \
+    int code = fault(__func__, (works));                                                                     \
     if (code == OK) {
-#define END \
-    } \
-    pthread_mutex_unlock(&fake.lock); \
+#define END                                                                                                  \
+    }                                                                                                        \
+    pthread_mutex_unlock(&fake.lock);                                                                        \
     return code;
 
 /* Do a stream's first n pieces of work. */

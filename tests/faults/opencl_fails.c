@@ -83,7 +83,8 @@ static size_t most_items(void *kernel)
 {
     size_t own[3] = {1, 1, 1};
     const long most = number("SDM_MOST_ITEMS", 0);
-    return most > 0 && next.group && next.group(kernel, any_device, COMPILE_WORK_GROUP_SIZE, sizeof own, own, NULL) == 0 &&
+    return most > 0 && next.group &&
+                   next.group(kernel, any_device, COMPILE_WORK_GROUP_SIZE, sizeof own, own, NULL) == 0 &&
                    own[0] == 0
                ? (size_t)most
                : 0;
@@ -171,7 +172,8 @@ static int32_t device_info(void *device, uint32_t what, size_t size, void *value
 
 static atomic_long contexts;
 
-static void *create_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user, int32_t *code)
+static void *create_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user,
+                            int32_t *code)
 {
     const long most = number("SDM_CONTEXTS", 0);
     if (most > 0 && atomic_load(&contexts) >= most) {
@@ -220,21 +222,22 @@ static void *refuse_source(void *context, uint32_t n, const char **text, const s
     return refuse_4th(context, NULL, 0, code);
 }
 
-static void *refuse_binary(void *context, uint32_t n, void *const *devices, const size_t *bytes, const unsigned char **data,
-                           int32_t *status, int32_t *code)
+static void *refuse_binary(void *context, uint32_t n, void *const *devices, const size_t *bytes,
+                           const unsigned char **data, int32_t *status, int32_t *code)
 {
     (void)n, (void)devices, (void)bytes, (void)data, (void)status;
     return refuse_4th(context, NULL, 0, code);
 }
 
-static void *refuse_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user, int32_t *code)
+static void *refuse_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user,
+                            int32_t *code)
 {
     (void)p, (void)n, (void)devices, (void)notify;
     return refuse_4th(user, NULL, 0, code);
 }
 
-static void *refuse_map(void *queue, void *buffer, uint32_t wait, uint64_t flags, size_t at, size_t n, uint32_t k,
-                        const void *list, void *event, int32_t *code)
+static void *refuse_map(void *queue, void *buffer, uint32_t wait, uint64_t flags, size_t at, size_t n,
+                        uint32_t k, const void *list, void *event, int32_t *code)
 {
     (void)wait, (void)flags, (void)at, (void)n, (void)k, (void)list, (void)event;
     return refuse_4th(queue, buffer, 0, code);
@@ -277,9 +280,9 @@ SHOWN void *dlsym(void *handle, const char *name)
     const char *const failing = getenv("SDM_FAIL_CALL");
     if (found && failing && strcmp(name, failing) == 0)
         return refusal(name);
-#define CATCH(symbol, slot, function) \
-    if (strcmp(name, symbol) == 0) \
-        return instead(found, &next.slot, (void *)(uintptr_t)&function)
+#define CATCH(symbol, slot, function)                                                                        \
+    if (strcmp(name, symbol) == 0)                                                                           \
+    return instead(found, &next.slot, (void *)(uintptr_t)&function)
     CATCH("clFinish", finish, finish);
     CATCH("clEnqueueWriteBuffer", write, write_buffer);
     CATCH("clEnqueueReadBuffer", read, read_buffer);

@@ -29,12 +29,12 @@ typedef struct Cases {
     const char *file;
     int line, done, failed;
     SdmScene *scene;
-    SdmCamera *own[2];       /* cameras that are not a scene's */
+    SdmCamera *own[2]; /* cameras that are not a scene's */
     const SdmCamera *view[2];
     int side;
-    bool absent;             /* the scene is not at hand: its lines are passed over */
+    bool absent; /* the scene is not at hand: its lines are passed over */
     SdmRpc rpc;
-    bool rpc_open;           /* lines `set` may still come */
+    bool rpc_open; /* lines `set` may still come */
     double tolerance_m, tolerance_px;
 } Cases;
 

@@ -5,7 +5,8 @@
 
 /* ---- functions ---- */
 int sdm_abi_number(void);
-SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name);
+SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples,
+                         const char **name);
 void sdm_cancel(SdmContext *ctx);
 SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference);
 void sdm_context_close(SdmContext **ctx);
@@ -36,7 +37,7 @@ SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count);
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value);
 void sdm_set_cancel(SdmContext *ctx, sdm_cancel_fn *cancel, void *user);
 SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples, int64_t width,
-    int64_t height, int64_t row_bytes);
+                        int64_t height, int64_t row_bytes);
 SdmStatus sdm_set_image_mask(SdmContext *ctx, SdmSide side, const uint8_t *mask, int64_t row_bytes);
 SdmStatus sdm_set_image_nodata(SdmContext *ctx, SdmSide side, double nodata);
 void sdm_set_log(SdmContext *ctx, sdm_log_fn *log, void *user);
@@ -62,15 +63,18 @@ static cancel_fn *const cancel_type = (sdm_cancel_fn *)0;
 #define IS(...) _Static_assert(__VA_ARGS__, #__VA_ARGS__)
 IS(SDM_ABI == 1);
 IS(SDM_OK == 0 && SDM_ERR_USAGE == 1 && SDM_ERR_INPUT == 2 && SDM_ERR_DATA == 3 && SDM_ERR_IO == 4);
-IS(SDM_ERR_MEMORY == 5 && SDM_ERR_UNSUPPORTED == 6 && SDM_ERR_STOPPED == 7 && SDM_ERR_DEVICE == 8 && SDM_ERR_BUDGET == 9);
+IS(SDM_ERR_MEMORY == 5 && SDM_ERR_UNSUPPORTED == 6 && SDM_ERR_STOPPED == 7 && SDM_ERR_DEVICE == 8 &&
+   SDM_ERR_BUDGET == 9);
 IS(SDM_LOG_ERROR == 0 && SDM_LOG_WARNING == 1 && SDM_LOG_INFO == 2 && SDM_LOG_VERBOSE == 3);
 IS(SDM_LEFT == 0 && SDM_RIGHT == 1);
 IS(SDM_SAMPLE_UINT8 == 0 && SDM_SAMPLE_UINT16 == 1 && SDM_SAMPLE_INT16 == 2 && SDM_SAMPLE_FLOAT32 == 3);
 IS(SDM_LAYER_HEIGHT == 0 && SDM_LAYER_SCORE == 1 && SDM_LAYER_RAY_ERROR == 2 && SDM_LAYER_SPREAD == 3);
 IS(SDM_LAYER_ORTHO == 4 && SDM_LAYER_COUNT == 5 && SDM_LAYER_MASK == 6);
-IS(SDM_LAYER_REASON == 7 && SDM_LAYER_ERROR == 8 && SDM_LAYER_CHANGE == 9 && SDM_LAYER_LEFT_OUT == 10 && SDM_LAYER_PAIRS == 11);
+IS(SDM_LAYER_REASON == 7 && SDM_LAYER_ERROR == 8 && SDM_LAYER_CHANGE == 9 && SDM_LAYER_LEFT_OUT == 10 &&
+   SDM_LAYER_PAIRS == 11);
 IS(sizeof(SdmRpc) == 90 * sizeof(double));
-#define HAS(type, field, kind, at) IS(_Generic(((type *)0)->field, kind: offsetof(type, field) == (at), default: 0))
+#define HAS(type, field, kind, at)                                                                           \
+    IS(_Generic(((type *)0)->field, kind : offsetof(type, field) == (at), default : 0))
 HAS(SdmRpc, line_off, double, 0);
 HAS(SdmRpc, samp_off, double, 8);
 HAS(SdmRpc, lat_off, double, 16);

@@ -26,7 +26,8 @@ static void *compute(void *data)
         return NULL;
     for (int k = 0; k < 2; k++) {
         make_view(k, j->samples[k], &rpc);
-        if (sdm_set_image(ctx, (SdmSide)k, SDM_SAMPLE_UINT16, j->samples[k], N, N, 2 * N) || sdm_set_rpc(ctx, (SdmSide)k, &rpc))
+        if (sdm_set_image(ctx, (SdmSide)k, SDM_SAMPLE_UINT16, j->samples[k], N, N, 2 * N) ||
+            sdm_set_rpc(ctx, (SdmSide)k, &rpc))
             return NULL;
     }
     j->st = sdm_make_dem(ctx, NULL, NULL, &dem);
@@ -74,10 +75,12 @@ static int check_sentences(void)
     SdmContext *ctx = NULL;
     double value;
     int good = sdm_context_open(&ctx, "run") == SDM_OK;
-    good &= sdm_set(ctx, "cost", "zebra") == SDM_ERR_USAGE && strncmp(sdm_error(ctx), "cost: found 'zebra'", 19) == 0;
+    good &= sdm_set(ctx, "cost", "zebra") == SDM_ERR_USAGE &&
+            strncmp(sdm_error(ctx), "cost: found 'zebra'", 19) == 0;
     good &= sdm_set(ctx, "costt", "census") == SDM_ERR_USAGE && strstr(sdm_error(ctx), "did you mean cost?");
     good &= sdm_set(ctx, "dem-vertical", "egm96") == SDM_OK && sdm_set(ctx, "dem_vertical", NULL) == SDM_OK;
-    good &= sdm_set(ctx, "overwrite", "true") == SDM_OK && sdm_set(ctx, "overwrite", "perhaps") == SDM_ERR_USAGE;
+    good &=
+        sdm_set(ctx, "overwrite", "true") == SDM_OK && sdm_set(ctx, "overwrite", "perhaps") == SDM_ERR_USAGE;
     good &= sdm_run(ctx, "a", "b") == SDM_ERR_USAGE && strncmp(sdm_error(ctx), "output: not set", 15) == 0;
     good &= sdm_compare(ctx, "a", "b") == SDM_ERR_USAGE && strcmp(sdm_result_json(ctx), "{}") == 0;
     good &= sdm_result_number(ctx, "aligned.nmad", &value) == SDM_ERR_USAGE;
@@ -90,7 +93,8 @@ static int check_sentences(void)
 
 int main(void)
 {
-    static Job one[2] = {{.cost = "census"}, {.cost = "zncc"}}, both[2] = {{.cost = "census"}, {.cost = "zncc"}};
+    static Job one[2] = {{.cost = "census"}, {.cost = "zncc"}},
+               both[2] = {{.cost = "census"}, {.cost = "zncc"}};
     pthread_t thread[2];
     int good = 1;
     for (int k = 0; k < 2; k++)
@@ -100,7 +104,8 @@ int main(void)
     for (int k = 0; k < 2; k++)
         pthread_join(thread[k], NULL);
     for (int k = 0; k < 2; k++) {
-        good &= one[k].st == SDM_OK && both[k].st == SDM_OK && one[k].cells == both[k].cells && check_heights(&one[k]);
+        good &= one[k].st == SDM_OK && both[k].st == SDM_OK && one[k].cells == both[k].cells &&
+                check_heights(&one[k]);
         good = good && memcmp(one[k].height, both[k].height, (size_t)one[k].cells * sizeof(float)) == 0;
         free(one[k].height);
         free(both[k].height);

@@ -21,8 +21,8 @@ void sdm_races_add(const char *name, void *p, size_t bytes, bool local)
         return;
     if (sdm_sim.count == (int)(sizeof sdm_sim.shared / sizeof *sdm_sim.shared))
         abort();
-    sdm_sim.shared[sdm_sim.count++] = (SdmShared){name, (uintptr_t)p, (uintptr_t)p + bytes,
-                                                  calloc(bytes, sizeof(SdmTouched)), local};
+    sdm_sim.shared[sdm_sim.count++] =
+        (SdmShared){name, (uintptr_t)p, (uintptr_t)p + bytes, calloc(bytes, sizeof(SdmTouched)), local};
 }
 
 void sdm_races_remove(const void *p)
@@ -62,7 +62,8 @@ static bool at_once(const SdmShared *s, uint32_t when, uint16_t who, enum Access
     const bool by_another = when == sdm_sim.now[s->local] && who != sdm_sim.item;
     if (who == ATOMICALLY && access == ATOMIC)
         return false;
-    return by_another || (!s->local && when >= sdm_sim.launch && (when < sdm_sim.group || who == ANOTHER_GROUP));
+    return by_another ||
+           (!s->local && when >= sdm_sim.launch && (when < sdm_sim.group || who == ANOTHER_GROUP));
 }
 
 static void tell(const SdmShared *s, uintptr_t at, const char *what, uint16_t who, void *pc)
@@ -86,15 +87,16 @@ static void touch(const SdmShared *s, uintptr_t at, enum Access access, void *pc
         return;
     if (at_once(s, t->wrote, t->writer, access))
         tell(s, at,
-             access == READ ? "races: reads what another just wrote" : "races: writes what another just wrote",
+             access == READ ? "races: reads what another just wrote"
+                            : "races: writes what another just wrote",
              t->writer, pc);
     if (access != READ && at_once(s, t->read, t->reader, access))
         tell(s, at, "races: writes what another just read", t->reader, pc);
     if (access != WRITE && (s->local ? t->wrote < sdm_sim.group : t->wrote == 0))
         tell(s, at, "reads what was never written", SEVERAL, pc);
     if (access == READ) {
-        const bool foreign = !s->local && t->read >= sdm_sim.launch &&
-                             (t->read < sdm_sim.group || t->reader == ANOTHER_GROUP);
+        const bool foreign =
+            !s->local && t->read >= sdm_sim.launch && (t->read < sdm_sim.group || t->reader == ANOTHER_GROUP);
         const bool several = t->read == now && t->reader != sdm_sim.item;
         t->reader = (uint16_t)(foreign ? ANOTHER_GROUP : several ? SEVERAL : sdm_sim.item);
         t->read = now;
@@ -110,11 +112,13 @@ static void look(uintptr_t at, size_t bytes, enum Access access, void *pc)
         return;
     const SdmShared *s = find(at);
     if (!s && at >= (uintptr_t)__start_sdm_local && at < (uintptr_t)__stop_sdm_local) {
-        sdm_races_add("local memory", __start_sdm_local, (size_t)(__stop_sdm_local - __start_sdm_local), true);
+        sdm_races_add("local memory", __start_sdm_local, (size_t)(__stop_sdm_local - __start_sdm_local),
+                      true);
         s = find(at);
     }
     if (!s || at + bytes > s->end) {
-        if (access != READ || at < (uintptr_t)__executable_start || at >= (uintptr_t)edata) /* not a constant */
+        if (access != READ || at < (uintptr_t)__executable_start ||
+            at >= (uintptr_t)edata) /* not a constant */
             sdm_sim_find(pc, "item %d is out of bounds", sdm_sim.item);
         return;
     }
@@ -129,11 +133,11 @@ void sdm_races_atomic(void *p, size_t bytes, void *pc)
 
 /* ---- what -fsanitize=thread calls ---- */
 
-#define HOOK(name, bytes, access) \
-    void name(void *p); \
-    void name(void *p) \
-    { \
-        look((uintptr_t)p, bytes, access, __builtin_return_address(0)); \
+#define HOOK(name, bytes, access)                                                                            \
+    void name(void *p);                                                                                      \
+    void name(void *p)                                                                                       \
+    {                                                                                                        \
+        look((uintptr_t)p, bytes, access, __builtin_return_address(0));                                      \
     }
 #define HOOKS(n) HOOK(__tsan_read##n, n, READ) HOOK(__tsan_write##n, n, WRITE)
 #define HOOKS_UNALIGNED(n) HOOK(__tsan_unaligned_read##n, n, READ) HOOK(__tsan_unaligned_write##n, n, WRITE)

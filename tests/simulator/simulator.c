@@ -91,7 +91,8 @@ static void *new_stack(int item)
 {
     char *const low = sim.stacks + (size_t)item * STACK;
     void **top = (void **)(void *)(low + STACK);
-    const size_t left = sim.abandoned ? STACK : 1024; /* of the stack may hold frames: run_item() never returns */
+    const size_t left =
+        sim.abandoned ? STACK : 1024; /* of the stack may hold frames: run_item() never returns */
     __asan_unpoison_memory_region(low + STACK - left, left);
     *--top = NULL; /* where run_item() would return to */
     *--top = (void *)(uintptr_t)run_item;
@@ -134,10 +135,10 @@ static bool all_agree(int count)
             const int waits = sim.state[i].done ? 0 : i;
             sdm_sim_find(NULL, "divergent barrier: item %d waits at %s:%d, item %d has returned", waits,
                          sim.state[waits].file, sim.state[waits].line, waits ? 0 : i);
-        } else if (!sim.state[0].done &&
-                   (sim.state[i].line != sim.state[0].line || strcmp(sim.state[i].file, sim.state[0].file) != 0))
-            sdm_sim_find(NULL, "divergent barrier: item 0 waits at %s:%d, item %d at %s:%d", sim.state[0].file,
-                         sim.state[0].line, i, sim.state[i].file, sim.state[i].line);
+        } else if (!sim.state[0].done && (sim.state[i].line != sim.state[0].line ||
+                                          strcmp(sim.state[i].file, sim.state[0].file) != 0))
+            sdm_sim_find(NULL, "divergent barrier: item 0 waits at %s:%d, item %d at %s:%d",
+                         sim.state[0].file, sim.state[0].line, i, sim.state[i].file, sim.state[i].line);
     }
     return !sdm_sim.finding[0];
 }
@@ -230,9 +231,18 @@ static int list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
 {
     if (most < 1)
         return 0;
-    *out = (SdmDeviceInfo){.api = SDM_API_OPENCL, .platform = "tests", .driver = "1", .is_cpu = true, .exact = true,
-                           .divides = true, .doubles = true, .memory_bytes = (int64_t)1 << 32,
-                           .local_bytes = 32768, .most_bytes = (int64_t)1 << 31, .units = 1, .max_group = MOST_ITEMS};
+    *out = (SdmDeviceInfo){.api = SDM_API_OPENCL,
+                           .platform = "tests",
+                           .driver = "1",
+                           .is_cpu = true,
+                           .exact = true,
+                           .divides = true,
+                           .doubles = true,
+                           .memory_bytes = (int64_t)1 << 32,
+                           .local_bytes = 32768,
+                           .most_bytes = (int64_t)1 << 31,
+                           .units = 1,
+                           .max_group = MOST_ITEMS};
     snprintf(out->name, sizeof out->name, "simulator of %s", sim.kind == SDM_SIM_RACES ? "races" : "bounds");
     reason[0] = '\0';
     return 1;
@@ -323,7 +333,8 @@ static SdmStatus tell(SdmContext *ctx, const SdmDevice *d)
     if (sdm_sim.found_at)
         __sanitizer_symbolize_pc(sdm_sim.found_at, "%s:%l: ", place, sizeof place);
     name = strrchr(place, '/') ? strrchr(place, '/') + 1 : place;
-    return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: %s: %s%s", d->info.name, sim.kernel->name, name, sdm_sim.finding);
+    return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: %s: %s%s", d->info.name, sim.kernel->name, name,
+                    sdm_sim.finding);
 }
 
 static void run_groups(void)
@@ -346,8 +357,8 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunc
     while (sim.kernels[i].name && strcmp(sim.kernels[i].name, l->name) != 0)
         i++;
     if (!sim.kernels[i].name || sim.kernels[i].count != l->arg_count)
-        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: there is no kernel %s of %d arguments", d->info.name, l->name,
-                        l->arg_count);
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s: there is no kernel %s of %d arguments", d->info.name,
+                        l->name, l->arg_count);
     sim.launched[i] = true;
     sim.kernel = &sim.kernels[i];
     sim.args = l->args;
@@ -407,10 +418,23 @@ static void forget(SdmDevice *d, void *marked)
 
 void sdm_simulate(enum SdmSimulated kind)
 {
-    static const SdmBackEnd simulator = {.list = list, .open = open_device, .close = close_device, .take = take,
-                                         .give = give, .upload = upload, .download = download, .fill = fill,
-                                         .launch = launch, .finish = finish, .pause = finish, .seconds = seconds,
-                                         .lock = lock, .unlock = unlock, .mark = mark, .await = await, .forget = forget,
+    static const SdmBackEnd simulator = {.list = list,
+                                         .open = open_device,
+                                         .close = close_device,
+                                         .take = take,
+                                         .give = give,
+                                         .upload = upload,
+                                         .download = download,
+                                         .fill = fill,
+                                         .launch = launch,
+                                         .finish = finish,
+                                         .pause = finish,
+                                         .seconds = seconds,
+                                         .lock = lock,
+                                         .unlock = unlock,
+                                         .mark = mark,
+                                         .await = await,
+                                         .forget = forget,
                                          .keeps_nothing = true};
     static const SdmBackEnd nothing = {.list = list_none};
     sim.kind = kind;

@@ -46,8 +46,8 @@ float sdm_sim_float(const SdmArg *a, int i);
 
 /* What was done to a byte last. */
 typedef struct SdmTouched {
-    uint32_t wrote, read;          /* interval between barriers; 0: never */
-    uint16_t writer, reader;       /* item */
+    uint32_t wrote, read;    /* interval between barriers; 0: never */
+    uint16_t writer, reader; /* item */
 } SdmTouched;
 
 /* Memory that items of a launch share. */
@@ -60,15 +60,15 @@ typedef struct SdmShared {
 
 /* The state that kernels, scheduler and the check for races share. */
 typedef struct SdmSimulation {
-    bool races;                           /* to be looked for */
-    int item;                             /* that runs, of all of the group; -1: none */
-    uint32_t launch, group;               /* interval with which they began */
-    uint32_t now[2];                      /* interval: of global memory, of local */
-    uintptr_t stack_begin, stack_end;     /* of all items */
+    bool races;                       /* to be looked for */
+    int item;                         /* that runs, of all of the group; -1: none */
+    uint32_t launch, group;           /* interval with which they began */
+    uint32_t now[2];                  /* interval: of global memory, of local */
+    uintptr_t stack_begin, stack_end; /* of all items */
     int count;
-    SdmShared shared[1024];               /* the last one used is first */
-    char finding[512];                    /* the first; "": none */
-    void *found_at;                       /* in the code; NULL: not told */
+    SdmShared shared[1024]; /* the last one used is first */
+    char finding[512];      /* the first; "": none */
+    void *found_at;         /* in the code; NULL: not told */
 } SdmSimulation;
 extern SdmSimulation sdm_sim;
 

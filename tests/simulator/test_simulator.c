@@ -116,25 +116,26 @@ static void words_are_copied(void **state)
                      SDM_OK);
     assert_int_equal(sdm_download(ctx, to, 0, out, sizeof out, 0, true), SDM_OK);
     assert_memory_equal(in, out, sizeof in);
-    const SdmArg test[] = {SDM_BUF(from), SDM_BUF(to), SDM_BUF(NULL), SDM_I32(16),
+    const SdmArg test[] = {SDM_BUF(from), SDM_BUF(to),   SDM_BUF(NULL), SDM_I32(16),
                            SDM_F32(1.0f), SDM_F32(1.0f), SDM_I64(0)};
-    assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {1, 1, 1}, {64, 1, 1}, 7, test}),
-                     SDM_OK);
+    assert_int_equal(
+        sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_self_test", {1, 1, 1}, {64, 1, 1}, 7, test}), SDM_OK);
     sdm_buffer_free(&from);
     sdm_buffer_free(&to);
 }
 
 static int test_faults(bool races)
 {
-    const struct CMUnitTest bounds[] = {cmocka_unit_test(good_kernel_passes),
-                                        cmocka_unit_test(divergent_barriers_are_found),
-                                        cmocka_unit_test(words_are_copied), cmocka_unit_test(bounds_are_checked)};
+    const struct CMUnitTest bounds[] = {
+        cmocka_unit_test(good_kernel_passes), cmocka_unit_test(divergent_barriers_are_found),
+        cmocka_unit_test(words_are_copied), cmocka_unit_test(bounds_are_checked)};
     const struct CMUnitTest both[] = {bounds[0], bounds[1], bounds[2], cmocka_unit_test(races_are_found)};
     if (sdm_open(&ctx, NULL) != SDM_OK || sdm_device_open(ctx, SDM_API_OPENCL, 0, &device) != SDM_OK) {
         print_message("%s\n", sdm_error(ctx));
         return 1;
     }
-    const int failed = races ? cmocka_run_group_tests(both, NULL, NULL) : cmocka_run_group_tests(bounds, NULL, NULL);
+    const int failed =
+        races ? cmocka_run_group_tests(both, NULL, NULL) : cmocka_run_group_tests(bounds, NULL, NULL);
     sdm_device_close(&device);
     sdm_close(&ctx);
     return failed;

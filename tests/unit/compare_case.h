@@ -19,8 +19,8 @@
 typedef struct Raster { /* what to write; zeros: no CRS, 30 m cells, one band */
     int cols, rows, epsg, vertical_epsg, bands;
     double x0, y0, cell;
-    const float *values; /* rows x cols; NaN = nodata (-9999) */
-    const char *datum;   /* VERTICAL_DATUM */
+    const float *values;  /* rows x cols; NaN = nodata (-9999) */
+    const char *datum;    /* VERTICAL_DATUM */
     double scale, offset; /* metres = value x scale + offset; scale 0: none */
 } Raster;
 
@@ -83,8 +83,8 @@ static inline void write_flat(const char *path, const float values[12], const ch
 }
 
 /* Compare DEM with a reference.  error: the sentence of a failure; NULL: printed. */
-static inline SdmStatus run_with(const char *reference, const SdmCompareOptions *opt, SdmCompareResult *out, char *error,
-                                 size_t size)
+static inline SdmStatus run_with(const char *reference, const SdmCompareOptions *opt, SdmCompareResult *out,
+                                 char *error, size_t size)
 {
     SdmContext *ctx = NULL;
     const SdmCompareOptions none = {.model = NULL};
@@ -104,7 +104,8 @@ static inline SdmStatus run(const SdmCompareOptions *opt, SdmCompareResult *out,
 }
 
 /* The comparison with a reference ends with that status and one sentence that holds the words. */
-static inline void refused_with(const char *reference, const SdmCompareOptions *opt, SdmStatus expected, const char *words)
+static inline void refused_with(const char *reference, const SdmCompareOptions *opt, SdmStatus expected,
+                                const char *words)
 {
     SdmCompareResult r;
     char error[1024];

@@ -24,7 +24,7 @@ static inline void ray(const SdmCamera *cam, double col, double row, double p[3]
 
 /* Nearest approach of two rays: height of the midpoint, signed gap (b minus a along da x db), angle. */
 static inline void meet(const double pa[3], const double da[3], const double pb[3], const double db[3],
-                 double out[3])
+                        double out[3])
 {
     double n[3], w[3], mid[3], lon, lat;
     sdm_cross3(da, db, n);

@@ -35,11 +35,12 @@ static void make_points(uint64_t seed)
     for (int row = STEP / 2; row < ROWS; row += STEP)
         for (int col = ACROSS / 2; col < COLS && made.count < MOST; col += ACROSS) {
             const double terrain = 30.0 * sin(col / 310.0 + row / 730.0) * cos(row / 410.0 - col / 150.0);
-            made.point[made.count++] = (SdmAlongPoint){.value_px = (float)(NOISE_PX * noise(&state)),
-                                                       .col = (float)(1.2 * col),
-                                                       .row = {(float)(1.05 * row + 300.0 + terrain), (float)row},
-                                                       .slope = (float)(0.3 + 0.2 * sin(col / 90.0)),
-                                                       .use = 1};
+            made.point[made.count++] =
+                (SdmAlongPoint){.value_px = (float)(NOISE_PX * noise(&state)),
+                                .col = (float)(1.2 * col),
+                                .row = {(float)(1.05 * row + 300.0 + terrain), (float)row},
+                                .slope = (float)(0.3 + 0.2 * sin(col / 90.0)),
+                                .use = 1};
         }
 }
 
@@ -60,7 +61,8 @@ static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
                                .count = made.count,
                                .scale = &made.scale,
                                .least_long_px = long_px,
-                               .point_rows = STEP, .average_rows = 1.0};
+                               .point_rows = STEP,
+                               .average_rows = 1.0};
     *out = (SdmAlongCorrection){.degree = 0};
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, out, report), SDM_OK);
@@ -68,8 +70,8 @@ static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
 }
 
 /* RMS of the whole correction against the waves that were put in and a constant. */
-static double error_px(const SdmAlongCorrection *a, const SdmAlongWave *right, int n, const SdmAlongWave *left, int m,
-                       double constant_px)
+static double error_px(const SdmAlongCorrection *a, const SdmAlongWave *right, int n,
+                       const SdmAlongWave *left, int m, double constant_px)
 {
     double sum = 0.0;
     for (size_t i = 0; i < made.count; i++) {
@@ -150,7 +152,8 @@ TEST(one_frequency_of_both_views_is_found)
     add_wave(SDM_ALONG_RIGHT, &right);
     add_wave(SDM_ALONG_LEFT, &left);
     fit(0.06, &a, &r);
-    print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1], error_px(&a, &right, 1, &left, 1, 0.0));
+    print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1],
+                  error_px(&a, &right, 1, &left, 1, 0.0));
     assert_true(error_px(&a, &right, 1, &left, 1, 0.0) < 0.02);
 }
 
@@ -180,7 +183,8 @@ TEST(a_tilt_is_found_where_it_is_strong)
     for (int strong = 0; strong < 2; strong++) {
         make_points(8);
         for (size_t i = 0; i < made.count; i++)
-            made.point[i].value_px += (float)((strong ? 0.2 : 0.05) * ((double)made.point[i].col / 2500.0 - 1.0) + 0.3);
+            made.point[i].value_px +=
+                (float)((strong ? 0.2 : 0.05) * ((double)made.point[i].col / 2500.0 - 1.0) + 0.3);
         fit(0.06, &a, &r);
         assert_int_equal(a.degree, strong);
         assert_int_equal(a.waves[0] + a.waves[1], 0);
@@ -226,7 +230,8 @@ TEST(too_few_points_are_refused)
     SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     make_points(9);
-    const SdmAlongTask task = {.point = made.point, .count = 29, .scale = &made.scale, .point_rows = STEP, .average_rows = 1.0};
+    const SdmAlongTask task = {
+        .point = made.point, .count = 29, .scale = &made.scale, .point_rows = STEP, .average_rows = 1.0};
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_ERR_DATA);
     sdm_close(&ctx);

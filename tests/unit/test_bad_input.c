@@ -10,8 +10,8 @@ static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want
     SdmScene *scene = NULL;
     const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene);
     assert_null(scene);
-    if (st != want || !strstr(sdm_error(ctx), word) || !strstr(sdm_error(ctx), other)
-        || strchr(sdm_error(ctx), '\n'))
+    if (st != want || !strstr(sdm_error(ctx), word) || !strstr(sdm_error(ctx), other) ||
+        strchr(sdm_error(ctx), '\n'))
         fail_msg("status %d, '%s'; expected %d with '%s' and '%s'", (int)st, sdm_error(ctx), (int)want, word,
                  other);
     sdm_close(&ctx);
@@ -157,11 +157,11 @@ TEST(without_stereo_bands)
     NEED(HDF);
     names("one.hdf", "none.hdf");
     copy_edited(HDF, path_a, "VNIR_Band3B", "VNIR_Band1_");
-    refuse(NULL, path_a, NULL, SDM_ERR_INPUT,
-           "one.hdf: holds VNIR_Band3N but no VNIR_Band3B", "another scene");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: holds VNIR_Band3N but no VNIR_Band3B",
+           "another scene");
     copy_edited(HDF, path_a, "VNIR_Band3N", "VNIR_Band2_");
-    refuse(NULL, path_a, NULL, SDM_ERR_INPUT,
-           "one.hdf: holds VNIR_Band3B but no VNIR_Band3N", "another scene");
+    refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: holds VNIR_Band3B but no VNIR_Band3N",
+           "another scene");
     copy_edited(path_a, path_b, "VNIR_Band3B", "_TIR_Band10");
     copy_edited(path_b, path_a, "VNIR_Band2_", "_TIR_Band11");
     refuse(NULL, path_a, NULL, SDM_ERR_INPUT, "one.hdf: an ASTER scene with TIR bands", "taken at night");
@@ -225,7 +225,9 @@ TEST(strange_zips)
     static const struct {
         int at, value;
         const char *word;
-    } edit[] = {{10, 12, "compressed by bzip2"}, {10, 14, "compressed by LZMA"}, {8, 1, "is encrypted"},
+    } edit[] = {{10, 12, "compressed by bzip2"},
+                {10, 14, "compressed by LZMA"},
+                {8, 1, "is encrypted"},
                 {46, '/', "has an absolute name"}};
     names("odd.zip", "unused");
     for (size_t c = 0; c < sizeof edit / sizeof *edit; ++c) {

@@ -7,7 +7,8 @@ enum { MOST = 130, MISSING_COL = 20, MISSING_ROW = 9 };
 
 static double height(double x, double y)
 {
-    return 3.0 + 2.0 * x - y + 0.25 * x * x - 0.5 * x * y + 0.125 * y * y; /* exact in floats at whole places */
+    return 3.0 + 2.0 * x - y + 0.25 * x * x - 0.5 * x * y +
+           0.125 * y * y; /* exact in floats at whole places */
 }
 
 typedef struct Case {
@@ -52,7 +53,8 @@ static int check_case(int w, int h, int n)
     for (int i = 0; i < n; i++) {
         const double x = c.col[i], y = c.row[i];
         if (has_value(&c, i) != !isnan(c.value[i]) || isnan(c.value[i]) != isnan(c.again[i]))
-            fail_msg("%d x %d, position %d (%.3f, %.3f): %.3f and %.3f", w, h, i, x, y, c.value[i], c.again[i]);
+            fail_msg("%d x %d, position %d (%.3f, %.3f): %.3f and %.3f", w, h, i, x, y, c.value[i],
+                     c.again[i]);
         if (isnan(c.value[i]))
             continue;
         known++;

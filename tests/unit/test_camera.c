@@ -211,8 +211,8 @@ TEST(noise_is_averaged)
         double a[3], b[3];
         sdm_camera_locate(clean, 1, image, a);
         sdm_camera_locate(noisy, 1, image, b);
-        assert_true(distance_m(a, b)
-                    < 1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
+        assert_true(distance_m(a, b) <
+                    1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
     }
     sdm_camera_close(&clean);
     sdm_camera_close(&noisy);

@@ -30,7 +30,9 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     ctx->options.memory_bytes = memory; /* less than an option may be */
     assert_int_equal(sdm_match_settings(ctx, &opt, cost, "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(sdm_syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
-    const SdmMatchInput in = {.settings = &set, .lattice = &scene->lattice, .left = &scene->left_pyramid,
+    const SdmMatchInput in = {.settings = &set,
+                              .lattice = &scene->lattice,
+                              .left = &scene->left_pyramid,
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
     assert_int_equal(sdm_coarse_level(ctx, &in, memory, &from, &out->surface), SDM_OK);
@@ -40,8 +42,11 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     out->peak = sdm_memory_peak(ctx);
     SdmTerrainEvidence e = {0};
     assert_int_equal(sdm_coarse_evidence(ctx, &in, memory, &out->surface, &e), SDM_OK);
-    const SdmTiePointSource source = {.lattice = &scene->lattice, .in_use = &pointing,
-                                      .surface = &out->surface, .ray_error_v = e.ray_error_v, .block = 4};
+    const SdmTiePointSource source = {.lattice = &scene->lattice,
+                                      .in_use = &pointing,
+                                      .surface = &out->surface,
+                                      .ray_error_v = e.ray_error_v,
+                                      .block = 4};
     assert_int_equal(sdm_tie_points_alloc(ctx, (size_t)(W >> 3) * (size_t)(H >> 3), &out->points), SDM_OK);
     sdm_tie_points_add(&source, &out->points);
     sdm_free(&e.ray_error_v);
@@ -52,9 +57,9 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     Result kept = *out;
     const size_t n = (size_t)out->surface.win.w * (size_t)out->surface.win.h;
     assert_int_equal(sdm_surface_alloc(NULL, &out->surface.win, &kept.surface), SDM_OK);
-    assert_int_equal(sdm_alloc(NULL, &kept.points.point, out->points.count + 1, sizeof *kept.points.point,
-                               "tie points"),
-                     SDM_OK);
+    assert_int_equal(
+        sdm_alloc(NULL, &kept.points.point, out->points.count + 1, sizeof *kept.points.point, "tie points"),
+        SDM_OK);
     memcpy(kept.surface.h_m, out->surface.h_m, n * sizeof *kept.surface.h_m);
     memcpy(kept.surface.flags, out->surface.flags, n * sizeof *kept.surface.flags);
     memcpy(kept.surface.score, out->surface.score, n);

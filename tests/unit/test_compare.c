@@ -195,8 +195,12 @@ static void write_outlines(const char *path)
     OGRCoordinateTransformationH const to = OCTNewCoordinateTransformation(utm, degrees);
     for (int k = 0; k < 10; k++) {
         const bool right = k % 5 == 1 || k % 5 == 2, low = k % 5 == 2 || k % 5 == 3;
-        double x = 600000 + 30 * (k < 5 ? (right ? 140 : 20) : right ? 240 : -80),
-               y = 4900000 - 30 * (k < 5 ? (low ? 120 : 10) : low ? 195 : -65);
+        double x = 600000 + 30 * (k < 5   ? (right ? 140 : 20)
+                                  : right ? 240
+                                          : -80),
+               y = 4900000 - 30 * (k < 5 ? (low ? 120 : 10)
+                                   : low ? 195
+                                         : -65);
         char *const of = ring[k / 5];
         assert_true(OCTTransform(to, 1, &x, &y, NULL));
         snprintf(of + strlen(of), 512 - strlen(of), "%s[%.10f,%.10f]", k % 5 ? "," : "", x, y);
@@ -326,7 +330,8 @@ TEST(geographic_reference_keeps_its_place)
 {
     enum { COLS = 2400, ROWS = 50, REF_COLS = 3320, REF_ROWS = 120 };
     const double step_deg = 1.0 / 3600.0, west_deg = 4.24, north_deg = 44.25;
-    float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref = malloc(REF_COLS * REF_ROWS * sizeof *ref);
+    float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref =
+                                                                  malloc(REF_COLS * REF_ROWS * sizeof *ref);
     Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v};
     OGRSpatialReferenceH const srs[2] = {OSRNewSpatialReference(NULL), OSRNewSpatialReference(NULL)};
     for (int k = 0; k < 2; k++) {
@@ -344,8 +349,13 @@ TEST(geographic_reference_keeps_its_place)
             assert_true(OCTTransform(way, 1, &x, &y, NULL));
             ref[j * REF_COLS + i] = (float)terrain(x - 600000.0, y - 4900000.0);
         }
-    write_raster(REF, &(Raster){.cols = REF_COLS, .rows = REF_ROWS, .epsg = 4326, .x0 = west_deg, .y0 = north_deg,
-                                .cell = step_deg, .values = ref});
+    write_raster(REF, &(Raster){.cols = REF_COLS,
+                                .rows = REF_ROWS,
+                                .epsg = 4326,
+                                .x0 = west_deg,
+                                .y0 = north_deg,
+                                .cell = step_deg,
+                                .values = ref});
     SdmCompareResult out;
     assert_int_equal(run(NULL, &out, NULL, 0), SDM_OK);
     assert_true(out.raw.count > COLS * ROWS * 9 / 10);

@@ -143,9 +143,7 @@ TEST(aligned_again)
     SdmCompareResult first, second;
     SdmContext *ctx = NULL;
     make(&e);
-    const SdmCompareOptions opt = {.aligned = aligned,
-                                   .difference = difference,
-                                   .overwrite = true},
+    const SdmCompareOptions opt = {.aligned = aligned, .difference = difference, .overwrite = true},
                             plain = {.model = NULL};
     assert_int_equal(run(&opt, &first, NULL, 0), SDM_OK);
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
@@ -214,8 +212,7 @@ TEST(mask_leaves_out_change)
         stable[i] = 0.0f;
     write_raster(EXTRA, &raster);
     char error[512];
-    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA}, &r, error, sizeof error),
-                     SDM_ERR_DATA);
+    assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA}, &r, error, sizeof error), SDM_ERR_DATA);
     assert_non_null(strstr(error, "stable ground"));
     free(stable);
 }
@@ -252,27 +249,25 @@ TEST(wrong_input_is_named)
     snprintf(other, sizeof other, "%s/input_link.tif", folder);
     write_terrain(input, 0.0, 0.0, 0.0, false);
     assert_int_equal(link(input, other), 0);
-    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .overwrite = true},
-            SDM_ERR_USAGE, "would overwrite the input");
+    refused(&(SdmCompareOptions){.mask = input, .aligned = other, .overwrite = true}, SDM_ERR_USAGE,
+            "would overwrite the input");
     refused(&(SdmCompareOptions){.aligned = input}, SDM_ERR_USAGE, "is there already");
     refused(&(SdmCompareOptions){.aligned = folder}, SDM_ERR_USAGE, "ends in .tif");
-    refused(
-        &(SdmCompareOptions){.aligned = aligned, .difference = aligned, .overwrite = true},
-        SDM_ERR_USAGE, "both name");
+    refused(&(SdmCompareOptions){.aligned = aligned, .difference = aligned, .overwrite = true}, SDM_ERR_USAGE,
+            "both name");
     char once[96], again[96]; /* one file, not there yet */
     snprintf(once, sizeof once, "%s/new.tif", folder);
     snprintf(again, sizeof again, "%s/./new.tif", folder);
-    refused(&(SdmCompareOptions){.aligned = once, .difference = again}, SDM_ERR_USAGE,
-            "both name");
-    refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif"}, SDM_ERR_IO,
-            "make it first");
+    refused(&(SdmCompareOptions){.aligned = once, .difference = again}, SDM_ERR_USAGE, "both name");
+    refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif"}, SDM_ERR_IO, "make it first");
     unlink(input);
     unlink(other);
 }
 
 static void empty_folder(void)
 {
-    static const char *const name[] = {"aligned.tif", "aligned.qml", "difference.tif", "difference.qml", "page.html"};
+    static const char *const name[] = {"aligned.tif", "aligned.qml", "difference.tif", "difference.qml",
+                                       "page.html"};
     char path[80];
     for (int i = 0; i < 5; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, name[i]);

@@ -67,16 +67,17 @@ TEST(page_holds_the_figures)
     assert_non_null(strstr(text, figure));
     snprintf(figure, sizeof figure, "<b>%.3f m</b><span>NMAD before", r.raw.nmad_m);
     assert_non_null(strstr(text, figure));
-    static const char *const parts[] = {"alt='map before'",      "alt='map after'",
-                                        "'histogram before'",    "'histogram after'",
+    static const char *const parts[] = {"alt='map before'",        "alt='map after'",
+                                        "'histogram before'",      "'histogram after'",
                                         "'differences by aspect'", "aria-label='semivariogram'",
-                                        "'Differences by slope'", "'Differences by height'"};
+                                        "'Differences by slope'",  "'Differences by height'"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(text, parts[i]))
             fail_msg("the page has no %s", parts[i]);
     double east_m, north_m; /* of the cosine */
-    assert_int_equal(sscanf(strstr(text, "asks for a move by"), "asks for a move by %lf m east, %lf m north", &east_m,
-                            &north_m), 2);
+    assert_int_equal(sscanf(strstr(text, "asks for a move by"), "asks for a move by %lf m east, %lf m north",
+                            &east_m, &north_m),
+                     2);
     assert_near(east_m, r.move.move_m[0], 0.15 * fabs(r.move.move_m[0]));
     assert_near(north_m, r.move.move_m[1], 0.15 * fabs(r.move.move_m[1]));
     free(text);

@@ -127,9 +127,7 @@ TEST(classes_and_holes)
     write_raster(EXTRA, &raster);
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], true);
     write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
-    assert_int_equal(
-        run_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA}, &r, NULL, 0),
-        SDM_OK);
+    assert_int_equal(run_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA}, &r, NULL, 0), SDM_OK);
     assert_true(r.cells > POINTS / 3 && r.cells < 2 * POINTS / 3);
     assert_true(r.coverage > 0.9 && r.coverage < 1.0);
     assert_near(r.move.move_m[0], SHIFT_M[0], 0.2);
@@ -156,8 +154,8 @@ TEST(few_points_give_a_height)
 }
 
 /* The text becomes the file of points; NULL: there is none, or it is there already. */
-static void refused_points(const char *path, const char *text, const SdmCompareOptions *opt, SdmStatus expected,
-                           const char *words)
+static void refused_points(const char *path, const char *text, const SdmCompareOptions *opt,
+                           SdmStatus expected, const char *words)
 {
     if (text)
         write_text(path, text);
@@ -172,22 +170,24 @@ TEST(wrong_points_are_named)
     refused_points(CSV, "x,y,name\n600100,4899900,b\n", NULL, SDM_ERR_INPUT, "no column of heights");
     refused_points(CSV, "a,b,z\n600100,4899900,1\n", NULL, SDM_ERR_INPUT, "no column of places");
     refused_points(CSV, "x,y,z\n600100,4899900,1\n600100,4899900,high\n", NULL, SDM_ERR_INPUT,
-            "line 3, column z is 'high'");
+                   "line 3, column z is 'high'");
     refused_points(CSV, "x,y,z\n600100,4899900,\n", NULL, SDM_ERR_INPUT, "no heights");
     refused_points(CSV, "x,y,z\n", NULL, SDM_ERR_INPUT, "has no points");
-    refused_points(JSON,
-            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
-            "\"geometry\": "
-            "{\"type\": \"Point\", \"coordinates\": [4.2, 44.2]}}]}",
-            NULL, SDM_ERR_INPUT, "no heights");
-    refused_points(JSON,
-            "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
-            "\"geometry\": "
-            "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
-            NULL, SDM_ERR_INPUT, "has no points");
+    refused_points(
+        JSON,
+        "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
+        "\"geometry\": "
+        "{\"type\": \"Point\", \"coordinates\": [4.2, 44.2]}}]}",
+        NULL, SDM_ERR_INPUT, "no heights");
+    refused_points(
+        JSON,
+        "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
+        "\"geometry\": "
+        "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
+        NULL, SDM_ERR_INPUT, "has no points");
     refused_points("/vsimem/none.csv", NULL, NULL, SDM_ERR_INPUT, "neither a raster nor points");
     refused_points(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.difference = "/tmp/e.tif"},
-            SDM_ERR_USAGE, "needs a raster as reference");
+                   SDM_ERR_USAGE, "needs a raster as reference");
 }
 
 TEST(every_allocation_may_fail)

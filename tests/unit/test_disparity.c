@@ -30,9 +30,12 @@ TEST(patterns)
         int digits, number;
         const char *name;
     } good[] = {
-        {"a/left_%04d.png", 4, 7, "a/left_0007.png"}, {"%d", 1, 120, "120"},
-        {"%02dx", 2, 1234, "1234x"},                  {"50%%_%d%%.tif", 1, 3, "50%_3%.tif"},
-        {"plain.tif", 0, 9, "plain.tif"},             {"100%%", 0, 1, "100%"},
+        {"a/left_%04d.png", 4, 7, "a/left_0007.png"},
+        {"%d", 1, 120, "120"},
+        {"%02dx", 2, 1234, "1234x"},
+        {"50%%_%d%%.tif", 1, 3, "50%_3%.tif"},
+        {"plain.tif", 0, 9, "plain.tif"},
+        {"100%%", 0, 1, "100%"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_int_equal(sdm_pattern_parse(ctx, "LEFT", good[i].text, p), SDM_OK);
@@ -84,7 +87,10 @@ TEST(pfm_to_the_byte)
     /* rows from the bottom; 1.5 = 3FC00000, -2 = C0000000, inf = 7F800000, lowest byte first */
     static const float d[4] = {1.5f, NAN, -2.0f, 0.0f};
     static const unsigned char want[] = "Pf\n2 2\n-1.0\n"
-                                        "\0\0\0\xC0" "\0\0\0\0" "\0\0\xC0\x3F" "\0\0\x80\x7F";
+                                        "\0\0\0\xC0"
+                                        "\0\0\0\0"
+                                        "\0\0\xC0\x3F"
+                                        "\0\0\x80\x7F";
     unsigned char have[64];
     assert_int_equal(sdm_pfm_write(ctx, "d.pfm", 2, 2, d), SDM_OK);
     FILE *const f = fopen("d.pfm", "rb");

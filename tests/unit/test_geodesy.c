@@ -83,8 +83,8 @@ TEST(polynomials)
         y[i] = 7e6 + x[i] * (3 + x[i] * x[i] * (1 - 2 * x[i]));
     }
     assert_true(sdm_polyfit(9, x, y, 4, c) < 1e-8);
-    assert_true(fabs(c[0] - 7e6) < 1e-7 && fabs(c[1] - 3) < 1e-7 && fabs(c[2]) < 1e-7
-                && fabs(c[4] + 2) < 1e-7);
+    assert_true(fabs(c[0] - 7e6) < 1e-7 && fabs(c[1] - 3) < 1e-7 && fabs(c[2]) < 1e-7 &&
+                fabs(c[4] + 2) < 1e-7);
     assert_true(fabs(sdm_poly_slope(4, c, 0.5) - (3 + 3 * 0.25 - 8 * 0.125)) < 1e-7);
     for (int i = 0; i < 9; ++i)
         y[i] = i % 2; /* mean 4/9, by hand: rms about it sqrt(20)/9 */

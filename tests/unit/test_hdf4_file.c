@@ -23,8 +23,8 @@ static double *gdal_values(const char *swath, const char *field, int *count)
     const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), bands = GDALGetRasterCount(ds);
     double *const out = malloc((size_t)w * (size_t)h * (size_t)bands * sizeof *out);
     assert_non_null(out);
-    assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 0, 0, w, h, out, w, h, GDT_Float64, bands, NULL, 0, 0, 0),
-                     CE_None);
+    assert_int_equal(
+        GDALDatasetRasterIO(ds, GF_Read, 0, 0, w, h, out, w, h, GDT_Float64, bands, NULL, 0, 0, 0), CE_None);
     GDALClose(ds);
     *count = w * h * bands;
     return out;
@@ -62,7 +62,8 @@ TEST(values_are_those_of_gdal)
         double *table = NULL, *const want = gdal_values(swath, field, &count);
         assert_int_equal(sdm_hdf4_table(ctx, file, swath, field, &table, shape), SDM_OK);
         assert_true(!want || shape[0] * shape[1] * shape[2] == count);
-        const SdmUnpackedBand *const b = strcmp(field, "ImageData") == 0 ? &band[strcmp(swath, SWATH[1]) == 0] : NULL;
+        const SdmUnpackedBand *const b =
+            strcmp(field, "ImageData") == 0 ? &band[strcmp(swath, SWATH[1]) == 0] : NULL;
         assert_true(!b || (b->width == shape[2] && b->height == shape[1]));
         for (int i = 0; want && i < count; i++)
             assert_true(want[i] == table[i] && (!b || want[i] == b->sample[i]));
@@ -76,8 +77,8 @@ TEST(values_are_those_of_gdal)
 
 TEST(other_files_have_none)
 {
-    static const char *const path[] = {SDM_SOURCE_DIR "/sampledata/truth.tif", SDM_SOURCE_DIR "/README.md", "/dev/null",
-                                       "/no/such/file", SDM_SOURCE_DIR};
+    static const char *const path[] = {SDM_SOURCE_DIR "/sampledata/truth.tif", SDM_SOURCE_DIR "/README.md",
+                                       "/dev/null", "/no/such/file", SDM_SOURCE_DIR};
     static const char *const other[2] = {"VNIR_Band3N", "TIR_Band10"};
     SdmUnpackedBand band[2];
     for (size_t i = 0; i < sizeof path / sizeof *path; i++)
@@ -116,7 +117,8 @@ TEST(damage_gives_the_same_or_none)
             same += band[k].sample != NULL;
             none += band[k].sample == NULL;
             if (band[k].sample && band[k].width == whole[k].width && band[k].height == whole[k].height)
-                assert_memory_equal(band[k].sample, whole[k].sample, (size_t)(whole[k].width * whole[k].height));
+                assert_memory_equal(band[k].sample, whole[k].sample,
+                                    (size_t)(whole[k].width * whole[k].height));
         }
         free_bands(band);
         for (int i = 0; i < 3 && round < ROUNDS; i++)

@@ -147,14 +147,16 @@ static void write_hill(const Storage *k, const char *unit)
     for (int i = 0; i < SIDE * SIDE; i++) {
         const double col = i % SIDE + 0.5, row = i / SIDE + 0.5;
         const double h = hill(t[0] + col * t[1] + row * t[2], t[3] + col * t[4] + row * t[5]);
-        v[i] = i % SIDE == SIDE / 2 && i / SIDE == SIDE / 3 ? (float)NONE : (float)((h - k->offset) / k->scale);
+        v[i] =
+            i % SIDE == SIDE / 2 && i / SIDE == SIDE / 3 ? (float)NONE : (float)((h - k->offset) / k->scale);
     }
     GDALSetRasterNoDataValue(band, NONE);
     GDALSetRasterScale(band, k->scale);
     GDALSetRasterOffset(band, k->offset);
     if (unit)
         GDALSetRasterUnitType(band, unit);
-    assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, SIDE, SIDE, v, SIDE, SIDE, GDT_Float32, 0, 0), CE_None);
+    assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, SIDE, SIDE, v, SIDE, SIDE, GDT_Float32, 0, 0),
+                     CE_None);
     OSRDestroySpatialReference(srs);
     GDALClose(ds);
 }
@@ -169,7 +171,8 @@ static void as_reference(SdmContext *ctx, const SdmGrid *grid, float *out)
                                     .datum = "ellipsoid"};
     assert_int_equal(sdm_height_raster_open(ctx, &source, &raster), SDM_OK);
     assert_int_equal(sdm_heights_on_grid_open(ctx, raster, grid, NAN, NAN, &on), SDM_OK);
-    assert_int_equal(sdm_heights_on_grid(ctx, &on, (int64_t[]){0, 0, grid->cols, grid->rows}, NULL, out), SDM_OK);
+    assert_int_equal(sdm_heights_on_grid(ctx, &on, (int64_t[]){0, 0, grid->cols, grid->rows}, NULL, out),
+                     SDM_OK);
     sdm_heights_on_grid_close(&on);
     sdm_height_raster_close(&raster);
 }
@@ -189,7 +192,8 @@ static void as_compare(SdmContext *ctx, const SdmGrid *grid, float *out)
 static void as_stack(SdmContext *ctx, const SdmGrid *grid, float *out)
 {
     char path[] = FILE_NAME;
-    SdmLayer layer = {.path = path, .width = SIDE, .height = SIDE, .ratio = 1.0, .lon_deg = 3.0, .lat_deg = 42.0};
+    SdmLayer layer = {
+        .path = path, .width = SIDE, .height = SIDE, .ratio = 1.0, .lon_deg = 3.0, .lat_deg = 42.0};
     const SdmStack stack = {
         .ctx = ctx, .threads = 1, .layer = &layer, .count = 1, .grid = *grid, .dx_m = CELL_M, .dy_m = CELL_M};
     const SdmCellWindow window = {.w = grid->cols, .h = grid->rows, .stride = 1};
@@ -224,7 +228,8 @@ TEST(one_height_at_one_place)
         as_compare(ctx, &grid, height_m[1]);
         as_stack(ctx, &grid, height_m[2]);
         for (int i = 0; i < INNER * INNER; i++) {
-            const double truth = hill(grid.x0 + (i % INNER + 0.5) * CELL_M, grid.y0 - (i / INNER + 0.5) * CELL_M);
+            const double truth =
+                hill(grid.x0 + (i % INNER + 0.5) * CELL_M, grid.y0 - (i / INNER + 0.5) * CELL_M);
             for (int who = 1; who < 3; who++)
                 if (isnan(height_m[who][i]) != isnan(height_m[0][i]) ||
                     fabs((double)height_m[who][i] - (double)height_m[0][i]) > 1e-3)

@@ -45,7 +45,7 @@ static void write_bytes(const char *name, const unsigned char *bytes, size_t siz
 /* Each option of a plan changes blocks, or products, or is listed here: a new one must be thought about. */
 TEST(every_option_says_what_it_changes)
 {
-    static const char *const nothing[] = {"--device", "--threads", "--memory", "--tile", "--overwrite",
+    static const char *const nothing[] = {"--device", "--threads", "--memory", "--tile",   "--overwrite",
                                           "--quiet",  "--verbose", "--log",    "--options"};
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         bool listed = !(o->commands & SDM_CMD_PLAN);
@@ -315,7 +315,11 @@ TEST(a_prepared_scene_comes_back)
                           .profile_count = 3,
                           .profile_step_px = 4,
                           .profile_px = profile},
-             .along = {.east_m = 7.0, .degree = 1, .coef = {[1] = 0.5}, .waves = {0, 1}, .wave[1][0] = {0.003, 0.1, -0.2}},
+             .along = {.east_m = 7.0,
+                       .degree = 1,
+                       .coef = {[1] = 0.5},
+                       .waves = {0, 1},
+                       .wave[1][0] = {0.003, 0.1, -0.2}},
              .reference = {.state = SDM_REFERENCE_FITTED,
                            .reason = "none",
                            .masked = 0.25,
@@ -365,8 +369,17 @@ TEST(a_record_comes_back)
     SdmDoubt doubt[SDM_MAX_WARNINGS] = {{.text = "a doubt"}};
     SdmInputFile file = {.path = "left.tif", .size_bytes = 7, .mtime_s = -1};
     SdmUsage unit[2] = {{.wall_s = 1.0, .host = "a"}, {.wall_s = 2.0, .host = "b"}};
-    SdmProductRecord back, r = {.result = {.cols = 3, .spacing = 30.0, .tie_points = NAN, .doubt = doubt, .doubts = 1, .file = &file, .files = 1},
-                                .dem_bytes = 9, .dem_hash = UINT64_MAX - 1, .unit = unit, .units = 2};
+    SdmProductRecord back, r = {.result = {.cols = 3,
+                                           .spacing = 30.0,
+                                           .tie_points = NAN,
+                                           .doubt = doubt,
+                                           .doubts = 1,
+                                           .file = &file,
+                                           .files = 1},
+                                .dem_bytes = 9,
+                                .dem_hash = UINT64_MAX - 1,
+                                .unit = unit,
+                                .units = 2};
     assert_int_equal(sdm_unit_write(ctx, name_of("u", 5, SDM_UNIT_RECORD), &r, NULL, false, NULL), SDM_OK);
     const size_t n = read_bytes("u", bytes, sizeof bytes);
     bytes[BUILD_AT] ^= 1;

@@ -97,7 +97,11 @@ TEST(match_of_arrays)
 TEST(compare_of_arrays)
 {
     static float dem[H * W], reference[H * W];
-    SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32, .width = W, .height = H, .crs = "EPSG:32631", .nodata = -9999.0,
+    SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32,
+                            .width = W,
+                            .height = H,
+                            .crs = "EPSG:32631",
+                            .nodata = -9999.0,
                             .geotransform = {500000.0, 30.0, 0.0, 5000000.0, 0.0, -30.0}};
     const char *name[2];
     double value = 0.0;
@@ -126,7 +130,11 @@ TEST(stack_of_arrays)
 {
     static float height[3][H * W], made[H * W], spread[H][W + 2];
     static uint16_t mask[H * W], count[H * W];
-    SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32, .width = W, .height = H, .crs = "EPSG:32631", .nodata = (double)NAN,
+    SdmRasterShape shape = {.type = SDM_SAMPLE_FLOAT32,
+                            .width = W,
+                            .height = H,
+                            .crs = "EPSG:32631",
+                            .nodata = (double)NAN,
                             .geotransform = {500010.0, 30.0, 0.0, 5000010.0, 0.0, -30.0}};
     const char *name[3];
     SdmDem *dem = NULL;
@@ -134,7 +142,9 @@ TEST(stack_of_arrays)
     SdmContext *ctx = open_for("stack");
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < H * W; i++)
-            height[k][i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0)) + (k == 1 ? 3.0F : k == 2 ? 50.0F : 0.0F);
+            height[k][i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0)) + (k == 1   ? 3.0F
+                                                                                          : k == 2 ? 50.0F
+                                                                                                   : 0.0F);
     for (int i = 0; i < H * W; i++)
         mask[i] = 3;
     height[0][5] = NAN;
@@ -158,8 +168,10 @@ TEST(stack_of_arrays)
     assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, made, 0), SDM_OK);
     assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_COUNT, count, 0), SDM_OK);
     assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_SPREAD, spread, sizeof spread[0]), SDM_OK);
-    assert_true(fabsf(made[W + 7] - height[0][W + 7] - 1.5F) < 0.01F && fabsf(made[5] - height[1][5]) < 0.01F);
-    assert_true(count[W + 7] == 2 && count[5] == 1 && isnan(spread[0][5]) && fabsf(spread[1][7] - 2.22F) < 0.06F);
+    assert_true(fabsf(made[W + 7] - height[0][W + 7] - 1.5F) < 0.01F &&
+                fabsf(made[5] - height[1][5]) < 0.01F);
+    assert_true(count[W + 7] == 2 && count[5] == 1 && isnan(spread[0][5]) &&
+                fabsf(spread[1][7] - 2.22F) < 0.06F);
     refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_ORTHO, made, 0), "expected a layer");
     refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, made, -4), "expected a layer");
     refused(ctx, sdm_dem_read(ctx, dem, (SdmDemLayer)99, made, 0), "expected a layer");

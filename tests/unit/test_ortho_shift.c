@@ -10,7 +10,8 @@ static float texture(double x, double y)
 {
     double sum = 100.0;
     for (int k = 1; k < 40; k++)
-        sum += 6.0 * sin(0.021 * k * x * (k % 3 + 0.4) + 1.7 * k) * cos(0.017 * k * y * (k % 4 + 0.3) + 0.9 * k * k);
+        sum += 6.0 * sin(0.021 * k * x * (k % 3 + 0.4) + 1.7 * k) *
+               cos(0.017 * k * y * (k % 4 + 0.3) + 0.9 * k * k);
     return (float)sum;
 }
 

@@ -24,8 +24,8 @@ static void as_encoded(SdmContext *ctx, int width, int height, int bands)
     assert_int_equal(GDALGetRasterXSize(file), width);
     assert_int_equal(GDALGetRasterYSize(file), height);
     assert_int_equal(GDALGetRasterCount(file), bands);
-    assert_int_equal(GDALDatasetRasterIOEx(file, GF_Read, 0, 0, width, height, back, width, height, GDT_Byte, bands,
-                                           NULL, bands, (GSpacing)bands * width, 1, NULL),
+    assert_int_equal(GDALDatasetRasterIOEx(file, GF_Read, 0, 0, width, height, back, width, height, GDT_Byte,
+                                           bands, NULL, bands, (GSpacing)bands * width, 1, NULL),
                      CE_None);
     assert_memory_equal(in, back, (size_t)n);
     GDALClose(file);

@@ -7,13 +7,13 @@
 #include "input/aster_files.h"
 
 #define RAINIER DATA "aster_rainier/"
-#define ROWS 5400 /* of the 3B image */
+#define ROWS 5400    /* of the 3B image */
 #define PIXEL_M 15.2 /* gap of one pixel across the epipolar line */
 enum { MOST = 2000, SPLITS = 8 };
 
 typedef struct Tie {
     double left[2], right[2];
-    double across[2]; /* unit vector across the epipolar line, right image */
+    double across[2];     /* unit vector across the epipolar line, right image */
     double correction_px; /* how far the right point lies from that line, along it */
 } Tie;
 
@@ -186,7 +186,7 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
             sample[count++] =
                 (SdmTiePoint){tie[i].right[0], tie[i].right[1], tie[i].correction_px, tie[i].correction_px};
     const SdmFitTask task = {.point = sample,
-                            .response = 1.0,
+                             .response = 1.0,
                              .count = count,
                              .max_degree = 6,
                              .with_profile = true,
@@ -210,7 +210,8 @@ TEST(other_half)
     SdmCamera *cam[2] = {NULL, NULL};
     for (int k = 0; k < 2; ++k)
         assert_int_equal(sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED",
-                                               k ? "3B" : "3N", &cam[k]), SDM_OK);
+                                               k ? "3B" : "3N", &cam[k]),
+                         SDM_OK);
     const int n = read_ties(tie);
     double mean[2] = {0.0, 0.0};
     for (int i = 0; i < n; i++) {
@@ -223,8 +224,10 @@ TEST(other_half)
                       about_own_median(tie, n, cell));
     assert_true(about_own_median(tie, n, 200) > 4.5);
     for (int how = 0; how < SPLITS; how++) {
-        const SdmPointing none = {.dir = {mean[0] / length, mean[1] / length}, .centre = {2499.5, 2699.5},
-                                  .scale = {2500, 2700}, .terms = 1};
+        const SdmPointing none = {.dir = {mean[0] / length, mean[1] / length},
+                                  .centre = {2499.5, 2699.5},
+                                  .scale = {2500, 2700},
+                                  .terms = 1};
         SdmPointing p = none, own = none;
         double bias[3];
         split(n, how, side);
@@ -240,7 +243,8 @@ TEST(other_half)
         assert_true(before > 20.0 && fabs(bias[1]) <= 1.5 && after <= 8.0 && after <= 1.05 * best);
         const Rounding r = rounding(tie, n, side, 1, &p);
         print_message("whole pixels leave %.2f m, at the very least %.2f m; seen near half pixels %.2f m, "
-                      "near whole ones %.2f m\n", r.exact_m, r.least_m, r.half_m, r.whole_m);
+                      "near whole ones %.2f m\n",
+                      r.exact_m, r.least_m, r.half_m, r.whole_m);
         assert_true(r.least_m > 4.5 && after > r.exact_m && after < r.exact_m + 1.5);
         assert_true(r.half_m > r.whole_m + 0.5);
         sdm_pointing_free(&p);

@@ -94,7 +94,8 @@ TEST(dem_on_the_geoid)
 TEST(qa_values)
 {
     uint16_t v[6];
-    const Case k = {.name = "q.dem.tif"}; /* companions come from the whole name when it does not end in .tif */
+    const Case k = {.name =
+                        "q.dem.tif"}; /* companions come from the whole name when it does not end in .tif */
     assert_int_equal(run_case(&k, NULL), SDM_OK);
     GDALDatasetH ds = reopen("q.dem_qa.tif");
     assert_int_equal(GDALGetRasterCount(ds), 7);
@@ -109,7 +110,8 @@ TEST(qa_values)
     assert_true(v[0] == 77 && v[1] == 165 && v[2] == 30 && v[3] == 6 && v[4] == SDM_QA_VALID && v[5] == 1);
     assert_int_equal(GDALDatasetRasterIO(ds, GF_Read, 620, 500, 1, 1, v, 1, 1, GDT_UInt16, 6, NULL, 0, 0, 0),
                      CE_None);
-    assert_true(v[0] == 65535 && v[1] == 65535 && v[2] == 65535 && v[3] == 0 && v[4] == SDM_QA_LOW_SCORE && v[5] == 8);
+    assert_true(v[0] == 65535 && v[1] == 65535 && v[2] == 65535 && v[3] == 0 && v[4] == SDM_QA_LOW_SCORE &&
+                v[5] == 8);
     GDALClose(ds);
 }
 
@@ -267,7 +269,8 @@ TEST(overviews_lie_on_their_raster)
     float *const v = malloc((size_t)W * H * sizeof *v);
     SdmContext *ctx = default_context();
     for (int i = 0; i < W * H; i++)
-        v[i] = i % W > 900 && i % W < 920 && i / W > 40 && i / W < 60 ? SDM_NODATA : (float)(i % W + 2 * (i / W));
+        v[i] = i % W > 900 && i % W < 920 && i / W > 40 && i / W < 60 ? SDM_NODATA
+                                                                      : (float)(i % W + 2 * (i / W));
     for (int in_memory = 0; in_memory < 2; in_memory++) {
         GDALDatasetH const ds = GDALCreate(GDALGetDriverByName("MEM"), "", W, H, 1, GDT_Float32, NULL);
         GDALRasterBandH const band = GDALGetRasterBand(ds, 1);
@@ -281,11 +284,12 @@ TEST(overviews_lie_on_their_raster)
             const int w = GDALGetRasterBandXSize(level), h = GDALGetRasterBandYSize(level);
             const double x = (double)W / w, y = (double)H / h;
             float *const found = malloc((size_t)w * (size_t)h * sizeof *found);
-            assert_int_equal(GDALRasterIO(level, GF_Read, 0, 0, w, h, found, w, h, GDT_Float32, 0, 0), CE_None);
+            assert_int_equal(GDALRasterIO(level, GF_Read, 0, 0, w, h, found, w, h, GDT_Float32, 0, 0),
+                             CE_None);
             for (int i = 0; i < w * h; i++) {
                 const double col = (i % w + 0.5) * x, row = (i / w + 0.5) * y;
-                const bool beside = col > 896 && col < 924 && row > 36 && row < 64,
-                           inside = col > 905 && col < 916 && row > 45 && row < 56;
+                const bool beside = col > 896 && col < 924 && row > 36 && row<64, inside = col> 905 &&
+                                    col < 916 && row > 45 && row < 56;
                 assert_true(!inside || found[i] == SDM_NODATA);
                 assert_true(beside || fabs(found[i] - (col - 0.5 + 2.0 * (row - 0.5))) < 0.6);
             }

@@ -100,7 +100,7 @@ TEST(a_reference_takes_doubt_back)
         int state;
         double masked, rows_seen, fitted_px;
         int doubts;
-    } of[] = {{SDM_REFERENCE_NONE, 0.0, 0.0, 0.0, 1},    {SDM_REFERENCE_REFUSED, 0.0, 1.0, 0.05, 2},
+    } of[] = {{SDM_REFERENCE_NONE, 0.0, 0.0, 0.0, 1},     {SDM_REFERENCE_REFUSED, 0.0, 1.0, 0.05, 2},
               {SDM_REFERENCE_FITTED, 0.2, 0.99, 0.05, 0}, {SDM_REFERENCE_FITTED, 0.2, 0.99, 0.25, 1},
               {SDM_REFERENCE_SHIFT, 0.2, 0.99, 0.05, 0},  {SDM_REFERENCE_SHIFT, 0.7, 0.99, 0.05, 2},
               {SDM_REFERENCE_SHIFT, 0.2, 0.5, 0.05, 2}};

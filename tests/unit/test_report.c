@@ -72,7 +72,8 @@ TEST(page)
         "<td>on the page alone</td><td>none</td>",
         "</section>\n<section class='card'><h2>Values</h2>",
         "<td>name</td><td>&lt;x&gt;</td>",
-        "</table><p class='soft'>see <code>code</code> &amp; more</p><table><tr><td>7</td><td>a&amp;b</td></tr>",
+        "</table><p class='soft'>see <code>code</code> &amp; "
+        "more</p><table><tr><td>7</td><td>a&amp;b</td></tr>",
         "</section>\n</div></main>"};
     SdmReport r;
     SdmText text = {.ctx = NULL};

@@ -178,7 +178,8 @@ TEST(against_gdal)
     SdmContext *ctx = open_context(NULL);
     for (int k = 0; k < 3; ++k) {
         SdmScene *scene = NULL;
-        assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), file[k], k ? file[0] : file[1], &scene), SDM_OK);
+        assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), file[k], k ? file[0] : file[1], &scene),
+                         SDM_OK);
         const SdmCamera *const cam = scene->view[0].camera;
         GDALDatasetH ds = GDALOpen(file[k], GA_ReadOnly);
         GDALRPCInfoV2 info;

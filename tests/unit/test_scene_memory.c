@@ -15,9 +15,9 @@ enum { SIDE = 320, PAD = 13 /* samples behind each row */ };
 typedef struct View {
     SdmRpc rpc;
     int w, h;
-    uint8_t *bytes;  /* h x (w + PAD): samples in 8 bits */
-    uint16_t *words; /* the same as they are */
-    uint8_t *mask;   /* h x (w + PAD): 0 in a corner */
+    uint8_t *bytes;                  /* h x (w + PAD): samples in 8 bits */
+    uint16_t *words;                 /* the same as they are */
+    uint8_t *mask;                   /* h x (w + PAD): 0 in a corner */
     char path[256], bytes_path[256]; /* files of the pair, and of its samples in 8 bits */
 } View;
 static View view[2];
@@ -26,9 +26,15 @@ static void copy_coefficients(View *v, GDALDatasetH ds)
 {
     GDALRPCInfoV2 i;
     assert_true(GDALExtractRPCInfoV2(GDALGetMetadata(ds, "RPC"), &i));
-    v->rpc = (SdmRpc){.line_off = i.dfLINE_OFF, .samp_off = i.dfSAMP_OFF, .lat_off = i.dfLAT_OFF,
-                      .long_off = i.dfLONG_OFF, .height_off = i.dfHEIGHT_OFF, .line_scale = i.dfLINE_SCALE,
-                      .samp_scale = i.dfSAMP_SCALE, .lat_scale = i.dfLAT_SCALE, .long_scale = i.dfLONG_SCALE,
+    v->rpc = (SdmRpc){.line_off = i.dfLINE_OFF,
+                      .samp_off = i.dfSAMP_OFF,
+                      .lat_off = i.dfLAT_OFF,
+                      .long_off = i.dfLONG_OFF,
+                      .height_off = i.dfHEIGHT_OFF,
+                      .line_scale = i.dfLINE_SCALE,
+                      .samp_scale = i.dfSAMP_SCALE,
+                      .lat_scale = i.dfLAT_SCALE,
+                      .long_scale = i.dfLONG_SCALE,
                       .height_scale = i.dfHEIGHT_SCALE};
     memcpy(v->rpc.line_num, i.adfLINE_NUM_COEFF, sizeof v->rpc.line_num);
     memcpy(v->rpc.line_den, i.adfLINE_DEN_COEFF, sizeof v->rpc.line_den);

@@ -78,12 +78,14 @@ TEST(deliveries_with_more)
     NEED(HDF);
     run_shell("cp -r " FOLDER " %s/forks", scratch());
     run_shell("chmod -R u+w %1$s/forks; cd %1$s/forks; mkdir __MACOSX; for f in AST*; do echo x >._$f; "
-              "echo x >.$f.kG9aX2; echo x >__MACOSX/._$f; cp $f __MACOSX/another$f; done", scratch());
+              "echo x >.$f.kG9aX2; echo x >__MACOSX/._$f; cp $f __MACOSX/another$f; done",
+              scratch());
     is_the_scene("forks", "ASTER L1A V003 (folder)");
     run_shell("cd %s/forks; mkdir below; mv AST* below", scratch());
     is_the_scene("forks", "ASTER L1A V003 (folder)");
     run_shell("cd %s/forks/below; for f in *.tif; do mv $f ${f%%.tif}.TIF; done; "
-              "for f in *.txt; do mv $f ${f%%.txt}.Txt; done", scratch());
+              "for f in *.txt; do mv $f ${f%%.txt}.Txt; done",
+              scratch());
     is_the_scene("forks/below", "ASTER L1A V003 (folder)");
     run_shell("mkdir -p %1$s/order/one; cp " HDF " %1$s/order/one; echo x >%1$s/order/one/._x.hdf",
               scratch());
@@ -316,7 +318,8 @@ static void write_tail(const char *path, int w, int h)
         for (int x = 0; x < w; ++x) {
             noise = noise * 1664525U + 1013904223U;
             const uint32_t n = noise >> 16, part = n % 251;
-            row[x] = (uint16_t)(500 + (n & 1023) + (part == 0 ? n / 4 : 0) + (uint32_t)y * 500U / (uint32_t)h);
+            row[x] =
+                (uint16_t)(500 + (n & 1023) + (part == 0 ? n / 4 : 0) + (uint32_t)y * 500U / (uint32_t)h);
         }
         assert_int_equal(
             GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Write, 0, y, w, 1, row, w, 1, GDT_UInt16, 0, 0), 0);

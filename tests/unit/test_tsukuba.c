@@ -74,8 +74,10 @@ FIXTURE(setup)
     Scene *const s = &scene;
     GDALAllRegister();
     if (sdm_open(&s->ctx, NULL) != SDM_OK ||
-        sdm_image_pair_load(s->ctx, FOLDER "im_left.png", FOLDER "im_right.png", 0, false, &s->views) != SDM_OK ||
-        sdm_image_pair_load(s->ctx, FOLDER "disp_left.png", FOLDER "disp_left.png", 0, false, &s->truth) != SDM_OK)
+        sdm_image_pair_load(s->ctx, FOLDER "im_left.png", FOLDER "im_right.png", 0, false, &s->views) !=
+            SDM_OK ||
+        sdm_image_pair_load(s->ctx, FOLDER "disp_left.png", FOLDER "disp_left.png", 0, false, &s->truth) !=
+            SDM_OK)
         return 1;
     const size_t n = (size_t)s->views.width * (size_t)s->views.height;
     s->label = malloc(n);
@@ -84,12 +86,19 @@ FIXTURE(setup)
         return 1;
     for (size_t i = 0; i < n; i++)
         s->label[i] = (uint8_t)(s->truth.samples[0][i] / 16);
-    SdmPairImage image[2] = {{.width = s->views.width, .height = s->views.height, .stride = s->views.width,
-                              .data = s->views.samples[0], .eight_bit = true}};
+    SdmPairImage image[2] = {{.width = s->views.width,
+                              .height = s->views.height,
+                              .stride = s->views.width,
+                              .data = s->views.samples[0],
+                              .eight_bit = true}};
     image[1] = image[0];
     image[1].data = s->views.samples[1];
-    s->field = (SdmBpField){.width = s->views.width, .height = s->views.height, .labels = LABELS,
-                            .pitch = LABELS, .data = s->costs, .weight = WEIGHT,
+    s->field = (SdmBpField){.width = s->views.width,
+                            .height = s->views.height,
+                            .labels = LABELS,
+                            .pitch = LABELS,
+                            .data = s->costs,
+                            .weight = WEIGHT,
                             .truncation = TRUNCATION};
     make_costs(image, WINDOW, MOST, s->costs);
     return 0;
@@ -191,8 +200,8 @@ TEST(energy_after_five)
         const Row r = row_of(0, 1, n);
         best = r.energy < best ? r.energy : best;
     }
-    const Row r = row_of(TILE, 5, 3), once = row_of(TILE, 5, 1),
-                        small = row_of(16, 5, 2), whole = row_of(0, 1, 5);
+    const Row r = row_of(TILE, 5, 3), once = row_of(TILE, 5, 1), small = row_of(16, 5, 2),
+              whole = row_of(0, 1, 5);
     print_message(
         "best of %d sequential iterations: %lld, after 5: %lld; 5 outer iterations: %lld with 3 inner, %lld "
         "with 1; in tiles of 16 px %lld with 2\n",

@@ -135,7 +135,8 @@ TEST(other_vertical_crs)
     const double lon = 7.3, lat = 45.6;
     double n, expected;
     SdmContext *ctx = default_context();
-    if (sdm_geoid_open_crs(ctx, "+proj=utm +zone=32 +datum=WGS84 +geoidgrids=egm96_15.gtx +vunits=m +type=crs",
+    if (sdm_geoid_open_crs(ctx,
+                           "+proj=utm +zone=32 +datum=WGS84 +geoidgrids=egm96_15.gtx +vunits=m +type=crs",
                            "--reference a.tif", &g) == SDM_OK) {
         assert_int_equal(sdm_geoid_undulation(ctx, g, 1, &lon, &lat, &n), SDM_OK);
         assert_int_equal(sdm_geoid_open_own(ctx, SDM_EGM96, &own), SDM_OK);
