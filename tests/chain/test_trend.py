@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # stereodem stack --trend: rates and their standard errors on series of DEMs with known errors; dates, copies, files.
-# test_trend.py [STEREODEM [SOURCE_DIR [seeds FIRST LAST | big SCENES SIDE]]]
-#     seeds: the series of each seed; big: time and memory of so many scenes of so many cells a side
+# test_trend.py [STEREODEM [SOURCE_DIR [seeds FIRST LAST]]]     seeds: the series of each seed
 # exits 77 when GDAL or numpy for Python is missing
 # SPDX-License-Identifier: Apache-2.0
 import json
