@@ -14,9 +14,8 @@
  * band. */
 enum { SDM_WIENER_BLURS = 3, SDM_WIENER_REACH = 2 * (1 + 2 + 4) + SDM_WIENER_HALF };
 #define SDM_WIENER_NOISE 0.1f /* mean square of a band by noise alone, of the variance of a match */
-#define SDM_WIENER_DETAIL                                                                                    \
-    1.7f                        /* gain of the finer band without noise: what windows of 5 x 5 px have taken
-                                * off */
+/* Gain of the finer band without noise: what windows of 5 x 5 px have taken off. */
+#define SDM_WIENER_DETAIL 1.7f
 #define SDM_WIENER_UNIT 1024.0f /* of a pixel of residual: unit of the bands whose squares are summed */
 
 /* The ratio (1 - rho) / rho of noise and texture for each score, 1/4096. */

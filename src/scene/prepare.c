@@ -81,9 +81,8 @@ static bool is_hardly_saturated(const SdmScene *scene)
     return worst < SATURATED_SHARE;
 }
 
-#define STEEPEST_FILL                                                                                        \
-    0.36397 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not
-                               * show */
+/* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show. */
+#define STEEPEST_FILL 0.36397
 
 /* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside
  * a hole is no sign of a guess: there "gentle" fills as "all" does. */
