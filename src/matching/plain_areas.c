@@ -29,8 +29,8 @@ enum {
 #define APART_LEAST 0.25f /* so many more of its ends, half of those of one side, must speak against others */
 #define VOTES_PX 0.6f     /* places of ends that are so near to each other are one */
 #define VOTE_MOST 1.5f    /* px: farther from the area's place they are of other edges */
-/* Mean squared difference of neighbours / twice the variance: 1 for noise, 0.4 or more once it is warped to the
- * frame; 0.1 to 0.3 for weak texture, whose census words tell its place. */
+/* Mean squared difference of neighbours / twice the variance: 1 for noise, 0.4 or more once it is warped to
+ * the frame; 0.1 to 0.3 for weak texture, whose census words tell its place. */
 #define NOISE_LEAST 0.4
 #define SIGMAS 3.0 /* of the noise: values that are one grey value */
 
