@@ -51,7 +51,8 @@ static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool 
 
 static void take_input(SdmCall *call, const cJSON *path)
 {
-    if (cJSON_IsString(path) && *path->valuestring && call->line.count < call->line.max)
+    if (cJSON_IsString(path) && *path->valuestring && !strstr(path->valuestring, "***") &&
+        call->line.count < call->line.max)
         call->line.positional[call->line.count++] = path->valuestring;
 }
 

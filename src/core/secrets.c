@@ -22,13 +22,24 @@ static bool is_header(const char *name, size_t n)
     return holds(name, n, "authorization") || holds(name, n, "cookie") || holds(name, n, "headers");
 }
 
+/* "key" as a word of its own, or behind "access" or "api". */
+static bool holds_key(const char *name, size_t n)
+{
+    for (size_t i = 0; i + 3 <= n; i++)
+        if (strncasecmp(name + i, "key", 3) == 0 && (i + 3 == n || strchr("_-.", name[i + 3])) &&
+            (i == 0 || strchr("_-.", name[i - 1]) || holds(name, i, "access") || holds(name, i, "api")))
+            return true;
+    return false;
+}
+
 static bool is_secret(const char *name, size_t n)
 {
-    static const char *const word[] = {"token",     "secret",     "passw", "userpwd",          "bearer",
-                                       "signature", "credential", "key",   "connection_string"};
+    static const char *const word[] = {"token",     "secret",     "passw", "userpwd",           "bearer",
+                                       "signature", "credential", "pwd",   "connection_string", "jwt"};
     if (n >= 5 && strncasecmp(name + n - 5, "_file", 5) == 0) /* the value is a file's name */
         return false;
-    bool found = is_header(name, n) || (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0);
+    bool found = is_header(name, n) || holds_key(name, n) ||
+                 (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0);
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
         found = found || holds(name, n, word[i]);
     return found;
@@ -53,6 +64,12 @@ static void next_piece(const char *text, bool is_pair, size_t *shown, size_t *hi
     if (strncmp(end, "://", 3) == 0) {
         *shown = n + 3;
         *hidden = user_length(end + 3);
+        return;
+    }
+    const size_t user = strcspn(end, "@/\\ \t\n'\"");
+    if (n && *end == ':' && end[user] == '@') { /* user:password@host */
+        *shown = n + 1;
+        *hidden = user - 1;
         return;
     }
     const size_t sign = *end == '=' ? 1 : strncasecmp(end, "%3d", 3) == 0 ? 3 : 0;

@@ -274,11 +274,13 @@ static void add_doubts(Text *t, const SdmCompareResult *r)
         add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
             r->aligned.nmad_m);
     if (move->verdict)
-        add(t,
-            "moved in height only: %s (found: %.2f m east, %.2f m north; halves: %.2f, %.2f and %.2f, %.2f "
-            "m)\n",
-            sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1], move->half_m[0][0],
-            move->half_m[0][1], move->half_m[1][0], move->half_m[1][1]);
+        add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
+            sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
+    if (move->verdict && isfinite(move->half_m[0][0]) && isfinite(move->half_m[1][0]))
+        add(t, "; halves: %.2f, %.2f and %.2f, %.2f m", move->half_m[0][0], move->half_m[0][1],
+            move->half_m[1][0], move->half_m[1][1]);
+    if (move->verdict)
+        add(t, ")\n");
 }
 
 static void add_notes(Text *t, const SdmCompareResult *r)

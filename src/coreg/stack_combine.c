@@ -127,7 +127,7 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
     const SdmCellWindow window = {.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1};
     TRY(sdm_layer_read(s, l, window, p->height_m[k], p->filled[k]));
     if (p->error_m[k])
-        TRY(sdm_trend_errors(s, l, window, p->error_m[k]));
+        TRY(sdm_layer_read_errors(s, l, window, p->error_m[k]));
     for (int64_t i = 0; i < n; i++)
         p->height_m[k][i] =
             (float)((double)p->height_m[k][i] + (geoid_m ? (double)geoid_m[i] : 0.0) - l->shift_m[2]);
@@ -149,7 +149,7 @@ static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
             p->index[k] = i;
             TRY(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
             TRY(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
-            if (s->layer[i].error)
+            if (s->layer[i].error_band)
                 TRY(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)

@@ -92,7 +92,6 @@ static void drop(SdmStack *s, int i)
     sdm_free(&l->residual);
     sdm_free(&l->unstable);
     sdm_free(&l->bias_m);
-    sdm_free(&l->error);
     s->count--;
     memmove(l, l + 1, (size_t)(s->count - i) * sizeof *l);
 }

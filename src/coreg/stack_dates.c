@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "core/list_file.h"
+#include "core/system.h"
 #include "coreg/stack_layer.h"
 #include "coreg/trend_fit.h"
 #include "input/source.h"
@@ -105,12 +106,19 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
     *cut = '\0';
     const char *const name = sdm_list_file_unquote(entry);
     const SdmStatus st = sdm_path_join(s->ctx, list->folder, name, path);
+    int found = 0;
     for (int i = 0; i < s->count && !st; i++) {
         SdmLayer *const l = &s->layer[i];
-        if (strcmp(l->path, name) == 0 || strcmp(l->path, path) == 0 ||
-            (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0))
+        if (strcmp(l->path, name) == 0 || sdm_system_is_same(l->path, path) ||
+            (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0)) {
             memcpy(l->date, date, sizeof date);
+            found++;
+        }
     }
+    if (!st && !found)
+        sdm_log(s->ctx, SDM_LOG_WARNING, 0,
+                "--dates %s: line %d names '%.200s', which is no DEM of this stack", s->opt->dates,
+                list->line, name);
     return st;
 }
 

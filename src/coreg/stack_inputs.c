@@ -140,20 +140,6 @@ static int find_crs(SdmStack *s, const SdmInputRaster *raster)
     return s->crs_count++;
 }
 
-/* The band of predicted errors of a QA raster, as GDAL opens it alone. */
-static SdmStatus find_error(SdmStack *s, GDALDatasetH ds, const char *qa, SdmLayer *l)
-{
-    SdmStatus st = SDM_OK;
-    const size_t size = strlen(qa) + 32;
-    for (int b = 1; b <= GDALGetRasterCount(ds) && !l->error; b++)
-        if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), sdm_qa_scene.band[6].name) == 0) {
-            TRY(sdm_alloc(s->ctx, &l->error, size, 1, "name of a DEM"));
-            snprintf(l->error, size, "vrt://%s?bands=%d", qa, b);
-        }
-done:
-    return st;
-}
-
 /* Find NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
 static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
 {
@@ -173,11 +159,11 @@ static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
         GDALGetRasterYSize(ds) != l->height || GDALGetGeoTransform(ds, transform) != CE_None ||
         memcmp(transform, l->transform, sizeof transform) != 0)
         goto done;
-    for (int b = 1; b <= GDALGetRasterCount(ds) && !l->qa_band; b++)
-        if (strcmp(GDALGetDescription(GDALGetRasterBand(ds, b)), "mask") == 0)
-            l->qa_band = b;
-    if (s->opt->trend)
-        TRY(find_error(s, ds, qa, l));
+    for (int b = GDALGetRasterCount(ds); b > 0; b--) {
+        const char *const name = GDALGetDescription(GDALGetRasterBand(ds, b));
+        l->qa_band = strcmp(name, "mask") == 0 ? b : l->qa_band;
+        l->error_band = s->opt->trend && strcmp(name, sdm_qa_scene.band[6].name) == 0 ? b : l->error_band;
+    }
     if (l->qa_band) {
         l->qa = qa;
         qa = NULL;
@@ -343,7 +329,6 @@ void sdm_stack_close(SdmStack *s)
         sdm_free(&s->layer[i].residual);
         sdm_free(&s->layer[i].unstable);
         sdm_free(&s->layer[i].bias_m);
-        sdm_free(&s->layer[i].error);
     }
     for (int i = 0; i < s->crs_count; i++) {
         if (s->crs[i].to_grid)

@@ -76,6 +76,24 @@ done:
     return st;
 }
 
+static SdmHeightSource qa_source(const SdmStack *s, const SdmLayer *l, int band)
+{
+    return (SdmHeightSource){.option = "QA raster",
+                             .path = l->qa,
+                             .keeps_datum = true,
+                             .band = band,
+                             .wkt = s->crs ? s->crs[l->crs].wkt : NULL};
+}
+
+SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m)
+{
+    const SdmHeightSource qa = qa_source(s, l, l->error_band);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    const SdmStatus st = read_raster(s, l, &qa, window, SDM_KERNEL_MEAN, error_m);
+    CPLPopErrorHandler();
+    return st;
+}
+
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled)
 {

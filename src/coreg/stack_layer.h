@@ -30,7 +30,7 @@ typedef struct SdmLayer {
     char date[32];    /* of a trend: ISO 8601 */
     double year;      /* the same as a number, and its standard error that all its heights share */
     double scene_m;
-    char *error; /* owned: what GDAL opens as the raster of its predicted errors; NULL: none */
+    int error_band; /* of the QA raster: predicted errors; 0: none */
     /* samples: every sample_step-th cell of the grid in both axes, counted over the whole grid */
     int64_t sample_col0, sample_row0, sample_cols, sample_rows;
     float *sample;     /* sample_rows x sample_cols heights, metres; NaN: none, or filled */
@@ -140,6 +140,8 @@ typedef struct SdmCellWindow { /* cells (col0 + i stride, row0 + j stride) of th
  * Thread-safe.  The height of a cell does not depend on the window. */
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled);
+/* Predicted errors of a layer that has an error_band, likewise. */
+SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m);
 /* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 

@@ -36,8 +36,6 @@ typedef struct SdmTrendWork {
 SdmStatus sdm_trend_fit_rows(const SdmStack *s, const SdmTrendWork *work);
 /* Height of a layer at a sample of the whole grid, shift and tilt taken out; NaN: none. */
 float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
-/* Predicted errors of a layer (l->error) at the cells of a window, as sdm_layer_read(). */
-SdmStatus sdm_trend_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m);
 
 /* ---- stack_trend_cells.c ---- */
 

@@ -25,7 +25,7 @@ static void add_histogram(SdmReport *r, const SdmStackTrend *t)
         top = fmax(top, bar[i]);
     const SdmPlot plot = {
         .x_label = "rate (m a year)",
-        .y_label = "share of places",
+        .y_label = "places",
         .x0 = -t->limit,
         .x1 = t->limit,
         .y1 = top,

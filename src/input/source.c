@@ -327,7 +327,7 @@ bool sdm_time_read(const char *date, const char *time, char time_utc[32])
         return false;
     const int year = number_of(d, 4), month = number_of(d + 4, 2), day = number_of(d + 6, 2);
     const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    if (year < 1957 || year > 2200 || month < 1 || month > 12 || day < 1 ||
+    if (year < 1850 || year > 2200 || month < 1 || month > 12 || day < 1 ||
         day > days[month - 1] + (month == 2 && leap) ||
         /* 60: a leap second */
         number_of(d + 8, 2) > 23 || number_of(d + 10, 2) > 59 || number_of(d + 12, 2) > 60)
@@ -351,11 +351,12 @@ void sdm_granule_time(const char *granule, char time_utc[32])
 {
     char date[9];
     time_utc[0] = '\0';
-    const char *at = strstr(granule, "AST_L1A_");
+    const char *at = strstr(granule, "AST");      /* _L1A_, 14DEM_ ... */
+    while (at && strspn(at, "0123456789") < 17) { /* 3 of the version, 14 of MMDDYYYYhhmmss */
+        at = strchr(at, '_');
+        at += at != NULL;
+    }
     if (!at)
-        return;
-    at += strlen("AST_L1A_");
-    if (strspn(at, "0123456789") < 17) /* 3 of the version, 14 of MMDDYYYYhhmmss */
         return;
     snprintf(date, sizeof date, "%.4s%.4s", at + 7, at + 3);
     (void)sdm_time_read(date, at + 11, time_utc);

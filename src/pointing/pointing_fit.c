@@ -462,8 +462,8 @@ static void say_causes(const SdmOptions *o, const SdmFrame *f, bool is_rpc, char
     else if (is_rpc)
         snprintf(out, size,
                  "terrain outside the heights of the RPCs (%.0f to %.0f m above the ellipsoid: give its own "
-                 "with --hmin and --hmax), clouds, water or snow, images of different places, or one "
-                 "mirrored: give others",
+                 "with --hmin and --hmax), RPCs that are exchanged, clouds, water or snow, images of "
+                 "different places, or one mirrored: give others",
                  f->hmin_m, f->hmax_m);
     else
         snprintf(out, size,

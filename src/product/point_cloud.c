@@ -4,10 +4,12 @@
 #include "product/point_cloud.h"
 #include "core/system.h"
 #include "geo/gdal_errors.h"
+#include "input/source.h"
 
 #include <cpl_conv.h>
 #include <errno.h>
 #include <math.h>
+#include <ogr_srs_api.h>
 #include <string.h>
 #include <time.h>
 
@@ -186,18 +188,37 @@ static void put_points(FILE *f, const SdmPointCloud *of, int row, const Row *r, 
     }
 }
 
+/* The CRS as LAS 1.4 asks for it: WKT of OGC 2001, which has no heights above an ellipsoid; freed with
+ * CPLFree(). */
+static char *crs_of(GDALDatasetH dem)
+{
+    static const char *const form[] = {"FORMAT=WKT1_GDAL", NULL};
+    const OGRSpatialReferenceH own = GDALGetSpatialRef(dem), srs = own ? OSRClone(own) : NULL;
+    char *wkt = NULL;
+    sdm_quiet_begin();
+    if (srs && OSRExportToWktEx(srs, &wkt, form) != OGRERR_NONE) {
+        CPLFree(wkt);
+        wkt = NULL;
+        OSRDemoteTo2D(srs, NULL);
+        (void)OSRExportToWktEx(srs, &wkt, form);
+    }
+    sdm_quiet_end();
+    OSRRelease(srs);
+    return wkt ? wkt : CPLStrdup("");
+}
+
 SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmPointCloud *of)
 {
     SdmStatus st = SDM_OK;
     const int cols = (int)of->grid->cols;
     const size_t n = (size_t)cols;
     const GDALRasterBandH dem = GDALGetRasterBand(of->dem, 1);
-    const char *const wkt = GDALGetProjectionRef(of->dem);
     Row r = {NULL};
     Box box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
     FILE *const f = fopen(of->path, "wb");
     if (!f)
         return sdm_fail_write(ctx, of->path, strerror(errno));
+    char *const wkt = crs_of(of->dem);
     TRY(sdm_alloc_raw(ctx, &r.height_m, n, sizeof *r.height_m, "rows of points"));
     TRY(sdm_alloc_raw(ctx, &r.grey, n, sizeof *r.grey, "rows of points"));
     TRY(sdm_alloc_raw(ctx, &r.score, n, sizeof *r.score, "rows of points"));
@@ -223,6 +244,7 @@ done:
         st = sdm_fail_write(ctx, of->path, strerror(errno));
     if (st == SDM_OK && sdm_system_sync_path(of->path) != 0)
         st = sdm_fail_write(ctx, of->path, strerror(errno));
+    CPLFree(wkt);
     sdm_free(&r.height_m);
     sdm_free(&r.grey);
     sdm_free(&r.score);

@@ -37,7 +37,7 @@ static const double STRETCH = 0.002;
 
 /* What rays miss each other by with the cameras of a pair, px, and how many times that with the cameras
  * exchanged: where the pointing fit had to bend them so, they were exchanged before. */
-static const double MISS_PX = 0.1, MISS_RATIO = 2.0;
+static const double MISS_PX = 0.4, MISS_RATIO = 2.0;
 
 typedef struct Offsets {
     double left[MATCHES][2], offset[2][MATCHES], h_m[MATCHES], score[MATCHES];

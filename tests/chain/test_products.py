@@ -150,7 +150,7 @@ shutil.copytree(at("phr0"), at("torn"))
 os.remove(os.path.join(at("torn"), os.path.relpath(tile, at("phr0")).replace("R1C1", "R2C1")))
 shutil.copytree(at("phr0"), at("both/a"))
 shutil.copytree(at("phr1"), at("both/b"))
-for left, code, said in ((alone, 1, "one tile of a product"), (at("empty"), 2, "without DIM_*.XML"), (at("torn"), 1, "R2C1.TIF is missing"),
+for left, code, said in ((alone, 1, "its name is that of a tile"), (at("empty"), 2, "without DIM_*.XML"), (at("torn"), 1, "R2C1.TIF is missing"),
                          (at("both"), 1, "holds 2 products")):
     done = t.call([t.PROGRAM, "run", left, at("phr1"), "-o", at("no.tif")], quiet=True)
     lines = done.stderr.strip().split("\n")
