@@ -262,7 +262,7 @@ static inline void cost_enter_part(const CostRows *rows, int from, int end, cons
     *bad += any[0] - any[1];
 }
 
-/* What a cost needs of a view's windows; each value includes those before it. */
+/* Data that a cost needs of a view's windows; each value includes those before it. */
 enum CostNeed {
     COST_NOTHING,
     COST_NODATA,  /* texture -1 where a window has nodata or leaves the image, else 0 */

@@ -87,7 +87,7 @@ static int chunk_of(int window, int blocks)
 }
 #endif
 
-/* Of SDM_VEC left windows; see CostMeans. */
+/* Means of SDM_VEC left windows; see CostMeans. */
 typedef struct LeftMeans {
     vi terms, high_term;
     vf rest, texture;

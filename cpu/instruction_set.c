@@ -68,7 +68,7 @@ static bool never(void)
 }
 #endif
 
-/* Of the pairs of kernels the first takes chunks as wide as a vector, the second chunks of two vectors. */
+/* The first kernel of a pair takes chunks as wide as a vector, the second chunks of two vectors. */
 const SdmCpuLevel sdm_cpu_levels[SDM_CPU_LEVELS] = {
     {"reference", always, &sdm_kernels_reference, {NULL, NULL}, &sdm_sgm_kernels_reference},
     {"c", always, &sdm_kernels_c, {&sdm_pair_kernels_c, NULL}, &sdm_sgm_kernels_c},

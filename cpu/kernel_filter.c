@@ -112,8 +112,8 @@ typedef struct Nine {
     vf at[3][3]; /* row, column */
 } Nine;
 
-/* Of the columns in order the highest low, the middle one of the middle and the lowest high; of these the
- * middle one. */
+/* Median of nine: each column is sorted; then the median of the highest low, the middle one of the middle
+ * values, and the lowest high. */
 static inline vf median_of(const Nine *v)
 {
     Column at[3];

@@ -151,7 +151,7 @@ static __attribute__((noinline)) void spread_point(const SdmSpread *s, const Sdm
         }
 }
 
-/* Of the third value: its square / 256 has 31 bits up to here, 2.9 km from the middle height. */
+/* Limit of the third value: its square / 256 has 31 bits up to here, 2.9 km from the middle height. */
 enum { NARROW = 741454 };
 
 static inline bool is_narrow(const SdmSpreadPoint *p)

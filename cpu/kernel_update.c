@@ -44,7 +44,7 @@ static void update_pixel(const SdmUpdateRow *u, int x)
     u->quality[x] = u->score[x] > 0.0f ? (uint8_t)(u->score[x] * 250.0f + 0.5f) : 0;
 }
 
-/* What is the same for all pixels of a row; see vi_kept(). */
+/* Constants of a row; see vi_kept(). */
 typedef struct Judge {
     vi valid, ambiguous, left_right, low_score, outside, textureless, fold;
     vf none, least_stretch, quality_unit;

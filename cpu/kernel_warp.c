@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) void weights_of(const int32_t *posi
     pair[1] = vi_odds(a, b);
 }
 
-/* What is the same for all pixels of a row; see vi_kept(). */
+/* Constants of a row; see vi_kept(). */
 typedef struct Sampler {
     const int16_t *line[4]; /* of the source, about its first row, from the pixel before its first column */
     ptrdiff_t stride;
@@ -307,7 +307,7 @@ static __attribute__((noinline)) void sample_side(const SdmWarpRow *in, const in
     vi_store_i16(out, vi_sel(inside, vi_load_i16(out), s.none));
 }
 
-/* What a later row will take of the source, by `count` pixels of this one. */
+/* Prefetch the source of a later row, from the places of `count` pixels of this one. */
 static void fetch_ahead(const SdmWarpRow *in, const int32_t *col, const int32_t *row, int count)
 {
     const uintptr_t first = (uintptr_t)in->source; /* a number: the place may lie off the source */

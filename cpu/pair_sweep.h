@@ -163,7 +163,7 @@ VEC uint16_t *column16(const SdmPairRow *r, ptrdiff_t k)
     return (uint16_t *)r->sums + k * LANES;
 }
 
-/* What a row brings to column k and what it takes, bytes. */
+/* Add a row's bytes to the sums of column k and subtract those of the row that leaves. */
 VEC void enter16(const SdmPairRow *r, ptrdiff_t k, v8 more, v8 less, Sums *s)
 {
     uint16_t *const at = column16(r, k);

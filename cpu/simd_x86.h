@@ -1,4 +1,4 @@
-/* What the vectors of SSE4.2, AVX2 and AVX-512 have in common, by V_ and SI_ of vec.h.  See simd.h. */
+/* Operations that SSE4.2, AVX2 and AVX-512 share, by V_ and SI_ of vec.h.  See simd.h. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_SIMD_X86_H
 #define SDM_SIMD_X86_H

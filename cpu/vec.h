@@ -258,10 +258,11 @@ VEC void vi_store_u16(uint16_t *p, vi a)
 #define vi_shl16(a) V_(slli_epi32)(a, 16)
 #endif
 #if defined(SDM_VEC) && SDM_VEC >= 8
-/* What the compiler's vectors lack.  sra: / 2^n, rounded down; max_u: without signs; of_four: lane k of each
- * four, in all of these; bytes: of each 16 bytes those at `at`; repeat: 16 bytes in each four lanes; evens,
- * odds: of each four lanes every other of a, then of b; min16: of 16-bit halves; any: a bit is set;
- * halves_differ: lanes of which no half is equal; store_i16: numbers of 16 bits, and 0x80008000 as -32768 */
+/* Operations that the compiler's vectors lack.  sra: / 2^n, rounded down; max_u: without signs; of_four:
+ * lane k of each four, in all of these; bytes: of each 16 bytes those at `at`; repeat: 16 bytes in each
+ * four lanes; evens, odds: of each four lanes every other of a, then of b; min16: of 16-bit halves; any:
+ * a bit is set; halves_differ: lanes of which no half is equal; store_i16: numbers of 16 bits, and
+ * 0x80008000 as -32768 */
 #define vi_sra(a, n) V_(srai_epi32)(a, n)
 #define vi_max_u(a, b) V_(max_epu32)(a, b)
 #define vi_xor(a, b) SI_ (xor)(a, b)

@@ -1,4 +1,4 @@
-/* What --device names: the processor, or a device of an API.  Internal; not installed. */
+/* The target of --device: the processor, or a device of an API.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_CHOOSE_H
 #define SDM_GPU_CHOOSE_H

@@ -1,6 +1,6 @@
-/* What we use of CUDA's driver API, declared here and opened at run time, so that neither headers nor
- * libraries of CUDA are needed to build.  Names and values are those of NVIDIA's CUDA driver API reference.
- */
+/* The part of CUDA's driver API that we use, declared here and opened at run time, so that neither
+ * headers nor libraries of CUDA are needed to build.  Names and values are those of NVIDIA's CUDA driver
+ * API reference. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_CUDA_API_H
 #define SDM_GPU_CUDA_API_H

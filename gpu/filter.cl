@@ -124,7 +124,7 @@ typedef struct Ends { /* of changes; CHANGE_NONE is the lowest */
     int low, high;
 } Ends;
 
-/* Of the changes of a column of the tile that an item's pixels meet. */
+/* Lowest and highest change of a column of the tile that an item's pixels meet. */
 FUNCTION Ends column_ends(IN_LOCAL const short *column, int side, const int reach)
 {
     Ends e = {32767, -32768};

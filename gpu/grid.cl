@@ -1,6 +1,6 @@
 /* Stage 8: points of a window -> cells of the DEM, as src/matching/gridding.c.  Points are hung into lists,
  * one a cell; then each cell gathers from the lists around it.  Sums are integers, so the order of a list
- * does not matter.  What ends in floating point are the processor's operations in double. */
+ * does not matter.  Sums that end in floating point use the processor's operations in double. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "portable.h"
@@ -86,7 +86,7 @@ FUNCTION float grid_ortho(const GridSums *s, double scale, double offset)
     return (float)(((double)s->image / (double)s->image_weight - offset) / scale);
 }
 
-/* Of pixels -> of a cell. */
+/* Reasons of pixels -> reasons of a cell. */
 FUNCTION uint reasons_of_cell(uint reasons)
 {
     return reasons & QA_MASKED ? (reasons & ~(uint)QA_MASKED) | QA_CELL_MASKED : reasons;

@@ -6,7 +6,7 @@
 
 static const double WRONG = 1e-3; /* relative error that no rounding explains */
 
-/* What came back, and what the processor says: count answers of every item.  exact: cleared where one
+/* Compare the device's answers with the processor's, count of every item.  exact: cleared where one
  * differs.  SDM_ERR_DEVICE: one is no rounding of the right answer. */
 static SdmStatus compare(SdmContext *ctx, SdmDevice *d, const double *have, const double *want, int count,
                          const char *const names[], bool *exact)

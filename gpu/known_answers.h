@@ -9,7 +9,7 @@
 
 enum { SDM_ANSWER_ITEMS = 64, SDM_ANSWER_INPUTS = 4, SDM_ANSWERS = 9, SDM_DOUBLE_ANSWERS = 3 };
 
-/* What each answer tests, for people; those with doubles follow the others. */
+/* Name of each tested operation, for people; those with doubles follow the others. */
 static const char *const sdm_answer_names[SDM_ANSWERS + SDM_DOUBLE_ANSWERS] = {
     "a product and a sum",   "a difference of products", "division",          "square root",
     "reciprocal root",       "denormals",                "ties",              "int to float",

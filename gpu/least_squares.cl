@@ -74,7 +74,7 @@ FUNCTION long sum_around(GLOBAL const int *sums, int wide, int high, int i, int 
     return sum;
 }
 
-/* What a block gives to its pixels, from the 3 x 3 blocks about it: gain, offset, inverse of the noise,
+/* Parameters of a block's pixels, from the 3 x 3 blocks about it: gain, offset, inverse of the noise,
  * lambda. */
 KERNEL ANY_GROUP ls_fit(GLOBAL const int *sums, int wide, int high, GLOBAL float4 *fit)
 {
@@ -191,7 +191,7 @@ FUNCTION void bend_column(GLOBAL const float *v, GLOBAL const float *lambda, int
             second_difference(bend[j][1], bend[j + 2][1], bend[j + 1][0], bend[j + 1][2], bend[j + 1][1]);
 }
 
-/* Of a row's absolute sum. */
+/* Inverse of a bound of a row's absolute sum. */
 FUNCTION float inverse_bound(float weight, float lambda, float beside)
 {
     return 1.0f / ((weight + 2.5f * (4.0f * lambda + beside)) + 1e-3f);
@@ -268,7 +268,7 @@ KERNEL ANY_GROUP ls_half(GLOBAL const float *weight, GLOBAL const float *lambda,
     begin_half(coarse, plane, at, sum_of_four(rhs, w, i, j), inverse, move);
 }
 
-/* What x leaves of the right-hand side, summed for the half grid, and the first step there.  An item has
+/* Residual of the right-hand side at x, summed for the half grid, and the first step there.  An item has
  * LS_ROWS / 2 half pixels of a column. */
 KERNEL ANY_GROUP ls_residual(GLOBAL const float *x, GLOBAL const float *weight, GLOBAL const float *lambda,
                              GLOBAL const float *rhs, int w, int h, float move, GLOBAL float *coarse)

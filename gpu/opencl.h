@@ -11,7 +11,7 @@
 
 enum { SDM_CL_PROGRAMS = 9 };
 
-/* What all that have a device open share: a context, and programs in it. */
+/* Shared by all users of an open device: a context, and programs in it. */
 typedef struct SdmClShared {
     SdmClApi api;
     ClHandle platform, device, context;

@@ -1,5 +1,5 @@
-/* What we use of OpenCL 1.2, declared here and opened at run time, so that no SDK is needed to build.  Names
- * and values are those of the specification (Khronos, OpenCL 1.2). */
+/* The part of OpenCL 1.2 that we use, declared here and opened at run time, so that no SDK is needed to
+ * build.  Names and values are those of the specification (Khronos, OpenCL 1.2). */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_GPU_OPENCL_API_H
 #define SDM_GPU_OPENCL_API_H

@@ -1,4 +1,4 @@
-/* What the optimizers share: costs of labels, 16 at a time, and labels packed two in a word.
+/* Shared by the optimizers: costs of labels, 16 at a time, and labels packed two in a word.
  * A volume of costs: rows x blocks x w x 16 bytes, block b of a pixel its labels 16 b .. 16 b + 15; what pads
  * the labels costs 255. */
 // SPDX-License-Identifier: Apache-2.0

@@ -1,13 +1,12 @@
-/* Tiled belief propagation: one visit of each tile of a diagonal.  As cpu/bp_reference.c: messages of a tile
- * go right, left, down, up, `inner` times; those over its border are kept, those inside are not.
- *
- * A group owns a tile, an item a row or a column and a way along it, with the messages of all labels in
- * registers, two in a word: 16 bits hold them (see cpu/bp.h).  What goes right does not look at what comes
- * left, nor down at up, so both ways go at once: two phases an iteration.  A message is 2 x blocks uint4, 16
- * bits a label.  inside: of each tile in flight, 4 ways x side x side messages, what has come to a pixel
- * travelling that way.  border: of each band, right and left (across + 1) x rows, down and up (down + 1) x w
- * messages.  A group whose band has no such tile goes along with a tile of no pixels: PoCL does not bear a
- * return before a barrier. */
+/* Tiled belief propagation: one visit of each tile of a diagonal.  As cpu/bp_reference.c: messages of a
+ * tile go right, left, down, up, `inner` times; those over its border are kept, those inside are not. A
+ * group owns a tile, an item a row or a column and a way along it, with the messages of all labels in
+ * registers, two in a word: 16 bits hold them (see cpu/bp.h).  Messages to the right do not depend on
+ * those to the left, nor down on up, so both ways go at once: two phases an iteration.  A message is 2 x
+ * blocks uint4, 16 bits a label.  inside: of each tile in flight, 4 ways x side x side messages, what
+ * has come to a pixel travelling that way.  border: of each band, right and left (across + 1) x rows,
+ * down and up (down + 1) x w messages.  A group whose band has no such tile goes along with a tile of no
+ * pixels: PoCL does not bear a return before a barrier. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "optimize.cl"
@@ -50,7 +49,7 @@ FUNCTION void bp_copy(GLOBAL uint4 *to, GLOBAL const uint4 *from, int count)
         to[b] = from[b];
 }
 
-/* What comes in over the borders goes to the pixels beside them. */
+/* Hand messages that come in over the borders to the pixels beside them. */
 FUNCTION void bp_enter(const BpTile *t)
 {
     for (int n = ITEM(0); n < 2 * (t->width + t->height); n += BP_GROUP) {

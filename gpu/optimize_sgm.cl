@@ -278,7 +278,7 @@ FUNCTION uint sgm_key(const uint *even, const uint *odd, const int q, const int 
     return i < 2 ? (v << 16) + rank : (v & 0xffff0000u) + rank;
 }
 
-/* Of the last block, whose labels may be fewer: the key of the best of them. */
+/* Key of the best label of the last block, which may have fewer labels. */
 FUNCTION uint sgm_pick_few(const uint *even, const uint *odd, int count, IN_LOCAL uint *met, int item)
 {
     uint best = KEY_NONE;

@@ -39,8 +39,7 @@ FUNCTION void mark_missing(const LabelPair *p, int x, int l0, uint *cost)
 #define LABEL_PITCH (LABEL_SPAN + LABEL_ITEMS) /* of a group's costs in local memory: a gap between items, for
                                                 * its banks */
 
-/* What an item's pixels are: those of the left image, and the right pixel that the first one's first label
- * meets. */
+/* Pixels of an item: those of the left image, and the right pixel at the first label of the first one. */
 typedef struct LabelItem {
     GLOBAL const PairWord *left, *right; /* rows */
     int x, from, w;
@@ -131,7 +130,7 @@ FUNCTION void label_group(LABEL_ARGUMENTS, IN_LOCAL uint4 *staged, const int wor
         }
 }
 
-/* What single pixels cost: bits of the words that differ, and the difference of the samples up to `most`;
+/* Costs of single pixels: bits of the words that differ, and the difference of the samples up to `most`;
  * whole: and that is all, windows are one pixel.  An item has 16 labels of COLUMNS pixels. */
 #define LABEL_COSTS(WORDS) \
     KERNEL GROUP_SIZE(LABEL_ITEMS, LABEL_ROWS, 1) label_costs_##WORDS(LABEL_ARGUMENTS) \

@@ -5,7 +5,7 @@
 #pragma once
 #include "common.cl"
 
-/* Of a pixel, from its three scores. */
+/* Ray intersection error of a pixel, from its three scores. */
 FUNCTION void set_ray_error(float before, float at, float after, GLOBAL float *ray_error_v,
                             GLOBAL uchar *quality)
 {

@@ -67,7 +67,7 @@ FUNCTION int terrain_at(int x, int y, int u0, int v0, int level, int terrain_w, 
     return u < terrain_w && v < terrain_h ? v * terrain_w + u : -1;
 }
 
-/* What a pixel is validated by, besides its ray intersection errors. */
+/* Data that validate a pixel, besides its ray intersection errors. */
 typedef struct Validation {
     GLOBAL const float *h_m, *terrain_m;
     GLOBAL const ushort *distance_px;
@@ -128,7 +128,7 @@ validate(GLOBAL const float *error, GLOBAL const int *sum, GLOBAL const ushort *
     }
 }
 
-/* What tells whether filled heights are accepted, as Filling of src/matching/validation.c. */
+/* Data that decide whether filled heights are accepted, as Filling of src/matching/validation.c. */
 typedef struct Filling {
     GLOBAL const uchar *filled;
     GLOBAL const ushort *flags, *distance_px;

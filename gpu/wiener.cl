@@ -34,8 +34,8 @@ KERNEL ANY_GROUP blur(GLOBAL const float *in, int w, int h, int step, GLOBAL flo
                 five_taps(column[r][0], column[r][1], column[r][2], column[r][3], column[r][4]);
 }
 
-/* Of five neighbouring pixels of a row: sum, sum of squares, sum of squares of their differences over two
- * columns, and whether one is without data. */
+/* Terms of five neighbouring pixels of a row: sum, sum of squares, sum of squares of their differences
+ * over two columns, and whether one is without data. */
 typedef struct WienerSums {
     int sum, squares, rises, bad;
 } WienerSums;

@@ -69,8 +69,8 @@ window_texture(GLOBAL const short *image, int w, int h, int window, float least,
 }
 
 /* A bit per neighbour of the word, 1 where it is darker than the centre; rows off the image are nodata, which
- * is darkest; columns off the image give 0.  Of two opposite neighbours a word has the upper or left one in
- * even columns, the other one in odd columns, as sdm_in_census_word() of cpu/kernels.h says. */
+ * is darkest; columns off the image give 0.  A word has one of each two opposite neighbours: the upper or
+ * left one in even columns, the other one in odd columns, as sdm_in_census_word() of cpu/kernels.h says. */
 KERNEL GROUP_SIZE(32, 8, 1)
 census_words(GLOBAL const short *image, int w, int h, GLOBAL uint *word)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # The sources keep their measures: lines of up to 110 characters, functions of up to 60 lines and 7 parameters,
-# documents of up to 30,000 words (35,000 with the lab's) in such lines, a first line that says what the file is, a licence, no function of external linkage that nobody calls.
+# documents of up to 30,000 words (35,000 with the lab's) in such lines, a first line that says what the file is,
+# a licence, no function of external linkage that nobody calls, no sentence of a comment that has a clause for a subject.
 # test_house_style.py SOURCE_DIR
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -59,6 +60,9 @@ for path, text in sources.items():
     for number, line in enumerate(lines, 1):
         if len(line) > LINE:
             failures.append("%s:%d: %d characters, at most %d" % (path, number, len(line), LINE))
+    for comment in re.findall(r"/\*.*?\*/|//[^\n]*", text, flags=re.S):
+        for start in re.findall(r"(?:^/[/*]+|[.:;])\s+(?:\* +)?((?:What|Of|Whether) .{,40})", comment):
+            failures.append("%s: \"%s\": begin the sentence with its subject" % (path, start))
     for number, header, length in functions(lines):
         seen += 1
         if length > (KERNEL if kernel else FUNCTION):

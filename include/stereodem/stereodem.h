@@ -241,7 +241,7 @@ typedef struct SdmRpc {
 /** Give a view its camera.  @param rpc  copied */
 SDM_API SdmStatus sdm_set_rpc(SdmContext *ctx, SdmSide side, const SdmRpc *rpc);
 
-/** What a raster in memory is.  Nothing will be added. */
+/** Shape of a raster in memory.  Nothing will be added. */
 typedef struct SdmRasterShape {
     SdmSampleType type;     /**< of its samples */
     int64_t width;          /**< columns */

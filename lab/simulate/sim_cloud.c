@@ -8,7 +8,7 @@
 
 enum { LEVEL = 2 /* octave of the finest nodes */, HEAP_STEPS = 2 };
 #define WHITE_DN 195.0f
-/* Of the light of the ground: the edge of a patch hides it early; through a veil of an optical depth of
+/* Share of the light of the ground: the edge of a patch hides it early; through a veil of an optical depth of
  * ln 2 half of its contrast is left. */
 static const float CLEAR_PATCH = 0.97f, CLEAR_VEIL = 0.5f;
 

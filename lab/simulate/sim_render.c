@@ -100,7 +100,7 @@ static void bloom_row(const Job *job, int r)
     }
 }
 
-/* What is saturated, lost or dead: its digital number; else -1. */
+/* Values of saturated, lost or dead pixels: the digital number; else -1. */
 static int fixed_pixel(const Job *job, int c, int r, bool wide)
 {
     if (job->view->lost[job->r0 + r] || job->view->dead[job->c0 + c])

@@ -16,7 +16,7 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-/* What a march down one ray needs, in nodes of the terrain grid. */
+/* Input of a march down one ray, in nodes of the terrain grid. */
 typedef struct March {
     const SimGround *g;
     double rate[2]; /* nodes (x, y) the ray moves against its fall, a metre of height */

@@ -43,7 +43,7 @@ typedef struct SdmCommandOption {
 SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i);
 /* The name as sdm_set() takes it: "--dem-vertical" -> "dem_vertical". */
 void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
-/* What the table says of an option, for programs: name, type, metavar (FILE.tif,
+/* The table's entry of an option, for programs: name, type, metavar (FILE.tif,
  * FILE.png: a file to write), input (a file to read), range, lowest, highest, choices, default, help; a
  * field that does not apply is left out.  The caller's, for cJSON_Delete(). */
 cJSON *sdm_option_json(const SdmOptionSpec *spec);

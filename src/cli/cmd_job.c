@@ -55,8 +55,8 @@ void sdm_job_options_default(SdmJobOptions *opt)
     *opt = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
 }
 
-/* What to ask of the scheduler for a task of one unit: a tenth more memory and five times the processor time
- * than expected, full minutes. */
+/* Resources to request of the scheduler for a task of one unit: a tenth more memory and five times the
+ * processor time than expected, full minutes. */
 static void print_request(SdmCall *call, const SdmPlanSummary *s)
 {
     const long long mib = (long long)(1.1 * (double)s->most_bytes / 1048576.0) + 64;

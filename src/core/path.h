@@ -18,8 +18,8 @@ bool sdm_path_is_hidden(const char *base);
 /* rel as seen from here: folder/rel without needless "..", or rel itself when it is absolute. */
 SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, char out[SDM_PATH_SIZE]);
 
-/* path -> its name relative to the folder (which exists) and its absolute name.  What is no file (a name that
- * GDAL alone understands) stays as it is, absolute = "". */
+/* path -> its name relative to the folder (which exists) and its absolute name.  A name that is no file (GDAL
+ * alone understands it) stays as it is, absolute = "". */
 SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, char rel[SDM_PATH_SIZE],
                          char absolute[SDM_PATH_SIZE]);
 

@@ -20,10 +20,11 @@ enum SdmQaBit {
                                    * pair, and another one is far from it */
     SDM_QA_MASKED = 1 << 13,    /* left out by the user's mask */
 
-    /* Of a pixel, which is never sparse: left out by the mask.  With VALID it has a height, which serves the
-     * cells around it, most of whose pixels are not masked.  Devices keep twelve bits of a pixel. */
+    /* For pixels, which are never sparse: left out by the mask.  With VALID the pixel has a height,
+     * which serves the cells around it, most of whose pixels are not masked.  Devices keep twelve bits
+     * of a pixel. */
     SDM_PIXEL_MASKED = SDM_QA_SPARSE,
-    /* Of a pixel that has a height, while others are moved: its samples are not of a view. */
+    /* The pixel has a height, while others are moved, but its samples come from no view. */
     SDM_PIXEL_ASIDE = 1 << 14
 };
 enum { SDM_QA_BITS = 14 };

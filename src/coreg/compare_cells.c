@@ -291,7 +291,7 @@ static void add_number(char ***list, const char *name, double value)
     *list = CSLSetNameValue(*list, name, text);
 }
 
-/* What was taken out, as metadata of both files. */
+/* Metadata of both files: shift and tilt that were taken out. */
 static char **alignment_items(const SdmComparison *w)
 {
     const SdmCompareResult *const r = w->out;

@@ -91,7 +91,7 @@ static void add_guess(const SdmInputRaster *raster, char note[SDM_DATUM_NOTE])
              raster->role, phrase);
 }
 
-/* What is known of both datums -> the note, and whether the reference's heights must be converted. */
+/* Compare both datums: the note, and whether the reference's heights must be converted. */
 static void compare_datums(const SdmInputRaster *dem, const SdmInputRaster *reference,
                            char note[SDM_DATUM_NOTE], bool *convert)
 {

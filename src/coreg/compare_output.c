@@ -241,7 +241,7 @@ static bool is_thin(const SdmCompareResult *r)
 
 enum { FEW = 10 }; /* differences, the move is fitted to */
 
-/* What lays the DEM on the reference. */
+/* The move that lays the DEM on the reference. */
 static void add_move(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;

@@ -1,4 +1,4 @@
-/* What a comparison with a raster and one with points share: the open files, the grid, its cells. */
+/* Shared by comparisons with a raster and with points: the open files, the grid, its cells. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_COMPARE_STEPS_H
 #define SDM_COMPARE_STEPS_H
@@ -55,7 +55,7 @@ int sdm_compare_band(const SdmCompareResult *out, double height_m);
 void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
                           SdmErrorStats *out);
 
-/* What differs between cells and points when shift and model are found. */
+/* Steps that differ between cells and points when shift and model are found. */
 typedef struct SdmCompareSteps {
     void *of;
     SdmStatus (*find_shift)(void *of); /* -> out->move */

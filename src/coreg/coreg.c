@@ -173,8 +173,8 @@ static bool all_have(const SdmCoregGrid *g, unsigned bit, double col, double row
 
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2])
 {
-    /* whole cells need what places between them need, or moves by whole cells would be compared at more
-     * places */
+    /* a whole cell needs the neighbours that places between cells need; otherwise moves by whole cells would
+     * be compared at more places */
     const bool sure = g->few ? all_have(g, SDM_COREG_SURE, col, row)
                              : all_have(g, SDM_COREG_SURE, floor(col) + 0.5, floor(row) + 0.5);
     return sure ? g->base_m + sdm_spline_at(&g->spline, col, row, slope) : (double)NAN;
@@ -243,8 +243,8 @@ static void measure_places(const void *surfaces, const double move_m[2], size_t 
     }
 }
 
-/* What the spline adds to the plane through the cells around a position: there fills of voids can do no more.
- */
+/* Difference of the spline and the bilinear surface at a position: the most that filled voids can change
+ * there. */
 static double bend_at(const SdmCoregGrid *g, double col, double row)
 {
     const double i = floor(col), j = floor(row), x = col - i, y = row - j;
@@ -263,7 +263,7 @@ static bool is_loose(const SdmCoregGrid *g, int64_t i, double dcol, double drow)
            !all_have(g, SDM_COREG_SURE, (double)(i % g->cols) + dcol, (double)(i / g->cols) + drow);
 }
 
-/* Is the spline nearly the plane of the nearest cells at loose cells, against the residuals of the others? */
+/* Is the spline close to the bilinear surface at loose cells, compared with the residuals of the others? */
 static bool bends_little(SdmCoregGrid *g, int64_t loose, double dcol, double drow)
 {
     const int64_t every = loose / LOOSE_SAMPLES + 1;
@@ -280,8 +280,8 @@ static bool bends_little(SdmCoregGrid *g, int64_t loose, double dcol, double dro
     return bend_m < LITTLE * sdm_nmad_f32(g->scratch, n, NULL);
 }
 
-/* Loose cells take part where the others are fewer, so that figures would be of another ground, and what lies
- * around them can change little. */
+/* Loose cells take part where they are the majority (without them the figures would describe other ground)
+ * and the voids around them change their heights little. */
 static void judge_loose(SdmCoregGrid *g, double dcol, double drow)
 {
     int64_t known = 0, loose = 0;

@@ -29,8 +29,8 @@ typedef struct SdmCoregGrid {
     SdmSpline spline;           /* through the reference, or through the DEM, less base_m */
     double base_m;
     bool few; /* cells with a height: all that can serve do */
-    /* Of sdm_coreg_shift(): the reference as its file has it, in residual_m, whose cells lie phase[0] columns
-     * and phase[1] rows beyond those of the grid; false: reference_m serves. */
+    /* For sdm_coreg_shift(): residual_m has the reference on the cells of its file, which lie phase[0]
+     * columns and phase[1] rows beyond those of the grid; false: reference_m is used. */
     bool own_cells;
     double phase[2];
 } SdmCoregGrid;

@@ -10,7 +10,7 @@
 /* Views that one DEM may be fused from. */
 enum { SDM_MAX_VIEWS = 8, SDM_MAX_VIEW_PAIRS = SDM_MAX_VIEWS * (SDM_MAX_VIEWS - 1) / 2 };
 
-/* What is known of DEMs that were made from pairs of common views; arrays in the order of the arguments. Such
+/* Properties of DEMs that were made from pairs of common views; arrays in the order of the arguments. Such
  * DEMs lie on one grid, and have the QA raster and the orthoimage that run makes. */
 typedef struct SdmStackFusion {
     const double *sigma_m; /* predicted precision of a height */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const double SAME_PLACE = 0.05, SAME_SIZE = 1.1; /* of the diagonal of a layer */
-/* Of a cell: NMAD of the difference of copies.  That of DEMs of two dates is some ten times as large. */
+/* In cells: NMAD of the difference of copies.  DEMs of two dates differ some ten times as much. */
 static const double SAME_HEIGHTS = 0.03;
 
 void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l)

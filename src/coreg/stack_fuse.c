@@ -201,7 +201,7 @@ static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, 
     return measured;
 }
 
-/* What the pairs say together. */
+/* Agreement of the pairs in a cell. */
 typedef struct Agreed {
     int pairs, leading;          /* that agree, and that of the largest weight; -1: there is none */
     bool measured, contradicted; /* contradicted: by a measured height of another surface */

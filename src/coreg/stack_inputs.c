@@ -126,8 +126,8 @@ static void set_crs(SdmLayerCrs *crs, const SdmInputRaster *raster)
     crs->wkt = CPLStrdup(raster->wkt);
 }
 
-/* Index of the raster's CRS, which is added when it is new.  Of two spellings of one CRS the alphabetically
- * first is kept, so that the order of the DEMs makes no difference. */
+/* Index of the raster's CRS, which is added when it is new.  Where one CRS is spelt in two ways, the
+ * alphabetically first is kept, so that the order of the DEMs makes no difference. */
 static int find_crs(SdmStack *s, const SdmInputRaster *raster)
 {
     for (int i = 0; i < s->crs_count; i++)
@@ -175,7 +175,7 @@ done:
     return st;
 }
 
-/* What declares the datum goes before the option, and the option before what a name or the cells tell. */
+/* A datum that the file declares goes before the option, and the option before a guess from name or cells. */
 static SdmStatus read_datum(SdmStack *s, SdmInputRaster *raster, SdmLayer *l)
 {
     SdmDatumFound *const datum = &raster->datum;

@@ -205,11 +205,11 @@ typedef struct SdmFusedCell {
     const bool *filled;        /* n */
     double step_m;             /* unit of the QA rasters' metres */
 } SdmFusedCell;
-/* Fuse cell i of the block.  Each height, measured or filled, has a vote (score x trust); the surface is the
- * height below which two fifths of the votes lie.  Of the heights within four NMAD of it (of the differences
- * of the two pairs), measured ones alone where there is one, the cell gets the mean, weighted by their
- * precision.  A height that is filled in all of them is dropped where their scores are below 0.3: it is more
- * often wrong than right.  docs/views.md has the experiment. */
+/* Fuse cell i of the block.  Each height, measured or filled, has a vote (score x trust); the surface is
+ * the height below which two fifths of the votes lie.  The cell gets the mean of the heights within four
+ * NMAD of it (NMAD of the differences of the two pairs), weighted by their precision; measured ones
+ * alone where there is one.  A height that is filled in all of them is dropped where their scores are
+ * below 0.3: it is more often wrong than right.  docs/views.md has the experiment. */
 void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *cell, int64_t i, SdmBlock *b);
 /* Bring the layers to the reference's place, and set what heights may differ by; after sdm_stack_align(). */
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);

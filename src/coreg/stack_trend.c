@@ -240,7 +240,8 @@ done:
 
 /* ---- errors ---- */
 
-/* What the predicted errors do not explain (by their median), the heights of a layer share. */
+/* The part of the residuals that the predicted errors do not explain (by their median) is a layer's common
+ * error. */
 static SdmStatus share_error(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;

@@ -27,7 +27,7 @@ static inline void cubic_weights(double t, double weight[TAPS])
     weight[3] = (0.5 * t - 0.5) * t * t;
 }
 
-/* Of the derivative. */
+/* Weights of the derivative. */
 static inline void cubic_slopes(double t, double slope[TAPS])
 {
     slope[0] = (-1.5 * t + 2.0) * t - 0.5;

@@ -5,7 +5,7 @@
 
 #include "core/core.h"
 
-/* What GDAL reported in this thread between begin and end, instead of printing it. */
+/* GDAL's report in this thread between begin and end, instead of printing it. */
 typedef struct SdmGdalErrors {
     bool failed;
     char text[512]; /* the first failure, else the last warning */

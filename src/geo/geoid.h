@@ -6,17 +6,17 @@
 #include "geo/grid.h"
 #include "geo/projector.h"
 
-/* Undulation N (height above the ellipsoid = height above the geoid + N).  Of SDM_EGM96 or SDM_EGM2008: from
- * PROJ's grid where PROJ finds one, else from the program's own (geoid_grid.h). */
+/* Undulation N (height above the ellipsoid = height above the geoid + N).  Open SDM_EGM96 or
+ * SDM_EGM2008: from PROJ's grid where PROJ finds one, else from the program's own (geoid_grid.h). */
 typedef struct SdmGeoid SdmGeoid;
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out);
 /* The same by the program's own grid, whatever PROJ has. */
 SdmStatus sdm_geoid_open_own(SdmContext *ctx, int vertical, SdmGeoid **out);
-/* Of any vertical datum that PROJ can transform.  crs: WKT of a compound CRS; who: "--reference FILE", for
+/* Open any vertical datum that PROJ can transform.  crs: WKT of a compound CRS; who: "--reference FILE", for
  * the sentence.  SDM_ERR_UNSUPPORTED where PROJ has no transformation of known accuracy, or lacks its
  * grid. */
 SdmStatus sdm_geoid_open_crs(SdmContext *ctx, const char *crs, const char *who, SdmGeoid **out);
-/* What its values come from: "PROJ's grid egm96_15.gtx", "the program's grid of 15'", "PROJ". */
+/* Source of its values: "PROJ's grid egm96_15.gtx", "the program's grid of 15'", "PROJ". */
 const char *sdm_geoid_source(const SdmGeoid *g);
 /* Metres at n points; NaN where a coordinate is NaN.  SDM_ERR_DATA outside what PROJ transforms. */
 SdmStatus sdm_geoid_undulation(SdmContext *ctx, SdmGeoid *g, size_t n, const double *lon_deg,

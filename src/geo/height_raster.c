@@ -528,9 +528,9 @@ done:
     return st;
 }
 
-/* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false: none.
- * Of a raster that goes round the Earth it may go on at the first column; the nodes are turned to where it
- * begins. */
+/* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false:
+ * none. In a raster that goes round the Earth the part may go on at the first column; the nodes are
+ * turned to where it begins. */
 static bool find_part(const SdmHeightsOnGrid *g, SdmPlaceNodes *n, int64_t part[4])
 {
     double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};

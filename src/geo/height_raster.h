@@ -8,7 +8,7 @@
 #include "geo/geoid.h"
 #include "geo/vertical_datum.h"
 
-/* What to open; borrowed. */
+/* A file to open; borrowed. */
 typedef struct SdmHeightSource {
     const char *option, *path;        /* "--dem" and its value */
     const char *datum_option, *datum; /* "--dem-vertical" and its value; NULL: a mask, values without a

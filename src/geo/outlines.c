@@ -316,8 +316,8 @@ static void into_box(const Burn *b, const double p[2], double out[2])
         out[k] = fmin(fmax(p[k], b->box[k]), b->box[2 + k]);
 }
 
-/* Push an edge without its first point.  What lies outside of the box is moved to the box's border, which
- * changes nothing inside; pieces longer than a step are cut. */
+/* Push an edge without its first point.  Points outside of the box move to the box's border, which changes
+ * nothing inside; pieces longer than a step are cut. */
 static SdmStatus push_edge(Burn *b, const double p[2], const double q[2])
 {
     SdmStatus st = SDM_OK;

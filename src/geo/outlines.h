@@ -8,7 +8,7 @@
 #include <gdal.h>
 #include <ogr_api.h>
 
-/* What to open; borrowed. */
+/* A file to open; borrowed. */
 typedef struct SdmOutlineSource {
     const char *option, *path; /* "--exclude" and its value */
     const char *layer;         /* of a file that has several; NULL: the only one of polygons */

@@ -296,8 +296,8 @@ typedef struct Spread {
     double bounded_m; /* mean of the distances from the median, none larger than gross_m */
 } Spread;
 
-/* Of the places that have a difference at the move, and in other[] where that is not NULL.  *gross_m is set
- * where it is 0. */
+/* Spread of the differences at the move; other: only of places that have one there, too; or NULL.  *gross_m
+ * is set where it is 0. */
 static Spread spread(const SdmShiftTask *t, const double move_m[2], const float *other, double *gross_m)
 {
     float *const d = t->work + 3 * t->count;

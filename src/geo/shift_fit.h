@@ -59,7 +59,7 @@ SdmStatus sdm_shift_fit(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out
  * places is one half. */
 SdmStatus sdm_shift_judge(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out);
 
-/* What a verdict means, after "moved in height only: "; "" for SDM_SHIFT_FOUND. */
+/* Meaning of a verdict, after "moved in height only: "; "" for SDM_SHIFT_FOUND. */
 const char *sdm_shift_verdict_text(SdmShiftVerdict verdict);
 
 #endif

@@ -168,7 +168,7 @@ static const Product *product_of(const char *name)
     return NULL;
 }
 
-/* What the names of a raster and of its sources tell. */
+/* Datum by the names of a raster and of its sources. */
 typedef struct Names {
     const Product *product, *other; /* the first one; the first of another datum */
     char name[NAME_SIZE];           /* of the file of the first */
@@ -248,7 +248,7 @@ static bool find_by_names(GDALDatasetH file, SdmDatumFound *out)
     return true;
 }
 
-/* By the cells: DEMs of the whole Earth come in degrees, above a geoid.  Of those the elder ones hold whole
+/* By the cells: DEMs of the whole Earth come in degrees, above a geoid.  The elder ones hold whole
  * numbers. */
 static void find_by_cells(GDALDatasetH file, SdmDatumFound *out)
 {

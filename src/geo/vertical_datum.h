@@ -33,7 +33,7 @@ const char *sdm_vertical_word(int vertical);
  */
 int sdm_vertical_of_word(const char *word);
 
-/* What tells the datum, the surest first. */
+/* Source of the datum, the surest first. */
 typedef enum SdmDatumBy {
     SDM_DATUM_GIVEN,    /* an option */
     SDM_DATUM_DECLARED, /* the vertical part of the CRS, a third axis, or the metadata item VERTICAL_DATUM */

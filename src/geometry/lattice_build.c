@@ -49,8 +49,7 @@ static double surface_at(const SdmSurface *s, double u, double v)
     return top + (y - j) * (low - top);
 }
 
-/* What the correction along the lines adds to the right positions of a node, which are given at the heights
- * h. */
+/* Add the correction along the lines to the right positions of a node, which are given at the heights h. */
 static void along_shift(const SdmLatticeRequest *q, double u, double v, const double left[2],
                         const double h[HEIGHTS], const double *const right[HEIGHTS], double shift[2])
 {
@@ -97,7 +96,7 @@ static void correct_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j
     }
 }
 
-/* What the cameras say of a row of nodes. */
+/* Positions of a row of nodes by the cameras. */
 static void sample_row(const SdmLatticeRequest *q, const SdmLattice *lat, int j, NodeRow *r)
 {
     const size_t n = (size_t)lat->nu;

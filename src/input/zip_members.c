@@ -43,7 +43,7 @@ static unsigned char *read_list(VSILFILE *file, size_t *size)
     return list;
 }
 
-/* What GDAL cannot do with a member; NULL: nothing. */
+/* Reason why GDAL cannot read a member; NULL: it can. */
 static const char *fault_of(const unsigned char *entry, const char *name)
 {
     const unsigned method = number(entry + 10, 2);

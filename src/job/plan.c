@@ -393,7 +393,7 @@ done:
     return st;
 }
 
-/* What is being planned. */
+/* A plan in the making. */
 typedef struct Planning {
     SdmPlan *plan;
     const SdmOptions *options;
@@ -435,7 +435,8 @@ done:
     return st;
 }
 
-/* A scene that cannot be planned costs itself alone: *bad gets why.  What ends all is returned. */
+/* A scene that cannot be planned is left out: *bad gets the reason.  An error that ends the whole plan is
+ * returned. */
 static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
                             SdmStatus *bad)
 {

@@ -47,7 +47,7 @@ SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *w
 
 /* Read the file of that name; the result is freed by the caller.  usage: NULL, where it does not matter.
  * SDM_ERR_INPUT with a sentence when the file is not there, damaged, or of another format, build or
- * fingerprint: it is to be made again.  Of a prepared scene, the coarse surface has its heights alone; flags
+ * fingerprint: it is to be made again.  The coarse surface of a prepared scene has heights alone; flags
  * and score are NULL, and the settings have no kernels yet. */
 SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, SdmUsage *usage);
 /* Would sdm_unit_read() read it?  Nothing is kept. */

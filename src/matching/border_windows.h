@@ -7,7 +7,7 @@
 
 #include "geometry/surface.h"
 
-/* What was matched, each h x w: both views, the right one warped by the prior surface. */
+/* Matched images, each h x w: both views, the right one warped by the prior surface. */
 typedef struct SdmBorderWindows {
     const int16_t *left, *right;
     const float *prior_m;

@@ -32,7 +32,7 @@ SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surfa
     return sdm_warp_view(ctx, task, SDM_RIGHT, surface_m, task->right);
 }
 
-/* What the threads of a pass share. */
+/* Shared by the threads of a pass. */
 typedef struct Match {
     const SdmLevelTask *task;
     const SdmPass *pass;

@@ -199,7 +199,7 @@ static bool patch_cells(const Work *w, const Patch *p, int64_t box[4])
 
 /* ---- cells at a step: two sides ---- */
 
-/* Of the heights, (1/256 m)^2. */
+/* Variance of the heights, (1/256 m)^2. */
 static double variance_of(const Cell *c, int32_t middle)
 {
     const double weight = (double)c->weight, apart = (double)(c->height - c->weight * middle) / weight;
@@ -331,7 +331,7 @@ static inline int32_t round_half_up(float x)
     return i - ((float)i > y);
 }
 
-/* What add_hidden() adds points for. */
+/* Request of add_hidden(). */
 typedef struct Hidden {
     const Work *w;
     const SdmSpread *spread;
@@ -369,7 +369,7 @@ static void add_hidden(const Hidden *g, const Neighbours *n)
     add_points(g->w, g->spread, point, pixels - 1, g->sums);
 }
 
-/* Of row v of a patch: between each pixel and the next one of the row, and the one below. */
+/* Add the points of row v of a patch: between each pixel and the next one of the row, and the one below. */
 static void add_hidden_row(const Hidden *g, const Patch *p, int v)
 {
     const SdmSurface *const s = &g->w->fine->surface;

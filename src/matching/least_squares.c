@@ -18,8 +18,8 @@ enum { B = SDM_LS_BLOCK, MOST_DIFFERENCE = SDM_LS_MOST_DIFFERENCE };
 
 /* ---- blocks ---- */
 
-/* What the pixels of a block take from it: with fewer than SDM_LS_LEAST valid ones around nothing, inverse
- * and lambda 0. */
+/* Parameters of the pixels of each block; inverse and lambda are 0 where fewer than SDM_LS_LEAST pixels
+ * around are valid. */
 typedef struct Blocks {
     int wide, high, skip_x, skip_y; /* pixels of the first block that lie outside the window */
     float *gain, *offset, *inverse, *lambda;
@@ -158,7 +158,7 @@ static void sum_blocks(const Work *w, int j, float *blurred)
     }
 }
 
-/* What a block gives to its pixels, from the 3 x 3 blocks about it. */
+/* Parameters of a block's pixels, from the 3 x 3 blocks about it. */
 static void fit_block(const Work *w, int i, int j)
 {
     const Blocks *const b = &w->blocks;

@@ -15,8 +15,8 @@ enum {
     SDM_LS_CYCLES = 2, /* of a correction at half the resolution and one at the full one */
     SDM_LS_HALF_STEPS = 4,
     SDM_LS_STEPS = 1,
-    /* Of a cycle: residual 2, sums of 2 x 2 px 1, steps at half the resolution 4 each but the first, doubling
-     * 3, steps 2 each. */
+    /* Reach of a cycle: residual 2, sums of 2 x 2 px 1, steps at half the resolution 4 each but the
+     * first, doubling 3, steps 2 each. */
     SDM_LS_CYCLE_REACH = 2 + 1 + 4 * (SDM_LS_HALF_STEPS - 1) + 3 + 2 * SDM_LS_STEPS,
     /* And of the statistics: two blocks and a half, the second differences 1, their blur 2. */
     SDM_LS_REACH = (SDM_LS_CYCLES * SDM_LS_CYCLE_REACH + 20 + 3 + 1) / 2 * 2

@@ -10,8 +10,8 @@
 SdmStatus sdm_match_window(SdmContext *ctx, const SdmMatchCall *call, SdmFineResult *out);
 
 /* Match a window on a back end that was initialised with the coarse surface; closes it.  Where the points
- * were gridded, out->surface is empty and call->block has its arrays (sdm_block_free()).  What the back end
- * cannot finish is done on the processor.  After a failure out and block are empty. */
+ * were gridded, out->surface is empty and call->block has its arrays (sdm_block_free()).  Steps that the
+ * back end cannot finish are done on the processor.  After a failure out and block are empty. */
 SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
                               SdmFineResult *out);
 

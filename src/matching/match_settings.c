@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a match must reach while searching, and in the end: correlation of two views whose texture is
+/* Least correlation of a match while searching, and in the end, of two views whose texture is
  * Gaussian.  Each cost's own score for it follows. */
 #define MIN_CORRELATION 0.5
 #define FINAL_CORRELATION 0.7

@@ -96,7 +96,7 @@ int sdm_match_row_reach(const SdmMatchSettings *set, int level);
 /* Most pixels of a level by which its passes can move a height. */
 int sdm_match_max_update(const SdmMatchSettings *set, int level);
 
-/* What a pass asks of a match. */
+/* Search and limits of a pass. */
 typedef struct SdmPass {
     int window;                   /* correlation window, px, odd */
     int range;                    /* residuals -range..range */
@@ -113,7 +113,8 @@ uint8_t sdm_pass_min_quality(const SdmPass *pass);
 SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range);
 /* The first pass of a level of a window. */
 SdmPass sdm_first_pass(const SdmMatchSettings *set);
-/* Of pixels that failed: a larger window, or, where discontinuities are to be expected, a wider range. */
+/* Pass for pixels that failed: a larger window, or, where discontinuities are to be expected, a wider
+ * range. */
 SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level);
 SdmPass sdm_repeat_pass(const SdmMatchSettings *set);
 /* A plane of the search at the coarsest level. */

@@ -18,9 +18,9 @@ typedef struct SdmPenalties {
 SdmStatus sdm_optimizer_settings(SdmContext *ctx, const SdmOptions *options, const SdmPenalties *penalties,
                                  SdmOptimizer *out);
 
-/* Label the pixels of the rows wanted; threads as the context has.  Of equal labels the lowest.  The result
- * depends on the volume alone, not on threads or instruction set.  Errors: SDM_ERR_MEMORY, SDM_ERR_STOPPED.
- */
+/* Label the pixels of the rows wanted; threads as the context has.  The lowest of equally good labels is
+ * taken.  The result depends on the volume alone, not on threads or instruction set.  Errors:
+ * SDM_ERR_MEMORY, SDM_ERR_STOPPED. */
 SdmStatus sdm_optimize(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out);
 
 /* Add the energy that belief propagation minimises, of the labels of rows y0..y1 - 1 and their steps to the

@@ -10,7 +10,7 @@
 
 enum { EVIDENCE = 500, MEAN_EVIDENCE = 25 };
 
-/* Of a pixel, in an array with a rim of one. */
+/* State of a pixel, in an array with a rim of one. */
 enum { NEW, OUT, SMALL, LARGE }; /* OUT: not valid, or beyond the raster */
 
 /* A pixel: its place in the raster, and in an array with a rim of one pixel. */

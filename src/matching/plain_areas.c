@@ -243,7 +243,7 @@ static void find_ends(const SdmEdgeViews *views, const SdmEdgeBlock *b, const ui
 
 /* ---- its place ---- */
 
-/* What the right view shows of the area at a place. */
+/* The right view of the area at a place. */
 typedef struct Look {
     int missed;  /* pixels that do not have one grey value, */
     int grey;    /* which is this one: glass has another one in each view */

@@ -83,8 +83,8 @@ SDM_POINT bool sdm_slope_within(const SdmSlopeSums *s, float rise_m, float slant
 
 /* ---- blocks of the least squares ---- */
 
-/* Of the valid pixels of a block: clouds, water and other ground without a match would bias gain, offset and
- * noise. */
+/* Sums over the valid pixels of a block: clouds, water and other ground without a match would bias gain,
+ * offset and noise. */
 typedef struct SdmLsSums {
     SDM_POINT_LONG left, right, left2, right2, product;
     int count, rough, rough_count;

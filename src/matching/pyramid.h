@@ -16,7 +16,7 @@ typedef struct SdmLevelImage {
     int16_t *data; /* NULL where a level is not kept */
 } SdmLevelImage;
 
-/* What is wrong with a pixel. */
+/* Defects of a pixel. */
 enum SdmDefect {
     SDM_DEFECT_SATURATED = 1 << 0, /* inside a saturated area; nodata */
     SDM_DEFECT_FILLED = 1 << 1,    /* no data: its value comes from the pixels around */
@@ -37,7 +37,7 @@ typedef struct SdmPyramid {
 typedef SdmStatus sdm_read_fn(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                               int16_t *out);
 
-/* What levels are made from. */
+/* Source of the levels. */
 typedef struct SdmPyramidSource {
     const SdmKernels *kernels;
     sdm_read_fn *read;

@@ -31,7 +31,7 @@ enum {
     NEAR_PX = 4 /* on either side over which a ridge is measured */
 };
 
-/* What is measured across lines: the second difference over ACROSS, over half of it, and by how much one side
+/* Measures across lines: the second difference over ACROSS, over half of it, and by how much one side
  * bends more than the other. */
 enum { BEND, NEAR, LEAN, KNOWN, SQUARE = KNOWN, COUNT, SURE, MEASURES = KNOWN + 1, COLUMNS = SURE + 1 };
 
@@ -90,7 +90,7 @@ static Point beside_line(int direction)
 
 /* ---- lines along which the surface bends ---- */
 
-/* Of places `far` and `half` on either side.  Loops in vectors: without branches. */
+/* Measures of places `far` and `half` on either side.  Loops in vectors: without branches. */
 SDM_VECTOR_LOOPS static void measure_row(const float *restrict place, ptrdiff_t far, ptrdiff_t half,
                                          int width, float *const out[MEASURES])
 {
@@ -297,7 +297,7 @@ static float place_at(const SdmEdgeBlock *b, int u, int v)
                                                                                              : FAR_PX;
 }
 
-/* What the line of a direction through pixel x, y has lost, px of place. */
+/* Loss of a crease along a direction at pixel x, y by smoothing, px of place. */
 static float lost_px(const Ridges *r, int direction, int x, int y)
 {
     const Point n = r->beside[direction];

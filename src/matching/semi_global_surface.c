@@ -137,7 +137,7 @@ static void refine_base(SdmContext *ctx, const Base *base, const SdmWindow *win,
 
 /* ---- the range of labels ---- */
 
-/* What the coarse surface cannot show, px. */
+/* Largest step that the coarse surface does not show, px. */
 static float unseen_px(const SdmMatchSettings *set)
 {
     return (set->coarse_level <= 2 ? 0.5f : 1.0f) * set->discontinuity_px + 4.0f;

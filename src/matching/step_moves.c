@@ -150,7 +150,7 @@ static void find_agreement(const SdmSteps *s, const Sides *sides, int cx, int cy
     }
 }
 
-/* What a pixel's grey value in the left view says for the upper side, -GREY_MOST..GREY_MOST. */
+/* Evidence of a pixel's grey value in the left view for the upper side, -GREY_MOST..GREY_MOST. */
 static double odds_of_grey(const SdmSteps *s, const SdmStepSide side[2], int x, int y)
 {
     const double mean[2] = {mean_grey(&side[0]), mean_grey(&side[1])}, apart = mean[1] - mean[0],

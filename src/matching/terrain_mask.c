@@ -200,7 +200,7 @@ static void spread_nearest(const SdmSurface *s, const Pieces *p, int least, SdmT
     sweep(&s->win, p, -1, g->distance_px, g->h_m);
 }
 
-/* Of each piece: pixels that face the terrain, and those of them beyond a discontinuity. */
+/* Count each piece's pixels that face the terrain, and those of them beyond a discontinuity. */
 static void face_terrain(const SdmSurface *s, float pixel_m, const SdmTerrainMask *g, Pieces *all)
 {
     const int32_t *const of = all->of;

@@ -17,7 +17,7 @@ typedef struct SdmTerrainMask {
     uint16_t *distance_px; /* h x w: distance to it (0: this pixel is terrain; 65535: far) */
 } SdmTerrainMask;
 
-/* What else a level shows of each pixel, h x w; borrowed. */
+/* Further data of a level, h x w; borrowed. */
 typedef struct SdmTerrainEvidence {
     int16_t *grey;      /* the left view */
     float *ray_error_v; /* residual across the epipolar lines, px of the level; NaN: unknown */

@@ -32,7 +32,7 @@ typedef struct Validation {
  * of both in one number, since the window's 121 errors stay below KNOWN. */
 enum { KNOWN_BITS = 20, KNOWN = 1 << KNOWN_BITS };
 
-/* Of a thread: sums over the columns of the rows y - HALF .. y + HALF, and the terms of each row. */
+/* Sums of a thread over the columns of the rows y - HALF .. y + HALF, and the terms of each row. */
 typedef struct Sums {
     int32_t *column, *four; /* four: of four columns, from each on */
     int32_t *window;        /* of the row that is validated */
@@ -60,8 +60,8 @@ SDM_VECTOR_LOOPS static void move_rows(const Validation *j, int y, const Sums *s
     }
 }
 
-/* Of each pixel of a row, to sums->window: 1 where the mean error around it is above the limit (1/1024 px), 2
- * where it has an error itself. */
+/* Mark each pixel of a row in sums->window: 1 where the mean error around it is above the limit (1/1024
+ * px), 2 where it has an error itself. */
 SDM_VECTOR_LOOPS static void find_large_errors(const Sums *sums, const float *restrict error, int w,
                                                float limit)
 {

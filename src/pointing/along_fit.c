@@ -47,7 +47,7 @@ static inline void add_to_sums(WaveSums *s, double weight, double value, double 
     }
 }
 
-/* What the wave takes off the squares of a series, and off its mean. */
+/* Reduction of the squares of a series by the wave and its mean. */
 static double power_of(WaveSums *s)
 {
     const double start[3] = {s->b[0], s->b[1], s->b[2]},
@@ -59,7 +59,7 @@ static double power_of(WaveSums *s)
     return start[0] * s->b[0] + start[1] * s->b[1] + start[2] * s->b[2] - before;
 }
 
-/* Of a wave of that frequency. */
+/* Power of a wave of that frequency. */
 static double power_at(const Series *s, double row0, double per_row)
 {
     WaveSums sums = {{0}, {0}};

@@ -29,7 +29,7 @@ typedef struct SdmAlongWaveColumns {
     double *value; /* strips x 2 */
 } SdmAlongWaveColumns;
 
-/* What is fitted; rows count from row0. */
+/* The fitted model; rows count from row0. */
 typedef struct SdmAlongModel {
     int degree, waves[2];
     double per_row[2][SDM_ALONG_WAVES];
@@ -61,7 +61,7 @@ typedef struct SdmAlongPart {
     int scheme, without; /* without -1: all */
 } SdmAlongPart;
 
-/* What cross-validation compares: means by row of the view whose waves are tried, since the terrain sets the
+/* Samples of the cross-validation: means by row of the view whose waves are tried, since the terrain sets the
  * rows of the other one apart; or strips, since terms of a degree leave the means as they are. */
 typedef enum SdmAlongMeasure {
     SDM_BY_RIGHT_ROW = SDM_ALONG_RIGHT,

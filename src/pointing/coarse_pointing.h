@@ -6,7 +6,7 @@
 #include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
 
-/* What the search for the offset starts from; borrowed. */
+/* Input of the search for the offset; borrowed. */
 typedef struct SdmOffsetSearch {
     const SdmScene *scene; /* for messages */
     const SdmFrame *frame;

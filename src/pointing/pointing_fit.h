@@ -18,7 +18,7 @@ typedef struct SdmPointSample {
     float corrected_px; /* what the correction leaves */
 } SdmPointSample;
 
-/* What the report says of one round (0: sparse matches at a coarse level; 1: full resolution). */
+/* Report of one round (0: sparse matches at a coarse level; 1: full resolution). */
 typedef struct SdmPointRound {
     int matches, inliers, degree, level;
     double before_median_px, before_nmad_px, after_nmad_px, cross_validation_px;

@@ -1,4 +1,4 @@
-/* What the fit of the cameras to a reference DEM found, for the report and the rasters of a scene. */
+/* Results of the fit of the cameras to a reference DEM, for the report and the rasters of a scene. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_REFERENCE_REPORT_H
 #define SDM_REFERENCE_REPORT_H

@@ -105,7 +105,7 @@ static bool has_difference(const float *difference_m, int n)
     return false;
 }
 
-/* Whether the fit left out n cells of a row from column `col` on, at most TOGETHER. */
+/* Mark the cells that the fit left out, n of a row from column `col` on, at most TOGETHER. */
 static void fill_left_out(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row,
                           int n, const float *difference_m, float *left_out)
 {

@@ -24,7 +24,7 @@ void sdm_report_program(SdmReport *r, const SdmProduct *p)
         sdm_report_text(r->root, "output", p->request.options->output);
 }
 
-/* What an option that was left alone stands for: the value that was found, else its default in words. */
+/* Effective value of an option that was not given: the value that was found, else its default in words. */
 static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmOptions *opt,
                              const SdmEffective *found, const char *value)
 {

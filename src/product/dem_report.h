@@ -5,7 +5,7 @@
 
 #include "product/product.h"
 
-/* What was done for a DEM. */
+/* Work done for a DEM. */
 typedef struct SdmReportWork {
     double wall_s;
     int blocks, blocks_resumed;
@@ -21,7 +21,7 @@ extern const SdmScale sdm_scale_seen, sdm_scale_filled;
 /* Each adds one section, in the order of the JSON report, and returns it where a caller adds items of its
  * own. */
 void sdm_report_program(SdmReport *r, const SdmProduct *p); /* program, version, output; not a section */
-/* What options stood for that were not given. */
+/* Effective values of options that were not given. */
 typedef struct SdmEffective {
     const SdmGrid *grid;
     const char *cost;      /* NULL: does not apply */

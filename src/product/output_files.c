@@ -123,7 +123,7 @@ static bool exists(const char *path)
     return sdm_system_look(path, &s) == 0;
 }
 
-/* What the marker says: whose renames it stands for. */
+/* Content of the marker: the run whose renames it covers. */
 typedef struct Marker {
     uint64_t job; /* fingerprint */
     char run[12];

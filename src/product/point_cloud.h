@@ -7,7 +7,7 @@
 
 #include <gdal.h>
 
-/* What the points are made of; bands of one grid, borrowed for the call. */
+/* Input of the points: bands of one grid, borrowed for the call. */
 typedef struct SdmPointCloud {
     const SdmGrid *grid;
     GDALDatasetH dem;     /* Float32, SDM_NODATA for none; tells the CRS */

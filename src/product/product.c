@@ -37,7 +37,7 @@ done:
     return st;
 }
 
-/* What sentences call a product that stays in memory. */
+/* Name of a product that stays in memory, for messages. */
 static SdmStatus name_kept(SdmContext *ctx, SdmOutputFiles **out)
 {
     SdmStatus st = SDM_OK;
@@ -120,7 +120,7 @@ static bool is_of_metres(SdmQaBandKind kind)
     return kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
 }
 
-/* What a value of a band of the QA raster is multiplied by. */
+/* Scale of a band of the QA raster. */
 static double scale_of(const SdmProduct *p, SdmQaBandKind kind)
 {
     return kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
@@ -639,7 +639,7 @@ done:
     return st;
 }
 
-/* What shows the rasters in a GIS: styles of QGIS, the reasons with their words. */
+/* Files that show the rasters in a GIS: styles of QGIS, the reasons with their words. */
 static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
 {
     static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON,

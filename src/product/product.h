@@ -25,7 +25,7 @@ typedef struct SdmKeptProduct {
 } SdmKeptProduct;
 void sdm_kept_product_free(SdmKeptProduct *kept);
 
-/* What to write.  Pointers are borrowed until the product is closed. */
+/* A product to write.  Pointers are borrowed until the product is closed. */
 typedef struct SdmProductRequest {
     const SdmOptions *options; /* output, overwrite, co, vertical, memory_bytes */
     SdmKeptProduct *keep;      /* gets the product; no file is written then.  NULL: files */

@@ -6,7 +6,7 @@
 
 #include "core/qa_reasons.h"
 
-/* Of bit 1 << i: its key in files ("valid", "ray_gap", ...), which stays as it was first published. */
+/* Name of bit 1 << i: its key in files ("valid", "ray_gap", ...), which stays as it was first published. */
 extern const char *const sdm_qa_names[SDM_QA_BITS];
 
 /* The one reason of a cell, in the order in which they are looked for: the value of the band "reason" is the
@@ -25,7 +25,7 @@ enum { SDM_QA_BANDS = 7, SDM_QA_NODATA = 65535 };
 #define SDM_SCORE_STEP 0.01
 enum { SDM_ERROR_STEPS = 2 }; /* of the predicted error in one of the product's metres_step */
 
-/* What a band holds of a block's cells. */
+/* Content of a band for a block's cells. */
 typedef enum SdmQaBandKind {
     SDM_BAND_SCORE,     /* in steps of SDM_SCORE_STEP */
     SDM_BAND_RAY_ERROR, /* in steps of the product's metres_step */

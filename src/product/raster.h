@@ -8,7 +8,7 @@
 
 #include <gdal.h>
 
-/* What a raw raster is made of; borrowed for the call. */
+/* Specification of a raw raster; borrowed for the call. */
 typedef struct SdmRasterSpec {
     const SdmGrid *grid;
     int vertical;     /* SdmVertical of heights, told by the CRS where one can; SDM_VERTICAL_UNKNOWN: not

@@ -39,7 +39,7 @@ static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
     }
 }
 
-/* Of the correction without its constant, which is the vertical shift's. */
+/* Standard error of the correction without its constant, which belongs to the vertical shift. */
 static void add_standard_error(SdmReportItem to, const SdmReferenceReport *s)
 {
     const double error_m = sdm_reference_error_m(s);

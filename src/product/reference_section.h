@@ -1,4 +1,4 @@
-/* What a reference DEM showed of the cameras and of the ground -> a section of the report of a scene. */
+/* Fit to a reference DEM: cameras and ground -> a section of the report of a scene. */
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SDM_REFERENCE_SECTION_H
 #define SDM_REFERENCE_SECTION_H

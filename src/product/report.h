@@ -94,14 +94,15 @@ void sdm_report_number(SdmReportItem to, const char *key, double value); /* NaN:
 void sdm_report_text(SdmReportItem to, const char *key, const char *value);
 void sdm_report_flag(SdmReportItem to, const char *key, bool value);
 void sdm_report_numbers(SdmReportItem to, const char *key, const double *values, int n);
-/* What is added to these stands in the same section of the page. */
+/* Items added to these stand in the same section of the page. */
 SdmReportItem sdm_report_group(SdmReportItem to, const char *key);
 SdmReportItem sdm_report_list(SdmReportItem to, const char *key);
 
 /* ---- on the page; with a key in the JSON report, too ---- */
 void sdm_report_figure(SdmReportItem to, const char *key, const char *label, double value, const char *unit,
                        int digits); /* unit: " m", as it follows the number; NaN: "none" */
-/* What is good: from `good` on; poor: beyond `poor`, which lies on the other side; the same in words. */
+/* Scale of a figure: good from `good` on; poor: beyond `poor`, which lies on the other side; the same in
+ * words. */
 typedef struct SdmScale {
     double good, poor;
     const char *words;

@@ -11,7 +11,7 @@
 #include "product/dem_result.h"
 #include "scene/quality.h"
 
-/* What the report says of a scene, besides what the product knows. */
+/* Report items of a scene that the product does not know. */
 typedef struct SdmSceneReport {
     char scene_id[256], time_utc[32], scene_kind[64], left[1024], right[1024];
     const SdmCameraNote *camera; /* of both views, borrowed; NULL: nothing to say */

@@ -215,7 +215,7 @@ static int fit_plane(const Tie *tie, int terms, double width, double height, Sdm
     return inliers;
 }
 
-/* What the ties' rows lie off a plane by, in steps of 0.25 px, that most of them agree with. */
+/* Most frequent distance of the ties' rows from a plane, in steps of 0.25 px. */
 static double mode_of(const Tie *tie, const SdmRowOffset *about)
 {
     int best = 4 * ROWS, count[8 * ROWS + 1] = {0};

@@ -20,8 +20,8 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 
 enum { SIDE = 64, LEAST_STEPS = 16, MOST_STEPS = 512 }; /* heights above and below the middle */
 
-/* Of SIDE x SIDE places of the frame, how many the left image and both images show at height h, and the
- * bounds of their ground in the grid's CRS, each with that about it. */
+/* Count, among SIDE x SIDE places of the frame, those that the left image and both images show at height h,
+ * and find the bounds of their ground in the grid's CRS, each with its surroundings. */
 static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, double h,
                        int64_t seen_by[2], double b[4])
 {
@@ -53,8 +53,9 @@ static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattic
     }
 }
 
-/* The same at that height of the range at which both see most: people take pairs that overlap on the ground,
- * which may lie anywhere in the range of an RPC.  Of ties that nearest to h0.  grid: NULL: no bounds. */
+/* The same at that height of the range at which both see most: people take pairs that overlap on the
+ * ground, which may lie anywhere in the range of an RPC.  The nearest of equally good heights to h0 is
+ * taken.  grid: NULL: no bounds. */
 static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                  const SdmGrid *grid, int64_t seen_by[2], double b[4])
 {

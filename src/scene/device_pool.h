@@ -47,10 +47,10 @@ bool sdm_device_pool_has_room(SdmContext *ctx, SdmDevicePool *pool, const SdmMat
 /* Does the back end make the levels of a window's images from the finest one by itself? */
 bool sdm_device_pool_makes_levels(const SdmDevicePool *pool, const SdmMatchSettings *set);
 
-/* Begin sdm_match_window(); a slot is free.  The processor does all of it here.  What the call points to must
- * stay where it is until the end.  call->block: its place is set; a device that grids, too, gives it its
- * arrays at the end.  *out: set at the end unless the block has its arrays; empty after a failure.  *slot:
- * for the end. */
+/* Begin sdm_match_window(); a slot is free.  The processor does all of it here.  Data that the call
+ * points to must stay where they are until the end.  call->block: its place is set; a device that grids,
+ * too, gives it its arrays at the end.  *out: set at the end unless the block has its arrays; empty
+ * after a failure.  *slot: for the end. */
 SdmStatus sdm_device_pool_begin(SdmContext *ctx, SdmDevicePool *pool, const SdmMatchCall *call,
                                 SdmFineResult *out, int *slot);
 /* Wait for it.  After a failure the device is opened again and tries once more.  SDM_ERR_DEVICE: it failed

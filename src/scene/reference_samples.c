@@ -20,10 +20,10 @@ enum {
 static const double MARGIN_M = 400.0; /* of the plane about the scene: shifts are smaller */
 static const double ENOUGH_M = 0.02;  /* last step of the shift */
 static const double STEEPEST = 1.2;   /* tangent of the slope of samples that count */
-/* Of a window's cells, and distance of their centroid from its centre in sides of the window.  Measured on
- * real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the windows have a mean, whose
- * error is 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4 to 3.9 m), without a pull along
- * slopes. */
+/* Least share of a window's cells, and largest distance of their centroid from its centre in sides of
+ * the window.  Measured on real terrain with small voids on 2 to 44 % of the cells: 91 to 100 % of the
+ * windows have a mean, whose error is 0.6 to 3.5 m (RMS; plain means of at least 80 % of the cells: 1.4
+ * to 3.9 m), without a pull along slopes. */
 static const double KNOWN_SHARE = 0.25, CENTROID_SHARE = 0.2;
 
 void sdm_reference_samples_free(SdmReferenceSamples *s)

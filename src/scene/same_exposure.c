@@ -35,8 +35,8 @@ static const double ALIKE = 0.95, IDENTICAL = 0.9999;
  * image, and SPREAD_PX, are level ground, whatever the offsets. */
 static const double STRETCH = 0.002;
 
-/* What rays miss each other by with the cameras of a pair, px, and how many times that with the cameras
- * exchanged: where the pointing fit had to bend them so, they were exchanged before. */
+/* Least miss of the rays with the cameras of a pair, px, and least ratio to the miss with the cameras
+ * exchanged: beyond both, the cameras of the two images are taken for exchanged. */
 static const double MISS_PX = 0.4, MISS_RATIO = 2.0;
 
 typedef struct Offsets {

@@ -45,7 +45,7 @@ int64_t sdm_cache_bytes(int64_t memory_bytes)
     return share < least ? least : share > most ? most : share;
 }
 
-/* What GDAL keeps of the images: ASTER's reader whole bands, its cache at most the images; nothing of
+/* Memory that GDAL keeps of the images: ASTER's reader whole bands, its cache at most the images; nothing of
  * images in memory, which are the caller's. */
 static int64_t image_bytes(const SdmScene *scene)
 {
