@@ -28,26 +28,32 @@ typedef struct Sides {
     bool two;
 } Sides;
 
+/* Clear inner[] of the pixels of a row whose neighbours at place `to` are not valid or beyond a step. */
+SDM_VECTOR_LOOPS static void clear_steps(const float *restrict place, const float *restrict to,
+                                         const uint16_t *restrict flags, int count, uint8_t *restrict inner)
+{
+    for (int x = 0; x < count; x++)
+        inner[x] &= (uint8_t)(flags[x] & (uint16_t)(fabsf(to[x] - place[x]) <= STEP_PX));
+}
+
 void sdm_mark_inner(const SdmEdgeBlock *b, uint8_t *inner)
 {
-    const int w = b->width;
-    memset(inner, 0, (size_t)w * (size_t)b->height);
-    for (int y = 1; y + 1 < b->height; y++)
-        for (int x = 1; x + 1 < w; x++) {
-            const int i = y * w + x;
-            bool in = true;
-            for (int j = -w; j <= w; j += w)
-                for (int k = -1; k <= 1; k++)
-                    in &= (b->flags[i + j + k] & SDM_QA_VALID) &&
-                          fabsf(b->place_px[i + j + k] - b->place_px[i]) <= STEP_PX;
-            inner[i] = in;
+    _Static_assert(SDM_QA_VALID == 1, "clear_steps() takes the bit for a truth value");
+    memset(inner, 0, (size_t)b->width * (size_t)b->height);
+    for (int y = 1; y + 1 < b->height; y++) {
+        const int i = y * b->width + 1, count = b->width - 2;
+        memset(inner + i, 1, (size_t)count);
+        for (int k = 0; k < 9; k++) {
+            const int to = i + (k / 3 - 1) * b->width + k % 3 - 1;
+            clear_steps(b->place_px + i, b->place_px + to, b->flags + to, count, inner + i);
         }
+    }
 }
 
 /* The lowest of sign x place among the inner pixels of (2 SIDE_HALF + 1)^2, FAR_PX where there is none.
  * rows: h x w. */
-static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sign, float *restrict rows,
-                          float *restrict out)
+SDM_VECTOR_LOOPS static void lowest_around(const SdmEdgeBlock *b, const uint8_t *inner, float sign,
+                                           float *restrict rows, float *restrict out)
 {
     const int w = b->width, h = b->height;
     for (int i = 0; i < w * h; i++)

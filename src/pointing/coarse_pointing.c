@@ -14,6 +14,8 @@ enum {
 };
 static const double OFFSET_GAIN = 1.02; /* an offset farther from 0 must match that much more */
 static const double LEAST_MATCHED = 0.03;
+/* Share of matched pixels at an offset that ends the search, where those two rows off match so much less. */
+static const double CLEAR_SHARE = 0.75, CLEAR_RATIO = 0.9;
 /* Shares of the places in the overlap that must give a tie point: at least; and without asking whether
  * rays meet. */
 static const double LEAST_SHARE = 0.005, CERTAIN_SHARE = 0.15;
@@ -30,6 +32,14 @@ void sdm_pointing_start(const SdmScene *scene, const SdmFrame *frame, SdmPointin
     p->terms = 1;
 }
 
+/* Is the best offset, by the shares of the offsets -reach .. reach (NaN: not searched), beyond doubt? */
+static bool is_clear(const double *share, int reach, int best)
+{
+    const int at = best + reach;
+    return share[at] >= CLEAR_SHARE && best >= 2 - reach && best <= reach - 2 &&
+           share[at - 2] < CLEAR_RATIO * share[at] && share[at + 2] < CLEAR_RATIO * share[at];
+}
+
 SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
                                      int *offset_rows)
 {
@@ -38,9 +48,11 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     const int level = q->in->settings->coarsest_level, reach = (OFFSET_RANGE_PX + (1 << level) - 1) >> level;
     const SdmWindow win = sdm_frame_level(f, level);
     const double size = (double)(1 << level);
-    double best_share = -1.0;
+    double best_share = -1.0, shares[2 * OFFSET_RANGE_PX + 1];
     SdmSurface s = {0};
-    for (int i = 0; i <= 2 * reach; i++) {
+    for (int i = 0; i <= 2 * reach; i++)
+        shares[i] = NAN;
+    for (int i = 0; i <= 2 * reach && !(i >= 5 && is_clear(shares, reach, *offset_rows)); i++) {
         const int offset = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
         const SdmCoarsestSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
                                           .pixel_m = f->gsd_m * size,
@@ -52,6 +64,7 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
         TRY(sdm_coarsest_search(ctx, q->in, &search, &s, &share));
         sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", level, offset,
                 100.0 * share);
+        shares[offset + reach] = share;
         if (share > best_share * OFFSET_GAIN + 1e-9) {
             best_share = share;
             *offset_rows = offset;
