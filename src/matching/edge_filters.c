@@ -10,9 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOVES = 2, MEANS = 2, MEAN_HALF = 3 };
+enum { MOVES = 2, MEANS = 2, MEAN_HALF = 3, LEVEL_HALF = 5 };
+#define LEVEL_PX 0.3f /* three standard deviations of a match */
+/* (base/height)^2 at which the relief of ground within 11 px, which is self-similar, makes as much parallax
+ * as noise does */
+#define LEVEL_NOISE 0.0225f
 _Static_assert((int)SDM_RIDGE_REACH + 1 >= (int)SDM_PIECE_PX, "thin pieces at a line's end do not count");
-_Static_assert(1 + MOVES * SDM_MOVE_REACH + MEANS * MEAN_HALF + SDM_RIDGE_REACH + 1 + SIDE_HALF <=
+_Static_assert(1 + MOVES * SDM_MOVE_REACH + MEANS * MEAN_HALF + SDM_RIDGE_REACH + 1 + LEVEL_HALF +
+                       SIDE_HALF <=
                    SDM_EDGE_FILTERS_REACH,
                "the reach of the filters");
 
@@ -41,22 +46,31 @@ static SdmStatus median(SdmContext *ctx, const SdmKernels *k, SdmEdgeBlock *b)
     return sdm_surface_median(ctx, k, &s);
 }
 
-/* Add the places of a row, moved by one column after the other, that are within STEP_PX of `own`. */
-SDM_VECTOR_LOOPS static void add_row(const float *restrict row, const float *restrict own, int width,
-                                     float *restrict sum, float *restrict count)
+/* A mean of the places of (2 half + 1)^2 pixels that are within `step` of the pixel's own, which moves by
+ * `gain` of the way there. */
+typedef struct Mean {
+    int half;
+    float step, gain;
+} Mean;
+
+/* Add the places of a row, moved by one column after the other, that are within the step of `own`. */
+SDM_VECTOR_LOOPS static void add_row(const Mean *m, const float *restrict row, const float *restrict own,
+                                     int width, float *restrict sum, float *restrict count)
 {
-    for (int k = 0; k <= 2 * MEAN_HALF; k++)
+    const float step = m->step;
+    for (int k = 0; k <= 2 * m->half; k++)
         for (int x = 0; x < width; x++) { /* in vectors: without branches */
-            const float d = row[x + k] - own[x], in = fabsf(d) <= STEP_PX ? 1.0f : 0.0f;
+            const float d = row[x + k] - own[x], in = fabsf(d) <= step ? 1.0f : 0.0f;
             sum[x] += in * d;
             count[x] += in;
         }
 }
 
-static SdmStatus mean_within_steps(SdmContext *ctx, SdmEdgeBlock *b)
+static SdmStatus mean_within_steps(SdmContext *ctx, const Mean *m, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
-    const size_t w = (size_t)b->width, pitch = w + 2 * MEAN_HALF;
+    const int half = m->half;
+    const size_t w = (size_t)b->width, first = (size_t)half, pitch = w + 2 * first;
     float *padded = NULL, *sums = NULL;
     TRY(sdm_alloc_raw(ctx, &padded, pitch * (size_t)b->height, sizeof *padded, "means of places"));
     TRY(sdm_alloc_raw(ctx, &sums, 2 * w, sizeof *sums, "means of places"));
@@ -65,17 +79,16 @@ static SdmStatus mean_within_steps(SdmContext *ctx, SdmEdgeBlock *b)
     for (size_t y = 0; y < (size_t)b->height; y++)
         for (size_t x = 0; x < w; x++)
             if (b->flags[y * w + x] & SDM_QA_VALID)
-                padded[y * pitch + MEAN_HALF + x] = b->place_px[y * w + x];
+                padded[y * pitch + first + x] = b->place_px[y * w + x];
     for (int y = 0; y < b->height; y++) {
         float *const own = b->place_px + (size_t)y * w;
-        const int from = y > MEAN_HALF ? y - MEAN_HALF : 0,
-                  to = y + MEAN_HALF < b->height ? y + MEAN_HALF : b->height - 1;
+        const int from = y > half ? y - half : 0, to = y + half < b->height ? y + half : b->height - 1;
         memset(sums, 0, 2 * w * sizeof *sums);
         for (int j = from; j <= to; j++)
-            add_row(padded + (size_t)j * pitch, own, b->width, sums, sums + w);
+            add_row(m, padded + (size_t)j * pitch, own, b->width, sums, sums + w);
         for (size_t x = 0; x < w; x++)
             if (b->flags[(size_t)y * w + x] & SDM_QA_VALID)
-                own[x] += sums[x] / sums[w + x];
+                own[x] += m->gain * sums[x] / sums[w + x];
     }
 done:
     sdm_free(&padded);
@@ -93,6 +106,9 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
+    const float square = views->base_height * views->base_height;
+    const Mean noise = {MEAN_HALF, STEP_PX, 1.0f},
+               level = {LEVEL_HALF, LEVEL_PX, LEVEL_NOISE / (LEVEL_NOISE + square)};
     float *before_px = NULL;
     TRY(median(ctx, k, b));
     for (int i = 0; i < MOVES; i++)
@@ -102,9 +118,10 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
     TRY(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
     memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
-        TRY(mean_within_steps(ctx, b));
+        TRY(mean_within_steps(ctx, &noise, b));
     TRY(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
     TRY(sdm_close_gaps(ctx, views, b));
+    TRY(mean_within_steps(ctx, &level, b));
 done:
     sdm_free(&before_px);
     return st;

@@ -19,7 +19,7 @@ enum {
     PLANES = 4,     /* bytes of the words of a pixel */
     NEAR = 3,       /* px: side of the smaller word */
     NEAR_PLANE = 3, /* its byte: the nearest pixels count twice, so that windows carry edges less far */
-    PATHS = 19,     /* pixels of the overlap for them to settle */
+    PATHS = 14,     /* pixels of the overlap for them to settle */
     SLOPE_PLANE = PLANES + 1, /* of bytes of a pixel: after the words and what is written beyond them */
     SLOPE_12 = 32,            /* levels of 12 bits that a step along the row differs by for a cost of 1, */
     SLOPE_MOST = 12,          /* at most */
@@ -355,6 +355,7 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
                           .after = after < most ? after : most,
                           .slant = {slant_px[0] / metre_px, slant_px[1] / metre_px},
                           .px_per_m = w->in->settings->px_per_m,
+                          .base_height = metre_px * w->in->settings->pixel_m,
                           .base_m = w->base_m + at,
                           .first = b->v.first,
                           .labels = b->v.labels};

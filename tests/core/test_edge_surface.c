@@ -449,7 +449,8 @@ TEST(ridges_are_sharpened)
 TEST(ridges_outlast_the_means)
 {
     static const int16_t view[SIDE * SIDE];
-    const SdmEdgeViews views = {.left = view, .right = view, .stride = SIDE, .width = SIDE};
+    const SdmEdgeViews views = {
+        .left = view, .right = view, .stride = SIDE, .width = SIDE, .base_height = 0.4f};
     SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
     float sum = 0.0f;
