@@ -163,20 +163,16 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
 
 static SdmStatus check_options(SdmContext *ctx, const SdmFace *f)
 {
-    SdmStatus st = SDM_OK;
     SdmCommandValues usual;
     sdm_command_defaults(f->command, &usual);
-    TRY(sdm_use_options(ctx, &f->values.common));
+    PASS(sdm_use_options(ctx, &f->values.common));
     if (f->command->own_table)
-        TRY(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
-    TRY(sdm_options_check_optimizer(ctx, &f->values.common, f->given[1]));
-done:
-    return st;
+        PASS(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
+    return sdm_options_check_optimizer(ctx, &f->values.common, f->given[1]);
 }
 
 SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
     *call = (SdmFaceCall){.face = f, .around = sdm_system_use_locale(ctx->numbers)};
     cJSON_Delete(f->result);
@@ -186,16 +182,15 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     if (!f->command || strcmp(f->command->name, command) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "the context was opened for %s, expected %s",
                         f->command ? f->command->name : "no command", command);
-    TRY(check_options(ctx, f));
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_threads_check(ctx));
+    PASS(check_options(ctx, f));
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_threads_check(ctx));
     sdm_gdal_register();
-    TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
+    PASS(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
     sdm_calls_add(1);
     call->began = true;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)

@@ -73,7 +73,6 @@ static void print_request(SdmCall *call, const SdmPlanSummary *s)
 
 SdmStatus sdm_command_plan(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmPlanSummary s;
     const SdmJobOptions *const o = &call->own.job;
     const SdmCommandLine *const line = &call->line;
@@ -81,8 +80,8 @@ SdmStatus sdm_command_plan(SdmCall *call)
                               .list = o->list,
                               .left = line->count > 0 ? line->positional[0] : NULL,
                               .right = line->count > 1 ? line->positional[1] : NULL};
-    TRY(sdm_screen_refuse_views(call));
-    TRY(sdm_plan(call->ctx, &q, &s));
+    PASS(sdm_screen_refuse_views(call));
+    PASS(sdm_plan(call->ctx, &q, &s));
     char numbers[48] = "number 0";
     if (s.units != 1)
         snprintf(numbers, sizeof numbers, "0 to %lld", (long long)s.units - 1);
@@ -101,8 +100,7 @@ SdmStatus sdm_command_plan(SdmCall *call)
         cJSON_AddNumberToObject(call->summary, "scenes_not_planned", s.failed);
         cJSON_AddNumberToObject(call->summary, "expected_cpu_seconds", s.cpu_s);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* A whole number at *at, which is moved on; -1 when there is none. */

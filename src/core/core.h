@@ -19,6 +19,13 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
         if ((st = (call)) != SDM_OK)                                                                         \
             goto done;                                                                                       \
     } while (0)
+/* The same in a function that has nothing to release. */
+#define PASS(call)                                                                                           \
+    do {                                                                                                     \
+        const SdmStatus passed_st = (call);                                                                  \
+        if (passed_st != SDM_OK)                                                                             \
+            return passed_st;                                                                                \
+    } while (0)
 
 /* The options that the context was opened with.  For public functions, which hand them down; nothing below
  * asks. */

@@ -259,8 +259,7 @@ static bool is_inside(const char *folder, const char *path)
 
 SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_file_check_output(ctx, "--accounting", path));
+    PASS(sdm_file_check_output(ctx, "--accounting", path));
     if (!sdm_path_ends_in(path, ".csv") && !sdm_path_ends_in(path, ".json"))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
@@ -272,8 +271,7 @@ SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *pat
     if (!overwrite && access(path, F_OK) == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: %.300s exists; give --overwrite to replace it, or another name", path);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *a, const char *path)

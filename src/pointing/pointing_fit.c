@@ -320,9 +320,8 @@ done:
 
 static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *p, SdmPointRound *r)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = f->count, every = n / PLOTTED_POINTS + 1;
-    TRY(sdm_alloc(ctx, &r->samples, n / every + 1, sizeof *r->samples, "samples for the plot"));
+    PASS(sdm_alloc(ctx, &r->samples, n / every + 1, sizeof *r->samples, "samples for the plot"));
     for (size_t i = 0; i < n; i++)
         f->work[i] = f->point[i].residual_px;
     r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
@@ -346,8 +345,7 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
     for (int i = 0; i < p->profile_count; i++)
         sum += p->profile_px[i] * p->profile_px[i];
     r->profile_rms_px = p->profile_count ? sqrt(sum / p->profile_count) : 0.0;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Neighbouring points are alike: whole blocks of the image go to a fold. */

@@ -292,32 +292,28 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
 
 static SdmStatus take_result(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s, SdmDemResult *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmPointRound *const last =
         s->points && s->points->rounds ? &s->points->round[s->points->rounds - 1] : NULL;
     *out = (SdmDemResult){.pointing_residual_px = last ? last->after_nmad_px : (double)NAN,
                           .tie_points = last ? (double)last->inliers : (double)NAN,
                           .matched_share = s->quality ? s->quality->matched_share : (double)NAN};
-    TRY(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
-    TRY(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));
+    PASS(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
+    PASS(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));
     out->files = s->file_count;
     if (s->file_count)
         memcpy(out->file, s->files, (size_t)s->file_count * sizeof *out->file);
     for (; s->quality && out->doubts < s->quality->count; out->doubts++)
         snprintf(out->doubt[out->doubts].text, sizeof out->doubt->text, "%s", s->quality->text[out->doubts]);
     sdm_dem_result_take(p, out);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report,
                                    SdmLease *lease, SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
     SdmSceneReport complete = *report;
-    TRY(take_result(ctx, p, report, result));
-    TRY(sdm_report_publish(ctx, p, build, &complete, &complete.work, lease));
+    PASS(take_result(ctx, p, report, result));
+    PASS(sdm_report_publish(ctx, p, build, &complete, &complete.work, lease));
     result->wall_s = complete.work.wall_s;
-done:
-    return st;
+    return SDM_OK;
 }

@@ -131,14 +131,12 @@ static int strips_at_once(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
 
 static SdmStatus open_strips(SdmContext *ctx, const SdmPrepared *p, bool own, Strip *strip)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < STRIPS; i++) {
-        TRY(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
+        PASS(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
         if (own)
-            TRY(sdm_open_child(ctx, &strip[i].ctx));
+            PASS(sdm_open_child(ctx, &strip[i].ctx));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Add what the strips have shown, in their order. */

@@ -29,13 +29,12 @@ static inline float height(int64_t c, int64_t r)
 static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h,
                                    float dn, SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
     float **const f[] = {&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho};
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
     for (int i = 0; i < 5; i++)
-        TRY(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
-    TRY(sdm_alloc(ctx, &b->count, (size_t)(w * h), sizeof(uint16_t), "test"));
-    TRY(sdm_alloc(ctx, &b->mask, (size_t)(w * h), sizeof(uint16_t), "test"));
+        PASS(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
+    PASS(sdm_alloc(ctx, &b->count, (size_t)(w * h), sizeof(uint16_t), "test"));
+    PASS(sdm_alloc(ctx, &b->mask, (size_t)(w * h), sizeof(uint16_t), "test"));
     for (int64_t i = 0; i < w * h; i++) {
         const int64_t c = col0 + i % w, r = row0 + i / w;
         const bool none = hole(c, r);
@@ -47,8 +46,7 @@ static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, 
         b->count[i] = none ? 0 : (uint16_t)(4 + c % 3);
         b->mask[i] = (uint16_t)(r < 20 ? SDM_QA_OUTSIDE : none ? SDM_QA_LOW_SCORE : SDM_QA_VALID);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static inline void free_block(SdmBlock *b)
