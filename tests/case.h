@@ -78,4 +78,16 @@ static inline SdmContext *default_context(void)
     return ctx;
 }
 
+/* A test with a context `ctx`, of default options or as `open` opens it, that is closed behind it. */
+#define TEST_IN(name, open)                                                                                  \
+    static void name##_in(SdmContext *ctx);                                                                  \
+    TEST(name)                                                                                               \
+    {                                                                                                        \
+        SdmContext *ctx = (open);                                                                            \
+        name##_in(ctx);                                                                                      \
+        sdm_close(&ctx);                                                                                     \
+    }                                                                                                        \
+    static void name##_in(SdmContext *ctx)
+#define TEST_CTX(name) TEST_IN(name, default_context())
+
 #endif
