@@ -1,8 +1,7 @@
 /* What tests in C share: cmocka with the headers that it and most tests need, and tests that list themselves:
  * TEST(name) { ... } anywhere in a program, RUN_TESTS(setup, teardown) at its end. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CASE_H
-#define SDM_CASE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -89,5 +88,3 @@ static inline SdmContext *default_context(void)
     }                                                                                                        \
     static void name##_in(SdmContext *ctx)
 #define TEST_CTX(name) TEST_IN(name, default_context())
-
-#endif

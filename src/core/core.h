@@ -1,7 +1,6 @@
 /* Services of every stage: errors, threads, memory, stop, log, clocks, text.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CORE_H
-#define SDM_CORE_H
+#pragma once
 
 #include "core/system.h"
 #include "core/types.h"
@@ -115,5 +114,3 @@ int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-
-#endif

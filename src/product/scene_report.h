@@ -1,7 +1,6 @@
 /* DEM of one stereo pair -> its product and the report on it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SCENE_REPORT_H
-#define SDM_SCENE_REPORT_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "input/scene_open.h"
@@ -41,5 +40,3 @@ SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const S
  * report says, to be freed by the caller, also after a failure. */
 SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report,
                                    SdmLease *lease, SdmDemResult *result);
-
-#endif

@@ -1,7 +1,6 @@
 /* A pattern of known heights, and a run over it; for the tests of the products. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PRODUCT_CASE_H
-#define SDM_PRODUCT_CASE_H
+#pragma once
 
 #include "product/scene_report.h"
 #include "tests/case.h"
@@ -211,5 +210,3 @@ FIXTURE(tear_down)
     empty_folder();
     return rmdir(folder);
 }
-
-#endif
