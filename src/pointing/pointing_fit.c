@@ -7,7 +7,6 @@
 #include "pointing/pointing_fit.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -413,13 +412,11 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     deal_folds(&f);
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
-        if (!fit_robust(&f, p->degree, -1, p->coef)) {
-            st = sdm_fail(ctx, SDM_ERR_DATA,
-                          "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
-                          "the same place and time?",
-                          count, task->left, task->right);
-            goto done;
-        }
+        if (!fit_robust(&f, p->degree, -1, p->coef))
+            TRY(sdm_fail(ctx, SDM_ERR_DATA,
+                         "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
+                         "the same place and time?",
+                         count, task->left, task->right));
         p->terms = sdm_terms(p->degree);
 #pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)
