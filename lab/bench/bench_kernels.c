@@ -4,7 +4,6 @@
 #include "kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     WIDTH = 3962,

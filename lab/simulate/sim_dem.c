@@ -149,11 +149,9 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     srs = OSRClone(GDALGetSpatialRef(ds));
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     d->from_map = OCTNewCoordinateTransformation(sc->srs, srs);
-    if (!d->from_map || !GDALInvGeoTransform(geo, d->inverse)) {
-        st = sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
-                      sc->opt->terrain);
-        goto done;
-    }
+    if (!d->from_map || !GDALInvGeoTransform(geo, d->inverse))
+        TRY(sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
+                     sc->opt->terrain));
     const int nx = GDALGetRasterXSize(ds), ny = GDALGetRasterYSize(ds);
     const bool degrees = OSRIsGeographic(srs);
     d->lon_mid = degrees ? geo[0] + 0.5 * nx * geo[1] : NAN;

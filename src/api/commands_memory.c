@@ -301,12 +301,10 @@ SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
     const int64_t row =
         call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;
-    if (!disparity || pitch < row) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
-                      (long long)row_bytes, (long long)row);
-        goto done;
-    }
+    if (!disparity || pitch < row)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                     "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
+                     (long long)row_bytes, (long long)row));
     TRY(sdm_disparity_arrays(ctx, call.face->image, options, &call.face->values.own.match, &found, &all));
     for (int64_t r = 0; r < found.height; r++)
         memcpy((char *)disparity + r * pitch, all + r * found.width, (size_t)found.width * sizeof *all);

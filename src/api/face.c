@@ -5,7 +5,6 @@
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,12 +107,11 @@ static void reset(SdmFace *f, const SdmCommandOption *option)
 
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
     SdmCommandOption option;
     if (!f->command || !name)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no %s to set", f->command ? "option" : "options");
-    TRY(find_option(ctx, f, name, &option));
+    PASS(find_option(ctx, f, name, &option));
     const uint64_t bit = UINT64_C(1) << option.index;
     const bool off = value && option.spec->type == SDM_OPT_BOOL && strcmp(value, "false") == 0;
     if (!value || off) {
@@ -128,12 +126,11 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
     const SdmLocale around = sdm_system_use_locale(ctx->numbers);
-    st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
+    const SdmStatus st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
     (void)sdm_system_use_locale(around);
-    TRY(st);
+    PASS(st);
     f->given[!option.own] |= bit;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_options_json(SdmContext *ctx, const char **json)

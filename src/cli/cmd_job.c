@@ -124,10 +124,9 @@ static SdmStatus refuse_index(SdmContext *ctx, const char *text)
 /* "4,7-9" -> numbers; freed by the caller. */
 static SdmStatus read_list(SdmContext *ctx, const char *text, int64_t **out, int64_t *count)
 {
-    SdmStatus st = SDM_OK;
     const char *at = text;
     *count = 0;
-    TRY(sdm_alloc(ctx, out, MOST_LISTED, sizeof **out, "the units"));
+    PASS(sdm_alloc(ctx, out, MOST_LISTED, sizeof **out, "the units"));
     for (;;) {
         const int64_t first = take_number(&at);
         int64_t last = first;
@@ -135,17 +134,14 @@ static SdmStatus read_list(SdmContext *ctx, const char *text, int64_t **out, int
             at++;
             last = take_number(&at);
         }
-        if (first < 0 || last < first || last - first >= MOST_LISTED - *count || (*at && *at != ',')) {
-            st = refuse_index(ctx, text);
-            goto done;
-        }
+        if (first < 0 || last < first || last - first >= MOST_LISTED - *count || (*at && *at != ','))
+            PASS(refuse_index(ctx, text));
         for (int64_t i = first; i <= last; i++)
             (*out)[(*count)++] = i;
         if (!*at++)
             break;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The task's number from the environment, base 0. */
@@ -188,10 +184,8 @@ SdmStatus sdm_command_tile(SdmCall *call)
     } else {
         TRY(read_list(call->ctx, text, &unit, &count));
         task = unit[0];
-        if (o->count > 1 && count > 1) {
-            st = sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text);
-            goto done;
-        }
+        if (o->count > 1 && count > 1)
+            TRY(sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text));
     }
     q.first = task * o->count;
     if (count > 1) {

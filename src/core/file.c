@@ -171,16 +171,12 @@ SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **o
     const bool is_other = stat(path, &s) == 0 && !S_ISREG(s.st_mode); /* opening a pipe would wait for a
                                                                        * writer */
     FILE *const f = is_other ? NULL : fopen(path, "rb");
-    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
-                      f || is_other ? "it is not a file" : strerror(errno));
-        goto done;
-    }
-    if ((uint64_t)s.st_size > most) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
-                      (long long)s.st_size, most);
-        goto done;
-    }
+    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode))
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
+                     f || is_other ? "it is not a file" : strerror(errno)));
+    if ((uint64_t)s.st_size > most)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
+                     (long long)s.st_size, most));
     TRY(sdm_alloc(ctx, out, (size_t)s.st_size + 1, 1, "a text file"));
     errno = 0;
     *size = fread(*out, 1, (size_t)s.st_size, f);

@@ -241,16 +241,14 @@ static void find_member(const char *archive, char *out, size_t size)
 /* An archive as an image of a pair. */
 static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
 {
-    SdmStatus st = SDM_OK;
     char inside[1024], member[1024];
-    TRY(name_inside_zip(ctx, path, inside, sizeof inside));
+    PASS(name_inside_zip(ctx, path, inside, sizeof inside));
     find_member(inside, member, sizeof member);
-    st = sdm_fail(ctx, SDM_ERR_USAGE,
-                  "%s: is a zip archive, expected the %s image of a pair; give the image in it, %s/%s, or an "
-                  "ASTER scene alone",
-                  path, side, inside, *member ? member : "NAME.tif");
-done:
-    return st;
+    return sdm_fail(
+        ctx, SDM_ERR_USAGE,
+        "%s: is a zip archive, expected the %s image of a pair; give the image in it, %s/%s, or an "
+        "ASTER scene alone",
+        path, side, inside, *member ? member : "NAME.tif");
 }
 
 static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,

@@ -4,9 +4,6 @@
 #include "input/source.h"
 #include "product/scene_report.h"
 
-#include <math.h>
-#include <string.h>
-
 struct SdmBuild {
     const SdmBuildInput *in;
     const SdmOptions *options;

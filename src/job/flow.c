@@ -238,15 +238,14 @@ static bool is_last(const SdmFlow *f, int64_t unit)
 
 static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const SdmPlanTile *tile)
 {
-    SdmStatus st = SDM_OK;
     SceneInWork *const s = &f->scene;
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
     if (!f->queue)
-        TRY(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
-    TRY(need_prepared(ctx, f, w->unit));
-    TRY(ready_queue(ctx, f));
-    TRY(open_images(ctx, f, SDM_DEPTH_WINDOWS));
+        PASS(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
+    PASS(need_prepared(ctx, f, w->unit));
+    PASS(ready_queue(ctx, f));
+    PASS(open_images(ctx, f, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     place_block(f, tile, b);
@@ -257,10 +256,8 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
         is_last(f, w->unit) && f->count == 0; /* a block in work may be begun again, if its device is lost */
     const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
     const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
-    st = sdm_block_begin(ctx, s->images, p, f->queue, room > 1 ? room : 1, &w->work);
+    const SdmStatus st = sdm_block_begin(ctx, s->images, p, f->queue, room > 1 ? room : 1, &w->work);
     sdm_progress_leave(ctx, around);
-    TRY(st);
-done:
     return st;
 }
 
@@ -403,14 +400,13 @@ static double share_done(const SdmFlow *f, int64_t i)
 
 static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
 {
-    SdmStatus st = SDM_OK;
     char what[64];
     const SdmPlan *const plan = f->q.job->plan;
     if (unit < 0 || unit >= plan->units)
         return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld unit%s, from 0 to %lld",
                         (long long)unit, f->q.job->folder, (long long)plan->units,
                         plan->units == 1 ? "" : "s", (long long)plan->units - 1);
-    TRY(sdm_check_stop(ctx));
+    PASS(sdm_check_stop(ctx));
     use_scene(f, sdm_plan_scene_of(plan, unit));
     UnitInWork *const w = &f->unit[(f->first + f->count) % SDM_MAX_SLOTS];
     *w = (UnitInWork){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
@@ -419,7 +415,7 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     snprintf(what, sizeof what, "%s %lld of %lld", f->q.word, (long long)(i + 1), (long long)f->q.count);
     if (i > 0)
         sdm_progress(ctx, 5, 0.0, what);
-    st = begin_unit(ctx, f, w);
+    const SdmStatus st = begin_unit(ctx, f, w);
     sdm_progress_leave(ctx, around);
     f->share = share;
     if (st != SDM_OK)
@@ -427,8 +423,7 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     f->count++;
     if (w->resumed && i == 0 && !f->q.is_shared)
         sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", f->q.job->folder);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* After a failure, which is returned: the units in work are finished where they can be, and kept. */

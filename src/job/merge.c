@@ -385,20 +385,16 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &m.job));
     const int count = m.job.plan->count;
     const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
-    if (first >= count) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
-                      q->job, count, count - 1);
-        goto done;
-    }
+    if (first >= count)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
+                     q->job, count, count - 1));
     out->scenes = end - first;
     m.is_file = is_dem_name(q->folder);
-    if (m.is_file && out->scenes > 1) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
-                      "or a folder",
-                      q->folder, q->job, count);
-        goto done;
-    }
+    if (m.is_file && out->scenes > 1)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                     "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
+                     "or a folder",
+                     q->folder, q->job, count));
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!m.is_file)
         TRY(make_folder(ctx, q, &made));

@@ -173,11 +173,10 @@ static cJSON *array_of(const Mover *m, cJSON *o, const char *key)
 /* Frame, grid, inputs and tiles of a scene that could be planned. */
 static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
 {
-    SdmStatus st = SDM_OK;
     int64_t files = s->file_count;
-    TRY(move_text(m, o, "kind", &s->kind));
-    TRY(move_text(m, o, "time_utc", &s->time_utc));
-    TRY(move_text(m, o, "cost", &s->cost));
+    PASS(move_text(m, o, "kind", &s->kind));
+    PASS(move_text(m, o, "time_utc", &s->time_utc));
+    PASS(move_text(m, o, "cost", &s->cost));
     cJSON *const frame = move_object(m, o, "frame");
     move_whole(m, frame, "cols", &s->frame_cols, MOST_WHOLE);
     move_whole(m, frame, "rows", &s->frame_rows, MOST_WHOLE);
@@ -191,10 +190,10 @@ static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
     cJSON *const inputs = array_of(m, o, "inputs");
     if (m->reading && (!inputs || !s->left.path || !s->id || !s->kind || !s->time_utc ||
                        !(fabs(s->x0) <= FARTHEST) || !(fabs(s->y0) <= FARTHEST) || !(s->spacing > 0.0)))
-        TRY(incomplete(m));
-    st = move_list(m, inputs, &s->file, &files, sizeof *s->file, move_file);
+        PASS(incomplete(m));
+    const SdmStatus st = move_list(m, inputs, &s->file, &files, sizeof *s->file, move_file);
     s->file_count = (int)files;
-    TRY(st);
+    PASS(st);
     if (m->reading)
         s->tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "tiled"));
     else
@@ -206,10 +205,8 @@ static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
     }
     cJSON *const tiles = array_of(m, o, "tiles");
     if (m->reading && !tiles)
-        TRY(incomplete(m));
-    TRY(move_list(m, tiles, &s->tile, &s->tile_count, sizeof *s->tile, move_tile));
-done:
-    return st;
+        PASS(incomplete(m));
+    return move_list(m, tiles, &s->tile, &s->tile_count, sizeof *s->tile, move_tile);
 }
 
 static SdmStatus move_scene(const Mover *m, cJSON *o, SdmPlanScene *s)

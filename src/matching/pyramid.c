@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/pyramid.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { STRIP_PIXELS = 32 << 20, LEAST_ROWS = 16 };

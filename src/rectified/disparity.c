@@ -381,12 +381,9 @@ static void report_progress(const Run *run, int index)
 /* The next pair could not be read: write this one, which was matched meanwhile, and then fail. */
 static SdmStatus end_before(Run *run, int index, SdmStatus why)
 {
-    SdmStatus st = SDM_OK;
-    TRY(write_pair(run->ctx, run, index));
-    st = sdm_fail(run->ctx, why, "%s; the outputs of the pairs before it, %d of %d, are whole",
-                  sdm_error(run->io), run->written, run->count);
-done:
-    return st;
+    PASS(write_pair(run->ctx, run, index));
+    return sdm_fail(run->ctx, why, "%s; the outputs of the pairs before it, %d of %d, are whole",
+                    sdm_error(run->io), run->written, run->count);
 }
 
 static SdmStatus run_pairs(Run *run)

@@ -7,7 +7,6 @@
 #include "input/source.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

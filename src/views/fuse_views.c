@@ -8,7 +8,6 @@
 #include "views/views.h"
 
 #include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <string.h>
 
