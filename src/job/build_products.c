@@ -50,38 +50,22 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
 {
     const SdmPlanScene *const s = in->scene;
     const SdmPrepared *const p = in->prepared;
-    const SdmFrame *const f = &p->frame;
-    *out = (SdmSceneReport){.centre_lon_deg = f->lon_deg,
-                            .centre_lat_deg = f->lat_deg,
-                            .base_height = f->base_height,
-                            .convergence_deg = f->convergence_deg,
-                            .gsd_m = f->gsd_m,
-                            .hmin_m = f->hmin_m,
-                            .hmax_m = f->hmax_m,
-                            .semi_global = p->settings.semi_global,
-                            .pointing = &p->pointing,
-                            .points = &p->points,
-                            .along = &p->along,
-                            .reference = &p->reference,
-                            .prior = &p->prior,
-                            .reference_dem = p->reference_dem,
+    *out = (SdmSceneReport){.scene_id = s->id,
+                            .time_utc = s->time_utc,
+                            .scene_kind = s->kind,
+                            .prepared = p,
                             .work = {.blocks = (int)s->tile_count,
-                                     .frame_cols = f->width,
-                                     .frame_rows = f->height,
+                                     .frame_cols = p->frame.width,
+                                     .frame_rows = p->frame.height,
                                      .lattice_error_px = p->lattice_error_px,
                                      .device = in->device,
                                      .device_why = in->device_why},
-                            .camera = p->camera,
                             .file_count = s->file_count,
                             .keep = in->keep,
                             .job = s->product_fingerprint};
     PASS(sdm_job_find(ctx, in->job, &s->left, out->left));
     if (s->right.path)
         PASS(sdm_job_find(ctx, in->job, &s->right, out->right));
-    snprintf(out->scene_id, sizeof out->scene_id, "%s", s->id);
-    snprintf(out->time_utc, sizeof out->time_utc, "%s", s->time_utc);
-    snprintf(out->scene_kind, sizeof out->scene_kind, "%s", s->kind);
-    snprintf(out->cost, sizeof out->cost, "%s", p->settings.cost_name);
     return SDM_OK;
 }
 

@@ -10,34 +10,36 @@
 static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
 {
     sdm_report_title(r, opt->output, "%s · %s · %s · matched by %s · stereodem %s", s->scene_id,
-                     s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown", s->cost, SDM_VERSION);
+                     s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown",
+                     s->prepared->settings.cost_name, SDM_VERSION);
 }
 
 static void add_scene(SdmReport *r, const SdmSceneReport *s)
 {
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmPrepared *const p = s->prepared;
     sdm_report_text(to, "id", s->scene_id);
     sdm_report_text(to, "kind", s->scene_kind);
     sdm_report_text(to, "acquisition_time_utc", s->time_utc);
-    sdm_report_text(to, "cost", s->cost);
+    sdm_report_text(to, "cost", p->settings.cost_name);
     sdm_report_text(to, "left", s->left);
     sdm_report_text(to, "right", s->right);
-    for (int i = 0; i < 2 && s->camera; i++) {
-        if (*s->camera[i].source)
-            sdm_report_text(to, i ? "right_camera" : "left_camera", s->camera[i].source);
-        if (s->camera[i].bin)
-            sdm_report_number(to, i ? "right_bin" : "left_bin", s->camera[i].bin);
+    for (int i = 0; i < 2; i++) {
+        if (*p->camera[i].source)
+            sdm_report_text(to, i ? "right_camera" : "left_camera", p->camera[i].source);
+        if (p->camera[i].bin)
+            sdm_report_number(to, i ? "right_bin" : "left_bin", p->camera[i].bin);
     }
-    sdm_report_number(to, "centre_lon_deg", s->centre_lon_deg);
-    sdm_report_number(to, "centre_lat_deg", s->centre_lat_deg);
-    sdm_report_number(to, "base_height", s->base_height);
-    sdm_report_number(to, "convergence_deg", s->convergence_deg);
-    sdm_report_number(to, "ground_sample_distance_m", s->gsd_m);
-    if (!s->prior || !s->prior->datum[0])
+    sdm_report_number(to, "centre_lon_deg", p->frame.lon_deg);
+    sdm_report_number(to, "centre_lat_deg", p->frame.lat_deg);
+    sdm_report_number(to, "base_height", p->frame.base_height);
+    sdm_report_number(to, "convergence_deg", p->frame.convergence_deg);
+    sdm_report_number(to, "ground_sample_distance_m", p->frame.gsd_m);
+    if (!p->prior.datum[0])
         return;
     const SdmReportItem prior = sdm_report_group(to, "prior_dem");
-    sdm_report_text(prior, "datum", s->prior->datum);
-    sdm_report_number(prior, "share_covered", s->prior->covered);
+    sdm_report_text(prior, "datum", p->prior.datum);
+    sdm_report_number(prior, "share_covered", p->prior.covered);
 }
 
 static void add_inputs(SdmReport *r, const SdmSceneReport *s)
@@ -53,31 +55,39 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
 
 static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneReport *s, const SdmProduct *p)
 {
+    const SdmPrepared *const q = s->prepared;
     const SdmEffective found = {.grid = p->request.grid,
-                                .cost = s->cost,
-                                .hmin_m = s->hmin_m,
-                                .hmax_m = s->hmax_m,
+                                .cost = q->settings.cost_name,
+                                .hmin_m = q->frame.hmin_m,
+                                .hmax_m = q->frame.hmax_m,
                                 .threads = sdm_threads(ctx)};
     const SdmReportItem to = sdm_report_options(r, p->request.options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
     if (s->file_count > 0)
         sdm_report_note(to, "Once more: `%s`", sdm_report_command(r, p->request.options, s->left, s->right));
-    for (int i = 0; i < 2 && s->camera; i++)
-        if (*s->camera[i].source)
-            sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
-    for (int i = 0; i < 2 && s->camera; i++)
-        if (s->camera[i].bin)
+    for (int i = 0; i < 2; i++)
+        if (*q->camera[i].source)
+            sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", q->camera[i].source);
+    for (int i = 0; i < 2; i++)
+        if (q->camera[i].bin)
             sdm_report_note(to, "%s image: the mean of %d x %d pixels, somewhat finer than the other's.",
-                            i ? "Right" : "Left", s->camera[i].bin, s->camera[i].bin);
+                            i ? "Right" : "Left", q->camera[i].bin, q->camera[i].bin);
+}
+
+/* The last round of tie points; NULL: there was none. */
+static const SdmPointRound *last_round(const SdmSceneReport *s)
+{
+    const SdmPointReport *const points = &s->prepared->points;
+    return points->rounds ? &points->round[points->rounds - 1] : NULL;
 }
 
 /* How good the DEM is, as far as the run itself can say, and what it cannot. */
 static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct *p)
 {
     const SdmDemStats *const stats = &p->stats;
-    const SdmPointReport *const points = s->points;
-    const SdmPointRound *const last = points && points->rounds ? &points->round[points->rounds - 1] : NULL;
+    const SdmFrame *const frame = &s->prepared->frame;
+    const SdmPointRound *const last = last_round(s);
     const double seen = (double)(stats->cells - stats->unseen), valid = (double)stats->valid,
                  filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
     static const SdmScale matched_well = {80.0, 50.0, "good from 80 %, poor below 50 %"},
@@ -101,7 +111,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
     sdm_report_judged(to, "ray intersection error that the pointing correction leaves (NMAD)",
                       last ? last->after_nmad_px : NAN, " px", 3, &small);
     sdm_report_judged(to, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0, &many);
-    sdm_report_judged(to, "base to height ratio", s->base_height, "", 2, &wide);
+    sdm_report_judged(to, "base to height ratio", frame->base_height, "", 2, &wide);
     sdm_report_figure(to, NULL, "from start to end", s->work.wall_s, " s", 1);
     sdm_report_note(
         to,
@@ -109,7 +119,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         "height. Only a reference can tell the absolute error: `stereodem compare DEM REFERENCE`. The "
         "predicted standard error is band 7 of the QA raster: 68 %% of the heights lie within it after an "
         "alignment; errors of the cameras, such as jitter, are not in it.",
-        sdm_report_grid_phrase(r, p), s->gsd_m, s->gsd_m / fmax(s->base_height, 1e-3));
+        sdm_report_grid_phrase(r, p), frame->gsd_m, frame->gsd_m / fmax(frame->base_height, 1e-3));
 }
 
 /* Warnings stand above all else on the page. */
@@ -134,8 +144,6 @@ static void add_quality(SdmReport *r, const SdmQuality *q)
 
 static void add_correction(SdmReportItem to, const SdmPointing *p)
 {
-    if (!p)
-        return;
     sdm_report_numbers(to, "direction", p->dir, 2);
     sdm_report_numbers(to, "centre_px", p->centre, 2);
     sdm_report_numbers(to, "scale_px", p->scale, 2);
@@ -222,16 +230,17 @@ static void add_round(SdmReportItem to, SdmReportItem rounds, const SdmPointRoun
 
 static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 {
-    const SdmPointReport *const points = s->points;
-    const int n = points ? points->rounds : 0;
+    const SdmPointing *const pointing = &s->prepared->pointing;
+    const SdmPointReport *const points = &s->prepared->points;
+    const int n = points->rounds;
     const SdmReportItem to =
         sdm_report_section(r, "pointing", "Pointing", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    add_correction(to, s->pointing);
+    add_correction(to, pointing);
     const SdmReportItem rounds = sdm_report_list(to, "rounds");
     if (n == 0)
         sdm_report_note(to, "No correction was estimated.");
     else
-        plot_residuals(r, to, s->pointing, &points->round[n - 1]);
+        plot_residuals(r, to, pointing, &points->round[n - 1]);
     for (int i = 0; i < n; i++)
         add_round(to, rounds, &points->round[i], i + 1);
 }
@@ -241,24 +250,25 @@ static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmSceneReport *report, SdmProduct **out)
 {
-    const SdmReferenceReport *const fit = report->reference;
+    const SdmPrepared *const q = report->prepared;
+    const SdmReferenceReport *const fit = &q->reference;
     const SdmProductRequest request = {.options = opt,
                                        .keep = report->keep,
                                        .grid = grid,
                                        .qa = &sdm_qa_scene,
                                        .ortho = true,
-                                       .error = {.gsd_m = report->gsd_m,
-                                                 .census = !strcmp(report->cost, "census"),
-                                                 .semi_global = report->semi_global,
-                                                 .metres_per_px = report->gsd_m / report->base_height,
-                                                 .correction_m = fit ? sdm_reference_error_m(fit) : 0.0},
+                                       .error = {.gsd_m = q->frame.gsd_m,
+                                                 .census = !strcmp(q->settings.cost_name, "census"),
+                                                 .semi_global = q->settings.semi_global,
+                                                 .metres_per_px = q->frame.gsd_m / q->frame.base_height,
+                                                 .correction_m = sdm_reference_error_m(fit)},
                                        .id = report->scene_id,
                                        .kind = report->scene_kind,
                                        .time_utc = report->time_utc,
-                                       .reference = fit && sdm_reference_applied(fit) ? fit : NULL,
-                                       .reference_dem = report->reference_dem,
-                                       .lon_deg = report->centre_lon_deg,
-                                       .lat_deg = report->centre_lat_deg,
+                                       .reference = sdm_reference_applied(fit) ? fit : NULL,
+                                       .reference_dem = q->reference_dem,
+                                       .lon_deg = q->frame.lon_deg,
+                                       .lat_deg = q->frame.lat_deg,
                                        .job = report->job};
     return sdm_product_open(ctx, &request, out);
 }
@@ -464,20 +474,19 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     const SdmReportItem heights = sdm_report_heights(r, p);
-    sdm_report_number(heights, "searched_min", s->hmin_m);
-    sdm_report_number(heights, "searched_max", s->hmax_m);
+    sdm_report_number(heights, "searched_min", s->prepared->frame.hmin_m);
+    sdm_report_number(heights, "searched_max", s->prepared->frame.hmax_m);
     sdm_report_number(heights, "predicted_error_median", p->error_m);
     add_quality(r, s->quality);
     add_pointing(r, s);
-    if (s->reference && s->reference->state != SDM_REFERENCE_NONE)
-        add_reference(r, p, s->reference, s->along);
+    if (s->prepared->reference.state != SDM_REFERENCE_NONE)
+        add_reference(r, p, &s->prepared->reference, &s->prepared->along);
     sdm_report_work(r, ctx, p, &s->work);
 }
 
 static SdmStatus take_result(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s, SdmDemResult *out)
 {
-    const SdmPointRound *const last =
-        s->points && s->points->rounds ? &s->points->round[s->points->rounds - 1] : NULL;
+    const SdmPointRound *const last = last_round(s);
     *out = (SdmDemResult){.pointing_residual_px = last ? last->after_nmad_px : (double)NAN,
                           .tie_points = last ? (double)last->inliers : (double)NAN,
                           .matched_share = s->quality ? s->quality->matched_share : (double)NAN};

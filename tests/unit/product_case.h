@@ -67,19 +67,20 @@ typedef struct Case {
     int64_t memory_bytes; /* budget, 0: the usual one, in which small rasters lie in memory */
 } Case;
 
+static const SdmPrepared plain_scene = {.frame = {.lon_deg = -3.0,
+                                                  .lat_deg = 16.8,
+                                                  .base_height = 0.6,
+                                                  .gsd_m = 15.0,
+                                                  .hmin_m = -500.0,
+                                                  .hmax_m = 9000.0}};
+
 static inline SdmSceneReport report_of(void)
 {
-    SdmSceneReport r = {.centre_lon_deg = -3.0,
-                        .centre_lat_deg = 16.8,
-                        .base_height = 0.6,
-                        .gsd_m = 15.0,
-                        .hmin_m = -500.0,
-                        .hmax_m = 9000.0,
-                        .work = {.wall_s = 1.0, .blocks = 12}};
-    strcpy(r.scene_id, "AST_L1A_<test> & \"more\"");
-    strcpy(r.time_utc, "2004-05-06T10:11:12Z");
-    strcpy(r.scene_kind, "test");
-    return r;
+    return (SdmSceneReport){.scene_id = "AST_L1A_<test> & \"more\"",
+                            .time_utc = "2004-05-06T10:11:12Z",
+                            .scene_kind = "test",
+                            .prepared = &plain_scene,
+                            .work = {.wall_s = 1.0, .blocks = 12}};
 }
 
 static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneReport *report)
