@@ -6,7 +6,7 @@
 #include "product/dem_result.h"
 #include "scene/quality.h"
 
-/* What the report says of a scene; pointers are borrowed. */
+/* Items of a scene in the report; pointers are borrowed. */
 typedef struct SdmSceneReport {
     const char *scene_id, *time_utc, *scene_kind;
     char left[1024], right[1024];
