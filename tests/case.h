@@ -1,8 +1,7 @@
 /* What tests in C share: cmocka with the headers that it and most tests need, and tests that list themselves:
  * TEST(name) { ... } anywhere in a program, RUN_TESTS(setup, teardown) at its end. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CASE_H
-#define SDM_CASE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -78,4 +77,14 @@ static inline SdmContext *default_context(void)
     return ctx;
 }
 
-#endif
+/* A test with a context `ctx`, of default options or as `open` opens it, that is closed behind it. */
+#define TEST_IN(name, open)                                                                                  \
+    static void name##_in(SdmContext *ctx);                                                                  \
+    TEST(name)                                                                                               \
+    {                                                                                                        \
+        SdmContext *ctx = (open);                                                                            \
+        name##_in(ctx);                                                                                      \
+        sdm_close(&ctx);                                                                                     \
+    }                                                                                                        \
+    static void name##_in(SdmContext *ctx)
+#define TEST_CTX(name) TEST_IN(name, default_context())

@@ -65,12 +65,9 @@ static SdmStatus choose_levels(SdmBench *b)
 
 static SdmStatus open_bench(SdmBench *b)
 {
-    SdmStatus st = SDM_OK;
-    TRY(choose_levels(b));
+    PASS(choose_levels(b));
     name_machine(b->machine, sizeof b->machine);
-    TRY(sdm_bench_device_open(b));
-done:
-    return st;
+    return sdm_bench_device_open(b);
 }
 
 static void close_bench(SdmBench *b)
@@ -86,22 +83,20 @@ static void close_bench(SdmBench *b)
 
 static SdmStatus add_named(SdmBench *b, const char *what)
 {
-    SdmStatus st = SDM_OK;
     const bool all = strcmp(what, "all") == 0, kernels = strcmp(what, "kernels") == 0,
                papers = strcmp(what, "papers") == 0;
     if (!all && !kernels && !papers)
         return sdm_fail(b->ctx, SDM_ERR_USAGE, "found '%.100s', expected kernels, papers or all", what);
     if (all || kernels) {
-        TRY(sdm_bench_add_kernels(b));
-        TRY(sdm_bench_add_pairs(b, false));
+        PASS(sdm_bench_add_kernels(b));
+        PASS(sdm_bench_add_pairs(b, false));
     }
     if (all || papers)
-        TRY(sdm_bench_add_pairs(b, true));
+        PASS(sdm_bench_add_pairs(b, true));
     if (b->count == 0)
-        st = sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
-                      b->opt->only ? b->opt->only : "", what);
-done:
-    return st;
+        return sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
+                        b->opt->only ? b->opt->only : "", what);
+    return SDM_OK;
 }
 
 SdmStatus sdm_bench(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, const char *what,

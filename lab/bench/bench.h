@@ -1,7 +1,6 @@
 /* Timings of the kernels and of the workloads of papers, with their published times. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BENCH_H
-#define SDM_BENCH_H
+#pragma once
 
 #include "core/options.h"
 #include "gpu/launch.h"
@@ -114,5 +113,3 @@ typedef struct SdmBenchSceneCase {
 SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what);
 /* Seconds by the device's clock of one run with that cost. */
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds);
-
-#endif

@@ -54,11 +54,10 @@ static double processor_s(void)
 static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu,
                             double *wall)
 {
-    SdmStatus st = SDM_OK;
     const double begin = sdm_now_s(), cpu_begin = processor_s();
     double clock_s = 0.0;
     for (int i = 0; i < calls; i++) {
-        TRY(c->call(b->ctx, c->data));
+        PASS(c->call(b->ctx, c->data));
         clock_s += c->clock_s ? *c->clock_s : 0.0;
     }
     *cpu = (processor_s() - cpu_begin) / calls;
@@ -66,8 +65,7 @@ static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, doubl
     *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : *wall;
     if (c->clock_s && *seconds < NO_CLOCK_S)
         *seconds = NAN;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Timings of one case. */
@@ -79,16 +77,15 @@ typedef struct Timings {
 /* Warm up, and choose from its time the number of calls of a timing and the number of timings. */
 static SdmStatus warm_up(SdmBench *b, SdmBenchCase *c, Timings *t)
 {
-    SdmStatus st = SDM_OK;
     double once = 0.0, wall = 0.0;
     t->repeats = 0;
-    st = time_calls(b, c, 1, &once, &t->cpu[0], &wall);
+    const SdmStatus st = time_calls(b, c, 1, &once, &t->cpu[0], &wall);
     if (st == SDM_ERR_MEMORY && c->threads == 0) { /* of a device, which has less than the workload needs */
         c->missing = "no memory";
         sdm_log(b->ctx, SDM_LOG_WARNING, 0, "%s is left out: %s", c->name, sdm_error(b->ctx));
         return SDM_OK;
     }
-    TRY(st);
+    PASS(st);
     if (isnan(once)) {
         once = wall;
         c->missing = "no clock";
@@ -97,24 +94,22 @@ static SdmStatus warm_up(SdmBench *b, SdmBenchCase *c, Timings *t)
     const double fit = SHORTEST_S / fmax(once, 1e-9);
     t->calls = b->opt->quick || fit < 1.0 ? 1 : fit > 1e6 ? 1000000 : (int)fit;
     t->repeats = once > LONG_S && b->opt->repeats > FEW ? FEW : b->opt->repeats;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Time the cases first..end-1, which have one name, interleaved. */
 static SdmStatus time_group(SdmBench *b, int first, int end)
 {
-    SdmStatus st = SDM_OK;
     Timings t[MOST_LEVELS];
     double wall;
     for (int i = first; i < end; i++)
-        TRY(warm_up(b, &b->cases[i], &t[i - first]));
+        PASS(warm_up(b, &b->cases[i], &t[i - first]));
     for (int turn = 0; turn < b->opt->repeats; turn++)
         for (int i = first; i < end; i++) {
             Timings *const own = &t[i - first];
-            TRY(sdm_check_stop(b->ctx));
+            PASS(sdm_check_stop(b->ctx));
             if (turn < own->repeats)
-                TRY(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn], &wall));
+                PASS(time_calls(b, &b->cases[i], own->calls, &own->seconds[turn], &own->cpu[turn], &wall));
         }
     for (int i = first; i < end; i++) {
         Timings *const own = &t[i - first];
@@ -123,21 +118,18 @@ static SdmStatus time_group(SdmBench *b, int first, int end)
         b->cases[i].cpu = own->repeats ? sdm_median_f64(own->cpu, own->repeats) : (double)NAN;
         b->cases[i].best = good ? sdm_select_f64(own->seconds, good, 0) : (double)NAN;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_bench_run(SdmBench *b)
 {
-    SdmStatus st = SDM_OK;
     for (int first = 0, end = 0; first < b->count; first = end) {
         end = first + 1;
         while (end < b->count && end - first < MOST_LEVELS &&
                strcmp(b->cases[end].name, b->cases[first].name) == 0)
             end++;
         sdm_progress(b->ctx, 0, (double)first / b->count, b->cases[first].name);
-        TRY(time_group(b, first, end));
+        PASS(time_group(b, first, end));
     }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -15,13 +15,12 @@ struct SdmBenchDevice {
 
 SdmStatus sdm_bench_device_open(SdmBench *b)
 {
-    SdmStatus st = SDM_OK;
     const char *const name = b->options->device;
     SdmBenchDevice *d = NULL;
     SdmChoice choice;
     if (strcmp(name, "auto") == 0 && !b->opt->tune)
         return SDM_OK;
-    TRY(sdm_choose_device(b->ctx, name, &choice));
+    PASS(sdm_choose_device(b->ctx, name, &choice));
     if (choice.cpu && b->opt->tune)
         return sdm_fail(
             b->ctx, SDM_ERR_UNSUPPORTED,
@@ -29,14 +28,12 @@ SdmStatus sdm_bench_device_open(SdmBench *b)
             choice.why_not[0] ? "; " : "", choice.why_not);
     if (choice.cpu)
         return SDM_OK;
-    TRY(sdm_bench_alloc(b, &d, 1, sizeof *d));
+    PASS(sdm_bench_alloc(b, &d, 1, sizeof *d));
     d->choice = choice;
     snprintf(d->kernels, sizeof d->kernels, "%s kernels", choice.text);
-    TRY(sdm_device_open(b->ctx, choice.api, choice.index, &d->device));
+    PASS(sdm_device_open(b->ctx, choice.api, choice.index, &d->device));
     b->device = d;
-    TRY(sdm_gpu_open(b->ctx, d->device, 0, &d->gpu));
-done:
-    return st;
+    return sdm_gpu_open(b->ctx, d->device, 0, &d->gpu);
 }
 
 void sdm_bench_device_close(SdmBench *b)
@@ -69,26 +66,21 @@ typedef struct Clocked {
 
 static SdmStatus call_clocked(SdmContext *ctx, void *data)
 {
-    SdmStatus st = SDM_OK;
     Clocked *const c = data;
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
-    TRY(c->launch(ctx, c->data));
-    TRY(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s));
-done:
-    return st;
+    PASS(sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s)); /* from here on */
+    PASS(c->launch(ctx, c->data));
+    return sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s);
 }
 
 SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c)
 {
-    SdmStatus st = SDM_OK;
     Clocked *clocked;
-    TRY(sdm_bench_alloc(b, &clocked, 1, sizeof *clocked));
+    PASS(sdm_bench_alloc(b, &clocked, 1, sizeof *clocked));
     *clocked = (Clocked){.gpu = gpu, .launch = c->call, .data = c->data};
     c->level = b->device->kernels;
     c->threads = 0;
     c->call = call_clocked;
     c->data = clocked;
     c->clock_s = &clocked->device_s;
-done:
-    return st;
+    return SDM_OK;
 }

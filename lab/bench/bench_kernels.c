@@ -4,7 +4,6 @@
 #include "kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     WIDTH = 3962,
@@ -326,7 +325,6 @@ static const struct {
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *in)
 {
-    SdmStatus st = SDM_OK;
     KernelCall *c = NULL;
     const SdmKernels *const k = sdm_kernels_at(level);
     sdm_cost_strip_fn *const costs[] = {[NO_COST] = NULL, [CENSUS] = k->census, [ZNCC] = k->zncc};
@@ -336,7 +334,7 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
                                                  : STRIP;
     const int columns = kernels[i].run == run_warp_down ? in->panel : in->width;
     const int each = kernels[i].cost ? rows * labels : kernels[i].run == run_add ? 2 : 1; /* of a column */
-    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    PASS(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = (KernelCall){.k = k,
                       .run = kernels[i].run,
                       .in = in,
@@ -345,31 +343,27 @@ static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *i
                       .window = window,
                       .rows = rows};
     if (c->cost)
-        TRY(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, window, -(labels / 2), labels / 2),
-                            1));
-    TRY(sdm_bench_alloc(b, &c->out, (size_t)in->width, sizeof *c->out));
-    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = kernels[i].name,
-                                         .level = level,
-                                         .output = kernels[i].output,
-                                         .outputs = (double)columns * each,
-                                         .threads = 1,
-                                         .call = call_kernel,
-                                         .data = c}));
-done:
-    return st;
+        PASS(sdm_bench_alloc(b, &c->scratch, k->cost_scratch(in->width, window, -(labels / 2), labels / 2),
+                             1));
+    PASS(sdm_bench_alloc(b, &c->out, (size_t)in->width, sizeof *c->out));
+    return sdm_bench_add(b, &(SdmBenchCase){.name = kernels[i].name,
+                                            .level = level,
+                                            .output = kernels[i].output,
+                                            .outputs = (double)columns * each,
+                                            .threads = 1,
+                                            .call = call_kernel,
+                                            .data = c});
 }
 
 SdmStatus sdm_bench_add_kernels(SdmBench *b)
 {
-    SdmStatus st = SDM_OK;
     KernelData *in = NULL;
-    TRY(sdm_bench_alloc(b, &in, 1, sizeof *in));
+    PASS(sdm_bench_alloc(b, &in, 1, sizeof *in));
     in->width = b->opt->quick ? WIDTH / 16 : WIDTH;
     in->panel = b->opt->quick ? PANEL / 4 : PANEL;
     fill_data(in);
     for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
         for (int l = 0; l < b->level_count; l++)
-            TRY(add_kernel(b, i, b->levels[l], in));
-done:
-    return st;
+            PASS(add_kernel(b, i, b->levels[l], in));
+    return SDM_OK;
 }

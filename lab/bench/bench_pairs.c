@@ -73,10 +73,9 @@ static int grain(int x, int y)
 
 static SdmStatus make_images(SdmBench *b, int width, int height, int labels, bool wide, SdmPairImage out[2])
 {
-    SdmStatus st = SDM_OK;
     for (int side = 0; side < 2; side++) {
         int16_t *data = NULL;
-        TRY(sdm_bench_alloc(b, &data, (size_t)width * (size_t)height, sizeof *data));
+        PASS(sdm_bench_alloc(b, &data, (size_t)width * (size_t)height, sizeof *data));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(b->ctx))
         for (int y = 0; y < height; y++)
             for (int x = 0; x < width; x++) {
@@ -87,8 +86,7 @@ static SdmStatus make_images(SdmBench *b, int width, int height, int labels, boo
             }
         out[side] = (SdmPairImage){width, height, width, data, !wide, NULL};
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- cases ---- */
@@ -105,22 +103,19 @@ typedef struct PairCall {
 
 static SdmStatus call_pair(SdmContext *ctx, void *data)
 {
-    SdmStatus st = SDM_OK;
     const PairCall *const c = data;
     const SdmPairImage *const left = &c->image[0], *const right = &c->image[1];
     for (int i = 0; i < c->frames; i++) {
-        TRY(c->gpu ? sdm_pair_match_device(ctx, c->gpu, left, right, &c->set, c->disparity)
-                   : sdm_pair_match(ctx, left, right, &c->set, c->disparity));
+        PASS(c->gpu ? sdm_pair_match_device(ctx, c->gpu, left, right, &c->set, c->disparity)
+                    : sdm_pair_match(ctx, left, right, &c->set, c->disparity));
         if (c->fill)
-            TRY(sdm_pair_fill(ctx, SDM_FILL_NEAREST, left->width, left->height, c->disparity));
+            PASS(sdm_pair_fill(ctx, SDM_FILL_NEAREST, left->width, left->height, c->disparity));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBenchCase *made)
 {
-    SdmStatus st = SDM_OK;
     const int part = !b->opt->quick    ? 1
                      : p->width > 2000 ? 32
                                        : 8,
@@ -142,19 +137,16 @@ static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBe
                            .call = call_pair};
     if (p->how)
         call->how = *p->how;
-    TRY(make_images(b, w, h, labels, p->wide, call->image));
-    TRY(sdm_bench_alloc(b, &call->disparity, (size_t)w * (size_t)h, sizeof(float)));
-done:
-    return st;
+    PASS(make_images(b, w, h, labels, p->wide, call->image));
+    return sdm_bench_alloc(b, &call->disparity, (size_t)w * (size_t)h, sizeof(float));
 }
 
 /* As `match` does it, by the processor at a level or, with transfers, by a device. */
 static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, SdmGpu *gpu,
                            SdmBenchCase *made)
 {
-    SdmStatus st = SDM_OK;
     PairCall *c;
-    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    PASS(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = *call;
     c->gpu = gpu;
     c->set.cpu_level = c->how.cpu_level = gpu ? "auto" : level;
@@ -163,45 +155,38 @@ static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level,
     made->level = level;
     made->threads = gpu ? 0 : sdm_threads(b->ctx);
     made->data = c;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus add_pair(SdmBench *b, const PairCase *p)
 {
-    SdmStatus st = SDM_OK;
     SdmGpu *const gpu = sdm_bench_gpu(b);
     PairCall call;
     SdmBenchCase made;
     if (!sdm_bench_wants(b, p->name))
         return SDM_OK;
-    TRY(make_call(b, p, &call, &made));
+    PASS(make_call(b, p, &call, &made));
     for (int l = 0; l < b->level_count; l++)
         if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick) {
-            TRY(make_case(b, &call, b->levels[l], NULL, &made));
-            TRY(sdm_bench_add(b, &made));
+            PASS(make_case(b, &call, b->levels[l], NULL, &made));
+            PASS(sdm_bench_add(b, &made));
         }
     if (!gpu)
         return SDM_OK;
-    TRY(make_case(b, &call, sdm_bench_device_name(b, false), gpu, &made));
-    TRY(sdm_bench_add(b, &made));
+    PASS(make_case(b, &call, sdm_bench_device_name(b, false), gpu, &made));
+    PASS(sdm_bench_add(b, &made));
     if (p->fill || p->frames > 1) /* the processor's part would count, transfers between frames */
         return SDM_OK;
-    TRY(sdm_bench_clock(b, gpu, &made));
-    TRY(sdm_bench_add(b, &made));
-done:
-    return st;
+    PASS(sdm_bench_clock(b, gpu, &made));
+    return sdm_bench_add(b, &made);
 }
 
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
 {
-    SdmStatus st = SDM_OK;
     PairCall call;
-    TRY(make_call(b, &pairs[TUNED_PAIR], &call, out));
-    TRY(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
-    TRY(sdm_bench_clock(b, sdm_bench_gpu(b), out));
-done:
-    return st;
+    PASS(make_call(b, &pairs[TUNED_PAIR], &call, out));
+    PASS(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
+    return sdm_bench_clock(b, sdm_bench_gpu(b), out);
 }
 
 /* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
@@ -215,25 +200,21 @@ static SdmStatus add_dem_stereo(SdmBench *b)
         {"DEM main processing census 3962 x 4200", census, "census", false},
         {"DEM main processing zncc, its levels and cells", none, "zncc", true},
     };
-    SdmStatus st = SDM_OK;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (!sdm_bench_wants(b, list[i].name))
             continue;
-        TRY(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
-        TRY(sdm_bench_scene_add(b, &list[i]));
+        PASS(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
+        PASS(sdm_bench_scene_add(b, &list[i]));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < PAIRS; i++)
         if ((pairs[i].published != NULL) == papers)
-            TRY(add_pair(b, &pairs[i]));
+            PASS(add_pair(b, &pairs[i]));
     if (papers)
-        TRY(add_dem_stereo(b));
-done:
-    return st;
+        PASS(add_dem_stereo(b));
+    return SDM_OK;
 }

@@ -24,20 +24,17 @@ static void close_scene(void *data)
 
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
 {
-    SdmStatus st = SDM_OK;
     SdmBenchScene *s = NULL;
     const int w = width / 16 * 16, h = height / 16 * 16; /* whole coarse pixels and cells of the lattice */
     const SdmWindow coarse = {.level = COARSE, .w = w >> COARSE, .h = h >> COARSE};
     if (b->scene)
         return SDM_OK;
-    TRY(sdm_bench_alloc(b, &s, 1, sizeof *s));
+    PASS(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
     b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
-    TRY(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
-    TRY(sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse));
-done:
-    return st;
+    PASS(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
+    return sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse);
 }
 
 typedef struct SceneCall {
@@ -92,45 +89,38 @@ static SdmStatus make_call(SdmBench *b, const SdmBenchScene *scene, SdmDevice *d
 static SdmStatus add_scene(SdmBench *b, const SdmBenchSceneCase *what, const char *level, SdmDevice *device,
                            bool own_clock)
 {
-    SdmStatus st = SDM_OK;
     SceneCall *c;
     SdmBenchScene *const scene = b->scene;
-    TRY(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    TRY(make_call(b, scene, device, level, what->cost, c));
+    PASS(sdm_bench_alloc(b, &c, 1, sizeof *c));
+    PASS(make_call(b, scene, device, level, what->cost, c));
     c->cells = what->cells;
-    TRY(sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
-                                         .level = level,
-                                         .published = what->published,
-                                         .output = "pixel",
-                                         .outputs = (double)scene->win.w * (double)scene->win.h,
-                                         .threads = device ? 0 : sdm_threads(b->ctx),
-                                         .call = call_scene,
-                                         .data = c,
-                                         .clock_s = own_clock ? &c->device_s : NULL}));
-done:
-    return st;
+    return sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
+                                            .level = level,
+                                            .published = what->published,
+                                            .output = "pixel",
+                                            .outputs = (double)scene->win.w * (double)scene->win.h,
+                                            .threads = device ? 0 : sdm_threads(b->ctx),
+                                            .call = call_scene,
+                                            .data = c,
+                                            .clock_s = own_clock ? &c->device_s : NULL});
 }
 
 SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what)
 {
-    SdmStatus st = SDM_OK;
     const SdmGpu *const gpu = sdm_bench_gpu(b);
     for (int l = 0; l < b->level_count && !what->cells; l++)
         if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1) /* it takes hours */
-            TRY(add_scene(b, what, b->levels[l], NULL, false));
+            PASS(add_scene(b, what, b->levels[l], NULL, false));
     for (int own_clock = 0; own_clock < 2 && gpu; own_clock++)
-        TRY(add_scene(b, what, sdm_bench_device_name(b, own_clock), gpu->device, own_clock));
-done:
-    return st;
+        PASS(add_scene(b, what, sdm_bench_device_name(b, own_clock), gpu->device, own_clock));
+    return SDM_OK;
 }
 
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds)
 {
-    SdmStatus st = SDM_OK;
     SceneCall c;
-    TRY(make_call(b, b->scene, sdm_bench_gpu(b)->device, NULL, cost, &c));
-    TRY(call_scene(b->ctx, &c));
+    PASS(make_call(b, b->scene, sdm_bench_gpu(b)->device, NULL, cost, &c));
+    PASS(call_scene(b->ctx, &c));
     *seconds = c.device_s;
-done:
-    return st;
+    return SDM_OK;
 }

@@ -20,42 +20,37 @@ typedef struct Tune {
 /* One run, seconds by the device's clock: the main processing with a cost, or a rectified pair. */
 static SdmStatus measure_once(Tune *t, const char *cost, double *seconds)
 {
-    SdmStatus st = SDM_OK;
     if (strcmp(cost, "pair") != 0)
         return sdm_bench_scene_device_s(t->bench, cost, seconds);
-    TRY(t->pair.call(t->bench->ctx, t->pair.data));
+    PASS(t->pair.call(t->bench->ctx, t->pair.data));
     *seconds = *t->pair.clock_s;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Least seconds with a row. */
 static SdmStatus measure(Tune *t, const SdmTuning *row, const char *cost, double *seconds)
 {
-    SdmStatus st = SDM_OK;
     double s;
     sdm_device_set_tuning(t->device, row);
-    TRY(measure_once(t, cost, seconds)); /* warms up, too */
+    PASS(measure_once(t, cost, seconds)); /* warms up, too */
     for (int i = 1; i < t->bench->opt->repeats; i++) {
-        TRY(sdm_check_stop(t->bench->ctx));
-        TRY(measure_once(t, cost, &s));
+        PASS(sdm_check_stop(t->bench->ctx));
+        PASS(measure_once(t, cost, &s));
         *seconds = s < *seconds ? s : *seconds;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Time a candidate against the best so far.  places: the two fields of the row that it sets. */
 static SdmStatus try_sizes(Tune *t, const char *what, const char *cost, int *const places[2], int a, int b)
 {
-    SdmStatus st = SDM_OK;
     const SdmTuning before = t->best;
     double seconds = 0.0;
     if (*places[0] == a && *places[1] == b)
         return SDM_OK;
     *places[0] = a;
     *places[1] = b;
-    TRY(measure(t, &t->best, cost, &seconds));
+    PASS(measure(t, &t->best, cost, &seconds));
     const bool better = seconds < WORTH * t->best_s;
     sdm_log(t->bench->ctx, SDM_LOG_INFO, 0, "%s %d x %d: %s %.3f ms%s", what, a, b, cost, 1e3 * seconds,
             better ? ", better" : "");
@@ -63,23 +58,20 @@ static SdmStatus try_sizes(Tune *t, const char *what, const char *cost, int *con
         t->best_s = seconds;
     else
         t->best = before;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Every pair of two lists that end with 0; at most `most` items. */
 static SdmStatus try_all(Tune *t, const char *what, const char *cost, int *const places[2], const int *first,
                          const int *second, int most)
 {
-    SdmStatus st = SDM_OK;
-    TRY(measure(t, &t->best, cost, &t->best_s));
+    PASS(measure(t, &t->best, cost, &t->best_s));
     sdm_log(t->bench->ctx, SDM_LOG_INFO, 0, "%s, as it is: %s %.3f ms", what, cost, 1e3 * t->best_s);
     for (int i = 0; first[i]; i++)
         for (int j = 0; second[j]; j++)
             if (most == 0 || (first[i] * second[j] <= most && first[i] * second[j] >= LEAST_GROUP))
-                TRY(try_sizes(t, what, cost, places, first[i], second[j]));
-done:
-    return st;
+                PASS(try_sizes(t, what, cost, places, first[i], second[j]));
+    return SDM_OK;
 }
 
 /* One kind of size after the other. */
@@ -88,21 +80,18 @@ static SdmStatus try_kinds(Tune *t)
     static const int strips[] = {8, 16, 32, 64, 128, 0}, rows[] = {16, 32, 64, 128, 0},
                      items[] = {32, 64, 128, 256, 0}, widths[] = {8, 16, 32, 64, 128, 256, 0},
                      heights[] = {1, 2, 4, 8, 16, 0};
-    SdmStatus st = SDM_OK;
     SdmTuning *const r = &t->best;
     int items_of_strip = STRIP_ITEMS;
-    TRY(try_all(t, "strips, rows x items", "zncc", (int *const[2]){&r->strip_rows, &items_of_strip}, strips,
-                (const int[]){STRIP_ITEMS, 0}, 0));
-    TRY(try_all(t, "window sums, rows x items", "census", (int *const[2]){&r->sum_rows, &r->sum_items}, rows,
-                items, 0));
-    TRY(try_all(t, "column sums, rows x items", "zncc", (int *const[2]){&r->column_rows, &r->column_items},
-                rows, items, 0));
-    TRY(try_all(t, "pairs, rows x items", "pair", (int *const[2]){&r->pair_rows, &r->pair_items}, rows, items,
-                0));
-    TRY(try_all(t, "pixels, items", "zncc", (int *const[2]){&r->pixel_w, &r->pixel_h}, widths, heights,
-                SDM_TUNING_MOST_GROUP));
-done:
-    return st;
+    PASS(try_all(t, "strips, rows x items", "zncc", (int *const[2]){&r->strip_rows, &items_of_strip}, strips,
+                 (const int[]){STRIP_ITEMS, 0}, 0));
+    PASS(try_all(t, "window sums, rows x items", "census", (int *const[2]){&r->sum_rows, &r->sum_items}, rows,
+                 items, 0));
+    PASS(try_all(t, "column sums, rows x items", "zncc", (int *const[2]){&r->column_rows, &r->column_items},
+                 rows, items, 0));
+    PASS(try_all(t, "pairs, rows x items", "pair", (int *const[2]){&r->pair_rows, &r->pair_items}, rows,
+                 items, 0));
+    return try_all(t, "pixels, items", "zncc", (int *const[2]){&r->pixel_w, &r->pixel_h}, widths, heights,
+                   SDM_TUNING_MOST_GROUP);
 }
 
 SdmStatus sdm_bench_tune(SdmBench *b, FILE *to)

@@ -135,7 +135,6 @@ done:
 
 static SdmStatus make_lattice(SdmContext *ctx, const SynScene *s, SdmLattice *lat)
 {
-    SdmStatus st = SDM_OK;
     *lat = (SdmLattice){.u0 = -32,
                         .v0 = -32,
                         .step = 16,
@@ -144,7 +143,7 @@ static SdmStatus make_lattice(SdmContext *ctx, const SynScene *s, SdmLattice *la
                         .height0_m = height0_m,
                         .hmin_m = -4000.0,
                         .hmax_m = 6000.0};
-    TRY(sdm_alloc(ctx, &lat->node, (size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node, "a lattice"));
+    PASS(sdm_alloc(ctx, &lat->node, (size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node, "a lattice"));
     for (int j = 0; j < lat->nv; j++)
         for (int i = 0; i < lat->nu; i++) {
             const double u = (double)lat->u0 + 16.0 * i, v = (double)lat->v0 + 16.0 * j;
@@ -157,8 +156,7 @@ static SdmStatus make_lattice(SdmContext *ctx, const SynScene *s, SdmLattice *la
                 .du_dh = (float)SYN_DU_DH,
             };
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
@@ -177,14 +175,11 @@ SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int6
 
 static SdmStatus make_pyramids(SdmContext *ctx, SynScene *s)
 {
-    SdmStatus st = SDM_OK;
     SdmPyramidSource source = {.kernels = sdm_kernels_at("auto"), .read = sdm_syn_read, .user = &s->left};
     const int64_t bounds[4] = {0, 0, s->left.w, s->left.h};
-    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
+    PASS(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->left_pyramid));
     source.user = &s->right;
-    TRY(sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid));
-done:
-    return st;
+    return sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid);
 }
 
 SdmStatus sdm_syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
@@ -206,24 +201,21 @@ done:
 
 static SdmStatus turn_image(SdmContext *ctx, const SdmLevelImage *from, SdmLevelImage *to)
 {
-    SdmStatus st = SDM_OK;
     *to = (SdmLevelImage){.w = from->h, .h = from->w};
-    TRY(sdm_alloc(ctx, &to->data, (size_t)(to->w * to->h), sizeof *to->data, "a synthetic image"));
+    PASS(sdm_alloc(ctx, &to->data, (size_t)(to->w * to->h), sizeof *to->data, "a synthetic image"));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < to->h; y++)
         for (int64_t x = 0; x < to->w; x++)
             to->data[y * to->w + x] = from->data[x * from->w + y];
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus turn_lattice(SdmContext *ctx, const SdmLattice *from, SdmLattice *to)
 {
-    SdmStatus st = SDM_OK;
     const size_t count = (size_t)from->nu * (size_t)from->nv;
     *to = *from;
     to->node = NULL;
-    TRY(sdm_alloc(ctx, &to->node, count, sizeof *to->node, "a lattice"));
+    PASS(sdm_alloc(ctx, &to->node, count, sizeof *to->node, "a lattice"));
     for (size_t i = 0; i < count; i++) {
         SdmNode n = from->node[i];
         n.left[0] = from->node[i].left[1];
@@ -234,8 +226,7 @@ static SdmStatus turn_lattice(SdmContext *ctx, const SdmLattice *from, SdmLattic
         n.right_b[1] = from->node[i].right_b[0];
         to->node[i] = n;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to)
@@ -265,9 +256,8 @@ void sdm_syn_close(SynScene *s)
 SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *win, double error_px,
                           SdmSurface *out)
 {
-    SdmStatus st = SDM_OK;
     const double size = (double)((int64_t)1 << win->level);
-    TRY(sdm_surface_alloc(ctx, win, out));
+    PASS(sdm_surface_alloc(ctx, win, out));
     for (int j = 0; j < win->h; j++)
         for (int i = 0; i < win->w; i++) {
             const double u = ((double)(win->u0 + i) + 0.5) * size - 0.5,
@@ -275,6 +265,5 @@ SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *w
             const double error = error_px * size / SYN_DU_DH * sin(u / 40.0 + 0.3) * cos(v / 50.0);
             out->h_m[(size_t)j * (size_t)win->w + (size_t)i] = (float)(sdm_syn_height(s, u, v) + error);
         }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -1,7 +1,6 @@
 /* A textured pair over known terrain, with its lattice as data: no camera, no file. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SYNTHETIC_H
-#define SDM_SYNTHETIC_H
+#pragma once
 
 #include "matching/level_loop.h"
 
@@ -38,5 +37,3 @@ SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *w
 /* sdm_read_fn over an SdmLevelImage (user); nodata outside. */
 SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                        int16_t *out);
-
-#endif

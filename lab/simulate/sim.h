@@ -5,8 +5,7 @@
  * coefficient is c(i, j), and the surface is the sum of c(i, j) B3(x/s - i) B3(-y/s - j).  It is C2, stays
  * within its coefficients, and its mean over a cell is an exact weighted sum, so the truth is the truth. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SIM_H
-#define SDM_SIM_H
+#pragma once
 
 #include "simulate/simulate.h"
 
@@ -308,5 +307,3 @@ SdmStatus sim_parse_jitter(SdmContext *ctx, int view, const char *list, SimWave 
 /* ---- sim_place.c ---- */
 SdmStatus sim_place_open(SimScene *sc); /* centre and map */
 SdmStatus sim_place_cameras(SimScene *sc);
-
-#endif

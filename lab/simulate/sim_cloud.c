@@ -88,7 +88,6 @@ static SdmStatus add_patches(SimScene *sc)
 
 SdmStatus sim_cloud_plan(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const char *const kind = sc->opt->cloud_kind ? sc->opt->cloud_kind : "patches";
     const double share = sc->opt->cloud;
     if (!(share > 0.0))
@@ -99,13 +98,12 @@ SdmStatus sim_cloud_plan(SimScene *sc)
     const bool layers = strcmp(kind, "layers") == 0;
     const double each = layers ? 1.0 - sqrt(1.0 - share) : share; /* two decks hide `share` together */
     if (strcmp(kind, "cirrus") == 0 || (layers && draw(sc, 9, (Range){0.0, 1.0}) < 0.5))
-        TRY(add_deck(sc, &VEIL, share));
+        PASS(add_deck(sc, &VEIL, share));
     if (layers)
-        TRY(add_deck(sc, &SHEET, each));
+        PASS(add_deck(sc, &SHEET, each));
     if (layers || strcmp(kind, "broken") == 0)
-        TRY(add_deck(sc, &HEAPS, each));
-done:
-    return st;
+        PASS(add_deck(sc, &HEAPS, each));
+    return SDM_OK;
 }
 
 /* Map metres that the sun's ray moves by for a metre of height. */
@@ -120,7 +118,6 @@ static void hold(SimBox *box, const SimBox *part, double x, double y)
 
 SdmStatus sim_cloud_open(SimScene *sc, const SimBox sky[SIM_DECKS], const SimBox *ground, SimGround *g)
 {
-    SdmStatus st = SDM_OK;
     for (int k = 0; k < sc->decks; k++) {
         const SimDeck *const d = &sc->deck[k];
         SimBox seen = sky[k], box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
@@ -134,10 +131,9 @@ SdmStatus sim_cloud_open(SimScene *sc, const SimBox sky[SIM_DECKS], const SimBox
             hold(&box, &seen, -d->wind[0] * t_s, -d->wind[1] * t_s);
         }
         g->deck[k] = sim_window(&box, ldexp(sc->unit_m, LEVEL), 4);
-        TRY(sim_noise(sc->ctx, &d->field, LEVEL, &g->deck[k]));
+        PASS(sim_noise(sc->ctx, &d->field, LEVEL, &g->deck[k]));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static float cover_of(const SimDeck *d, float field)

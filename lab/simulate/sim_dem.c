@@ -106,13 +106,12 @@ static SdmStatus fill_voids(SdmContext *ctx, SimDem *d, double nodata)
 
 static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], double px_m)
 {
-    SdmStatus st = SDM_OK;
     SimDem *const d = &sc->dem;
     double shrink = fmax(1.0, floor(sc->opt->gsd_m / px_m));
     shrink = fmax(shrink, sqrt((double)win[2] * win[3] / MAX_CELLS));
     d->nx = (int)fmax(1.0, round(win[2] / shrink));
     d->ny = (int)fmax(1.0, round(win[3] / shrink));
-    TRY(sdm_alloc(sc->ctx, &d->v, (size_t)d->nx * (size_t)d->ny, sizeof(float), "terrain"));
+    PASS(sdm_alloc(sc->ctx, &d->v, (size_t)d->nx * (size_t)d->ny, sizeof(float), "terrain"));
     GDALRasterIOExtraArg arg;
     INIT_RASTERIO_EXTRA_ARG(arg);
     arg.eResampleAlg = GRIORA_Average;
@@ -123,7 +122,7 @@ static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], do
                         CPLGetLastErrorMsg());
     int has = 0;
     const double nodata = GDALGetRasterNoDataValue(band, &has);
-    TRY(fill_voids(sc->ctx, d, has ? (double)(float)nodata : NAN));
+    PASS(fill_voids(sc->ctx, d, has ? (double)(float)nodata : NAN));
     for (int e = 0; e < 6; e++) { /* to the array that was read */
         const int a = e / 3;
         d->inverse[e] = (d->inverse[e] - (e % 3 == 0 ? win[a] : 0)) * (a ? d->ny : d->nx) / win[2 + a];
@@ -135,8 +134,7 @@ static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], do
     }
     d->lo = (double)low;
     d->hi = (double)high;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
@@ -151,11 +149,9 @@ SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
     srs = OSRClone(GDALGetSpatialRef(ds));
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     d->from_map = OCTNewCoordinateTransformation(sc->srs, srs);
-    if (!d->from_map || !GDALInvGeoTransform(geo, d->inverse)) {
-        st = sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
-                      sc->opt->terrain);
-        goto done;
-    }
+    if (!d->from_map || !GDALInvGeoTransform(geo, d->inverse))
+        TRY(sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
+                     sc->opt->terrain));
     const int nx = GDALGetRasterXSize(ds), ny = GDALGetRasterYSize(ds);
     const bool degrees = OSRIsGeographic(srs);
     d->lon_mid = degrees ? geo[0] + 0.5 * nx * geo[1] : NAN;

@@ -79,16 +79,14 @@ done:
 
 SdmStatus sim_files_commit(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     char target[SIM_PATH];
-    TRY(name_folder(sc, "", target));
+    PASS(name_folder(sc, "", target));
     sweep(target, NULL);
     if (rename(sc->folder, target) != 0)
         return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot rename %s to %s: %s", sc->folder, target,
                         strerror(errno));
     sc->folder[0] = '\0';
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sim_files_abandon(SimScene *sc)

@@ -34,12 +34,11 @@ static SdmStatus open_peaks(SimScene *sc, const SimWindow *from, SimWindow *p)
  * surface there. */
 static SdmStatus find_peaks(SimScene *sc, SimGround *g)
 {
-    SdmStatus st = SDM_OK;
     const int threads = sc->threads;
     const SimWindow *const t = &g->terrain;
     SimWindow *const fine = &g->peak[0], *const coarse = &g->peak[1];
-    TRY(open_peaks(sc, t, fine));
-    TRY(open_peaks(sc, fine, coarse));
+    PASS(open_peaks(sc, t, fine));
+    PASS(open_peaks(sc, fine, coarse));
     float top = -1e30f, steepest = 0.0f;
 #pragma omp parallel for num_threads(threads) reduction(max : top, steepest)
     for (int b = 0; b < fine->nx * fine->ny; b++) {
@@ -59,19 +58,15 @@ static SdmStatus find_peaks(SimScene *sc, SimGround *g)
             const float v = fine->v[j * fine->nx + i];
             *most = v > *most ? v : *most;
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_ground_open(SimScene *sc, const SimBox *box, SimGround *g)
 {
-    SdmStatus st = SDM_OK;
     g->terrain = sim_window(box, sc->opt->gsd_m, 4);
-    TRY(sim_terrain_fill(sc, &g->terrain));
-    TRY(sim_water_apply(sc, g));
-    TRY(find_peaks(sc, g));
-done:
-    return st;
+    PASS(sim_terrain_fill(sc, &g->terrain));
+    PASS(sim_water_apply(sc, g));
+    return find_peaks(sc, g);
 }
 
 void sim_ground_close(SimGround *g)

@@ -40,22 +40,20 @@ static void to_polynomial(const double at[HEIGHTS], double out[3])
 
 static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, double *scratch)
 {
-    SdmStatus st = SDM_OK;
     const SimLattice *const lat = &view->lattice;
     const size_t n = (size_t)lat->nx;
     double *const col = scratch, *const xy = scratch + n;
     for (int i = 0; i < lat->nx; i++)
         col[i] = node_px(i);
     for (int k = 0; k < HEIGHTS; k++)
-        TRY(project(sc, &view->cam, lat->nx, col, node_px(j), lat->h_mid + (k - 1) * lat->h_half,
-                    xy + (size_t)(2 * k) * n));
+        PASS(project(sc, &view->cam, lat->nx, col, node_px(j), lat->h_mid + (k - 1) * lat->h_half,
+                     xy + (size_t)(2 * k) * n));
     for (size_t i = 0; i < n; i++) {
         double *const out = lat->node + ((size_t)j * n + i) * PER_NODE;
         to_polynomial((double[]){xy[i], xy[i + 2 * n], xy[i + 4 * n]}, out);
         to_polynomial((double[]){xy[i + n], xy[i + 3 * n], xy[i + 5 * n]}, out + 3);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_lattice_open(SimScene *sc, SimView *view)

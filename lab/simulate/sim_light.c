@@ -26,10 +26,9 @@ static const float WATER = -1.0f, SNOW = 100.0f; /* in place of a shading */
 /* Shading on the terrain's grid, water and snow. */
 static SdmStatus shade_grid(SimScene *sc, SimGround *g, SimWindow *out)
 {
-    SdmStatus st = SDM_OK;
     const int threads = sc->threads;
     *out = g->terrain;
-    TRY(sdm_alloc(sc->ctx, &out->v, (size_t)out->nx * (size_t)out->ny, sizeof *out->v, "shading"));
+    PASS(sdm_alloc(sc->ctx, &out->v, (size_t)out->nx * (size_t)out->ny, sizeof *out->v, "shading"));
 #pragma omp parallel for num_threads(threads)
     for (int j = 0; j < out->ny; j++)
         for (int i = 0; i < out->nx; i++) {
@@ -38,8 +37,7 @@ static SdmStatus shade_grid(SimScene *sc, SimGround *g, SimWindow *out)
                         : (double)g->terrain.v[k] > sc->snow_edge ? SNOW
                                                                   : shade(&g->terrain, i, j);
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* One row of radiance nodes: every second one lies on a terrain node, the others half way. */

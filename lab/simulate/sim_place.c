@@ -167,7 +167,6 @@ static double phase_of(const SdmSimulateOptions *opt, uint32_t level, int k)
 /* The jitter of both views: the sine of --jitter, then those of the lists. */
 static SdmStatus place_jitter(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const SdmSimulateOptions *const opt = sc->opt;
     const char *const lists[2] = {opt->jitter_left, opt->jitter_right};
     for (int v = 0; v < 2; v++) {
@@ -178,14 +177,13 @@ static SdmStatus place_jitter(SimScene *sc)
                                                 .phase = opt->error_seed ? phase_of(opt, 0, 0) : 0.0,
                                                 .lag = 2.0};
         const int first = cam->waves;
-        TRY(sim_parse_jitter(sc->ctx, v, lists[v], cam->wave, &cam->waves));
+        PASS(sim_parse_jitter(sc->ctx, v, lists[v], cam->wave, &cam->waves));
         for (int k = first; k < cam->waves; k++) {
             cam->wave[k].phase = phase_of(opt, 1 + (uint32_t)v, 2 * (k - first));
             cam->wave[k].lag = phase_of(opt, 1 + (uint32_t)v, 2 * (k - first) + 1);
         }
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Pitch that sees a target, r metres from the Earth's centre, at the base/height ratio. */

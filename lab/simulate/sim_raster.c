@@ -21,13 +21,12 @@ static SdmStatus fail_write(const SimRaster *r)
 
 SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster **out)
 {
-    SdmStatus st = SDM_OK;
     SimRaster *r = NULL;
     char **co = NULL;
-    TRY(sdm_alloc(sc->ctx, &r, 1, sizeof *r, "raster"));
+    PASS(sdm_alloc(sc->ctx, &r, 1, sizeof *r, "raster"));
     *out = r;
     r->ctx = sc->ctx;
-    TRY(sdm_format(sc->ctx, r->path, sizeof r->path, "%s/%s", sc->folder, spec->name));
+    PASS(sdm_format(sc->ctx, r->path, sizeof r->path, "%s/%s", sc->folder, spec->name));
     co = CSLSetNameValue(co, "TILED", "YES");
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
     co = CSLSetNameValue(co, "ZLEVEL", "1");
@@ -51,8 +50,7 @@ SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster *
         err |= GDALSetMetadata(r->ds, spec->rpc, "RPC");
     if (err != CE_None)
         return fail_write(r);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_raster_write(SimRaster *r, int x, int y, int nx, int ny, const void *data, int type)

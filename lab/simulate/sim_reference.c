@@ -314,10 +314,8 @@ SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny)
     TRY(read_raster(&t, "truth.tif", GDT_Float32, t.height_m));
     TRY(read_raster(&t, "class.tif", GDT_Byte, t.class));
     TRY(patch_truth(&t));
-    if (t.seen == 0) {
-        st = sdm_fail(sc->ctx, SDM_ERR_DATA, "--reference: no cell of the truth is seen by both views");
-        goto done;
-    }
+    if (t.seen == 0)
+        TRY(sdm_fail(sc->ctx, SDM_ERR_DATA, "--reference: no cell of the truth is seen by both views"));
     TRY(make_reference(&t, (int)lround(step)));
 done:
     sdm_free(&t.height_m);

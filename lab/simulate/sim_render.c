@@ -177,7 +177,6 @@ done:
 
 static SdmStatus render_tiles(Job *job, bool wide, SimRaster *raw, SimRaster *plain)
 {
-    SdmStatus st = SDM_OK;
     const SimCamera *const cam = &job->view->cam;
     const int tx = (cam->width + SIM_TILE - 1) / SIM_TILE, ty = (cam->height + SIM_TILE - 1) / SIM_TILE;
     for (int t = 0; t < tx * ty; t++) {
@@ -185,18 +184,17 @@ static SdmStatus render_tiles(Job *job, bool wide, SimRaster *raw, SimRaster *pl
         job->r0 = t / tx * SIM_TILE;
         job->nx = cam->width - job->c0 < SIM_TILE ? cam->width - job->c0 : SIM_TILE;
         job->ny = cam->height - job->r0 < SIM_TILE ? cam->height - job->r0 : SIM_TILE;
-        TRY(sdm_check_stop(job->sc->ctx));
-        TRY(render_tile(job, wide));
+        PASS(sdm_check_stop(job->sc->ctx));
+        PASS(render_tile(job, wide));
         if (raw)
-            TRY(sim_raster_write(raw, job->c0, job->r0, job->nx, job->ny, job->pixels,
-                                 wide ? GDT_UInt16 : GDT_Byte));
+            PASS(sim_raster_write(raw, job->c0, job->r0, job->nx, job->ny, job->pixels,
+                                  wide ? GDT_UInt16 : GDT_Byte));
         if (plain)
-            TRY(sim_raster_write(plain, job->c0, job->r0, job->nx, job->ny, job->dn, GDT_Float32));
+            PASS(sim_raster_write(plain, job->c0, job->r0, job->nx, job->ny, job->dn, GDT_Float32));
         sdm_progress(job->sc->ctx, 0, 0.4 * (double)(job->view - job->sc->view) + 0.4 * (t + 1) / (tx * ty),
                      "render the pair");
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Which files the layout asks for: raw (tables beside it), plain (corrected, with RPC). */

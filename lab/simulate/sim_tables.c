@@ -27,22 +27,20 @@ static void mark_lost(uint32_t seed, int view, int count, int most, int n, uint8
 
 SdmStatus sim_radiometry(SimScene *sc, int view)
 {
-    SdmStatus st = SDM_OK;
     SimView *const v = &sc->view[view];
     const uint32_t seed = sim_error_seed(sc->opt) + 7u;
     const size_t n = (size_t)v->cam.width;
-    TRY(sdm_alloc(sc->ctx, &v->c1, n, sizeof *v->c1, "radiometric table"));
-    TRY(sdm_alloc(sc->ctx, &v->c0, n, sizeof *v->c0, "radiometric table"));
+    PASS(sdm_alloc(sc->ctx, &v->c1, n, sizeof *v->c1, "radiometric table"));
+    PASS(sdm_alloc(sc->ctx, &v->c0, n, sizeof *v->c0, "radiometric table"));
     for (int c = 0; c < v->cam.width; c++) {
         v->c1[c] = 1.0 + 0.02 * sc->opt->striping * sim_gauss(seed, c, 2 * view);
         v->c0[c] = sc->opt->striping * sim_gauss(seed, c, 2 * view + 1);
     }
-    TRY(sdm_alloc(sc->ctx, &v->lost, (size_t)v->cam.height, 1, "lost lines"));
-    TRY(sdm_alloc(sc->ctx, &v->dead, n, 1, "dead columns"));
+    PASS(sdm_alloc(sc->ctx, &v->lost, (size_t)v->cam.height, 1, "lost lines"));
+    PASS(sdm_alloc(sc->ctx, &v->dead, n, 1, "dead columns"));
     mark_lost(seed, view, sc->opt->lost_lines, 4, v->cam.height, v->lost);
     mark_lost(seed, 2 + view, sc->opt->dead_columns, 1, v->cam.width, v->dead);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void fill_table(const SimScene *sc, int view, Table *t)
@@ -94,46 +92,39 @@ static SdmStatus close_text(SimScene *sc, FILE *f, const char *field)
 
 static SdmStatus write_orbit(SimScene *sc, int view, const Table *t)
 {
-    SdmStatus st = SDM_OK;
     FILE *f;
-    TRY(open_text(sc, view, "SatellitePosition", &f));
+    PASS(open_text(sc, view, "SatellitePosition", &f));
     for (int r = 0; r < t->rows; r++)
         fprintf(f, "%.6f %.6f %.6f\n", t->p[r][0], t->p[r][1], t->p[r][2]);
-    TRY(close_text(sc, f, "SatellitePosition"));
-    TRY(open_text(sc, view, "SatelliteVelocity", &f));
+    PASS(close_text(sc, f, "SatellitePosition"));
+    PASS(open_text(sc, view, "SatelliteVelocity", &f));
     for (int r = 0; r < t->rows; r++)
         fprintf(f, "%.*f %.*f %.*f\n", t->digits, t->v[r][0], t->digits, t->v[r][1], t->digits, t->v[r][2]);
-    TRY(close_text(sc, f, "SatelliteVelocity"));
-done:
-    return st;
+    return close_text(sc, f, "SatelliteVelocity");
 }
 
 static SdmStatus write_blocks(SimScene *sc, int view, const Table *t)
 {
-    SdmStatus st = SDM_OK;
     FILE *f;
-    TRY(open_text(sc, view, "SightVector", &f));
+    PASS(open_text(sc, view, "SightVector", &f));
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < COLUMNS; c++)
             fprintf(f, "%.*f %.*f %.*f\n%s", t->digits, t->sight[c][0], t->digits, t->sight[c][1], t->digits,
                     t->sight[c][2], c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
-    TRY(close_text(sc, f, "SightVector"));
-    TRY(open_text(sc, view, "LatticePoint", &f));
+    PASS(close_text(sc, f, "SightVector"));
+    PASS(open_text(sc, view, "LatticePoint", &f));
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < COLUMNS; c++)
             fprintf(f, "%.0f %.0f\n%s", t->col[c], t->row[r],
                     c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
-    TRY(close_text(sc, f, "LatticePoint"));
-done:
-    return st;
+    return close_text(sc, f, "LatticePoint");
 }
 
 /* Geocentric latitude or longitude of the lattice on the ellipsoid. */
 static SdmStatus write_ground(SimScene *sc, int view, const Table *t, const char *field)
 {
-    SdmStatus st = SDM_OK;
     FILE *f;
-    TRY(open_text(sc, view, field, &f));
+    PASS(open_text(sc, view, field, &f));
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < COLUMNS; c++) {
             double dir[3], hit[3];
@@ -142,26 +133,21 @@ static SdmStatus write_ground(SimScene *sc, int view, const Table *t, const char
             const double rad = field[1] == 'a' ? atan2(hit[2], hypot(hit[0], hit[1])) : atan2(hit[1], hit[0]);
             fprintf(f, "%.6f%s", rad * (180.0 / SIM_PI), c == COLUMNS - 1 ? "\n" : " ");
         }
-    TRY(close_text(sc, f, field));
-done:
-    return st;
+    return close_text(sc, f, field);
 }
 
 SdmStatus sim_tables(SimScene *sc, int view)
 {
-    SdmStatus st = SDM_OK;
     Table t;
     FILE *f;
     const SimView *const v = &sc->view[view];
     fill_table(sc, view, &t);
-    TRY(write_orbit(sc, view, &t));
-    TRY(write_blocks(sc, view, &t));
-    TRY(write_ground(sc, view, &t, "Latitude"));
-    TRY(write_ground(sc, view, &t, "Longitude"));
-    TRY(open_text(sc, view, "RadiometricCorrTable", &f));
+    PASS(write_orbit(sc, view, &t));
+    PASS(write_blocks(sc, view, &t));
+    PASS(write_ground(sc, view, &t, "Latitude"));
+    PASS(write_ground(sc, view, &t, "Longitude"));
+    PASS(open_text(sc, view, "RadiometricCorrTable", &f));
     for (int c = 0; c < v->cam.width; c++)
         fprintf(f, "%.8g %.8g 1\n", v->c0[c], v->c1[c]);
-    TRY(close_text(sc, f, "RadiometricCorrTable"));
-done:
-    return st;
+    return close_text(sc, f, "RadiometricCorrTable");
 }

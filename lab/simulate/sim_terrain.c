@@ -23,7 +23,6 @@ static double plane_reach(const SimScene *sc)
 /* Scale the fractal so that it spans base..base + relief over the scene. */
 static SdmStatus plan_fractal(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const SdmSimulateOptions *const opt = sc->opt;
     double lo = INFINITY, hi = -INFINITY;
     sim_spectrum(&sc->relief, (uint32_t)opt->seed * 8u + 1u, TERRAIN_LEVEL,
@@ -31,8 +30,8 @@ static SdmStatus plan_fractal(SimScene *sc)
     for (int k = 0; k < SAMPLES * SAMPLES; k++) {
         const double u = (k % SAMPLES + 0.5) / SAMPLES - 0.5, v = (k / SAMPLES + 0.5) / SAMPLES - 0.5;
         float n;
-        TRY(sim_noise_at(sc->ctx, &sc->relief, TERRAIN_LEVEL, sc->unit_m, sc->x + u * opt->gsd_m * opt->width,
-                         sc->y + v * opt->gsd_m * opt->height, &n));
+        PASS(sim_noise_at(sc->ctx, &sc->relief, TERRAIN_LEVEL, sc->unit_m,
+                          sc->x + u * opt->gsd_m * opt->width, sc->y + v * opt->gsd_m * opt->height, &n));
         lo = fmin(lo, (double)n);
         hi = fmax(hi, (double)n);
     }
@@ -42,43 +41,39 @@ static SdmStatus plan_fractal(SimScene *sc)
     sc->h_lo =
         opt->base_m - 0.3 * opt->relief_m - 10.0; /* the ground around the left image may reach further */
     sc->h_hi = opt->base_m + 1.3 * opt->relief_m + 10.0;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus plan_dem(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const SdmSimulateOptions *const opt = sc->opt;
     const bool rpc = strcmp(opt->layout, "rpc") == 0;
     const double r = 0.75 * opt->gsd_m * hypot(opt->width, opt->height) + (rpc ? 500.0 : 4000.0);
     const SimBox box = {sc->x - r, sc->y - r, sc->x + r, sc->y + r};
     double sum = 0.0;
-    TRY(sim_dem_open(sc, &box));
+    PASS(sim_dem_open(sc, &box));
     for (int k = 0; k < SAMPLES * SAMPLES; k++) {
         const double u = (k % SAMPLES + 0.5) / SAMPLES - 0.5, v = (k / SAMPLES + 0.5) / SAMPLES - 0.5;
         float h;
-        TRY(sim_terrain_at(sc, sc->x + u * opt->gsd_m * opt->width, sc->y + v * opt->gsd_m * opt->height,
-                           &h));
+        PASS(sim_terrain_at(sc, sc->x + u * opt->gsd_m * opt->width, sc->y + v * opt->gsd_m * opt->height,
+                            &h));
         sum += (double)h;
     }
     sc->h_mean = sum / (SAMPLES * SAMPLES);
     sc->h_lo =
         sc->dem.lo - 10.0 - 0.02 * (sc->dem.hi - sc->dem.lo); /* cubic convolution overshoots a little */
     sc->h_hi = sc->dem.hi + 10.0 + 0.02 * (sc->dem.hi - sc->dem.lo);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_terrain_plan(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const SdmSimulateOptions *const opt = sc->opt;
     const double reach = shape_is(sc, "plane") ? plane_reach(sc) : 0.0;
     if (opt->terrain)
-        TRY(plan_dem(sc));
+        PASS(plan_dem(sc));
     else if (shape_is(sc, "fractal"))
-        TRY(plan_fractal(sc));
+        PASS(plan_fractal(sc));
     else {
         sc->h_mean = opt->base_m + reach;
         sc->h_lo = sc->h_mean - 1.6 * reach - 10.0;
@@ -88,8 +83,7 @@ SdmStatus sim_terrain_plan(SimScene *sc)
         sc->h_lo = fmin(sc->h_lo, -10.0);
         sc->h_hi = fmax(sc->h_hi, 10.0);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void fill_plane(const SimScene *sc, SimWindow *win)
@@ -108,23 +102,21 @@ static void fill_plane(const SimScene *sc, SimWindow *win)
 
 SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)win->nx * (size_t)win->ny;
     if (shape_is(sc, "fractal")) {
-        TRY(sim_noise(sc->ctx, &sc->relief, TERRAIN_LEVEL, win));
+        PASS(sim_noise(sc->ctx, &sc->relief, TERRAIN_LEVEL, win));
         for (size_t k = 0; k < n; k++) {
             const double h = sc->relief_lift + sc->relief_gain * (double)win->v[k];
             win->v[k] = (float)fmin(fmax(h, sc->h_lo), sc->h_hi);
         }
         return SDM_OK;
     }
-    TRY(sdm_alloc(sc->ctx, &win->v, n, sizeof *win->v, "terrain"));
+    PASS(sdm_alloc(sc->ctx, &win->v, n, sizeof *win->v, "terrain"));
     if (sc->opt->terrain)
-        TRY(sim_dem_fill(sc, win));
+        PASS(sim_dem_fill(sc, win));
     else
         fill_plane(sc, win);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_terrain_at(SimScene *sc, double x, double y, float *h)

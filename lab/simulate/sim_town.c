@@ -58,75 +58,69 @@ static SdmStatus ground_at(SimScene *sc, const SimTown *t, double u, double v, d
 /* Append a solid; s->top is above the ground and becomes a height. */
 static SdmStatus stand(SimScene *sc, SimTown *t, SimSolid s)
 {
-    SdmStatus st = SDM_OK;
     double ground;
     if (t->solids == t->room) {
         const int room = 2 * t->room + 1024;
         SimSolid *more = NULL;
-        TRY(sdm_alloc(sc->ctx, &more, (size_t)room, sizeof *more, "town"));
+        PASS(sdm_alloc(sc->ctx, &more, (size_t)room, sizeof *more, "town"));
         for (int k = 0; k < t->solids; k++)
             more[k] = t->solid[k];
         sdm_free(&t->solid);
         t->solid = more;
         t->room = room;
     }
-    TRY(ground_at(sc, t, 0.5 * (s.box[0] + s.box[2]), 0.5 * (s.box[1] + s.box[3]), &ground));
+    PASS(ground_at(sc, t, 0.5 * (s.box[0] + s.box[2]), 0.5 * (s.box[1] + s.box[3]), &ground));
     s.top += ground;
     t->top = fmax(t->top, s.top + s.rise);
     t->solid[t->solids++] = s;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* House n of the town: textured but for each eleventh, whose roof has one grey value, of glass every second
  * time; each third has a gable, each fourth a chimney of 1 x 1 m. */
 static SdmStatus build_house(SimScene *sc, SimTown *t, int n, const double box[4])
 {
-    SdmStatus st = SDM_OK;
     const bool plain = n % 11 == 0, gable = n % 3 == 0 && !plain;
     const double tall = 5.0 + 9.0 * draw(sc, 2, n, 0), u = 0.5 * (box[0] + box[2]),
                  v = 0.5 * (box[1] + box[3]);
-    TRY(stand(sc, t,
-              (SimSolid){.box = {box[0], box[1], box[2], box[3]},
-                         .top = tall,
-                         .rise = gable ? GABLE_M : 0.0,
-                         .dn = (float)(60.0 + 110.0 * draw(sc, 3, n, 0)),
-                         .wall = (float)(50.0 + 100.0 * draw(sc, 4, n, 0)),
-                         .contrast = plain ? 0.0f : 0.8f,
-                         .class = plain ? SIM_PLAIN_ROOF : SIM_ROOF,
-                         .views = ALWAYS,
-                         .glass = n % 22 == 0}));
+    PASS(stand(sc, t,
+               (SimSolid){.box = {box[0], box[1], box[2], box[3]},
+                          .top = tall,
+                          .rise = gable ? GABLE_M : 0.0,
+                          .dn = (float)(60.0 + 110.0 * draw(sc, 3, n, 0)),
+                          .wall = (float)(50.0 + 100.0 * draw(sc, 4, n, 0)),
+                          .contrast = plain ? 0.0f : 0.8f,
+                          .class = plain ? SIM_PLAIN_ROOF : SIM_ROOF,
+                          .views = ALWAYS,
+                          .glass = n % 22 == 0}));
     if (n % 4 == 1)
-        TRY(stand(sc, t,
-                  (SimSolid){.box = {u, v, u + 1.0, v + 1.0},
-                             .top = tall + 2.0 + (gable ? GABLE_M : 0.0),
-                             .dn = 90.0f,
-                             .wall = 90.0f,
-                             .contrast = 0.8f,
-                             .class = SIM_ROOF,
-                             .views = ALWAYS}));
-done:
-    return st;
+        PASS(stand(sc, t,
+                   (SimSolid){.box = {u, v, u + 1.0, v + 1.0},
+                              .top = tall + 2.0 + (gable ? GABLE_M : 0.0),
+                              .dn = 90.0f,
+                              .wall = 90.0f,
+                              .contrast = 0.8f,
+                              .class = SIM_ROOF,
+                              .views = ALWAYS}));
+    return SDM_OK;
 }
 
 /* Rows of houses, 10 to 18 m deep and 10 to 22 m long, a street of 7 m between rows, streets of 6 and yards
  * of 9 m between houses. */
 static SdmStatus build_houses(SimScene *sc, SimTown *t)
 {
-    SdmStatus st = SDM_OK;
     int n = 0, row = 0;
     for (double v = -t->reach_m; v < t->reach_m; row++) {
         const double deep = 10.0 + 8.0 * draw(sc, 0, row, 0);
         for (double u = -t->reach_m + 20.0 * draw(sc, 0, row, 1); u < t->reach_m;) {
             const double length = 10.0 + 12.0 * draw(sc, 1, ++n, 0);
-            TRY(build_house(sc, t, n, (double[]){u, v, u + length, v + deep}));
+            PASS(build_house(sc, t, n, (double[]){u, v, u + length, v + deep}));
             u += length + (n % 2 ? STREET_M : YARD_M);
         }
-        TRY(sdm_check_stop(sc->ctx));
+        PASS(sdm_check_stop(sc->ctx));
         v += deep + STREET_M + 1.0;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 typedef struct Span {
@@ -146,11 +140,10 @@ static Span span(const SimTown *t, const double box[4])
 /* List what stands over each bucket. */
 static SdmStatus sort_solids(SimScene *sc, SimTown *t)
 {
-    SdmStatus st = SDM_OK;
     const size_t buckets = (size_t)t->side * (size_t)t->side;
     sdm_free(&t->first);
     sdm_free(&t->item);
-    TRY(sdm_alloc(sc->ctx, &t->first, buckets + 2, sizeof *t->first, "town"));
+    PASS(sdm_alloc(sc->ctx, &t->first, buckets + 2, sizeof *t->first, "town"));
     for (int pass = 0; pass < 2; pass++) { /* count, then list; first[b + 1] is where b's next goes */
         for (int k = 0; k < t->solids; k++) {
             const Span at = span(t, t->solid[k].box);
@@ -165,10 +158,9 @@ static SdmStatus sort_solids(SimScene *sc, SimTown *t)
             break;
         for (size_t b = 2; b < buckets + 2; b++)
             t->first[b] += t->first[b - 1];
-        TRY(sdm_alloc(sc->ctx, &t->item, (size_t)t->first[buckets + 1] + 1, sizeof *t->item, "town"));
+        PASS(sdm_alloc(sc->ctx, &t->item, (size_t)t->first[buckets + 1] + 1, sizeof *t->item, "town"));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static bool is_free(const SimTown *t, const double box[4])
@@ -187,9 +179,8 @@ static bool is_free(const SimTown *t, const double box[4])
 /* Up to two trees in each square of 25 m, of 3 to 8 m across, where no house stands. */
 static SdmStatus plant_trees(SimScene *sc, SimTown *t)
 {
-    SdmStatus st = SDM_OK;
     const int n = (int)ceil(2.0 * t->reach_m / TREE_SPACING_M);
-    TRY(sort_solids(sc, t));
+    PASS(sort_solids(sc, t));
     for (int k = 0, tries = 2; k < n * n * tries; k++) {
         const int i = k / tries % n, j = k / tries / n;
         const double r = 1.5 + 2.5 * draw(sc, 10, k, 0);
@@ -203,18 +194,16 @@ static SdmStatus plant_trees(SimScene *sc, SimTown *t)
                                .views = ALWAYS,
                                .dome = true};
         if (is_free(t, tree.box))
-            TRY(stand(sc, t, tree));
+            PASS(stand(sc, t, tree));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* In each view other cars: one in most squares of 40 m that have room, along or across the streets. */
 static SdmStatus park_cars(SimScene *sc, SimTown *t)
 {
-    SdmStatus st = SDM_OK;
     const int n = (int)ceil(2.0 * t->reach_m / CAR_SPACING_M);
-    TRY(sort_solids(sc, t));
+    PASS(sort_solids(sc, t));
     for (int view = 0; view < 2; view++)
         for (int k = 0; k < n * n; k++) {
             const int64_t m = 2 * k + view;
@@ -228,19 +217,16 @@ static SdmStatus park_cars(SimScene *sc, SimTown *t)
                                   .class = SIM_CAR,
                                   .views = (uint8_t)(1 << view)};
             if (is_free(t, car.box))
-                TRY(stand(sc, t, car));
+                PASS(stand(sc, t, car));
         }
-    TRY(sort_solids(sc, t));
-done:
-    return st;
+    return sort_solids(sc, t);
 }
 
 SdmStatus sim_town_open(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     SimTown *t = NULL;
     const double a = sc->opt->town_azimuth_deg * SIM_PI / 180.0;
-    TRY(sdm_alloc(sc->ctx, &t, 1, sizeof *t, "town"));
+    PASS(sdm_alloc(sc->ctx, &t, 1, sizeof *t, "town"));
     sc->town = t;
     t->axis[0] = sin(a);
     t->axis[1] = cos(a);
@@ -248,12 +234,11 @@ SdmStatus sim_town_open(SimScene *sc)
     t->reach_m = 0.6 * sc->opt->gsd_m * hypot(sc->opt->width, sc->opt->height) + 2.0 * MARGIN_M;
     t->side = (int)ceil(2.0 * (t->reach_m + MARGIN_M) / BUCKET_M);
     t->top = -INFINITY;
-    TRY(build_houses(sc, t));
-    TRY(plant_trees(sc, t));
-    TRY(park_cars(sc, t));
+    PASS(build_houses(sc, t));
+    PASS(plant_trees(sc, t));
+    PASS(park_cars(sc, t));
     sc->h_hi = fmax(sc->h_hi, t->top + 1.0);
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sim_town_close(SimTown **town)

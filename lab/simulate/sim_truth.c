@@ -165,7 +165,6 @@ done:
 
 static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster *out[2])
 {
-    SdmStatus st = SDM_OK;
     SimRasterSpec spec = {.name = "truth.tif",
                           .nx = grid->nx,
                           .ny = grid->ny,
@@ -173,14 +172,12 @@ static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], Sim
                           .geo = geo,
                           .nodata = -9999.0,
                           .heights_above = "WGS 84 ellipsoid"};
-    TRY(sim_raster_create(sc, &spec, &out[0]));
+    PASS(sim_raster_create(sc, &spec, &out[0]));
     spec.name = "class.tif";
     spec.type = GDT_Byte;
     spec.nodata = NAN;
     spec.heights_above = NULL;
-    TRY(sim_raster_create(sc, &spec, &out[1]));
-done:
-    return st;
+    return sim_raster_create(sc, &spec, &out[1]);
 }
 
 SdmStatus sim_truth(SimScene *sc)

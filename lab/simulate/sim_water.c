@@ -69,7 +69,6 @@ static SdmStatus plan_shore(SimScene *sc, int which, double share)
 /* The lake fills up to a low part of the ground that it covers. */
 static SdmStatus plan_level(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     double lo = INFINITY, sum = 0.0;
     int n = 0;
     for (int k = 0; k < SAMPLES; k++) {
@@ -78,28 +77,25 @@ static SdmStatus plan_level(SimScene *sc)
         sample_xy(sc, k, sc->h_mean, &x, &y);
         if (smooth_field(sc, 1, x, y) > sc->water_edge[1])
             continue;
-        TRY(sim_terrain_at(sc, x, y, &h));
+        PASS(sim_terrain_at(sc, x, y, &h));
         lo = fmin(lo, (double)h);
         sum += (double)h;
         n++;
     }
     sc->lake_level = n ? 0.5 * (lo + sum / n) : sc->h_mean;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_water_plan(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     sc->water_edge[0] = sc->water_edge[1] = -INFINITY;
     if (sc->opt->ocean > 0.0)
-        TRY(plan_shore(sc, 0, sc->opt->ocean));
+        PASS(plan_shore(sc, 0, sc->opt->ocean));
     if (sc->opt->lake > 0.0) {
-        TRY(plan_shore(sc, 1, sc->opt->lake));
-        TRY(plan_level(sc));
+        PASS(plan_shore(sc, 1, sc->opt->lake));
+        PASS(plan_level(sc));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus height_at(SimScene *sc, const void *user, double x, double y, float *v)
@@ -134,17 +130,15 @@ static void flatten(const SimScene *sc, SimGround *g, int which, double level)
 
 SdmStatus sim_water_apply(SimScene *sc, SimGround *g)
 {
-    SdmStatus st = SDM_OK;
     for (int which = 1; which >= 0; which--) { /* the ocean has the last word */
         if (isinf(sc->water_edge[which]))
             continue;
         g->field[which] = g->terrain;
         g->field[which].v = NULL;
-        TRY(sim_noise(sc->ctx, &sc->shore[which], FIELD_LEVEL, &g->field[which]));
+        PASS(sim_noise(sc->ctx, &sc->shore[which], FIELD_LEVEL, &g->field[which]));
         flatten(sc, g, which, which ? sc->lake_level : 0.0);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 bool sim_is_water(const SimScene *sc, const SimGround *g, size_t node)

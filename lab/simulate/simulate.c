@@ -8,42 +8,37 @@
 
 static SdmStatus plan(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const uint32_t seed = (uint32_t)sc->opt->seed * 8u;
-    TRY(sim_place_open(sc));
-    TRY(sim_terrain_plan(sc));
+    PASS(sim_place_open(sc));
+    PASS(sim_terrain_plan(sc));
     if (sc->opt->town)
-        TRY(sim_town_open(sc));
-    TRY(sim_place_cameras(sc));
+        PASS(sim_town_open(sc));
+    PASS(sim_place_cameras(sc));
     for (int v = 0; v < 2; v++) {
-        TRY(sim_lattice_open(sc, &sc->view[v]));
-        TRY(sim_radiometry(sc, v));
+        PASS(sim_lattice_open(sc, &sc->view[v]));
+        PASS(sim_radiometry(sc, v));
         const uint32_t wave = (sim_error_seed(sc->opt) + 5u + (uint32_t)v) ^ 0x5a5a5a5au;
         sim_spectrum(&sc->wave[v], wave, 0, 4, 0.3, 0.7);
     }
-    TRY(sim_water_plan(sc));
-    TRY(sim_snow_plan(sc));
-    TRY(sim_cloud_plan(sc));
+    PASS(sim_water_plan(sc));
+    PASS(sim_snow_plan(sc));
+    PASS(sim_cloud_plan(sc));
     const int top = sim_octave(0.1 * sc->extent_m, sc->unit_m);
     sim_spectrum(&sc->texture, seed, 0, top < 3 ? 3 : top > 8 ? 8 : top, 0.25, sc->opt->texture_dn);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus make(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
-    TRY(plan(sc));
-    TRY(sim_files_begin(sc));
+    PASS(plan(sc));
+    PASS(sim_files_begin(sc));
     for (int v = 0; v < 2; v++) {
         if (strcmp(sc->opt->layout, "aster") == 0)
-            TRY(sim_tables(sc, v));
-        TRY(sim_render(sc, v));
+            PASS(sim_tables(sc, v));
+        PASS(sim_render(sc, v));
     }
-    TRY(sim_truth(sc));
-    TRY(sim_files_commit(sc));
-done:
-    return st;
+    PASS(sim_truth(sc));
+    return sim_files_commit(sc);
 }
 
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt)

@@ -2,8 +2,7 @@
  * inverse-camera code with the chain that it judges: it has its own orbit, its own rays and its own
  * intersection with the terrain. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SIMULATE_H
-#define SDM_SIMULATE_H
+#pragma once
 
 #include "core/core.h"
 #include "core/options.h"
@@ -57,5 +56,3 @@ SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);
 
 /* The options of the command; ends with name == NULL. */
 extern const SdmOptionSpec sdm_simulate_options[];
-
-#endif

@@ -180,14 +180,13 @@ static SdmStatus check_town(SdmContext *ctx, const SdmSimulateOptions *opt)
 
 SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
 {
-    SdmStatus st = SDM_OK;
     SdmSimulateOptions usual;
     sdm_simulate_default(&usual);
     SimWave wave[SIM_WAVES];
     int waves[2] = {0, 0};
-    TRY(sdm_options_check_table(ctx, sdm_simulate_options, opt, &usual));
-    TRY(sim_parse_jitter(ctx, 0, opt->jitter_left, wave, &waves[0]));
-    TRY(sim_parse_jitter(ctx, 1, opt->jitter_right, wave, &waves[1]));
+    PASS(sdm_options_check_table(ctx, sdm_simulate_options, opt, &usual));
+    PASS(sim_parse_jitter(ctx, 0, opt->jitter_left, wave, &waves[0]));
+    PASS(sim_parse_jitter(ctx, 1, opt->jitter_right, wave, &waves[1]));
     if (!opt->output || !opt->output[0])
         return sdm_fail(ctx, SDM_ERR_USAGE, "simulate needs a folder to write; give --output DIR");
     if (opt->cloud_kind && !(opt->cloud > 0.0))
@@ -198,7 +197,7 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (opt->with_rpc && strcmp(opt->layout, "rpc") == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--with-rpc belongs to --layout aster; the layout %s has RPC anyway", opt->layout);
-    TRY(check_town(ctx, opt));
+    PASS(check_town(ctx, opt));
     if (opt->symmetric && strcmp(opt->layout, "rpc") != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--symmetric belongs to --layout rpc; the views of ASTER look down and back");
@@ -211,6 +210,5 @@ SdmStatus sim_check(SdmContext *ctx, const SdmSimulateOptions *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--lake %g and --ocean %g leave no land; give at most 0.95 together", opt->lake,
                         opt->ocean);
-done:
-    return st;
+    return SDM_OK;
 }

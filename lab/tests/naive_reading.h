@@ -1,8 +1,7 @@
 /* A naive reading of what simulate writes, for test_simulate.c: text tables -> rays by the documented
  * formula, RPC polynomials worked out by hand.  Slow and sure; shares nothing with src/. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_NAIVE_READING_H
-#define SDM_NAIVE_READING_H
+#pragma once
 
 #include "simulate/simulate.h"
 #include "tests/case.h"
@@ -316,5 +315,3 @@ static void project_rpc(char **m, double lon, double lat, double h, double *col,
                polynomial(CSLFetchNameValue(m, "SAMP_DEN_COEFF"), l, f, z) * item(m, "SAMP_SCALE") +
            item(m, "SAMP_OFF");
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The name of a command -> its options: their tables and defaults. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COMMAND_OPTIONS_H
-#define SDM_COMMAND_OPTIONS_H
+#pragma once
 
 #include "coreg/compare.h"
 #include "coreg/stack.h"
@@ -47,5 +46,3 @@ void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
  * FILE.png: a file to write), input (a file to read), range, lowest, highest, choices, default, help; a
  * field that does not apply is left out.  The caller's, for cJSON_Delete(). */
 cJSON *sdm_option_json(const SdmOptionSpec *spec);
-
-#endif

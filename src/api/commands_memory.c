@@ -37,10 +37,9 @@ static SdmStatus check_side(SdmContext *ctx, SdmSide side, bool needs_image)
 SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples, int64_t width,
                         int64_t height, int64_t row_bytes)
 {
-    SdmStatus st = SDM_OK;
     static const int sizes[] = {1, 2, 2, 4};
     SdmFace *const f = ctx->face;
-    TRY(check_side(ctx, side, false));
+    PASS(check_side(ctx, side, false));
     const char *const which = side ? "right" : "left";
     if (!samples || (unsigned)type > SDM_SAMPLE_FLOAT32 || width < 1 || height < 1 || width > INT32_MAX ||
         height > INT32_MAX)
@@ -54,46 +53,39 @@ SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const
                         which, (long long)row_bytes, (long long)(width * sizes[type]));
     f->image[side] = (SdmImageArray){
         .type = type, .samples = samples, .width = width, .height = height, .row_bytes = row_bytes};
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_set_image_nodata(SdmContext *ctx, SdmSide side, double nodata)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
-    TRY(check_side(ctx, side, true));
+    PASS(check_side(ctx, side, true));
     f->image[side].has_nodata = true;
     f->image[side].nodata = nodata;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_set_image_mask(SdmContext *ctx, SdmSide side, const uint8_t *mask, int64_t row_bytes)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
-    TRY(check_side(ctx, side, true));
+    PASS(check_side(ctx, side, true));
     if (mask && row_bytes != 0 && row_bytes < f->image[side].width)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "mask of the %s image: rows of %lld bytes, expected 0 or at least %lld",
                         side ? "right" : "left", (long long)row_bytes, (long long)f->image[side].width);
     f->image[side].mask = mask;
     f->image[side].mask_row_bytes = row_bytes;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_set_rpc(SdmContext *ctx, SdmSide side, const SdmRpc *rpc)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
-    TRY(check_side(ctx, side, false));
+    PASS(check_side(ctx, side, false));
     f->has_rpc[side] = rpc != NULL;
     if (rpc)
         f->rpc[side] = *rpc;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
@@ -109,17 +101,14 @@ SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left
 SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
                               SdmScene **out)
 {
-    SdmStatus st = SDM_OK;
     bool in_memory;
-    TRY(sdm_face_source(ctx, face, left, right, &in_memory));
+    PASS(sdm_face_source(ctx, face, left, right, &in_memory));
     if (!in_memory)
         return sdm_scene_open(ctx, &face->values.common, left, right, out);
     SdmViewInput view[2];
     for (int k = 0; k < 2; k++)
         view[k] = (SdmViewInput){.image = face->image[k], .rpc = face->has_rpc[k] ? &face->rpc[k] : NULL};
-    TRY(sdm_scene_open_arrays(ctx, &face->values.common, view, out));
-done:
-    return st;
+    return sdm_scene_open_arrays(ctx, &face->values.common, view, out);
 }
 
 /* ---- a DEM ---- */
@@ -129,12 +118,9 @@ done:
 
 static SdmStatus open_build(SdmContext *ctx, Making *m)
 {
-    SdmStatus st = SDM_OK;
     const SdmUsage *used;
-    TRY(sdm_flow_prepared(ctx, m->flow, 0, &m->input.prepared, &used));
-    TRY(sdm_build_open(ctx, &m->input, &m->options, &m->build));
-done:
-    return st;
+    PASS(sdm_flow_prepared(ctx, m->flow, 0, &m->input.prepared, &used));
+    return sdm_build_open(ctx, &m->input, &m->options, &m->build);
 }
 
 /* A unit has ended: its block goes into the DEM. */
@@ -315,12 +301,10 @@ SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
     const int64_t row =
         call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;
-    if (!disparity || pitch < row) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
-                      (long long)row_bytes, (long long)row);
-        goto done;
-    }
+    if (!disparity || pitch < row)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                     "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
+                     (long long)row_bytes, (long long)row));
     TRY(sdm_disparity_arrays(ctx, call.face->image, options, &call.face->values.own.match, &found, &all));
     for (int64_t r = 0; r < found.height; r++)
         memcpy((char *)disparity + r * pitch, all + r * found.width, (size_t)found.width * sizeof *all);

@@ -5,7 +5,6 @@
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,12 +107,11 @@ static void reset(SdmFace *f, const SdmCommandOption *option)
 
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
     SdmCommandOption option;
     if (!f->command || !name)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no %s to set", f->command ? "option" : "options");
-    TRY(find_option(ctx, f, name, &option));
+    PASS(find_option(ctx, f, name, &option));
     const uint64_t bit = UINT64_C(1) << option.index;
     const bool off = value && option.spec->type == SDM_OPT_BOOL && strcmp(value, "false") == 0;
     if (!value || off) {
@@ -128,12 +126,11 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
     const SdmLocale around = sdm_system_use_locale(ctx->numbers);
-    st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
+    const SdmStatus st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
     (void)sdm_system_use_locale(around);
-    TRY(st);
+    PASS(st);
     f->given[!option.own] |= bit;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_options_json(SdmContext *ctx, const char **json)
@@ -163,20 +160,16 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
 
 static SdmStatus check_options(SdmContext *ctx, const SdmFace *f)
 {
-    SdmStatus st = SDM_OK;
     SdmCommandValues usual;
     sdm_command_defaults(f->command, &usual);
-    TRY(sdm_use_options(ctx, &f->values.common));
+    PASS(sdm_use_options(ctx, &f->values.common));
     if (f->command->own_table)
-        TRY(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
-    TRY(sdm_options_check_optimizer(ctx, &f->values.common, f->given[1]));
-done:
-    return st;
+        PASS(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
+    return sdm_options_check_optimizer(ctx, &f->values.common, f->given[1]);
 }
 
 SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
     *call = (SdmFaceCall){.face = f, .around = sdm_system_use_locale(ctx->numbers)};
     cJSON_Delete(f->result);
@@ -186,16 +179,15 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     if (!f->command || strcmp(f->command->name, command) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "the context was opened for %s, expected %s",
                         f->command ? f->command->name : "no command", command);
-    TRY(check_options(ctx, f));
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_threads_check(ctx));
+    PASS(check_options(ctx, f));
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_threads_check(ctx));
     sdm_gdal_register();
-    TRY(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
+    PASS(sdm_gdal_config_begin(ctx, &f->values.common, &call->config));
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
     sdm_calls_add(1);
     call->began = true;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)

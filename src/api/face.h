@@ -1,7 +1,6 @@
 /* The state of the library that a context holds, and the begin and end of every call. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FACE_H
-#define SDM_FACE_H
+#pragma once
 
 #include "api/command_options.h"
 #include "core/context.h"
@@ -48,5 +47,3 @@ SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int cou
 /* Open the scene of files, or of images and cameras in memory (left NULL). */
 SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
                               SdmScene **out);
-
-#endif

@@ -60,11 +60,9 @@ static Layer layer_of(const SdmKeptProduct *k, SdmDemLayer layer)
 
 SdmStatus sdm_dem_open(SdmContext *ctx, int vertical, SdmDem **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "a DEM"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "a DEM"));
     (*out)->vertical = vertical;
-done:
-    return st;
+    return SDM_OK;
 }
 
 int64_t sdm_dem_cols(const SdmDem *dem)

@@ -1,7 +1,6 @@
 /* A DEM in memory: a product that was not written. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MEMORY_DEM_H
-#define SDM_MEMORY_DEM_H
+#pragma once
 
 #include "product/product.h"
 
@@ -11,5 +10,3 @@ struct SdmDem {
 };
 
 SdmStatus sdm_dem_open(SdmContext *ctx, int vertical, SdmDem **out);
-
-#endif

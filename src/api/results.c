@@ -8,7 +8,6 @@
 #include "views/run_views.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

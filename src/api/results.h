@@ -1,7 +1,6 @@
 /* Results of the commands -> fields of a JSON object. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_RESULTS_H
-#define SDM_RESULTS_H
+#pragma once
 
 #include "coreg/stack_report.h"
 #include "product/dem_result.h"
@@ -18,5 +17,3 @@ void sdm_result_info(const SdmSceneInfo *info, cJSON *to);
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to);
 void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,
                       const SdmDisparityResult *result, cJSON *to);
-
-#endif

@@ -1,8 +1,7 @@
 /* Shared by the commands of stereodem and of stereodem-lab (lab/): the table of commands, the call in
  * progress, the screen. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CLI_H
-#define SDM_CLI_H
+#pragma once
 
 #include "api/command_options.h"
 #include "api/results.h"
@@ -124,5 +123,3 @@ void sdm_help_command(FILE *to, const SdmCommand *command);
 /* A command and its options as a JSON object, for programs that offer them and for scripts/generate. */
 void sdm_help_json(FILE *to, const SdmCommand *command);
 void sdm_help_version(FILE *to);
-
-#endif

@@ -73,7 +73,6 @@ static void print_request(SdmCall *call, const SdmPlanSummary *s)
 
 SdmStatus sdm_command_plan(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmPlanSummary s;
     const SdmJobOptions *const o = &call->own.job;
     const SdmCommandLine *const line = &call->line;
@@ -81,8 +80,8 @@ SdmStatus sdm_command_plan(SdmCall *call)
                               .list = o->list,
                               .left = line->count > 0 ? line->positional[0] : NULL,
                               .right = line->count > 1 ? line->positional[1] : NULL};
-    TRY(sdm_screen_refuse_views(call));
-    TRY(sdm_plan(call->ctx, &q, &s));
+    PASS(sdm_screen_refuse_views(call));
+    PASS(sdm_plan(call->ctx, &q, &s));
     char numbers[48] = "number 0";
     if (s.units != 1)
         snprintf(numbers, sizeof numbers, "0 to %lld", (long long)s.units - 1);
@@ -101,8 +100,7 @@ SdmStatus sdm_command_plan(SdmCall *call)
         cJSON_AddNumberToObject(call->summary, "scenes_not_planned", s.failed);
         cJSON_AddNumberToObject(call->summary, "expected_cpu_seconds", s.cpu_s);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* A whole number at *at, which is moved on; -1 when there is none. */
@@ -126,10 +124,9 @@ static SdmStatus refuse_index(SdmContext *ctx, const char *text)
 /* "4,7-9" -> numbers; freed by the caller. */
 static SdmStatus read_list(SdmContext *ctx, const char *text, int64_t **out, int64_t *count)
 {
-    SdmStatus st = SDM_OK;
     const char *at = text;
     *count = 0;
-    TRY(sdm_alloc(ctx, out, MOST_LISTED, sizeof **out, "the units"));
+    PASS(sdm_alloc(ctx, out, MOST_LISTED, sizeof **out, "the units"));
     for (;;) {
         const int64_t first = take_number(&at);
         int64_t last = first;
@@ -137,17 +134,14 @@ static SdmStatus read_list(SdmContext *ctx, const char *text, int64_t **out, int
             at++;
             last = take_number(&at);
         }
-        if (first < 0 || last < first || last - first >= MOST_LISTED - *count || (*at && *at != ',')) {
-            st = refuse_index(ctx, text);
-            goto done;
-        }
+        if (first < 0 || last < first || last - first >= MOST_LISTED - *count || (*at && *at != ','))
+            PASS(refuse_index(ctx, text));
         for (int64_t i = first; i <= last; i++)
             (*out)[(*count)++] = i;
         if (!*at++)
             break;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The task's number from the environment, base 0. */
@@ -190,10 +184,8 @@ SdmStatus sdm_command_tile(SdmCall *call)
     } else {
         TRY(read_list(call->ctx, text, &unit, &count));
         task = unit[0];
-        if (o->count > 1 && count > 1) {
-            st = sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text);
-            goto done;
-        }
+        if (o->count > 1 && count > 1)
+            TRY(sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text));
     }
     q.first = task * o->count;
     if (count > 1) {

@@ -26,15 +26,13 @@ static void print_text(SdmCall *call, const SdmDisparityResult *r)
 
 SdmStatus sdm_command_match(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmDisparityResult result;
-    TRY(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->options,
-                          &call->own.match, &result));
+    PASS(sdm_disparity_run(call->ctx, call->line.positional[0], call->line.positional[1], &call->options,
+                           &call->own.match, &result));
     print_text(call, &result);
     if (call->summary) {
         sdm_result_match(call->ctx, &call->options, call->own.match.output, &result, call->summary);
         cJSON_AddNumberToObject(call->summary, "total_s", sdm_now_s() - call->screen.started_s);
     }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -122,29 +122,24 @@ static void set_defaults(SdmCall *call)
 /* Arguments -> options; opens the context of the call, which also holds the sentence of a failure. */
 static SdmStatus read_arguments(SdmCall *call, int argc, char *const *argv)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_open(&call->ctx, NULL));
-    TRY(sdm_options_parse(call->ctx, &call->line, argc, argv));
+    PASS(sdm_open(&call->ctx, NULL));
+    PASS(sdm_options_parse(call->ctx, &call->line, argc, argv));
     if (call->line.help)
-        goto done;
-    TRY(sdm_options_file(call));
-    if (call->line.count < call->command->least) {
-        st = sdm_fail(call->ctx, SDM_ERR_USAGE, "found %d argument%s, expected %s; %s %s --help says more",
-                      call->line.count, call->line.count == 1 ? "" : "s", call->command->wanted,
-                      sdm_program.name, call->command->name);
-        goto done;
-    }
+        return SDM_OK;
+    PASS(sdm_options_file(call));
+    if (call->line.count < call->command->least)
+        return sdm_fail(call->ctx, SDM_ERR_USAGE, "found %d argument%s, expected %s; %s %s --help says more",
+                        call->line.count, call->line.count == 1 ? "" : "s", call->command->wanted,
+                        sdm_program.name, call->command->name);
     sdm_close(&call->ctx);
-    TRY(sdm_open(&call->ctx, &call->options));
+    PASS(sdm_open(&call->ctx, &call->options));
     if (signalled)
         sdm_cancel(call->ctx);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus execute(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     sdm_screen_open(&call->screen, call->command->name, &call->options);
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
@@ -152,11 +147,9 @@ static SdmStatus execute(SdmCall *call)
     if (call->options.threads > sdm_threads(call->ctx))
         sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
                 call->options.threads, sdm_threads(call->ctx));
-    TRY(sdm_threads_check(call->ctx));
+    PASS(sdm_threads_check(call->ctx));
     open_gdal(call);
-    st = call->command->run(call);
-done:
-    return st;
+    return call->command->run(call);
 }
 
 static void finish(SdmCall *call, SdmStatus st)

@@ -83,13 +83,11 @@ SdmStatus sdm_options_file(SdmCall *call)
                  *const program = cJSON_GetObjectItemCaseSensitive(call->file, "program");
     const bool is_report = cJSON_IsObject(given) && cJSON_IsString(program);
     cJSON *const from = is_report ? given : call->file;
-    if (!cJSON_IsObject(from)) {
-        st = sdm_fail(call->ctx, SDM_ERR_USAGE,
-                      "--options %s: expected JSON, an object of names and values such as {\"tr\": 10}, or "
-                      "NAME.json of an earlier run",
-                      file);
-        goto done;
-    }
+    if (!cJSON_IsObject(from))
+        TRY(sdm_fail(call->ctx, SDM_ERR_USAGE,
+                     "--options %s: expected JSON, an object of names and values such as {\"tr\": 10}, or "
+                     "NAME.json of an earlier run",
+                     file));
     for (cJSON *value = from->child; value; value = value->next)
         if (!cJSON_IsNull(value) && !(is_report && is_left_out(value->string)))
             TRY(take_value(call, file, value, is_report));

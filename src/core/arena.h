@@ -1,7 +1,6 @@
 /* A layout of several arrays -> how much memory they take together, and where each lies in a block of it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ARENA_H
-#define SDM_ARENA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ static inline void *sdm_arena_take(SdmArena *arena, size_t count, size_t size)
         arena->used += (bytes + 63) / 64 * 64;
     return array;
 }
-
-#endif

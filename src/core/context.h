@@ -1,7 +1,6 @@
 /* The fields of SdmContext; for src/core only. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CONTEXT_H
-#define SDM_CONTEXT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -71,5 +70,3 @@ void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);
 void sdm_log_to_file(SdmContext *ctx, SdmLogLevel level, int stage, const char *text);
 
 sig_atomic_t sdm_stop_requests(void); /* calls of sdm_stop() so far */
-
-#endif

@@ -1,7 +1,6 @@
 /* Services of every stage: errors, threads, memory, stop, log, clocks, text.  Internal; not installed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CORE_H
-#define SDM_CORE_H
+#pragma once
 
 #include "core/system.h"
 #include "core/types.h"
@@ -18,6 +17,13 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attrib
     do {                                                                                                     \
         if ((st = (call)) != SDM_OK)                                                                         \
             goto done;                                                                                       \
+    } while (0)
+/* The same in a function that has nothing to release. */
+#define PASS(call)                                                                                           \
+    do {                                                                                                     \
+        const SdmStatus passed_st = (call);                                                                  \
+        if (passed_st != SDM_OK)                                                                             \
+            return passed_st;                                                                                \
     } while (0)
 
 /* The options that the context was opened with.  For public functions, which hand them down; nothing below
@@ -108,5 +114,3 @@ int sdm_utf8_length(const char *text);
 /* snprintf that fails with SDM_ERR_USAGE when the text does not fit. */
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-
-#endif

@@ -1,7 +1,6 @@
 /* A block of the DEM's cells, as stage 8 makes it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DEM_BLOCK_H
-#define SDM_DEM_BLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ typedef struct SdmBlock {
     uint16_t *count, *mask;
     uint16_t *pairs; /* of several views: pairs whose heights agree in the cell; else NULL */
 } SdmBlock;
-
-#endif

@@ -2,8 +2,7 @@
  * No function allocates; each adds in a fixed order, so results depend neither on the processor nor on the
  * number of threads.  Entries are 0 or of magnitude 1e-150..1e150, since their squares are needed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DENSE_H
-#define SDM_DENSE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@
 bool sdm_solve_cholesky(int n, double *a, double *b);
 
 double sdm_dot(int n, const double *x, const double *y); /* scalar product */
-
-#endif

@@ -1,8 +1,7 @@
 /* Elements 0..n-1, joined two by two -> disjoint sets (union-find with path halving, Tarjan & van Leeuwen
  * 1984). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DISJOINT_SETS_H
-#define SDM_DISJOINT_SETS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ static inline void sdm_sets_join(int32_t *parent, int32_t a, int32_t b)
     else
         parent[a] = b;
 }
-
-#endif

@@ -157,13 +157,10 @@ SdmStatus sdm_file_commit(SdmContext *ctx, SdmFileWriter *w, bool sync)
 
 SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size)
 {
-    SdmStatus st = SDM_OK;
     SdmFileWriter w;
-    TRY(sdm_file_create(ctx, path, &w));
+    PASS(sdm_file_create(ctx, path, &w));
     sdm_file_put(&w, data, size);
-    TRY(sdm_file_commit(ctx, &w, true));
-done:
-    return st;
+    return sdm_file_commit(ctx, &w, true);
 }
 
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size)
@@ -174,16 +171,12 @@ SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **o
     const bool is_other = stat(path, &s) == 0 && !S_ISREG(s.st_mode); /* opening a pipe would wait for a
                                                                        * writer */
     FILE *const f = is_other ? NULL : fopen(path, "rb");
-    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode)) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
-                      f || is_other ? "it is not a file" : strerror(errno));
-        goto done;
-    }
-    if ((uint64_t)s.st_size > most) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
-                      (long long)s.st_size, most);
-        goto done;
-    }
+    if (!f || fstat(fileno(f), &s) != 0 || !S_ISREG(s.st_mode))
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s cannot be read: %s", path,
+                     f || is_other ? "it is not a file" : strerror(errno)));
+    if ((uint64_t)s.st_size > most)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: it has %lld bytes, at most %zu were expected", path,
+                     (long long)s.st_size, most));
     TRY(sdm_alloc(ctx, out, (size_t)s.st_size + 1, 1, "a text file"));
     errno = 0;
     *size = fread(*out, 1, (size_t)s.st_size, f);
@@ -246,7 +239,6 @@ static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *
 
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path)
 {
-    SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
     struct stat s;
     if (check_on_disk(ctx, option, path) != SDM_OK)
@@ -262,10 +254,8 @@ SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char 
     if (access(folder, W_OK | X_OK) != 0)
         return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot write into folder %s: %s", option, path, folder,
                         strerror(errno));
-    TRY(check_length(ctx, option, path, folder));
-    TRY(check_link(ctx, option, path));
-done:
-    return st;
+    PASS(check_length(ctx, option, path, folder));
+    return check_link(ctx, option, path);
 }
 
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)

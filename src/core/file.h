@@ -1,7 +1,6 @@
 /* Files written whole or not at all, files read whole, folders. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FILE_H
-#define SDM_FILE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -55,5 +54,3 @@ bool sdm_file_is_named(const char *name, const char *path);
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path);
 /* Make the folder, unless it is there. */
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path);
-
-#endif

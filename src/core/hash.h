@@ -1,7 +1,6 @@
 /* Bytes -> a 64-bit hash: checksums of files, fingerprints of their inputs, keys of tables. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_HASH_H
-#define SDM_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
 uint64_t sdm_hash(uint64_t seed, const void *data, size_t size);
 /* The same of a text and its length; NULL counts as "". */
 uint64_t sdm_hash_text(uint64_t seed, const char *text);
-
-#endif

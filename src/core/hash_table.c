@@ -4,14 +4,11 @@
 
 SdmStatus sdm_table_open(SdmContext *ctx, size_t most, SdmTable *out)
 {
-    SdmStatus st = SDM_OK;
     *out = (SdmTable){.mask = 15};
     while (out->mask < 2 * most)
         out->mask = 2 * out->mask + 1;
-    TRY(sdm_alloc(ctx, &out->key, out->mask + 1, sizeof *out->key, "a table"));
-    TRY(sdm_alloc(ctx, &out->value, out->mask + 1, sizeof *out->value, "a table"));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, &out->key, out->mask + 1, sizeof *out->key, "a table"));
+    return sdm_alloc(ctx, &out->value, out->mask + 1, sizeof *out->value, "a table");
 }
 
 void sdm_table_close(SdmTable *table)

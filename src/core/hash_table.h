@@ -1,7 +1,6 @@
 /* A table from 64-bit hashes of texts to numbers. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_HASH_TABLE_H
-#define SDM_HASH_TABLE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -16,5 +15,3 @@ SdmStatus sdm_table_open(SdmContext *ctx, size_t most, SdmTable *out);
 void sdm_table_close(SdmTable *table);
 /* The number of a key, 0 at first; borrowed. */
 int *sdm_table_at(SdmTable *table, uint64_t key);
-
-#endif

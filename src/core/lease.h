@@ -20,8 +20,7 @@
  * A process that is stopped on the same place is alive: it keeps what it holds alone, but nobody waits longer
  * than SDM_LEASE_SILENT_S for a result of its work. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LEASE_H
-#define SDM_LEASE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -43,5 +42,3 @@ SdmStatus sdm_lease_check(SdmContext *ctx, SdmLease *lease);
 /* Stop renewing and remove the file, unless another process has the lease by now; nothing for NULL. */
 void sdm_lease_release(SdmLease **lease);
 const char *sdm_lease_path(const SdmLease *lease);
-
-#endif

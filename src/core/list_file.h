@@ -1,7 +1,6 @@
 /* A text file with one entry a line -> its entries, without blanks, comments and empty lines. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LIST_FILE_H
-#define SDM_LIST_FILE_H
+#pragma once
 
 #include "core/path.h"
 
@@ -27,5 +26,3 @@ char *sdm_list_file_next(SdmListFile *list);
 
 /* Take quotes off that stand around the whole entry. */
 char *sdm_list_file_unquote(char *entry);
-
-#endif

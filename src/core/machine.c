@@ -226,7 +226,6 @@ static int try_threads(int count)
 
 SdmStatus sdm_threads_check(SdmContext *ctx)
 {
-    SdmStatus st = SDM_OK;
     const bool fork = is_fork_of_caller();
     if (fork && atomic_load(&calls) > 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -239,7 +238,7 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
                 "outlive a fork; for more, start processes by spawn, or fork before the first call");
         return SDM_OK;
     }
-    TRY(check_stack(ctx));
+    PASS(check_stack(ctx));
     const int wanted = sdm_threads(ctx), others = wanted > 1 ? try_threads(wanted - 1 + SPARE) - SPARE : 0;
     if (others < wanted - 1) {
         ctx->threads = ctx->threads_most = others > 0 ? others + 1 : 1;
@@ -248,6 +247,5 @@ SdmStatus sdm_threads_check(SdmContext *ctx)
                 "pids.max of a control group; or of memory)",
                 ctx->threads, wanted);
     }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -1,7 +1,6 @@
 /* Memory and processors that the machine grants: control groups (Linux), OpenMP's environment, limits. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MACHINE_H
-#define SDM_MACHINE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -28,5 +27,3 @@ SdmStatus sdm_threads_check(SdmContext *ctx);
 /* Count calls of the library: 1 where one begins, -1 where it ends.  A process that is forked meanwhile is
  * refused by sdm_threads_check(). */
 void sdm_calls_add(int count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Small arithmetic that every layer uses, kernels included. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MATH_H
-#define SDM_MATH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ static inline void sdm_cross3(const double a[3], const double b[3], double out[3
     out[1] = a[2] * b[0] - a[0] * b[2];
     out[2] = a[0] * b[1] - a[1] * b[0];
 }
-
-#endif

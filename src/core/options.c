@@ -296,14 +296,13 @@ static SdmStatus check_pairs(SdmContext *ctx, const char *name, const char *cons
 
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
 {
-    SdmStatus st = SDM_OK;
     SdmOptions usual;
     sdm_options_default(&usual);
-    TRY(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
-    TRY(check_pairs(ctx, "--co", opt->co));
-    TRY(check_pairs(ctx, "--config", opt->config));
+    PASS(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
+    PASS(check_pairs(ctx, "--co", opt->co));
+    PASS(check_pairs(ctx, "--config", opt->config));
     if (opt->bounds)
-        TRY(sdm_option_bounds(ctx, opt->bounds, (double[4]){0.0}, &(bool){false}));
+        PASS(sdm_option_bounds(ctx, opt->bounds, (double[4]){0.0}, &(bool){false}));
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
@@ -319,7 +318,7 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: needs polygons given by --reference-mask or --exclude, found none",
                         opt->where ? "--where" : "--layer");
-    TRY(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
+    PASS(sdm_options_check_optimizer(ctx, opt, changed(opt, &usual)));
     if ((int64_t)opt->bp_weight * opt->bp_truncation > SDM_BP_PENALTY_MAX)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
@@ -328,6 +327,5 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
             opt->bp_weight, opt->bp_truncation, (int)SDM_BP_PENALTY_MAX);
     if (opt->quiet && opt->verbose)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--quiet and --verbose contradict each other, give one of them");
-done:
-    return st;
+    return SDM_OK;
 }

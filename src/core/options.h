@@ -1,8 +1,7 @@
 /* Tables that declare each option once; they drive parsing, --help, ranges and the run report.  options.c has
  * the common table; commands with options of their own have a *_options.c in their folder. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_OPTIONS_H
-#define SDM_OPTIONS_H
+#pragma once
 
 #include "core/core.h"
 #include "core/optimizer_limits.h"
@@ -126,5 +125,3 @@ int sdm_edit_distance(const char *a, const char *b);
 /* Distance of an option's name from the typed one: 0 for a name of other programs, 1 where one begins with
  * the other, else 1 + number of edits; 99: too far for "did you mean". */
 int sdm_name_distance(const char *typed, const char *name);
-
-#endif

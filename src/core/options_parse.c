@@ -134,7 +134,6 @@ static SdmStatus mark_given(SdmContext *ctx, const Found *found)
 static SdmStatus join_words(SdmContext *ctx, SdmCommandLine *line, const SdmOptionSpec *spec, int argc,
                             char *const *argv, int *i, const char **value)
 {
-    SdmStatus st = SDM_OK;
     size_t n = 0;
     if (!strchr(spec->metavar, ' ') || strpbrk(argv[*i], ", "))
         return SDM_OK;
@@ -142,26 +141,24 @@ static SdmStatus join_words(SdmContext *ctx, SdmCommandLine *line, const SdmOpti
         if (*i == argc)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs the values %s, found the end of the command",
                             spec->name, spec->metavar);
-        TRY(sdm_format(ctx, line->words + n, sizeof line->words - n, "%s%s", n ? " " : "", argv[*i]));
+        PASS(sdm_format(ctx, line->words + n, sizeof line->words - n, "%s%s", n ? " " : "", argv[*i]));
         n += strlen(line->words + n);
     }
     --*i;
     *value = line->words;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Take the option at argv[*i]; moves *i on to its value when that is a word of its own. */
 static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv, int *i)
 {
-    SdmStatus st = SDM_OK;
     const char *const word = argv[*i];
     const size_t n = strcspn(word, "=");
     const char *value = word[n] == '=' ? word + n + 1 : NULL;
     const Found found = find_option(line, word, n);
     if (!found.spec)
         return refuse_unknown(ctx, line, word, n);
-    TRY(mark_given(ctx, &found));
+    PASS(mark_given(ctx, &found));
     if (found.spec->type == SDM_OPT_BOOL) {
         if (value)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found the value '%.200s', expected none",
@@ -173,14 +170,12 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
         if (value[0] == '-' && find_option(line, value, strcspn(value, "=")).spec)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found the option %s instead",
                             found.spec->name, found.spec->metavar, value);
-        TRY(join_words(ctx, line, found.spec, argc, argv, i, &value));
+        PASS(join_words(ctx, line, found.spec, argc, argv, i, &value));
     }
     if (!value)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs a value %s, found none", found.spec->name,
                         found.spec->metavar);
-    TRY(sdm_option_set(ctx, found.spec, found.set->opts, value));
-done:
-    return st;
+    return sdm_option_set(ctx, found.spec, found.set->opts, value);
 }
 
 /* ---- a file of options ---- */
@@ -229,7 +224,6 @@ SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *na
 
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv)
 {
-    SdmStatus st = SDM_OK;
     bool options = true;
     line->count = 0;
     line->help = false;
@@ -243,7 +237,7 @@ SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, cha
             line->help = true;
             break;
         } else if (options && word[0] == '-' && word[1] != '\0') {
-            TRY(take_option(ctx, line, argc, argv, &i));
+            PASS(take_option(ctx, line, argc, argv, &i));
         } else if (!*word) {
             return sdm_fail(ctx, SDM_ERR_USAGE, "an argument is empty, expected a file name");
         } else if (line->count == line->max) {
@@ -255,7 +249,6 @@ SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, cha
     }
     for (int s = 0; s < SDM_OPTION_SETS && !line->help; s++)
         if (line->sets[s].table == sdm_option_table)
-            TRY(sdm_options_check_optimizer(ctx, line->sets[s].opts, line->sets[s].given));
-done:
-    return st;
+            PASS(sdm_options_check_optimizer(ctx, line->sets[s].opts, line->sets[s].given));
+    return SDM_OK;
 }

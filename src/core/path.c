@@ -45,29 +45,26 @@ static bool strip_last(char *folder)
 
 SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, char out[SDM_PATH_SIZE])
 {
-    SdmStatus st = SDM_OK;
     char near[SDM_PATH_SIZE], far[SDM_PATH_SIZE];
     if (sdm_system_is_absolute(rel))
         return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", rel);
-    TRY(sdm_format(ctx, near, sizeof near, "%s", folder));
+    PASS(sdm_format(ctx, near, sizeof near, "%s", folder));
     for (size_t n = strlen(near); n > 1 && near[n - 1] == '/'; n--)
         near[n - 1] = '\0';
-    TRY(sdm_format(ctx, far, sizeof far, "%s", near));
+    PASS(sdm_format(ctx, far, sizeof far, "%s", near));
     for (bool more = true;
          more && strncmp(rel, "../", 3) == 0;) { /* shorten while both names denote the same folder; a link
                                                   * may not */
         char tried[SDM_PATH_SIZE];
         memcpy(tried, near, sizeof tried);
-        TRY(sdm_format(ctx, far, sizeof far, "%s/..", near));
+        PASS(sdm_format(ctx, far, sizeof far, "%s/..", near));
         more = strip_last(tried) && same_folder(tried, far);
         if (more) {
             memcpy(near, tried, sizeof near);
             rel += 3;
         }
     }
-    TRY(sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s%s", near, *near && strcmp(near, "/") ? "/" : "", rel));
-done:
-    return st;
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s%s", near, *near && strcmp(near, "/") ? "/" : "", rel);
 }
 
 /* Real folder of the path, then its last part. */
@@ -92,7 +89,6 @@ static bool real_name(const char *path, char out[PATH_MAX])
 SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, char rel[SDM_PATH_SIZE],
                          char absolute[SDM_PATH_SIZE])
 {
-    SdmStatus st = SDM_OK;
     char base[PATH_MAX], full[PATH_MAX];
     struct stat s;
     *absolute = '\0';
@@ -100,7 +96,7 @@ SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, 
         return sdm_format(ctx, rel, SDM_PATH_SIZE, "%s", path);
     if (!sdm_system_real_path(folder, base, sizeof base) || !real_name(path, full))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file or folder; check the name", path);
-    TRY(sdm_format(ctx, absolute, SDM_PATH_SIZE, "%s", full));
+    PASS(sdm_format(ctx, absolute, SDM_PATH_SIZE, "%s", full));
     size_t same = 0; /* length of the common folders, with their last slash */
     for (size_t i = 0; base[i] == full[i] || (!base[i] && full[i] == '/'); i++) {
         if (full[i] == '/')
@@ -116,8 +112,7 @@ SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, 
     if (n + strlen(full + same) >= SDM_PATH_SIZE)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: the name is too long", path);
     memcpy(rel + n, full + same, strlen(full + same) + 1);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, const char *absolute,

@@ -1,8 +1,7 @@
 /* Names of files: their last part and ending; relative to a folder and absolute, as a job folder keeps them;
  * quoted for a shell. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PATH_H
-#define SDM_PATH_H
+#pragma once
 
 #include "core/file.h"
 
@@ -31,5 +30,3 @@ SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, co
 /* path as one word of a shell's command line: in quotes where it needs them.  out: room
  * for it; a longer name is cut. */
 void sdm_path_quote(const char *path, char *out, size_t size);
-
-#endif

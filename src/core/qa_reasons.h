@@ -1,7 +1,6 @@
 /* Reasons in the QA mask: why a pixel has a height or none; a cell has the bits of all its pixels. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_QA_REASONS_H
-#define SDM_QA_REASONS_H
+#pragma once
 
 enum SdmQaBit {
     SDM_QA_VALID = 1 << 0,   /* has a height */
@@ -28,5 +27,3 @@ enum SdmQaBit {
     SDM_PIXEL_ASIDE = 1 << 14
 };
 enum { SDM_QA_BITS = 14 };
-
-#endif

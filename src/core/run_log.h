@@ -1,7 +1,6 @@
 /* The log of a run as a file beside its output. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_RUN_LOG_H
-#define SDM_RUN_LOG_H
+#pragma once
 
 #include "core/core.h"
 
@@ -14,5 +13,3 @@ void sdm_run_log_end(SdmContext *ctx, SdmStatus st);
 
 /* Is there a log of the output?  Then its name. */
 bool sdm_run_log_find(const char *output, char *out, size_t size);
-
-#endif

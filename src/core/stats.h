@@ -1,8 +1,7 @@
 /* Robust statistics: order statistics, medians, quantiles, figures of a set of height errors.
  * Every function takes a plain array without NaN, may reorder or overwrite it, and does not allocate. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STATS_H
-#define SDM_STATS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -33,5 +32,3 @@ int64_t sdm_drop_nan_f64(double *a, int64_t n);
 /* All figures of n errors in metres; n == 0 gives count 0 and zeros.
  * error_m: n values, overwritten.  spare: room for n values. */
 void sdm_error_stats(float *error_m, int64_t n, float *spare, SdmErrorStats *out);
-
-#endif

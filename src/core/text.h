@@ -1,7 +1,6 @@
 /* Pieces of text -> one text in memory: formatted, escaped for HTML, base64. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TEXT_H
-#define SDM_TEXT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -22,5 +21,3 @@ void sdm_text_raw(SdmText *t, const char *data, size_t size);
 void sdm_text_escape(SdmText *t, const char *text);
 void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size);
 void sdm_text_close(SdmText *t); /* frees the text; `st` stays */
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows of pixels -> columns. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TURN_H
-#define SDM_TURN_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -57,5 +56,3 @@ static inline SdmTurnTile sdm_turn_tile(int64_t w, int64_t h, int64_t number)
     return (SdmTurnTile){x, y, w - x < SDM_TURN_TILE_W ? w - x : SDM_TURN_TILE_W,
                          h - y < SDM_TURN_TILE_H ? h - y : SDM_TURN_TILE_H};
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Conventions as in stereodem.h. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TYPES_H
-#define SDM_TYPES_H
+#pragma once
 
 #include "stereodem/stereodem.h"
 
@@ -88,5 +87,3 @@ typedef struct SdmErrorStats {
     double p99_m;  /* 99 % quantile of |error| */
     double over30; /* share of |error| > 30 m, 0..1 */
 } SdmErrorStats;
-
-#endif

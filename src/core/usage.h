@@ -1,7 +1,6 @@
 /* The resources that the process has used so far: wall and processor time, time of each stage, memory. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_USAGE_H
-#define SDM_USAGE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -23,5 +22,3 @@ void sdm_usage_now(const SdmContext *ctx, SdmUsage *out);
 void sdm_usage_add(const SdmContext *ctx, SdmUsage *mark, SdmUsage *to);
 /* Wall time of the stages. */
 double sdm_usage_stages_s(const SdmUsage *usage);
-
-#endif

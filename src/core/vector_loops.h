@@ -1,7 +1,6 @@
 /* Loops of plain C for wider vectors. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VECTOR_LOOPS_H
-#define SDM_VECTOR_LOOPS_H
+#pragma once
 
 #include <stdlib.h> /* __GLIBC__ */
 
@@ -14,6 +13,4 @@
 #define SDM_VECTOR_LOOPS __attribute__((target_clones("avx2", "default")))
 #else
 #define SDM_VECTOR_LOOPS
-#endif
-
 #endif

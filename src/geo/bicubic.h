@@ -1,7 +1,6 @@
 /* A plane of values, positions on it -> values and gradients by Keys' cubic (1981, a = -0.5). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BICUBIC_H
-#define SDM_BICUBIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *c
 /* The same values, and what they change by per column and per row. */
 void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
                         double *value, double *per_col, double *per_row);
-
-#endif

@@ -1,7 +1,6 @@
 /* Places at every few cells of a grid -> places of all cells of a row, by bilinear interpolation. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CELL_PLACES_H
-#define SDM_CELL_PLACES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ typedef struct SdmPlaceNodes {
 SdmPlaceNodes sdm_place_nodes_of(const int64_t window[4], int step);
 /* Places of n cells of a row of the grid from column `first` on -> x, y. */
 void sdm_cell_places(const SdmPlaceNodes *nodes, int64_t first, int64_t row, int64_t n, double *x, double *y);
-
-#endif

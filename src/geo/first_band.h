@@ -1,7 +1,6 @@
 /* A raster of several bands -> one band with the mask that the raster gives it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FIRST_BAND_H
-#define SDM_FIRST_BAND_H
+#pragma once
 
 #include "core/core.h"
 
@@ -23,5 +22,3 @@ bool sdm_is_companion(GDALDatasetH file);
 /* Before the first band is taken for heights: SDM_ERR_INPUT where the raster is a companion of a DEM, or an
  * image in colours; a warning where it has other bands beside the first.  role: "DEM", "--reference". */
 SdmStatus sdm_check_heights(SdmContext *ctx, const char *role, const char *path, GDALDatasetH file);
-
-#endif

@@ -1,7 +1,6 @@
 /* Errors that GDAL reports while a file is written -> one sentence. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GDAL_ERRORS_H
-#define SDM_GDAL_ERRORS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -15,5 +14,3 @@ void sdm_gdal_errors_end(SdmGdalErrors *errors);
 /* Returns SDM_ERR_IO with a sentence: the file, the reason, the free space of its folder.
  * path: the file, or a temporary one of it, FILE.part-...; why: reason, NULL or "" when unknown. */
 SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* WGS 84: geodetic <-> Earth-centred coordinates, and where a ray reaches a height. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GEODESY_H
-#define SDM_GEODESY_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ void sdm_geodetic_to_ecef(double lon_deg, double lat_deg, double h_m, double xyz
 void sdm_ecef_to_geodetic(const double xyz_m[3], double *lon_deg, double *lat_deg, double *h_m);
 /* The height alone, which takes no arc functions. */
 double sdm_ecef_height(const double xyz_m[3]);
-
-#endif

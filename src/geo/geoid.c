@@ -46,19 +46,16 @@ static PJ *open_grid(PJ_CONTEXT *context, const char *name)
 
 static SdmStatus open_geoid(SdmContext *ctx, SdmGeoid **out)
 {
-    SdmStatus st = SDM_OK;
     *out = NULL;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "geoid"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "geoid"));
     (*out)->context = sdm_proj_context();
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
 {
-    SdmStatus st = SDM_OK;
     const char *const *const grid = sdm_vertical_datum(vertical)->grid;
-    TRY(open_geoid(ctx, out));
+    PASS(open_geoid(ctx, out));
     for (int i = 0; i < 2 && !(*out)->pj; i++) {
         (*out)->pj = open_grid((*out)->context, grid[i]);
         snprintf((*out)->source, sizeof(*out)->source, "PROJ's grid %s", grid[i]);
@@ -66,9 +63,7 @@ SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out)
     if ((*out)->pj)
         return SDM_OK;
     sdm_geoid_close(out);
-    st = sdm_geoid_open_own(ctx, vertical, out);
-done:
-    return st;
+    return sdm_geoid_open_own(ctx, vertical, out);
 }
 
 SdmStatus sdm_geoid_open_own(SdmContext *ctx, int vertical, SdmGeoid **out)
@@ -147,26 +142,20 @@ void sdm_geoid_close(SdmGeoid **g)
 
 SdmStatus sdm_undulation_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmUndulation *out)
 {
-    SdmStatus st = SDM_OK;
     SdmGeoid *geoid = NULL;
     *out = (SdmUndulation){.grid = grid};
     if (vertical != SDM_ELLIPSOID)
-        TRY(sdm_geoid_open(ctx, vertical, &geoid));
-    TRY(sdm_undulation_of(ctx, grid, geoid, out));
-done:
-    return st;
+        PASS(sdm_geoid_open(ctx, vertical, &geoid));
+    return sdm_undulation_of(ctx, grid, geoid, out);
 }
 
 SdmStatus sdm_undulation_of(SdmContext *ctx, const SdmGrid *grid, SdmGeoid *geoid, SdmUndulation *out)
 {
-    SdmStatus st = SDM_OK;
     *out = (SdmUndulation){.grid = grid, .dx = grid->spacing, .dy = grid->spacing, .geoid = geoid};
     if (!geoid)
         return SDM_OK;
     out->step = (int)fmin(fmax(exp2(floor(log2(1000.0 / sdm_grid_spacing_m(grid)))), 1.0), 16.0);
-    TRY(sdm_projector_open(ctx, grid->wkt, &out->projector));
-done:
-    return st;
+    return sdm_projector_open(ctx, grid->wkt, &out->projector);
 }
 
 void sdm_undulation_close(SdmUndulation *u)
@@ -195,7 +184,6 @@ typedef struct CellRow {
 /* Interpolate between the nodes; directly where a node lies outside the projection. */
 static SdmStatus fill_row(SdmContext *ctx, SdmUndulation *u, const CellRow *in, float *out)
 {
-    SdmStatus st = SDM_OK;
     const double *const above = in->above, *const below = in->below;
     const int64_t step = u->step, first = in->col0 / step;
     const double ty = (double)(in->row % step) / (double)step;
@@ -207,12 +195,11 @@ static SdmStatus fill_row(SdmContext *ctx, SdmUndulation *u, const CellRow *in, 
         double n = a + tx * (b - a);
         if (isnan(n)) {
             double x = (double)(in->col0 + c), y = (double)in->row;
-            TRY(sdm_undulation_cells(ctx, u, 1, &x, &y, &n));
+            PASS(sdm_undulation_cells(ctx, u, 1, &x, &y, &n));
         }
         out[c] = (float)n;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,

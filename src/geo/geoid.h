@@ -1,7 +1,6 @@
 /* Geoid undulation above the WGS 84 ellipsoid: at points, and over the cells of a grid. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GEOID_H
-#define SDM_GEOID_H
+#pragma once
 
 #include "geo/grid.h"
 #include "geo/projector.h"
@@ -43,5 +42,3 @@ SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0,
 SdmStatus sdm_undulation_cells(SdmContext *ctx, SdmUndulation *u, size_t n, double *x, double *y,
                                double *undulation_m);
 void sdm_undulation_close(SdmUndulation *u);
-
-#endif

@@ -1,7 +1,6 @@
 /* The program's own grids of undulations -> values in between. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid_grid.h"
-#include "core/options.h"
 
 #include <cpl_conv.h>
 #include <math.h>

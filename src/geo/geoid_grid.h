@@ -2,8 +2,7 @@
  * by scripts/geoids).  EGM96 is NGA's grid, rounded to 5 cm.  EGM2008 differs from NGA's grid of 2.5' by
  * 0.06 m (RMS), by less than 0.5 m on 99.9 % of the Earth, and by 1.7 m at most. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GEOID_GRID_H
-#define SDM_GEOID_GRID_H
+#pragma once
 
 #include "core/core.h"
 #include "geo/bicubic.h"
@@ -20,5 +19,3 @@ SdmStatus sdm_geoid_grid_open(SdmContext *ctx, int vertical, SdmGeoidGrid *out);
 void sdm_geoid_grid_free(SdmGeoidGrid *g);
 /* Metres at a finite longitude and latitude of at most 90 degrees, bicubic. */
 double sdm_geoid_grid_at(const SdmGeoidGrid *g, double lon_deg, double lat_deg);
-
-#endif

@@ -232,7 +232,6 @@ static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metr
 SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg, double lat_deg,
                           double gsd_m, SdmGrid *grid)
 {
-    SdmStatus st = SDM_OK;
     double unit_m = 1.0;
     char code[32];
     *grid = (SdmGrid){.spacing = 1.0};
@@ -241,19 +240,17 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
                         "the scene's centre (lon %g lat %g) or ground sample distance (%g m) is absurd; the "
                         "camera data are wrong, fetch the images again",
                         lon_deg, lat_deg, gsd_m);
-    TRY(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
+    PASS(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
     const char *const text = opt->t_srs ? opt->t_srs : code;
-    TRY(resolve(ctx, text, grid, &unit_m));
+    PASS(resolve(ctx, text, grid, &unit_m));
     if (opt->t_srs)
-        TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
+        PASS(check_place(ctx, grid, text, lon_deg, lat_deg));
     double ground_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 1e-6));
     if (!grid->geographic)
-        TRY(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &ground_m));
+        PASS(sdm_grid_ground_m(ctx, grid, lon_deg, lat_deg, &ground_m));
     const double usual = 2.0 * gsd_m / ground_m;
     grid->spacing = opt->tr != 0.0 ? opt->tr : grid->geographic ? neat_degrees(usual) : neat(usual);
-    TRY(check_spacing(ctx, grid, ground_m, gsd_m));
-done:
-    return st;
+    return check_spacing(ctx, grid, ground_m, gsd_m);
 }
 
 void sdm_grid_name(const SdmGrid *grid, char *out, size_t size)
@@ -271,19 +268,17 @@ void sdm_grid_name(const SdmGrid *grid, char *out, size_t size)
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
                                double lon_deg, double lat_deg, SdmGrid *grid)
 {
-    SdmStatus st = SDM_OK;
     const char *const text = opt->t_srs ? opt->t_srs : srs;
     double unit_m = 1.0;
     *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
-    TRY(resolve(ctx, text, grid, &unit_m));
+    PASS(resolve(ctx, text, grid, &unit_m));
     if (opt->t_srs)
-        TRY(check_place(ctx, grid, text, lon_deg, lat_deg));
+        PASS(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic && grid->spacing > 1.0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--tr %g is in degrees, for the output CRS is geographic; at most 1 is expected",
                         grid->spacing);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_grid_cover(SdmContext *ctx, const double bounds[4], SdmGrid *grid)

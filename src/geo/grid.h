@@ -1,7 +1,6 @@
 /* The grid of the DEM: output CRS, spacing, corner and size; and what a cell measures on the ground. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GRID_H
-#define SDM_GRID_H
+#pragma once
 
 #include "core/core.h"
 #include "geo/projector.h"
@@ -45,5 +44,3 @@ SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg
                             double *side_m);
 /* The same by a projector to the grid's CRS that is open. */
 double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double lon_deg, double lat_deg);
-
-#endif

@@ -82,11 +82,10 @@ static SdmStatus fail_outside(SdmContext *ctx, const char *text, const char *wkt
 static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *crs, const double whole[4],
                               bool tell, double out[4])
 {
-    SdmStatus st = SDM_OK;
     double b[4];
     bool is_degrees;
     char name[80];
-    TRY(sdm_option_bounds(ctx, text, b, &is_degrees));
+    PASS(sdm_option_bounds(ctx, text, b, &is_degrees));
     sdm_grid_name(crs, name, sizeof name);
     if (crs->geographic && !is_degrees)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--bounds %s: the output CRS %s is in degrees, found metres",
@@ -97,15 +96,14 @@ static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *
         out[0] += turn_deg;
         out[2] += turn_deg;
     } else if (is_degrees) {
-        TRY(move_box(ctx, crs->wkt, false, b, out));
+        PASS(move_box(ctx, crs->wkt, false, b, out));
     }
     if (!meet(out, whole))
-        TRY(fail_outside(ctx, text, crs->wkt, whole, is_degrees));
+        PASS(fail_outside(ctx, text, crs->wkt, whole, is_degrees));
     if (tell && is_degrees && !crs->geographic)
         sdm_log(ctx, SDM_LOG_INFO, 8, "--bounds %s, taken as degrees: %.0f %.0f %.0f %.0f in %s", text,
                 out[0], out[1], out[2], out[3], name);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmOutlineSource area_of(const SdmOptions *o, bool tell)
@@ -137,7 +135,6 @@ done:
 SdmStatus sdm_part_bounds(SdmContext *ctx, const SdmOptions *o, const char *wkt, const double whole[4],
                           bool tell, double out[4])
 {
-    SdmStatus st = SDM_OK;
     SdmGrid crs = {.spacing = 1.0};
     double part[4];
     memcpy(out, whole, 4 * sizeof *out);
@@ -146,30 +143,28 @@ SdmStatus sdm_part_bounds(SdmContext *ctx, const SdmOptions *o, const char *wkt,
     for (int k = 0; k < 2; k++) {
         if (!(k ? o->area : o->bounds))
             continue;
-        TRY(k ? area_bounds(ctx, o, wkt, whole, tell, part)
-              : given_bounds(ctx, o->bounds, &crs, whole, tell, part));
+        PASS(k ? area_bounds(ctx, o, wkt, whole, tell, part)
+               : given_bounds(ctx, o->bounds, &crs, whole, tell, part));
         for (int i = 0; i < 4; i++)
             out[i] = i < 2 ? fmax(out[i], part[i]) : fmin(out[i], part[i]);
     }
     if (!(out[0] < out[2]) || !(out[1] < out[3]))
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--bounds %s and --area %s have nothing in common", o->bounds,
-                      o->area);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--bounds %s and --area %s have nothing in common", o->bounds,
+                        o->area);
+    return SDM_OK;
 }
 
 /* ---- cells ---- */
 
 SdmStatus sdm_part_cut(SdmContext *ctx, const SdmOptions *o, bool tell, SdmGrid *grid)
 {
-    SdmStatus st = SDM_OK;
     const double s = grid->spacing, left = round(grid->x0 / s), top = round(grid->y0 / s);
     const double whole[4] = {grid->x0, grid->y0 - (double)grid->rows * s, grid->x0 + (double)grid->cols * s,
                              grid->y0};
     double b[4];
     if (!o->bounds && !o->area)
         return SDM_OK;
-    TRY(sdm_part_bounds(ctx, o, grid->wkt, whole, tell, b));
+    PASS(sdm_part_bounds(ctx, o, grid->wkt, whole, tell, b));
     const double col = fmax(floor((b[0] - grid->x0) / s + SAME_EDGE), 0.0),
                  row = fmax(floor((grid->y0 - b[3]) / s + SAME_EDGE), 0.0),
                  col1 = fmin(ceil((b[2] - grid->x0) / s - SAME_EDGE), (double)grid->cols),
@@ -178,8 +173,7 @@ SdmStatus sdm_part_cut(SdmContext *ctx, const SdmOptions *o, bool tell, SdmGrid 
     grid->y0 = (top - row) * s;
     grid->cols = (int64_t)fmax(col1 - col, 1.0);
     grid->rows = (int64_t)fmax(row1 - row, 1.0);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void clear_cell(SdmBlock *b, int64_t at)
@@ -198,7 +192,6 @@ static void clear_cell(SdmBlock *b, int64_t at)
 static SdmStatus clear_strip(SdmContext *ctx, const SdmOutlines *area, const SdmGrid *grid, int64_t strip,
                              uint8_t *inside, SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
     const int64_t row0 = strip * STRIP_ROWS,
                   rows = grid->rows - row0 < STRIP_ROWS ? grid->rows - row0 : STRIP_ROWS;
     const SdmOutlineGrid on = {.wkt = grid->wkt,
@@ -206,15 +199,14 @@ static SdmStatus clear_strip(SdmContext *ctx, const SdmOutlines *area, const Sdm
                                              grid->y0 - (double)row0 * grid->spacing, 0.0, -grid->spacing},
                                .cols = grid->cols,
                                .rows = rows};
-    TRY(sdm_outlines_burn(ctx, area, &on, inside));
+    PASS(sdm_outlines_burn(ctx, area, &on, inside));
     for (int64_t r = 0; r < b->h; r++) {
         const int64_t row = b->row0 + r - row0;
         for (int64_t c = 0; c < b->w && row >= 0 && row < rows; c++)
             if (!inside[row * grid->cols + b->col0 + c])
                 clear_cell(b, r * b->w + c);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_part_at(const SdmGrid *grid, const SdmGrid *part, int64_t out[2])

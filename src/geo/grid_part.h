@@ -1,7 +1,6 @@
 /* --bounds and --area -> the part of a grid that is asked for, and which of its cells lie inside. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GRID_PART_H
-#define SDM_GRID_PART_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "geo/grid.h"
@@ -23,5 +22,3 @@ void sdm_part_at(const SdmGrid *grid, const SdmGrid *part, int64_t out[2]);
  * and those whose centres lie outside of --area are cleared.  A cell does not depend on the block. */
 SdmStatus sdm_part_take(SdmContext *ctx, const SdmOptions *options, const SdmGrid *grid, const SdmGrid *part,
                         SdmBlock *block);
-
-#endif

@@ -77,17 +77,15 @@ SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, G
 /* The datum of the heights, its undulation, and the phrase that says which it is. */
 static SdmStatus open_datum(SdmContext *ctx, SdmHeightRaster *r)
 {
-    SdmStatus st = SDM_OK;
     char phrase[360];
     sdm_vertical_find(r->ds, &r->datum);
     sdm_vertical_give(&r->datum, r->source.datum_option, r->source.datum);
     if (!r->source.keeps_datum)
-        TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &r->geoid));
+        PASS(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &r->geoid));
     sdm_vertical_phrase(&r->datum, phrase, sizeof phrase);
     snprintf(r->phrase, sizeof r->phrase, "%s%s%s", phrase, r->geoid ? "; undulation of " : "",
              r->geoid ? sdm_geoid_source(r->geoid) : "");
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_height_raster_tell_datum(SdmContext *ctx, const SdmHeightRaster *r)
@@ -157,7 +155,6 @@ static void close_file(SdmHeightRaster *r)
 /* The file, its georeference and its first band. */
 static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster *r)
 {
-    SdmStatus st = SDM_OK;
     const char *const option = source->option, *const path = source->path;
     r->source = *source;
     CPLPushErrorHandler(CPLQuietErrorHandler);
@@ -182,9 +179,7 @@ static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHe
                         "gdalwarp -t_srs EPSG:4326",
                         option, path);
     r->geographic = OSRIsGeographic(srs) != 0;
-    TRY(open_band(ctx, r));
-done:
-    return st;
+    return open_band(ctx, r);
 }
 
 /* The horizontal CRS. */
@@ -436,15 +431,13 @@ static bool same_crs(const char *a, const char *b)
  * bring to WGS 84, as long as the grid has the same. */
 static SdmStatus open_transformations(SdmContext *ctx, SdmHeightsOnGrid *g)
 {
-    SdmStatus st = SDM_OK;
     SdmHeightRaster *const r = g->raster;
     if (r->source.keeps_datum && same_crs(r->wkt, g->grid->wkt))
         return SDM_OK;
-    TRY(sdm_projector_open(ctx, g->grid->wkt, &g->projector));
+    PASS(sdm_projector_open(ctx, g->grid->wkt, &g->projector));
     if (!r->proj)
-        TRY(sdm_projector_open(ctx, r->wkt, &r->proj));
-done:
-    return st;
+        PASS(sdm_projector_open(ctx, r->wkt, &r->proj));
+    return SDM_OK;
 }
 
 /* Side of a cell of the grid / side of a cell of the raster. */
@@ -465,20 +458,18 @@ static double size_ratio(const SdmHeightsOnGrid *g, double lon_deg, double lat_d
 SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const SdmGrid *grid, double lon_deg,
                                    double lat_deg, SdmHeightsOnGrid *out)
 {
-    SdmStatus st = SDM_OK;
     SdmGeoid *geoid = NULL;
     *out = (SdmHeightsOnGrid){
         .raster = r, .grid = grid, .dx = grid->spacing, .dy = grid->spacing, .step = NODE_STEP};
-    TRY(open_transformations(ctx, out));
+    PASS(open_transformations(ctx, out));
     find_voids(ctx, out);
     out->ratio = size_ratio(out, lon_deg, lat_deg);
     sdm_heights_on_grid_set_kernel(out, SDM_KERNEL_BICUBIC);
     if (!r->source.keeps_datum) {
-        TRY(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &geoid));
-        TRY(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
+        PASS(sdm_datum_open_geoid(ctx, &r->source, r->ds, &r->datum, &geoid));
+        PASS(sdm_undulation_of(ctx, grid, geoid, &out->undulation));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_heights_on_grid_set_kernel(SdmHeightsOnGrid *g, SdmHeightKernel kernel)
@@ -504,10 +495,9 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
 static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4],
                              SdmPlaceNodes *n)
 {
-    SdmStatus st = SDM_OK;
     *n = sdm_place_nodes_of(win, g->step);
-    TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
-    TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
+    PASS(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
+    PASS(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
     for (size_t j = 0; j < n->ny; j++)
         for (size_t i = 0; i < n->nx; i++) {
             n->x[j * n->nx + i] = (double)((n->i0 + (int64_t)i) * g->step) + 0.5;
@@ -524,8 +514,7 @@ static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const i
         n->x[i] = n->x[i] / g->shrink - 0.5;
         n->y[i] = n->y[i] / g->shrink - 0.5;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The part of the raster, in means of cells, that the nodes span: column, row, width, height; false:

@@ -2,8 +2,7 @@
  * grid: the one reader of --reference, --dem, compare, stack and the change raster.  Masks are read the same
  * way, as values without a datum. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_HEIGHT_RASTER_H
-#define SDM_HEIGHT_RASTER_H
+#pragma once
 
 #include "geo/geoid.h"
 #include "geo/vertical_datum.h"
@@ -89,5 +88,3 @@ void sdm_heights_on_grid_set_kernel(SdmHeightsOnGrid *g, SdmHeightKernel kernel)
  * of any size has the same values.  SDM_ERR_INPUT where the raster cannot be read. */
 SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_t window[4],
                               const float *wanted, float *height_m);
-
-#endif

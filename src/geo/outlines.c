@@ -157,19 +157,16 @@ static SdmStatus filter_layer(SdmContext *ctx, const SdmOutlines *o)
 
 static SdmStatus open_layer(SdmContext *ctx, SdmOutlines *o)
 {
-    SdmStatus st = SDM_OK;
-    TRY(open_file(ctx, o));
-    TRY(choose_layer(ctx, o));
+    PASS(open_file(ctx, o));
+    PASS(choose_layer(ctx, o));
     if (!OGR_L_GetSpatialRef(o->layer))
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
-                     "NEW.gpkg FILE",
-                     o->source.option, o->source.path));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
+                        "NEW.gpkg FILE",
+                        o->source.option, o->source.path);
     if (o->source.field)
         o->field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(o->layer), o->source.field);
-    TRY(filter_layer(ctx, o));
-done:
-    return st;
+    return filter_layer(ctx, o);
 }
 
 SdmStatus sdm_outlines_open(SdmContext *ctx, const SdmOutlineSource *source, SdmOutlines *out)
@@ -281,7 +278,6 @@ static SdmStatus find_box(Burn *b)
 
 static SdmStatus push(Burn *b, double x, double y)
 {
-    SdmStatus st = SDM_OK;
     if (b->count && b->x[b->count - 1] == x && b->y[b->count - 1] == y)
         return SDM_OK;
     if (b->count == b->room) {
@@ -289,7 +285,7 @@ static SdmStatus push(Burn *b, double x, double y)
         const size_t room = b->room ? 2 * b->room : 4096;
         for (int k = 0; k < 2; k++) {
             double *larger = NULL;
-            TRY(sdm_alloc_raw(b->ctx, &larger, room, sizeof *larger, "polygons"));
+            PASS(sdm_alloc_raw(b->ctx, &larger, room, sizeof *larger, "polygons"));
             if (b->count)
                 memcpy(larger, *array[k], b->count * sizeof *larger);
             sdm_free(array[k]);
@@ -299,8 +295,7 @@ static SdmStatus push(Burn *b, double x, double y)
     }
     b->x[b->count] = x;
     b->y[b->count++] = y;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -320,7 +315,6 @@ static void into_box(const Burn *b, const double p[2], double out[2])
  * nothing inside; pieces longer than a step are cut. */
 static SdmStatus push_edge(Burn *b, const double p[2], const double q[2])
 {
-    SdmStatus st = SDM_OK;
     double cut[5], from[2], to[2];
     int cuts = 0;
     for (int k = 0; k < 4; k++) { /* where the edge passes a side of the box */
@@ -337,13 +331,12 @@ static SdmStatus push_edge(Burn *b, const double p[2], const double q[2])
         const int pieces = (int)fmin(hypot(to[0] - from[0], to[1] - from[1]) / b->step, 1e6) + 1;
         for (int n = 1; n < pieces; n++) {
             const double share = (double)n / pieces;
-            TRY(push(b, from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])));
+            PASS(push(b, from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])));
         }
-        TRY(push(b, to[0], to[1]));
+        PASS(push(b, to[0], to[1]));
         memcpy(from, to, sizeof from);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The closed ring, within the box, -> b->x, b->y in the CRS of the grid. */
@@ -450,24 +443,21 @@ static void extend_bounds(Burn *b)
 
 static SdmStatus burn_polygon(Burn *b, OGRGeometryH polygon)
 {
-    SdmStatus st = SDM_OK;
     b->touched[0] = b->grid->cols;
     b->touched[1] = b->grid->rows;
     b->touched[2] = b->touched[3] = 0;
     for (int i = 0; i < OGR_G_GetGeometryCount(polygon); i++) {
-        TRY(read_ring(b, OGR_G_GetGeometryRef(polygon, i)));
+        PASS(read_ring(b, OGR_G_GetGeometryRef(polygon, i)));
         (b->bounds ? extend_bounds : mark_ring)(b);
     }
     if (!b->bounds)
         fill_cells(b);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* @return via *polygons: how many there were */
 static SdmStatus burn_geometry(Burn *b, OGRGeometryH geometry, int64_t *polygons)
 {
-    SdmStatus st = SDM_OK;
     const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     if (type == wkbPolygon || type == wkbTriangle) {
         ++*polygons;
@@ -476,9 +466,8 @@ static SdmStatus burn_geometry(Burn *b, OGRGeometryH geometry, int64_t *polygons
     if (!is_surface(type) && type != wkbGeometryCollection)
         return SDM_OK;
     for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++)
-        TRY(burn_geometry(b, OGR_G_GetGeometryRef(geometry, i), polygons));
-done:
-    return st;
+        PASS(burn_geometry(b, OGR_G_GetGeometryRef(geometry, i), polygons));
+    return SDM_OK;
 }
 
 /* ---- features ---- */

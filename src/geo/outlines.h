@@ -1,7 +1,6 @@
 /* A vector file of polygons, in any CRS -> the cells of a grid that lie inside of them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_OUTLINES_H
-#define SDM_OUTLINES_H
+#pragma once
 
 #include "core/core.h"
 
@@ -50,5 +49,3 @@ SdmStatus sdm_outlines_burn(SdmContext *ctx, const SdmOutlines *outlines, const 
  * not exact.  Errors as above. */
 SdmStatus sdm_outlines_bounds(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
                               double out[4]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pixels of 8 bits -> a PNG image in memory. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PNG_H
-#define SDM_PNG_H
+#pragma once
 
 #include "core/core.h"
 
@@ -16,5 +15,3 @@ typedef struct SdmPng {
 SdmStatus sdm_png_encode(SdmContext *ctx, const unsigned char *pixels, int width, int height, int bands,
                          SdmPng *out);
 void sdm_png_close(SdmPng *png);
-
-#endif

@@ -150,10 +150,8 @@ SdmStatus sdm_projector_clone(SdmContext *ctx, const SdmProjector *from, SdmProj
     *out = NULL;
     TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
     copy(from, p);
-    if (!p->pj) {
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation");
-        goto done;
-    }
+    if (!p->pj)
+        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation"));
     *out = p;
     p = NULL;
 done:

@@ -1,7 +1,6 @@
 /* Geographic coordinates (WGS 84) <-> coordinates of the output CRS. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PROJECTOR_H
-#define SDM_PROJECTOR_H
+#pragma once
 
 #include "core/core.h"
 
@@ -22,5 +21,3 @@ SdmStatus sdm_projector_clone(SdmContext *ctx, const SdmProjector *from, SdmProj
 void sdm_projector_forward(SdmProjector *p, size_t n, double *x, double *y);
 void sdm_projector_inverse(SdmProjector *p, size_t n, double *x, double *y);
 void sdm_projector_close(SdmProjector **p);
-
-#endif

@@ -150,11 +150,10 @@ static Step find_step(const SdmShiftTask *t, Part p, const double move_m[2], dou
 static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut, double sure_m,
                          SdmShift *out, double *sigma_m)
 {
-    SdmStatus st = SDM_OK;
     double before_m[2] = {0.0, 0.0};
     out->converged = false;
     for (int round = 0; round < ROUNDS && !out->converged; round++, cut++) {
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
         const Step step =
             find_step(t, p, out->move_m, CUT_NMADS[cut < CUTS ? cut : CUTS - 1], sure_m, &out->nmad_m);
         if (!isfinite(out->nmad_m)) { /* moved off the other surface */
@@ -172,8 +171,7 @@ static SdmStatus iterate(SdmContext *ctx, const SdmShiftTask *t, Part p, int cut
         out->undetermined = step.undetermined;
         *sigma_m = step.sigma_m;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- walls ---- */
@@ -206,12 +204,11 @@ static Search bounded_mean(const SdmShiftTask *t, Part p, double east_m, double 
 static SdmStatus search(SdmContext *ctx, const SdmShiftTask *t, Part p, double from_cells, Search *best)
 {
     static const double along[4][2] = {{1.0, 0.0}, {-1.0, 0.0}, {0.0, 1.0}, {0.0, -1.0}};
-    SdmStatus st = SDM_OK;
     const int64_t enough = best->known / 2;
     for (double step = from_cells; step > LAST_STEP; step *= 0.5)
         for (bool moved = true; moved;) {
             moved = false;
-            TRY(sdm_check_stop(ctx));
+            PASS(sdm_check_stop(ctx));
             for (int k = 0; k < 4; k++) {
                 const Search s = bounded_mean(t, p, best->move_m[0] + along[k][0] * step * t->cell_m,
                                               best->move_m[1] + along[k][1] * step * t->cell_m);
@@ -221,8 +218,7 @@ static SdmStatus search(SdmContext *ctx, const SdmShiftTask *t, Part p, double f
                 moved = true;
             }
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static Part thinned(Part p, size_t most)
@@ -235,56 +231,50 @@ static Part thinned(Part p, size_t most)
  * tell more, as long as the mean says the same. */
 static SdmStatus refine(SdmContext *ctx, const SdmShiftTask *t, Part p, Search *best)
 {
-    SdmStatus st = SDM_OK;
     SdmShift fine = {.move_m = {best->move_m[0], best->move_m[1], 0.0}};
     double sigma_m;
-    TRY(iterate(ctx, t, (Part){0, t->count, 1}, CUTS - 1, SURE * t->cell_m, &fine, &sigma_m));
+    PASS(iterate(ctx, t, (Part){0, t->count, 1}, CUTS - 1, SURE * t->cell_m, &fine, &sigma_m));
     const Search s = bounded_mean(t, p, fine.move_m[0], fine.move_m[1]);
     if (fine.undetermined == 0 && s.mean_m < SAME_MEAN * best->mean_m &&
         hypot(s.move_m[0] - best->move_m[0], s.move_m[1] - best->move_m[1]) < BASIN_CELLS * t->cell_m)
         *best = s;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The search after the rounds: from the start, from what they found, whichever is better. */
 static SdmStatus search_walls(SdmContext *ctx, const SdmShiftTask *t, const double start_m[2], SdmShift *out)
 {
-    SdmStatus st = SDM_OK;
     const Part p = thinned((Part){0, t->count, 1}, SEARCH_PLACES);
     Search best = bounded_mean(t, p, start_m[0], start_m[1]);
     const Search found = bounded_mean(t, p, out->move_m[0], out->move_m[1]);
     if (found.known >= best.known / 2 && found.mean_m < best.mean_m)
         best = found;
-    TRY(search(ctx, t, p, FIRST_STEP, &best));
-    TRY(refine(ctx, t, p, &best));
+    PASS(search(ctx, t, p, FIRST_STEP, &best));
+    PASS(refine(ctx, t, p, &best));
     out->move_m[0] = best.move_m[0];
     out->move_m[1] = best.move_m[1];
     out->move_m[2] = best.up_m;
     out->converged = true;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_shift_fit(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out)
 {
-    SdmStatus st = SDM_OK;
     const double start_m[2] = {out->move_m[0], out->move_m[1]};
     const Part all = {0, task->count, 1};
     double sigma_m, nmad_m;
     out->verdict = SDM_SHIFT_FOUND;
     /* the noise at the start is that of surfaces that do not lie on each other: it is the end that tells what
      * is known */
-    TRY(iterate(ctx, task, all, 0, FIRST_SURE * task->cell_m, out, &sigma_m));
+    PASS(iterate(ctx, task, all, 0, FIRST_SURE * task->cell_m, out, &sigma_m));
     if (find_step(task, all, out->move_m, CUT_NMADS[CUTS - 1], SURE * task->cell_m, &nmad_m).undetermined) {
         memcpy(out->move_m, start_m, sizeof start_m);
-        TRY(iterate(ctx, task, all, 0, SURE * task->cell_m, out, &sigma_m));
+        PASS(iterate(ctx, task, all, 0, SURE * task->cell_m, out, &sigma_m));
     }
     if (task->walls && out->undetermined == 0)
-        TRY(search_walls(ctx, task, start_m, out));
+        PASS(search_walls(ctx, task, start_m, out));
     memcpy(out->found_m, out->move_m, sizeof out->found_m);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- judgement ---- */
@@ -351,19 +341,17 @@ static bool is_better(const SdmShiftTask *t, const double move_m[2])
 static SdmStatus fit_half(SdmContext *ctx, const SdmShiftTask *t, Part p, const double from_m[2],
                           double move_m[2], double *sigma_m)
 {
-    SdmStatus st = SDM_OK;
     SdmShift half = {.move_m = {from_m[0], from_m[1], 0.0}};
-    TRY(iterate(ctx, t, p, CUTS - 1, SURE * t->cell_m, &half, sigma_m));
+    PASS(iterate(ctx, t, p, CUTS - 1, SURE * t->cell_m, &half, sigma_m));
     if (t->walls && half.undetermined == 0) {
         const Part some = thinned(p, SEARCH_PLACES / 2);
         Search best = bounded_mean(t, some, from_m[0], from_m[1]);
-        TRY(search(ctx, t, some, HALF_STEP, &best));
+        PASS(search(ctx, t, some, HALF_STEP, &best));
         memcpy(half.move_m, best.move_m, sizeof best.move_m);
     }
     for (int k = 0; k < 2; k++)
         move_m[k] = half.undetermined ? (double)NAN : half.move_m[k];
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Half of the places that have a difference lie before it. */
@@ -380,31 +368,28 @@ static size_t middle_place(const SdmShiftTask *t, const double move_m[2])
 
 static SdmStatus halves_agree(SdmContext *ctx, const SdmShiftTask *t, SdmShift *out, bool *agree)
 {
-    SdmStatus st = SDM_OK;
     double sigma_m[2] = {0.0, 0.0};
     const size_t middle = middle_place(t, out->move_m);
     for (size_t k = 0; k < 2; k++) {
         const Part half = {k ? middle : 0, k ? t->count : middle, 1};
-        TRY(fit_half(ctx, t, half, out->move_m, out->half_m[k], &sigma_m[k]));
+        PASS(fit_half(ctx, t, half, out->move_m, out->half_m[k], &sigma_m[k]));
     }
     const double apart_m =
         hypot(out->half_m[0][0] - out->half_m[1][0], out->half_m[0][1] - out->half_m[1][1]);
     *agree = !(apart_m > fmax((t->walls ? HALVES_WALL_CELLS : HALVES_CELLS) * t->cell_m,
                               HALVES_SIGMAS * hypot(sigma_m[0], sigma_m[1])));
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_shift_judge(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out)
 {
-    SdmStatus st = SDM_OK;
     static const double none_m[2] = {0.0, 0.0};
     bool agree = true;
     out->half_m[0][0] = out->half_m[0][1] = out->half_m[1][0] = out->half_m[1][1] = (double)NAN;
     if (!(hypot(out->move_m[0], out->move_m[1]) > SHORT_CELLS * task->cell_m))
         return SDM_OK;
     if (out->undetermined == 0)
-        TRY(halves_agree(ctx, task, out, &agree));
+        PASS(halves_agree(ctx, task, out, &agree));
     out->verdict = !agree                          ? SDM_SHIFT_HALVES_DIFFER
                    : !is_better(task, out->move_m) ? SDM_SHIFT_NOT_BETTER
                                                    : SDM_SHIFT_FOUND;
@@ -416,8 +401,7 @@ SdmStatus sdm_shift_judge(SdmContext *ctx, const SdmShiftTask *task, SdmShift *o
     out->nmad_m = sdm_nmad_f32(task->work + 3 * task->count, n, &median_m);
     out->move_m[0] = out->move_m[1] = 0.0;
     out->move_m[2] = -median_m;
-done:
-    return st;
+    return SDM_OK;
 }
 
 const char *sdm_shift_verdict_text(SdmShiftVerdict verdict)

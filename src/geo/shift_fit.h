@@ -1,8 +1,7 @@
 /* Differences of two surfaces at places -> the 3-D move that lays one on the other, after Nuth and Kaab
  * (2011). For compare, points, stack and the reference of a scene. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SHIFT_FIT_H
-#define SDM_SHIFT_FIT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -61,5 +60,3 @@ SdmStatus sdm_shift_judge(SdmContext *ctx, const SdmShiftTask *task, SdmShift *o
 
 /* Meaning of a verdict, after "moved in height only: "; "" for SDM_SHIFT_FOUND. */
 const char *sdm_shift_verdict_text(SdmShiftVerdict verdict);
-
-#endif

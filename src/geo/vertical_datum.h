@@ -3,8 +3,7 @@
  * Undulations: geoid.h.  Heights are converted by product (output), height_raster (--dem, --reference),
  * coreg/compare_datum and the stack. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VERTICAL_DATUM_H
-#define SDM_VERTICAL_DATUM_H
+#pragma once
 
 #include <gdal.h>
 #include <ogr_srs_api.h>
@@ -63,5 +62,3 @@ void sdm_vertical_phrase(const SdmDatumFound *datum, char *text, size_t size);
 /* The datum that a CRS (NULL: none), else a text of metadata (NULL: none) declares.  Returns SdmVertical or
  * one of the above.  name: as declared, "" without. */
 int sdm_vertical_of_srs(OGRSpatialReferenceH srs, const char *metadata, char *name, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* The correction of the cameras that a reference DEM shows and a pair cannot: its parameters -> a shift of
  * projected right positions along the epipolar lines.  It is fitted in src/pointing/along_fit. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ALONG_CORRECTION_H
-#define SDM_ALONG_CORRECTION_H
+#pragma once
 
 #include "core/math.h"
 #include "geometry/pointing.h"
@@ -37,5 +36,3 @@ double sdm_along_profile(const SdmAlongCorrection *a, int view, double row);
 /* The whole correction, px, at a position of the right image and the row of its partner in the left one. */
 double sdm_along_value(const SdmAlongCorrection *a, const SdmPointing *scale, const double right[2],
                        double left_row);
-
-#endif

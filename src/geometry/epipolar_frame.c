@@ -136,39 +136,36 @@ static SdmStatus fail_overlap(SdmContext *ctx, const SdmScene *sc, const SdmFram
 static SdmStatus measure_pixel(SdmContext *ctx, const SdmScene *sc, const SdmView *v, const SdmFrame *f,
                                const Local *l, const double at[2], double side_m[3])
 {
-    SdmStatus st = SDM_OK;
     double g[3], x[3], y[3];
     for (int i = 0; i < 3; i++) {
-        TRY(locate(ctx, sc, v, at[0] + (i == 1), at[1] + (i == 2), f->h0_m, g));
+        PASS(locate(ctx, sc, v, at[0] + (i == 1), at[1] + (i == 2), f->h0_m, g));
         to_local(l, g, &x[i], &y[i]);
     }
     for (int k = 0; k < 2; k++)
         side_m[k] = hypot(x[1 + k] - x[0], y[1 + k] - y[0]);
     const double area = fabs((x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]));
     side_m[2] = sqrt(area);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Direction and size of the separation of the rays at the left image's centre: metres of ground per metre of
  * height. */
 static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
-    SdmStatus st = SDM_OK;
     const SdmView *const left = &sc->view[0], *const right = &sc->view[1];
     const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
                  row = 0.5 * (double)(sdm_image_height(left->image) - 1);
     const double dh = 0.05 * (f->hmax_m - f->hmin_m) + 10.0;
     double g0[3], g1[3], at[4], r1[3], r0[3], x[4], y[4];
-    TRY(locate(ctx, sc, left, col, row, f->h0_m, g0));
-    TRY(locate(ctx, sc, left, col, row, f->h0_m + dh, g1));
+    PASS(locate(ctx, sc, left, col, row, f->h0_m, g0));
+    PASS(locate(ctx, sc, left, col, row, f->h0_m + dh, g1));
     sdm_camera_project(right->camera, 1, g0, at);
     sdm_camera_project(right->camera, 1, g1, at + 2);
     if (!isfinite(at[0] + at[1] + at[2] + at[3]))
         return fail_overlap(ctx, sc, f);
     /* where the right rays of the two heights meet the plane h0 */
-    TRY(locate(ctx, sc, right, at[0], at[1], f->h0_m, r0));
-    TRY(locate(ctx, sc, right, at[2], at[3], f->h0_m, r1));
+    PASS(locate(ctx, sc, right, at[0], at[1], f->h0_m, r0));
+    PASS(locate(ctx, sc, right, at[2], at[3], f->h0_m, r1));
     to_local(l, g0, &x[0], &y[0]);
     to_local(l, g1, &x[1], &y[1]);
     to_local(l, r0, &x[2], &y[2]);
@@ -190,7 +187,7 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     f->slant_px[0] = (lx * sx + ly * sy) / (f->base_height * f->gsd_m);
     f->slant_px[1] = (ly * sx - lx * sy) / (f->base_height * f->gsd_m);
     double side[3];
-    TRY(measure_pixel(ctx, sc, right, f, l, at, side));
+    PASS(measure_pixel(ctx, sc, right, f, l, at, side));
     f->right_gsd_m = side[2];
     const bool square = fmax(side[0], side[1]) < MOST_SQUARE * fmin(side[0], side[1]);
     const double ratio = square ? 1.0 : side[1] / side[0]; /* of pixels: height to width */
@@ -201,33 +198,29 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
         f->across[0] = -f->across[0];
         f->across[1] = -f->across[1];
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
-    SdmStatus st = SDM_OK;
     const SdmView *const left = &sc->view[0];
     const double middle[2] = {0.5 * (double)(sdm_image_width(left->image) - 1),
                               0.5 * (double)(sdm_image_height(left->image) - 1)};
     double side[3];
-    TRY(measure_pixel(ctx, sc, left, f, l, middle, side));
+    PASS(measure_pixel(ctx, sc, left, f, l, middle, side));
     f->gsd_m = side[2];
     if (!(f->gsd_m > 1e-3 && f->gsd_m < 1e4))
         return sdm_fail(ctx, SDM_ERR_DATA,
                         "%s: its camera gives a ground sample distance of %g m, expected 0.001 to "
                         "10000 m; the camera data are wrong or belong to another image, fetch them again",
                         left->name, f->gsd_m);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Bounds of the outline of a view at a height, in (u, v) from the centre of the projection. */
 static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, const SdmFrame *f,
                          const Local *l, double h, double b[4])
 {
-    SdmStatus st = SDM_OK;
     const double w = (double)sdm_image_width(v->image) - 1.0, hh = (double)sdm_image_height(v->image) - 1.0;
     const double c = cos(f->angle_rad), s = sin(f->angle_rad);
     for (int side = 0; side < 4; side++)
@@ -236,7 +229,7 @@ static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, 
             const double col = side == 0 ? t * w : side == 1 ? w : side == 2 ? t * w : 0.0;
             const double row = side == 0 ? 0.0 : side == 2 ? hh : t * hh;
             double g[3], x, y;
-            TRY(locate(ctx, sc, v, col, row, h, g));
+            PASS(locate(ctx, sc, v, col, row, h, g));
             to_local(l, g, &x, &y);
             const double u = (x * c + y * s) / f->gsd_m, w2 = (-x * s + y * c) / f->gsd_m;
             b[0] = fmin(b[0], u);
@@ -244,8 +237,7 @@ static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, 
             b[2] = fmax(b[2], u);
             b[3] = fmax(b[3], w2);
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Where the pixels of the left view lie between integer (u, v), 0..1, if they form a grid parallel to the
@@ -253,7 +245,6 @@ done:
 static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame *f, const Local *l,
                              double phase[2])
 {
-    SdmStatus st = SDM_OK;
     const SdmView *const v = &sc->view[0];
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), quarter = 0.25;
     const double w = floor(quarter * (double)sdm_image_width(v->image)),
@@ -263,7 +254,7 @@ static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame
     phase[0] = phase[1] = 0.0;
     for (int i = 0; i < 3; i++) {
         double g[3], x, y;
-        TRY(locate(ctx, sc, v, at[i][0], at[i][1], f->h0_m, g));
+        PASS(locate(ctx, sc, v, at[i][0], at[i][1], f->h0_m, g));
         to_local(l, g, &x, &y);
         uv[i][0] = (x * c + y * s) / f->gsd_m;
         uv[i][1] = (-x * s + y * c) / f->gsd_m;
@@ -273,22 +264,20 @@ static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame
         for (int i = 1; i < 3; i++) {
             const double way = fabs(uv[i][k] - uv[0][k]), pixels = i == 1 ? w : h;
             if (fmin(fabs(way - pixels), way) > 1.0 / 16.0)
-                goto done;
+                return SDM_OK;
         }
     for (int k = 0; k < 2; k++)
         phase[k] = uv[0][k] - floor(uv[0][k]);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The bounds of the left view at h0, as far as the right view can show them at any height. */
 static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
-    SdmStatus st = SDM_OK;
     double a[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY},
            b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    TRY(outline(ctx, sc, &sc->view[0], f, l, f->h0_m, a));
-    TRY(outline(ctx, sc, &sc->view[1], f, l, f->h0_m, b));
+    PASS(outline(ctx, sc, &sc->view[0], f, l, f->h0_m, a));
+    PASS(outline(ctx, sc, &sc->view[1], f, l, f->h0_m, b));
     const double farthest_m = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m),
                  reach = farthest_m * f->du_dh * PARALLAX_MARGIN + MARGIN_PX;
     a[0] = fmax(a[0], b[0] - reach);
@@ -298,15 +287,14 @@ static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, c
     if (!(a[2] - a[0] > 16.0) || !(a[3] - a[1] > 16.0))
         return fail_overlap(ctx, sc, f);
     double phase[2];
-    TRY(pixel_phase(ctx, sc, f, l, phase));
+    PASS(pixel_phase(ctx, sc, f, l, phase));
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), u0 = floor(a[0] - phase[0]) + phase[0],
                  v0 = floor(a[1] - phase[1]) + phase[1];
     f->x0_m = f->gsd_m * (u0 * c - v0 * s);
     f->y0_m = f->gsd_m * (u0 * s + v0 * c);
     f->width = ((int64_t)ceil(a[2] - u0) + 16) / 16 * 16;
     f->height = ((int64_t)ceil(a[3] - v0) + 16) / 16 * 16;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Can both cameras project the frame's outline, with a margin, at height h? */
@@ -385,23 +373,21 @@ static SdmStatus height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
 
 SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
 {
-    SdmStatus st = SDM_OK;
     const SdmView *const left = &scene->view[0];
     double g[3];
     Local l;
     *f = (SdmFrame){0};
-    TRY(height_range(ctx, scene, f));
-    TRY(locate(ctx, scene, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
-               0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
+    PASS(height_range(ctx, scene, f));
+    PASS(locate(ctx, scene, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
+                0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
     f->lon_deg = g[0];
     f->lat_deg = g[1];
     local_at(f->lon_deg, f->lat_deg, &l);
-    TRY(find_gsd(ctx, scene, f, &l));
-    TRY(find_epipolar(ctx, scene, f, &l));
-    TRY(find_extent(ctx, scene, f, &l));
+    PASS(find_gsd(ctx, scene, f, &l));
+    PASS(find_epipolar(ctx, scene, f, &l));
+    PASS(find_extent(ctx, scene, f, &l));
     cut_range(ctx, scene, f);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmWindow sdm_frame_level(const SdmFrame *f, int level)

@@ -1,8 +1,7 @@
 /* Stage 3 (docs/chain.md): cameras and pointing -> the epipolar frame of the scene, the height range to
  * search, and lattices. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_EPIPOLAR_FRAME_H
-#define SDM_EPIPOLAR_FRAME_H
+#pragma once
 
 #include "geo/grid.h"
 #include "geo/projector.h"
@@ -78,5 +77,3 @@ SdmStatus sdm_lattice_check_map(SdmContext *ctx, const SdmLatticeRequest *q, con
  * 7 cells, at the height of the surface (none: 5 heights), where both images have pixels, by the flags of the
  * surface, too; NaN when they have none there. */
 double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat);
-
-#endif

@@ -1,8 +1,7 @@
 /* The lattice: cameras sampled on a grid over the frame, with their change over height.  Nothing
  * above the lattice sees a camera. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LATTICE_H
-#define SDM_LATTICE_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels.h"
@@ -92,5 +91,3 @@ void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, d
  * `margin`) of a window in an image for the heights hmin..hmax. */
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
                         double hmax_m, int margin, int64_t bounds[4]);
-
-#endif

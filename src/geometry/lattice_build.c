@@ -260,7 +260,6 @@ static bool is_same(const SdmLattice *a, const SdmLattice *b)
 static SdmStatus open_nodes(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *before, SdmLattice *lat,
                             bool *again)
 {
-    SdmStatus st = SDM_OK;
     const size_t nodes = (size_t)lat->nu * (size_t)lat->nv;
     *again = before->sample && is_same(before, lat);
     if (*again) {
@@ -268,11 +267,10 @@ static SdmStatus open_nodes(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
         before->sample = NULL;
     }
     sdm_lattice_free(before);
-    TRY(sdm_alloc(ctx, &lat->node, nodes, sizeof *lat->node, "the lattice"));
+    PASS(sdm_alloc(ctx, &lat->node, nodes, sizeof *lat->node, "the lattice"));
     if (q->again && !*again)
-        TRY(sdm_alloc_raw(ctx, &lat->sample, nodes, SDM_NODE_SAMPLES * sizeof(double), "the lattice"));
-done:
-    return st;
+        PASS(sdm_alloc_raw(ctx, &lat->sample, nodes, SDM_NODE_SAMPLES * sizeof(double), "the lattice"));
+    return SDM_OK;
 }
 
 /* Do the frame's rows run along the columns of a view, at its centre?  Not a matter of the window: the warp

@@ -1,8 +1,7 @@
 /* The image-space correction of the right camera (bias compensation): its parameters -> shifts of projected
  * positions.  It is fitted in src/pointing. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_POINTING_H
-#define SDM_POINTING_H
+#pragma once
 
 #include "core/core.h"
 
@@ -31,5 +30,3 @@ double sdm_pointing_value(const SdmPointing *p, double col, double row);
 double sdm_pointing_profile(const SdmPointing *p, double row);
 void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image /* n x 2, changed */);
 void sdm_pointing_free(SdmPointing *p);
-
-#endif

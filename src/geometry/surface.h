@@ -1,7 +1,6 @@
 /* The surface of a window of a level: height, flags and score of each pixel of the left view. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SURFACE_H
-#define SDM_SURFACE_H
+#pragma once
 
 #include "core/qa_reasons.h"
 #include "geometry/lattice.h"
@@ -39,5 +38,3 @@ static inline SdmWindow sdm_window_columns(const SdmWindow *win, SdmRowExtent ex
 /* Contents are undefined until written. */
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out);
 void sdm_surface_free(SdmSurface *s);
-
-#endif

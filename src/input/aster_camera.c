@@ -257,7 +257,6 @@ static SdmStatus check_lattice(SdmContext *ctx, const char *name, const SdmAster
 
 static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *in, Aster *cam)
 {
-    SdmStatus st = SDM_OK;
     double row[SDM_POLYFIT_MAX];
     if (in->nrow < 4 || in->nrow > SDM_POLYFIT_MAX)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -268,13 +267,13 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
                         "%s: neither satellite velocity nor latitude and longitude is there; one of "
                         "them is needed, fetch the scene again",
                         name);
-    TRY(check_lattice(ctx, name, in, row));
-    TRY(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, in->velocity_mps, &cam->orbit));
-    TRY(fit_sight(ctx, name, in, cam));
+    PASS(check_lattice(ctx, name, in, row));
+    PASS(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, in->velocity_mps, &cam->orbit));
+    PASS(fit_sight(ctx, name, in, cam));
     if (!in->velocity_mps) {
         double velocity_mps[3 * SDM_POLYFIT_MAX];
         velocity_from_yaw(cam, in, row, velocity_mps);
-        TRY(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, velocity_mps, &cam->orbit));
+        PASS(sdm_orbit_fit(ctx, name, in->nrow, row, in->position_m, velocity_mps, &cam->orbit));
     }
     cam->base.kind = "aster";
     cam->base.hmin_m = HMIN_M;
@@ -303,8 +302,7 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
                 name, misfit);
         sdm_log(ctx, SDM_LOG_VERBOSE, 1, "%s: latitude and longitude agree to %.1f m", name, misfit);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out)

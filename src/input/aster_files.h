@@ -1,7 +1,6 @@
 /* ASTER level 1A files -> tables and image of each telescope -> views.  For src/input and tests. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ASTER_FILES_H
-#define SDM_ASTER_FILES_H
+#pragma once
 
 #include "input/hdf4_file.h"
 #include "input/source.h"
@@ -63,5 +62,3 @@ void sdm_zip_fault(const char *path, char *why, size_t size);
 /* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills
  * scene->view. */
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene);
-
-#endif

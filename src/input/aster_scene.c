@@ -44,7 +44,6 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
 static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpackedBand *unpacked,
                            SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
     const SdmOptions *const opt = scene->options;
     SdmView *const view = &scene->view[k];
     const SdmImageSource src = {.name = band->image,
@@ -56,15 +55,13 @@ static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpack
                                 .table_name = band->table,
                                 .depth = scene->depth,
                                 .unpacked = unpacked};
-    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
-    TRY(sdm_image_open(ctx, &src, &view->image));
+    PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
+    PASS(sdm_image_open(ctx, &src, &view->image));
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
-        TRY(sdm_check_packed(ctx, band->image));
-    TRY(check_cover(ctx, band, view->image));
+        PASS(sdm_check_packed(ctx, band->image));
+    PASS(check_cover(ctx, band, view->image));
     band->once_more = scene->depth != SDM_DEPTH_WHOLE;
-    TRY(sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera));
-done:
-    return st;
+    return sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera);
 }
 
 /* A scene that was taken at night, or with the VNIR telescopes off. */

@@ -14,8 +14,7 @@ typedef struct Tables {
 /* The file's name; where the folder has it in other letters (".TIF"), as it stands there. */
 static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix, char path[1024])
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_format(ctx, path, 1024, "%s.VNIR_Band%s.%s", t->base, t->telescope, suffix));
+    PASS(sdm_format(ctx, path, 1024, "%s.VNIR_Band%s.%s", t->base, t->telescope, suffix));
     if (sdm_path_exists(path))
         return SDM_OK;
     char *const base = path + (sdm_path_base(path) - path);
@@ -28,21 +27,18 @@ static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix
             break;
         }
     CSLDestroy(list);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus read_file(SdmContext *ctx, const Tables *t, const char *suffix, int columns, double **out,
                            int *lines)
 {
-    SdmStatus st = SDM_OK;
     char path[1024];
-    TRY(table_path(ctx, t, suffix, path));
-    TRY(sdm_read_table(ctx, path, columns, out, lines));
+    PASS(table_path(ctx, t, suffix, path));
+    PASS(sdm_read_table(ctx, path, columns, out, lines));
     if (t->scene)
-        TRY(sdm_scene_add_file(ctx, t->scene, path));
-done:
-    return st;
+        PASS(sdm_scene_add_file(ctx, t->scene, path));
+    return SDM_OK;
 }
 
 static SdmStatus expect_lines(SdmContext *ctx, const Tables *t, const char *suffix, int found, int expected)
@@ -80,16 +76,13 @@ done:
 
 static SdmStatus read_velocity(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
 {
-    SdmStatus st = SDM_OK;
     char path[1024];
     int lines = 0;
-    TRY(table_path(ctx, t, "SatelliteVelocity.txt", path));
+    PASS(table_path(ctx, t, "SatelliteVelocity.txt", path));
     if (!sdm_path_exists(path))
         return SDM_OK;
-    TRY(read_file(ctx, t, "SatelliteVelocity.txt", 3, &out->velocity_mps, &lines));
-    TRY(expect_lines(ctx, t, "SatelliteVelocity.txt", lines, out->nrow));
-done:
-    return st;
+    PASS(read_file(ctx, t, "SatelliteVelocity.txt", 3, &out->velocity_mps, &lines));
+    return expect_lines(ctx, t, "SatelliteVelocity.txt", lines, out->nrow);
 }
 
 /* Latitude and longitude, when both are there. */

@@ -1,8 +1,7 @@
 /* Stage 1: cameras.  A camera is two functions, ground -> image and image + height -> ground.
  * Conventions as in stereodem.h: (col, row) from pixel centres, ground = (lon_deg, lat_deg, h_m). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CAMERA_H
-#define SDM_CAMERA_H
+#pragma once
 
 #include "core/core.h"
 
@@ -63,5 +62,3 @@ typedef struct SdmParallel {
     double shift; /* metres of image displacement per metre of height */
 } SdmParallel;
 SdmStatus sdm_camera_open_parallel(SdmContext *ctx, const char *name, const SdmParallel *in, SdmCamera **out);
-
-#endif

@@ -1,8 +1,7 @@
 /* The fields of SdmCamera, for src/input only: the struct of every kind of camera begins with it.  A new
  * sensor: see SdmSensor in input/scene_open.h. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CAMERA_KINDS_H
-#define SDM_CAMERA_KINDS_H
+#pragma once
 
 #include "geo/geodesy.h"
 #include "core/math.h"
@@ -40,5 +39,3 @@ enum { SDM_POLYFIT_MAX = 256, SDM_POLYFIT_DEGREE = 8 };
  * degree <= SDM_POLYFIT_DEGREE and < n.
  * @return root mean square of the residuals, in units of y */
 double sdm_polyfit(int n, const double *x, const double *y, int degree, double *coef);
-
-#endif

@@ -1,7 +1,6 @@
 /* A file on the network -> a copy on the disk, for readers that take many small pieces of it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FETCH_H
-#define SDM_FETCH_H
+#pragma once
 
 #include "core/path.h"
 
@@ -11,5 +10,3 @@
  * SDM_ERR_INPUT where it cannot be had whole, SDM_ERR_IO where it cannot be kept. */
 SdmStatus sdm_fetch_file(SdmContext *ctx, const char *address, char out[SDM_PATH_SIZE]);
 void sdm_fetch_remove(char path[SDM_PATH_SIZE]); /* accepts "", sets "" */
-
-#endif

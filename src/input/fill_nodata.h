@@ -1,7 +1,6 @@
 /* Samples of an image -> values that stand for nodata although the file does not declare them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FILL_NODATA_H
-#define SDM_FILL_NODATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, bool top_alon
 
 /* The shortest text that is read back as v. */
 void sdm_fill_text(float v, char out[24]);
-
-#endif

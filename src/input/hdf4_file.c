@@ -555,12 +555,11 @@ done:
 SdmStatus sdm_hdf4_images(SdmContext *ctx, SdmHdf4 *f, const char *const swath[2], bool samples,
                           SdmUnpackedBand out[2])
 {
-    SdmStatus st = SDM_OK;
     Field field[2];
     uint8_t *sample[2] = {NULL, NULL};
     memset(out, 0, 2 * sizeof *out);
     for (int k = 0; k < 2; k++) {
-        TRY(find_field(ctx, f, swath[k], "ImageData", &field[k]));
+        PASS(find_field(ctx, f, swath[k], "ImageData", &field[k]));
         if (field[k].shape[0] != 1 || field[k].bytes != 1 || field[k].stream.size > MOST_BAND)
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: field ImageData of %s has %d x %d x %d samples of %u bytes, expected one "
@@ -569,9 +568,8 @@ SdmStatus sdm_hdf4_images(SdmContext *ctx, SdmHdf4 *f, const char *const swath[2
                             field[k].bytes);
     }
     if (samples)
-        TRY(read_fields(ctx, f, 2, field, sample));
+        PASS(read_fields(ctx, f, 2, field, sample));
     for (int k = 0; k < 2; k++)
         out[k] = (SdmUnpackedBand){sample[k], field[k].shape[2], field[k].shape[1]};
-done:
-    return st;
+    return SDM_OK;
 }

@@ -1,7 +1,6 @@
 /* HDF4 file -> its swaths, text attributes, tables and images.  For src/input and tests. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_HDF4_FILE_H
-#define SDM_HDF4_FILE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -35,5 +34,3 @@ typedef struct SdmUnpackedBand {
  * sizes alone.  The caller frees the samples.  Errors as above. */
 SdmStatus sdm_hdf4_images(SdmContext *ctx, SdmHdf4 *file, const char *const swath[2], bool samples,
                           SdmUnpackedBand out[2]);
-
-#endif

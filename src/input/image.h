@@ -1,7 +1,6 @@
 /* A raster file or an array in memory -> SdmImage.  For src/input alone. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_IMAGE_H
-#define SDM_IMAGE_H
+#pragma once
 
 #include "input/hdf4_file.h"
 #include "input/source.h"
@@ -56,5 +55,3 @@ SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im);
 /* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the
  * other view's pixels.  The log says so. */
 SdmStatus sdm_bin_finer_view(SdmContext *ctx, SdmScene *scene);
-
-#endif

@@ -162,8 +162,7 @@ SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray 
 
 static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *a)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_array_open(ctx, im->name, a, &im->dataset));
+    PASS(sdm_array_open(ctx, im->name, a, &im->dataset));
     if (a->mask) {
         im->mask_dataset = wrap_samples(a, a->mask, GDT_Byte, a->mask_row_bytes);
         if (!im->mask_dataset)
@@ -172,8 +171,7 @@ static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *
         im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
         im->mask_option = "mask in memory";
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
@@ -200,7 +198,6 @@ static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *
 /* ASTER: read the band into memory and turn its radiometric table into gain and bias. */
 static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
 {
-    SdmStatus st = SDM_OK;
     if (!im->bytes)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: samples are %s, expected ASTER's 8-bit integers; fetch it again", im->name,
@@ -211,8 +208,8 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
                         "bands or scenes (3N and 3B exchanged?), fetch the scene again",
                         src->table_name, src->table_lines, im->name, (long long)im->width);
     const size_t w = (size_t)im->width, h = (size_t)im->height;
-    TRY(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
-    TRY(sdm_alloc(ctx, &im->bias, w, sizeof *im->bias, "radiometric table"));
+    PASS(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
+    PASS(sdm_alloc(ctx, &im->bias, w, sizeof *im->bias, "radiometric table"));
     for (size_t c = 0; c < w; ++c) {
         const double *const t = src->table + 3 * c, gain = t[1] / t[2];
         if (!(fabs(gain) > 1e-3) || !(fabs(gain) < 1e3) || !(fabs(t[0]) < 1e3))
@@ -230,7 +227,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
         src->unpacked->sample = NULL;
         return SDM_OK;
     }
-    TRY(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
+    PASS(sdm_alloc_raw(ctx, &im->raw, w * h, 1, "ASTER band"));
     const int wide = (int)w, high = (int)h;
     if (GDALRasterIO(im->band, GF_Read, 0, 0, wide, high, im->raw, wide, high, GDT_Byte, 0, 0) != CE_None)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -241,8 +238,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
     im->dataset = NULL;
     im->band = im->samples = im->own_mask = NULL;
     im->zero_is_fill = true;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The format of a file that this GDAL has no driver for, by its first bytes; NULL: not known to be such. */
@@ -289,10 +285,9 @@ static SdmStatus fail_open(SdmContext *ctx, const char *name)
 
 static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
+    PASS(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
     if (src->array)
-        TRY(open_array(ctx, im, src->array));
+        PASS(open_array(ctx, im, src->array));
     else if (src->unpacked) {
         im->width = src->unpacked->width;
         im->height = src->unpacked->height;
@@ -300,21 +295,20 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     } else if (!(im->dataset = sdm_gdal_open(src->name)))
         return fail_open(ctx, im->name);
     if (im->dataset) {
-        TRY(choose_band(ctx, im, src->band));
-        TRY(check_kind(ctx, im));
+        PASS(choose_band(ctx, im, src->band));
+        PASS(check_kind(ctx, im));
     }
-    TRY(check_size(ctx, im));
-    TRY(open_mask(ctx, im, src));
+    PASS(check_size(ctx, im));
+    PASS(open_mask(ctx, im, src));
     im->scale = SCALE_BYTES;
     im->offset = OFFSET_BYTES;
     im->fill[0] = im->fill[1] = NAN;
     im->saturated_at = im->bytes ? 255.0f : INFINITY;
     if (src->table)
-        TRY(load_aster(ctx, im, src));
+        PASS(load_aster(ctx, im, src));
     if (src->depth == SDM_DEPTH_WHOLE)
-        TRY(sdm_image_measure(ctx, im));
-done:
-    return st;
+        PASS(sdm_image_measure(ctx, im));
+    return SDM_OK;
 }
 
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out)

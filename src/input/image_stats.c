@@ -86,9 +86,8 @@ typedef struct Measure {
 /* A window inside a band. */
 static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
-    SdmStatus st = SDM_OK;
     Samples *const s = &m->s;
-    TRY(sdm_image_raw(ctx, m->im, at, m->raw, m->flaws));
+    PASS(sdm_image_raw(ctx, m->im, at, m->raw, m->flaws));
     for (int64_t i = 0; i < at.w * at.h; ++i)
         if (!m->flaws[i]) {
             s->min = m->raw[i] < s->min ? m->raw[i] : s->min;
@@ -100,24 +99,21 @@ static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
             if (!m->flaws[j * at.w + x])
                 s->value[s->count++] = m->raw[j * at.w + x];
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The bands of a window that are to be read. */
 static SdmStatus sample_bands(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
-    SdmStatus st = SDM_OK;
     const int64_t end = at.y + at.h;
     while (at.y < end) {
         const int64_t band = at.y / m->p.rows, next = (band + 1) * m->p.rows;
         at.h = (next < end ? next : end) - at.y;
         if (is_read(&m->p, band))
-            TRY(sample_window(ctx, m, at));
+            PASS(sample_window(ctx, m, at));
         at.y += at.h;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Whole blocks of the file, as many as fit WINDOW_PX: first across, then down.  One that is larger is read by

@@ -1,7 +1,6 @@
 /* Noisy satellite positions (and velocities) by image row -> smooth position and attitude by image row. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ORBIT_H
-#define SDM_ORBIT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -24,5 +23,3 @@ typedef struct SdmOrbit {
  * orbit. */
 SdmStatus sdm_orbit_fit(SdmContext *ctx, const char *name, int n, const double *row, const double *position_m,
                         const double *velocity_mps, SdmOrbit *out);
-
-#endif

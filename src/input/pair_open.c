@@ -10,17 +10,15 @@
 
 static SdmStatus open_rpc(SdmContext *ctx, const char *name, SdmScene *scene, SdmView *view)
 {
-    SdmStatus st = SDM_OK;
     SdmFoundRpc found;
-    TRY(sdm_rpc_find(ctx, name, view->image->dataset, &found));
+    PASS(sdm_rpc_find(ctx, name, view->image->dataset, &found));
     if (*found.path)
-        TRY(sdm_scene_add_file(ctx, scene, found.path));
-    TRY(sdm_rpc_judge(ctx, name, view->image, &found, &view->camera, &view->note));
+        PASS(sdm_scene_add_file(ctx, scene, found.path));
+    PASS(sdm_rpc_judge(ctx, name, view->image, &found, &view->camera, &view->note));
     if (scene->depth == SDM_DEPTH_WHOLE)
         sdm_log(ctx, *found.path ? SDM_LOG_INFO : SDM_LOG_VERBOSE, 1, "%s: camera from %s", name,
                 view->note.source);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus open_parallel(SdmContext *ctx, const char *name, GDALDatasetH ds, double shift,
@@ -68,7 +66,6 @@ done:
 
 static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
     const SdmOptions *const opt = scene->options;
     const bool parallel = !isnan(opt->base_height);
     SdmView *const view = &scene->view[k];
@@ -77,15 +74,13 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
                                 .option = k ? "--mask-right" : "--mask-left",
                                 .band = opt->band,
                                 .depth = scene->depth};
-    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
-    TRY(sdm_image_open(ctx, &src, &view->image));
+    PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
+    PASS(sdm_image_open(ctx, &src, &view->image));
     const GDALDatasetH ds = view->image->dataset;
-    TRY(add_files(ctx, name, ds, scene));
+    PASS(add_files(ctx, name, ds, scene));
     take_time(ctx, name, ds, k ? scene->right_time_utc : scene->time_utc);
-    TRY(parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
-                 : open_rpc(ctx, name, scene, view));
-done:
-    return st;
+    return parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
+                    : open_rpc(ctx, name, scene, view);
 }
 
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)

@@ -152,17 +152,16 @@ static SdmStatus find_in_folder(SdmContext *ctx, const char *folder, char *out, 
 
 SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t size)
 {
-    SdmStatus st = SDM_OK;
     VSIStatBufL at;
     int row, column;
     const char *const base = sdm_path_base(name);
-    TRY(sdm_format(ctx, out, size, "%s", name));
+    PASS(sdm_format(ctx, out, size, "%s", name));
     if (VSIStatL(name, &at) != 0)
         return SDM_OK; /* the caller says so, or GDAL knows the name */
     if (VSI_ISDIR(at.st_mode)) {
-        TRY(find_in_folder(ctx, name, out, size));
+        PASS(find_in_folder(ctx, name, out, size));
     } else if (sdm_product_tile(base, &row, &column)) {
-        TRY(find_beside(ctx, name, out, size));
+        PASS(find_beside(ctx, name, out, size));
         if (!*out && EQUALN(base, "IMG_", 4))
             return sdm_fail(
                 ctx, SDM_ERR_INPUT,
@@ -172,10 +171,9 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
         if (*out)
             sdm_log(ctx, SDM_LOG_INFO, 1, "%s is one tile; the whole product is used: %s", name, out);
         else
-            TRY(sdm_format(ctx, out, size, "%s", name));
+            PASS(sdm_format(ctx, out, size, "%s", name));
     }
     if (is_index(sdm_path_base(out)))
-        TRY(check_tiles(ctx, out));
-done:
-    return st;
+        PASS(check_tiles(ctx, out));
+    return SDM_OK;
 }

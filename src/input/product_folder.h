@@ -1,7 +1,6 @@
 /* The folder of a product, or one of its tiles -> the file by which GDAL opens the whole image. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PRODUCT_FOLDER_H
-#define SDM_PRODUCT_FOLDER_H
+#pragma once
 
 #include "core/core.h"
 
@@ -15,5 +14,3 @@ SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t 
 /* The row and the column, from 1, of a tile by the name of its file, "..._R1C2..."; false, and neither, where
  * it is no such name. */
 bool sdm_product_tile(const char *base, int *row, int *column);
-
-#endif

@@ -1,8 +1,7 @@
 /* An opened image -> the RPC of its camera and the file that it came from; is that camera the image's?  For
  * src/input alone. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_RPC_FIND_H
-#define SDM_RPC_FIND_H
+#pragma once
 
 #include "input/image.h"
 
@@ -33,5 +32,3 @@ double sdm_rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t 
  * which bend the rays, are put into that of RPC00B.  SDM_ERR_INPUT where the RPC cannot be the image's. */
 SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, const SdmFoundRpc *found,
                         SdmCamera **out, SdmCameraNote *note);
-
-#endif

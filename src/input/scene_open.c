@@ -138,18 +138,14 @@ static SdmStatus name_inside_zip(SdmContext *ctx, const char *path, char *out, s
  * scene. */
 static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
     if (!sdm_is_virtual(path))
         return sdm_aster_open_hdf(ctx, path, path, scene);
-    TRY(sdm_fetch_file(ctx, path, scene->fetched));
-    TRY(sdm_aster_open_hdf(ctx, path, scene->fetched, scene));
-done:
-    return st;
+    PASS(sdm_fetch_file(ctx, path, scene->fetched));
+    return sdm_aster_open_hdf(ctx, path, scene->fetched, scene);
 }
 
 static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
     char inside[1024], trimmed[1024];
     if (!isnan(scene->options->base_height))
         return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -163,14 +159,12 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
                         path);
     if (content == CONTENT_HDF4)
         return open_hdf(ctx, path, scene);
-    TRY(sdm_format(ctx, trimmed, sizeof trimmed, "%s", path));
+    PASS(sdm_format(ctx, trimmed, sizeof trimmed, "%s", path));
     for (size_t n = strlen(trimmed); n > 1 && trimmed[n - 1] == '/'; --n)
         trimmed[n - 1] = '\0';
     if (content == CONTENT_ZIP)
-        TRY(name_inside_zip(ctx, path, inside, sizeof inside));
-    TRY(sdm_aster_open_folder(ctx, trimmed, content == CONTENT_ZIP ? inside : trimmed, scene));
-done:
-    return st;
+        PASS(name_inside_zip(ctx, path, inside, sizeof inside));
+    return sdm_aster_open_folder(ctx, trimmed, content == CONTENT_ZIP ? inside : trimmed, scene);
 }
 
 /* Refuse packed files and pages of the archive's site. */
@@ -247,61 +241,57 @@ static void find_member(const char *archive, char *out, size_t size)
 /* An archive as an image of a pair. */
 static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
 {
-    SdmStatus st = SDM_OK;
     char inside[1024], member[1024];
-    TRY(name_inside_zip(ctx, path, inside, sizeof inside));
+    PASS(name_inside_zip(ctx, path, inside, sizeof inside));
     find_member(inside, member, sizeof member);
-    st = sdm_fail(ctx, SDM_ERR_USAGE,
-                  "%s: is a zip archive, expected the %s image of a pair; give the image in it, %s/%s, or an "
-                  "ASTER scene alone",
-                  path, side, inside, *member ? member : "NAME.tif");
-done:
-    return st;
+    return sdm_fail(
+        ctx, SDM_ERR_USAGE,
+        "%s: is a zip archive, expected the %s image of a pair; give the image in it, %s/%s, or an "
+        "ASTER scene alone",
+        path, side, inside, *member ? member : "NAME.tif");
 }
 
 static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
                                  SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
     Content content[2];
     char name[2][1024];
     const char *const left = given_right ? name[0] : given_left, *const right = given_right ? name[1] : NULL;
     if (right)
-        TRY(sdm_product_find(ctx, given_left, name[0], sizeof name[0]));
-    TRY(detect_content(ctx, left, &content[0]));
+        PASS(sdm_product_find(ctx, given_left, name[0], sizeof name[0]));
+    PASS(detect_content(ctx, left, &content[0]));
     if (right) {
-        TRY(sdm_product_find(ctx, given_right, name[1], sizeof name[1]));
-        TRY(detect_content(ctx, right, &content[1]));
+        PASS(sdm_product_find(ctx, given_right, name[1], sizeof name[1]));
+        PASS(detect_content(ctx, right, &content[1]));
     }
     for (int k = 0; k < (right ? 2 : 1); ++k)
-        TRY(check_wrapping(ctx, content[k], k ? right : left));
+        PASS(check_wrapping(ctx, content[k], k ? right : left));
     for (int k = 0; right && k < 2; ++k)
         if (content[k] == CONTENT_ZIP)
-            TRY(refuse_zip(ctx, k ? right : left, k ? "right" : "left"));
+            PASS(refuse_zip(ctx, k ? right : left, k ? "right" : "left"));
         else if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
                             "give it alone",
                             k ? right : left, content_name[content[k]], k ? "right" : "left");
     if (right && isnan(scene->options->base_height))
-        TRY(check_telescopes(ctx, (const char *const[2]){left, right}));
+        PASS(check_telescopes(ctx, (const char *const[2]){left, right}));
     if (!right)
-        TRY(content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
-                                        : open_aster(ctx, content[0], left, scene));
+        PASS(content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
+                                         : open_aster(ctx, content[0], left, scene));
     else
-        TRY(strcmp(left, right) == 0 ? sdm_fail(ctx, SDM_ERR_USAGE,
-                                                "%s: given as left and right image; give two different "
-                                                "images",
-                                                left)
-                                     : sdm_pair_open(ctx, left, right, scene));
+        PASS(strcmp(left, right) == 0 ? sdm_fail(ctx, SDM_ERR_USAGE,
+                                                 "%s: given as left and right image; give two different "
+                                                 "images",
+                                                 left)
+                                      : sdm_pair_open(ctx, left, right, scene));
     if (right)
-        TRY(sdm_bin_finer_view(ctx, scene));
+        PASS(sdm_bin_finer_view(ctx, scene));
     const char *const masks[2] = {scene->options->mask_left, scene->options->mask_right};
     for (int k = 0; k < 2; ++k)
         if (masks[k])
-            TRY(sdm_scene_add_file(ctx, scene, masks[k]));
-done:
-    return st;
+            PASS(sdm_scene_add_file(ctx, scene, masks[k]));
+    return SDM_OK;
 }
 
 SdmStatus sdm_scene_open(SdmContext *ctx, const SdmOptions *options, const char *left, const char *right,
@@ -356,19 +346,17 @@ static SdmStatus check_no_file_options(SdmContext *ctx, const SdmOptions *o)
 
 static SdmStatus open_array_view(SdmContext *ctx, int k, SdmViewInput *in, SdmView *view)
 {
-    SdmStatus st = SDM_OK;
     const char *const name = in->image.name ? in->image.name : k ? "right image" : "left image";
     const SdmImageSource src = {.name = name, .array = &in->image, .depth = SDM_DEPTH_WHOLE};
     view->camera = in->camera;
     in->camera = NULL;
-    TRY(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
-    TRY(sdm_image_open(ctx, &src, &view->image));
+    PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
+    PASS(sdm_image_open(ctx, &src, &view->image));
     if (!view->camera && !in->rpc)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: has no camera; give RPC coefficients or a camera", name);
     if (!view->camera)
-        TRY(sdm_camera_open_rpc(ctx, name, in->rpc, &view->camera));
-done:
-    return st;
+        PASS(sdm_camera_open_rpc(ctx, name, in->rpc, &view->camera));
+    return SDM_OK;
 }
 
 SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmViewInput view[2],

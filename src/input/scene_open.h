@@ -1,7 +1,6 @@
 /* Stage 1: scene files, or arrays and cameras in memory -> two images and two cameras. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SCENE_OPEN_H
-#define SDM_SCENE_OPEN_H
+#pragma once
 
 #include "input/camera.h"
 
@@ -134,5 +133,3 @@ typedef struct SdmViewInput {
 SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmViewInput view[2],
                                 SdmScene **out);
 void sdm_scene_close(SdmScene **scene);
-
-#endif

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/accounting.h"
 #include "core/path.h"
+#include "core/stats.h"
 #include "core/text.h"
 
 #include <cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,18 +61,6 @@ static void add_scene(SdmAccounting *a, const SdmPlanScene *s)
     sdm_product_record_free(&record);
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *value, int64_t n)
-{
-    qsort(value, (size_t)n, sizeof *value, compare_reals);
-    return (value[(n - 1) / 2] + value[n / 2]) / 2.0;
-}
-
 /* A unit is slow if its wall time is more than SLOW_TIMES the median of its kind, and SLOW_S above it; hungry
  * if its peak is more than HUNGRY_TIMES the median, and HUNGRY_MIB above it. */
 enum { SLOW_TIMES = 3, SLOW_S = 1, HUNGRY_TIMES = 2, HUNGRY_MIB = 32 };
@@ -92,7 +80,7 @@ static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind ki
         }
     if (n < 3)
         goto done;
-    const double wall_s = median(value[0], n), bytes = median(value[1], n);
+    const double wall_s = sdm_median_f64(value[0], n), bytes = sdm_median_f64(value[1], n);
     for (int64_t i = 0; i < a->count; i++) {
         SdmAccount *const u = &a->item[i];
         u->is_slow |= u->kind == kind && u->used.wall_s > fmax(SLOW_TIMES * wall_s, wall_s + SLOW_S);
@@ -259,8 +247,7 @@ static bool is_inside(const char *folder, const char *path)
 
 SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_file_check_output(ctx, "--accounting", path));
+    PASS(sdm_file_check_output(ctx, "--accounting", path));
     if (!sdm_path_ends_in(path, ".csv") && !sdm_path_ends_in(path, ".json"))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
@@ -272,8 +259,7 @@ SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *pat
     if (!overwrite && access(path, F_OK) == 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: %.300s exists; give --overwrite to replace it, or another name", path);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *a, const char *path)

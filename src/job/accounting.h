@@ -1,8 +1,7 @@
 /* Headers of finished units, and records of products -> what each unit and each merge of a job has used, with
  * sums by kind; as CSV and JSON. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ACCOUNTING_H
-#define SDM_ACCOUNTING_H
+#pragma once
 
 #include "job/job.h"
 
@@ -44,5 +43,3 @@ void sdm_accounting_close(SdmAccounting **accounting);
 SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite);
 /* Write it, a row a unit: CSV, or by its ending JSON, with sums. */
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *accounting, const char *path);
-
-#endif

@@ -4,9 +4,6 @@
 #include "input/source.h"
 #include "product/scene_report.h"
 
-#include <math.h>
-#include <string.h>
-
 struct SdmBuild {
     const SdmBuildInput *in;
     const SdmOptions *options;
@@ -22,17 +19,15 @@ struct SdmBuild {
 
 static SdmStatus list_inputs(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, SdmInputFile **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, (size_t)s->file_count + 1, sizeof **out, "list of inputs"));
+    PASS(sdm_alloc(ctx, out, (size_t)s->file_count + 1, sizeof **out, "list of inputs"));
     for (int i = 0; i < s->file_count; i++) {
         const SdmPlanFile *const f = &s->file[i];
         SdmInputFile *const to = &(*out)[i];
-        TRY(sdm_job_find(ctx, job, &f->at, to->path));
+        PASS(sdm_job_find(ctx, job, &f->at, to->path));
         to->size_bytes = f->has_stamp ? f->size_bytes : 0;
         to->mtime_s = f->has_stamp ? f->mtime_us / 1000000 : 0;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
@@ -53,55 +48,35 @@ done:
 
 static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmSceneReport *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmPlanScene *const s = in->scene;
     const SdmPrepared *const p = in->prepared;
-    const SdmFrame *const f = &p->frame;
-    *out = (SdmSceneReport){.centre_lon_deg = f->lon_deg,
-                            .centre_lat_deg = f->lat_deg,
-                            .base_height = f->base_height,
-                            .convergence_deg = f->convergence_deg,
-                            .gsd_m = f->gsd_m,
-                            .hmin_m = f->hmin_m,
-                            .hmax_m = f->hmax_m,
-                            .semi_global = p->settings.semi_global,
-                            .pointing = &p->pointing,
-                            .points = &p->points,
-                            .along = &p->along,
-                            .reference = &p->reference,
-                            .prior = &p->prior,
-                            .reference_dem = p->reference_dem,
+    *out = (SdmSceneReport){.scene_id = s->id,
+                            .time_utc = s->time_utc,
+                            .scene_kind = s->kind,
+                            .prepared = p,
                             .work = {.blocks = (int)s->tile_count,
-                                     .frame_cols = f->width,
-                                     .frame_rows = f->height,
+                                     .frame_cols = p->frame.width,
+                                     .frame_rows = p->frame.height,
                                      .lattice_error_px = p->lattice_error_px,
                                      .device = in->device,
                                      .device_why = in->device_why},
-                            .camera = p->camera,
                             .file_count = s->file_count,
                             .keep = in->keep,
                             .job = s->product_fingerprint};
-    TRY(sdm_job_find(ctx, in->job, &s->left, out->left));
+    PASS(sdm_job_find(ctx, in->job, &s->left, out->left));
     if (s->right.path)
-        TRY(sdm_job_find(ctx, in->job, &s->right, out->right));
-    snprintf(out->scene_id, sizeof out->scene_id, "%s", s->id);
-    snprintf(out->time_utc, sizeof out->time_utc, "%s", s->time_utc);
-    snprintf(out->scene_kind, sizeof out->scene_kind, "%s", s->kind);
-    snprintf(out->cost, sizeof out->cost, "%s", p->settings.cost_name);
-done:
-    return st;
+        PASS(sdm_job_find(ctx, in->job, &s->right, out->right));
+    return SDM_OK;
 }
 
 /* ---- is it a DEM? ---- */
 
 static SdmStatus assess(SdmContext *ctx, SdmBuild *m)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
-                           m->report.right, &m->quality));
+    PASS(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
+                            m->report.right, &m->quality));
     m->report.quality = &m->quality;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* One line for the DEM, whatever there is to say. */
@@ -135,15 +110,13 @@ static void add_usage(SdmContext *ctx, SdmBuild *m, int64_t unit, int64_t n, con
 
 static SdmStatus read_block(SdmContext *ctx, SdmBuild *m, int64_t unit, SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
     SdmUnitName name;
     SdmUsage used;
     const SdmPlanScene *const s = m->in->scene;
-    TRY(sdm_job_unit(ctx, m->in->job, s, SDM_UNIT_BLOCK, unit, &name));
-    TRY(sdm_unit_read(ctx, &name, b, &used));
+    PASS(sdm_job_unit(ctx, m->in->job, s, SDM_UNIT_BLOCK, unit, &name));
+    PASS(sdm_unit_read(ctx, &name, b, &used));
     add_usage(ctx, m, unit, unit - s->first_unit - s->tiled + 1, &used);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_build_add(SdmContext *ctx, SdmBuild *m, const SdmBlock *b)
@@ -174,21 +147,18 @@ done:
 
 SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options, SdmBuild **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "products"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "products"));
     SdmBuild *const m = *out;
     m->in = in;
     m->options = options;
-    TRY(sdm_gdal_config_begin(ctx, &in->job->options, &m->config));
-    TRY(begin_report(ctx, in, &m->report));
-    TRY(list_inputs(ctx, in->job, in->scene, &m->files));
+    PASS(sdm_gdal_config_begin(ctx, &in->job->options, &m->config));
+    PASS(begin_report(ctx, in, &m->report));
+    PASS(list_inputs(ctx, in->job, in->scene, &m->files));
     m->report.files = m->files;
     if (in->prepared_used)
         add_usage(ctx, m, in->scene->first_unit, 0, in->prepared_used);
-    TRY(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_scene_product_open(ctx, options, &in->prepared->part, &m->report, &m->product));
-done:
-    return st;
+    PASS(sdm_lease_check(ctx, in->lease)); /* opening removes temporary files of earlier runs */
+    return sdm_scene_product_open(ctx, options, &in->prepared->part, &m->report, &m->product);
 }
 
 SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, bool *no_dem)

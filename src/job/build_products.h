@@ -1,7 +1,6 @@
 /* Blocks of a scene -> its DEM, companions and report. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BUILD_PRODUCTS_H
-#define SDM_BUILD_PRODUCTS_H
+#pragma once
 
 #include "job/job.h"
 #include "product/product.h"
@@ -44,5 +43,3 @@ void sdm_build_close(SdmBuild **build);
  * *no_dem: the blocks make no DEM (SDM_ERR_DATA), they are not worth keeping. */
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
                              SdmProduct **out, SdmDemResult *result, bool *no_dem);
-
-#endif

@@ -40,16 +40,14 @@ struct SdmFlow {
 
 SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmDevicePool **queue, SdmFlow **out)
 {
-    SdmStatus st = SDM_OK;
     SdmFlow *f = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &f, 1, sizeof *f, "the units in work"));
+    PASS(sdm_alloc(ctx, &f, 1, sizeof *f, "the units in work"));
     f->q = *request;
     f->queue = *queue;
     *queue = NULL;
     *out = f;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void leave_scene(SdmFlow *f)
@@ -105,19 +103,16 @@ static void use_scene(SdmFlow *f, int number)
 
 static SdmStatus open_images(SdmContext *ctx, SdmFlow *f, SdmDepth depth)
 {
-    SdmStatus st = SDM_OK;
     char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE];
     SceneInWork *const s = &f->scene;
     const bool pair = s->plan->right.path != NULL;
     if (s->images && s->images->depth >= (int)depth)
         return SDM_OK;
     sdm_scene_close(&s->images);
-    TRY(sdm_job_find(ctx, f->q.job, &s->plan->left, left));
+    PASS(sdm_job_find(ctx, f->q.job, &s->plan->left, left));
     if (pair)
-        TRY(sdm_job_find(ctx, f->q.job, &s->plan->right, right));
-    TRY(sdm_scene_open_to(ctx, &f->q.job->options, left, pair ? right : NULL, depth, &s->images));
-done:
-    return st;
+        PASS(sdm_job_find(ctx, f->q.job, &s->plan->right, right));
+    return sdm_scene_open_to(ctx, &f->q.job->options, left, pair ? right : NULL, depth, &s->images);
 }
 
 /* A file is there but cannot be used: log the context's last error as the reason. */
@@ -209,13 +204,11 @@ done:
 SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *f, int scene, const SdmPrepared **prepared,
                             const SdmUsage **used)
 {
-    SdmStatus st = SDM_OK;
     use_scene(f, scene);
-    TRY(need_prepared(ctx, f, f->scene.plan->first_unit));
+    PASS(need_prepared(ctx, f, f->scene.plan->first_unit));
     *prepared = &f->scene.prepared;
     *used = &f->scene.used;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- a block ---- */
@@ -223,12 +216,10 @@ done:
 /* The back end, which may be opening while the scene is prepared, made ready for the units that will come. */
 static SdmStatus ready_queue(SdmContext *ctx, SdmFlow *f)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_device_pool_ready(ctx, f->queue));
+    PASS(sdm_device_pool_ready(ctx, f->queue));
     if (f->count == 0)
         sdm_device_pool_expect(f->queue, f->q.count);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The cells of a tile on the grid of the prepared scene. */
@@ -247,15 +238,14 @@ static bool is_last(const SdmFlow *f, int64_t unit)
 
 static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const SdmPlanTile *tile)
 {
-    SdmStatus st = SDM_OK;
     SceneInWork *const s = &f->scene;
     const SdmPrepared *const p = &s->prepared;
     SdmBlock *const b = &w->work.block;
     if (!f->queue)
-        TRY(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
-    TRY(need_prepared(ctx, f, w->unit));
-    TRY(ready_queue(ctx, f));
-    TRY(open_images(ctx, f, SDM_DEPTH_WINDOWS));
+        PASS(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
+    PASS(need_prepared(ctx, f, w->unit));
+    PASS(ready_queue(ctx, f));
+    PASS(open_images(ctx, f, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
     place_block(f, tile, b);
@@ -266,21 +256,16 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
         is_last(f, w->unit) && f->count == 0; /* a block in work may be begun again, if its device is lost */
     const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
     const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
-    st = sdm_block_begin(ctx, s->images, p, f->queue, room > 1 ? room : 1, &w->work);
+    const SdmStatus st = sdm_block_begin(ctx, s->images, p, f->queue, room > 1 ? room : 1, &w->work);
     sdm_progress_leave(ctx, around);
-    TRY(st);
-done:
     return st;
 }
 
 SdmStatus sdm_flow_store(SdmContext *ctx, SdmFlow *f, int64_t unit, const SdmBlock *b, const SdmUsage *used)
 {
-    SdmStatus st = SDM_OK;
     SdmUnitName name;
-    TRY(sdm_job_unit(ctx, f->q.job, f->scene.plan, SDM_UNIT_BLOCK, unit, &name));
-    TRY(sdm_unit_write(ctx, &name, b, used, f->q.is_shared, f->q.output));
-done:
-    return st;
+    PASS(sdm_job_unit(ctx, f->q.job, f->scene.plan, SDM_UNIT_BLOCK, unit, &name));
+    return sdm_unit_write(ctx, &name, b, used, f->q.is_shared, f->q.output);
 }
 
 /* ---- any unit ---- */
@@ -312,10 +297,9 @@ static void charge(SdmContext *ctx, SdmFlow *f, UnitInWork *w)
 
 static SdmStatus begin_unit(SdmContext *ctx, SdmFlow *f, UnitInWork *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmJob *const job = f->q.job;
     const SdmPlanTile *const tile = sdm_plan_tile_of(f->scene.plan, w->unit);
-    TRY(sdm_plan_check_files(ctx, job->folder, f->scene.plan, true));
+    PASS(sdm_plan_check_files(ctx, job->folder, f->scene.plan, true));
     w->resumed = is_done(ctx, f, w->unit);
     if (!w->resumed) {
         if (f->q.has_store && access(job->folder, W_OK | X_OK) != 0)
@@ -324,11 +308,10 @@ static SdmStatus begin_unit(SdmContext *ctx, SdmFlow *f, UnitInWork *w)
                             job->folder, strerror(errno));
         if (f->q.is_shared && f->count == 0)
             sdm_memory_resident_restart(ctx);
-        TRY(tile ? begin_block(ctx, f, w, tile) : need_prepared(ctx, f, w->unit));
+        PASS(tile ? begin_block(ctx, f, w, tile) : need_prepared(ctx, f, w->unit));
     }
     charge(ctx, f, w);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Keep a unit's failure beside it, or remove that of an earlier task. */
@@ -417,14 +400,13 @@ static double share_done(const SdmFlow *f, int64_t i)
 
 static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
 {
-    SdmStatus st = SDM_OK;
     char what[64];
     const SdmPlan *const plan = f->q.job->plan;
     if (unit < 0 || unit >= plan->units)
         return sdm_fail(ctx, SDM_ERR_USAGE, "unit %lld does not exist; %s has %lld unit%s, from 0 to %lld",
                         (long long)unit, f->q.job->folder, (long long)plan->units,
                         plan->units == 1 ? "" : "s", (long long)plan->units - 1);
-    TRY(sdm_check_stop(ctx));
+    PASS(sdm_check_stop(ctx));
     use_scene(f, sdm_plan_scene_of(plan, unit));
     UnitInWork *const w = &f->unit[(f->first + f->count) % SDM_MAX_SLOTS];
     *w = (UnitInWork){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
@@ -433,7 +415,7 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     snprintf(what, sizeof what, "%s %lld of %lld", f->q.word, (long long)(i + 1), (long long)f->q.count);
     if (i > 0)
         sdm_progress(ctx, 5, 0.0, what);
-    st = begin_unit(ctx, f, w);
+    const SdmStatus st = begin_unit(ctx, f, w);
     sdm_progress_leave(ctx, around);
     f->share = share;
     if (st != SDM_OK)
@@ -441,8 +423,7 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     f->count++;
     if (w->resumed && i == 0 && !f->q.is_shared)
         sdm_log(ctx, SDM_LOG_INFO, 2, "going on from %s", f->q.job->folder);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* After a failure, which is returned: the units in work are finished where they can be, and kept. */

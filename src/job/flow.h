@@ -2,8 +2,7 @@
  * its folder, or computed and kept there; each block that is not kept goes to the caller.  run, tile, merge
  * and a DEM in memory are this loop with a store, a sink, or both. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FLOW_H
-#define SDM_FLOW_H
+#pragma once
 
 #include "core/lease.h"
 #include "job/job.h"
@@ -57,5 +56,3 @@ const char *sdm_flow_device(const SdmFlow *flow);
 const char *sdm_flow_device_why(const SdmFlow *flow);
 /* The first doubt of the scenes prepared by this flow; "": none. */
 const char *sdm_flow_doubt(const SdmFlow *flow);
-
-#endif

@@ -18,7 +18,6 @@
 /* Options as planned: those that a task does not decide on itself. */
 static SdmStatus take_planned_options(SdmContext *ctx, SdmJob *job)
 {
-    SdmStatus st = SDM_OK;
     int input = 0;
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         if (!sdm_plan_has_option(o))
@@ -30,11 +29,10 @@ static SdmStatus take_planned_options(SdmContext *ctx, SdmJob *job)
         char *const path = job->input[input++];
         if (!place->path)
             continue;
-        TRY(sdm_job_find(ctx, job, place, path));
-        TRY(sdm_option_set(ctx, o, &job->options, path));
+        PASS(sdm_job_find(ctx, job, place, path));
+        PASS(sdm_option_set(ctx, o, &job->options, path));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *caller, SdmPlan **plan,

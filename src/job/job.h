@@ -1,7 +1,6 @@
 /* A job folder: its plan, its options, its files. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_JOB_H
-#define SDM_JOB_H
+#pragma once
 
 #include "job/plan.h"
 #include "job/unit_file.h"
@@ -81,5 +80,3 @@ void sdm_job_renew(const char *folder, const SdmPlan *plan);
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared);
 /* Remove every file of ours, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);
-
-#endif

@@ -1,8 +1,7 @@
 /* The commands run, plan, tile, merge and status: requests, what becomes of them, calls.  Strings and
  * pointers of requests are borrowed. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_JOB_COMMANDS_H
-#define SDM_JOB_COMMANDS_H
+#pragma once
 
 #include "product/dem_result.h"
 
@@ -89,5 +88,3 @@ SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int 
 /* Expected time that a single task would need for the rest, seconds. */
 double sdm_job_progress_work_s(const SdmJobProgress *progress);
 void sdm_job_progress_close(SdmJobProgress **progress);
-
-#endif

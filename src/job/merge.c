@@ -48,17 +48,15 @@ static void tell_unusable(SdmContext *ctx, const char *path)
 
 static SdmStatus find_missing_unit(SdmContext *ctx, SceneMerge *m, int64_t unit)
 {
-    SdmStatus st = SDM_OK;
     SdmUnitName name;
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_job_unit(ctx, m->job, m->scene, SDM_UNIT_BLOCK, unit, &name));
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_job_unit(ctx, m->job, m->scene, SDM_UNIT_BLOCK, unit, &name));
     if (sdm_unit_check(ctx, &name) == SDM_OK)
-        goto done;
+        return SDM_OK;
     tell_unusable(ctx, name.path);
     if (m->count == 0 || m->missing[m->count - 1] != unit)
         m->missing[m->count++] = unit;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* True if every missing unit, or the preparation, would fail again; why: the sentence of the first. */
@@ -79,7 +77,6 @@ static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
 /* Read the prepared scene; list the units that are missing, damaged, or of another plan or build. */
 static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
 {
-    SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE], why[1024];
     const SdmPlanScene *const s = m->scene;
     m->count = 0;
@@ -90,30 +87,27 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
             tell_unusable(ctx, path);
     }
     for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
-        TRY(find_missing_unit(ctx, m, unit));
+        PASS(find_missing_unit(ctx, m, unit));
     if (is_permanent_failure(m, why, sizeof why)) {
         m->count = 0; /* none that could be computed */
-        TRY(sdm_fail(ctx, SDM_ERR_DATA, "%s: %s", s->name, why));
+        return sdm_fail(ctx, SDM_ERR_DATA, "%s: %s", s->name, why);
     }
     if (m->count > 0)
-        st = sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name,
-                      (long long)m->count, (long long)s->unit_count);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld units are missing or damaged", s->name,
+                        (long long)m->count, (long long)s->unit_count);
+    return SDM_OK;
 }
 
 /* The products are there: put that on record, and remove what they were made from. */
 static SdmStatus leave(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_lease_check(ctx, m->lease));
+    PASS(sdm_lease_check(ctx, m->lease));
     sdm_product_record_dem(&m->record, m->options.output);
     sdm_usage_add(ctx, mark, &m->used);
-    TRY(sdm_unit_write(ctx, &m->name, &m->record, &m->used, true, m->lease));
+    PASS(sdm_unit_write(ctx, &m->name, &m->record, &m->used, true, m->lease));
     if (!m->options.keep_job)
         sdm_job_sweep(m->job->folder, m->scene);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus build(SdmContext *ctx, SceneMerge *m)
@@ -222,9 +216,8 @@ static bool find_record(SceneMerge *m)
 /* Merge a scene whose output is held. */
 static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
 {
-    SdmStatus st = SDM_OK;
     if (find_record(m)) {
-        TRY(take_merged(ctx, m));
+        PASS(take_merged(ctx, m));
         if (m->already) {
             if (!m->options.keep_job)
                 sdm_job_sweep(m->job->folder, m->scene); /* stopped when that was left */
@@ -234,11 +227,9 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
     } else if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->options.overwrite = true; /* its own: stopped before that was on record */
     }
-    TRY(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
-    TRY(find_missing(ctx, m));
-    st = record(ctx, m, build(ctx, m));
-done:
-    return st;
+    PASS(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
+    PASS(find_missing(ctx, m));
+    return record(ctx, m, build(ctx, m));
 }
 
 /* Several merges of one job take turns at a scene; the second one finds it merged.  An output outside the job
@@ -338,11 +329,10 @@ done:
 /* The sentence that tells which units are missing, and how to run them. */
 static SdmStatus tell_missing(SdmContext *ctx, const Merge *m)
 {
-    SdmStatus st = SDM_OK;
     char ranges[400], path[SDM_PATH_SIZE], list[2 * SDM_PATH_SIZE], job[2 * SDM_PATH_SIZE];
     const int left = m->out->failed + m->out->incomplete;
-    TRY(sdm_path_join(ctx, m->job.folder, "missing.txt", path));
-    TRY(write_missing(ctx, m, path));
+    PASS(sdm_path_join(ctx, m->job.folder, "missing.txt", path));
+    PASS(write_missing(ctx, m, path));
     if (!left)
         return SDM_OK;
     sdm_job_ranges(m->missing, m->count, ranges, sizeof ranges);
@@ -362,8 +352,7 @@ static SdmStatus tell_missing(SdmContext *ctx, const Merge *m)
         ctx, SDM_ERR_DATA,
         "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem tile %s %s", left,
         m->out->scenes, ranges, job, ranges);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Does the output name a DEM? */
@@ -377,16 +366,13 @@ static bool is_dem_name(const char *output)
 /* The folder of the products.  *made: it was not there. */
 static SdmStatus make_folder(SdmContext *ctx, const SdmMergeRequest *q, bool *made)
 {
-    SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     if (q->folder) {
         *made = access(q->folder, F_OK) != 0;
         return sdm_file_make_folder(ctx, q->folder);
     }
-    TRY(sdm_path_join(ctx, q->job, "dem", path));
-    TRY(sdm_file_make_folder(ctx, path));
-done:
-    return st;
+    PASS(sdm_path_join(ctx, q->job, "dem", path));
+    return sdm_file_make_folder(ctx, path);
 }
 
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
@@ -399,20 +385,16 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
     TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &m.job));
     const int count = m.job.plan->count;
     const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
-    if (first >= count) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
-                      q->job, count, count - 1);
-        goto done;
-    }
+    if (first >= count)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
+                     q->job, count, count - 1));
     out->scenes = end - first;
     m.is_file = is_dem_name(q->folder);
-    if (m.is_file && out->scenes > 1) {
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
-                      "or a folder",
-                      q->folder, q->job, count);
-        goto done;
-    }
+    if (m.is_file && out->scenes > 1)
+        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                     "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
+                     "or a folder",
+                     q->folder, q->job, count));
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!m.is_file)
         TRY(make_folder(ctx, q, &made));

@@ -59,7 +59,6 @@ void sdm_plan_close(SdmPlan **out)
 
 SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = text ? strlen(text) + 1 : 0;
     *out = NULL;
     if (!text)
@@ -67,7 +66,7 @@ SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const 
     if (!plan->text || plan->text->size - plan->text->used < n) {
         struct SdmPlanText *block;
         const size_t size = n > TEXT_BYTES ? n : TEXT_BYTES;
-        TRY(sdm_alloc(ctx, &block, sizeof *block + size, 1, "the plan"));
+        PASS(sdm_alloc(ctx, &block, sizeof *block + size, 1, "the plan"));
         block->next = plan->text;
         block->size = size;
         plan->text = block;
@@ -76,8 +75,7 @@ SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const 
     memcpy(to, text, n);
     plan->text->used += n;
     *out = to;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- options ---- */
@@ -91,49 +89,43 @@ bool sdm_plan_has_option(const SdmOptionSpec *o)
 static SdmStatus place_of(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *path,
                           SdmPlanPlace *out)
 {
-    SdmStatus st = SDM_OK;
     char rel[SDM_PATH_SIZE], absolute[SDM_PATH_SIZE];
-    TRY(sdm_path_split(ctx, folder, path, rel, absolute));
-    TRY(sdm_plan_keep(ctx, plan, rel, &out->path));
-    TRY(sdm_plan_keep(ctx, plan, *absolute ? absolute : NULL, &out->absolute));
+    PASS(sdm_path_split(ctx, folder, path, rel, absolute));
+    PASS(sdm_plan_keep(ctx, plan, rel, &out->path));
+    PASS(sdm_plan_keep(ctx, plan, *absolute ? absolute : NULL, &out->absolute));
     out->full = sdm_system_is_absolute(path) && *absolute;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus keep_option(SdmContext *ctx, SdmPlan *plan, const SdmOptionSpec *o)
 {
-    SdmStatus st = SDM_OK;
     const char **text = (const char **)(void *)((char *)&plan->options + o->offset);
     if (o->type == SDM_OPT_TEXT || o->type == SDM_OPT_CHOICE)
         return sdm_plan_keep(ctx, plan, *text, text);
     for (; o->type == SDM_OPT_KEY_VALUES && *text; text++)
-        TRY(sdm_plan_keep(ctx, plan, *text, text));
-done:
-    return st;
+        PASS(sdm_plan_keep(ctx, plan, *text, text));
+    return SDM_OK;
 }
 
 static SdmStatus take_options(SdmContext *ctx, SdmPlan *plan, const char *folder, const SdmOptions *from)
 {
-    SdmStatus st = SDM_OK;
     int input = 0;
     for (const SdmOptionSpec *o = sdm_option_table; o->name; o++) {
         if (!sdm_plan_has_option(o))
             continue;
         sdm_option_copy(o, from, &plan->options);
-        TRY(keep_option(ctx, plan, o));
+        PASS(keep_option(ctx, plan, o));
         if (!(o->commands & SDM_NAMES_INPUT))
             continue;
         assert(input < SDM_PLAN_INPUTS);
         const char *const path = *(const char *const *)(const void *)((const char *)from + o->offset);
         if (path)
-            TRY(place_of(ctx, plan, folder, path, &plan->input[input]));
+            PASS(place_of(ctx, plan, folder, path, &plan->input[input]));
         input++;
     }
     if (strcmp(plan->options.device, "auto") == 0)
         plan->options.device = "cpu"; /* as it will be on every machine */
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- fingerprints ---- */
@@ -326,12 +318,10 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
 
 SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPlanScene *scene, bool needed)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < scene->file_count; i++)
         if (scene->file[i].has_stamp)
-            TRY(check_file(ctx, folder, &scene->file[i], needed));
-done:
-    return st;
+            PASS(check_file(ctx, folder, &scene->file[i], needed));
+    return SDM_OK;
 }
 
 static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *path,
@@ -349,18 +339,16 @@ static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, co
 static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, const SdmOptions *options,
                            const SdmScene *scene, SdmPlanScene *to)
 {
-    SdmStatus st = SDM_OK;
     enum { MORE = 5 };
     const char *const more[MORE] = {options->dem, options->reference, options->reference_mask,
                                     options->exclude, options->area};
-    TRY(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + MORE, sizeof *to->file, "list of inputs"));
+    PASS(sdm_alloc(ctx, &to->file, (size_t)scene->file_count + MORE, sizeof *to->file, "list of inputs"));
     for (int i = 0; i < scene->file_count; i++)
-        TRY(add_file(ctx, plan, folder, scene->files[i].path, to));
+        PASS(add_file(ctx, plan, folder, scene->files[i].path, to));
     for (int i = 0; i < MORE; i++)
         if (more[i])
-            TRY(add_file(ctx, plan, folder, more[i], to));
-done:
-    return st;
+            PASS(add_file(ctx, plan, folder, more[i], to));
+    return SDM_OK;
 }
 
 /* ---- planning ---- */
@@ -373,9 +361,8 @@ static double hundredths(double s)
 
 static SdmStatus add_tiles(SdmContext *ctx, const SdmTiling *t, int64_t budget, SdmPlanScene *to)
 {
-    SdmStatus st = SDM_OK;
     const int64_t count = t->across * t->down;
-    TRY(sdm_alloc(ctx, &to->tile, (size_t)count, sizeof *to->tile, "the tiles"));
+    PASS(sdm_alloc(ctx, &to->tile, (size_t)count, sizeof *to->tile, "the tiles"));
     to->tile_count = count;
     to->tiled = t->tiled;
     to->prepare_bytes = t->prepare.bytes;
@@ -389,8 +376,7 @@ static SdmStatus add_tiles(SdmContext *ctx, const SdmTiling *t, int64_t budget, 
                                     .memory_bytes = p.cost.bytes > budget ? budget : p.cost.bytes,
                                     .cpu_s = hundredths(p.cost.cpu_s)};
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* A plan in the making. */
@@ -427,12 +413,10 @@ done:
 
 static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to)
 {
-    SdmStatus st = SDM_OK;
-    TRY(place_of(ctx, q->plan, q->folder, in->left, &to->left));
+    PASS(place_of(ctx, q->plan, q->folder, in->left, &to->left));
     if (*in->right)
-        TRY(place_of(ctx, q->plan, q->folder, in->right, &to->right));
-done:
-    return st;
+        PASS(place_of(ctx, q->plan, q->folder, in->right, &to->right));
+    return SDM_OK;
 }
 
 /* A scene that cannot be planned is left out: *bad gets the reason.  An error that ends the whole plan is

@@ -1,7 +1,6 @@
 /* Scenes and options -> the plan of a job: its scenes, their inputs, their units; and plan.json. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PLAN_H
-#define SDM_PLAN_H
+#pragma once
 
 #include "core/hash.h"
 #include "core/options.h"
@@ -124,5 +123,3 @@ SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const 
 SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan);
 /* ISO 8601, to the second, or to the microsecond where it has one. */
 void sdm_plan_print_time(int64_t us, char out[40]);
-
-#endif

@@ -18,12 +18,10 @@ static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *
     const bool there = access(path, F_OK) == 0;
     if (there && sdm_file_read(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0)
         goto done;
-    if (there && !overwrite) {
-        st = sdm_fail(
+    if (there && !overwrite)
+        TRY(sdm_fail(
             ctx, SDM_ERR_USAGE,
-            "%s exists and is of another plan; give --overwrite to plan the job again, or another -o", path);
-        goto done;
-    }
+            "%s exists and is of another plan; give --overwrite to plan the job again, or another -o", path));
     TRY(sdm_file_write(ctx, path, text, strlen(text)));
     if (there)
         sdm_job_renew(folder, plan);

@@ -95,11 +95,8 @@ static void move_real(const Mover *m, cJSON *o, const char *key, double *value)
 
 static SdmStatus move_place(const Mover *m, cJSON *o, SdmPlanPlace *place)
 {
-    SdmStatus st = SDM_OK;
-    TRY(move_text(m, o, "path", &place->path));
-    TRY(move_text(m, o, "absolute", &place->absolute));
-done:
-    return st;
+    PASS(move_text(m, o, "path", &place->path));
+    return move_text(m, o, "absolute", &place->absolute);
 }
 
 typedef SdmStatus move_element(const Mover *m, cJSON *o, void *element);
@@ -108,31 +105,28 @@ typedef SdmStatus move_element(const Mover *m, cJSON *o, void *element);
 static SdmStatus move_list(const Mover *m, cJSON *list, void *array /* T ** */, int64_t *count, size_t size,
                            move_element *move)
 {
-    SdmStatus st = SDM_OK;
     char *elements;
     cJSON *item = list ? list->child : NULL;
     const int64_t n = m->reading ? cJSON_GetArraySize(list) : *count;
     if (m->reading && n > 0)
-        TRY(sdm_alloc(m->ctx, array, (size_t)n, size, "a list of the plan"));
+        PASS(sdm_alloc(m->ctx, array, (size_t)n, size, "a list of the plan"));
     memcpy(&elements, array, sizeof elements);
     for (*count = 0; *count < n; ++*count, item = item ? item->next : NULL) {
         cJSON *const o = m->reading ? item : cJSON_CreateObject();
         if (!m->reading)
             cJSON_AddItemToArray(list, o);
-        TRY(move(m, o, elements + (size_t)*count * size));
+        PASS(move(m, o, elements + (size_t)*count * size));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus move_file(const Mover *m, cJSON *o, void *element)
 {
-    SdmStatus st = SDM_OK;
     char when[40];
     SdmPlanFile *const f = element;
-    TRY(move_place(m, o, &f->at));
+    PASS(move_place(m, o, &f->at));
     if (!f->at.path)
-        TRY(incomplete(m));
+        PASS(incomplete(m));
     if (m->reading || f->has_stamp) {
         move_whole(m, o, "size_bytes", &f->size_bytes, MOST_WHOLE);
         move_whole(m, o, "mtime_us", &f->mtime_us, MOST_WHOLE);
@@ -143,8 +137,7 @@ static SdmStatus move_file(const Mover *m, cJSON *o, void *element)
         sdm_plan_print_time(f->mtime_us, when);
         cJSON_AddStringToObject(o, "mtime_utc", when);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus move_tile(const Mover *m, cJSON *o, void *element)
@@ -180,11 +173,10 @@ static cJSON *array_of(const Mover *m, cJSON *o, const char *key)
 /* Frame, grid, inputs and tiles of a scene that could be planned. */
 static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
 {
-    SdmStatus st = SDM_OK;
     int64_t files = s->file_count;
-    TRY(move_text(m, o, "kind", &s->kind));
-    TRY(move_text(m, o, "time_utc", &s->time_utc));
-    TRY(move_text(m, o, "cost", &s->cost));
+    PASS(move_text(m, o, "kind", &s->kind));
+    PASS(move_text(m, o, "time_utc", &s->time_utc));
+    PASS(move_text(m, o, "cost", &s->cost));
     cJSON *const frame = move_object(m, o, "frame");
     move_whole(m, frame, "cols", &s->frame_cols, MOST_WHOLE);
     move_whole(m, frame, "rows", &s->frame_rows, MOST_WHOLE);
@@ -198,10 +190,10 @@ static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
     cJSON *const inputs = array_of(m, o, "inputs");
     if (m->reading && (!inputs || !s->left.path || !s->id || !s->kind || !s->time_utc ||
                        !(fabs(s->x0) <= FARTHEST) || !(fabs(s->y0) <= FARTHEST) || !(s->spacing > 0.0)))
-        TRY(incomplete(m));
-    st = move_list(m, inputs, &s->file, &files, sizeof *s->file, move_file);
+        PASS(incomplete(m));
+    const SdmStatus st = move_list(m, inputs, &s->file, &files, sizeof *s->file, move_file);
     s->file_count = (int)files;
-    TRY(st);
+    PASS(st);
     if (m->reading)
         s->tiled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "tiled"));
     else
@@ -213,73 +205,63 @@ static SdmStatus move_planned(const Mover *m, cJSON *o, SdmPlanScene *s)
     }
     cJSON *const tiles = array_of(m, o, "tiles");
     if (m->reading && !tiles)
-        TRY(incomplete(m));
-    TRY(move_list(m, tiles, &s->tile, &s->tile_count, sizeof *s->tile, move_tile));
-done:
-    return st;
+        PASS(incomplete(m));
+    return move_list(m, tiles, &s->tile, &s->tile_count, sizeof *s->tile, move_tile);
 }
 
 static SdmStatus move_scene(const Mover *m, cJSON *o, SdmPlanScene *s)
 {
-    SdmStatus st = SDM_OK;
-    TRY(move_place(m, move_object(m, o, "left"), &s->left));
+    PASS(move_place(m, move_object(m, o, "left"), &s->left));
     if (m->reading || s->right.path)
-        TRY(move_place(m, move_object(m, o, "right"), &s->right));
-    TRY(move_text(m, o, "id", &s->id));
-    TRY(move_text(m, o, "error", &s->error));
+        PASS(move_place(m, move_object(m, o, "right"), &s->right));
+    PASS(move_text(m, o, "id", &s->id));
+    PASS(move_text(m, o, "error", &s->error));
     if (!s->error)
-        TRY(move_planned(m, o, s));
+        PASS(move_planned(m, o, s));
     move_whole(m, o, "first_unit", &s->first_unit, MOST_UNITS);
     move_whole(m, o, "unit_count", &s->unit_count, MOST_UNITS);
-    TRY(move_text(m, o, "name", &s->name));
+    PASS(move_text(m, o, "name", &s->name));
     if (!m->reading)
         cJSON_AddStringToObject(o, "key", s->key);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- read ---- */
 
 static SdmStatus read_scene(const Mover *m, cJSON *item, SdmPlanScene *s)
 {
-    SdmStatus st = SDM_OK;
-    TRY(move_scene(m, item, s));
+    PASS(move_scene(m, item, s));
     if (!s->name || !*s->name || strchr(s->name, '/'))
-        TRY(incomplete(m));
+        PASS(incomplete(m));
     const int64_t expected = s->error ? 0 : s->tile_count + s->tiled;
     if (s->first_unit != m->plan->units || s->unit_count != expected ||
         (!s->error && !s->tiled && s->tile_count != 1))
-        TRY(damaged(m, "its units are not numbered through"));
+        PASS(damaged(m, "its units are not numbered through"));
     m->plan->units += s->unit_count;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus read_option(const Mover *m, const SdmOptionSpec *o, const cJSON *value)
 {
-    SdmStatus st = SDM_OK;
     const cJSON *item;
     const char *text;
     SdmOptions *const to = &m->plan->options;
     if (o->type == SDM_OPT_KEY_VALUES) {
         cJSON_ArrayForEach(item, value)
         {
-            TRY(sdm_plan_keep(m->ctx, m->plan, cJSON_IsString(item) ? item->valuestring : "", &text));
-            TRY(sdm_option_set(m->ctx, o, to, text));
+            PASS(sdm_plan_keep(m->ctx, m->plan, cJSON_IsString(item) ? item->valuestring : "", &text));
+            PASS(sdm_option_set(m->ctx, o, to, text));
         }
         return SDM_OK;
     }
     if (!cJSON_IsString(value))
         return damaged(m, "an option of it is no text");
-    TRY(sdm_plan_keep(m->ctx, m->plan, value->valuestring, &text));
-    TRY(sdm_option_set(m->ctx, o, to, text));
-done:
-    return st;
+    PASS(sdm_plan_keep(m->ctx, m->plan, value->valuestring, &text));
+    return sdm_option_set(m->ctx, o, to, text);
 }
 
 static SdmStatus read_options(const Mover *m, const cJSON *from)
 {
-    SdmStatus st = SDM_OK;
     int input = 0;
     if (!cJSON_IsObject(from))
         return damaged(m, "it has no options");
@@ -291,17 +273,15 @@ static SdmStatus read_options(const Mover *m, const cJSON *from)
         if (!value)
             continue;
         if (!place) {
-            TRY(read_option(m, o, value));
+            PASS(read_option(m, o, value));
             continue;
         }
-        TRY(move_place(m, value, place));
+        PASS(move_place(m, value, place));
         if (!place->path)
-            TRY(damaged(m, "an option of it names no file"));
-        TRY(sdm_option_set(m->ctx, o, &m->plan->options, place->path));
+            PASS(damaged(m, "an option of it names no file"));
+        PASS(sdm_option_set(m->ctx, o, &m->plan->options, place->path));
     }
-    TRY(sdm_options_check(m->ctx, &m->plan->options));
-done:
-    return st;
+    return sdm_options_check(m->ctx, &m->plan->options);
 }
 
 static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)

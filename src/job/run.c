@@ -56,13 +56,11 @@ static SdmStatus plan_device(SdmContext *ctx, Run *r)
 /* The products are there: remove what they were made from, then let the output go. */
 static SdmStatus leave(SdmContext *ctx, Run *r)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_lease_check(ctx, r->lease));
+    PASS(sdm_lease_check(ctx, r->lease));
     if (!r->options.keep_job)
         sdm_job_remove(r->folder);
     sdm_lease_release(&r->lease);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus build(SdmContext *ctx, Run *r)
@@ -91,7 +89,6 @@ done:
 /* Compute and build what the plan says. */
 static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
 {
-    SdmStatus st = SDM_OK;
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
     const SdmFlowRequest request = {.job = &r->job,
                                     .images = r->scene,
@@ -105,21 +102,19 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
                                     .user = r};
     if (sdm_product_finished(ctx, r->options.output,
                              scene->product_fingerprint)) { /* stopped when only tidying was left */
-        TRY(leave(ctx, r));
+        PASS(leave(ctx, r));
         sdm_product_tidy(ctx, r->options.output, scene->product_fingerprint);
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r->options.output);
         return SDM_OK;
     }
-    TRY(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
-    TRY(sdm_plan_write(ctx, r->folder, r->job.plan));
+    PASS(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
+    PASS(sdm_plan_write(ctx, r->folder, r->job.plan));
     sdm_device_pool_log(ctx, *queue);
-    TRY(sdm_alloc(ctx, &r->made, (size_t)r->job.plan->units, 1, "the units"));
-    TRY(sdm_flow_open(ctx, &request, queue, &r->flow));
-    TRY(sdm_flow_run(ctx, r->flow));
-    TRY(plan_device(ctx, r));
-    TRY(build(ctx, r));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, &r->made, (size_t)r->job.plan->units, 1, "the units"));
+    PASS(sdm_flow_open(ctx, &request, queue, &r->flow));
+    PASS(sdm_flow_run(ctx, r->flow));
+    PASS(plan_device(ctx, r));
+    return build(ctx, r);
 }
 
 /* The sentence of a stopped run: which results the next call can use. */

@@ -73,7 +73,6 @@ static bool is_hidden(const char *name)
 static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder, int number, char *line,
                            SdmPlanInput *out, int *count)
 {
-    SdmStatus st = SDM_OK;
     char word[3][SDM_PATH_SIZE];
     int n = 0, got = 1;
     const char *const entry = line;
@@ -99,15 +98,14 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const char *folder
                     path, number, word[k]);
             return SDM_OK;
         }
-    TRY(sdm_path_join(ctx, folder, word[0], out[*count].left));
+    PASS(sdm_path_join(ctx, folder, word[0], out[*count].left));
     if (n == 2)
-        TRY(sdm_path_join(ctx, folder, word[1], out[*count].right));
+        PASS(sdm_path_join(ctx, folder, word[1], out[*count].right));
     tidy(out[*count].left);
     if (n == 2)
         tidy(out[*count].right);
     ++*count;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* A scene that the list has already is taken once.  number: line of the last input. */
@@ -157,11 +155,9 @@ done:
 
 SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the scene"));
-    TRY(sdm_format(ctx, (*out)->left, sizeof(*out)->left, "%s", left));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "the scene"));
+    PASS(sdm_format(ctx, (*out)->left, sizeof(*out)->left, "%s", left));
     if (right)
-        TRY(sdm_format(ctx, (*out)->right, sizeof(*out)->right, "%s", right));
-done:
-    return st;
+        PASS(sdm_format(ctx, (*out)->right, sizeof(*out)->right, "%s", right));
+    return SDM_OK;
 }

@@ -8,8 +8,7 @@
  * is refused by its header alone, so what made it is never read as something else; a record of a product is
  * taken of any build. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_UNIT_FILE_H
-#define SDM_UNIT_FILE_H
+#pragma once
 
 #include "core/file.h"
 #include "core/lease.h"
@@ -54,5 +53,3 @@ SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, Sd
 SdmStatus sdm_unit_check(SdmContext *ctx, const SdmUnitName *name);
 /* By header and length alone: is it there, and of this job? */
 bool sdm_unit_peek(const SdmUnitName *name, SdmUsage *usage);
-
-#endif

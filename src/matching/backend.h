@@ -3,8 +3,7 @@
  * src/matching/match_steps.c; src/matching/cpu_backend.c implements them with the kernels of cpu/,
  * gpu/gpu_backend.c on a device. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MATCHING_BACKEND_H
-#define SDM_MATCHING_BACKEND_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "geometry/surface.h"
@@ -112,5 +111,3 @@ typedef struct SdmMatchBackend {
     const SdmMatchOps *ops;
     void *state;
 } SdmMatchBackend;
-
-#endif

@@ -175,9 +175,8 @@ static const SdmPairKernels *kernels_for(const SdmCpuLevel *level, int labels, i
 SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *asked, const char *cpu_level,
                      uint16_t *label)
 {
-    SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(cpu_level);
-    TRY(check(ctx, f, asked));
+    PASS(check(ctx, f, asked));
     if (!level)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", cpu_level,
@@ -192,9 +191,7 @@ SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *aske
     b.scratch_bytes = (b.kernels->bp_scratch(f->labels, w, h) + 63) / 64 * 64;
     b.across = (f->width + asked->tile - 1) / asked->tile;
     b.down = (f->height + asked->tile - 1) / asked->tile;
-    TRY(propagate(ctx, &b));
-done:
-    return st;
+    return propagate(ctx, &b);
 }
 
 int64_t sdm_bp_bytes(int width, int height, int labels, int tile)

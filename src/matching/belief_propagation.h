@@ -1,8 +1,7 @@
 /* Tiled belief propagation over the threads of the context: a field of costs -> labels, as cpu/bp.h defines
  * them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BELIEF_H
-#define SDM_BELIEF_H
+#pragma once
 
 #include "bp.h"
 #include "core/core.h"
@@ -16,5 +15,3 @@ SdmStatus sdm_bp_run(SdmContext *ctx, const SdmBpField *f, const SdmBpPlan *plan
 /* Bytes that sdm_bp_run() takes beside field and labels: border messages and a tile for each
  * thread, with any number of them. */
 int64_t sdm_bp_bytes(int width, int height, int labels, int tile);
-
-#endif

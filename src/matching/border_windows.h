@@ -2,8 +2,7 @@
  * correction that the nearest window with all of its data has found, which still contains the pixel.
  * Source of windows that need not be centred: Bobick and Intille 1999 (large occlusion stereo). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BORDER_WINDOWS_H
-#define SDM_BORDER_WINDOWS_H
+#pragma once
 
 #include "geometry/surface.h"
 
@@ -26,5 +25,3 @@ static inline int sdm_border_reach(int half)
  * a plane: 2 c(nearest) - c(as far on its other side), or c(nearest) where that pixel has no match.  In
  * place; pixels without a match have the score 0. */
 SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s);
-
-#endif

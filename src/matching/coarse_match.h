@@ -2,8 +2,7 @@
  * again, filled; and the search for the heights of the coarsest level.  settings, lattice and pyramids of
  * `in` are used; the surface's arrays may be replaced. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COARSE_MATCH_H
-#define SDM_COARSE_MATCH_H
+#pragma once
 
 #include "matching/backend.h"
 
@@ -37,5 +36,3 @@ typedef struct SdmCoarsestSearch {
  * return cleaned and filled.  *matched: share of the pixels seen by both views that were matched. */
 SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const SdmCoarsestSearch *q,
                               SdmSurface *s, double *matched);
-
-#endif

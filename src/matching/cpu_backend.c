@@ -48,11 +48,10 @@ static int column_in(const SdmWindow *win, int64_t x)
 static SdmStatus find_extents(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win,
                               SdmRowExtent **out)
 {
-    SdmStatus st = SDM_OK;
     const SdmFootprint *const foot = in->footprint;
     const int blocks = (win->h + SDM_EXTENT_ROWS - 1) / SDM_EXTENT_ROWS, down = foot->level - win->level;
     const int64_t halo = sdm_match_halo(in->settings, win->level) >> win->level;
-    TRY(sdm_alloc(ctx, out, (size_t)blocks, sizeof **out, "the columns that matter"));
+    PASS(sdm_alloc(ctx, out, (size_t)blocks, sizeof **out, "the columns that matter"));
     for (int b = 0; b < blocks; b++) {
         const int64_t v0 = win->v0 + (int64_t)b * SDM_EXTENT_ROWS, first = ((v0 - halo) >> down) - foot->v0,
                       last = ((v0 + SDM_EXTENT_ROWS + halo) >> down) - foot->v0;
@@ -70,8 +69,7 @@ static SdmStatus find_extents(SdmContext *ctx, const SdmMatchInput *in, const Sd
         if (extent.x0 < extent.x1)
             (*out)[b] = extent;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void close_level(SdmProcessor *p)
@@ -95,26 +93,24 @@ static void enter_team(SdmProcessor *p)
 
 static SdmStatus open_level(void *state, const SdmWindow *win)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface finer = {0};
     close_level(p);
-    TRY(sdm_surface_alloc(p->ctx, win, &finer));
+    PASS(sdm_surface_alloc(p->ctx, win, &finer));
     sdm_surface_refine(p->ctx, p->in->settings->kernels, p->surface.h_m ? &p->surface : p->coarse, &finer);
     sdm_surface_free(&p->surface);
     p->surface = finer;
     if (p->in->footprint)
-        TRY(find_extents(p->ctx, p->in, win, &p->extent));
+        PASS(find_extents(p->ctx, p->in, win, &p->extent));
     p->surface.extent = p->extent;
     p->task = sdm_level_task(p->in, win);
     p->task.extent = p->extent;
     if (win->level > 0)
         enter_team(p);
-    TRY(sdm_level_open(p->ctx, &p->task));
+    PASS(sdm_level_open(p->ctx, &p->task));
     if (win->level == 0) /* the left view is warped */
         sdm_pyramid_free_pixels(p->in->spent[SDM_LEFT]);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_processor_take(SdmProcessor *p, SdmSurface *s)
@@ -152,20 +148,18 @@ void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
 
 static SdmStatus begin_pass(void *state, bool keep)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
     float *fresh = NULL;
     sdm_free(&p->prior);
     if (keep)
-        TRY(sdm_copy_heights(p->ctx, s, &fresh));
+        PASS(sdm_copy_heights(p->ctx, s, &fresh));
     else
-        TRY(sdm_alloc_raw(p->ctx, &fresh, (size_t)s->win.w * (size_t)s->win.h, sizeof *fresh, "the surface"));
+        PASS(
+            sdm_alloc_raw(p->ctx, &fresh, (size_t)s->win.w * (size_t)s->win.h, sizeof *fresh, "the surface"));
     p->prior = s->h_m;
     s->h_m = fresh;
-    TRY(sdm_level_warp(p->ctx, &p->task, p->prior));
-done:
-    return st;
+    return sdm_level_warp(p->ctx, &p->task, p->prior);
 }
 
 static SdmStatus match(void *state, const SdmPass *pass, bool retry)
@@ -297,15 +291,12 @@ done:
 
 static SdmStatus semi_global(void *state, const SdmWindow *win)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     close_level(p);
-    TRY(sdm_surface_alloc(p->ctx, win, &p->surface));
+    PASS(sdm_surface_alloc(p->ctx, win, &p->surface));
     p->task = sdm_level_task(p->in, win);
-    TRY(sdm_level_open(p->ctx, &p->task));
-    TRY(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface));
-done:
-    return st;
+    PASS(sdm_level_open(p->ctx, &p->task));
+    return sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface);
 }
 
 static SdmStatus fill_hidden(void *state)
@@ -327,17 +318,15 @@ static SdmStatus warp(void *state)
 
 static SdmStatus ray_error(void *state, const SdmPass *pass)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
-    TRY(sdm_alloc_raw(p->ctx, &p->ray_error_px, n, sizeof *p->ray_error_px, "ray intersection errors"));
-    TRY(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
-    TRY(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
+    PASS(sdm_alloc_raw(p->ctx, &p->ray_error_px, n, sizeof *p->ray_error_px, "ray intersection errors"));
+    PASS(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
+    PASS(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
     for (size_t i = 0; i < n && p->in->settings->semi_global; i++) /* no matches: no error of the cameras */
         if ((p->surface.flags[i] & (SDM_QA_VALID | SDM_QA_FILLED)) != SDM_QA_VALID)
             p->ray_error_px[i] = NAN;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus validate(void *state)

@@ -1,7 +1,6 @@
 /* The back end of the matching on the processor, over the kernels of cpu/: see backend.h. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CPU_BACKEND_H
-#define SDM_CPU_BACKEND_H
+#pragma once
 
 #include "matching/backend.h"
 #include "matching/cpu_match_pass.h"
@@ -34,5 +33,3 @@ void sdm_processor_give(SdmProcessor *p, SdmSurface *s);
 SdmLevelTask sdm_level_task(const SdmMatchInput *in, const SdmWindow *win);
 /* A copy of the heights, with the threads of the context. */
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out);
-
-#endif

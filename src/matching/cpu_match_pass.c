@@ -5,7 +5,6 @@
 #include "core/vector_loops.h"
 
 #include <math.h>
-#include <string.h>
 
 SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
 {

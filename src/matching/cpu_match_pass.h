@@ -1,8 +1,7 @@
 /* Stage 5 on the processor, one pass over a window of a level: both views and the prior heights -> new
  * heights, flags and scores; or the ray intersection error of the heights. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CPU_MATCH_PASS_H
-#define SDM_CPU_MATCH_PASS_H
+#pragma once
 
 #include "geometry/surface.h"
 #include "matching/match_steps.h"
@@ -45,5 +44,3 @@ SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pa
  * pass: window, min_sigma. */
 SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                               uint8_t *score0);
-
-#endif

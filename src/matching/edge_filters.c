@@ -23,14 +23,11 @@ _Static_assert(1 + MOVES * SDM_MOVE_REACH + MEANS * MEAN_HALF + SDM_RIDGE_REACH 
 
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)width * (size_t)height;
     *out = (SdmEdgeBlock){.width = width, .height = height};
-    TRY(sdm_alloc_raw(ctx, &out->place_px, n, sizeof *out->place_px, "a block of matches"));
-    TRY(sdm_alloc_raw(ctx, &out->flags, n, sizeof *out->flags, "a block of matches"));
-    TRY(sdm_alloc_raw(ctx, &out->score, n, sizeof *out->score, "a block of matches"));
-done:
-    return st;
+    PASS(sdm_alloc_raw(ctx, &out->place_px, n, sizeof *out->place_px, "a block of matches"));
+    PASS(sdm_alloc_raw(ctx, &out->flags, n, sizeof *out->flags, "a block of matches"));
+    return sdm_alloc_raw(ctx, &out->score, n, sizeof *out->score, "a block of matches");
 }
 
 void sdm_edge_block_close(SdmEdgeBlock *b)

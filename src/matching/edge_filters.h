@@ -1,7 +1,6 @@
 /* Places of matches in a block -> cleaned and smoothed ones, with their discontinuities kept. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_EDGE_FILTERS_H
-#define SDM_EDGE_FILTERS_H
+#pragma once
 
 #include "geometry/surface.h"
 
@@ -56,5 +55,3 @@ typedef struct SdmEdgeViews {
  * side, and by where the grey value lies between the side's and that of the far end of the gap; the
  * pixels behind it become SDM_QA_FOLD.  Reach along columns SDM_EDGE_FILTERS_REACH. */
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b);
-
-#endif

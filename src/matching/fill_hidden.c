@@ -175,10 +175,9 @@ done:
 
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
                               s->score, s->flags, STEP_PX / fabsf(in->settings->px_per_m)};
-    TRY(sdm_drop_pieces(ctx, &pieces, 0, SDM_WEAK_PX, sdm_validation_min_score(in->settings)));
+    PASS(sdm_drop_pieces(ctx, &pieces, 0, SDM_WEAK_PX, sdm_validation_min_score(in->settings)));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++) {
         const size_t at = (size_t)y * (size_t)s->win.w;
@@ -189,7 +188,5 @@ SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *
                 !has_any(&row, &g, SDM_QA_OUTSIDE | SDM_QA_SATURATED | SDM_PIXEL_MASKED))
                 fill_gap(in->settings, &row, &g);
     }
-    TRY(drop_walls(ctx, in, s));
-done:
-    return st;
+    return drop_walls(ctx, in, s);
 }

@@ -1,8 +1,7 @@
 /* A validated surface with discontinuities -> the same with heights where a step hides the ground from one
  * view. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FILL_HIDDEN_H
-#define SDM_FILL_HIDDEN_H
+#pragma once
 
 #include "matching/backend.h"
 
@@ -23,5 +22,3 @@ enum {
  * fills what is left, too.  Last, pixels whose ground would lie under a roof beside them become SDM_QA_FOLD:
  * the left view shows the roof's wall there.  Reach SDM_FILL_HIDDEN_REACH. */
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
-
-#endif

@@ -2,8 +2,7 @@
  * filter has a bounded reach (stated with it, in pixels of the level) and exact arithmetic, or one of a
  * fixed order, so that tiles agree.  The order in which they run stands in src/matching/match_steps.c. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FILTERS_H
-#define SDM_FILTERS_H
+#pragma once
 
 #include "geometry/surface.h"
 
@@ -42,5 +41,3 @@ typedef struct SdmFillLimit {
 
 /* (1 2 1)/4 in both axes, in place.  Reach 1. */
 SdmStatus sdm_surface_smooth(SdmContext *ctx, const SdmKernels *k, SdmSurface *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* Stage 8: surface of a window -> cells of the DEM.  Sums are integers, so that any order and any tile give
  * the same cell. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GRIDDING_H
-#define SDM_GRIDDING_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "matching/backend.h"
@@ -44,5 +43,3 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineR
 
 SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h, SdmBlock *out);
 void sdm_block_free(SdmBlock *b);
-
-#endif

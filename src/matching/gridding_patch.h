@@ -1,8 +1,7 @@
 /* A window and a grid -> weights by distance, and the ground positions of the window by cells of its lattice,
  * for gridding on the processor and on a device. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GRIDDING_PATCH_H
-#define SDM_GRIDDING_PATCH_H
+#pragma once
 
 #include "matching/gridding.h"
 
@@ -38,5 +37,3 @@ typedef struct SdmGriddingPatch {
     double u_node, v_node;     /* frame position of the first node relative to the window's first pixel */
 } SdmGriddingPatch;
 void sdm_gridding_patch(const SdmGriddingSetup *s, int ci, int cj, SdmGriddingPatch *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* Labels and the costs about them -> sub-pixel places. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LABEL_SUBPIXEL_H
-#define SDM_LABEL_SUBPIXEL_H
+#pragma once
 
 #include "matching/volume.h"
 #include "sgm_kernels.h"
@@ -14,5 +13,3 @@ void sdm_label_costs(const SdmVolume *v, int y, const SdmLabels *labels);
 enum { SDM_OFFSET_REACH = 2 };
 void sdm_label_offsets(const SdmVolume *v, const SdmSgmKernels *kernels, const SdmLabels *labels, int y,
                        float *offset);
-
-#endif

@@ -11,7 +11,6 @@
 
 #include "core/vector_loops.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { B = SDM_LS_BLOCK, MOST_DIFFERENCE = SDM_LS_MOST_DIFFERENCE };

@@ -4,8 +4,7 @@
  * weights of both terms are the inverses of two local variances: of the difference of the views, and of
  * second differences of heights. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LEAST_SQUARES_H
-#define SDM_LEAST_SQUARES_H
+#pragma once
 
 #include "geometry/surface.h"
 #include "matching/match_settings.h"
@@ -40,5 +39,3 @@ void sdm_ls_steps(int count, SdmLsStep *out);
 /* Move the valid heights, in place, by at most a pixel of residual.  Reach SDM_LS_REACH px, for windows that
  * begin at even columns and rows of the frame: the half grid begins with the window.  SDM_ERR_MEMORY. */
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in);
-
-#endif

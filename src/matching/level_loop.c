@@ -75,14 +75,11 @@ static SdmStatus match_pass(const Loop *l, const SdmPass *pass, bool retry)
  * terrain, so that clouds and water stay open. */
 static SdmStatus fill_holes(const Loop *l)
 {
-    SdmStatus st = SDM_OK;
     for (int level = l->in->settings->coarse_level - 1; level >= 0; level--) {
         const SdmWindow win = window_at(l->win, level);
-        TRY(l->ops->refine_coarse(l->state, &win));
+        PASS(l->ops->refine_coarse(l->state, &win));
     }
-    TRY(l->ops->fill_holes(l->state, &sdm_fill_hole));
-done:
-    return st;
+    return l->ops->fill_holes(l->state, &sdm_fill_hole);
 }
 
 static SdmStatus run_step(const Loop *l, const SdmStep *step)
@@ -227,15 +224,13 @@ static SdmMatchProgress expect_work(const SdmMatchSettings *set)
 static SdmStatus match_levels(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
                               SdmWindow *win, SdmMatchProgress *progress)
 {
-    SdmStatus st = SDM_OK;
     Part part[MOST_PARTS];
     const int count = list_parts(call->in->settings, part);
     for (int i = 0; i < count; i++) {
         *win = sdm_level_part(call, part[i].level);
-        TRY(sdm_run_sequence(ctx, call->in, b, win, part[i].sequence, progress));
+        PASS(sdm_run_sequence(ctx, call->in, b, win, part[i].sequence, progress));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The last steps, on the processor. */

@@ -1,8 +1,7 @@
 /* Stages 5 to 7: the coarse surface of a scene -> the validated surface of a window, level after level.  The
  * order of passes, filters and validation is written here once; a back end does the work. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_LEVEL_LOOP_H
-#define SDM_LEVEL_LOOP_H
+#pragma once
 
 #include "matching/backend.h"
 
@@ -31,5 +30,3 @@ SdmWindow sdm_level_part(const SdmMatchCall *call, int level);
 
 /* Metres of height for a pixel of residual at a level: of the scene, not of the tile's lattice. */
 float sdm_metres_per_pixel(const SdmMatchInput *in, int level);
-
-#endif

@@ -1,7 +1,6 @@
 /* Options, cost and sensor noise -> the settings of the matching, the same for every tile of a scene. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MATCH_SETTINGS_H
-#define SDM_MATCH_SETTINGS_H
+#pragma once
 
 #include "matching/filters.h"
 #include "matching/optimize.h"
@@ -90,5 +89,3 @@ static inline int sdm_semi_global_reach(const SdmMatchSettings *set)
     return SDM_SEMI_GLOBAL_BLOCK - 1 + SDM_SEMI_GLOBAL_OVERLAP + 2 * set->label_range_px +
            SDM_SEMI_GLOBAL_WORD / 2;
 }
-
-#endif

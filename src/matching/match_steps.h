@@ -1,8 +1,7 @@
 /* The passes and filters of the matching, in their order -> window, range and reach of each; the halo of a
  * window is the sum of the reaches.  src/matching/level_loop.c runs these tables. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_MATCH_STEPS_H
-#define SDM_MATCH_STEPS_H
+#pragma once
 
 #include "matching/filters.h"
 #include "matching/match_settings.h"
@@ -129,5 +128,3 @@ SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel);
 
 /* Filling of a level: from far, and where there is enough, from near; and of the holes that are left. */
 extern const SdmFill sdm_fill_far, sdm_fill_near, sdm_fill_hole;
-
-#endif

@@ -10,7 +10,6 @@
 
 SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
 {
-    SdmStatus st = SDM_OK;
     const size_t pixels = (size_t)v->width * (size_t)v->height;
     v->cost = NULL;
     if (v->labels < 1 || v->labels > SDM_LABELS_MAX)
@@ -18,14 +17,13 @@ SdmStatus sdm_volume_open(SdmContext *ctx, SdmVolume *v)
                         "%d labels to choose from: --optimizer sgm and bp take 1 to %d; give a smaller range",
                         v->labels, SDM_LABELS_MAX);
     v->pitch = sdm_volume_pitch(v->labels);
-    TRY(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch,
-                      "the volume of costs")); /* read on by a byte */
+    PASS(sdm_alloc_raw(ctx, &v->cost, pixels + 1, (size_t)v->pitch,
+                       "the volume of costs")); /* read on by a byte */
     if (v->pitch > v->labels)
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < pixels; i++)
             memset(v->cost + i * (size_t)v->pitch + v->labels, SDM_COST_PAD, (size_t)(v->pitch - v->labels));
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_volume_close(SdmVolume *v)

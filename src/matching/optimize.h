@@ -1,7 +1,6 @@
 /* A volume of costs and an optimizer -> labels, by semi-global matching or belief propagation. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_OPTIMIZE_H
-#define SDM_OPTIMIZE_H
+#pragma once
 
 #include "matching/volume.h"
 
@@ -34,5 +33,3 @@ int64_t sdm_optimize_bytes(const SdmOptimizer *how, int width, int height, int l
 /* Right pixels' labels from the left ones: of the left pixels that meet a right pixel the one with the least
  * cost at its label; of equal ones the leftmost. */
 void sdm_right_labels(SdmContext *ctx, const SdmVolume *v, const uint16_t *left, uint16_t *right);
-
-#endif

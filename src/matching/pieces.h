@@ -1,7 +1,6 @@
 /* Valid pixels of a raster -> connected components; small and weak ones become invalid. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PIECES_H
-#define SDM_PIECES_H
+#pragma once
 
 #include "core/context.h"
 
@@ -20,5 +19,3 @@ typedef struct SdmPieces {
  * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all or 0.1 in the mean.  Neighbours
  * have a common side.  small, weak: at most SDM_PIECE_MOST. */
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least);
-
-#endif

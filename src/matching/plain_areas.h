@@ -1,7 +1,6 @@
 /* Areas of one grey value in a block of matches -> one place for each, where the views show it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PLAIN_AREAS_H
-#define SDM_PLAIN_AREAS_H
+#pragma once
 
 #include "matching/edge_filters.h"
 
@@ -15,5 +14,3 @@
  * most ends that agree within 0.6 px.  Source: after the intensity consistent selection of Hirschmueller
  * 2008, with constant heights and outlines. */
 SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
-
-#endif

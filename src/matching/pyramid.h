@@ -1,8 +1,7 @@
 /* Stage 4: an image window and its levels, each half the size; in the image's own geometry, on absolute
  * pixels. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PYRAMID_H
-#define SDM_PYRAMID_H
+#pragma once
 
 #include "core/core.h"
 #include "kernels.h"
@@ -60,5 +59,3 @@ void sdm_pyramid_free_pixels(SdmPyramid *p);
 /* Level 0 with 2047 where a pixel is filled, else -2047, so that a warp of it is positive where more than
  * half of a sample's weight is.  data: NULL where no pixel is; owned by the caller. */
 SdmStatus sdm_pyramid_filled(SdmContext *ctx, const SdmPyramid *p, SdmLevelImage *out);
-
-#endif

@@ -234,17 +234,16 @@ static void find_lines(const Lattice *l)
 
 static SdmStatus open_lattice(SdmContext *ctx, const SdmEdgeBlock *b, float up, Lattice *l)
 {
-    SdmStatus st = SDM_OK;
     *l =
         (Lattice){.width = (b->width + SPACING - 1) / SPACING, .height = (b->height + SPACING - 1) / SPACING};
     l->pitch = l->width + 2 * RIM;
     const size_t n = (size_t)l->pitch * (size_t)(l->height + 2 * RIM);
     float **const each[] = {&l->place, &l->most, &l->sure, &l->direction};
     for (size_t k = 0; k < sizeof each / sizeof *each; k++)
-        TRY(sdm_alloc(ctx, each[k], n, sizeof **each[k], "lines of places"));
+        PASS(sdm_alloc(ctx, each[k], n, sizeof **each[k], "lines of places"));
     for (int k = 0; k < 2 * MEASURES; k++)
-        TRY(sdm_alloc(ctx, &l->across[k / MEASURES][k % MEASURES], n, sizeof *l->rows, "lines of places"));
-    TRY(sdm_alloc(ctx, &l->rows, 2 * COLUMNS * (size_t)l->width, sizeof *l->rows, "lines of places"));
+        PASS(sdm_alloc(ctx, &l->across[k / MEASURES][k % MEASURES], n, sizeof *l->rows, "lines of places"));
+    PASS(sdm_alloc(ctx, &l->rows, 2 * COLUMNS * (size_t)l->width, sizeof *l->rows, "lines of places"));
     for (int k = 0; k < 2 * COLUMNS; k++)
         l->line[k / COLUMNS][k % COLUMNS] = l->rows + k * l->width;
     for (size_t i = 0; i < n; i++)
@@ -255,8 +254,7 @@ static SdmStatus open_lattice(SdmContext *ctx, const SdmEdgeBlock *b, float up, 
             if (b->flags[i] & SDM_QA_VALID)
                 l->place[lattice_at(l, x, y)] = up * b->place_px[i];
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void close_lattice(Lattice *l)

@@ -1,7 +1,6 @@
 /* Places of a block that windows and means rounded -> places whose ridges are sharper. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_RIDGES_H
-#define SDM_RIDGES_H
+#pragma once
 
 #include "matching/edge_filters.h"
 
@@ -19,5 +18,3 @@ enum { SDM_RIDGE_REACH = 19 }; /* pixels around a pixel on which its place depen
  * roof, 1/8 of a parabola; at most by a fifth of the second difference over 12 px. All other pixels keep
  * their places. up: 1 where places grow with height, else -1. */
 SdmStatus sdm_sharpen_ridges(SdmContext *ctx, const float *before_px, float up, SdmEdgeBlock *b);
-
-#endif

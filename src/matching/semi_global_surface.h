@@ -2,8 +2,7 @@
  * that holds roofs and streets.  The window is done in blocks that lie at fixed places of the frame, so that
  * a pixel's height does not depend on the window. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SEMI_GLOBAL_SURFACE_H
-#define SDM_SEMI_GLOBAL_SURFACE_H
+#pragma once
 
 #include "matching/backend.h"
 #include "matching/cpu_match_pass.h"
@@ -33,5 +32,3 @@ int64_t sdm_semi_global_bytes(const SdmMatchSettings *set);
  * m. */
 SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmLevelTask *task,
                                   const SdmSurface *coarse, SdmSurface *s);
-
-#endif

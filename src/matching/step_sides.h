@@ -1,8 +1,7 @@
 /* Statistics of both sides of a step, for step_moves.c and step_gaps.c, which move steps and close gaps
  * beside them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STEP_SIDES_H
-#define SDM_STEP_SIDES_H
+#pragma once
 
 #include "matching/edge_filters.h"
 
@@ -86,5 +85,3 @@ SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
  * them are a part of it, and roofs end where that is likeliest. */
 SdmStatus sdm_close_gaps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
 enum { SDM_MOVE_REACH = 1 + SIDE_HALF + 1 };
-
-#endif

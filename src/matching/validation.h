@@ -1,8 +1,7 @@
 /* Heights, ray intersection errors and scores of a window at full resolution -> accepted pixels, matched or
  * filled, and the reasons of the others. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VALIDATION_H
-#define SDM_VALIDATION_H
+#pragma once
 
 #include "matching/backend.h"
 
@@ -28,5 +27,3 @@ void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
  * limit.  The others keep their reason, and FILLED without VALID says that they were refused.  Reach
  * SDM_SLOPE_HALF + SDM_STEEP_HALF. */
 SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, SdmSurface *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* Costs, labels and the settings of what turns the ones into the others.  A volume holds, for each left pixel
  * and label, the cost of matching them; label l of pixel x is right pixel x + first + l. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VOLUME_H
-#define SDM_VOLUME_H
+#pragma once
 
 #include "bp.h"
 #include "core/core.h"
@@ -65,5 +64,3 @@ static inline int sdm_volume_pitch(int labels)
 {
     return (labels + SDM_LABEL_ALIGN - 1) / SDM_LABEL_ALIGN * SDM_LABEL_ALIGN;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Source: Lee 1980 (digital image enhancement and noise filtering by use of local statistics), on the bands
  * of an a-trous wavelet transform. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_WIENER_H
-#define SDM_WIENER_H
+#pragma once
 
 #include "geometry/surface.h"
 #include "matching/match_settings.h"
@@ -25,5 +24,3 @@ void sdm_wiener_ratios(const SdmMatchSettings *set, float ratio[256]);
  * Reach SDM_WIENER_REACH px. */
 SdmStatus sdm_surface_wiener(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const int16_t *left,
                              const float ratio[256], float metres_per_px);
-
-#endif

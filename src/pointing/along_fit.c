@@ -470,23 +470,21 @@ static double standard_error(const SdmAlongState *f, const SdmAlongModel *m, dou
 
 static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongState *f)
 {
-    SdmStatus st = SDM_OK;
     *f = (SdmAlongState){.task = task};
-    TRY(sdm_along_sort_points(ctx, f));
+    PASS(sdm_along_sort_points(ctx, f));
     const size_t cells = (size_t)f->cells + 1, bins = (size_t)(f->cells + f->bins[0] + f->bins[1]);
-    TRY(sdm_alloc(ctx, &f->class_weight, task->count, sizeof *f->class_weight, "weights of points"));
-    TRY(sdm_alloc(ctx, &f->point_work, 2 * task->count, sizeof *f->point_work, "residuals of points"));
-    TRY(sdm_alloc(ctx, &f->strip, cells, sizeof *f->strip, "strips"));
-    TRY(sdm_alloc(ctx, &f->basis, cells * SDM_ALONG_COLUMNS, sizeof *f->basis, "strips"));
-    TRY(sdm_alloc(ctx, &f->residual, cells, sizeof *f->residual, "strips"));
-    TRY(sdm_alloc(ctx, &f->weight, cells, sizeof *f->weight, "strips"));
-    TRY(sdm_alloc(ctx, &f->work, cells, sizeof *f->work, "strips"));
-    TRY(sdm_alloc(ctx, &f->bin_sum, 2 * bins, sizeof *f->bin_sum, "means by row"));
+    PASS(sdm_alloc(ctx, &f->class_weight, task->count, sizeof *f->class_weight, "weights of points"));
+    PASS(sdm_alloc(ctx, &f->point_work, 2 * task->count, sizeof *f->point_work, "residuals of points"));
+    PASS(sdm_alloc(ctx, &f->strip, cells, sizeof *f->strip, "strips"));
+    PASS(sdm_alloc(ctx, &f->basis, cells * SDM_ALONG_COLUMNS, sizeof *f->basis, "strips"));
+    PASS(sdm_alloc(ctx, &f->residual, cells, sizeof *f->residual, "strips"));
+    PASS(sdm_alloc(ctx, &f->weight, cells, sizeof *f->weight, "strips"));
+    PASS(sdm_alloc(ctx, &f->work, cells, sizeof *f->work, "strips"));
+    PASS(sdm_alloc(ctx, &f->bin_sum, 2 * bins, sizeof *f->bin_sum, "means by row"));
     f->bin_weight = f->bin_sum + bins;
     for (int k = 0; k < SDM_ALONG_CACHED; k++)
-        TRY(sdm_alloc_raw(ctx, &f->cached[k].value, 2 * cells, sizeof(double), "strips"));
-done:
-    return st;
+        PASS(sdm_alloc_raw(ctx, &f->cached[k].value, 2 * cells, sizeof(double), "strips"));
+    return SDM_OK;
 }
 
 static void close_fit(SdmAlongState *f)

@@ -1,8 +1,7 @@
 /* Stage 2: what a reference DEM says at points of the scene -> correction of the cameras along the epipolar
  * lines. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ALONG_FIT_H
-#define SDM_ALONG_FIT_H
+#pragma once
 
 #include "geometry/along_correction.h"
 
@@ -46,5 +45,3 @@ typedef struct SdmAlongReport {
  * than 40 strips a constant alone. */
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out,
                         SdmAlongReport *report);
-
-#endif

@@ -1,8 +1,7 @@
 /* Strips of points and a model of waves along the track -> its columns, its least squares, its errors of
  * cross-validation; shared by the files of the fit (along_strips.c, along_model.c, along_fit.c). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ALONG_MODEL_H
-#define SDM_ALONG_MODEL_H
+#pragma once
 
 #include "pointing/along_fit.h"
 
@@ -106,5 +105,3 @@ void sdm_along_residuals(const SdmAlongState *f, const SdmAlongModel *m, double 
 int64_t sdm_along_gather(const SdmAlongState *f, const double *residual, int class_wanted);
 /* All strips about a model, with weights of at most the median one. */
 void sdm_along_make_strips(SdmAlongState *f, const SdmAlongModel *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pointing at the coarse levels: the offset at the coarsest one by search, then a fit at each finer one. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COARSE_POINTING_H
-#define SDM_COARSE_POINTING_H
+#pragma once
 
 #include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
@@ -36,5 +35,3 @@ int sdm_pointing_block(bool last);
  * have enough tie points whose rays meet: else SDM_ERR_DATA. */
 SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const SdmTiePoints *points,
                                  const SdmWindow *level, bool last, SdmPointing *p, SdmPointReport *report);
-
-#endif

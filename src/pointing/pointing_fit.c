@@ -7,7 +7,6 @@
 #include "pointing/pointing_fit.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -320,9 +319,8 @@ done:
 
 static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *p, SdmPointRound *r)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = f->count, every = n / PLOTTED_POINTS + 1;
-    TRY(sdm_alloc(ctx, &r->samples, n / every + 1, sizeof *r->samples, "samples for the plot"));
+    PASS(sdm_alloc(ctx, &r->samples, n / every + 1, sizeof *r->samples, "samples for the plot"));
     for (size_t i = 0; i < n; i++)
         f->work[i] = f->point[i].residual_px;
     r->before_median_px = sdm_median_f64(f->work, (int64_t)n);
@@ -346,8 +344,7 @@ static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *
     for (int i = 0; i < p->profile_count; i++)
         sum += p->profile_px[i] * p->profile_px[i];
     r->profile_rms_px = p->profile_count ? sqrt(sum / p->profile_count) : 0.0;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Neighbouring points are alike: whole blocks of the image go to a fold. */
@@ -415,13 +412,11 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     deal_folds(&f);
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
-        if (!fit_robust(&f, p->degree, -1, p->coef)) {
-            st = sdm_fail(ctx, SDM_ERR_DATA,
-                          "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
-                          "the same place and time?",
-                          count, task->left, task->right);
-            goto done;
-        }
+        if (!fit_robust(&f, p->degree, -1, p->coef))
+            TRY(sdm_fail(ctx, SDM_ERR_DATA,
+                         "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
+                         "the same place and time?",
+                         count, task->left, task->right));
         p->terms = sdm_terms(p->degree);
 #pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)

@@ -1,7 +1,6 @@
 /* Stage 2: tie points -> correction of the right camera across the epipolar lines. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_POINTING_FIT_H
-#define SDM_POINTING_FIT_H
+#pragma once
 
 #include "geometry/epipolar_frame.h"
 #include "pointing/tie_points.h"
@@ -61,5 +60,3 @@ SdmFitTask sdm_fit_task(const SdmScene *scene, const SdmFrame *frame);
  * Residuals are weighted by Tukey's biweight.  p: dir, centre and scale are set; the other fields are
  * replaced.  round: filled. SDM_ERR_DATA with fewer than 30 points. */
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round);
-
-#endif

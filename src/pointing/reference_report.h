@@ -1,7 +1,6 @@
 /* Results of the fit of the cameras to a reference DEM, for the report and the rasters of a scene. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_REFERENCE_REPORT_H
-#define SDM_REFERENCE_REPORT_H
+#pragma once
 
 #include "geo/grid.h"
 #include "pointing/along_fit.h"
@@ -76,5 +75,3 @@ static inline bool sdm_reference_validates(const SdmReferenceReport *r, double l
     return sdm_reference_applied(r) && r->masked <= SDM_REFERENCE_MOST_MASKED &&
            r->fit.rows_seen >= SDM_REFERENCE_LEAST_ROWS && r->fit.fitted_px[SDM_ALONG_BY_ROWS] < limit_px;
 }
-
-#endif

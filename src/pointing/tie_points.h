@@ -1,8 +1,7 @@
 /* Ray intersection errors of a matched surface -> tie points (means of blocks of pixels, no feature
  * matching), to which the pointing correction is fitted. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TIE_POINTS_H
-#define SDM_TIE_POINTS_H
+#pragma once
 
 #include "geometry/pointing.h"
 #include "geometry/surface.h"
@@ -34,5 +33,3 @@ typedef struct SdmTiePointSource {
 /* Append a tie point for each block of which at least half are valid pixels with a residual of up to 1 px,
  * while there is room. */
 void sdm_tie_points_add(const SdmTiePointSource *from, SdmTiePoints *t);
-
-#endif

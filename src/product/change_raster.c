@@ -13,7 +13,6 @@ static const double PREVIEW_STEP_M = 0.0625;
 SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid,
                           SdmChangeRaster *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmHeightSource source = {.option = "--reference",
                                     .path = from->options->reference,
                                     .datum_option = "--reference-vertical",
@@ -24,17 +23,15 @@ SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const Sd
     out->cols = (int)((grid->cols + out->factor - 1) / out->factor);
     out->rows = (int)((grid->rows + out->factor - 1) / out->factor);
     if (!from->dem)
-        TRY(sdm_height_raster_open(ctx, &source, &out->opened));
-    TRY(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg, from->lat_deg,
-                                 &out->on_grid));
-    TRY(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
-    TRY(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
-    TRY(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum,
-                  "map of differences"));
-    TRY(sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count,
-                  "map of differences"));
-done:
-    return st;
+        PASS(sdm_height_raster_open(ctx, &source, &out->opened));
+    PASS(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg,
+                                  from->lat_deg, &out->on_grid));
+    PASS(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
+    PASS(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
+    PASS(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum,
+                   "map of differences"));
+    return sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count,
+                     "map of differences");
 }
 
 void sdm_change_close(SdmChangeRaster *c)
@@ -52,11 +49,10 @@ void sdm_change_close(SdmChangeRaster *c)
 /* Places in the grid of the mask, in its cells.  n->x and n->y are the caller's to free. */
 static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int64_t win[4], SdmPlaceNodes *n)
 {
-    SdmStatus st = SDM_OK;
     const SdmGrid *const mask = &c->report->grid;
     *n = sdm_place_nodes_of(win, NODE_STEP);
-    TRY(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the blocks of the fit"));
-    TRY(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the blocks of the fit"));
+    PASS(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the blocks of the fit"));
+    PASS(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the blocks of the fit"));
     for (size_t i = 0; i < n->nx * n->ny; i++) {
         n->x[i] =
             c->grid->x0 + ((double)((n->i0 + (int64_t)(i % n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
@@ -69,8 +65,7 @@ static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int
         n->x[i] = (n->x[i] - mask->x0) / mask->spacing;
         n->y[i] = (mask->y0 - n->y[i]) / mask->spacing;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The cell of the mask, of cols x rows, that each place lies in; -1: none. */

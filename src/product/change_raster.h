@@ -1,8 +1,7 @@
 /* Heights of a DEM -> height minus reference, and whether the fit to the reference left the place out, by
  * cell. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CHANGE_RASTER_H
-#define SDM_CHANGE_RASTER_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "geo/png.h"
@@ -48,5 +47,3 @@ SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out);
 int64_t sdm_change_count(const SdmChangeRaster *c, int left_out);
 /* A map of the differences, red where the DEM is lower by limit_m, blue where it is higher. */
 SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out);
-
-#endif

@@ -100,16 +100,12 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
         return SDM_OK; /* DEFLATE is always there */
     sdm_gdal_errors_begin(&errors);
     for (const char *const *o = co; *o; o++) {
-        if (!strchr(*o, '=')) {
-            st = sdm_fail(ctx, SDM_ERR_USAGE, "--co %s: expected NAME=VALUE", *o);
-            goto done;
-        }
+        if (!strchr(*o, '='))
+            TRY(sdm_fail(ctx, SDM_ERR_USAGE, "--co %s: expected NAME=VALUE", *o));
         for (int i = 0; i < 6; i++)
-            if (!strncasecmp(*o, fixed[i], strlen(fixed[i])) && (*o)[strlen(fixed[i])] == '=') {
-                st = sdm_fail(ctx, SDM_ERR_USAGE,
-                              "--co %s would change the grid of the DEM; use --t_srs and --tr", *o);
-                goto done;
-            }
+            if (!strncasecmp(*o, fixed[i], strlen(fixed[i])) && (*o)[strlen(fixed[i])] == '=')
+                TRY(sdm_fail(ctx, SDM_ERR_USAGE,
+                             "--co %s would change the grid of the DEM; use --t_srs and --tr", *o));
     }
     options = creation_options(ctx, &request, 1, GDT_Float32);
     options = CSLSetNameValue(options, "NUM_THREADS", NULL); /* errors of other threads would not be caught */

@@ -1,7 +1,6 @@
 /* A product -> the sections of its report that every DEM has. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DEM_REPORT_H
-#define SDM_DEM_REPORT_H
+#pragma once
 
 #include "product/product.h"
 
@@ -50,5 +49,3 @@ SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
                              void (*build)(SdmContext *ctx, const SdmProduct *p, const void *what,
                                            SdmReport *r),
                              const void *what, SdmReportWork *work, SdmLease *lease);
-
-#endif

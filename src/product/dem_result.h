@@ -1,7 +1,6 @@
 /* Figures and doubts of a DEM, for the caller of the run that made it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DEM_RESULT_H
-#define SDM_DEM_RESULT_H
+#pragma once
 
 #include "input/scene_open.h"
 
@@ -37,5 +36,3 @@ typedef struct SdmDemResult {
 struct SdmProduct;
 void sdm_dem_result_take(const struct SdmProduct *product, SdmDemResult *out);
 void sdm_dem_result_free(SdmDemResult *result);
-
-#endif

@@ -19,7 +19,6 @@ static void clear_part(SdmDemStatsPart *part)
 
 SdmStatus sdm_dem_stats_open(SdmContext *ctx, const SdmGrid *grid, SdmDemStats *s)
 {
-    SdmStatus st = SDM_OK;
     const double spacing_m = sdm_grid_spacing_m(grid);
     *s = (SdmDemStats){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY, .ortho_high = -INFINITY};
     s->step_m = sdm_height_step_m(spacing_m);
@@ -29,18 +28,17 @@ SdmStatus sdm_dem_stats_open(SdmContext *ctx, const SdmGrid *grid, SdmDemStats *
     s->cols = (int)((grid->cols + s->factor - 1) / s->factor);
     s->rows = (int)((grid->rows + s->factor - 1) / s->factor);
     const size_t n = (size_t)s->cols * (size_t)s->rows;
-    TRY(sdm_alloc(ctx, &s->histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
-    TRY(sdm_alloc(ctx, &s->preview_sum, n, sizeof *s->preview_sum, "preview"));
-    TRY(sdm_alloc(ctx, &s->preview_count, n, sizeof *s->preview_count, "preview"));
-    TRY(sdm_alloc(ctx, &s->preview_mask, n, sizeof *s->preview_mask, "preview"));
+    PASS(sdm_alloc(ctx, &s->histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
+    PASS(sdm_alloc(ctx, &s->preview_sum, n, sizeof *s->preview_sum, "preview"));
+    PASS(sdm_alloc(ctx, &s->preview_count, n, sizeof *s->preview_count, "preview"));
+    PASS(sdm_alloc(ctx, &s->preview_mask, n, sizeof *s->preview_mask, "preview"));
     s->threads = sdm_threads(ctx);
-    TRY(sdm_alloc(ctx, &s->part, (size_t)s->threads, sizeof *s->part, "histogram"));
+    PASS(sdm_alloc(ctx, &s->part, (size_t)s->threads, sizeof *s->part, "histogram"));
     for (int i = 0; i < s->threads; i++) {
-        TRY(sdm_alloc(ctx, &s->part[i].histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
+        PASS(sdm_alloc(ctx, &s->part[i].histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
         clear_part(&s->part[i]);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_dem_stats_close(SdmDemStats *s)

@@ -1,7 +1,6 @@
 /* Cells of a DEM -> statistics, histogram and preview, in integers, so that the order does not matter. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DEM_STATS_H
-#define SDM_DEM_STATS_H
+#pragma once
 
 #include "core/qa_reasons.h"
 #include "geo/grid.h"
@@ -54,5 +53,3 @@ double sdm_dem_stats_std_m(const SdmDemStats *s);
 double sdm_dem_stats_quantile_m(const SdmDemStats *s, double q);
 /* Mean height of each preview pixel (rows x cols), NaN where there is none; owned by the caller. */
 SdmStatus sdm_dem_stats_preview(SdmContext *ctx, const SdmDemStats *s, float **height_m);
-
-#endif

@@ -104,20 +104,17 @@ static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, 
 /* Heights of the strip and of MARGIN rows above and below; masks and scores of the strip. */
 static SdmStatus read_strip(const Work *w, const Strip *s)
 {
-    SdmStatus st = SDM_OK;
     const int first = s->y0 > MARGIN ? s->y0 - MARGIN : 0, last = s->y0 + s->n + MARGIN,
               end = last < w->rows ? last : w->rows;
     const size_t all = (size_t)w->pitch * (STRIP + 2 * MARGIN);
     float *const from = s->height + (size_t)(first - s->y0 + MARGIN) * (size_t)w->pitch;
     for (size_t i = 0; i < all; i++)
         s->height[i] = NAN;
-    TRY(move_rows(w, w->in->height, GF_Read, first, end - first, from + MARGIN));
+    PASS(move_rows(w, w->in->height, GF_Read, first, end - first, from + MARGIN));
     for (size_t i = 0; i < all; i++)
         s->height[i] = s->height[i] == SDM_NODATA ? NAN : s->height[i];
-    TRY(move_rows(w, w->in->mask, GF_Read, s->y0, s->n, s->mask));
-    TRY(move_rows(w, w->in->error, GF_Read, s->y0, s->n, s->score));
-done:
-    return st;
+    PASS(move_rows(w, w->in->mask, GF_Read, s->y0, s->n, s->mask));
+    return move_rows(w, w->in->error, GF_Read, s->y0, s->n, s->score);
 }
 
 /* Each strip of the raster, side by side; the first failure ends the rest. */
@@ -350,15 +347,13 @@ static void write_row(const Work *w, Strip *s, int row)
 
 static SdmStatus write_errors(const Work *w, Strip *s)
 {
-    SdmStatus st = SDM_OK;
     for (int row = 0; row < s->n; row++)
         write_row(w, s, row);
-    TRY(move_rows(w, w->in->error, GF_Write, s->y0, s->n, s->score));
+    PASS(move_rows(w, w->in->error, GF_Write, s->y0, s->n, s->score));
 #pragma omp critical(sdm_height_error)
     for (size_t i = 0; i < (size_t)s->n * (size_t)w->cols; i++)
         w->histogram[s->score[i]]++;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static double median_of(const Work *w)
@@ -395,18 +390,16 @@ static int strips_at_once(const Work *w)
 
 static SdmStatus open_strips(Work *w)
 {
-    SdmStatus st = SDM_OK;
     const size_t strip = (size_t)STRIP * (size_t)w->cols, wider = (size_t)w->pitch * (STRIP + 2 * MARGIN);
-    TRY(sdm_alloc(w->ctx, &w->strip, (size_t)w->threads, sizeof *w->strip, "strips of cells"));
+    PASS(sdm_alloc(w->ctx, &w->strip, (size_t)w->threads, sizeof *w->strip, "strips of cells"));
     for (int i = 0; i < w->threads; i++) {
-        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].height, wider, sizeof(float), "rows of heights"));
-        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].mask, strip, sizeof(uint16_t), "rows of the mask"));
-        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
-        TRY(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node),
-                          "errors of blocks of cells"));
+        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].height, wider, sizeof(float), "rows of heights"));
+        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].mask, strip, sizeof(uint16_t), "rows of the mask"));
+        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
+        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node),
+                           "errors of blocks of cells"));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void free_strips(Work *w)

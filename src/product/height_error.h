@@ -1,8 +1,7 @@
 /* Heights and scores of a whole DEM -> the predicted standard error of each height, a band of the QA
  * raster. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_HEIGHT_ERROR_H
-#define SDM_HEIGHT_ERROR_H
+#pragma once
 
 #include "core/core.h"
 
@@ -33,5 +32,3 @@ typedef struct SdmHeightErrorInput {
 
 /* median_m: of the cells with a height; NaN without any.  Formula: docs/chain.md, 9, The predicted error. */
 SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m);
-
-#endif

@@ -1,7 +1,6 @@
 /* The step of a DEM's heights, and heights -> heights rounded to it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_HEIGHT_STEP_H
-#define SDM_HEIGHT_STEP_H
+#pragma once
 
 #include <math.h>
 
@@ -24,5 +23,3 @@ static inline float sdm_round_height(float height_m, float step_m, float inverse
 {
     return sdm_round_even(height_m * inverse) * step_m;
 }
-
-#endif

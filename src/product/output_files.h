@@ -1,7 +1,6 @@
 /* Name of the DEM -> the files of a product: their names, checks before any work, renames at the end. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_OUTPUT_FILES_H
-#define SDM_OUTPUT_FILES_H
+#pragma once
 
 #include "core/lease.h"
 #include "core/path.h"
@@ -64,5 +63,3 @@ void sdm_output_files_recover(const SdmOutputFiles *files);
 bool sdm_output_files_finished(const SdmOutputFiles *files, uint64_t job);
 /* After that, when the rest is tidied up: remove its temporary files and its marker. */
 void sdm_output_files_forget(const SdmOutputFiles *files, uint64_t job);
-
-#endif

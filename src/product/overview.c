@@ -138,16 +138,14 @@ static void set_column_shares(const Half *l)
 static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const Half *l, float *in,
                             float *out)
 {
-    SdmStatus st = SDM_OK;
     set_column_shares(l);
     for (int r = 0; r < l->rows; r += ROWS) {
         const int h = l->rows - r < ROWS ? l->rows - r : ROWS;
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
         if (request->first_cell ? !first_cells(l, r, h, (uint16_t *)(void *)in) : !average(l, r, h, in, out))
-            TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
+            PASS(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const SdmCogRequest *request)

@@ -1,7 +1,6 @@
 /* Preview of a DEM -> PNG pictures: shaded relief in its colours, and a map of the reasons in the cells. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PICTURE_H
-#define SDM_PICTURE_H
+#pragma once
 
 #include "geo/png.h"
 #include "product/dem_stats.h"
@@ -20,5 +19,3 @@ void sdm_relief_colour(double t, double rgb[3]);
 void sdm_relief_ramp(double t, unsigned char rgb[3]); /* the same in bytes */
 /* Colour of a difference, red at t = 0, blue at 1. */
 void sdm_change_ramp(double t, unsigned char rgb[3]);
-
-#endif

@@ -1,8 +1,7 @@
 /* Layout of the QA raster: its bands, the names of the mask's bits, and the one reason that stands for a
  * mask. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_QA_RASTER_H
-#define SDM_QA_RASTER_H
+#pragma once
 
 #include "core/qa_reasons.h"
 
@@ -60,5 +59,3 @@ extern const char *const sdm_trend_bands[SDM_TREND_BANDS][2];
 
 /* A bit in words, the same in the report, in styles and in tables of attributes; 0: "reason not known". */
 const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit);
-
-#endif

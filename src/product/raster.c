@@ -50,12 +50,11 @@ enum { CELL_BYTES = 32, MEMORY_SHARE = 8 };
  * slower to touch. */
 static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmGrid *const grid = spec->grid;
     const int bands = spec->bands;
     const GDALDataType type = spec->type;
     const size_t plane = (size_t)(grid->cols * grid->rows) * (size_t)GDALGetDataTypeSizeBytes(type);
-    TRY(sdm_alloc_raw(ctx, &out->cells, plane, (size_t)bands, "the raster to write"));
+    PASS(sdm_alloc_raw(ctx, &out->cells, plane, (size_t)bands, "the raster to write"));
     out->dataset =
         GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, type, NULL);
     for (int k = 0; out->dataset && k < bands; k++) {
@@ -68,8 +67,7 @@ static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, Sd
             out->dataset = NULL;
         }
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)

@@ -1,8 +1,7 @@
 /* Cells of the DEM's grid -> Cloud-Optimised GeoTIFFs: a raw raster that is filled, its overviews, the final
  * file. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_RASTER_H
-#define SDM_RASTER_H
+#pragma once
 
 #include "geo/grid.h"
 
@@ -57,5 +56,3 @@ GDALDataType sdm_ortho_type(float low, float high);
 /* Rewrite the ortho image (Float32, SDM_NODATA for none) in spec->type, with 0 for none. */
 SdmStatus sdm_ortho_convert(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *raster,
                             const char *old_path);
-
-#endif

@@ -5,8 +5,7 @@
  * stack (coreg/stack_report.c), of a comparison (coreg/compare_report.c) or of any DEM (dem_report.c) is put
  * together. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_REPORT_H
-#define SDM_REPORT_H
+#pragma once
 
 #include "core/text.h"
 #include "geo/png.h"
@@ -160,5 +159,3 @@ void sdm_plot_svg(SdmText *out, const SdmPlot *plot, const char *label);
 /* Room for n numbers, zero, and a text, that live as long as the report; NULL, "" on failure. */
 double *sdm_report_room(SdmReport *r, int n);
 const char *sdm_report_printf(SdmReport *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

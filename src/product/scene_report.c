@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/scene_report.h"
 #include "core/options.h"
-#include "product/reference_section.h"
+#include "product/picture.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,34 +10,36 @@
 static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
 {
     sdm_report_title(r, opt->output, "%s · %s · %s · matched by %s · stereodem %s", s->scene_id,
-                     s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown", s->cost, SDM_VERSION);
+                     s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown",
+                     s->prepared->settings.cost_name, SDM_VERSION);
 }
 
 static void add_scene(SdmReport *r, const SdmSceneReport *s)
 {
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
+    const SdmPrepared *const p = s->prepared;
     sdm_report_text(to, "id", s->scene_id);
     sdm_report_text(to, "kind", s->scene_kind);
     sdm_report_text(to, "acquisition_time_utc", s->time_utc);
-    sdm_report_text(to, "cost", s->cost);
+    sdm_report_text(to, "cost", p->settings.cost_name);
     sdm_report_text(to, "left", s->left);
     sdm_report_text(to, "right", s->right);
-    for (int i = 0; i < 2 && s->camera; i++) {
-        if (*s->camera[i].source)
-            sdm_report_text(to, i ? "right_camera" : "left_camera", s->camera[i].source);
-        if (s->camera[i].bin)
-            sdm_report_number(to, i ? "right_bin" : "left_bin", s->camera[i].bin);
+    for (int i = 0; i < 2; i++) {
+        if (*p->camera[i].source)
+            sdm_report_text(to, i ? "right_camera" : "left_camera", p->camera[i].source);
+        if (p->camera[i].bin)
+            sdm_report_number(to, i ? "right_bin" : "left_bin", p->camera[i].bin);
     }
-    sdm_report_number(to, "centre_lon_deg", s->centre_lon_deg);
-    sdm_report_number(to, "centre_lat_deg", s->centre_lat_deg);
-    sdm_report_number(to, "base_height", s->base_height);
-    sdm_report_number(to, "convergence_deg", s->convergence_deg);
-    sdm_report_number(to, "ground_sample_distance_m", s->gsd_m);
-    if (!s->prior || !s->prior->datum[0])
+    sdm_report_number(to, "centre_lon_deg", p->frame.lon_deg);
+    sdm_report_number(to, "centre_lat_deg", p->frame.lat_deg);
+    sdm_report_number(to, "base_height", p->frame.base_height);
+    sdm_report_number(to, "convergence_deg", p->frame.convergence_deg);
+    sdm_report_number(to, "ground_sample_distance_m", p->frame.gsd_m);
+    if (!p->prior.datum[0])
         return;
     const SdmReportItem prior = sdm_report_group(to, "prior_dem");
-    sdm_report_text(prior, "datum", s->prior->datum);
-    sdm_report_number(prior, "share_covered", s->prior->covered);
+    sdm_report_text(prior, "datum", p->prior.datum);
+    sdm_report_number(prior, "share_covered", p->prior.covered);
 }
 
 static void add_inputs(SdmReport *r, const SdmSceneReport *s)
@@ -53,31 +55,39 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
 
 static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneReport *s, const SdmProduct *p)
 {
+    const SdmPrepared *const q = s->prepared;
     const SdmEffective found = {.grid = p->request.grid,
-                                .cost = s->cost,
-                                .hmin_m = s->hmin_m,
-                                .hmax_m = s->hmax_m,
+                                .cost = q->settings.cost_name,
+                                .hmin_m = q->frame.hmin_m,
+                                .hmax_m = q->frame.hmax_m,
                                 .threads = sdm_threads(ctx)};
     const SdmReportItem to = sdm_report_options(r, p->request.options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
     if (s->file_count > 0)
         sdm_report_note(to, "Once more: `%s`", sdm_report_command(r, p->request.options, s->left, s->right));
-    for (int i = 0; i < 2 && s->camera; i++)
-        if (*s->camera[i].source)
-            sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", s->camera[i].source);
-    for (int i = 0; i < 2 && s->camera; i++)
-        if (s->camera[i].bin)
+    for (int i = 0; i < 2; i++)
+        if (*q->camera[i].source)
+            sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", q->camera[i].source);
+    for (int i = 0; i < 2; i++)
+        if (q->camera[i].bin)
             sdm_report_note(to, "%s image: the mean of %d x %d pixels, somewhat finer than the other's.",
-                            i ? "Right" : "Left", s->camera[i].bin, s->camera[i].bin);
+                            i ? "Right" : "Left", q->camera[i].bin, q->camera[i].bin);
+}
+
+/* The last round of tie points; NULL: there was none. */
+static const SdmPointRound *last_round(const SdmSceneReport *s)
+{
+    const SdmPointReport *const points = &s->prepared->points;
+    return points->rounds ? &points->round[points->rounds - 1] : NULL;
 }
 
 /* How good the DEM is, as far as the run itself can say, and what it cannot. */
 static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct *p)
 {
     const SdmDemStats *const stats = &p->stats;
-    const SdmPointReport *const points = s->points;
-    const SdmPointRound *const last = points && points->rounds ? &points->round[points->rounds - 1] : NULL;
+    const SdmFrame *const frame = &s->prepared->frame;
+    const SdmPointRound *const last = last_round(s);
     const double seen = (double)(stats->cells - stats->unseen), valid = (double)stats->valid,
                  filled = (double)sdm_dem_stats_count(stats, SDM_QA_FILLED);
     static const SdmScale matched_well = {80.0, 50.0, "good from 80 %, poor below 50 %"},
@@ -101,7 +111,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
     sdm_report_judged(to, "ray intersection error that the pointing correction leaves (NMAD)",
                       last ? last->after_nmad_px : NAN, " px", 3, &small);
     sdm_report_judged(to, "tie points behind it", last ? (double)last->inliers : (double)NAN, "", 0, &many);
-    sdm_report_judged(to, "base to height ratio", s->base_height, "", 2, &wide);
+    sdm_report_judged(to, "base to height ratio", frame->base_height, "", 2, &wide);
     sdm_report_figure(to, NULL, "from start to end", s->work.wall_s, " s", 1);
     sdm_report_note(
         to,
@@ -109,7 +119,7 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         "height. Only a reference can tell the absolute error: `stereodem compare DEM REFERENCE`. The "
         "predicted standard error is band 7 of the QA raster: 68 %% of the heights lie within it after an "
         "alignment; errors of the cameras, such as jitter, are not in it.",
-        sdm_report_grid_phrase(r, p), s->gsd_m, s->gsd_m / fmax(s->base_height, 1e-3));
+        sdm_report_grid_phrase(r, p), frame->gsd_m, frame->gsd_m / fmax(frame->base_height, 1e-3));
 }
 
 /* Warnings stand above all else on the page. */
@@ -134,8 +144,6 @@ static void add_quality(SdmReport *r, const SdmQuality *q)
 
 static void add_correction(SdmReportItem to, const SdmPointing *p)
 {
-    if (!p)
-        return;
     sdm_report_numbers(to, "direction", p->dir, 2);
     sdm_report_numbers(to, "centre_px", p->centre, 2);
     sdm_report_numbers(to, "scale_px", p->scale, 2);
@@ -222,16 +230,17 @@ static void add_round(SdmReportItem to, SdmReportItem rounds, const SdmPointRoun
 
 static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 {
-    const SdmPointReport *const points = s->points;
-    const int n = points ? points->rounds : 0;
+    const SdmPointing *const pointing = &s->prepared->pointing;
+    const SdmPointReport *const points = &s->prepared->points;
+    const int n = points->rounds;
     const SdmReportItem to =
         sdm_report_section(r, "pointing", "Pointing", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    add_correction(to, s->pointing);
+    add_correction(to, pointing);
     const SdmReportItem rounds = sdm_report_list(to, "rounds");
     if (n == 0)
         sdm_report_note(to, "No correction was estimated.");
     else
-        plot_residuals(r, to, s->pointing, &points->round[n - 1]);
+        plot_residuals(r, to, pointing, &points->round[n - 1]);
     for (int i = 0; i < n; i++)
         add_round(to, rounds, &points->round[i], i + 1);
 }
@@ -241,27 +250,212 @@ static void add_pointing(SdmReport *r, const SdmSceneReport *s)
 SdmStatus sdm_scene_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmSceneReport *report, SdmProduct **out)
 {
-    const SdmReferenceReport *const fit = report->reference;
+    const SdmPrepared *const q = report->prepared;
+    const SdmReferenceReport *const fit = &q->reference;
     const SdmProductRequest request = {.options = opt,
                                        .keep = report->keep,
                                        .grid = grid,
                                        .qa = &sdm_qa_scene,
                                        .ortho = true,
-                                       .error = {.gsd_m = report->gsd_m,
-                                                 .census = !strcmp(report->cost, "census"),
-                                                 .semi_global = report->semi_global,
-                                                 .metres_per_px = report->gsd_m / report->base_height,
-                                                 .correction_m = fit ? sdm_reference_error_m(fit) : 0.0},
+                                       .error = {.gsd_m = q->frame.gsd_m,
+                                                 .census = !strcmp(q->settings.cost_name, "census"),
+                                                 .semi_global = q->settings.semi_global,
+                                                 .metres_per_px = q->frame.gsd_m / q->frame.base_height,
+                                                 .correction_m = sdm_reference_error_m(fit)},
                                        .id = report->scene_id,
                                        .kind = report->scene_kind,
                                        .time_utc = report->time_utc,
-                                       .reference = fit && sdm_reference_applied(fit) ? fit : NULL,
-                                       .reference_dem = report->reference_dem,
-                                       .lon_deg = report->centre_lon_deg,
-                                       .lat_deg = report->centre_lat_deg,
+                                       .reference = sdm_reference_applied(fit) ? fit : NULL,
+                                       .reference_dem = q->reference_dem,
+                                       .lon_deg = q->frame.lon_deg,
+                                       .lat_deg = q->frame.lat_deg,
                                        .job = report->job};
     return sdm_product_open(ctx, &request, out);
 }
+
+/* ---- the reference ---- */
+
+static const char *const VIEW[2] = {"right", "left"};
+
+static void add_shift(SdmReportItem to, const SdmReferenceReport *s)
+{
+    sdm_report_numbers(to, "apply_m", s->shift_m, 3);
+    sdm_report_figure(to, NULL, "moved east", s->shift_m[0], " m", 2);
+    sdm_report_figure(to, NULL, "moved north", s->shift_m[1], " m", 2);
+    sdm_report_figure(to, NULL, "moved up", s->shift_m[2], " m", 2);
+    sdm_report_figure(to, "cell_m", "cells of the reference", s->cell_m, " m", 0);
+    sdm_report_figure(to, NULL, "terrain with heights of the reference", 100.0 * s->covered, " %", 1);
+    sdm_report_number(to, "share_covered", s->covered);
+    sdm_report_figure(to, NULL, "of it was left out of the fit", 100.0 * s->masked, " %", 1);
+    sdm_report_number(to, "share_masked", s->masked);
+    sdm_report_number(to, "px_per_m", s->px_per_m);
+}
+
+/* Error of cross-validation with a constant alone, and with the correction. */
+static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
+{
+    static const char *const key[SDM_ALONG_SCHEMES] = {"rows", "columns"};
+    const SdmReportItem all = sdm_report_group(to, "cross_validation");
+    for (int i = 0; i < SDM_ALONG_SCHEMES; i++) {
+        const SdmReportItem one = sdm_report_group(all, key[i]);
+        sdm_report_number(one, "before_px", s->fit.constant_px[i]);
+        sdm_report_number(one, "after_px", s->fit.fitted_px[i]);
+        if (!isfinite(s->fit.fitted_px[i]))
+            continue;
+        sdm_report_row(to, "error by row, cross-validated over blocks of %s\t%.3f → %.3f px (%.1f → %.1f m)",
+                       key[i], s->fit.constant_px[i], s->fit.fitted_px[i],
+                       s->fit.constant_px[i] / s->px_per_m, s->fit.fitted_px[i] / s->px_per_m);
+    }
+}
+
+/* Standard error of the correction without its constant, which belongs to the vertical shift. */
+static void add_standard_error(SdmReportItem to, const SdmReferenceReport *s)
+{
+    const double error_m = sdm_reference_error_m(s);
+    if (error_m > 0.0)
+        sdm_report_figure(to, "correction_error_m", "standard error of the correction", error_m, " m", 2);
+}
+
+static void add_waves(SdmReportItem to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
+{
+    sdm_report_number(to, "degree", a->degree);
+    sdm_report_numbers(to, "coefficients_px", a->coef, sdm_terms(a->degree));
+    const SdmReportItem list = sdm_report_list(to, "waves");
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < a->waves[k]; i++) {
+            const SdmAlongWave *const w = &a->wave[k][i];
+            const double amplitude_px = hypot(w->cos_px, w->sin_px), rows = 1.0 / w->per_row;
+            const SdmReportItem one = sdm_report_group(list, NULL);
+            sdm_report_text(one, "view", VIEW[k]);
+            sdm_report_number(one, "cycles_per_row", w->per_row);
+            sdm_report_number(one, "wavelength_rows", rows);
+            sdm_report_number(one, "wavelength_km", rows * s->row_m * 1e-3);
+            sdm_report_number(one, "amplitude_px", amplitude_px);
+            sdm_report_number(one, "amplitude_m", amplitude_px / s->px_per_m);
+            sdm_report_number(one, "cos_px", w->cos_px);
+            sdm_report_number(one, "sin_px", w->sin_px);
+            sdm_report_row(to, "wave of the %s view\t%.0f rows (%.1f km), %.3f px (%.1f m)", VIEW[k], rows,
+                           rows * s->row_m * 1e-3, amplitude_px, amplitude_px / s->px_per_m);
+        }
+}
+
+static void add_spread(SdmReportItem to, const char *key, const char *what, const SdmReferenceSpread *s)
+{
+    const SdmReportItem one = sdm_report_group(to, key);
+    sdm_report_number(one, "median_m", s->median_m);
+    sdm_report_number(one, "nmad_m", s->nmad_m);
+    if (!isnan(s->nmad_m))
+        sdm_report_row(to, "%s\tmedian %.2f m, NMAD %.2f m", what, s->median_m, s->nmad_m);
+}
+
+static void add_differences(SdmReportItem to, const SdmProduct *p, const SdmReferenceReport *s)
+{
+    static const char *const key[2][2] = {{"before_used", "before_left_out"},
+                                          {"after_used", "after_left_out"}};
+    static const char *const what[2][2] = {
+        {"coarse surface minus reference before, ground of the fit", "before, left out of the fit"},
+        {"coarse surface minus reference after, ground of the fit", "after, left out of the fit"}};
+    static const char *const dem[2] = {"DEM minus reference, ground of the fit",
+                                       "DEM minus reference, left out of the fit"};
+    const SdmReportItem all = sdm_report_group(to, "coarse_surface");
+    for (int i = 0; i < 4; i++)
+        add_spread(all, key[i / 2][i % 2], what[i / 2][i % 2], &s->spread[i / 2][i % 2]);
+    const SdmChangeRaster *const change = p->request.reference ? &p->change : NULL;
+    if (!change)
+        return;
+    const SdmReportItem cells = sdm_report_group(to, "dem");
+    for (int k = 0; k < 2; k++) {
+        const SdmReferenceSpread spread = sdm_change_spread(change, k);
+        add_spread(cells, k ? "left_out" : "used", dem[k], &spread);
+        sdm_report_number(cells, k ? "left_out_cells" : "used_cells", (double)sdm_change_count(change, k));
+    }
+}
+
+/* Means by row of what is left without the waves of a view, and these waves. */
+static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *s,
+                      const SdmAlongCorrection *a, int view)
+{
+    const SdmReferenceBins *const b = &s->bins[view];
+    double *const x = b->count > 1 ? sdm_report_room(r, 3 * b->count) : NULL;
+    if (!x)
+        return;
+    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px,
+                  largest = 0.05;
+    double top = largest;
+    int n = 0;
+    for (int i = 0; i < b->count; i++) {
+        if (isnan(b->value_px[i]))
+            continue;
+        x[n] = first + i * b->step_px;
+        value[n] = (double)b->value_px[i];
+        wave[n] = sdm_along_profile(a, view, x[n]);
+        top = fmax(top, 1.1 * fmax(fabs(value[n]), fabs(wave[n])));
+        n++;
+    }
+    const SdmPlot plot = {.x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)"
+                                                             : "row of the left image (px)",
+                          .y_label = "difference from the reference along the lines (px)",
+                          .y0 = -top,
+                          .y1 = top,
+                          .count = 2,
+                          .series = {{SDM_SERIES_POINTS, "after", x, value, n, "means by row"},
+                                     {SDM_SERIES_LINE, "p", x, wave, n, "waves"}}};
+    if (n > 1)
+        sdm_report_plot(to, "jitter along the lines by row", &plot);
+}
+
+static void add_map(SdmReport *r, const SdmProduct *p)
+{
+    if (!p->request.reference)
+        return;
+    const SdmReportItem to =
+        sdm_report_section(r, NULL, "Height minus reference", SDM_PAGE_MAPS, SDM_STYLE_HALF);
+    const SdmPng *const map = &p->change_map;
+    sdm_report_picture(to, "height minus reference", map, sdm_report_pixel_m(p, map->width));
+    sdm_report_ramp(to, sdm_change_ramp, -SDM_CHANGE_MAP_M, SDM_CHANGE_MAP_M, "m", 2);
+    sdm_report_note(to, "The raster's second band marks what was left out of the fit: blocks that differ, "
+                        "blocks beside them, and "
+                        "what the masks leave out. It is no map of change.");
+}
+
+/* Figures, plots and the map of a reference; s: state other than NONE. */
+static void add_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceReport *s,
+                          const SdmAlongCorrection *a)
+{
+    static const char *const state[] = {"none", "refused", "shift", "fitted"};
+    add_map(r, p);
+    const SdmReportItem to =
+        sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+    sdm_report_text(to, "state", state[s->state]);
+    sdm_report_text(to, "datum", s->datum);
+    sdm_report_text(to, "reason", s->reason);
+    sdm_report_text(to, "question", s->question);
+    if (s->datum[0])
+        sdm_report_note(to, "Its heights were taken as above %s.", s->datum);
+    if (!sdm_reference_applied(s)) {
+        sdm_report_note(to, "The reference was not used: %s. The cameras are those of a run without it.",
+                        s->reason);
+        return;
+    }
+    if (s->state == SDM_REFERENCE_SHIFT)
+        sdm_report_note(to, "The 3-D shift alone is corrected: %s.", s->reason);
+    if (s->question[0])
+        sdm_report_note(to, "Please check the reference: %s", s->question);
+    add_shift(to, s);
+    add_gain(to, s);
+    add_standard_error(to, s);
+    add_waves(to, s, a);
+    add_differences(to, p, s);
+    for (int k = 0; k < 2; k++)
+        plot_view(r, to, s, a, k);
+    const int terms = sdm_terms(a->degree), waves = a->waves[0] + a->waves[1];
+    sdm_report_note(to,
+                    "The cameras were corrected, not the heights: a shift, %d number%s of low order and %d "
+                    "wave%s are all that the DEM has of the reference.",
+                    terms, terms == 1 ? "" : "s", waves, waves == 1 ? "" : "s");
+}
+
+/* ---- the report ---- */
 
 static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
@@ -280,44 +474,39 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     const SdmReportItem heights = sdm_report_heights(r, p);
-    sdm_report_number(heights, "searched_min", s->hmin_m);
-    sdm_report_number(heights, "searched_max", s->hmax_m);
+    sdm_report_number(heights, "searched_min", s->prepared->frame.hmin_m);
+    sdm_report_number(heights, "searched_max", s->prepared->frame.hmax_m);
     sdm_report_number(heights, "predicted_error_median", p->error_m);
     add_quality(r, s->quality);
     add_pointing(r, s);
-    if (s->reference && s->reference->state != SDM_REFERENCE_NONE)
-        sdm_report_reference(r, p, s->reference, s->along);
+    if (s->prepared->reference.state != SDM_REFERENCE_NONE)
+        add_reference(r, p, &s->prepared->reference, &s->prepared->along);
     sdm_report_work(r, ctx, p, &s->work);
 }
 
 static SdmStatus take_result(SdmContext *ctx, const SdmProduct *p, const SdmSceneReport *s, SdmDemResult *out)
 {
-    SdmStatus st = SDM_OK;
-    const SdmPointRound *const last =
-        s->points && s->points->rounds ? &s->points->round[s->points->rounds - 1] : NULL;
+    const SdmPointRound *const last = last_round(s);
     *out = (SdmDemResult){.pointing_residual_px = last ? last->after_nmad_px : (double)NAN,
                           .tie_points = last ? (double)last->inliers : (double)NAN,
                           .matched_share = s->quality ? s->quality->matched_share : (double)NAN};
-    TRY(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
-    TRY(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));
+    PASS(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
+    PASS(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));
     out->files = s->file_count;
     if (s->file_count)
         memcpy(out->file, s->files, (size_t)s->file_count * sizeof *out->file);
     for (; s->quality && out->doubts < s->quality->count; out->doubts++)
         snprintf(out->doubt[out->doubts].text, sizeof out->doubt->text, "%s", s->quality->text[out->doubts]);
     sdm_dem_result_take(p, out);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_scene_product_finish(SdmContext *ctx, SdmProduct *p, const SdmSceneReport *report,
                                    SdmLease *lease, SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
     SdmSceneReport complete = *report;
-    TRY(take_result(ctx, p, report, result));
-    TRY(sdm_report_publish(ctx, p, build, &complete, &complete.work, lease));
+    PASS(take_result(ctx, p, report, result));
+    PASS(sdm_report_publish(ctx, p, build, &complete, &complete.work, lease));
     result->wall_s = complete.work.wall_s;
-done:
-    return st;
+    return SDM_OK;
 }

@@ -2,8 +2,7 @@
  * colours and words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories
  * and attribute table. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STYLE_FILES_H
-#define SDM_STYLE_FILES_H
+#pragma once
 
 #include "core/text.h"
 #include "product/dem_stats.h"
@@ -16,5 +15,3 @@ void sdm_style_change(SdmText *out, double limit, const char *unit); /* a map of
 
 /* A virtual raster (VRT) of the band "reason".  qa: name of the QA raster's file, in the same folder. */
 void sdm_reason_raster(SdmText *out, const SdmGrid *grid, const SdmQaLayout *layout, const char *qa);
-
-#endif

@@ -48,10 +48,9 @@ static SdmStatus parse_patterns(SdmContext *ctx, Run *run, const char *left, con
     static const char *const option[PATTERNS] = {"LEFT", "RIGHT", "-o", "--preview"};
     const char *const text[PATTERNS] = {left, right, run->opt->output,
                                         run->opt->preview ? run->opt->preview : ""};
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &run->pattern, PATTERNS, sizeof *run->pattern, "names"));
+    PASS(sdm_alloc(ctx, &run->pattern, PATTERNS, sizeof *run->pattern, "names"));
     for (int i = 0; i < PATTERNS; i++) {
-        TRY(sdm_pattern_parse(ctx, option[i], text[i], &run->pattern[i]));
+        PASS(sdm_pattern_parse(ctx, option[i], text[i], &run->pattern[i]));
         if (*text[i] && !run->pattern[i].digits != !run->pattern[0].digits)
             return sdm_fail(
                 ctx, SDM_ERR_USAGE,
@@ -63,53 +62,46 @@ static SdmStatus parse_patterns(SdmContext *ctx, Run *run, const char *left, con
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: LEFT %s is no sequence, expected a name such as left_%%04d.png",
                         run->opt->first >= 0 ? "--first" : "--last", left);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus name_pair(SdmContext *ctx, const Run *run, int number, SdmPairFiles *out)
 {
-    SdmStatus st = SDM_OK;
     char *const to[PATTERNS] = {out->left, out->right, out->output, out->preview};
     for (int i = 0; i < PATTERNS; i++)
-        TRY(sdm_pattern_name(ctx, &run->pattern[i], number, to[i]));
-done:
-    return st;
+        PASS(sdm_pattern_name(ctx, &run->pattern[i], number, to[i]));
+    return SDM_OK;
 }
 
 /* List the pairs and check that every output can be written. */
 static SdmStatus list_pairs(SdmContext *ctx, Run *run)
 {
-    SdmStatus st = SDM_OK;
     SdmPairFiles *const files = &run->slot[0].files;
     if (run->pattern[LEFT].digits) {
-        TRY(sdm_pattern_numbers(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->numbers,
-                                &run->count));
+        PASS(sdm_pattern_numbers(ctx, &run->pattern[LEFT], run->opt->first, run->opt->last, &run->numbers,
+                                 &run->count));
     } else {
-        TRY(sdm_alloc(ctx, &run->numbers, 1, sizeof *run->numbers, "number of a pair"));
+        PASS(sdm_alloc(ctx, &run->numbers, 1, sizeof *run->numbers, "number of a pair"));
         run->count = 1;
     }
     for (int i = 0; i < run->count; i++) {
-        TRY(name_pair(ctx, run, run->numbers[i], files));
-        TRY(sdm_outputs_check(ctx, files, run->opt));
+        PASS(name_pair(ctx, run, run->numbers[i], files));
+        PASS(sdm_outputs_check(ctx, files, run->opt));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- one pair ---- */
 
 static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
 {
-    SdmStatus st = SDM_OK;
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
-    TRY(name_pair(ctx, run, run->numbers[index], &slot->files));
-    TRY(sdm_image_pair_load(ctx, slot->files.left, slot->files.right, run->opt->band,
-                            !run->device && run->opt->downscale <= 1, &slot->in));
+    PASS(name_pair(ctx, run, run->numbers[index], &slot->files));
+    PASS(sdm_image_pair_load(ctx, slot->files.left, slot->files.right, run->opt->band,
+                             !run->device && run->opt->downscale <= 1, &slot->in));
     run->result->read_s += sdm_now_s() - begin;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus write_pair(SdmContext *ctx, Run *run, int index)
@@ -174,42 +166,36 @@ static int speckle_px(const Run *run)
 
 static SdmStatus filter(const Run *run, Slot *slot)
 {
-    SdmStatus st = SDM_OK;
     float *smooth = NULL;
     if (run->opt->median) {
-        TRY(sdm_alloc(run->ctx, &smooth, (size_t)slot->width * (size_t)slot->height, sizeof *smooth,
-                      "median"));
+        PASS(sdm_alloc(run->ctx, &smooth, (size_t)slot->width * (size_t)slot->height, sizeof *smooth,
+                       "median"));
         sdm_pair_median(run->ctx, slot->disparity, slot->width, slot->height, 2 * run->opt->median + 1,
                         smooth);
         sdm_free(&slot->disparity);
         slot->disparity = smooth;
     }
-    TRY(sdm_check_stop(run->ctx));
+    PASS(sdm_check_stop(run->ctx));
     if (run->opt->fill && count_valid(slot->disparity, (int64_t)slot->width * slot->height) == 0)
         sdm_log(run->ctx, SDM_LOG_WARNING, 5,
                 "%s: not one pixel has a match, so --fill has nothing to fill from and every value is empty; "
                 "images without texture, or another range or --cost?",
                 slot->files.output);
-    TRY(sdm_pair_fill(run->ctx, (SdmPairFill)run->opt->fill, slot->width, slot->height, slot->disparity));
-done:
-    return st;
+    return sdm_pair_fill(run->ctx, (SdmPairFill)run->opt->fill, slot->width, slot->height, slot->disparity);
 }
 
 /* `auto` is the processor: it matches a pair in less time than a device needs to start. */
 static SdmStatus open_device(SdmContext *ctx, Run *run)
 {
-    SdmStatus st = SDM_OK;
     const char *const name = run->options->device;
     SdmChoice choice;
     if (strcmp(name, "auto") == 0)
         return SDM_OK;
-    TRY(sdm_choose_device(ctx, name, &choice));
+    PASS(sdm_choose_device(ctx, name, &choice));
     if (choice.cpu)
         return SDM_OK;
-    TRY(sdm_device_open(ctx, choice.api, choice.index, &run->device));
-    TRY(sdm_gpu_open(ctx, run->device, 0, &run->gpu));
-done:
-    return st;
+    PASS(sdm_device_open(ctx, choice.api, choice.index, &run->device));
+    return sdm_gpu_open(ctx, run->device, 0, &run->gpu);
 }
 
 static SdmPairImage image_of(const Slot *slot, int side)
@@ -290,37 +276,33 @@ static SdmStatus shrink(const Run *run, const SdmImagePair *in, int factor, int1
 /* Disparities of all rows, filtered. */
 static SdmStatus match_whole(Run *run, Slot *slot)
 {
-    SdmStatus st = SDM_OK;
     const int64_t pixels = (int64_t)slot->width * slot->height;
-    TRY(sdm_alloc(run->ctx, &slot->disparity, (size_t)pixels, sizeof *slot->disparity, "disparities"));
-    TRY(match_images(run, slot));
+    PASS(sdm_alloc(run->ctx, &slot->disparity, (size_t)pixels, sizeof *slot->disparity, "disparities"));
+    PASS(match_images(run, slot));
     sdm_image_pair_free(&slot->in);
-    TRY(sdm_pair_despeckle(run->ctx, speckle_px(run), slot->width, slot->height, slot->disparity));
+    PASS(sdm_pair_despeckle(run->ctx, speckle_px(run), slot->width, slot->height, slot->disparity));
     run->result->matched += count_valid(slot->disparity, pixels);
     const double matched = sdm_now_s();
-    TRY(filter(run, slot));
+    PASS(filter(run, slot));
     run->result->filter_s += sdm_now_s() - matched;
     run->result->valid += count_valid(slot->disparity, pixels);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- rows that are off ---- */
 
 static SdmStatus move_rows(const Run *run, Slot *slot)
 {
-    SdmStatus st = SDM_OK;
     SdmImagePair *const in = &slot->in;
     const SdmPairImage right = image_of(slot, SDM_PAIR_RIGHT);
     int16_t *moved = NULL;
-    TRY(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
-                  "right image with its rows moved"));
+    PASS(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
+                   "right image with its rows moved"));
     sdm_row_offset_remove(run->ctx, &run->rows, &right, moved);
     sdm_free(&in->bytes[SDM_PAIR_RIGHT]);
     sdm_free(&in->samples[SDM_PAIR_RIGHT]);
     in->samples[SDM_PAIR_RIGHT] = moved;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* A sequence takes the offset of its first pair: its cameras do not move against each other. */
@@ -347,7 +329,6 @@ static SdmStatus align_rows(Run *run, Slot *slot)
 /* Images -> disparities of a pair's slot, or of its files; the images are freed. */
 static SdmStatus match_pair(Run *run, int index)
 {
-    SdmStatus st = SDM_OK;
     SdmDisparityResult *const result = run->result;
     Slot *const slot = &run->slot[index % 2];
     SdmImagePair *const in = &slot->in;
@@ -355,20 +336,19 @@ static SdmStatus match_pair(Run *run, int index)
     const double begin = sdm_now_s();
     slot->width = in->width / n;
     slot->height = in->height / n;
-    TRY(check_size(run, slot));
+    PASS(check_size(run, slot));
     for (int side = 0; side < 2; side++)
-        TRY(shrink(run, in, n, &in->samples[side]));
-    TRY(align_rows(run, slot));
+        PASS(shrink(run, in, n, &in->samples[side]));
+    PASS(align_rows(run, slot));
     const double shrunk = sdm_now_s(), before = result->write_s + result->filter_s;
-    TRY(writes_bands(run) ? match_and_write(run, slot) : match_whole(run, slot));
+    PASS(writes_bands(run) ? match_and_write(run, slot) : match_whole(run, slot));
     result->shrink_s += shrunk - begin;
     result->engine_s += sdm_now_s() - shrunk - (result->write_s + result->filter_s - before);
     result->pixels += (int64_t)slot->width * slot->height;
     result->width = slot->width;
     result->height = slot->height;
     result->frames++;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- the sequence ---- */
@@ -401,12 +381,9 @@ static void report_progress(const Run *run, int index)
 /* The next pair could not be read: write this one, which was matched meanwhile, and then fail. */
 static SdmStatus end_before(Run *run, int index, SdmStatus why)
 {
-    SdmStatus st = SDM_OK;
-    TRY(write_pair(run->ctx, run, index));
-    st = sdm_fail(run->ctx, why, "%s; the outputs of the pairs before it, %d of %d, are whole",
-                  sdm_error(run->io), run->written, run->count);
-done:
-    return st;
+    PASS(write_pair(run->ctx, run, index));
+    return sdm_fail(run->ctx, why, "%s; the outputs of the pairs before it, %d of %d, are whole",
+                    sdm_error(run->io), run->written, run->count);
 }
 
 static SdmStatus run_pairs(Run *run)
@@ -443,19 +420,17 @@ done:
 static SdmStatus open_run(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
                           SdmDisparityResult *result, Run **out)
 {
-    SdmStatus st = SDM_OK;
     Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
-    TRY(sdm_alloc(ctx, out, 1, sizeof *run, "a run of pairs"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof *run, "a run of pairs"));
     run = *out;
     run->ctx = run->io = ctx;
     run->options = options;
     run->opt = opt;
     run->result = result;
-    TRY(sdm_disparity_settings(ctx, options, opt, &run->optimizer, &run->set));
+    PASS(sdm_disparity_settings(ctx, options, opt, &run->optimizer, &run->set));
     run->set.energy = result->energy;
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void close_run(Run **out)

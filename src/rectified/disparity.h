@@ -1,7 +1,6 @@
 /* `stereodem match`: files of rectified pairs -> files of disparities. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DISPARITY_H
-#define SDM_DISPARITY_H
+#pragma once
 
 #include "core/options.h"
 #include "input/scene_open.h"
@@ -64,5 +63,3 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
  * above. */
 SdmStatus sdm_disparity_arrays(SdmContext *ctx, const SdmImageArray array[2], const SdmOptions *options,
                                const SdmDisparityOptions *opt, SdmDisparityResult *result, float **disparity);
-
-#endif

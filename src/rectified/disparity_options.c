@@ -129,7 +129,6 @@ SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
 SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
                                  SdmOptimizer *optimizer, SdmPairSettings *out)
 {
-    SdmStatus st = SDM_OK;
     const bool bp = strcmp(options->optimizer, "bp") == 0,
                local = !bp && strcmp(options->optimizer, "sgm") != 0;
     const SdmPairCost cost = opt->cost ? (SdmPairCost)(opt->cost - 1)
@@ -151,9 +150,7 @@ SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, con
                              .subpixel = opt->subpixel,
                              .cpu_level = options->cpu_level,
                              .optimizer = optimizer};
-    TRY(check_census_option(ctx, opt, cost));
-    TRY(sdm_pair_optimizer(ctx, options, cost, optimizer));
-    TRY(sdm_pair_check_settings(ctx, out));
-done:
-    return st;
+    PASS(check_census_option(ctx, opt, cost));
+    PASS(sdm_pair_optimizer(ctx, options, cost, optimizer));
+    return sdm_pair_check_settings(ctx, out);
 }

@@ -55,10 +55,9 @@ static bool is_read_from(const char *path, const char *input)
 static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path,
                               const SdmPairFiles *files, bool overwrite)
 {
-    SdmStatus st = SDM_OK;
     struct stat s;
     const char *const inputs[2] = {files->left, files->right};
-    TRY(sdm_file_check_output(ctx, option, path));
+    PASS(sdm_file_check_output(ctx, option, path));
     for (int k = 0; k < 2; k++)
         if (same_file(path, inputs[k]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
@@ -74,14 +73,12 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s %s would overwrite a file that the input %s is read from; give another name",
                             option, path, inputs[k]);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt)
 {
-    SdmStatus st = SDM_OK;
-    TRY(check_output(ctx, "-o", files->output, files, opt->overwrite));
+    PASS(check_output(ctx, "-o", files->output, files, opt->overwrite));
     if (format_of(files->output, opt) == SDM_FORMAT_AUTO)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
@@ -94,9 +91,7 @@ SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const Sd
     if (strcmp(files->preview, files->output) == 0 || same_file(files->preview, files->output))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: the same file as -o; give another name",
                         files->preview);
-    TRY(check_output(ctx, "--preview", files->preview, files, opt->overwrite));
-done:
-    return st;
+    return check_output(ctx, "--preview", files->preview, files, opt->overwrite);
 }
 
 /* ---- the files ---- */
@@ -197,19 +192,16 @@ done:
 
 SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)
 {
-    SdmStatus st = SDM_OK;
     const bool pfm = format_of(o->files->output, o->opt) == SDM_FORMAT_PFM;
-    TRY(sdm_lease_take_output(ctx, o->files->output, &o->owner));
+    PASS(sdm_lease_take_output(ctx, o->files->output, &o->owner));
     sdm_file_sweep(o->files->output);
     sdm_file_sweep(sdm_lease_path(o->owner));
     if (*o->files->preview)
         sdm_file_sweep(o->files->preview);
-    TRY(sdm_file_temporary_name(ctx, o->files->output, o->temporary, sizeof o->temporary));
+    PASS(sdm_file_temporary_name(ctx, o->files->output, o->temporary, sizeof o->temporary));
     if (*o->files->preview)
-        TRY(sdm_alloc(ctx, &o->grey, (size_t)o->width * (size_t)o->height, 1, "preview"));
-    TRY(pfm ? open_pfm(ctx, o) : open_tif(ctx, o));
-done:
-    return st;
+        PASS(sdm_alloc(ctx, &o->grey, (size_t)o->width * (size_t)o->height, 1, "preview"));
+    return pfm ? open_pfm(ctx, o) : open_tif(ctx, o);
 }
 
 SdmStatus sdm_output_rows(SdmContext *ctx, SdmOutput *o, int y0, int y1, const float *rows)

@@ -1,7 +1,6 @@
 /* Disparities -> their files: GeoTIFF or PFM, and a preview. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DISPARITY_WRITE_H
-#define SDM_DISPARITY_WRITE_H
+#pragma once
 
 #include "core/lease.h"
 #include "rectified/disparity.h"
@@ -41,5 +40,3 @@ SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const Sd
                             int width, int height, const float *disparity);
 /* 32-bit floating-point PFM, little endian, bottom row first. */
 SdmStatus sdm_pfm_write(SdmContext *ctx, const char *path, int width, int height, const float *disparity);
-
-#endif

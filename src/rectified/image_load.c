@@ -41,18 +41,16 @@ static float luma(double r, double g, double b) /* ITU-R BT.601 */
 /* Turn a table of colours into one of lumas; the image is grey if all entries are. */
 static SdmStatus read_palette(SdmContext *ctx, Raster *im)
 {
-    SdmStatus st = SDM_OK;
     const GDALColorTableH table = GDALGetRasterColorTable(im->band[0]);
     if (!table || im->type != GDT_Byte)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &im->palette, 256, sizeof *im->palette, "palette"));
+    PASS(sdm_alloc(ctx, &im->palette, 256, sizeof *im->palette, "palette"));
     for (int i = 0; i < GDALGetColorEntryCount(table) && i < 256; i++) {
         const GDALColorEntry *const e = GDALGetColorEntry(table, i);
         im->palette[i] = luma(e->c1, e->c2, e->c3);
         im->colour |= e->c1 != e->c2 || e->c2 != e->c3;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The bands to use: --band, the only one that is not alpha, or red, green and blue. */
@@ -88,9 +86,8 @@ static SdmStatus choose_bands(SdmContext *ctx, Raster *im, int wanted)
 
 static SdmStatus open_raster(SdmContext *ctx, Raster *im, int band)
 {
-    SdmStatus st = SDM_OK;
     if (im->array)
-        TRY(sdm_array_open(ctx, im->path, im->array, &im->dataset));
+        PASS(sdm_array_open(ctx, im->path, im->array, &im->dataset));
     else
         im->dataset = sdm_gdal_open(im->path);
     if (!im->dataset)
@@ -103,7 +100,7 @@ static SdmStatus open_raster(SdmContext *ctx, Raster *im, int band)
                         "%s %s: a container of several images, expected one; name it as gdalinfo "
                         "lists it",
                         im->role, im->path);
-    TRY(choose_bands(ctx, im, band));
+    PASS(choose_bands(ctx, im, band));
     im->type = GDALGetRasterDataType(im->band[0]);
     if (GDALDataTypeIsComplex(im->type))
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: samples are %s, expected integers or floating point",
@@ -111,9 +108,8 @@ static SdmStatus open_raster(SdmContext *ctx, Raster *im, int band)
     for (int b = 0; b < im->bands; b++)
         im->mask[b] = GDALGetMaskFlags(im->band[b]) & GMF_ALL_VALID ? NULL : GDALGetMaskBand(im->band[b]);
     if (im->bands == 1 && !band)
-        TRY(read_palette(ctx, im));
-done:
-    return st;
+        PASS(read_palette(ctx, im));
+    return SDM_OK;
 }
 
 static SdmStatus check_pair(SdmContext *ctx, const Raster *l, const Raster *r)
@@ -152,14 +148,11 @@ typedef struct Strip {
 
 static SdmStatus open_strip(SdmContext *ctx, const Raster *im, int rows, Strip *s)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)rows * (size_t)im->width;
     for (int b = 0; b < im->bands; b++)
-        TRY(sdm_alloc(ctx, &s->band[b], n, sizeof(float), "strip of an image"));
-    TRY(sdm_alloc(ctx, &s->mask, n, 1, "strip of a mask"));
-    TRY(sdm_alloc(ctx, &s->valid, n, 1, "strip of a mask"));
-done:
-    return st;
+        PASS(sdm_alloc(ctx, &s->band[b], n, sizeof(float), "strip of an image"));
+    PASS(sdm_alloc(ctx, &s->mask, n, 1, "strip of a mask"));
+    return sdm_alloc(ctx, &s->valid, n, 1, "strip of a mask");
 }
 
 static void close_strip(Strip *s)
@@ -188,21 +181,19 @@ static SdmStatus read_masks(SdmContext *ctx, const Raster *im, int y0, int rows,
 /* Rows y0.. -> out: grey values, NaN where there is none. */
 static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows, const Strip *s, float *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)rows * (size_t)im->width;
     for (int b = 0; b < im->bands; b++)
         if (GDALRasterIO(im->band[b], GF_Read, 0, y0, im->width, rows, s->band[b], im->width, rows,
                          GDT_Float32, 0, 0) != CE_None)
             return read_failed(ctx, im, y0, rows);
-    TRY(read_masks(ctx, im, y0, rows, s));
+    PASS(read_masks(ctx, im, y0, rows, s));
     for (size_t i = 0; i < n; i++) {
         const float v = im->palette     ? im->palette[(int)s->band[0][i]]
                         : im->bands > 1 ? luma(s->band[0][i], s->band[1][i], s->band[2][i])
                                         : s->band[0][i];
         out[i] = s->valid[i] && fabsf(v) < FILL_MIN ? v : NAN; /* not NaN, either */
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Are the samples of the file those of the image, 8-bit grey ones without a mask? */
@@ -214,17 +205,15 @@ static bool is_plain(const Raster *im)
 /* A plain image, height x width. */
 static SdmStatus read_plain(SdmContext *ctx, const Raster *im, uint8_t *out)
 {
-    SdmStatus st = SDM_OK;
     const int w = im->width, fit = STRIP_PX / w, rows = fit > 1 ? fit : 1;
     for (int y = 0; y < im->height; y += rows) {
         const int h = rows < im->height - y ? rows : im->height - y;
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
         uint8_t *const to = out + (size_t)y * (size_t)w;
         if (GDALRasterIO(im->band[0], GF_Read, 0, y, w, h, to, w, h, GDT_Byte, 0, 0) != CE_None)
-            TRY(read_failed(ctx, im, y, h));
+            return read_failed(ctx, im, y, h);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Grey values of the whole image to `grey`, or as 8-bit samples to `samples`; the other is NULL. */
@@ -417,47 +406,41 @@ static bool has_border(const uint8_t *p, int width, int height)
 /* Bytes -> samples, with the borders marked. */
 static SdmStatus widen(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc_raw(ctx, &out->samples[k], n, sizeof **out->samples, "image"));
+        PASS(sdm_alloc_raw(ctx, &out->samples[k], n, sizeof **out->samples, "image"));
         for (size_t i = 0; i < n; i++)
             out->samples[k][i] = out->bytes[k][i];
         sdm_free(&out->bytes[k]);
         mask_border(ctx, &im[k], out->samples[k]);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
     for (int k = 0; k < 2; k++)
-        TRY(sdm_alloc_raw(ctx, &out->bytes[k], n, 1, "image"));
-    TRY(read_plain(ctx, &im[0], out->bytes[0]));
-    TRY(read_plain(ctx, &im[1], out->bytes[1]));
+        PASS(sdm_alloc_raw(ctx, &out->bytes[k], n, 1, "image"));
+    PASS(read_plain(ctx, &im[0], out->bytes[0]));
+    PASS(read_plain(ctx, &im[1], out->bytes[1]));
     for (int k = 0; k < 2; k++)
         as_bytes = as_bytes && !has_border(out->bytes[k], out->width, out->height);
     if (!as_bytes)
-        TRY(widen(ctx, im, out));
-done:
-    return st;
+        PASS(widen(ctx, im, out));
+    return SDM_OK;
 }
 
 static SdmStatus read_samples(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)out->width * (size_t)out->height;
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc_raw(ctx, &out->samples[k], n, sizeof **out->samples, "image"));
-        TRY(read_raster(ctx, &im[k], NULL, out->samples[k]));
+        PASS(sdm_alloc_raw(ctx, &out->samples[k], n, sizeof **out->samples, "image"));
+        PASS(read_raster(ctx, &im[k], NULL, out->samples[k]));
         if (!im[k].mask[0])
             mask_border(ctx, &im[k], out->samples[k]);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus read_eight_bit(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)

@@ -1,7 +1,6 @@
 /* Files of two rectified images -> their samples on one scale. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_IMAGE_LOAD_H
-#define SDM_IMAGE_LOAD_H
+#pragma once
 
 #include "input/scene_open.h"
 
@@ -26,5 +25,3 @@ SdmStatus sdm_image_pair_load(SdmContext *ctx, const char *left, const char *rig
 /* The same from arrays, whose masks are not looked at. */
 SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], SdmImagePair *out);
 void sdm_image_pair_free(SdmImagePair *pair);
-
-#endif

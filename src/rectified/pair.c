@@ -73,12 +73,9 @@ static SdmStatus check_optimizer(SdmContext *ctx, const SdmPairSettings *set)
 
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set)
 {
-    SdmStatus st = SDM_OK;
-    TRY(check_optimizer(ctx, set));
-    TRY(check_range(ctx, set));
-    TRY(check_window(ctx, set));
-done:
-    return st;
+    PASS(check_optimizer(ctx, set));
+    PASS(check_range(ctx, set));
+    return check_window(ctx, set);
 }
 
 /* Penalties in steps of the volume's costs: census in bits that differ. */

@@ -1,7 +1,6 @@
 /* Two rectified images -> disparities.  Rows of the images are epipolar lines, x_right = x_left - d. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PAIR_H
-#define SDM_PAIR_H
+#pragma once
 
 #include "matching/optimize.h"
 #include "pair_kernels.h"
@@ -81,5 +80,3 @@ const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count,
 /* Is there a pixel without data in rows y0..y1, as far as they lie on the image, or in the row next to
  * them? */
 bool sdm_pair_has_holes(const SdmPairImage *im, int y0, int y1);
-
-#endif

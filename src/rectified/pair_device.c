@@ -57,25 +57,22 @@ static SdmStatus make_words(SdmContext *ctx, SdmGpu *g, const DevicePair *pair, 
 
 static SdmStatus prepare_view(SdmContext *ctx, SdmGpu *g, Match *m, int side)
 {
-    SdmStatus st = SDM_OK;
     const SdmPairSettings *const set = m->set;
     const int w = m->pair->width, h = m->pair->height;
     const int64_t n = (int64_t)w * h;
     const SdmTuning *const t = sdm_gpu_tuning(g);
     const bool textured = set->cost == SDM_PAIR_ZNCC || set->min_sigma > 0.0f;
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &m->sum[side]));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &m->texture[side]));
-    TRY(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, t->pair_rows),
-                    t->pair_items, 1, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h),
-                    SDM_I32(set->window), SDM_I32(m->middle), SDM_I32(textured),
-                    SDM_F32(set->min_sigma * (float)m->samples), SDM_I32(t->pair_rows), SDM_BUF(m->sum[side]),
-                    SDM_BUF(m->texture[side])));
+    PASS(sdm_gpu_scratch(ctx, g, SDM_S_MEAN + side, n * 4, &m->sum[side]));
+    PASS(sdm_gpu_scratch(ctx, g, SDM_S_TEXTURE + side, n * 4, &m->texture[side]));
+    PASS(SDM_GPU_RUN(ctx, g, "pair_texture", sdm_gpu_groups(w, COLUMNS), sdm_gpu_groups(h, t->pair_rows),
+                     t->pair_items, 1, SDM_BUF(m->pair->image[side]), SDM_I32(w), SDM_I32(h),
+                     SDM_I32(set->window), SDM_I32(m->middle), SDM_I32(textured),
+                     SDM_F32(set->min_sigma * (float)m->samples), SDM_I32(t->pair_rows),
+                     SDM_BUF(m->sum[side]), SDM_BUF(m->texture[side])));
     if (set->cost != SDM_PAIR_CENSUS)
         return SDM_OK;
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * WORD_BYTES, &m->word[side]));
-    TRY(make_words(ctx, g, m->pair, side, set->census_width, set->census_height, m->word[side]));
-done:
-    return st;
+    PASS(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, n * WORD_BYTES, &m->word[side]));
+    return make_words(ctx, g, m->pair, side, set->census_width, set->census_height, m->word[side]);
 }
 
 static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, SdmBuffer *cost)
@@ -119,19 +116,16 @@ static SdmStatus run_costs(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, i
 static SdmStatus match_rows(SdmContext *ctx, SdmGpu *g, const Match *m, int y0, int y1, int out_row,
                             SdmBuffer *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmPairSettings *const set = m->set;
     const int w = m->pair->width;
-    TRY(run_costs(ctx, g, m, y0, y1, m->cost));
+    PASS(run_costs(ctx, g, m, y0, y1, m->cost));
     if (set->lr_threshold >= 0.0f)
-        TRY(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(m->cost), SDM_I32(w),
-                           SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(m->best)));
-    TRY(SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(m->cost), SDM_BUF(m->best), SDM_I32(w),
-                       SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
-                       SDM_F32(set->uniqueness), SDM_I32(set->subpixel), SDM_I32(set->cost == SDM_PAIR_ZNCC),
-                       SDM_I32(out_row), SDM_BUF(out)));
-done:
-    return st;
+        PASS(SDM_GPU_PIXELS(ctx, g, "pair_right_best", w, y1 - y0, SDM_BUF(m->cost), SDM_I32(w),
+                            SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_BUF(m->best)));
+    return SDM_GPU_PIXELS(ctx, g, "pair_choose", w, y1 - y0, SDM_BUF(m->cost), SDM_BUF(m->best), SDM_I32(w),
+                          SDM_I32(y1 - y0), SDM_I32(set->dmin), SDM_I32(m->depth), SDM_F32(set->lr_threshold),
+                          SDM_F32(set->uniqueness), SDM_I32(set->subpixel),
+                          SDM_I32(set->cost == SDM_PAIR_ZNCC), SDM_I32(out_row), SDM_BUF(out));
 }
 
 /* Disparities of rows y0..y1 - 1 into out (float, (y1 - y0) x width); rows beside them serve as
@@ -139,7 +133,6 @@ done:
 static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair, const SdmPairSettings *set,
                              int y0, int y1, SdmBuffer *out)
 {
-    SdmStatus st = SDM_OK;
     Match m = {.pair = pair,
                .set = set,
                .depth = set->dmax - set->dmin + 1,
@@ -149,13 +142,12 @@ static SdmStatus match_local(SdmContext *ctx, SdmGpu *g, const DevicePair *pair,
                   fit = cost_bytes(g) / row_bytes / strip * strip;
     const int rows = (int)(fit > y1 - y0 ? y1 - y0 : fit < strip ? (strip < y1 - y0 ? strip : y1 - y0) : fit);
     for (int side = 0; side < 2; side++)
-        TRY(prepare_view(ctx, g, &m, side));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, row_bytes * rows, &m.cost));
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_SUM, (int64_t)pair->width * rows * 4, &m.best));
+        PASS(prepare_view(ctx, g, &m, side));
+    PASS(sdm_gpu_scratch(ctx, g, SDM_S_VOLUME, row_bytes * rows, &m.cost));
+    PASS(sdm_gpu_scratch(ctx, g, SDM_S_SUM, (int64_t)pair->width * rows * 4, &m.best));
     for (int y = y0; y < y1; y += rows)
-        TRY(match_rows(ctx, g, &m, y, y + rows < y1 ? y + rows : y1, y - y0, out));
-done:
-    return st;
+        PASS(match_rows(ctx, g, &m, y, y + rows < y1 ? y + rows : y1, y - y0, out));
+    return SDM_OK;
 }
 
 /* ---- labels by an optimizer ---- */
@@ -164,14 +156,12 @@ done:
 static SdmStatus upload_rows(SdmContext *ctx, SdmGpu *g, const SdmPairImage *im, int y0, int y1,
                              SdmBuffer *to)
 {
-    SdmStatus st = SDM_OK;
     const int64_t bytes = 2 * (int64_t)im->width;
     if (im->stride == im->width)
         return sdm_upload(ctx, to, 0, im->data + y0 * im->stride, bytes * (y1 - y0), g->queue, true);
     for (int y = y0; y < y1; y++)
-        TRY(sdm_upload(ctx, to, bytes * (y - y0), im->data + y * im->stride, bytes, g->queue, true));
-done:
-    return st;
+        PASS(sdm_upload(ctx, to, bytes * (y - y0), im->data + y * im->stride, bytes, g->queue, true));
+    return SDM_OK;
 }
 
 /* Rows of a pair that are on the device together, and their results; terms, volume and labels with an
@@ -193,7 +183,6 @@ static int64_t volume_bytes(const Chunk *c, int rows)
 /* The costs of the pair's rows. */
 static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
 {
-    SdmStatus st = SDM_OK;
     const int w = c->pair.width, h = c->pair.height, window = c->set->window;
     const SdmGpuVolume *const v = &c->volume;
     const int blocks = sdm_gpu_groups(v->labels, SDM_LABEL_ALIGN), chance = sdm_pair_chance(v->most);
@@ -201,17 +190,17 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     const bool census = c->terms.bits != 0;
     static const char *const kernels[] = {"label_costs_0", "label_costs_1", "label_costs_2"};
     for (int side = 0; side < 2; side++) {
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * WORD_BYTES, &word[side]));
-        TRY(make_words(ctx, g, &c->pair, side, census ? c->set->census_width : 1,
-                       census ? c->set->census_height : 1, word[side]));
+        PASS(sdm_gpu_scratch(ctx, g, SDM_S_WORD + side, (int64_t)w * h * WORD_BYTES, &word[side]));
+        PASS(make_words(ctx, g, &c->pair, side, census ? c->set->census_width : 1,
+                        census ? c->set->census_height : 1, word[side]));
     }
     if (window > 1)
-        TRY(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
+        PASS(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
     const SdmArg costs[] = {
         SDM_BUF(word[0]),     SDM_BUF(word[1]),  SDM_I32(w),      SDM_I32(h),
         SDM_I32(v->labels),   SDM_I32(v->first), SDM_I32(chance), SDM_F32((float)c->terms.difference_max),
         SDM_I32(window == 1), SDM_BUF(pixel)};
-    TRY(sdm_gpu_run(
+    PASS(sdm_gpu_run(
         ctx, g,
         kernels[!census                              ? 0
                 : c->set->census_height <= WORD_ROWS ? 1
@@ -232,21 +221,18 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
                            SDM_I32(c->terms.shift),
                            SDM_I32(WALK),
                            SDM_BUF(v->cost)};
-    TRY(sdm_gpu_run(ctx, g, "label_windows",
-                    (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
-                    (const int[3]){GROUP, 1, 1}, (int)(sizeof sums / sizeof *sums), sums));
-done:
-    return st;
+    return sdm_gpu_run(ctx, g, "label_windows",
+                       (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
+                       (const int[3]){GROUP, 1, 1}, (int)(sizeof sums / sizeof *sums), sums);
 }
 
 static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, const SdmGpuBand *bands,
                                   int count, int y0, int rows)
 {
-    SdmStatus st = SDM_OK;
     const SdmGpuVolume *const v = &c->volume;
     SdmBuffer *on_device;
-    TRY(sdm_gpu_scratch(ctx, g, SDM_S_BANDS, count * (int64_t)sizeof *bands, &on_device));
-    TRY(sdm_upload(ctx, on_device, 0, bands, count * (int64_t)sizeof *bands, g->queue, true));
+    PASS(sdm_gpu_scratch(ctx, g, SDM_S_BANDS, count * (int64_t)sizeof *bands, &on_device));
+    PASS(sdm_upload(ctx, on_device, 0, bands, count * (int64_t)sizeof *bands, g->queue, true));
     const SdmArg args[] = {SDM_BUF(c->pair.image[0]),
                            SDM_BUF(c->pair.image[1]),
                            SDM_BUF(v->cost),
@@ -263,11 +249,9 @@ static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, co
                            SDM_I32(rows),
                            SDM_I32(SDM_PAIR_BAND),
                            SDM_BUF(c->out)};
-    TRY(sdm_gpu_run(ctx, g, "label_disparities",
-                    (const int[3]){sdm_gpu_groups(v->width, GROUP), SDM_PAIR_BAND / 4, count},
-                    (const int[3]){GROUP, 4, 1}, (int)(sizeof args / sizeof *args), args));
-done:
-    return st;
+    return sdm_gpu_run(ctx, g, "label_disparities",
+                       (const int[3]){sdm_gpu_groups(v->width, GROUP), SDM_PAIR_BAND / 4, count},
+                       (const int[3]){GROUP, 4, 1}, (int)(sizeof args / sizeof *args), args);
 }
 
 /* Rows y0..y1 - 1 of an image of `height` rows, of which the pair holds those from `origin` on. */
@@ -312,19 +296,17 @@ static void chunk_close(Chunk *c)
 /* Room for `rows` rows of disparities, from images of `most` rows, which are set. */
 static SdmStatus chunk_open(SdmContext *ctx, SdmGpu *g, Chunk *c, int rows, int most)
 {
-    SdmStatus st = SDM_OK;
     const int64_t w = c->pair.width;
     const int64_t labels = w * (rows + (int64_t)sdm_gpu_groups(rows, SDM_PAIR_BAND) * 2 * SDM_OFFSET_REACH);
-    TRY(sdm_buffer_new(ctx, g->device, w * rows * 4, "disparities", &c->out));
+    PASS(sdm_buffer_new(ctx, g->device, w * rows * 4, "disparities", &c->out));
     if (sdm_pair_is_local(c->set))
         return SDM_OK;
-    TRY(sdm_buffer_new(ctx, g->device, volume_bytes(c, most), "the volume of costs", &c->volume.cost));
-    TRY(sdm_buffer_new(ctx, g->device, labels * 2, "labels", &c->labels.left));
+    PASS(sdm_buffer_new(ctx, g->device, volume_bytes(c, most), "the volume of costs", &c->volume.cost));
+    PASS(sdm_buffer_new(ctx, g->device, labels * 2, "labels", &c->labels.left));
     if (c->set->lr_threshold >= 0.0f)
-        TRY(sdm_buffer_new(ctx, g->device, labels * 4, "labels of the right image", &c->labels.right));
+        PASS(sdm_buffer_new(ctx, g->device, labels * 4, "labels of the right image", &c->labels.right));
     c->volume.guide = c->pair.image[0];
-done:
-    return st;
+    return SDM_OK;
 }
 
 static Chunk chunk_of(const SdmPairImage *left, const SdmPairSettings *set)

@@ -1,7 +1,6 @@
 /* Two rectified images -> disparities by kernels of a device, the bytes of sdm_pair_match(). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PAIR_DEVICE_H
-#define SDM_PAIR_DEVICE_H
+#pragma once
 
 #include "gpu/launch.h"
 #include "rectified/pair.h"
@@ -10,5 +9,3 @@
  * rows. */
 SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
                                 const SdmPairImage *right, const SdmPairSettings *set, float *disparity);
-
-#endif

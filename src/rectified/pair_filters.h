@@ -1,8 +1,7 @@
 /* Before rectified matching: images -> smaller ones.  After it: disparities -> without speckles,
  * their median, or filled. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PAIR_FILTERS_H
-#define SDM_PAIR_FILTERS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -33,5 +32,3 @@ SdmStatus sdm_pair_despeckle(SdmContext *ctx, int least, int width, int height, 
  * Off the ends of a row its outermost value; a row without any copies the nearest row that has one (the upper
  * of two). Errors: SDM_ERR_MEMORY (nearest: 4 bytes a pixel). */
 SdmStatus sdm_pair_fill(SdmContext *ctx, SdmPairFill how, int width, int height, float *disparity);
-
-#endif

@@ -429,7 +429,6 @@ static void disparities(const Labelled *b, int y, float *out)
  * rows. */
 static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, int y1, float *disparity)
 {
-    SdmStatus st = SDM_OK;
     const SdmPairImage *const left = b->image[0];
     const int from = y0 > SDM_OVERLAP ? y0 - SDM_OVERLAP : 0;
     const int to = y1 + SDM_OVERLAP < left->height ? y1 + SDM_OVERLAP : left->height;
@@ -445,16 +444,14 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
     v->guide_scale = left->eight_bit ? SDM_PAIR_EDGE_8 : SDM_PAIR_EDGE_12;
     b->v = v;
     b->y0 = from;
-    TRY(sdm_pair_volume(ctx, b->image[0], b->image[1], b->set, from, v));
-    TRY(sdm_optimize(ctx, b->set->optimizer, v, &b->labels));
+    PASS(sdm_pair_volume(ctx, b->image[0], b->image[1], b->set, from, v));
+    PASS(sdm_optimize(ctx, b->set->optimizer, v, &b->labels));
     if (sdm_pair_wants_energy(b->set))
         sdm_volume_energy(ctx, b->set->optimizer, v, b->labels.left, y0 - from, y1 - from, b->set->energy);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = y0; y < y1; y++)
         disparities(b, y, disparity + (ptrdiff_t)(y - y0) * left->width);
-    TRY(sdm_pair_reject_flat(ctx, left, b->image[1], b->set, y0, y1, disparity));
-done:
-    return st;
+    return sdm_pair_reject_flat(ctx, left, b->image[1], b->set, y0, y1, disparity);
 }
 
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,

@@ -1,8 +1,7 @@
 /* Parts of matching a rectified pair by an optimizer, on the processor and on devices: costs of both images
  * -> volume -> labels -> disparities. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PAIR_LABELS_H
-#define SDM_PAIR_LABELS_H
+#pragma once
 
 #include "rectified/pair.h"
 
@@ -48,5 +47,3 @@ static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
  * min_sigma 0 removes nothing. */
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, int y0, int y1, float *disparity);
-
-#endif

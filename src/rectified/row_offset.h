@@ -1,8 +1,7 @@
 /* Two rectified images -> by how much the rows of the right one are off, and the right image with its rows
  * moved to those of the left one. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ROW_OFFSET_H
-#define SDM_ROW_OFFSET_H
+#pragma once
 
 #include "rectified/pair.h"
 
@@ -25,5 +24,3 @@ void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPai
  * height x width. */
 void sdm_row_offset_remove(SdmContext *ctx, const SdmRowOffset *offset, const SdmPairImage *right,
                            int16_t *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* A name with a number in it -> the files of a sequence of images. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SEQUENCE_H
-#define SDM_SEQUENCE_H
+#pragma once
 
 #include "core/file.h"
 
@@ -20,5 +19,3 @@ SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int number, cha
  * (sdm_free).  Errors: SDM_ERR_INPUT where there is none, SDM_ERR_MEMORY. */
 SdmStatus sdm_pattern_numbers(SdmContext *ctx, const SdmPattern *p, int first, int last, int **numbers,
                               int *count);
-
-#endif

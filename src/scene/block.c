@@ -7,7 +7,6 @@
 #include "input/source.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -257,13 +256,10 @@ done:
 /* Stage 8, where the device has not done it. */
 static SdmStatus grid_window(SdmContext *ctx, SdmBlockWork *w)
 {
-    SdmStatus st = SDM_OK;
     sdm_pyramid_free(&w->input.left); /* the largest part; not needed for gridding */
     sdm_pyramid_free(&w->input.right);
-    TRY(sdm_block_alloc(ctx, w->block.col0, w->block.row0, w->block.w, w->block.h, &w->block));
-    TRY(sdm_gridding_run(ctx, &w->gridding, &w->fine, &w->block));
-done:
-    return st;
+    PASS(sdm_block_alloc(ctx, w->block.col0, w->block.row0, w->block.w, w->block.h, &w->block));
+    return sdm_gridding_run(ctx, &w->gridding, &w->fine, &w->block);
 }
 
 /* Compute the block once more, on the processor. */

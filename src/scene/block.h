@@ -1,7 +1,6 @@
 /* A rectangle of the DEM's cells: find the window of the frame that it needs, run stages 3 to 8 there. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SCENE_BLOCK_H
-#define SDM_SCENE_BLOCK_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "matching/gridding.h"
@@ -39,5 +38,3 @@ enum {
     SDM_BLOCK_CELL_BYTES = 24, /* of the arrays of a block */
     SDM_GRID_REACH = 20        /* cells beyond a block whose pixels gridding may use, with some to spare */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Bright areas of an image: clouds, or land beside water. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_BRIGHT_AREAS_H
-#define SDM_BRIGHT_AREAS_H
+#pragma once
 
 #include "matching/pyramid.h"
 
@@ -14,5 +13,3 @@ int sdm_split_grey(const SdmLevelImage *image, double *share);
  * medians and become noise that depends on the place and the view (side), so that windows correlate by their
  * other pixels alone: a constant would agree with that of the other view at any height. */
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *image);
-
-#endif

@@ -1,8 +1,7 @@
 /* A coarse level of the whole frame, by strips of rows that fit the budget: the same bytes whatever the
  * strips. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COARSE_STRIPS_H
-#define SDM_COARSE_STRIPS_H
+#pragma once
 
 #include "matching/level_loop.h"
 #include "pointing/tie_points.h"
@@ -30,5 +29,3 @@ SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t 
 
 /* Bytes that a level of that window takes at a time, besides the surfaces and images of the whole frame. */
 int64_t sdm_coarse_strip_bytes(int64_t memory_bytes, const SdmMatchSettings *set, const SdmWindow *win);
-
-#endif

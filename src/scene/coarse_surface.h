@@ -1,7 +1,6 @@
 /* Cameras and images -> the coarse surface of the whole frame, with the pointing fitted on the way. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COARSE_SURFACE_H
-#define SDM_COARSE_SURFACE_H
+#pragma once
 
 #include "scene/prepare.h"
 
@@ -16,5 +15,3 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
  * matched; freed by the caller, also after a failure. */
 SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                                  const SdmPyramid images[2], SdmSurface *out);
-
-#endif

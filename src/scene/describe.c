@@ -108,19 +108,17 @@ SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFra
 static SdmStatus describe_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, SdmGrid *grid,
                                   SdmSceneInfo *out)
 {
-    SdmStatus st = SDM_OK;
     int64_t seen_by[2];
     double b[4];
-    TRY(measure_overlap(ctx, scene, f, grid, seen_by, b));
+    PASS(measure_overlap(ctx, scene, f, grid, seen_by, b));
     out->overlap = seen_by[0] ? (double)seen_by[1] / (double)seen_by[0] : 0.0;
     out->footprint_m2 =
         (double)seen_by[1] / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
     if (seen_by[1])
-        TRY(sdm_grid_cover(ctx, b, grid));
+        PASS(sdm_grid_cover(ctx, b, grid));
     if (seen_by[1])
-        TRY(sdm_part_cut(ctx, scene->options, false, grid));
-done:
-    return st;
+        PASS(sdm_part_cut(ctx, scene->options, false, grid));
+    return SDM_OK;
 }
 
 /* The expected cost of a run. */
@@ -156,7 +154,6 @@ static void locate_corners(const SdmView *view, double h_m, SdmSceneInfo *out)
 SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInfo *out)
 {
     static const char *const sensors[] = {"aster", "rpc", "parallel"};
-    SdmStatus st = SDM_OK;
     SdmPrepared p = {0};
     SdmGrid grid = {0};
     const SdmFrame *const f = &p.frame;
@@ -167,7 +164,7 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     snprintf(out->time_utc, sizeof out->time_utc, "%s", scene->time_utc);
     for (int i = 0; i < 2; i++)
         describe_view(&scene->view[i], &out->view[i]);
-    TRY(sdm_prepare_frame(ctx, scene, &p));
+    PASS(sdm_prepare_frame(ctx, scene, &p));
     out->convergence_deg = f->convergence_deg;
     out->base_height = f->base_height;
     out->gsd_m = f->gsd_m;
@@ -177,11 +174,9 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
     locate_corners(&scene->view[0], f->h0_m, out);
     out->hmin_m = f->hmin_m;
     out->hmax_m = f->hmax_m;
-    TRY(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
-    TRY(describe_overlap(ctx, scene, f, &grid, out));
+    PASS(sdm_grid_choose(ctx, scene->options, f->lon_deg, f->lat_deg, f->gsd_m, &grid));
+    PASS(describe_overlap(ctx, scene, f, &grid, out));
     out->spacing = grid.spacing;
     sdm_grid_name(&grid, out->crs, sizeof out->crs);
-    TRY(describe_cost(ctx, scene, &grid, out));
-done:
-    return st;
+    return describe_cost(ctx, scene, &grid, out);
 }

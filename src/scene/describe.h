@@ -1,7 +1,6 @@
 /* An opened scene -> its description for people, before any matching. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DESCRIBE_H
-#define SDM_DESCRIBE_H
+#pragma once
 
 #include "geometry/epipolar_frame.h"
 
@@ -49,5 +48,3 @@ SdmStatus sdm_scene_describe(SdmContext *ctx, const SdmScene *scene, SdmSceneInf
 /* The share of the left image's pixels, 0..1, whose ground the right one shows at the frame's height;
  * estimated. */
 SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *frame, double *share);
-
-#endif

@@ -80,44 +80,37 @@ static void share_memory(const SdmDevicePool *pool, const Slot *slot)
 /* Open the device of a slot unless it is open. */
 static SdmStatus need_device(SdmContext *ctx, const SdmDevicePool *pool, Slot *slot)
 {
-    SdmStatus st = SDM_OK;
     if (slot->device)
         return SDM_OK;
-    TRY(sdm_device_open(ctx, pool->choice.api, slot->index, &slot->device));
+    PASS(sdm_device_open(ctx, pool->choice.api, slot->index, &slot->device));
     slot->memory = sdm_device_budget(slot->device);
     share_memory(pool, slot);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Open the first of the devices that were chosen.  An auto device must pass the self test exactly. */
 static SdmStatus open_first(SdmContext *ctx, SdmDevicePool *pool)
 {
-    SdmStatus st = SDM_OK;
-    TRY(need_device(ctx, pool, &pool->slot[0]));
+    PASS(need_device(ctx, pool, &pool->slot[0]));
     const SdmDeviceInfo *const info = sdm_device_info(pool->slot[0].device);
     pool->choice.exact = info->exact;
     if (pool->automatic && !info->exact)
-        st = sdm_fail(ctx, SDM_ERR_DEVICE, "%s does not round as the processor does (%s)", info->name,
-                      info->differs);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_DEVICE, "%s does not round as the processor does (%s)", info->name,
+                        info->differs);
+    return SDM_OK;
 }
 
 /* Choose devices, make a slot for each, and open the first. */
 static SdmStatus open_chosen(SdmContext *ctx, const char *device, SdmDevicePool *pool)
 {
-    SdmStatus st = SDM_OK;
     SdmChoice *const choice = &pool->choice;
-    TRY(sdm_choose_devices(ctx, device, choice));
+    PASS(sdm_choose_devices(ctx, device, choice));
     if (choice->cpu)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &pool->slot, SDM_MAX_SLOTS, sizeof *pool->slot, "devices"));
+    PASS(sdm_alloc(ctx, &pool->slot, SDM_MAX_SLOTS, sizeof *pool->slot, "devices"));
     for (int i = 0; i < DEVICE_SLOTS * choice->count; i++)
         pool->slot[i] = (Slot){.index = choice->all[i % choice->count]};
-    TRY(open_first(ctx, pool));
-done:
-    return st;
+    return open_first(ctx, pool);
 }
 
 /* st: the status of opening.  Where the device cannot be used, auto takes the processor. */
@@ -183,19 +176,17 @@ static void join_opener(SdmContext *ctx, SdmDevicePool *pool)
 
 SdmStatus sdm_device_pool_ready(SdmContext *ctx, SdmDevicePool *pool)
 {
-    SdmStatus st = SDM_OK;
     if (!pool->opening)
         return SDM_OK;
     join_opener(ctx, pool);
-    st = pool->opened;
+    const SdmStatus st = pool->opened;
     if (st != SDM_OK)
         (void)sdm_fail(ctx, st, "%s", sdm_error(pool->opener));
     sdm_close(&pool->opener);
-    TRY(settle(ctx, pool, st));
+    PASS(settle(ctx, pool, st));
     if (pool->tell)
         sdm_device_pool_log(ctx, pool);
-done:
-    return st;
+    return SDM_OK;
 }
 
 const char *sdm_device_pool_name(const SdmDevicePool *pool)

@@ -2,8 +2,7 @@
  * While a device matches one, the images of the next are read and uploaded, and the cells of the last are
  * downloaded. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_DEVICE_POOL_H
-#define SDM_DEVICE_POOL_H
+#pragma once
 
 #include "matching/gridding.h"
 
@@ -57,5 +56,3 @@ SdmStatus sdm_device_pool_begin(SdmContext *ctx, SdmDevicePool *pool, const SdmM
  * again, and a warning said so: begin the window again, the processor matches it and those that follow. */
 SdmStatus sdm_device_pool_end(SdmContext *ctx, SdmDevicePool *pool, int slot);
 void sdm_device_pool_abandon(SdmDevicePool *pool, int slot); /* instead of the end: wait, drop the result */
-
-#endif

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/full_resolution_pointing.h"
 
-#include "pointing/ray_error_limit.h"
 #include "scene/window_input.h"
 
 #include <assert.h>
+#include <math.h>
 
 enum {
     STRIPS = 5,
@@ -22,6 +22,48 @@ enum {
 /* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
 #define LEAST_RESPONSE 0.4
+
+/* ---- the limit of ray errors ---- */
+
+enum { BINS = 128 /* a pixel */ };
+
+/* Histogram of signed ray errors from -1 to 1 px of the frame; zero to begin with. */
+typedef struct RayErrors {
+    int64_t bin[2 * BINS + 1], total;
+} RayErrors;
+
+static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
+
+/* Count the pixels of a window that were accepted, or rejected for their ray error alone. */
+static void count_ray_errors(const SdmFineResult *f, RayErrors *counts)
+{
+    const size_t n = (size_t)f->surface.win.w * (size_t)f->surface.win.h;
+    for (size_t i = 0; i < n; i++) {
+        if (!(f->surface.flags[i] & (SDM_QA_VALID | SDM_QA_RAY_ERROR)) || !isfinite(f->ray_error_px[i]))
+            continue;
+        const float e = f->ray_error_px[i], v = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;
+        counts->bin[BINS + (int)lrintf(v * BINS)]++;
+        counts->total++;
+    }
+}
+
+/* Three times the median distance from the median, px, within the bounds above; towns have their own, for
+ * windows beside walls hold two heights. */
+static float limit_of(const RayErrors *c, bool semi_global)
+{
+    int64_t sum = 0;
+    int median = 0, spread = 0; /* bins */
+    while (median < 2 * BINS && (sum += c->bin[median]) * 2 < c->total)
+        median++;
+    for (sum = c->bin[median]; spread < BINS && sum * 2 < c->total; spread++)
+        sum += (median - spread - 1 >= 0 ? c->bin[median - spread - 1] : 0) +
+               (median + spread + 1 <= 2 * BINS ? c->bin[median + spread + 1] : 0);
+    const float limit = 3.0f * ((float)spread + 0.5f) / BINS,
+                least = semi_global ? LEAST_TOWN_LIMIT_PX : LEAST_LIMIT_PX;
+    return limit < least ? least : limit > LARGEST_LIMIT_PX ? LARGEST_LIMIT_PX : limit;
+}
+
+/* ---- strips ---- */
 
 /* Rows of a strip begin and end where pixels of the coarse surface do. */
 static int row_unit(const SdmPrepared *p)
@@ -46,7 +88,7 @@ static int64_t strips_that_fit(const SdmScene *scene, const SdmPrepared *p)
 /* Match a piece of a strip; count its ray errors and collect its tie points.  input: as sdm_window_open()
  * takes it; where all strips have one piece and fit, its images stay for the next round. */
 static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                             const SdmWindow *win, SdmWindowInput *input, SdmRayErrorCounts *errors,
+                             const SdmWindow *win, SdmWindowInput *input, RayErrors *errors,
                              SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
@@ -62,7 +104,7 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
         input->in.spent[k] = NULL;
     const SdmMatchCall call = {.in = &input->in, .coarse = &p->coarse, .win = win, .need = win};
     TRY(sdm_match_window(ctx, &call, &fine));
-    sdm_ray_error_count(&fine, errors);
+    count_ray_errors(&fine, errors);
     const SdmTiePointSource from = {.lattice = &input->lattice,
                                     .in_use = &p->pointing,
                                     .surface = &fine.surface,
@@ -89,7 +131,7 @@ static size_t strip_room(const SdmPrepared *p)
 /* A strip in work, and what it has shown. */
 typedef struct Strip {
     SdmContext *ctx; /* of its own where strips are matched side by side, else NULL */
-    SdmRayErrorCounts errors;
+    RayErrors errors;
     SdmTiePoints points;
     SdmStatus st;
 } Strip;
@@ -131,18 +173,16 @@ static int strips_at_once(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
 
 static SdmStatus open_strips(SdmContext *ctx, const SdmPrepared *p, bool own, Strip *strip)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < STRIPS; i++) {
-        TRY(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
+        PASS(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
         if (own)
-            TRY(sdm_open_child(ctx, &strip[i].ctx));
+            PASS(sdm_open_child(ctx, &strip[i].ctx));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Add what the strips have shown, in their order. */
-static SdmStatus gather(SdmContext *ctx, Strip *strip, SdmRayErrorCounts *errors, SdmTiePoints *points)
+static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     for (int i = 0; i < STRIPS; i++) {
@@ -150,7 +190,7 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, SdmRayErrorCounts *errors
             sdm_forward_log(ctx, strip[i].ctx);
         if (strip[i].st != SDM_OK)
             TRY(strip[i].ctx ? sdm_fail(ctx, strip[i].st, "%s", sdm_error(strip[i].ctx)) : strip[i].st);
-        for (int k = 0; k <= 2 * SDM_RAY_ERROR_BINS; k++)
+        for (int k = 0; k <= 2 * BINS; k++)
             errors->bin[k] += strip[i].errors.bin[k];
         errors->total += strip[i].errors.total;
         for (size_t k = 0; k < strip[i].points.count && points->count < points->room; k++)
@@ -161,7 +201,7 @@ done:
 }
 
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
-                              SdmWindowInput input[STRIPS], SdmRayErrorCounts *errors, SdmTiePoints *points)
+                              SdmWindowInput input[STRIPS], RayErrors *errors, SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
@@ -245,10 +285,10 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
     for (int i = 0; i < ROUNDS; i++) {
-        SdmRayErrorCounts errors = {.total = 0};
+        RayErrors errors = {.total = 0};
         points.count = 0;
         TRY(match_strips(ctx, scene, p, i, input, &errors, &points));
-        limit_px = sdm_ray_error_limit(&errors, p->settings.semi_global);
+        limit_px = limit_of(&errors, p->settings.semi_global);
         if (points.count < LEAST_POINTS) {
             sdm_log(ctx, SDM_LOG_WARNING, 2,
                     "pointing: only %zu matches at full resolution; that of the coarse levels stays",

@@ -1,7 +1,6 @@
 /* Strips of the frame at full resolution -> the final pointing and the limit of ray errors. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_FULL_RESOLUTION_POINTING_H
-#define SDM_FULL_RESOLUTION_POINTING_H
+#pragma once
 
 #include "scene/prepare.h"
 
@@ -9,5 +8,3 @@
  * the correction with a profile by row to their tie points.  p: prepared but for that; with fewer than 200
  * tie points its pointing stays as it is. */
 SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
-
-#endif

@@ -106,8 +106,7 @@ static bool is_semi_global(const SdmOptions *o, const SdmFrame *f)
 static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f, const SdmRadiometry *left,
                         const SdmMeasured *measured, SdmMatchSettings *out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
+    PASS(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
     if (strcmp(measured->cost_name, sdm_cost_for(o->cost, f->gsd_m)) != 0) /* clouds chose it */
         sdm_match_between_clouds(noise_q(left), out);
     out->measured = *measured;
@@ -116,14 +115,12 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
     out->px_per_m = (float)f->du_dh;
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
     limit_fill(o, f, out->semi_global, &out->fill_limit);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                SdmMatchSettings *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmOptions *const o = scene->options;
     SdmRadiometry left;
     SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
@@ -133,17 +130,15 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
     choose_levels(f, &m);
-    TRY(settle(ctx, o, f, &left, &m, out));
+    PASS(settle(ctx, o, f, &left, &m, out));
     out->label_range_px = sdm_semi_global_likely_range(out);
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Height range of the coarse surface, and how far finer levels can move a height from it. */
 static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double lo = INFINITY, hi = -INFINITY;
@@ -161,7 +156,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
             sdm_few_matches_hint(scene->options, &p->frame, p->camera).text);
     if (p->settings.semi_global)
-        TRY(sdm_semi_global_range(ctx, s, &p->settings));
+        PASS(sdm_semi_global_range(ctx, s, &p->settings));
     p->settings.threads =
         sdm_semi_global_threads(&p->settings, sdm_threads(ctx), scene->options->memory_bytes);
     const double metre = 1.0 / fabs(p->frame.du_dh);
@@ -172,8 +167,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
     p->hmax_m = ceil(hi + p->max_update_m);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "coarse surface %.0f..%.0f m, %.1f %% matched", lo, hi,
             100.0 * (double)valid / (double)n);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The grid of the DEM covers the ground of the coarse surface where both views see it. */
@@ -222,16 +216,14 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared
 
 SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_frame_find(ctx, scene, &p->frame));
-    TRY(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
+    PASS(sdm_frame_find(ctx, scene, &p->frame));
+    PASS(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
     for (int i = 0; i < 2; i++) {
         p->camera[i] = scene->view[i].note;
         sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
     }
     p->coarse.win = sdm_frame_level(&p->frame, p->settings.coarse_level);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* How well the lattices of windows follow the cameras: the worst of 3 x 3 windows spread over the frame. */

@@ -1,8 +1,7 @@
 /* An opened scene -> what all its tiles share: frame, pointing, coarse surface, terrain mask, grid of the
  * DEM. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PREPARE_H
-#define SDM_PREPARE_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "geometry/epipolar_frame.h"
@@ -61,5 +60,3 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
 
 /* The cost that an option stands for: "auto" depends on the size of a pixel. */
 const char *sdm_cost_for(const char *asked, double gsd_m);
-
-#endif

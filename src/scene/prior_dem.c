@@ -40,14 +40,12 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     report->covered = (double)known / (double)n;
     snprintf(report->datum, sizeof report->datum, "%s", sdm_height_raster_datum_phrase(dem));
     const double absurd_m = sdm_height_raster_absurd_m(dem);
-    if (known < 16) {
-        st = sdm_fail(
+    if (known < 16)
+        TRY(sdm_fail(
             ctx, SDM_ERR_DATA,
             "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none",
             o->dem, known, n, absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
-            absurd_m != 0.0 ? "a whole" : "a larger");
-        goto done;
-    }
+            absurd_m != 0.0 ? "a whole" : "a larger"));
     if (absurd_m != 0.0)
         sdm_log(ctx, SDM_LOG_WARNING, 2,
                 "--dem %s: values such as %g m are no heights, though the file does not declare them as "

@@ -1,7 +1,6 @@
 /* A prior DEM (--dem) -> heights around which the coarsest level is searched. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PRIOR_DEM_H
-#define SDM_PRIOR_DEM_H
+#pragma once
 
 #include "geometry/epipolar_frame.h"
 #include "geometry/surface.h"
@@ -15,5 +14,3 @@
  * scene. */
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
                             SdmPriorReport *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* Cells of a DEM and the residuals of its pointing -> its quality: good, doubtful, or no DEM at all. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_QUALITY_H
-#define SDM_QUALITY_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "scene/prepare.h"
@@ -45,5 +44,3 @@ double sdm_quality_ray_error_share(const SdmQualitySums *sums);
  * cells have a height than a DEM needs, or matches are few and their rays meet no better than by chance. */
 SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const SdmQualitySums *sums,
                              const SdmPrepared *p, const char *left, const char *right, SdmQuality *out);
-
-#endif

@@ -54,7 +54,6 @@ void sdm_reference_close(SdmReferenceFiles **files)
 
 SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files)
 {
-    SdmStatus st = SDM_OK;
     if (!files)
         return SDM_OK;
     sdm_height_raster_tell_datum(ctx, files->dem);
@@ -66,15 +65,13 @@ SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmRef
         sdm_quiet_begin();
         (void)sdm_height_raster_at(ctx, files->dem, lon_deg, lat_deg);
         sdm_quiet_end();
-        TRY(sdm_height_raster_check(ctx, files->dem));
+        PASS(sdm_height_raster_check(ctx, files->dem));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceFiles **out)
 {
-    SdmStatus st = SDM_OK;
     const SdmHeightSource dem = {.option = "--reference",
                                  .path = o->reference,
                                  .datum_option = "--reference-vertical",
@@ -82,11 +79,9 @@ SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceF
     *out = NULL;
     if (!o->reference)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
-    TRY(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
-    TRY(sdm_reference_mask_open(ctx, o, &(*out)->mask));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
+    PASS(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
+    return sdm_reference_mask_open(ctx, o, &(*out)->mask);
 }
 
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
@@ -429,12 +424,11 @@ typedef struct Blocks {
 /* Median of what the correction leaves, by block, of what the masks of the user allow. */
 static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
 {
-    SdmStatus st = SDM_OK;
     const SdmGrid *const g = &report_of(w)->grid;
     b->count = (size_t)(g->cols * g->rows);
-    TRY(sdm_alloc(ctx, &b->begin, b->count + 2, sizeof *b->begin, "blocks of the change mask"));
-    TRY(sdm_alloc(ctx, &b->order, w->points + 1, sizeof *b->order, "blocks of the change mask"));
-    TRY(sdm_alloc(ctx, &b->median_m, b->count, sizeof *b->median_m, "blocks of the change mask"));
+    PASS(sdm_alloc(ctx, &b->begin, b->count + 2, sizeof *b->begin, "blocks of the change mask"));
+    PASS(sdm_alloc(ctx, &b->order, w->points + 1, sizeof *b->order, "blocks of the change mask"));
+    PASS(sdm_alloc(ctx, &b->median_m, b->count, sizeof *b->median_m, "blocks of the change mask"));
     for (size_t i = 0; i < w->points; i++)
         b->begin[block_of(w, i) + 2]++;
     for (size_t c = 0; c < b->count; c++)
@@ -449,8 +443,7 @@ static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
         n = sdm_drop_nan_f32(w->scratch, n);
         b->median_m[c] = (float)sdm_median_f32(w->scratch, n);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Mark the blocks that differ from the reference beyond the spread of the blocks that were unchanged so far,
@@ -571,7 +564,6 @@ static void fit_constant(Work *w)
 /* Shift, correction and change mask, in turn. */
 static SdmStatus iterate(SdmContext *ctx, Work *w)
 {
-    SdmStatus st = SDM_OK;
     SdmReferenceReport *const r = report_of(w);
     const double long_m = r->cell_m > COARSE_CELL_M ? COARSE_LONG_M : FINE_LONG_M;
     const SdmAlongTask task = {.point = w->point,
@@ -582,8 +574,8 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
                                .average_rows = WINDOW * (double)(1 << w->p->coarse.win.level)};
     apply_change(w);
     for (int round = 0; round < ROUNDS; round++) {
-        TRY(sdm_check_stop(ctx));
-        TRY(sdm_reference_shift(ctx, &w->s, w->use, w->scratch, w->threads, &w->shift));
+        PASS(sdm_check_stop(ctx));
+        PASS(sdm_reference_shift(ctx, &w->s, w->use, w->scratch, w->threads, &w->shift));
         if (w->shift.undetermined) { /* a shift that is no better known than that does more harm than good */
             w->shift.move_m[0] = w->shift.move_m[1] = 0.0;
         }
@@ -595,11 +587,11 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
                    "of %zu places with heights of both, fewer than %d are not left out for their "
                    "differences%s",
                    w->points, (int)LEAST_USED, masks_of(w));
-            goto done;
+            return SDM_OK;
         }
-        TRY(sdm_along_fit(ctx, &task, &w->along, &r->fit));
+        PASS(sdm_along_fit(ctx, &task, &w->along, &r->fit));
         if (round + 1 < ROUNDS)
-            TRY(find_change(ctx, w));
+            PASS(find_change(ctx, w));
         if (round + 1 < ROUNDS)
             apply_change(w);
         w->along.east_m = w->shift.move_m[0];
@@ -611,8 +603,7 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
     check_fit(ctx, w);
     if (r->state == SDM_REFERENCE_SHIFT)
         fit_constant(w);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- what was found ---- */
@@ -660,7 +651,6 @@ done:
 
 static SdmStatus report_fit(SdmContext *ctx, Work *w)
 {
-    SdmStatus st = SDM_OK;
     SdmReferenceReport *const r = report_of(w);
     double per_m = 0.0;
     for (int i = 0; i < 4; i++)
@@ -674,7 +664,7 @@ static SdmStatus report_fit(SdmContext *ctx, Work *w)
     r->shift_m[2] = -w->along.coef[0] / r->px_per_m;
     ask_for_datum(ctx, w);
     for (int k = 0; k < 2; k++)
-        TRY(fill_bins(ctx, w, k, &r->bins[k]));
+        PASS(fill_bins(ctx, w, k, &r->bins[k]));
     sdm_log(
         ctx, SDM_LOG_VERBOSE, 2,
         "reference: shift %.2f %.2f %.2f m, degree %d, %d + %d waves, %.0f %% masked, NMAD %.2f -> %.2f m, "
@@ -687,8 +677,7 @@ static SdmStatus report_fit(SdmContext *ctx, Work *w)
             sdm_log(ctx, SDM_LOG_VERBOSE, 2, "reference: wave of %.1f rows of the %s view, %.3f px",
                     1.0 / w->along.wave[k][i].per_row, k ? "left" : "right",
                     hypot(w->along.wave[k][i].cos_px, w->along.wave[k][i].sin_px));
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- what follows from it ---- */

@@ -1,8 +1,7 @@
 /* A reference DEM (--reference) -> the correction of the cameras that a pair cannot show, and a report on
  * it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_REFERENCE_FIT_H
-#define SDM_REFERENCE_FIT_H
+#pragma once
 
 #include "scene/prepare.h"
 
@@ -28,5 +27,3 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
 /* Leave the reference open for the raster of changes, as p->reference_dem, where it serves and GDAL's cache
  * holds it. */
 void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p);
-
-#endif

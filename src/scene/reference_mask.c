@@ -29,22 +29,20 @@ void sdm_reference_mask_close(SdmReferenceMask *mask)
 
 SdmStatus sdm_reference_mask_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceMask *out)
 {
-    SdmStatus st = SDM_OK;
     *out = (SdmReferenceMask){.raster = {NULL}};
     for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
         const SdmHeightSource raster = raster_of(options, k);
         const SdmOutlineSource outlines = outlines_of(options, k);
         if (raster.path && sdm_is_raster(raster.path))
-            TRY(sdm_height_raster_open(ctx, &raster, &out->raster[k]));
+            PASS(sdm_height_raster_open(ctx, &raster, &out->raster[k]));
         else if (raster.path)
-            TRY(sdm_outlines_open(ctx, &outlines, &out->outlines[k]));
+            PASS(sdm_outlines_open(ctx, &outlines, &out->outlines[k]));
     }
     if ((options->where || options->layer) && !out->outlines[STABLE].file && !out->outlines[EXCLUDE].file)
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "%s: needs polygons given by --reference-mask or --exclude, found none",
-                      options->where ? "--where" : "--layer");
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: needs polygons given by --reference-mask or --exclude, found none",
+                        options->where ? "--where" : "--layer");
+    return SDM_OK;
 }
 
 static SdmStatus apply_raster(SdmContext *ctx, SdmHeightRaster *raster, bool inside_counts, const SdmGrid *g,
@@ -92,13 +90,11 @@ done:
 SdmStatus sdm_reference_mask_apply(SdmContext *ctx, const SdmReferenceMask *mask, const SdmGrid *grid,
                                    const float *place, size_t count, uint8_t *allowed)
 {
-    SdmStatus st = SDM_OK;
     for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
         if (mask->raster[k])
-            TRY(apply_raster(ctx, mask->raster[k], k == STABLE, grid, place, count, allowed));
+            PASS(apply_raster(ctx, mask->raster[k], k == STABLE, grid, place, count, allowed));
         if (mask->outlines[k].file)
-            TRY(apply_outlines(ctx, &mask->outlines[k], k == STABLE, grid, place, count, allowed));
+            PASS(apply_outlines(ctx, &mask->outlines[k], k == STABLE, grid, place, count, allowed));
     }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -1,8 +1,7 @@
 /* Files of --reference-mask and --exclude, rasters or polygons -> the places that the fit to the reference
  * may use. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_REFERENCE_MASK_H
-#define SDM_REFERENCE_MASK_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "geo/outlines.h"
@@ -24,5 +23,3 @@ void sdm_reference_mask_close(SdmReferenceMask *mask);
  * first cell of the grid.  SDM_ERR_INPUT where a file cannot be read. */
 SdmStatus sdm_reference_mask_apply(SdmContext *ctx, const SdmReferenceMask *mask, const SdmGrid *grid,
                                    const float *place, size_t count, uint8_t *allowed);
-
-#endif

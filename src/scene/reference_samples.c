@@ -279,14 +279,13 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                      const SdmSurface *surface, SdmHeightRaster *reference,
                                      SdmReferenceSamples *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow *const win = &p->coarse.win;
     double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     *out = (SdmReferenceSamples){0};
     out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
     if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
         out->plane.cell_m = coarse_pixel_m(p);
-    TRY(choose_plane(ctx, p, &out->plane));
+    PASS(choose_plane(ctx, p, &out->plane));
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &p->frame,
                                  .pointing = &p->pointing,
@@ -296,14 +295,14 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                  .step = sdm_frame_lattice_step(&p->frame, win->level),
                                  .hmin_m = p->hmin_m,
                                  .hmax_m = p->hmax_m};
-    TRY(sdm_lattice_build(ctx, &q, &out->lattice));
+    PASS(sdm_lattice_build(ctx, &q, &out->lattice));
     const Layout l = lay_out(p, surface, &out->lattice, out->plane.cell_m);
     out->count = (size_t)l.wide * (size_t)l.high;
     out->points_wide = l.points_wide;
     out->pixel_m = p->frame.gsd_m;
     out->point_m = POINT_SIDE * l.step * coarse_pixel_m(p);
     out->points_high = (l.high + POINT_SIDE - 1) / POINT_SIDE;
-    TRY(sdm_alloc_raw(ctx, &out->sample, out->count + 1, sizeof *out->sample, "samples of the surface"));
+    PASS(sdm_alloc_raw(ctx, &out->sample, out->count + 1, sizeof *out->sample, "samples of the surface"));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < l.high; j++)
         for (int i = 0; i < l.wide; i++)
@@ -317,13 +316,11 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
         }
     }
     if (out->valid == 0)
-        goto done;
-    TRY(cover_plane(ctx, b, &out->plane));
+        return SDM_OK;
+    PASS(cover_plane(ctx, b, &out->plane));
     for (size_t i = 0; i < out->count; i++)
         to_cells(&out->plane.grid, &out->sample[i]);
-    TRY(read_plane(ctx, p, reference, out));
-done:
-    return st;
+    return read_plane(ctx, p, reference, out);
 }
 
 /* ---- comparison and shift ---- */

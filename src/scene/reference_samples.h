@@ -1,8 +1,7 @@
 /* A coarse surface and a reference DEM -> samples of both at the same ground, and the 3-D shift between
  * them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_REFERENCE_SAMPLES_H
-#define SDM_REFERENCE_SAMPLES_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "geo/shift_fit.h"
@@ -57,5 +56,3 @@ size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[
  * images is undetermined. work: SDM_REFERENCE_SHIFT_FLOATS(count) floats. */
 SdmStatus sdm_reference_shift(SdmContext *ctx, const SdmReferenceSamples *s, const uint8_t *use, float *work,
                               int threads, SdmShift *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Two views whose pixels are those of one exposure make no heights. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SAME_EXPOSURE_H
-#define SDM_SAME_EXPOSURE_H
+#pragma once
 
 #include "scene/prepare.h"
 
@@ -14,5 +13,3 @@ SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmP
 /* Fails with SDM_ERR_DATA where the correction at full resolution makes each camera of a pair with RPC the
  * other's: exchanged cameras turn the relief upside down. */
 SdmStatus sdm_check_exchanged(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
-
-#endif

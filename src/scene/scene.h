@@ -12,8 +12,7 @@
  * A scene, its context and its options belong to one thread at a time; several scenes, each with a context of
  * its own, can be computed in several threads at once. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SCENE_H
-#define SDM_SCENE_H
+#pragma once
 
 #include "input/scene_open.h"
 #include "scene/block.h"
@@ -22,5 +21,3 @@
 #include "scene/prepare.h"
 #include "scene/quality.h"
 #include "scene/tiling.h"
-
-#endif

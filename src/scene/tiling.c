@@ -273,11 +273,10 @@ static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
 /* Bounds of the ground of each node over all heights, in cells; once for all tiles. */
 static SdmStatus find_footprints(SdmContext *ctx, SdmTiling *t)
 {
-    SdmStatus st = SDM_OK;
     const SdmLattice *const lat = &t->lattice;
     const SdmGrid *const g = &t->grid;
-    TRY(sdm_alloc(ctx, &t->footprint, (size_t)lat->nu * (size_t)lat->nv, sizeof *t->footprint,
-                  "ground of the frame"));
+    PASS(sdm_alloc(ctx, &t->footprint, (size_t)lat->nu * (size_t)lat->nv, sizeof *t->footprint,
+                   "ground of the frame"));
     for (int n = 0; n < lat->nu * lat->nv; n++) {
         const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step,
                       v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
@@ -289,8 +288,7 @@ static SdmStatus find_footprints(SdmContext *ctx, SdmTiling *t)
         t->footprint[n][2] = (g->y0 - fmax(lo[1], hi[1])) / g->spacing;
         t->footprint[n][3] = (g->y0 - fmin(lo[1], hi[1])) / g->spacing;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTile *out)
@@ -356,12 +354,11 @@ static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
 
 static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
 {
-    SdmStatus st = SDM_OK;
     const SdmOptions *const o = t->options;
     const SdmGrid *const g = &t->grid;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows;
     const int64_t budget = o->memory_bytes - reserve(o->memory_bytes);
-    TRY(check_budget(ctx, t));
+    PASS(check_budget(ctx, t));
     t->edge = o->tile > 0 && o->tile < longest ? o->tile : longest;
     t->tiled = t->edge < longest || whole_cost(t).bytes > budget;
     for (int parts = 2;
@@ -370,8 +367,7 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
     t->edge = t->edge < LEAST_EDGE && o->tile == 0 && longest > LEAST_EDGE ? LEAST_EDGE : t->edge;
     t->across = (g->cols + t->edge - 1) / t->edge;
     t->down = (g->rows + t->edge - 1) / t->edge;
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)

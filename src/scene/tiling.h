@@ -1,7 +1,6 @@
 /* Cameras and budget -> tiles of a scene, before any pixel is read, and what each is expected to take. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TILING_H
-#define SDM_TILING_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "scene/prepare.h"
@@ -61,5 +60,3 @@ int64_t sdm_block_room(const SdmContext *ctx, const SdmScene *scene, const SdmPr
 
 /* The share of a budget that is meant for GDAL's block cache. */
 int64_t sdm_cache_bytes(int64_t memory_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Windows of a view's pixels, ready to be matched: small holes filled, saturated areas without data. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VIEW_READER_H
-#define SDM_VIEW_READER_H
+#pragma once
 
 #include "input/scene_open.h"
 
@@ -28,5 +27,3 @@ void sdm_view_size(const SdmViewReader *r, int64_t size[2]);
  * stay, as do white roofs of towns. */
 SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                         int16_t *out);
-
-#endif

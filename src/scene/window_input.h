@@ -1,8 +1,7 @@
 /* A window of the frame -> what is matched there: lattice and image pyramids (stages 1, 3 and 4).  How far a
  * window reaches beyond its tile: sdm_match_halo(), src/matching/match_steps.h. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_WINDOW_INPUT_H
-#define SDM_WINDOW_INPUT_H
+#pragma once
 
 #include "scene/prepare.h"
 
@@ -43,5 +42,3 @@ typedef struct SdmWindowInput {
 SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
                           const SdmGrid *grid, int lmax, SdmWindowInput *out);
 void sdm_window_close(SdmWindowInput *w);
-
-#endif

@@ -8,7 +8,6 @@
 #include "views/views.h"
 
 #include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <string.h>
 
@@ -141,9 +140,8 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
 /* The doubts of the pairs, and pairs that failed. */
 static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(v->ctx, &out->doubt, (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1), sizeof *out->doubt,
-                  "the result"));
+    PASS(sdm_alloc(v->ctx, &out->doubt, (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1), sizeof *out->doubt,
+                   "the result"));
     for (int k = 0; k < v->chosen_count; k++) {
         const SdmViewPair *const p = v->chosen[k];
         const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
@@ -154,18 +152,16 @@ static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
             snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s and %s: %.1300s", left,
                      right, p->result.doubt[i].text);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The residual of the pointing is that of the pair where it is largest. */
 static SdmStatus take_result(const Fusing *f, const SdmProduct *product)
 {
-    SdmStatus st = SDM_OK;
     SdmContext *const ctx = f->views->ctx;
     SdmDemResult *const out = f->result;
     *out = (SdmDemResult){.pointing_residual_px = (double)NAN, .tie_points = (double)NAN, .pairs = f->count};
-    TRY(sdm_alloc(ctx, &out->pair, (size_t)f->count, sizeof *out->pair, "the result"));
+    PASS(sdm_alloc(ctx, &out->pair, (size_t)f->count, sizeof *out->pair, "the result"));
     for (int k = 0; k < f->count; k++) {
         const SdmDemResult *const one = &f->pair[k]->result;
         take_pair(f, k, &out->pair[k]);
@@ -174,10 +170,9 @@ static SdmStatus take_result(const Fusing *f, const SdmProduct *product)
             out->tie_points = one->tie_points;
         }
     }
-    TRY(take_doubts(f->views, out));
+    PASS(take_doubts(f->views, out));
     sdm_dem_result_take(product, out);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- report ---- */

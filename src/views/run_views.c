@@ -34,11 +34,10 @@ static SdmStatus check_options(const SdmViews *v)
 /* A view given twice would be a pair with itself. */
 static SdmStatus check_twice(const SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     char name[SDM_MAX_VIEWS][1024];
     struct stat info[SDM_MAX_VIEWS];
     for (int i = 0; i < v->count; i++) {
-        TRY(sdm_product_find(v->ctx, v->path[i], name[i], sizeof name[i]));
+        PASS(sdm_product_find(v->ctx, v->path[i], name[i], sizeof name[i]));
         const bool file = stat(name[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
             if (strcmp(name[i], name[j]) == 0 || (file && sdm_system_is_same(name[i], name[j])))
@@ -48,58 +47,50 @@ static SdmStatus check_twice(const SdmViews *v)
         if (!file)
             info[i] = (struct stat){0};
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus check(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     if (!v->options.output && !v->keep)
         return sdm_fail(v->ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
     for (int i = 0; i < v->count; i++)
         if (!v->path[i] || !*v->path[i])
             return sdm_fail(v->ctx, SDM_ERR_USAGE,
                             "view %d has no name; give images with RPC, or folders of products", i + 1);
-    TRY(check_options(v));
+    PASS(check_options(v));
     if (!v->keep)
-        TRY(sdm_product_check(v->ctx, &v->options, v->path, v->count));
-    TRY(check_twice(v));
-done:
-    return st;
+        PASS(sdm_product_check(v->ctx, &v->options, v->path, v->count));
+    return check_twice(v);
 }
 
 /* The DEMs of pairs lie in files until they are fused. */
 static SdmStatus begin_in_memory(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
     const char *const given = getenv("TMPDIR"), *const top = given && *given ? given : "/tmp";
-    TRY(sdm_format(v->ctx, folder, sizeof folder, "%s/stereodem-views-XXXXXX", top));
+    PASS(sdm_format(v->ctx, folder, sizeof folder, "%s/stereodem-views-XXXXXX", top));
     if (!mkdtemp(folder))
         return sdm_fail(v->ctx, SDM_ERR_IO,
                         "%s: no folder for the DEMs of the pairs can be made there: %s; name another one in "
                         "TMPDIR",
                         top, strerror(errno));
     memcpy(v->folder, folder, sizeof folder);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Take the output and make the folder. */
 static SdmStatus begin(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
     if (v->keep)
         return begin_in_memory(v);
-    TRY(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
+    PASS(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
     v->has_log = sdm_run_log_begin(v->ctx, v->options.output, "run");
-    TRY(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
-    TRY(sdm_file_make_folder(v->ctx, folder));
+    PASS(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
+    PASS(sdm_file_make_folder(v->ctx, folder));
     memcpy(v->folder, folder, sizeof folder);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* After a failure: keep DEMs and blocks that the next call can take up. */

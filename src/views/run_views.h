@@ -1,7 +1,6 @@
 /* The command run with three views or more. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_RUN_VIEWS_H
-#define SDM_RUN_VIEWS_H
+#pragma once
 
 #include "coreg/stack.h"
 #include "product/dem_result.h"
@@ -21,5 +20,3 @@ typedef struct SdmPairFigure {
 } SdmPairFigure;
 enum { SDM_PAIR_FIGURES = 12, SDM_PAIR_FIGURES_FIRST = 7 };
 extern const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES];
-
-#endif

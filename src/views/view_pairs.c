@@ -65,21 +65,19 @@ static double slant_of(const SdmView *view, const SdmFrame *f)
 /* Figures of a pair from its frame. */
 static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f, SdmViewPair *p)
 {
-    SdmStatus st = SDM_OK;
     p->base_height = f->base_height;
     p->gsd_m = f->gsd_m;
     p->lon_deg = f->lon_deg;
     p->lat_deg = f->lat_deg;
     for (int k = 0; k < 2; k++)
         p->slant[k] = slant_of(&scene->view[k], f);
-    TRY(sdm_scene_overlap(v->ctx, scene, f, &p->overlap));
+    PASS(sdm_scene_overlap(v->ctx, scene, f, &p->overlap));
     memcpy(v->time_utc[p->left], scene->time_utc, sizeof scene->time_utc);
     memcpy(v->time_utc[p->right], scene->right_time_utc, sizeof scene->right_time_utc);
     p->days = fabs(sdm_time_days(scene->time_utc) - sdm_time_days(scene->right_time_utc));
     if (p->left == 0)
         memcpy(v->id, scene->id, sizeof v->id);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Open a pair in the order that it has, and describe it, or (pixels) measure how well its images agree; what
@@ -111,16 +109,14 @@ done:
  * textured cells at full size some fourth power of that is matched. */
 static SdmStatus measure_agreement(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     for (int k = 0; k < v->pairs; k++) {
         SdmViewPair *const p = &v->pair[k];
-        TRY(sdm_check_stop(v->ctx));
+        PASS(sdm_check_stop(v->ctx));
         if (p->merit > 0.0)
-            TRY(open_pair(v, p, true));
+            PASS(open_pair(v, p, true));
         p->merit = *p->why ? 0.0 : p->merit * pow(p->agreement, 8.0);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Precision, trust and merit from the figures. */
@@ -145,23 +141,20 @@ static void judge(SdmViewPair *p)
 
 SdmStatus sdm_views_look(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < v->count; i++)
         for (int j = i + 1; j < v->count; j++) {
             SdmViewPair *const p = &v->pair[v->pairs++];
             *p = (SdmViewPair){.left = i, .right = j, .days = NAN, .agreement = NAN};
-            TRY(sdm_check_stop(v->ctx));
-            TRY(open_pair(v, p, false));
+            PASS(sdm_check_stop(v->ctx));
+            PASS(open_pair(v, p, false));
             if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
                 p->left = j;
                 p->right = i;
-                TRY(open_pair(v, p, false));
+                PASS(open_pair(v, p, false));
             }
             judge(p);
         }
-    TRY(measure_agreement(v));
-done:
-    return st;
+    return measure_agreement(v);
 }
 
 /* ---- choose ---- */
@@ -339,10 +332,9 @@ static void choose_reversed(SdmViews *v)
 
 SdmStatus sdm_views_choose(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     bool seen[SDM_MAX_VIEWS] = {false};
     double least = 0.0;
-    TRY(sdm_views_check_left(v, false));
+    PASS(sdm_views_check_left(v, false));
     for (int k = 0; k < v->pairs; k++)
         least = v->pair[k].merit > 0.0 ? fmax(least, LEAST_AGREEMENT * v->pair[k].agreement) : least;
     for (int fresh = 1; fresh >= 0; fresh--)
@@ -352,12 +344,10 @@ SdmStatus sdm_views_choose(SdmViews *v)
             seen[p->left] = seen[p->right] = true;
         }
     choose_reversed(v);
-    TRY(check_views(v, seen));
-    TRY(check_place(v));
+    PASS(check_views(v, seen));
+    PASS(check_place(v));
     order_chosen(v, least);
     for (int k = 0; k < v->pairs; k++)
         log_pair(v, &v->pair[k]);
-    TRY(choose_grid(v));
-done:
-    return st;
+    return choose_grid(v);
 }

@@ -1,8 +1,7 @@
 /* Three views or more -> pairs of them, the DEM of each pair on one grid, one DEM; docs/views.md.
  * Order of the steps: look (cameras alone), choose, pairs, fuse. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_VIEWS_H
-#define SDM_VIEWS_H
+#pragma once
 
 #include "core/lease.h"
 #include "core/options.h"
@@ -85,5 +84,3 @@ void sdm_views_remove(const SdmViews *v);
 
 /* *result: of the fused DEM, freed by the caller, also after a failure. */
 SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of the device kernels share: a device, buffers with a guard behind them, random lattices. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_GPU_CASES_H
-#define SDM_GPU_CASES_H
+#pragma once
 
 #include "gpu/device_ops.h"
 #include "matching/cpu_match_pass.h"
@@ -123,5 +122,3 @@ static inline int run_on_devices(void)
     sdm_close(&test.ctx);
     return failed ? 1 : ran ? 0 : 77;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of the kernels share: fills, guarded buffers, a whole volume from a strip of costs. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_KERNEL_CASES_H
-#define SDM_KERNEL_CASES_H
+#pragma once
 
 #include "kernels.h"
 #include "tests/case.h"
@@ -164,5 +163,3 @@ static inline void volume_free(Volume *v)
     free(v->score);
     free(v->left);
 }
-
-#endif

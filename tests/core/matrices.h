@@ -1,7 +1,6 @@
 /* Matrices of tests: random ones, Hilbert's, products. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TEST_MATRICES_H
-#define SDM_TEST_MATRICES_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
@@ -60,5 +59,3 @@ static inline void hilbert(int n, double *a, double *b) /* the solution is all 1
         }
     }
 }
-
-#endif

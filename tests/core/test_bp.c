@@ -238,7 +238,7 @@ TEST(same_as_definition)
     sdm_close(&ctx[1]);
 }
 
-TEST(bad_settings)
+TEST_IN(bad_settings, context_of(1))
 {
     static const struct {
         int labels, weight, truncation, tile, outer, inner;
@@ -249,7 +249,6 @@ TEST(bad_settings)
         {4, 8000, 3, 16, 1, 1, "fit 16 bits"}, {4, 1, 1, 3, 1, 1, "tiles of 3 px"},
         {4, 1, 1, 16, 0, 1, "0 outer"},        {4, 1, 1, 16, 1, 0, "0 inner"},
     };
-    SdmContext *ctx = context_of(1);
     uint16_t label[4];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const uint8_t data[4 * 16] = {0};
@@ -264,7 +263,6 @@ TEST(bad_settings)
         assert_int_equal(sdm_bp_run(ctx, &f, &plan, "auto", label), SDM_ERR_USAGE);
         assert_non_null(strstr(sdm_error(ctx), bad[i].said));
     }
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -50,10 +50,9 @@ TEST(exit_codes)
         assert_int_equal(sdm_exit_code((SdmStatus)st), 1);
 }
 
-TEST(failures_carry_a_sentence)
+TEST_CTX(failures_carry_a_sentence)
 {
     char text[8], want[3000];
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_fail(ctx, SDM_ERR_DATA, "%s has %d bands", "a.tif", 3), SDM_ERR_DATA);
     assert_string_equal(sdm_error(ctx), "a.tif has 3 bands");
     assert_int_equal(sdm_fail(NULL, SDM_ERR_IO, "nobody listens"), SDM_ERR_IO);
@@ -65,7 +64,6 @@ TEST(failures_carry_a_sentence)
     assert_int_equal(sdm_format(ctx, text, sizeof text, "%d.tif", 123), SDM_OK);
     assert_string_equal(text, "123.tif");
     assert_refused(ctx, sdm_format(ctx, text, sizeof text, "%d.tif", 1234), SDM_ERR_USAGE, "too long");
-    sdm_close(&ctx);
 }
 
 TEST(bad_options_are_refused)
@@ -78,10 +76,9 @@ TEST(bad_options_are_refused)
     sdm_close(&ctx);
 }
 
-TEST(memory_is_zero_aligned_and_charged)
+TEST_CTX(memory_is_zero_aligned_and_charged)
 {
     unsigned char *a = NULL, *b = NULL;
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_alloc(ctx, &a, 1000, 3, "a"), SDM_OK);
     assert_int_equal((uintptr_t)a % 64, 0);
     for (int i = 0; i < 3000; i++)
@@ -100,7 +97,6 @@ TEST(memory_is_zero_aligned_and_charged)
     sdm_free(&b);
     assert_int_equal(sdm_alloc(ctx, &a, 0, 8, "nothing"), SDM_OK);
     sdm_free(&a);
-    sdm_close(&ctx);
 }
 
 static bool all_are(const char *p, size_t n, char value)
@@ -112,12 +108,11 @@ static bool all_are(const char *p, size_t n, char value)
 }
 
 /* Blocks that are given back are joined, cut and cleared on request; none is handed out twice. */
-TEST(large_blocks_come_back)
+TEST_CTX(large_blocks_come_back)
 {
     enum { N = 4, MIB = 1 << 20 };
     static const size_t before[N] = {24, 9, 40, 16}, after[N] = {30, 8, 10, 12};
     char *p[N];
-    SdmContext *ctx = default_context();
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < N; i++) {
             assert_int_equal(sdm_alloc_raw(ctx, &p[i], before[i] * MIB, 1, "first"), SDM_OK);
@@ -138,17 +133,15 @@ TEST(large_blocks_come_back)
             sdm_free(&p[i]);
         }
     }
-    sdm_close(&ctx);
 }
 
 /* Blocks of all sizes in any order, also those made of pages of several others: cleared on request, and nobody else's. */
-TEST(large_blocks_keep_their_bytes)
+TEST_CTX(large_blocks_keep_their_bytes)
 {
     enum { SLOTS = 7, STEPS = 400, KIB = 1024 };
     char *p[SLOTS] = {NULL};
     size_t bytes[SLOTS] = {0};
     uint64_t seed = 5;
-    SdmContext *ctx = default_context();
     for (int step = 0; step < STEPS; step++) {
         const int i = (int)(next_random(&seed) % SLOTS), mark = 1 + step % 100;
         const bool zeroed = next_random(&seed) % 2;
@@ -165,7 +158,6 @@ TEST(large_blocks_keep_their_bytes)
     }
     for (int i = 0; i < SLOTS; i++)
         sdm_free(&p[i]);
-    sdm_close(&ctx);
 }
 
 TEST(absurd_sizes_are_refused)
@@ -184,9 +176,8 @@ TEST(absurd_sizes_are_refused)
     sdm_close(&ctx);
 }
 
-TEST(nth_allocation_fails)
+TEST_CTX(nth_allocation_fails)
 {
-    SdmContext *ctx = default_context();
     for (int n = 1; n <= 5; n++) {
         sdm_alloc_fail_at(n);
         for (int i = 1; i <= 7; i++) {
@@ -198,7 +189,6 @@ TEST(nth_allocation_fails)
     }
     sdm_alloc_fail_at(0);
     assert_non_null(strstr(sdm_error(ctx), "a row"));
-    sdm_close(&ctx);
 }
 
 static void keep_line(void *user, SdmLogLevel level, int stage, const char *text)
@@ -215,10 +205,9 @@ static void keep_progress(void *user, int stage, double done, const char *what)
     strcpy(user, what);
 }
 
-TEST(sinks_get_lines)
+TEST_CTX(sinks_get_lines)
 {
     char line[64] = "";
-    SdmContext *ctx = default_context();
     sdm_log(ctx, SDM_LOG_ERROR, 1, "into the void");
     sdm_log(NULL, SDM_LOG_ERROR, 1, "into the void");
     sdm_set_sinks(ctx, keep_line, keep_progress, line);
@@ -226,7 +215,6 @@ TEST(sinks_get_lines)
     assert_string_equal(line, "2 of 3");
     sdm_progress(ctx, 6, 0.5, "median");
     assert_string_equal(line, "median");
-    sdm_close(&ctx);
 }
 
 static void let_pass(double seconds)
@@ -235,9 +223,8 @@ static void let_pass(double seconds)
         ;
 }
 
-TEST(each_second_counts_for_one_stage)
+TEST_CTX(each_second_counts_for_one_stage)
 {
-    SdmContext *ctx = default_context();
     const double start = sdm_now_s();
     const int none = sdm_stage_enter(ctx, 5);
     let_pass(0.01);
@@ -264,7 +251,6 @@ TEST(each_second_counts_for_one_stage)
     sdm_stage_leave(ctx, 99);
     assert_true(sdm_stage_time(ctx, 99) == 0.0 && sdm_stage_time(ctx, -1) == 0.0);
     sdm_stage_leave(NULL, sdm_stage_enter(NULL, 3));
-    sdm_close(&ctx);
 }
 
 TEST(utf8_is_told)

@@ -300,10 +300,9 @@ static double rms_px(const SynScene *scene, const SdmSurface *s)
 
 /* Mountain sides of 8 pixels, which windows of 9 do not follow when they begin from level ground: six rounds
  * take half of the error away.  A pixel that is not valid stays so. */
-TEST(narrow_slopes_are_sharpened)
+TEST_IN(narrow_slopes_are_sharpened, open_context(2))
 {
     enum { W = 640, H = 480, LEVEL = 2, ROUNDS = 6, HOLE = 60 * (W >> LEVEL) + 80 };
-    SdmContext *ctx = open_context(2);
     SynScene scene;
     SdmMatchSettings set;
     SdmSurface s;
@@ -330,7 +329,6 @@ TEST(narrow_slopes_are_sharpened)
     assert_int_equal(s.flags[HOLE], SDM_QA_ISOLATED);
     sdm_surface_free(&s);
     sdm_syn_close(&scene);
-    sdm_close(&ctx);
 }
 
 /* The n-th allocation fails, for every n: a sentence, nothing left behind, an empty result. */

@@ -22,11 +22,10 @@ static void expect_next(SdmListFile *list, int line, const char *expected)
     assert_int_equal(list->line, line);
 }
 
-TEST(entries_are_trimmed)
+TEST_CTX(entries_are_trimmed)
 {
     static const char text[] = "\xEF\xBB\xBF# list\n\n  a.tif \t\r\n\"b c.tif\"\r\n#x\n\"\nd # e";
     SdmListFile list;
-    SdmContext *ctx = default_context();
     write_bytes(text, sizeof text - 1);
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     assert_string_equal(list.folder, "/tmp");
@@ -38,14 +37,12 @@ TEST(entries_are_trimmed)
     expect_next(&list, 7, "d # e");
     assert_null(sdm_list_file_next(&list));
     sdm_list_file_close(&list);
-    sdm_close(&ctx);
 }
 
-TEST(faults_are_seen)
+TEST_CTX(faults_are_seen)
 {
     static const char binary[] = "plain\nII*\0\x08\n";
     SdmListFile list;
-    SdmContext *ctx = default_context();
     write_bytes(binary, sizeof binary - 1);
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     expect_next(&list, 1, "plain");
@@ -63,11 +60,10 @@ TEST(faults_are_seen)
     assert_int_equal(sdm_list_file_open(ctx, "--list", "/no/such", "one a line", &list), SDM_ERR_INPUT);
     assert_non_null(strstr(sdm_error(ctx), "one a line"));
     sdm_list_file_close(&list);
-    sdm_close(&ctx);
 }
 
 /* More than the first allocation holds, and a last line without an end. */
-TEST(long_files_are_read)
+TEST_CTX(long_files_are_read)
 {
     enum { LINES = 30000 };
     SdmListFile list;
@@ -77,7 +73,6 @@ TEST(long_files_are_read)
     for (int i = 0; i < LINES; i++)
         fprintf(f, "%sname%d.tif", i ? "\n" : "", i);
     assert_int_equal(fclose(f), 0);
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     assert_int_equal(list.lines, LINES);
     for (int i = 0; i < LINES; i++) {
@@ -86,7 +81,6 @@ TEST(long_files_are_read)
     }
     assert_null(sdm_list_file_next(&list));
     sdm_list_file_close(&list);
-    sdm_close(&ctx);
 }
 
 TEST(sets_are_joined)

@@ -212,7 +212,7 @@ TEST(every_copy_is_the_definition)
 
 /* ---- what is made of labels ---- */
 
-TEST(right_labels_and_places_are_as_worked_by_hand)
+TEST_CTX(right_labels_and_places_are_as_worked_by_hand)
 {
     SdmVolume v = {.width = 3, .height = 1, .labels = 3, .first = -1, .most = 9};
     const uint16_t left[3] = {
@@ -220,7 +220,6 @@ TEST(right_labels_and_places_are_as_worked_by_hand)
     const uint8_t cost[3][3] = {{7, 5, 9}, {3, 8, 9}, {9, 4, 1}};
     uint16_t right[3];
     float offset[3];
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
     for (int x = 0; x < 3; x++)
         memcpy(v.cost + x * v.pitch, cost[x], 3);
@@ -240,7 +239,6 @@ TEST(right_labels_and_places_are_as_worked_by_hand)
         assert_near(offset[1], 0.0, 0.0); /* at the end of the labels */
     }
     sdm_volume_close(&v);
-    sdm_close(&ctx);
 }
 
 TEST(options_that_cannot_be_are_refused)

@@ -15,10 +15,9 @@ static double work(void)
     return sum;
 }
 
-TEST(parts_add_up)
+TEST_CTX(parts_add_up)
 {
     SdmUsage start, mark, end, sum[2] = {{.wall_s = 0.0}, {.wall_s = 0.0}};
-    SdmContext *ctx = default_context();
     sdm_usage_now(ctx, &start);
     mark = start;
     for (int i = 0; i < 6; i++) {
@@ -39,17 +38,15 @@ TEST(parts_add_up)
     sdm_stage_add(ctx, 7, 1000.0); /* of another process */
     sdm_usage_now(ctx, &end);
     assert_true(end.stage_s[7] < 1e-9 && sdm_stage_time(ctx, 7) >= 1000.0);
-    sdm_close(&ctx);
 }
 
-TEST(peaks_of_parts)
+TEST_CTX(peaks_of_parts)
 {
 #ifdef __SANITIZE_ADDRESS__ /* which keeps freed memory, and has memory of its own */
     skip();
 #endif
     enum { BYTES = 64 << 20, SLACK = 4 << 20 }; /* the system counts by batches of pages */
     char *const block = malloc(BYTES);
-    SdmContext *ctx = default_context();
     assert_non_null(block);
     for (int64_t i = 0; i < BYTES; i += 512)
         ((volatile char *)block)[i] = 1;
@@ -59,7 +56,6 @@ TEST(peaks_of_parts)
     const int64_t since = sdm_memory_resident_since(ctx);
     assert_true(large >= BYTES - SLACK && since > 0 && since <= large + SLACK);
     assert_true(sdm_memory_resident(ctx) >= large - SLACK); /* the whole keeps its peak */
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

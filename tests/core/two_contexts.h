@@ -1,7 +1,6 @@
 /* Setup and teardown of tests that compare one thread with three. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TWO_CONTEXTS_H
-#define SDM_TWO_CONTEXTS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -32,5 +31,3 @@ static inline int teardown(void **state)
     sdm_close(&ctx3);
     return 0;
 }
-
-#endif

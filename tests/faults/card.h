@@ -1,8 +1,7 @@
 /* Memory of a graphics card that several processes share, for stand-ins of drivers.  SDM_CARD=FILE: two numbers of 64 bits,
  * the bytes that the card has and those that are taken; all processes that name it share them, and a test may change them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_CARD_H
-#define SDM_CARD_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -47,5 +46,3 @@ static void card_give(int64_t bytes)
     if (card())
         atomic_fetch_sub(&card()->taken, bytes);
 }
-
-#endif

@@ -10,8 +10,7 @@
  * FAKE_CUDA_FUSED=1 or FAKE_CUDA_NONSENSE=1.
  *
  * Here: what the calls of fake_cuda.c work on. */
-#ifndef SDM_FAKE_CUDA_H
-#define SDM_FAKE_CUDA_H
+#pragma once
 
 #include "card.h"
 
@@ -195,5 +194,3 @@ static int give(void *p, int locked)
     fake.block[i].begin = NULL;
     return OK;
 }
-
-#endif

@@ -5,7 +5,6 @@
 
 #include <cpl_error.h>
 #include <cpl_vsi.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

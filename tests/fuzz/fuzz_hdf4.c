@@ -5,7 +5,6 @@
 
 #include <cpl_error.h>
 #include <cpl_vsi.h>
-#include <string.h>
 
 #define PATH "/vsimem/fuzz.hdf"
 

@@ -7,7 +7,6 @@
 #include "simulator.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { SEVERAL = 0xffff, ATOMICALLY = 0xfffe, ANOTHER_GROUP = 0xfffd }; /* in place of an item */
 enum Access { READ, WRITE, ATOMIC };

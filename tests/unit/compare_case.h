@@ -1,7 +1,6 @@
 /* Rasters that the tests of compare write into memory, and a comparison of two of them. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef COMPARE_CASE_H
-#define COMPARE_CASE_H
+#pragma once
 
 #include "coreg/compare.h"
 #include "tests/case.h"
@@ -142,5 +141,3 @@ static inline void write_terrain(const char *path, double dx, double dy, double 
     write_raster(path, &r);
     free(v);
 }
-
-#endif

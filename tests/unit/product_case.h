@@ -1,7 +1,6 @@
 /* A pattern of known heights, and a run over it; for the tests of the products. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PRODUCT_CASE_H
-#define SDM_PRODUCT_CASE_H
+#pragma once
 
 #include "product/scene_report.h"
 #include "tests/case.h"
@@ -29,13 +28,12 @@ static inline float height(int64_t c, int64_t r)
 static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h,
                                    float dn, SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
     float **const f[] = {&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho};
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
     for (int i = 0; i < 5; i++)
-        TRY(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
-    TRY(sdm_alloc(ctx, &b->count, (size_t)(w * h), sizeof(uint16_t), "test"));
-    TRY(sdm_alloc(ctx, &b->mask, (size_t)(w * h), sizeof(uint16_t), "test"));
+        PASS(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
+    PASS(sdm_alloc(ctx, &b->count, (size_t)(w * h), sizeof(uint16_t), "test"));
+    PASS(sdm_alloc(ctx, &b->mask, (size_t)(w * h), sizeof(uint16_t), "test"));
     for (int64_t i = 0; i < w * h; i++) {
         const int64_t c = col0 + i % w, r = row0 + i / w;
         const bool none = hole(c, r);
@@ -47,8 +45,7 @@ static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, 
         b->count[i] = none ? 0 : (uint16_t)(4 + c % 3);
         b->mask[i] = (uint16_t)(r < 20 ? SDM_QA_OUTSIDE : none ? SDM_QA_LOW_SCORE : SDM_QA_VALID);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static inline void free_block(SdmBlock *b)
@@ -70,19 +67,20 @@ typedef struct Case {
     int64_t memory_bytes; /* budget, 0: the usual one, in which small rasters lie in memory */
 } Case;
 
+static const SdmPrepared plain_scene = {.frame = {.lon_deg = -3.0,
+                                                  .lat_deg = 16.8,
+                                                  .base_height = 0.6,
+                                                  .gsd_m = 15.0,
+                                                  .hmin_m = -500.0,
+                                                  .hmax_m = 9000.0}};
+
 static inline SdmSceneReport report_of(void)
 {
-    SdmSceneReport r = {.centre_lon_deg = -3.0,
-                        .centre_lat_deg = 16.8,
-                        .base_height = 0.6,
-                        .gsd_m = 15.0,
-                        .hmin_m = -500.0,
-                        .hmax_m = 9000.0,
-                        .work = {.wall_s = 1.0, .blocks = 12}};
-    strcpy(r.scene_id, "AST_L1A_<test> & \"more\"");
-    strcpy(r.time_utc, "2004-05-06T10:11:12Z");
-    strcpy(r.scene_kind, "test");
-    return r;
+    return (SdmSceneReport){.scene_id = "AST_L1A_<test> & \"more\"",
+                            .time_utc = "2004-05-06T10:11:12Z",
+                            .scene_kind = "test",
+                            .prepared = &plain_scene,
+                            .work = {.wall_s = 1.0, .blocks = 12}};
 }
 
 static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneReport *report)
@@ -213,5 +211,3 @@ FIXTURE(tear_down)
     empty_folder();
     return rmdir(folder);
 }
-
-#endif

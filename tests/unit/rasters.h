@@ -1,7 +1,6 @@
 /* Small rasters that the reader's tests write themselves, and the samples they look at. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RASTERS_H
-#define RASTERS_H
+#pragma once
 
 #include "reading.h"
 
@@ -98,5 +97,3 @@ FIXTURE(clean_up)
     snprintf(command, sizeof command, "rm -rf %s", scratch());
     return system(command);
 }
-
-#endif

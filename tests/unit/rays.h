@@ -1,7 +1,6 @@
 /* Rays of two cameras and where they come nearest; shared by the tests of cameras and pointing. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RAYS_H
-#define RAYS_H
+#pragma once
 
 #include "input/camera_kinds.h"
 
@@ -39,5 +38,3 @@ static inline void meet(const double pa[3], const double da[3], const double pb[
     out[1] = sdm_dot3(w, n) / nn;
     out[2] = asin(nn) / SDM_DEG;
 }
-
-#endif

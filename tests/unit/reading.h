@@ -1,7 +1,6 @@
 /* Shared by the tests of cameras and readers: where data lies, files of one's own, small rasters. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef READING_H
-#define READING_H
+#pragma once
 
 #include "input/scene_open.h"
 #include "tests/case.h"
@@ -65,5 +64,3 @@ static inline void copy_file(const char *from, const char *to, size_t keep)
     put_file(to, bytes, n);
     free(bytes);
 }
-
-#endif

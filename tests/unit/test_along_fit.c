@@ -225,16 +225,14 @@ TEST(a_fit_starts_at_the_last_one)
     assert_true(error_px(&a, THREE[0], 3, THREE[1], 3, 0.0) < 0.025);
 }
 
-TEST(too_few_points_are_refused)
+TEST_CTX(too_few_points_are_refused)
 {
     SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     make_points(9);
     const SdmAlongTask task = {
         .point = made.point, .count = 29, .scale = &made.scale, .point_rows = STEP, .average_rows = 1.0};
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_ERR_DATA);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

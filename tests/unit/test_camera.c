@@ -80,9 +80,8 @@ static double distance_m(const double a[3], const double b[3])
 
 /* Over the whole image, a fifth beyond, nadir and back: against the plain way, and there and back.
  * Places: the Alps, the antimeridian, 82 N (turning point of the orbit), 50 S. */
-TEST(made_orbit)
+TEST_IN(made_orbit, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     static const double place[][2] = {{5, 135}, {180, 0.2}, {-40, 90}, {100, 230}};
     for (int c = 0; c < 8; ++c) {
         Made m = {.first_row = -232,
@@ -113,15 +112,13 @@ TEST(made_orbit)
         sdm_camera_close(&cam);
         assert_null(cam);
     }
-    sdm_close(&ctx);
 }
 
 /* Sight vectors of text deliveries are rounded to 1e-6, 0.7 m on the ground.  The camera keeps less of that than a curve
  * of fixed degree, and exact ones stay exact. */
-TEST(rounded_sights)
+TEST_IN(rounded_sights, open_context(NULL))
 {
     enum { SCENES = 12 };
-    SdmContext *ctx = open_context(NULL);
     double squares = 0.0;
     int n = 0;
     for (int c = 0; c < SCENES; ++c) {
@@ -146,13 +143,11 @@ TEST(rounded_sights)
     }
     print_message("rounded sight vectors: %.3f m\n", sqrt(squares / n));
     assert_true(sqrt(squares / n) < 0.17); /* 0.19 m with degree 5 */
-    sdm_close(&ctx);
 }
 
 /* Inertial and Earth-fixed velocities must give one camera, and so must none at all. */
-TEST(velocity_kinds)
+TEST_IN(velocity_kinds, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
     SdmCamera *cam[3] = {NULL};
@@ -190,13 +185,11 @@ TEST(velocity_kinds)
     assert_int_equal(sdm_camera_open_aster(ctx, "bare", &in, &none), SDM_ERR_INPUT);
     for (int k = 0; k < 3; ++k)
         sdm_camera_close(&cam[k]);
-    sdm_close(&ctx);
 }
 
 /* Noise of single rows must not reach the camera: 0.3 m and 0.05 m/s are worth 4 m in one row. */
-TEST(noise_is_averaged)
+TEST_IN(noise_is_averaged, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     Made m = {.first_row = -39, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
     SdmCamera *clean = NULL, *noisy = NULL;
@@ -216,13 +209,11 @@ TEST(noise_is_averaged)
     }
     sdm_camera_close(&clean);
     sdm_camera_close(&noisy);
-    sdm_close(&ctx);
 }
 
 /* Points that the camera cannot see give NaN, never a number. */
-TEST(nowhere)
+TEST_IN(nowhere, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
     SdmCamera *cam = NULL;
@@ -244,13 +235,11 @@ TEST(nowhere)
         assert_true(isnan(g[0]) && isnan(g[1]) && isnan(g[2]));
     }
     sdm_camera_close(&cam);
-    sdm_close(&ctx);
 }
 
 /* One number wrong in the tables: SDM_ERR_INPUT and a sentence with the word. */
-TEST(damaged_tables)
+TEST_IN(damaged_tables, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     const struct {
         int table; /* 0 position, 1 velocity, 2 sight, 3 lattice */
         int at;
@@ -279,7 +268,6 @@ TEST(damaged_tables)
         if (!strstr(sdm_error(ctx), damage[i].word))
             fail_msg("'%s' lacks '%s'", sdm_error(ctx), damage[i].word);
     }
-    sdm_close(&ctx);
 }
 
 /* ---- the real scene ---- */
@@ -290,12 +278,11 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-TEST(rainier)
+TEST_IN(rainier, open_context(NULL))
 {
     NEED(RAINIER "ties_3N_3B.csv");
     enum { MOST = 2000 };
     static double height[MOST], gap[MOST];
-    SdmContext *ctx = open_context(NULL);
     SdmCamera *cam[2] = {NULL, NULL};
     for (int k = 0; k < 2; ++k)
         if (sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED", k ? "3B" : "3N",
@@ -330,7 +317,6 @@ TEST(rainier)
     assert_true(fabs(angle / n - 31.0) < 0.1);
     sdm_camera_close(&cam[0]);
     sdm_camera_close(&cam[1]);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -58,7 +58,7 @@ static void check_band(GDALRasterBandH one, GDALRasterBandH other)
     free(b);
 }
 
-TEST(read_back)
+TEST_CTX(read_back)
 {
     static const struct {
         int cols, rows, bands;
@@ -67,7 +67,6 @@ TEST(read_back)
     } c[] = {{1, 1, 1, GDT_Float32, 0},     {512, 512, 1, GDT_Byte, 0},     {513, 3, 1, GDT_UInt16, 1},
              {3, 513, 1, GDT_Float32, 1},   {1025, 700, 1, GDT_Byte, 1},    {700, 1025, 3, GDT_UInt16, 1},
              {511, 1537, 1, GDT_UInt16, 2}, {1300, 520, 2, GDT_Float32, 2}, {1, 1, 4, GDT_Byte, 0}};
-    SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
         const SdmRaster raster = {.dataset = make_raster(c[i].cols, c[i].rows, c[i].bands, c[i].type)};
         assert_int_equal(sdm_cog_write(ctx, &raster, &to_file), SDM_OK);
@@ -92,16 +91,14 @@ TEST(read_back)
         GDALClose(raster.dataset);
     }
     unlink(NAME);
-    sdm_close(&ctx);
 }
 
 /* No folder; a file that may not grow: the sentence tells the system's reason. */
-TEST(fails)
+TEST_CTX(fails)
 {
     struct rlimit before, small;
     SdmCogRequest nowhere = to_file;
     nowhere.path = "no/folder.tif";
-    SdmContext *ctx = default_context();
     signal(SIGXFSZ, SIG_IGN);
     for (int bands = 1; bands <= 2; bands++) {
         const SdmRaster raster = {.dataset = make_raster(9000, 520, bands, GDT_Byte)};
@@ -116,7 +113,6 @@ TEST(fails)
         GDALClose(raster.dataset);
     }
     unlink(NAME);
-    sdm_close(&ctx);
 }
 
 int main(void)

@@ -32,12 +32,11 @@ static void expect_shift(const SdmCoregShift *found, double tolerance_m)
             fail_msg("move %d: %.4f m, expected %.4f", k, found->move.move_m[k], SHIFT_M[k]);
 }
 
-TEST(shift_is_found)
+TEST_CTX(shift_is_found)
 {
     SdmCoregGrid g;
     SdmCoregShift one, three;
     int64_t reference = 0;
-    SdmContext *ctx = default_context();
     open_case(ctx, 1, &g);
     g.dem_m[5] = g.reference_m[7] = NAN;
     assert_int_equal(sdm_coreg_mark(&g, &reference), COLS * ROWS - 2);
@@ -56,17 +55,15 @@ TEST(shift_is_found)
     assert_int_equal(sdm_coreg_shift(ctx, &g, true, &three), SDM_OK);
     assert_memory_equal(one.move.move_m, three.move.move_m, sizeof one.move.move_m);
     sdm_coreg_close(&g);
-    sdm_close(&ctx);
 }
 
 /* 60 % of the cells have changed by 15 m and more: too many for the median, but they are not stable. */
-TEST(mask_leaves_out)
+TEST_CTX(mask_leaves_out)
 {
     SdmCoregGrid g;
     SdmCoregShift found;
     SdmErrorStats changed;
     enum { OWN_BIT = 1 << SDM_COREG_CALLER_SHIFT };
-    SdmContext *ctx = default_context();
     open_case(ctx, 2, &g);
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS * 6 / 10; i++) {
@@ -80,7 +77,6 @@ TEST(mask_leaves_out)
     sdm_coreg_stats(&g, g.dem_m, OWN_BIT, OWN_BIT, &changed); /* the caller's bits are kept */
     assert_int_equal(changed.count, COLS * ROWS * 6 / 10);
     sdm_coreg_close(&g);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

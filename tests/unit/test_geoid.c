@@ -3,7 +3,7 @@
 #include "geo/geoid.h"
 #include "tests/case.h"
 
-TEST(known_places)
+TEST_CTX(known_places)
 {
     /* lat, lon, N: NGA's INPUT.DAT / OUTF477.DAT; the grid of 15' is interpolated bilinearly, so 0.3 m */
     static const double lat[] = {38.6281550, -14.6212170, 46.8743190, -23.6174460,
@@ -13,7 +13,6 @@ TEST(known_places)
     static const double n[] = {-31.628, -2.969, -43.575, 15.871, 50.066, 17.329, 28.7068};
     double got[7];
     SdmGeoid *g;
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_geoid_open(ctx, SDM_EGM96, &g), SDM_OK);
     assert_int_equal(sdm_geoid_undulation(ctx, g, 7, lon, lat, got), SDM_OK);
     for (int i = 0; i < 7; i++)
@@ -26,12 +25,11 @@ TEST(known_places)
     assert_true(fabs(got[4] - 13.606) < 0.3 && isnan(got[5])); /* N at the pole, EGM96 */
     sdm_geoid_close(&g);
     sdm_geoid_close(&g);
-    sdm_close(&ctx);
 }
 
 /* The program's own grids: EGM2008 at NGA's test place and at places where gpsd's table, made by
  * GeographicLib, has it; EGM96 at NGA's test points; all round the Earth, and over both poles. */
-TEST(own_grids)
+TEST_CTX(own_grids)
 {
     static const struct {
         int vertical;
@@ -45,7 +43,6 @@ TEST(own_grids)
         {SDM_EGM96, 38.625473, 359.9995, 50.066, 0.2},    {SDM_EGM96, -0.466744, 0.0023, 17.329, 0.2},
         {SDM_EGM96, 46.874319, 102.448729, -43.575, 0.3}, {SDM_EGM96, 90.0, 12.0, 13.606, 0.03},
     };
-    SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
         SdmGeoid *g;
         double n;
@@ -56,15 +53,13 @@ TEST(own_grids)
             fail_msg("lat %.2f lon %.2f: %.3f m, expected %.3f", place[i].lat, place[i].lon, n, place[i].n);
         sdm_geoid_close(&g);
     }
-    sdm_close(&ctx);
 }
 
 /* Both kinds of grid are one geoid, where PROJ has EGM96; EGM2008 is always there. */
-TEST(grids_agree)
+TEST_CTX(grids_agree)
 {
     SdmGeoid *own, *any;
     double most = 0.0;
-    SdmContext *ctx = default_context();
     for (int vertical = SDM_EGM96; vertical <= SDM_EGM2008; vertical++) {
         assert_int_equal(sdm_geoid_open_own(ctx, vertical, &own), SDM_OK);
         assert_int_equal(sdm_geoid_open(ctx, vertical, &any), SDM_OK);
@@ -79,7 +74,6 @@ TEST(grids_agree)
         sdm_geoid_close(&any);
     }
     assert_true(most < 1.7); /* PROJ interpolates its grid linearly */
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -245,19 +245,16 @@ TEST(one_height_at_one_place)
     sdm_close(&ctx);
 }
 
-TEST(feet_are_refused)
+TEST_CTX(feet_are_refused)
 {
-    SdmContext *ctx = NULL;
     SdmInputRaster raster;
     SdmHeightRaster *reader = NULL;
     const SdmHeightSource source = {.option = "--dem", .path = FILE_NAME, .datum_option = "--dem-vertical"};
     write_hill(&(Storage){"feet", NULL, 1.0, 0.0, 1.0, 1.0, 0.0}, "US survey foot");
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_height_raster_open(ctx, &source, &reader), SDM_ERR_INPUT);
     assert_non_null(strstr(sdm_error(ctx), "give metres"));
     assert_int_equal(sdm_input_raster_open(ctx, FILE_NAME, "DEM", &raster), SDM_ERR_INPUT);
     sdm_input_raster_close(&raster);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -76,9 +76,8 @@ static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan
     return sdm_plan_make(ctx, options, folder, &(SdmPlanSource){.input = input, .count = 2}, out);
 }
 
-TEST(a_plan_comes_back_from_its_text)
+TEST_IN(a_plan_comes_back_from_its_text, context())
 {
-    SdmContext *ctx = context();
     SdmOptions options;
     SdmPlan *plan = NULL, *again = NULL;
     char *text = NULL, *text_again = NULL;
@@ -112,12 +111,10 @@ TEST(a_plan_comes_back_from_its_text)
     sdm_free(&text_again);
     sdm_plan_close(&plan);
     sdm_plan_close(&again);
-    sdm_close(&ctx);
 }
 
-TEST(fingerprints_follow_the_options)
+TEST_IN(fingerprints_follow_the_options, context())
 {
-    SdmContext *ctx = context();
     SdmOptions options;
     SdmPlan *plan[4];
     for (int i = 0; i < 4; i++) {
@@ -135,13 +132,11 @@ TEST(fingerprints_follow_the_options)
     assert_int_not_equal(plan[3]->scene[0].fingerprint, usual->fingerprint);
     for (int i = 0; i < 4; i++)
         sdm_plan_close(&plan[i]);
-    sdm_close(&ctx);
 }
 
 /* A budget that is too small is the scene's fault; a failed allocation ends the planning, whichever it is. */
-TEST(planning_ends_when_memory_does)
+TEST_IN(planning_ends_when_memory_does, context())
 {
-    SdmContext *ctx = context();
     SdmOptions options;
     SdmPlan *plan = NULL;
     SdmStatus st = SDM_ERR_MEMORY;
@@ -159,7 +154,6 @@ TEST(planning_ends_when_memory_does)
     assert_true(n > 10);
     assert_null(plan->scene[0].error);
     sdm_plan_close(&plan);
-    sdm_close(&ctx);
 }
 
 /* ---- unit files ---- */
@@ -211,9 +205,8 @@ static void refused(SdmContext *ctx, const char *why)
     assert_null(b.height_m);
 }
 
-TEST(a_block_comes_back)
+TEST_IN(a_block_comes_back, context())
 {
-    SdmContext *ctx = context();
     SdmBlock b = {0};
     SdmUsage used;
     write_unit(ctx);
@@ -228,13 +221,11 @@ TEST(a_block_comes_back)
     assert_false(sdm_unit_peek(name_of("u", 77, SDM_UNIT_PREPARED), &used));
     assert_int_equal(sdm_unit_check(ctx, name_of("u", 78, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
     assert_non_null(strstr(sdm_error(ctx), "other inputs or options"));
-    sdm_close(&ctx);
 }
 
 /* Other format, other build: refused by the header, though all sums are right. */
-TEST(other_programs_are_told_apart)
+TEST_IN(other_programs_are_told_apart, context())
 {
-    SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
     const struct {
         int at;
@@ -251,13 +242,11 @@ TEST(other_programs_are_told_apart)
         refused(ctx, cases[i].why);
         assert_int_equal(sdm_unit_check(ctx, name_of("u", 77, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
     }
-    sdm_close(&ctx);
 }
 
 /* Sizes that do not fit are found before memory is taken for them, though all sums are right. */
-TEST(big_values_are_refused)
+TEST_IN(big_values_are_refused, context())
 {
-    SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
     static const int64_t value[] = {-1, SIDE + 1, INT32_MAX, INT64_MAX, INT64_MIN, INT64_C(1) << 33};
     for (size_t i = 0; i < 4 * sizeof value / sizeof *value; i++) {
@@ -271,13 +260,11 @@ TEST(big_values_are_refused)
             continue; /* a place, not a size */
         refused(ctx, "a value in it cannot be");
     }
-    sdm_close(&ctx);
 }
 
 /* Each byte that is changed, and each cut, is found. */
-TEST(damage_is_found)
+TEST_IN(damage_is_found, context())
 {
-    SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
     SdmBlock b = {0};
     write_unit(ctx);
@@ -291,13 +278,11 @@ TEST(damage_is_found)
         write_bytes("u", bytes, at);
         assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, NULL), SDM_ERR_INPUT);
     }
-    sdm_close(&ctx);
 }
 
 /* What a prepared scene holds comes back; what is not stored is NULL. */
-TEST(a_prepared_scene_comes_back)
+TEST_IN(a_prepared_scene_comes_back, context())
 {
-    SdmContext *ctx = context();
     const SdmWindow win = {.level = 3, .u0 = -2, .v0 = 5, .w = SIDE, .h = SIDE};
     float height[SIDE * SIDE] = {[3] = 42.0f}, terrain[SIDE * SIDE] = {[4] = 1.0f};
     uint16_t away[SIDE * SIDE] = {[5] = 65535}, flags[SIDE * SIDE] = {1};
@@ -358,13 +343,11 @@ TEST(a_prepared_scene_comes_back)
     p.settings.coarse_level = 2; /* not that of the surface */
     assert_int_equal(sdm_unit_write(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &p, NULL, false, NULL), SDM_OK);
     assert_int_equal(sdm_unit_read(ctx, name_of("p", 5, SDM_UNIT_PREPARED), &back, NULL), SDM_ERR_INPUT);
-    sdm_close(&ctx);
 }
 
 /* The record of a product comes back, also to another build. */
-TEST(a_record_comes_back)
+TEST_IN(a_record_comes_back, context())
 {
-    SdmContext *ctx = context();
     static unsigned char bytes[1 << 14];
     SdmDoubt doubt[SDM_MAX_WARNINGS] = {{.text = "a doubt"}};
     SdmInputFile file = {.path = "left.tif", .size_bytes = 7, .mtime_s = -1};
@@ -396,7 +379,6 @@ TEST(a_record_comes_back)
         write_bytes("u", bytes, at);
         assert_int_equal(sdm_unit_read(ctx, name_of("u", 5, SDM_UNIT_RECORD), &back, NULL), SDM_ERR_INPUT);
     }
-    sdm_close(&ctx);
 }
 
 /* ---- leases ---- */
@@ -409,9 +391,8 @@ static void age(const char *name, int seconds)
 }
 
 /* A process that has ended holds nothing, though nobody has waited for it yet. */
-TEST(a_zombie_holds_nothing)
+TEST_IN(a_zombie_holds_nothing, context())
 {
-    SdmContext *ctx = context();
     SdmLease *l = NULL;
     siginfo_t info;
     const pid_t child = fork();
@@ -423,12 +404,10 @@ TEST(a_zombie_holds_nothing)
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("z.tif"), &l), SDM_OK);
     sdm_lease_release(&l);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    sdm_close(&ctx);
 }
 
-TEST(one_process_holds_an_output)
+TEST_IN(one_process_holds_an_output, context())
 {
-    SdmContext *ctx = context();
     SdmLease *a = NULL, *b = NULL;
     static const char other[] = "elsewhere/pid:[1] 1 77\n";
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
@@ -444,7 +423,6 @@ TEST(one_process_holds_an_output)
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
     sdm_lease_release(&a);
     assert_int_not_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
-    sdm_close(&ctx);
 }
 
 FIXTURE(make_folder)

@@ -5,9 +5,8 @@
 
 static const char *const UTM31 = "EPSG:32631";
 
-TEST(parallel)
+TEST_IN(parallel, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
     SdmCamera *cam = NULL;
     assert_int_equal(sdm_camera_open_parallel(ctx, "p", &in, &cam), SDM_OK);
@@ -31,13 +30,11 @@ TEST(parallel)
     in.geotransform[1] = 0;
     assert_int_equal(sdm_camera_open_parallel(ctx, "singular", &in, &cam), SDM_ERR_INPUT);
     assert_null(cam);
-    sdm_close(&ctx);
 }
 
 /* Threads share a camera. */
-TEST(parallel_threads)
+TEST_IN(parallel_threads, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
     SdmCamera *cam = NULL;
     assert_int_equal(sdm_camera_open_parallel(ctx, "p", &in, &cam), SDM_OK);
@@ -52,7 +49,6 @@ TEST(parallel_threads)
     }
     assert_int_equal(wrong, 0);
     sdm_camera_close(&cam);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -34,15 +34,13 @@ static void as_encoded(SdmContext *ctx, int width, int height, int bands)
     assert_null(png.data);
 }
 
-TEST(pictures)
+TEST_CTX(pictures)
 {
     static const int size[][2] = {{1, 1}, {1, 9}, {7, 1}, {64, 48}};
     GDALAllRegister();
-    SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         for (int bands = 1; bands <= 4; bands += bands == 1 ? 2 : 1)
             as_encoded(ctx, size[i][0], size[i][1], bands);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

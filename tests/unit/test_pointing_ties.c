@@ -201,12 +201,11 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
  * stays at 7.3 m: whole pixels alone leave 6.1 m with cameras free of error, the scatter of points found the
  * rest.  4 m are beyond these ties: no correction by position gets below 4.6 m even of points found exactly.
  */
-TEST(other_half)
+TEST_IN(other_half, open_context(NULL))
 {
     NEED(RAINIER "ties_3N_3B.csv");
     static Tie tie[MOST];
     static uint8_t side[MOST];
-    SdmContext *ctx = open_context(NULL);
     SdmCamera *cam[2] = {NULL, NULL};
     for (int k = 0; k < 2; ++k)
         assert_int_equal(sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED",
@@ -252,7 +251,6 @@ TEST(other_half)
     }
     sdm_camera_close(&cam[0]);
     sdm_camera_close(&cam[1]);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

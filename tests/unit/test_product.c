@@ -153,9 +153,9 @@ TEST(geographic_grid)
 
 /* ---- report and pictures ---- */
 
-static SdmSceneReport full_report(SdmPointing *pointing, SdmPointReport *points)
+/* Fill in a profile and a round of tie points. */
+static void fill_pointing(SdmPointing *pointing, SdmPointReport *points)
 {
-    SdmSceneReport r = report_of();
     assert_int_equal(sdm_alloc(NULL, &pointing->profile_px, 500, sizeof(double), "test"), SDM_OK);
     for (int i = 0; i < 500; i++)
         pointing->profile_px[i] = 0.2 * sin(i / 20.0);
@@ -174,26 +174,25 @@ static SdmSceneReport full_report(SdmPointing *pointing, SdmPointReport *points)
     k->before_nmad_px = 0.2;
     k->after_nmad_px = 0.06;
     points->rounds = 1;
-    r.pointing = pointing;
-    r.points = points;
-    return r;
 }
 
 TEST(report_is_read_back)
 {
-    SdmPointing pointing = {.dir = {0.1, 0.99498743710662},
-                            .centre = {2000, 2500},
-                            .scale = {2000, 2500},
-                            .degree = 1,
-                            .terms = 3,
-                            .coef = {0.1 + 0.2, 1.0 / 3.0, -1e-17},
-                            .profile_row0 = 0,
-                            .profile_step_px = 10,
-                            .profile_count = 500};
-    SdmPointReport points = {0};
+    SdmPrepared scene = plain_scene;
+    scene.pointing = (SdmPointing){.dir = {0.1, 0.99498743710662},
+                                   .centre = {2000, 2500},
+                                   .scale = {2000, 2500},
+                                   .degree = 1,
+                                   .terms = 3,
+                                   .coef = {0.1 + 0.2, 1.0 / 3.0, -1e-17},
+                                   .profile_row0 = 0,
+                                   .profile_step_px = 10,
+                                   .profile_count = 500};
+    fill_pointing(&scene.pointing, &scene.points);
     const Case k = {.name = "r.tif"};
     size_t size;
-    const SdmSceneReport report = full_report(&pointing, &points);
+    SdmSceneReport report = report_of();
+    report.prepared = &scene;
     assert_int_equal(run_with(&k, &report, NULL), SDM_OK);
     char *json = read_all("r.json", &size);
     cJSON *const root = cJSON_Parse(json);
@@ -210,7 +209,7 @@ TEST(report_is_read_back)
                 (double)(COLS * ROWS - holes - outside));
     const cJSON *const coef = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "pointing"), "coefficients_px");
     for (int i = 0; i < 3; i++)
-        assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(coef, i)) == pointing.coef[i]);
+        assert_true(cJSON_GetNumberValue(cJSON_GetArrayItem(coef, i)) == scene.pointing.coef[i]);
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "scene"), "id")),
                         report.scene_id);
     assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "options"), "vertical"));
@@ -226,8 +225,7 @@ TEST(report_is_read_back)
     GDALDatasetH png = reopen("r.png");
     assert_int_equal(GDALGetRasterXSize(png), COLS);
     GDALClose(png);
-    sdm_pointing_free(&pointing);
-    sdm_point_report_free(&points);
+    sdm_prepared_free(&scene);
 }
 
 /* ---- the same bytes ---- */

@@ -150,9 +150,8 @@ TEST(negative_scales)
     sdm_camera_close(&close);
 }
 
-TEST(bad_coefficients)
+TEST_IN(bad_coefficients, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     for (int i = 0; i < 8; ++i) {
         SdmRpc c = simple();
         SdmCamera *cam = NULL;
@@ -164,18 +163,16 @@ TEST(bad_coefficients)
         assert_non_null(strstr(sdm_error(ctx), "bad.tif: "));
         assert_non_null(strstr(sdm_error(ctx), "RPC"));
     }
-    sdm_close(&ctx);
 }
 
 /* GDAL's transformer counts from pixel corners (ours plus 0.5) and stops at 0.1 px unless told otherwise. */
-TEST(against_gdal)
+TEST_IN(against_gdal, open_context(NULL))
 {
     static const char *const file[] = {DATA "giza/gizeh_1.tif", DATA "pleiades_reunion/img_02.tif",
                                        DATA "turkey_pre/raw_1.tif"};
     for (int k = 0; k < 3; ++k)
         NEED(file[k]);
     GDALAllRegister();
-    SdmContext *ctx = open_context(NULL);
     for (int k = 0; k < 3; ++k) {
         SdmScene *scene = NULL;
         assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), file[k], k ? file[0] : file[1], &scene),
@@ -206,7 +203,6 @@ TEST(against_gdal)
         GDALClose(ds);
         sdm_scene_close(&scene);
     }
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -6,7 +6,6 @@
 #include "scene/scene.h"
 #include "simulate/simulate.h"
 
-#include <cpl_string.h>
 #include <pthread.h>
 
 enum { SIDE = 320, PAD = 13 /* samples behind each row */ };

@@ -18,7 +18,7 @@ static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 
 /* ---- ASTER ---- */
 
-TEST(deliveries_agree)
+TEST_IN(deliveries_agree, open_context(NULL))
 {
     NEED(HDF);
     static const char *const input[] = {HDF, FOLDER, ZIP};
@@ -26,7 +26,6 @@ TEST(deliveries_agree)
                                        "ASTER L1A V003 (zip)"};
     enum { PX = 1000 * 1080 };
     int16_t *const q[2] = {malloc(PX * 2), malloc(PX * 2)};
-    SdmContext *ctx = open_context(NULL);
     for (int k = 0; k < 3; ++k) {
         SdmScene *scene = open_ok(ctx, input[k], NULL);
         assert_string_equal(scene->kind, kind[k]);
@@ -49,7 +48,6 @@ TEST(deliveries_agree)
     }
     free(q[0]);
     free(q[1]);
-    sdm_close(&ctx);
 }
 
 static void run_shell(const char *format, const char *folder)
@@ -111,10 +109,9 @@ TEST(zip_called_vsi)
 }
 
 /* DN' = C1 * DN / C2 + C0, quantised as 16 x DN' - 2048, from the files themselves. */
-TEST(radiometry_by_hand)
+TEST_IN(radiometry_by_hand, open_context(NULL))
 {
     NEED(FOLDER);
-    SdmContext *ctx = open_context(NULL);
     SdmScene *scene = open_ok(ctx, FOLDER, NULL);
     int16_t *const q = malloc(820 * 840 * 2);
     read_all(ctx, scene->view[0].image, q, NULL);
@@ -135,7 +132,6 @@ TEST(radiometry_by_hand)
     GDALClose(ds);
     free(q);
     sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 /* A turned window has the same pixels. */
@@ -186,9 +182,8 @@ static void windows(SdmContext *ctx, SdmImage *im)
     free(sat);
 }
 
-TEST(windows_agree)
+TEST_IN(windows_agree, open_context(NULL))
 {
-    SdmContext *ctx = open_context(NULL);
     if (have(HDF)) {
         SdmScene *aster = open_ok(ctx, HDF, NULL);
         windows(ctx, aster->view[0].image);
@@ -203,19 +198,17 @@ TEST(windows_agree)
     windows(ctx, scene->view[0].image);
     windows(ctx, scene->view[1].image);
     sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 /* ---- pairs ---- */
 
-TEST(bytes_and_fill)
+TEST_IN(bytes_and_fill, open_context(NULL))
 {
     names("a.tif", "b.tif");
     write_raster(path_a, PLAIN);
     poke(path_a, 5, 3, 0);
     poke(path_a, 6, 3, 255);
     write_raster(path_b, PLAIN);
-    SdmContext *ctx = open_context(NULL);
     SdmScene *scene = open_ok(ctx, path_a, path_b);
     static int16_t q[W * H];
     static uint8_t sat[W * H];
@@ -233,7 +226,6 @@ TEST(bytes_and_fill)
     assert_int_equal(sat[3 * W + 7], 0);
     assert_int_equal(q[3 * W + 7], 16 * (int)value(7, 3) - 2048);
     sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 TEST(nodata_alpha_masks)
@@ -275,12 +267,11 @@ TEST(nodata_alpha_masks)
 }
 
 /* Wider types: stretch spares snow, reaches no clip here; a pile on the highest value is saturation. */
-TEST(wide_stretch)
+TEST_IN(wide_stretch, open_context(NULL))
 {
     static const GDALDataType type[] = {GDT_UInt16, GDT_Int16, GDT_Float32};
     names("wide.tif", "b.tif");
     write_raster(path_b, PLAIN);
-    SdmContext *ctx = open_context(NULL);
     for (int t = 0; t < 3; ++t) {
         Raster r = PLAIN;
         r.type = type[t];
@@ -301,7 +292,6 @@ TEST(wide_stretch)
             }
         sdm_scene_close(&scene);
     }
-    sdm_close(&ctx);
 }
 
 /* A raster of 16 bits with a long tail, which no rule of the test's other rasters repeats. */

@@ -96,7 +96,7 @@ TEST(test_groups)
 }
 
 /* A long strip, where rounding and slow convergence would show. */
-TEST(test_long_strip)
+TEST_CTX(test_long_strip)
 {
     enum { N = 400 };
     static SdmObservation ties[N];
@@ -105,12 +105,10 @@ TEST(test_long_strip)
     int found = 0;
     for (int i = 0; i + 1 < N; i++)
         ties[i] = (SdmObservation){.a = i, .b = i + 1, .value = i % 7 - 3.0, .weight = 1.0 + i % 5 * 100.0};
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_adjust_network(ctx, N, ties, N - 1, many, of, &found), SDM_OK);
     assert_int_equal(found, 1);
     for (int i = 0; i + 1 < N; i++)
         near(many[i] - many[i + 1], ties[i].value, 1e-6);
-    sdm_close(&ctx);
 }
 
 static void cell(const float *heights, int n, double median, double nmad)
@@ -134,11 +132,10 @@ TEST(test_median)
     cell((const float[]){3, 3, 3, 900, -900}, 5, 3.0, 0.0);
 }
 
-TEST(test_allocations)
+TEST_CTX(test_allocations)
 {
     const SdmObservation tie = {.a = 0, .b = 1, .value = 3.0, .weight = 1.0};
     SdmStatus st = SDM_ERR_MEMORY;
-    SdmContext *ctx = default_context();
     int n = 0;
     while (st == SDM_ERR_MEMORY && n < 100) {
         sdm_alloc_fail_at(++n);
@@ -147,7 +144,6 @@ TEST(test_allocations)
     }
     assert_int_equal(st, SDM_OK);
     assert_true(n > 1);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -129,12 +129,11 @@ TEST(sources_of_vrts)
 }
 
 /* A vertical CRS that PROJ can transform, here by a grid that the CRS names; and one whose grid is missing. */
-TEST(other_vertical_crs)
+TEST_CTX(other_vertical_crs)
 {
     SdmGeoid *g = NULL, *own;
     const double lon = 7.3, lat = 45.6;
     double n, expected;
-    SdmContext *ctx = default_context();
     if (sdm_geoid_open_crs(ctx,
                            "+proj=utm +zone=32 +datum=WGS84 +geoidgrids=egm96_15.gtx +vunits=m +type=crs",
                            "--reference a.tif", &g) == SDM_OK) {
@@ -157,7 +156,6 @@ TEST(other_vertical_crs)
     CPLFree(crs);
     GDALClose(ds);
     VSIUnlink("/vsimem/swiss.tif");
-    sdm_close(&ctx);
 }
 
 int main(void)
