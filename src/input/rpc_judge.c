@@ -128,8 +128,8 @@ static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCa
 /* ---- heights are metres ---- */
 
 /* Rays of a line meet at the satellite: 437 to 712 km high of every RPC at hand, 3.28 times as high and more
- * where its heights are in feet.  They pass each other by less than 0.014 of the distance of their pixels, rays
- * along the track by 0.5 and more, at any height. */
+ * where its heights are in feet.  They pass each other by less than 0.014 of the distance of their pixels,
+ * rays along the track by 0.5 and more, at any height. */
 static const double HIGHEST_ORBIT_M = 1.3e6, LOWEST_ORBIT_M = 3e5, FOOT_M = 0.3048, MEET = 0.1;
 
 /* How high the rays of two places meet, m; NaN where they do not. */
