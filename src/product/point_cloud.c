@@ -327,7 +327,7 @@ static bool copy_points(SdmContext *ctx, const LasZip *z, void *reader, void *wr
     return good;
 }
 
-/* What LASzip says of its last call: the writer, else the reader. */
+/* The reason of the last failure, of the writer or else of the reader. */
 static void read_reason(const LasZip *z, void *writer, void *reader, char why[256])
 {
     char *text = NULL;
