@@ -89,7 +89,7 @@ static bool has_sample(const SdmLayer *l)
     return i < n;
 }
 
-/* What a DEM of another place, unit or content looks like. */
+/* Name a layer that has no heights, no neighbour, or those of another place or unit. */
 static void warn_of_layer(const SdmStack *s, const SdmLayer *l)
 {
     if (!has_sample(l))
