@@ -106,7 +106,13 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
         SdmLayer *const l = &s->layer[i];
         if (strcmp(l->path, name) == 0 || sdm_system_is_same(l->path, path) ||
             (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0)) {
+            if (l->date_given && strcmp(l->date, date) != 0)
+                return sdm_fail(
+                    s->ctx, SDM_ERR_INPUT,
+                    "--dates %s: line %d gives %s the date %.10s, an earlier line %.10s; give one",
+                    s->opt->dates, list->line, l->path, date, l->date);
             memcpy(l->date, date, sizeof date);
+            l->date_given = true;
             found++;
         }
     }

@@ -208,6 +208,10 @@ def part_dates():
             file.write("a.tif 1999-01-02\n%s\n" % line)
         made = trend(dems, "few.tif", "--align", "none", "--dates", path("dates.txt"))
         t.expect("2002-03-04" in dated(made), "dates: the line %s" % line)
+    with open(path("bad.txt"), "w") as file:
+        file.write("a.tif 2003-05-06\na.tif 2003-05-07\n")
+    done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "-o", path("no.tif")], True)
+    t.expect(done.returncode == 1 and "line 2 gives" in done.stderr, "refused: two dates of a DEM")
     for line in ("a.tif 2003-05-06 junk", "a.tif 2003-05-06junk", "a.tif 2003-05-06T10:11:12+02:00", "a.tif,2003-05-06,1"):
         with open(path("bad.txt"), "w") as file:
             file.write(line + "\n")
