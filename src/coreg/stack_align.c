@@ -1,13 +1,13 @@
 /* Observations of pairs -> the shift of each layer, from all pairs at once. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
+#include "coreg/coreg.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { HEIGHT_ROUNDS = 3 }; /* unstable samples are found again in each */
-static const double OTHER_GROUND_M = 50.0;
 
 /* Shifts east and north, then samples at the shifted positions. */
 static SdmStatus align_horizontally(SdmStack *s, double *shift_m, int *group)
@@ -99,7 +99,7 @@ static void warn_of_layer(const SdmStack *s, const SdmLayer *l)
                 l->path);
     else if (l->partners == 0)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s overlaps no other: it is not shifted", l->path);
-    else if (l->nmad_m > OTHER_GROUND_M)
+    else if (l->nmad_m > SDM_OTHER_GROUND_M)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8,
                 "DEM %s differs from the others by %.0f m (NMAD), more than DEMs of one place do: are its "
                 "heights in metres, and of this place?",

@@ -183,6 +183,8 @@ def part_strip():
              "another unit, and no heights: told: %s" % done.stderr[-300:])
     done = t.call([t.PROGRAM, "compare", cm, dems[0]], True)
     t.expect(done.returncode == 1 and "m are no heights: give metres" in done.stderr, "compare: heights in centimetres: %s" % done.stderr[-160:])
+    done = t.call([t.PROGRAM, "compare", feet, dems[0]], True)
+    t.expect("they differ by" in done.stdout and "in metres?" in done.stdout, "compare: heights in feet")
     found = json.load(open(path("two.json")))["stack"]
     t.expect(found["groups"] == 2 and [d["apply_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")
