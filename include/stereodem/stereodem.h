@@ -270,7 +270,7 @@ SDM_API SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, con
 /** Say when the heights of a raster in memory are from, for the option trend of "stack".
  *  @param name  of sdm_add_raster()
  *  @param time_utc  such as "2003-05-06T10:11:12Z" or "2003-05-06"
- *  @return SDM_OK, SDM_ERR_USAGE (no such raster), SDM_ERR_MEMORY */
+ *  @return SDM_OK, SDM_ERR_USAGE (no such raster, no time), SDM_ERR_MEMORY */
 SDM_API SdmStatus sdm_set_raster_time(SdmContext *ctx, const char *name, const char *time_utc);
 
 /** Give a raster in memory a camera, so that its name is that of a view.

@@ -3,6 +3,7 @@
 #include "api/face.h"
 #include "geo/own_data.h"
 #include "geo/vertical_datum.h"
+#include "input/source.h"
 #include "product/qa_raster.h"
 
 #include <cpl_string.h>
@@ -159,7 +160,15 @@ done:
 
 SdmStatus sdm_set_raster_time(SdmContext *ctx, const char *name, const char *time_utc)
 {
-    return set_metadata(ctx, name, "ACQUISITION_TIME_UTC", time_utc);
+    char moment[32];
+    const char *const end = time_utc ? sdm_date_read(time_utc, moment) : NULL;
+    if (!end || *end)
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "found the time '%.100s' of a raster, expected a date or a time in UTC, such as 2003-05-06 "
+            "or 2003-05-06T10:11:12Z",
+            time_utc ? time_utc : "");
+    return set_metadata(ctx, name, "ACQUISITION_TIME_UTC", moment);
 }
 
 SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char *datum)

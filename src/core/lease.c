@@ -339,11 +339,10 @@ static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
 
 static SdmStatus fail_make(SdmContext *ctx, const SdmLease *l, int why)
 {
-    return sdm_fail(
-        ctx, SDM_ERR_IO,
-        "%.*s cannot be written: its marker %s cannot be made (%s); make room, or give an -o in a "
-        "folder that can be written",
-        (int)(strlen(l->path) - strlen(".part-owner")), l->path, l->path, strerror(why));
+    return sdm_fail(ctx, SDM_ERR_IO,
+                    "%.*s cannot be written: its folder takes no new file (%s); make room, or give an -o in "
+                    "another folder",
+                    (int)(strlen(l->path) - strlen(".part-owner")), l->path, strerror(why));
 }
 
 /* Renew the lease from now on; where that cannot be, give it up. */

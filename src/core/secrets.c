@@ -54,8 +54,33 @@ static size_t user_length(const char *text)
     return n;
 }
 
-/* The next piece of a text: so many characters to be shown, then so many to be hidden. */
-static void next_piece(const char *text, bool is_pair, size_t *shown, size_t *hidden)
+static bool is_quote(char c)
+{
+    return c == '"' || c == '\'';
+}
+
+/* Length of a text up to a quote that no backslash stands before. */
+static size_t quoted_length(const char *text, char quote)
+{
+    size_t n = 0;
+    while (text[n] && text[n] != quote)
+        n += text[n] == '\\' && text[n + 1] ? 2 : 1;
+    return n;
+}
+
+/* Length of what stands between a name and its value: =, %3D, the colon of a header, or ": of a quoted name;
+ * 0: no value follows. */
+static size_t sign_length(const char *end, bool header, bool quoted)
+{
+    const size_t blanks = quoted ? 1 + strspn(end + 1, " ") : 0;
+    if (quoted)
+        return end[blanks] == ':' ? blanks + 1 : 0;
+    return *end == '=' || (header && *end == ':') ? 1 : strncasecmp(end, "%3d", 3) == 0 ? 3 : 0;
+}
+
+/* The next piece of a text: so many characters to be shown, then so many to be hidden.  before: the character
+ * before it. */
+static void next_piece(const char *text, char before, bool is_pair, size_t *shown, size_t *hidden)
 {
     const size_t n = strspn(text, NAME);
     const char *const end = text + n;
@@ -72,14 +97,22 @@ static void next_piece(const char *text, bool is_pair, size_t *shown, size_t *hi
         *hidden = user - 1;
         return;
     }
-    const size_t sign = *end == '=' ? 1 : strncasecmp(end, "%3d", 3) == 0 ? 3 : 0;
-    const bool header = is_header(text, n);
-    if (!(sign || (header && *end == ':')) || !is_secret(text, n))
+    const bool header = is_header(text, n), quoted = n && is_quote(before) && *end == before;
+    const size_t sign = sign_length(end, header, quoted);
+    if (!sign || !is_secret(text, n))
         return;
-    *shown = n + (sign ? sign : 1);
+    *shown = n + sign;
     *shown += strspn(text + *shown, " ");
-    *hidden =
-        is_pair && sign ? strlen(text + *shown) : strcspn(text + *shown, header ? "\n'\"" : "&; \t\n'\"<>");
+    const char *const value = text + *shown;
+    if (is_pair && *end != ':')
+        *hidden = strlen(value);
+    else if (is_quote(*value)) {
+        *hidden = quoted_length(value + 1, *value);
+        ++*shown;
+    } else if (is_quote(before) && !quoted)
+        *hidden = quoted_length(value, before);
+    else
+        *hidden = strcspn(value, header ? "\n'\"" : "&; \t\n'\"<>");
 }
 
 void sdm_hide_secrets(char *text, bool is_pair)
@@ -88,7 +121,7 @@ void sdm_hide_secrets(char *text, bool is_pair)
     char *to = text;
     while (*from) {
         size_t shown, hidden;
-        next_piece(from, is_pair && from == text, &shown, &hidden);
+        next_piece(from, from > text ? from[-1] : '\0', is_pair && from == text, &shown, &hidden);
         memmove(to, from, shown);
         memset(to + shown, '*', hidden < 3 ? hidden : 3);
         to += shown + (hidden < 3 ? hidden : 3);

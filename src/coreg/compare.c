@@ -239,8 +239,12 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const int64_t common = sdm_coreg_mark(g, &w->out->cells);
     w->out->coverage = share(common, w->out->cells);
     if (common == 0) {
-        st = sdm_fail(w->ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s",
-                      dem->path, reference->path, w->out->cells ? "has one that counts" : "counts");
+        const double far_m = dem->reader ? sdm_height_raster_absurd_m(dem->reader) : 0.0;
+        char why[80] = "";
+        if (far_m != 0.0)
+            snprintf(why, sizeof why, "; values such as %g m are no heights: give metres", far_m);
+        st = sdm_fail(w->ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s%s",
+                      dem->path, reference->path, w->out->cells ? "has one that counts" : "counts", why);
         goto done;
     }
     TRY(measure_footprint(w, common));

@@ -255,7 +255,11 @@ static void add_move(Text *t, const SdmCompareResult *r)
 static void add_doubts(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
-    if (move->undetermined)
+    const bool other = r->aligned.count >= FEW && r->aligned.nmad_m > SDM_OTHER_GROUND_M;
+    if (other)
+        add(t, "they differ by %.0f m (NMAD), more than heights of one place do: are both in metres?\n",
+            r->aligned.nmad_m);
+    else if (move->undetermined)
         add(t, "moved %s: the heights of the %s %s\n",
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
             r->points ? "DEM at the points" : "reference",

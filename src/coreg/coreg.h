@@ -16,6 +16,7 @@ enum {                          /* bits of mask[]; the higher ones are the calle
        SDM_COREG_CALLER_SHIFT = 5
 };
 
+enum { SDM_OTHER_GROUND_M = 50 };   /* DEMs of one place do not differ by such an NMAD */
 enum { SDM_COREG_CELL_BYTES = 21 }; /* memory of a cell: five floats and the mask */
 
 typedef struct SdmCoregGrid {

@@ -1,6 +1,7 @@
 /* Observations of pairs -> the shift of each layer, from all pairs at once. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
+#include "coreg/coreg.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>
@@ -79,6 +80,32 @@ done:
     return st;
 }
 
+static bool has_sample(const SdmLayer *l)
+{
+    int64_t i = 0;
+    const int64_t n = l->sample_cols * l->sample_rows;
+    while (i < n && isnan(l->sample[i]))
+        i++;
+    return i < n;
+}
+
+/* Name a layer that has no heights, no neighbour, or those of another place or unit. */
+static void warn_of_layer(const SdmStack *s, const SdmLayer *l)
+{
+    if (!has_sample(l))
+        sdm_log(s->ctx, SDM_LOG_WARNING, 8,
+                "DEM %s has no measured height at its samples (nodata, filled, or beyond 12000 m: heights "
+                "are in metres)",
+                l->path);
+    else if (l->partners == 0)
+        sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s overlaps no other: it is not shifted", l->path);
+    else if (l->nmad_m > SDM_OTHER_GROUND_M)
+        sdm_log(s->ctx, SDM_LOG_WARNING, 8,
+                "DEM %s differs from the others by %.0f m (NMAD), more than DEMs of one place do: are its "
+                "heights in metres, and of this place?",
+                l->path, l->nmad_m);
+}
+
 static void log_result(const SdmStack *s)
 {
     int connected = 0; /* groups of more than one DEM */
@@ -87,8 +114,7 @@ static void log_result(const SdmStack *s)
         sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
                 "%s: moved by %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", l->path,
                 -l->shift_m[0], -l->shift_m[1], -l->shift_m[2], l->nmad_m, l->partners);
-        if (l->partners == 0)
-            sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s overlaps no other: it is not shifted", l->path);
+        warn_of_layer(s, l);
         bool first = l->partners > 0;
         for (int j = 0; j < i && first; j++)
             first = s->layer[j].group != l->group;

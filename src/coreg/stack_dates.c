@@ -13,31 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { DAY = 8, MOMENT = 14 /* digits */, LARGEST_JSON = 16 << 20 };
-
-/* The date at the start of a text: 20030506, 2003-05-06 or 2003_05_06, with or without a time of day. */
-static bool date_at(const char *at, char out[32])
-{
-    char day[DAY + 1];
-    const size_t run = strspn(at, "0123456789");
-    const bool parted = run == 4 && at[4] && strchr("-_.:/", at[4]) && strspn(at + 5, "0123456789") == 2 &&
-                        at[7] == at[4] && strspn(at + 8, "0123456789") == 2;
-    if (run == MOMENT)
-        return sdm_time_read(at, at + DAY, out);
-    if (run != DAY && !parted)
-        return false;
-    snprintf(day, sizeof day, "%.4s%.2s%.2s", at, at + 4 + parted, at + 6 + 2 * parted);
-    const char *const rest = at + DAY + 2 * parted;
-    return ((*rest == 'T' || *rest == ' ') && sdm_time_read(day, rest + 1, out)) ||
-           sdm_time_read(day, "000000", out);
-}
+enum { LARGEST_JSON = 16 << 20 };
 
 /* The first date in a text. */
 static bool find_date(const char *text, char out[32])
 {
     for (const char *at = text; *at; at++)
         if (isdigit((unsigned char)*at) && (at == text || !isdigit((unsigned char)at[-1])) &&
-            date_at(at, out))
+            sdm_date_read(at, out))
             return true;
     return false;
 }
@@ -88,18 +71,30 @@ void sdm_layer_read_date(SdmContext *ctx, GDALDatasetH file, SdmLayer *l)
         (void)find_date(name, l->date);
 }
 
+/* The blank, comma or tab of a line behind which nothing but a date stands, with or without quotes; NULL:
+ * none. A name may hold any of them. */
+static char *find_cut(char *entry, char date[32])
+{
+    static const char cuts[] = " ,\t";
+    for (char *at = entry + strcspn(entry, cuts); *at; at += 1 + strcspn(at + 1, cuts)) {
+        const char *const text = at + 1 + strspn(at + 1, " \t");
+        const bool quoted = *text == '"';
+        const char *const end = sdm_date_read(text + quoted, date);
+        if (end && strcmp(end, quoted ? "\"" : "") == 0)
+            return at;
+    }
+    return NULL;
+}
+
 /* A line "NAME DATE" or "NAME,DATE" gives the DEMs of that name their date. */
 static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
 {
     char path[SDM_PATH_SIZE], date[32];
-    char *cut = strrchr(entry, ',');
-    cut = cut ? cut : strrchr(entry, '\t');
-    cut = cut ? cut : strrchr(entry, ' ');
-    const char *const text = cut ? cut + 1 + strspn(cut + 1, " \t\"") : "";
-    if (!cut || list->has_control || !date_at(text, date))
+    char *cut = find_cut(entry, date);
+    if (!cut || list->has_control)
         return sdm_fail(s->ctx, SDM_ERR_INPUT,
                         "--dates %s: line %d is '%.80s', expected the name of a DEM and its date, such as "
-                        "dem.tif 2003-05-06",
+                        "dem.tif 2003-05-06, and nothing behind it",
                         s->opt->dates, list->line, entry);
     while (cut > entry && strchr(" \t", cut[-1]))
         cut--;
@@ -111,7 +106,13 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
         SdmLayer *const l = &s->layer[i];
         if (strcmp(l->path, name) == 0 || sdm_system_is_same(l->path, path) ||
             (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0)) {
+            if (l->date_given && strcmp(l->date, date) != 0)
+                return sdm_fail(
+                    s->ctx, SDM_ERR_INPUT,
+                    "--dates %s: line %d gives %s the date %.10s, an earlier line %.10s; give one",
+                    s->opt->dates, list->line, l->path, date, l->date);
             memcpy(l->date, date, sizeof date);
+            l->date_given = true;
             found++;
         }
     }

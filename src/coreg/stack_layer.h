@@ -28,6 +28,7 @@ typedef struct SdmLayer {
     double shift_m[3];              /* its offset from the others: east, north, up; to be taken out */
     double tilt_m[3]; /* of a trend, to be taken out like shift_m[2]: at cell (0, 0), by column and row */
     char date[32];    /* of a trend: ISO 8601 */
+    bool date_given;  /* by --dates */
     double year;      /* the same as a number, and its standard error that all its heights share */
     double scene_m;
     int error_band; /* of the QA raster: predicted errors; 0: none */

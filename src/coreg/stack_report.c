@@ -106,6 +106,13 @@ SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const S
                                  .id = id,
                                  .kind = KIND};
     snprintf(id, sizeof id, "stack of %d DEMs", report->count);
+    for (int i = 0; i < report->count && report->trend; i++) { /* ISO 8601: sorted as texts */
+        const char *const date = report->dems[i].date;
+        if (!request.first_utc || strcmp(date, request.first_utc) < 0)
+            request.first_utc = date;
+        if (!request.last_utc || strcmp(date, request.last_utc) > 0)
+            request.last_utc = date;
+    }
     return sdm_product_open(ctx, &request, out);
 }
 

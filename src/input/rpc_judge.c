@@ -127,14 +127,15 @@ static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCa
 
 /* ---- heights are metres ---- */
 
-/* Rays of a line meet at the satellite: 437 to 712 km high of every RPC at hand, 3.28 times as high where its
- * heights are in feet. */
-static const double HIGHEST_ORBIT_M = 1.3e6, LOWEST_ORBIT_M = 3e5, FOOT_M = 0.3048, ALTITUDE_SPREAD = 0.1;
+/* Rays of a line meet at the satellite: 437 to 712 km high of every RPC at hand, 3.28 times as high and more
+ * where its heights are in feet.  They pass each other by less than 0.014 of the distance of their pixels,
+ * rays along the track by 0.5 and more, at any height. */
+static const double HIGHEST_ORBIT_M = 1.3e6, LOWEST_ORBIT_M = 3e5, FOOT_M = 0.3048, MEET = 0.1;
 
-/* How high the rays of two places meet, m. */
+/* How high the rays of two places meet, m; NaN where they do not. */
 static double measure_altitude_m(const SdmCamera *cam, const SdmImage *im, int i, int j)
 {
-    double at[4][3], ground[4][3], p[4][3], d[2][3], a = 0.0, b = 0.0, c = 0.0, square = 0.0;
+    double at[4][3], ground[4][3], p[4][3], d[2][3], a = 0.0, b = 0.0, c = 0.0, square = 0.0, miss = 0.0;
     for (int k = 0; k < 4; k++) { /* low and high of the one, of the other */
         double h[2];
         place(im, k < 2 ? i : j, at[k]);
@@ -151,10 +152,12 @@ static double measure_altitude_m(const SdmCamera *cam, const SdmImage *im, int i
         b += d[0][k] * (p[0][k] - p[2][k]);
         c += d[1][k] * (p[0][k] - p[2][k]);
     }
-    const double along = (a * c - b) / (1.0 - a * a);
-    for (int k = 0; k < 3; k++)
+    const double along = (a * c - b) / (1.0 - a * a), other = (c - a * b) / (1.0 - a * a);
+    for (int k = 0; k < 3; k++) {
         square += pow(p[0][k] + along * d[0][k], 2.0);
-    return sqrt(square) - SDM_WGS84_A;
+        miss += pow(p[0][k] + along * d[0][k] - p[2][k] - other * d[1][k], 2.0);
+    }
+    return sqrt(miss) < MEET * distance(p[0], p[2]) ? sqrt(square) - SDM_WGS84_A : (double)NAN;
 }
 
 static bool is_orbit(double altitude_m)
@@ -168,10 +171,9 @@ static void judge_unit(const char *name, const SdmImage *im, const SdmRpc *rpc, 
 {
     SdmRpc metres = *rpc;
     SdmCamera *other = NULL;
-    const double row = measure_altitude_m(*cam, im, 3, 5), half = measure_altitude_m(*cam, im, 3, 4),
-                 column = measure_altitude_m(*cam, im, 1, 7); /* along the track rays meet anywhere */
-    if (is_orbit(row) || is_orbit(column) || !is_orbit(FOOT_M * row) ||
-        !(fabs(half - row) < ALTITUDE_SPREAD * row))
+    const double row = measure_altitude_m(*cam, im, 3, 5),
+                 high = isnan(row) ? measure_altitude_m(*cam, im, 1, 7) : row; /* an image that was turned */
+    if (is_orbit(high) || !is_orbit(FOOT_M * high))
         return;
     metres.height_off *= FOOT_M;
     metres.height_scale *= FOOT_M;
@@ -181,7 +183,7 @@ static void judge_unit(const char *name, const SdmImage *im, const SdmRpc *rpc, 
     *cam = other;
     const size_t n = strlen(note->source);
     snprintf(note->source + n, sizeof note->source - n,
-             " (its heights in feet: as metres its rays would meet %.0f km above the ground)", 1e-3 * row);
+             " (its heights in feet: as metres its rays would meet %.0f km above the ground)", 1e-3 * high);
 }
 
 /* ---- map coordinates ---- */

@@ -336,6 +336,27 @@ bool sdm_time_read(const char *date, const char *time, char time_utc[32])
     return true;
 }
 
+const char *sdm_date_read(const char *text, char time_utc[32])
+{
+    enum { DAY = 8, MOMENT = 14 /* digits */ };
+    static const char digits[] = "0123456789";
+    char day[DAY + 1];
+    const size_t run = strspn(text, digits);
+    const bool parted = run == 4 && text[4] && strchr("-_.:/", text[4]) && strspn(text + 5, digits) == 2 &&
+                        text[7] == text[4] && strspn(text + 8, digits) == 2;
+    if (run == MOMENT)
+        return sdm_time_read(text, text + DAY, time_utc) ? text + MOMENT : NULL;
+    if (run != DAY && !parted)
+        return NULL;
+    snprintf(day, sizeof day, "%.4s%.2s%.2s", text, text + 4 + parted, text + 6 + 2 * parted);
+    const char *rest = text + DAY + 2 * parted;
+    if ((*rest != 'T' && *rest != ' ') || !sdm_time_read(day, rest + 1, time_utc))
+        return sdm_time_read(day, "000000", time_utc) ? rest : NULL;
+    rest += 1 + strspn(rest + 1, "0123456789:");
+    rest += *rest == '.' ? 1 + strspn(rest + 1, digits) : 0;
+    return rest + (*rest == 'Z' ? 1 : strncmp(rest, "+00:00", 6) == 0 ? 6 : 0);
+}
+
 double sdm_time_days(const char *time_utc)
 {
     int y, m, d, h, min;

@@ -65,6 +65,9 @@ void sdm_granule_time(const char *granule, char time_utc[32]);
 /* A date (2017-07-31 or 20170731) and a time of day (19:07:28... or 190728...) -> ISO 8601, to the second;
  * false, and "", where they are no moment of the calendar. */
 bool sdm_time_read(const char *date, const char *time, char time_utc[32]);
+/* The date at the start of a text (20030506, 2003-05-06, 2003_05_06), with or without a time of day -> ISO
+ * 8601, and the place behind it, its fraction of a second and its sign of UTC; NULL: no date. */
+const char *sdm_date_read(const char *text, char time_utc[32]);
 /* Days from some day to that time; NaN where the text is no time. */
 double sdm_time_days(const char *time_utc);
 

@@ -151,10 +151,12 @@ static bool read_row(GDALRasterBandH band, int row, int cols, GDALDataType type,
     return !band || GDALRasterIO(band, GF_Read, 0, row, cols, 1, out, cols, 1, type, 0, 0) == CE_None;
 }
 
-static uint64_t intensity(const SdmPointCloud *of, float grey)
+/* LAS 1.4: "always normalized to a 16 bit, unsigned value", of 8 bits 256 times the grey value; of floats the
+ * range of the image is. */
+static uint64_t intensity(const SdmPointCloud *of, GDALDataType type, float grey)
 {
-    const GDALDataType type = GDALGetRasterDataType(of->grey);
-    const double range = of->high - of->low, value = type != GDT_Float32 ? (double)grey
+    const double range = of->high - of->low, value = type == GDT_Byte      ? 256.0 * (double)grey
+                                                     : type != GDT_Float32 ? (double)grey
                                                      : range > 0.0
                                                          ? ((double)grey - of->low) / range * 65535.0
                                                          : 0.0;
@@ -165,6 +167,7 @@ static void put_points(FILE *f, const SdmPointCloud *of, int row, const Row *r, 
 {
     const SdmGrid *const g = of->grid;
     const double scale = scale_of(g), half = 0.5 * g->spacing / scale;
+    const GDALDataType type = of->grey ? GDALGetRasterDataType(of->grey) : GDT_Unknown;
     for (int64_t c = 0; c < g->cols; c++) {
         if (r->height_m[c] == SDM_NODATA)
             continue;
@@ -177,7 +180,7 @@ static void put_points(FILE *f, const SdmPointCloud *of, int row, const Row *r, 
             box->high[k] = fmax(box->high[k], place[k]);
         }
         put(f, at, sizeof at);
-        put_integer(f, of->grey ? intensity(of, r->grey[c]) : 0, 2);
+        put_integer(f, of->grey ? intensity(of, type, r->grey[c]) : 0, 2);
         put_integer(f, 1U | 1U << 4, 2); /* the first of one return; no flags */
         put_integer(f, 0, 8);            /* class, user data, angle, source: not known */
         put_integer(f, 0, 6);            /* and the time */
@@ -324,12 +327,22 @@ static bool copy_points(SdmContext *ctx, const LasZip *z, void *reader, void *wr
     return good;
 }
 
+/* The reason of the last failure, of the writer or else of the reader. */
+static void read_reason(const LasZip *z, void *writer, void *reader, char why[256])
+{
+    char *text = NULL;
+    if (z->get_error(writer, &text) || !text || !*text)
+        (void)z->get_error(reader, &text);
+    snprintf(why, 256, "LASzip: %s", text && *text ? text : "no reason is told");
+}
+
 SdmStatus sdm_point_cloud_compress(SdmContext *ctx, const char *las, const char *laz, int64_t count)
 {
     SdmStatus st = SDM_OK;
     LasZip z;
     void *reader = NULL, *writer = NULL, *header = NULL;
     int32_t compressed;
+    char why[256];
     TRY(sdm_point_cloud_check(ctx, "laz"));
     if (!open_laszip(&z) || z.create(&reader) || z.create(&writer))
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: LASzip cannot be started", laz);
@@ -337,14 +350,15 @@ SdmStatus sdm_point_cloud_compress(SdmContext *ctx, const char *las, const char 
                 !z.set_header(writer, header) && !z.preserve_generating_software(writer, 1) &&
                 !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1);
     good = good && copy_points(ctx, &z, reader, writer, count);
-    good = z.close_writer(writer) == 0 && good;
-    TRY(sdm_check_stop(ctx));
-    if (!good) {
-        char *why = NULL;
-        if (z.get_error(writer, &why) || !why)
-            (void)z.get_error(reader, &why);
-        TRY(sdm_fail_write(ctx, laz, why));
+    if (!good) /* before it is closed, which forgets the reason */
+        read_reason(&z, writer, reader, why);
+    if (z.close_writer(writer) && good) {
+        good = false;
+        read_reason(&z, writer, reader, why);
     }
+    TRY(sdm_check_stop(ctx));
+    if (!good)
+        TRY(sdm_fail_write(ctx, laz, why));
     if (sdm_system_sync_path(laz) != 0)
         st = sdm_fail_write(ctx, laz, strerror(errno));
 done:

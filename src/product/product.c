@@ -681,6 +681,8 @@ static SdmStatus write_stac(SdmContext *ctx, const SdmProduct *p)
                                      .files = p->files,
                                      .time_utc = CSLFetchNameValue(p->metadata, "ACQUISITION_TIME_UTC"),
                                      .kind = CSLFetchNameValue(p->metadata, "SCENE_KIND"),
+                                     .first_utc = p->request.first_utc,
+                                     .last_utc = p->request.last_utc,
                                      .datum = datum},
                       &text));
     TRY(write_file(ctx, p->files->part[SDM_FILE_STAC], text, strlen(text)));

@@ -41,6 +41,7 @@ typedef struct SdmProductRequest {
     bool datum_unknown;               /* nothing is said of the vertical datum */
     const char *id, *kind, *time_utc; /* of the scene, for the rasters' metadata; "" or NULL: left out.  Used
                                        * by open alone */
+    const char *first_utc, *last_utc; /* of the dates of a stack, for catalogues; NULL: not known */
     uint64_t job;                     /* fingerprint of the run: of its inputs and parameters */
 } SdmProductRequest;
 

@@ -141,7 +141,13 @@ static void add_properties(const SdmStacItem *of, cJSON *to)
              of->datum ? of->datum : "a datum that is not known",
              of->kind && *of->kind ? of->kind : "a stack of DEMs");
     cJSON *const p = cJSON_AddObjectToObject(to, "properties");
-    cJSON_AddStringToObject(p, "datetime", of->time_utc && *of->time_utc ? of->time_utc : now);
+    if (of->first_utc && of->last_utc) {
+        cJSON_AddNullToObject(p, "datetime");
+        cJSON_AddStringToObject(p, "start_datetime", of->first_utc);
+        cJSON_AddStringToObject(p, "end_datetime", of->last_utc);
+    } else {
+        cJSON_AddStringToObject(p, "datetime", of->time_utc && *of->time_utc ? of->time_utc : now);
+    }
     cJSON_AddStringToObject(p, "created", now);
     cJSON_AddStringToObject(p, "description", text);
     cJSON_AddNumberToObject(p, "gsd", sdm_grid_spacing_m(of->grid));

@@ -13,8 +13,9 @@ typedef struct SdmStacItem {
     const SdmQaLayout *qa;
     const double *qa_scale; /* of each of its bands */
     const SdmOutputFiles *files;
-    const char *time_utc, *kind; /* of the scene; NULL: not known */
-    const char *datum;           /* of the heights; NULL: not known */
+    const char *time_utc, *kind;      /* of the scene; NULL: not known */
+    const char *first_utc, *last_utc; /* of the heights, where these are of several dates; NULL */
+    const char *datum;                /* of the heights; NULL: not known */
 } SdmStacItem;
 
 /* The item as JSON, with names of files in its own folder; without a time of the scene it has that of now.

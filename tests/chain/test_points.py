@@ -6,6 +6,7 @@
 import ctypes
 import os
 import resource
+import shutil
 import struct
 
 import harness as t
@@ -60,7 +61,7 @@ def check(name, *words):
     t.expect(np.allclose(head["box"], box, rtol=0, atol=1e-9 * max(1, abs(box).max())), "the header's bounds")
     qa, grey = gdal.Open(at(name + "_qa.tif")), gdal.Open(at(name + "_ortho.tif")).ReadAsArray()
     t.expect(np.array_equal(points["score"], qa.GetRasterBand(1).ReadAsArray()[row, col])
-             and np.array_equal(points["error"], qa.GetRasterBand(7).ReadAsArray()[row, col]) and np.array_equal(points["grey"], grey[row, col]),
+             and np.array_equal(points["error"], qa.GetRasterBand(7).ReadAsArray()[row, col]) and np.array_equal(points["grey"], grey[row, col].astype("u2") * (256 if grey.dtype == np.uint8 else 1)),
              "score, predicted error and grey value")
     found, expected = osr.SpatialReference(wkt=wkt), dem.GetSpatialRef().Clone()
     if expected.IsGeographic() and not expected.IsCompound():
@@ -87,6 +88,9 @@ with open(at("mine.las"), "w") as f:
 t.expect("mine.las exists" in run("mine.tif", "--points", "las").stderr, "nor a point cloud")
 t.expect(run("mine.tif").returncode == 0 and open(at("mine.las")).read() == "mine", "a run without --points leaves it")
 t.expect("expected one of none, las, laz" in run("no.tif", "--points", "ply").stderr, "another format")
+os.link(at("utm.las"), at("utm2.las"))
+t.expect("utm2.las exists; give --overwrite" in run("utm2.tif").stderr, "a point cloud of an earlier run is a companion")
+t.expect(run("utm2.tif", "--overwrite").returncode == 0 and not os.path.exists(at("utm2.las")), "which removes it")
 try:
     ctypes.CDLL("liblaszip.so.8")
     t.expect(run("z.tif", "--points", "laz").returncode == 0 and 0 < os.path.getsize(at("z.laz")) < 0.6 * os.path.getsize(at("utm.las"))
@@ -94,6 +98,17 @@ try:
 except OSError:
     done = run("z.tif", "--points", "laz")
     t.expect(done.returncode == 1 and "LASzip" in done.stderr and done.stderr.count("\n") == 1, "without LASzip: %s" % done.stderr.strip())
+if shutil.which("cc"):
+    with open(at("zip.c"), "w") as f:  # a LASzip that cannot write, and forgets why when it is closed
+        f.write('#include <stdint.h>\nstatic char *why = "", point[99];\n')
+        for name in ("create(void **z) { *z = point;", "get_error(void *z, char **t) { *t = why;", "write_point(void *z) { why = \"no room for points\"; return 1;",
+                     "close_writer(void *z) { why = \"\";", "get_point_pointer(void *z, void **p) { *p = point;", "get_header_pointer(void *z, void **p) { *p = point;"):
+            f.write("int32_t laszip_%s return 0; }\n" % name)
+        for name in ("destroy", "open_reader", "read_point", "close_reader", "set_header", "preserve_generating_software", "request_native_extension", "open_writer", "set_point"):
+            f.write("int32_t laszip_%s(void *z) { return 0; }\n" % name)
+    t.call(["cc", "-shared", "-fPIC", at("zip.c"), "-o", at("liblaszip.so.8")])
+    done = run("f.tif", "--points", "laz", env=dict(os.environ, LD_LIBRARY_PATH=work))
+    t.expect(done.returncode == 1 and "no room for points" in done.stderr and done.stderr.count("\n") == 1, "LASzip's reason: %s" % done.stderr.strip()[-120:])
 limit = os.path.getsize(at("utm.las")) - 1000
 done = run("full.tif", "--points", "las", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
 t.expect(done.returncode == 1 and "File too large" in done.stderr and not [n for n in os.listdir(work) if n.startswith("full") and not n.endswith(".log") and ".job" not in n],

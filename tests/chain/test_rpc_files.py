@@ -173,6 +173,18 @@ both = pair("feet", lambda k, a, r, p: write(p, a, feet(r)))
 as_plain("heights in feet", both)
 t.expect(all("in feet" in s for s in told("heights in feet", both)[0]), "heights in feet: info says so")
 as_plain("heights of one view in feet", [inside[0], both[1]])
+jax = [os.path.join(t.SHARED, "data", "jax068", "JAX_068_%s.tif" % k) for k in ("001", "002", "018", "019")]
+if all(map(os.path.exists, jax)):  # WorldView-3: rays along the track meet at 262 to 675 km, too
+    feet = []
+    for k, name in enumerate(jax):
+        feet.append(os.path.join(work, "jax_%d.tif" % k))
+        image = gdal.GetDriverByName("GTiff").CreateCopy(feet[-1], gdal.Open(name))
+        numbers = image.GetMetadata("RPC")
+        image.SetMetadata(dict(numbers, **{key: repr(float(numbers[key].split()[0]) / 0.3048) for key in ("HEIGHT_OFF", "HEIGHT_SCALE")}), "RPC")
+        image = None
+    for names, count in ((jax[:2], 0), (jax[2:], 0), (feet[:2], 2), (feet[2:], 2)):
+        said = t.call([t.PROGRAM, "info", *names], True).stdout
+        t.expect(said.count("(its heights in feet") == count, "WorldView-3, heights in feet of %d views of 2" % count)
 
 # ---- images on a map: the RPC of the raw image, and one that is for the map's pixels
 

@@ -14,9 +14,38 @@ SCENE = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf"
 CUSTOM = "+proj=laea +lat_0=44 +lon_0=5 +datum=WGS84"
 
 
+NUMBERS = lambda *counts: lambda v: isinstance(v, list) and len(v) in counts and all(isinstance(x, (int, float)) for x in v)  # noqa: E731
+NUMBER = lambda v: isinstance(v, (int, float)) and not isinstance(v, bool)  # noqa: E731
+RULES = {  # of the schemas of the extensions, by version: fields and what they hold
+    "projection/v2.0.0": {"proj:code": lambda v: v is None or isinstance(v, str), "proj:wkt2": lambda v: v is None or isinstance(v, str),
+                          "proj:shape": lambda v: len(v) == 2 and all(isinstance(x, int) for x in v), "proj:bbox": NUMBERS(4, 6),
+                          "proj:transform": NUMBERS(6, 9)},
+    "raster/v2.0.0": {"raster:sampling": ("area", "point").__contains__, "raster:spatial_resolution": lambda v: NUMBER(v) and v > 0,
+                      "raster:scale": NUMBER, "raster:offset": NUMBER},
+    "processing/v1.2.0": {"processing:software": lambda v: all(isinstance(x, str) for x in v.values()),
+                          "processing:lineage": lambda v: isinstance(v, str)}}
+
+
+def fields(value):
+    """Names and values of all objects in an item."""
+    for name, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if isinstance(name, str):
+            yield name, part
+        yield from fields(part)
+
+
+def check_extensions(item, name):
+    listed = [address.split(".io/")[1].rsplit("/", 1)[0] for address in item["stac_extensions"]]
+    written = [(field, value) for field, value in fields(item) if ":" in field]
+    wrong = [f for f, value in written if not any(f in RULES.get(e, {}) and RULES[e][f](value) for e in listed)]
+    t.expect(not wrong, "%s: fields are those of the extensions that are listed %s" % (name, wrong))
+    t.expect(all(any(f in RULES[e] for f, _ in written) for e in listed), name + ": no extension is listed in vain")
+
+
 def item_of(name):
     with open(at(name + ".stac.json")) as f:
         item = json.load(f)
+    check_extensions(item, name)
     try:
         import pystac.validation
     except ImportError:

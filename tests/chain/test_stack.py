@@ -175,6 +175,16 @@ def part_strip():
     done = t.call([t.PROGRAM, "stack"] + dems + [alone, "-o", path("two.tif"), "--overwrite"])
     t.expect(done.returncode == 0 and "alone.tif overlaps no other" in done.stderr,
              "a DEM that overlaps none is named")
+    feet = write("feet.tif", ground(*centres(x0, Y0, 420, 300)) / 0.3048, x0, Y0)
+    void, cm = write("void.tif", np.full((50, 50), np.nan), x0, Y0), write("cm.tif", 100 * ground(*centres(x0, Y0, 420, 300)), x0, Y0)
+    done = t.call([t.PROGRAM, "stack", *dems, feet, void, cm, "-o", path("odd.tif"), "--overwrite"])
+    t.expect("feet.tif differs from the others by" in done.stderr and "in metres" in done.stderr and
+             all("DEM %s has no measured height" % name in done.stderr for name in (void, cm)),
+             "another unit, and no heights: told: %s" % done.stderr[-300:])
+    done = t.call([t.PROGRAM, "compare", cm, dems[0]], True)
+    t.expect(done.returncode == 1 and "m are no heights: give metres" in done.stderr, "compare: heights in centimetres: %s" % done.stderr[-160:])
+    done = t.call([t.PROGRAM, "compare", feet, dems[0]], True)
+    t.expect("they differ by" in done.stdout and "in metres?" in done.stdout, "compare: heights in feet")
     found = json.load(open(path("two.json")))["stack"]
     t.expect(found["groups"] == 2 and [d["apply_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")

@@ -154,7 +154,11 @@ def check_files(dems):
     t.expect(page.count("Heights of a cell") == 3 and "Rate of the heights" in page,
              "report: map, curves (%d)" % page.count("Heights of a cell"))
     with open(path("t.stac.json"), encoding="utf-8") as file:
-        t.expect(len(json.load(file)["assets"]["trend"]["bands"]) == 5, "STAC: the bands")
+        item = json.load(file)
+    times = sorted(gdal.Open(dem).GetMetadataItem("ACQUISITION_TIME_UTC") for dem in dems)
+    p = item["properties"]
+    t.expect(len(item["assets"]["trend"]["bands"]) == 5, "STAC: the bands")
+    t.expect([p["datetime"], p["start_datetime"], p["end_datetime"]] == [None, times[0], times[-1]], "STAC: the span of the dates")
 
 
 def check_bytes(dems):
@@ -197,6 +201,22 @@ def part_dates():
     made = trend(dems, "few.tif", "--align", "none", "--dates", path("dates.txt"))
     t.expect(sorted(dated(made)) == ["1999-01-02", "2000-01-02", "2001-01-02", "2004-05-07", "2006-05-09"], "dates: --dates goes first: %s" % dated(made))
     undated = write("undated.tif", z[0], {"TIFFTAG_DATETIME": "2020:01:01 00:00:00"})
+    os.rename(dems[3], path("d,1 x.tif"))
+    dems[3] = path("d,1 x.tif")
+    for line in ('"d,1 x.tif" 2002-03-04', '"d,1 x.tif", 2002-03-04', "d,1 x.tif 2002-03-04 05:06:07", '"d,1 x.tif","2002-03-04T05:06:07.8Z"'):
+        with open(path("dates.txt"), "w") as file:
+            file.write("a.tif 1999-01-02\n%s\n" % line)
+        made = trend(dems, "few.tif", "--align", "none", "--dates", path("dates.txt"))
+        t.expect("2002-03-04" in dated(made), "dates: the line %s" % line)
+    with open(path("bad.txt"), "w") as file:
+        file.write("a.tif 2003-05-06\na.tif 2003-05-07\n")
+    done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "-o", path("no.tif")], True)
+    t.expect(done.returncode == 1 and "line 2 gives" in done.stderr, "refused: two dates of a DEM")
+    for line in ("a.tif 2003-05-06 junk", "a.tif 2003-05-06junk", "a.tif 2003-05-06T10:11:12+02:00", "a.tif,2003-05-06,1"):
+        with open(path("bad.txt"), "w") as file:
+            file.write(line + "\n")
+        done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "-o", path("no.tif")], True)
+        t.expect(done.returncode == 1 and "line 1 is '%s'" % line in done.stderr, "refused: the line %s" % line)
     with open(path("bad.txt"), "w") as file:
         file.write("a.tif 2003-13-01\n")
     for code, words, given in ((1, "undated.tif has no date", [dems[0], dems[1], undated]), (1, "of 2 dates, expected at least 3", dems[:2]),

@@ -312,7 +312,13 @@ TEST(test_secrets)
         {"GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES",
          "GDAL_HTTP_HEADER_FILE=h.txt AWS_NO_SIGN_REQUEST=YES"},
         {"KEY[\"a\"] = 3; the key: x; config=1", "KEY[\"a\"] = 3; the key: x; config=1"},
-        {"sig=a password=", "sig=* password="}};
+        {"sig=a password=", "sig=* password="},
+        {"password='x y' and more", "password='***' and more"},
+        {"{\"token\": \"x \\\"y\", \"tr\": 3}", "{\"token\": \"***\", \"tr\": 3}"},
+        {"{'api_key' : 'abc'}", "{'api_key' : '***'}"},
+        {"--config 'GDAL_HTTP_USERPWD=me:two words' -q", "--config 'GDAL_HTTP_USERPWD=***' -q"},
+        {"GDAL_HTTP_HEADERS=\"Authorization: Bearer ab cd\" -q", "GDAL_HTTP_HEADERS=\"***\" -q"},
+        {"the 'token': 'a.tif'; \"tr\": \"30\"", "the 'token': '***'; \"tr\": \"30\""}};
     char text[200];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         snprintf(text, sizeof text, "%s", texts[i][0]);

@@ -221,6 +221,9 @@ class Python(unittest.TestCase):
         self.assertEqual((float(np.nanmax(made.dates)), round(float(np.nanmax(made.span)))), (8.0, 7))
         self.assertEqual(made.report["trend"]["first"][:10], "2001-05-06")
         self.assertIsNone(stereodem.stack(dems).rate)
+        for time in ("hello", "2003-05-06 noon", "2003-05-06T10:11:12+02:00"):
+            with self.assertRaisesRegex(stereodem.Error, "of a raster, expected a date"):
+                stereodem.stack([stereodem.Raster(ground.astype("f4"), *place, time=time), *dems], trend=True)
         with self.assertRaisesRegex(stereodem.Error, "has no date"):
             stereodem.stack([*dems[:2], stereodem.Raster(dems[2].samples, *place)], trend=True)
 
