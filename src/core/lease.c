@@ -162,7 +162,7 @@ static int make(const char *path, const char *text, bool *made)
     *made = false;
     if (fd < 0)
         return errno == EEXIST ? 0 : errno;
-    int why = write(fd, text, (size_t)n) != n ? (errno ? errno : ENOSPC) : 0;
+    int why = write(fd, text, (unsigned)n) != n ? (errno ? errno : ENOSPC) : 0;
     if (close(fd) != 0 && !why)
         why = errno;
     if (why)

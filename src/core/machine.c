@@ -192,11 +192,12 @@ static SdmStatus check_stack(SdmContext *ctx)
         pthread_attr_getstacksize(&usual, &bytes);
         pthread_attr_destroy(&usual);
     }
-    return bytes >= LEAST_STACK ? SDM_OK
-                                : sdm_fail(ctx, SDM_ERR_USAGE,
-                                           "the limit of the stack is %zu KiB: threads need at least %d KiB; "
-                                           "raise it (ulimit -s 8192)",
-                                           bytes >> 10, LEAST_STACK >> 10);
+    return bytes == 0 || bytes >= LEAST_STACK /* 0: what the program's file says, 2 MiB on Windows */
+               ? SDM_OK
+               : sdm_fail(ctx, SDM_ERR_USAGE,
+                          "the limit of the stack is %zu KiB: threads need at least %d KiB; "
+                          "raise it (ulimit -s 8192)",
+                          bytes >> 10, LEAST_STACK >> 10);
 }
 
 static void *pass(void *gate)

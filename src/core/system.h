@@ -44,6 +44,7 @@ extern const char sdm_system_list_separator[];
 
 /* ---- files ---- */
 int sdm_system_make_folder(const char *path, unsigned mode);
+bool sdm_system_make_own_folder(char *path); /* whose XXXXXX becomes what no other has */
 int sdm_system_create(const char *path); /* a file that was not there, for writing: its descriptor, or -1 */
 int sdm_system_rename(const char *from, const char *to); /* which may be there */
 int sdm_system_link(const char *from, const char *to);

@@ -77,6 +77,10 @@ int sdm_system_make_folder(const char *path, unsigned mode)
 {
     return mkdir(path, (mode_t)mode);
 }
+bool sdm_system_make_own_folder(char *path)
+{
+    return mkdtemp(path) != NULL;
+}
 int sdm_system_create(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -134,6 +134,11 @@ int sdm_system_make_folder(const char *path, unsigned mode)
     return mkdir(path);
 }
 
+bool sdm_system_make_own_folder(char *path)
+{
+    return _mktemp(path) && mkdir(path) == 0;
+}
+
 int sdm_system_create(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_BINARY | O_NOINHERIT, 0666);

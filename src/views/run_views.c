@@ -70,7 +70,7 @@ static SdmStatus begin_in_memory(SdmViews *v)
     char folder[SDM_PATH_SIZE];
     const char *const given = getenv("TMPDIR"), *const top = given && *given ? given : "/tmp";
     PASS(sdm_format(v->ctx, folder, sizeof folder, "%s/stereodem-views-XXXXXX", top));
-    if (!mkdtemp(folder))
+    if (!sdm_system_make_own_folder(folder))
         return sdm_fail(v->ctx, SDM_ERR_IO,
                         "%s: no folder for the DEMs of the pairs can be made there: %s; name another one in "
                         "TMPDIR",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/system.h"
 #include "kernels.h"
 #include "tests/case.h"
 
@@ -49,7 +50,7 @@ static inline float real(uint64_t *seed, float lo, float hi)
 /* `bytes` bytes with a guard on either side, aligned to 64; free with guarded_free(). */
 static inline void *guarded_alloc(size_t bytes)
 {
-    char *const block = aligned_alloc(64, (bytes + 2 * GUARD + 63) / 64 * 64);
+    char *const block = sdm_system_aligned(64, (bytes + 2 * GUARD + 63) / 64 * 64);
     assert_non_null(block);
     memset(block, CANARY, bytes + 2 * GUARD);
     return block + GUARD;
@@ -66,7 +67,7 @@ static inline void guarded_check(const void *p, size_t bytes)
 
 static inline void guarded_free(void *p)
 {
-    free((char *)p - GUARD);
+    sdm_system_aligned_free((char *)p - GUARD);
 }
 
 static const char *const level_names[] = {"c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
