@@ -5,7 +5,7 @@
 #include <math.h>
 
 enum { HALF = SDM_GAP_HALF, LEAST_AROUND = 60, NEAR_PX2 = 4 };
-#define AGREE_PX 1.5f /* of parallax, from the height that the levels gave */
+#define AGREE_PX 1.0f /* of parallax, from the height that the levels gave */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
 /* Weighted sums about a pixel; z: heights above `base`. */
