@@ -3,6 +3,7 @@
 #include "matching/cpu_backend.h"
 
 #include "matching/border_windows.h"
+#include "matching/fill_gaps.h"
 #include "matching/fill_hidden.h"
 #include "matching/pieces.h"
 #include "matching/semi_global_surface.h"
@@ -382,7 +383,10 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const int around = sdm_stage_enter(p->ctx, 7);
     TRY(sdm_alloc_raw(p->ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
+    if (sdm_hides_clouds(p->in->settings))
+        sdm_fill_gaps(p->ctx, p->in, s, filled);
+    else
+        TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
     sdm_surface_free(&p->refined);
     TRY(sdm_accept_filled(p->ctx, p->in, filled, s));
 done:

@@ -3,6 +3,7 @@
 #include "matching/match_steps.h"
 
 #include "matching/border_windows.h"
+#include "matching/fill_gaps.h"
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
 #include "matching/pieces.h"
@@ -182,6 +183,8 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
         return wider(set, step->window) / 2 + 2 * retry_range(set, level) + 1;
     case SDM_STEP_BORDER:
         return sdm_border_reach(step->window / 2);
+    case SDM_STEP_FILL_HOLES:
+        return set->wide_window > 0 ? SDM_GAP_HALF : step->window / 2;
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
         return validation_window(set, step->window);
     default:

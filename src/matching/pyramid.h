@@ -20,7 +20,8 @@ enum SdmDefect {
     SDM_DEFECT_SATURATED = 1 << 0, /* inside a saturated area; nodata */
     SDM_DEFECT_FILLED = 1 << 1,    /* no data: its value comes from the pixels around */
     SDM_DEFECT_BEYOND = 1 << 2,    /* of a filled one: less than half of 9 x 9 pixels around have data */
-    SDM_DEFECT_MASKED = 1 << 3     /* the user's mask leaves it out */
+    SDM_DEFECT_MASKED = 1 << 3,    /* the user's mask leaves it out */
+    SDM_DEFECT_BRIGHT = 1 << 4     /* as bright as the clouds that are hidden */
 };
 
 /* turned: of the image whose rows are the file's columns; places and sizes are that image's, as those of

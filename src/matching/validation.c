@@ -236,7 +236,7 @@ typedef struct Filling {
     const uint8_t *filled; /* 1: may be accepted */
 } Filling;
 
-/* Gaps between hidden clouds are too narrow for the coarse surface; the clouds have no texture. */
+/* Gaps between hidden clouds are too narrow for the coarse surface. */
 static bool can_fill(const Filling *f, size_t i)
 {
     const unsigned flags = f->s->flags[i];
@@ -298,7 +298,8 @@ SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *f
     const Filling f = {in, s, filled};
     const size_t w = (size_t)s->win.w, n = w * (size_t)s->win.h;
     const int h = s->win.h, threads = sdm_threads(ctx);
-    const bool any = isinf(in->settings->fill_limit.rise_m);
+    const float rise_m = in->settings->fill_limit.rise_m;
+    const bool any = isinf(rise_m) || (rise_m > 0.0f && sdm_hides_clouds(in->settings));
     uint8_t *steep = NULL; /* of filled pixels alone */
     TRY(sdm_alloc_raw(ctx, &steep, n, 1, "steep pixels"));
 #pragma omp parallel for num_threads(threads) schedule(static)

@@ -24,6 +24,6 @@ void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
 /* Filled pixels (h x w, 1; overwritten) that both views see and that lie over terrain become VALID and FILLED
  * where they and those among them up to SDM_STEEP_HALF pixels away are gentle: the least-squares plane
  * through the heights of 2 SDM_SLOPE_HALF + 1 pixels a side, matched or so filled, is within the settings'
- * limit.  The others keep their reason, and FILLED without VALID says that they were refused.  Reach
- * SDM_SLOPE_HALF + SDM_STEEP_HALF. */
+ * limit; between hidden clouds all that have texture.  The others keep their reason, and FILLED without VALID
+ * says that they were refused.  Reach SDM_SLOPE_HALF + SDM_STEEP_HALF. */
 SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, SdmSurface *s);

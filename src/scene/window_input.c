@@ -30,6 +30,20 @@ done:
     return st;
 }
 
+/* Where clouds are hidden: the pixels of the full resolution that are as bright as they. */
+static SdmStatus mark_bright(SdmContext *ctx, int above, const SdmLevelImage *image, uint8_t **defect)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)(image->w * image->h);
+    if (!*defect)
+        TRY(sdm_alloc(ctx, defect, n, 1, "defects of an image"));
+    for (size_t i = 0; i < n; i++)
+        if (image->data[i] > above)
+            (*defect)[i] |= SDM_DEFECT_BRIGHT;
+done:
+    return st;
+}
+
 /* b: columns and rows from, to (of a turned image rows and columns); changed to what is read. */
 static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, int64_t b[4],
                               SdmPyramid *out)
@@ -58,6 +72,8 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->turned = turned;
     TRY(hide_clouds(ctx, side, q, out));
+    if (q->lmin == 0 && sdm_hides_clouds(set))
+        TRY(mark_bright(ctx, set->hide_above[side], &out->level[0], &reader.defect));
     out->defect = reader.defect;
     reader.defect = NULL;
 done:
