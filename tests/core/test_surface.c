@@ -290,7 +290,7 @@ enum { FIELD = 41, HOLE0 = 17, HOLE1 = 24 /* its columns and rows */ };
 /* Accept what is filled in a field whose hole is not matched; how many pixels were. */
 static int accepted(SdmSurface *s, uint8_t *filled, const SdmFillLimit *limit)
 {
-    const SdmMatchSettings set = {.fill_limit = *limit};
+    const SdmMatchSettings set = {.fill_limit = *limit, .hide_above = {INT16_MAX, INT16_MAX}};
     const SdmMatchInput in = {.settings = &set};
     uint16_t before[FIELD * FIELD];
     int n = 0;
