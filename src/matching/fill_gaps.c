@@ -72,7 +72,7 @@ static bool fill_pixel(const SdmMatchInput *in, const SdmSurface *s, int x, int 
     double at[2];
     sdm_lattice_left(in->lattice, u, v, at);
     if (is_bright(in->left, at) || !find_height(s, x, y, height) ||
-        fabsf((*height - levels_m) * in->settings->px_per_m) > AGREE_PX)
+        !(fabsf((*height - levels_m) * in->settings->px_per_m) <= AGREE_PX))
         return false;
     sdm_lattice_right(in->lattice, u, v, (double)*height, at);
     return !is_bright(in->right, at);
