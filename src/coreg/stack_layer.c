@@ -85,6 +85,16 @@ static SdmHeightSource qa_source(const SdmStack *s, const SdmLayer *l, int band)
                              .wkt = s->crs ? s->crs[l->crs].wkt : NULL};
 }
 
+SdmCellWindow sdm_layer_samples(const SdmStack *s, const SdmLayer *l)
+{
+    const int64_t step = s->sample_step;
+    return (SdmCellWindow){.col0 = l->sample_col0 * step + step / 2,
+                           .row0 = l->sample_row0 * step + step / 2,
+                           .w = l->sample_cols,
+                           .h = l->sample_rows,
+                           .stride = step};
+}
+
 SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m)
 {
     const SdmHeightSource qa = qa_source(s, l, l->error_band);

@@ -136,6 +136,8 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s);
 typedef struct SdmCellWindow { /* cells (col0 + i stride, row0 + j stride) of the grid, i < w, j < h */
     int64_t col0, row0, w, h, stride;
 } SdmCellWindow;
+/* The cells of a layer that are its samples. */
+SdmCellWindow sdm_layer_samples(const SdmStack *s, const SdmLayer *l);
 /* Heights of a layer at the cells of a window, above its own datum, shifted east and north by -shift_m.
  * height_m: h x w, NaN where it has none; filled: h x w, 1 where the height is interpolated, or NULL.
  * Thread-safe.  The height of a cell does not depend on the window. */

@@ -81,13 +81,7 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
     if (n == 0)
         goto done;
     TRY(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
-    TRY(sdm_layer_read(s, l,
-                       (SdmCellWindow){.col0 = l->sample_col0 * step + step / 2,
-                                       .row0 = l->sample_row0 * step + step / 2,
-                                       .w = l->sample_cols,
-                                       .h = l->sample_rows,
-                                       .stride = step},
-                       l->sample, filled));
+    TRY(sdm_layer_read(s, l, sdm_layer_samples(s, l), l->sample, filled));
     if (first)
         l->checksum = checksum_of(l->sample, filled, n);
     for (int64_t i = 0; i < n; i++) {

@@ -246,17 +246,11 @@ static SdmStatus share_error(SdmStack *s, SdmLayer *l)
 {
     SdmStatus st = SDM_OK;
     float *error_m = NULL;
-    const int64_t n = l->sample_cols * l->sample_rows, step = s->sample_step;
+    const int64_t n = l->sample_cols * l->sample_rows;
     if (!l->error_band || n == 0)
         return SDM_OK;
     TRY(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
-    TRY(sdm_layer_read_errors(s, l,
-                              (SdmCellWindow){.col0 = l->sample_col0 * step + step / 2,
-                                              .row0 = l->sample_row0 * step + step / 2,
-                                              .w = l->sample_cols,
-                                              .h = l->sample_rows,
-                                              .stride = step},
-                              error_m));
+    TRY(sdm_layer_read_errors(s, l, sdm_layer_samples(s, l), error_m));
     const int64_t known = sdm_drop_nan_f32(error_m, n);
     const double median_m = known ? sdm_median_f32(error_m, known) : 0.0, all = l->scene_m * l->scene_m;
     l->scene_m = sqrt(fmax(all - median_m * median_m, LEAST_SHARED * LEAST_SHARED * all));
