@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MOVES = 2, MEANS = 2, MEAN_HALF = 3, LEVEL_HALF = 5 };
-#define LEVEL_PX 0.3f /* three standard deviations of a match */
+#define LEVEL_PX 0.2f /* two standard deviations of a match */
 /* (base/height)^2 at which the relief of ground within 11 px, which is self-similar, makes as much parallax
  * as noise does */
 #define LEVEL_NOISE 0.0225f
