@@ -106,8 +106,9 @@ static SdmStatus make_dem(SdmViews *v, SdmViewPair *p)
     uint64_t fingerprint;
     SdmUnitName name;
     TRY(name_dem(v, p->number, p->dem));
-    const SdmOptions options = options_of(v, p);
-    TRY(find_fingerprint(v, p, &options, &fingerprint));
+    SdmOptions options = options_of(v, p);
+    TRY(find_fingerprint(v, p, &options, &fingerprint)); /* refuses bounds that lie outside */
+    options.bounds = options.area = NULL; /* moves and votes of a part are those of the whole DEMs */
     v->fingerprint = sdm_hash(v->fingerprint, &fingerprint, sizeof fingerprint);
     TRY(name_record(v, p->number, fingerprint, &name));
     p->has_dem = find_finished(p, &name);

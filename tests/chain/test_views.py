@@ -135,6 +135,13 @@ for name, options in (("one", ("--threads", "1", "--memory", "150M")), ("two", (
     digests.append([t.digest(at(name + end)) for end in (".tif", "_qa.tif", "_ortho.tif")])
 t.expect(digests[0] == digests[1] and None not in digests[0], "the same cells for any threads, memory and tiles")
 t.expect(not os.path.exists(at("one.tif.views")), "the folder of the pairs is removed")
+x, step, _, y, _, _ = gdal.Open(at("one.tif")).GetGeoTransform()
+run(small, at("some.tif"), "--quiet", "--bounds", *[repr(v) for v in (x + 40 * step, y - 100 * step, x + 100 * step, y - 50 * step)])
+for end in (".tif", "_qa.tif", "_ortho.tif"):
+    parts = [gdal.Open(at("one" + end)).ReadAsArray(40, 50, 60, 50), gdal.Open(at("some" + end)).ReadAsArray()]
+    t.expect(parts[0].shape == parts[1].shape and (parts[0] == parts[1]).all(), "%s of a part: the cells of the whole" % end)
+done = run(small, at("away.tif"), "--quiet", "--bounds", "1", "2", "3", "4", code=2)
+t.expect("lies outside" in done.stderr and not os.path.exists(at("away.tif.views")), "bounds elsewhere are refused")
 stopped = subprocess.Popen([t.PROGRAM, "run"] + small + ["-o", at("stop.tif"), "--threads", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 since = time.time()
 while not os.path.exists(at("stop.tif.views/pair_1.sdm")) and stopped.poll() is None and time.time() - since < 60:
