@@ -72,10 +72,11 @@ static SdmStatus match_pass(const Loop *l, const SdmPass *pass, bool retry)
 }
 
 /* Small holes: the coarse surface, moved as the matches around are.  Only where the coarse surface is
- * terrain, so that clouds and water stay open. */
+ * terrain, so that clouds and water stay open.  Between clouds, planes fill them instead. */
 static SdmStatus fill_holes(const Loop *l)
 {
-    for (int level = l->in->settings->coarse_level - 1; level >= 0; level--) {
+    const int levels = sdm_hides_clouds(l->in->settings) ? 0 : l->in->settings->coarse_level;
+    for (int level = levels - 1; level >= 0; level--) {
         const SdmWindow win = window_at(l->win, level);
         PASS(l->ops->refine_coarse(l->state, &win));
     }
