@@ -240,6 +240,7 @@ static bool is_thin(const SdmCompareResult *r)
 }
 
 enum { FEW = 10 }; /* differences, the move is fitted to */
+static const double FOOT_M = 0.3048, SAME_UNIT = 0.05;
 
 /* The move that lays the DEM on the reference. */
 static void add_move(Text *t, const SdmCompareResult *r)
@@ -251,12 +252,21 @@ static void add_move(Text *t, const SdmCompareResult *r)
     add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
 }
 
+/* Heights in feet beside heights in metres. */
+static bool is_in_feet(double ratio)
+{
+    return fabs(ratio * FOOT_M - 1.0) < SAME_UNIT || fabs(ratio / FOOT_M - 1.0) < SAME_UNIT;
+}
+
 /* Why it may be wrong, and what was left out. */
 static void add_doubts(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
     const bool other = r->aligned.count >= FEW && r->aligned.nmad_m > SDM_OTHER_GROUND_M;
-    if (other)
+    if (is_in_feet(r->height_ratio))
+        add(t, "the heights of the DEM are %.2f times those of the reference: is one of them in feet?\n",
+            r->height_ratio);
+    else if (other)
         add(t, "they differ by %.0f m (NMAD), more than heights of one place do: are both in metres?\n",
             r->aligned.nmad_m);
     else if (move->undetermined)

@@ -184,7 +184,12 @@ def part_strip():
     done = t.call([t.PROGRAM, "compare", cm, dems[0]], True)
     t.expect(done.returncode == 1 and "m are no heights: give metres" in done.stderr, "compare: heights in centimetres: %s" % done.stderr[-160:])
     done = t.call([t.PROGRAM, "compare", feet, dems[0]], True)
-    t.expect("they differ by" in done.stdout and "in metres?" in done.stdout, "compare: heights in feet")
+    t.expect("are 3.28 times" in done.stdout and "in feet?" in done.stdout, "compare: heights in feet")
+    low = write("low.tif", 0.02 * ground(*centres(x0, Y0, 420, 300)), x0, Y0)
+    low_feet = write("low_feet.tif", 0.02 * ground(*centres(x0, Y0, 420, 300)) / 0.3048, x0, Y0)
+    for pair, said in (((low_feet, low), "are 3.28 times"), ((low, low_feet), "are 0.30 times"), ((low, low), None)):
+        done = t.call([t.PROGRAM, "compare", *pair], True)
+        t.expect(said in done.stdout if said else "in feet?" not in done.stdout, "compare: low relief, %s" % said)
     found = json.load(open(path("two.json")))["stack"]
     t.expect(found["groups"] == 2 and [d["apply_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")
