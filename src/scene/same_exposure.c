@@ -37,7 +37,7 @@ static const double STRETCH = 0.002;
 
 /* Least miss of the rays with the cameras of a pair, px, and least ratio to the miss with the cameras
  * exchanged: beyond both, the cameras of the two images are taken for exchanged. */
-static const double MISS_PX = 0.4, MISS_RATIO = 2.0;
+static const double MISS_PX = 0.1, MISS_RATIO = 4.0;
 
 typedef struct Offsets {
     double left[MATCHES][2], offset[2][MATCHES], h_m[MATCHES], score[MATCHES];
