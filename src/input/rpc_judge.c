@@ -165,15 +165,16 @@ static bool is_orbit(double altitude_m)
     return altitude_m > LOWEST_ORBIT_M && altitude_m < HIGHEST_ORBIT_M;
 }
 
-/* Heights in feet become metres, where the rays meet at an orbit's height for these alone. */
+/* Heights in feet become metres, where the rays of a line meet at an orbit's height for these alone.  Lines
+ * run along columns in an image that was turned. */
 static void judge_unit(const char *name, const SdmImage *im, const SdmRpc *rpc, SdmCamera **cam,
                        SdmCameraNote *note)
 {
     SdmRpc metres = *rpc;
     SdmCamera *other = NULL;
-    const double row = measure_altitude_m(*cam, im, 3, 5),
-                 high = isnan(row) ? measure_altitude_m(*cam, im, 1, 7) : row; /* an image that was turned */
-    if (is_orbit(high) || !is_orbit(FOOT_M * high))
+    const double row = measure_altitude_m(*cam, im, 3, 5), column = measure_altitude_m(*cam, im, 1, 7),
+                 high = is_orbit(FOOT_M * row) ? row : column;
+    if (is_orbit(row) || is_orbit(column) || !is_orbit(FOOT_M * high))
         return;
     metres.height_off *= FOOT_M;
     metres.height_scale *= FOOT_M;
