@@ -87,12 +87,15 @@ typedef struct Measure {
 static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
     Samples *const s = &m->s;
+    float min = s->min, max = s->max; /* in registers */
     PASS(sdm_image_raw(ctx, m->im, at, m->raw, m->flaws));
     for (int64_t i = 0; i < at.w * at.h; ++i)
         if (!m->flaws[i]) {
-            s->min = m->raw[i] < s->min ? m->raw[i] : s->min;
-            s->max = m->raw[i] > s->max ? m->raw[i] : s->max;
+            min = m->raw[i] < min ? m->raw[i] : min;
+            max = m->raw[i] > max ? m->raw[i] : max;
         }
+    s->min = min;
+    s->max = max;
     for (int64_t j = 0; j < at.h; ++j)
         for (int64_t x = first_sample(&m->p, at.x, at.y + j) - at.x; x < at.w; x += m->p.step) {
             s->tried++;
