@@ -1,6 +1,5 @@
 /* Layers, block by block -> median, NMAD, count and mask of each cell. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stats.h"
 #include "coreg/stack_trend.h"
 #include "geo/grid_part.h"
 
@@ -17,17 +16,8 @@ typedef struct BlockLayers { /* the layers that overlap a block */
     double qa_step_m;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
-    float *value;           /* threads x 2 x layers: heights of a cell */
+    SdmTrendRow *value;     /* threads x 2 x layers: heights of some cells */
 } BlockLayers;
-
-void sdm_stack_median(float *height_m, int n, float *median_m, float *nmad_m)
-{
-    double median = (double)height_m[0], nmad = NAN;
-    if (n > 1)
-        nmad = sdm_nmad_f32(height_m, n, &median);
-    *median_m = (float)median;
-    *nmad_m = (float)nmad;
-}
 
 /* Does a layer, with its shift, overlap a rectangle of cells? */
 static bool overlaps(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t row0, int64_t w, int64_t h)
@@ -167,47 +157,67 @@ done:
     return st;
 }
 
-/* Heights of a cell, measured or filled -> value; with the layers' smooth errors taken out -> unbiased.
- * @return how many */
-static int gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, int64_t i, bool filled,
-                  float *value, float *unbiased)
+/* Heights of some cells of a row by layer, INFINITY: none. */
+typedef struct Cells {
+    SdmTrendRow *value, *unbiased; /* unbiased: the layers' smooth errors taken out */
+    SdmTrendRow count;
+    double last[SDM_TREND_CELLS],
+        apart[SDM_TREND_CELLS];   /* the last height, its distance from the one before */
+    bool filled[SDM_TREND_CELLS]; /* no layer has measured the cell */
+} Cells;
+
+/* Cells i to i + n - 1 of the block: their measured heights or, where there is none, the filled ones. */
+static void gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, int64_t i, int n, Cells *out)
 {
-    int n = 0;
+    for (int c = 0; c < n; c++) {
+        out->filled[c] = true;
+        out->count[c] = 0.0f;
+    }
     for (int k = 0; k < p->count; k++)
-        if (!isnan(p->height_m[k][i]) && (p->filled[k][i] != 0) == filled) {
-            const SdmLayer *const l = &s->layer[p->index[k]];
-            value[n] = p->height_m[k][i];
-            unbiased[n] =
-                l->bias_m || s->trend
-                    ? (float)((double)value[n] - sdm_layer_bias(s, l, b->col0 + i % b->w, b->row0 + i / b->w))
-                    : value[n];
-            n++;
+        for (int c = 0; c < n; c++)
+            out->filled[c] &= isnan(p->height_m[k][i + c]) || p->filled[k][i + c];
+    for (int k = 0; k < p->count; k++) {
+        const SdmLayer *const l = &s->layer[p->index[k]];
+        for (int c = 0; c < SDM_TREND_CELLS; c++) {
+            const float height_m = c < n ? p->height_m[k][i + c] : NAN;
+            out->value[k][c] = out->unbiased[k][c] = INFINITY;
+            if (isnan(height_m) || (p->filled[k][i + c] != 0) != out->filled[c])
+                continue;
+            out->value[k][c] = out->unbiased[k][c] = height_m;
+            if (l->bias_m || s->trend)
+                out->unbiased[k][c] =
+                    (float)((double)height_m -
+                            sdm_layer_bias(s, l, b->col0 + (i + c) % b->w, b->row0 + (i + c) / b->w));
+            out->apart[c] = fabs((double)height_m - out->last[c]);
+            out->last[c] = (double)height_m;
+            out->count[c] += 1.0f;
         }
-    return n;
+    }
 }
 
-/* Cell i of the block from the measured heights or, where there is none, from the filled ones.  value: room
- * for two heights of each layer. */
-static void combine_cell(const SdmStack *s, const BlockLayers *p, float *value, int64_t i, SdmBlock *b)
+/* Cells i to i + n - 1 of the block.  value: room for two heights of each layer. */
+static void combine_cells(const SdmStack *s, const BlockLayers *p, SdmTrendRow *value, int64_t i, int n,
+                          SdmBlock *b)
 {
-    unsigned mask = SDM_QA_VALID;
-    float *const unbiased = value + s->count;
-    float unused;
-    int n = gather(s, b, p, i, false, value, unbiased);
-    if (n == 0 && !s->opt->no_filled) {
-        n = gather(s, b, p, i, true, value, unbiased);
-        mask |= SDM_QA_FILLED;
+    Cells cells = {.value = value, .unbiased = value + s->count};
+    double median_m[SDM_TREND_CELLS], height_m[SDM_TREND_CELLS], mad_m[SDM_TREND_CELLS];
+    gather(s, b, p, i, n, &cells);
+    sdm_median_rows(p->count, cells.value, cells.count, median_m);
+    sdm_median_rows(p->count, cells.unbiased, cells.count, height_m);
+    for (int k = 0; k < p->count; k++)
+        for (int c = 0; c < SDM_TREND_CELLS; c++)
+            value[k][c] = (float)fabs((double)value[k][c] - median_m[c]);
+    sdm_median_rows(p->count, cells.value, cells.count, mad_m);
+    for (int c = 0; c < n; c++) {
+        const int count = cells.filled[c] && s->opt->no_filled ? 0 : (int)cells.count[c];
+        const bool differ = count == 2 && cells.apart[c] > s->disagree_m;
+        b->count[i + c] = (uint16_t)count;
+        b->height_m[i + c] = count ? (float)height_m[c] : NAN;
+        b->spread_m[i + c] = count > 1 ? (float)(1.4826 * mad_m[c]) : NAN;
+        b->mask[i + c] = count ? (uint16_t)(SDM_QA_VALID | (cells.filled[c] ? SDM_QA_FILLED : 0) |
+                                            (differ ? SDM_QA_DISAGREE : 0))
+                               : SDM_QA_OUTSIDE;
     }
-    b->count[i] = (uint16_t)n;
-    b->height_m[i] = b->spread_m[i] = NAN;
-    b->mask[i] = SDM_QA_OUTSIDE;
-    if (n == 0)
-        return;
-    if (n == 2 && fabs((double)value[0] - (double)value[1]) > s->disagree_m)
-        mask |= SDM_QA_DISAGREE;
-    sdm_stack_median(value, n, &unused, &b->spread_m[i]);
-    sdm_stack_median(unbiased, n, &b->height_m[i], &unused);
-    b->mask[i] = (uint16_t)mask;
 }
 
 /* Cell i of the block from the heights of all pairs. */
@@ -281,11 +291,13 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         b.h = edge < part->rows - row ? edge : part->rows - row;
         TRY(read_layers(s, &b, &p));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
-        for (int64_t i = 0; i < b.w * b.h; i++)
-            if (s->opt->fusion)
-                fuse_cell(s, &p, i, &b);
-            else
-                combine_cell(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, &b);
+        for (int64_t i = 0; i < b.w * b.h; i += SDM_TREND_CELLS) {
+            const int n = i + SDM_TREND_CELLS < b.w * b.h ? SDM_TREND_CELLS : (int)(b.w * b.h - i);
+            for (int c = 0; c < n && s->opt->fusion; c++)
+                fuse_cell(s, &p, i + c, &b);
+            if (!s->opt->fusion)
+                combine_cells(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, n, &b);
+        }
         TRY(sdm_part_take(s->ctx, s->options, &s->grid, part, &b));
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);

@@ -219,8 +219,6 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);
 
 /* ---- stack_combine.c ---- */
 
-/* Median of n >= 1 heights (overwritten), and their NMAD, NaN for n = 1. */
-void sdm_stack_median(float *height_m, int n, float *median_m, float *nmad_m);
 /* Give every cell of the stack to the product, block by block; *blocks: how many. */
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks);
 

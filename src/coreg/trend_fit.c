@@ -8,41 +8,20 @@
 #include <string.h>
 
 static const float BIWEIGHT = 4.685f, PRIOR_DATES = 4.0f, LEAST_SPAN = 0.1f /* years */, MAD = 1.4826f;
-enum { CELLS = SDM_TREND_CELLS, SCALES = 3, STEPS = 4 /* with each */, HALVINGS = 22 };
+enum { CELLS = SDM_TREND_CELLS, SCALES = 3, STEPS = 4 /* with each */ };
 
 /* Sums over the dates of each cell, weighted. */
 typedef struct Sums {
     SdmTrendRow w, t, tt, y, ty;
 } Sums;
 
-/* Median of `count` values (INFINITY: none) of each cell, whose range is halved again and again. */
-SDM_VECTOR_LOOPS static void find_median(int n, SdmTrendRow *value, const SdmTrendRow count, SdmTrendRow out)
+/* The lower one of the two middle values of each cell. */
+static void find_median(int n, SdmTrendRow *value, const SdmTrendRow count, SdmTrendRow out)
 {
-    SdmTrendRow low, high;
-    for (int c = 0; c < CELLS; c++) {
-        low[c] = 1e6f;
-        high[c] = -1e6f;
-    }
-    for (int i = 0; i < n; i++)
-        for (int c = 0; c < CELLS; c++) {
-            const float v = value[i][c];
-            low[c] = v < low[c] ? v : low[c];
-            high[c] = v > high[c] && v < 1e6f ? v : high[c];
-        }
-    for (int k = 0; k < HALVINGS; k++) {
-        SdmTrendRow middle, below = {0.0f};
-        for (int c = 0; c < CELLS; c++)
-            middle[c] = 0.5f * (low[c] + high[c]);
-        for (int i = 0; i < n; i++)
-            for (int c = 0; c < CELLS; c++)
-                below[c] += value[i][c] <= middle[c] ? 1.0f : 0.0f;
-        for (int c = 0; c < CELLS; c++) {
-            const int half = 2.0f * below[c] >= count[c];
-            high[c] = half ? middle[c] : high[c];
-            low[c] = half ? low[c] : middle[c];
-        }
-    }
-    memcpy(out, high, sizeof(SdmTrendRow));
+    SdmTrendRow rank;
+    for (int c = 0; c < CELLS; c++)
+        rank[c] = 0.5f * count[c];
+    sdm_select_rows(n, value, rank, out);
 }
 
 /* Missing heights get no weight; the line is level, through the median of the

@@ -3,8 +3,9 @@
 #ifndef SDM_TREND_FIT_H
 #define SDM_TREND_FIT_H
 
-enum { SDM_TREND_LEAST = 3 /* dates of a line */, SDM_TREND_CELLS = 16 /* that are fitted together */ };
-typedef float SdmTrendRow[SDM_TREND_CELLS];
+#include "coreg/row_medians.h"
+
+enum { SDM_TREND_LEAST = 3 /* dates of a line */ };
 
 /* Heights of cells at n dates, in any order. */
 typedef struct SdmTrendSeries {

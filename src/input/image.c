@@ -5,6 +5,8 @@
 #include "input/fill_nodata.h"
 #include "input/image.h"
 
+#include <cpl_error.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,11 +70,21 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
     *saturated = im->saturated;
 }
 
-/* Samples of a window as floats; false when GDAL fails. */
+/* Samples of a window as floats; false when GDAL fails.  Its threads do not say why: a file that is opened
+ * anew reads on this one. */
 static bool read_band(GDALRasterBandH band, SdmImageWindow at, float *out)
 {
-    const int w = (int)at.w, h = (int)at.h;
-    return GDALRasterIO(band, GF_Read, (int)at.x, (int)at.y, w, h, out, w, h, GDT_Float32, 0, 0) == CE_None;
+    const int x = (int)at.x, y = (int)at.y, w = (int)at.w, h = (int)at.h;
+    if (GDALRasterIO(band, GF_Read, x, y, w, h, out, w, h, GDT_Float32, 0, 0) == CE_None)
+        return true;
+    const GDALDatasetH again =
+        *CPLGetLastErrorMsg() ? NULL : sdm_gdal_open(GDALGetDescription(GDALGetBandDataset(band)));
+    const GDALRasterBandH same = again ? GDALGetRasterBand(again, GDALGetBandNumber(band)) : NULL;
+    if (same)
+        (void)!GDALRasterIO(same, GF_Read, x, y, w, h, out, w, h, GDT_Float32, 0, 0);
+    if (again)
+        GDALClose(again);
+    return false;
 }
 
 static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int64_t h)
@@ -103,11 +115,19 @@ done:
     return st;
 }
 
+SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, int64_t w, uint8_t *flaws)
+{
+    const float zero = im->zero_is_fill ? 0.0f : NAN, low = im->fill[0], high = im->fill[1];
+    for (int64_t c = 0; c < w; ++c)
+        flaws[c] = !(fabsf(raw[c]) <= FLT_MAX) | (raw[c] == zero) | (raw[c] == low) | (raw[c] == high)
+                       ? SDM_FLAW_NODATA
+                       : 0;
+}
+
 /* A window of the raster itself. */
 static SdmStatus read_raster(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
     SdmStatus st = SDM_OK;
-    const size_t n = (size_t)(at.w * at.h);
     sdm_quiet_begin();
     if (im->raw)
         for (int64_t r = 0; r < at.h; ++r)
@@ -115,11 +135,9 @@ static SdmStatus read_raster(SdmContext *ctx, SdmImage *im, SdmImageWindow at, f
                 raw[r * at.w + c] = im->raw[(at.y + r) * im->width + at.x + c];
     else if (!read_band(im->band, at, raw))
         TRY(read_failed(ctx, im->name, at.y, at.h));
-    for (size_t i = 0; i < n; ++i)
-        flaws[i] = isfinite(raw[i]) && !(im->zero_is_fill && raw[i] == 0.0f) && raw[i] != im->fill[0] &&
-                           raw[i] != im->fill[1]
-                       ? 0
-                       : SDM_FLAW_NODATA;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int64_t r = 0; r < at.h; ++r)
+        find_nodata(im, raw + r * at.w, at.w, flaws + r * at.w);
     TRY(apply_mask(ctx, im, im->own_mask, at, SDM_FLAW_NODATA, flaws));
     TRY(apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws));
 done:
@@ -278,14 +296,17 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
 #pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
         st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, found);
         TRY(st);
+        unsigned seen = 0;
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(| : seen) if (!to->turned)
         for (int64_t r = 0; r < h; ++r) {
             int16_t *const out = to->turned ? row + r % TURN_ROWS * row_pitch : to->out + (y + r) * to->pitch;
-            *any |= row_of_floats(im, raw + r * p.w, found + r * p.w, p.x, p.w, out,
+            seen |= row_of_floats(im, raw + r * p.w, found + r * p.w, p.x, p.w, out,
                                   to->flaws ? to->flaws + (y + r) * to->pitch : NULL);
             if (to->turned && (r % TURN_ROWS == TURN_ROWS - 1 || r == h - 1))
                 sdm_turn_pixels(row, row_pitch, p.w, r % TURN_ROWS + 1, to->out + y + r - r % TURN_ROWS,
                                 to->pitch);
         }
+        *any |= seen;
     }
 done:
     sdm_free(&raw);

@@ -283,6 +283,21 @@ static SdmStatus fail_open(SdmContext *ctx, const char *name)
                           name, sdm_open_reason(name, reason));
 }
 
+/* GDAL inflates the blocks of what is read at once on all threads. */
+static GDALDatasetH open_file(SdmContext *ctx, const char *name)
+{
+    static const char option[] = "GDAL_NUM_THREADS";
+    char count[12];
+    const bool given = CPLGetConfigOption(option, NULL) != NULL;
+    snprintf(count, sizeof count, "%d", sdm_threads(ctx));
+    if (!given)
+        CPLSetThreadLocalConfigOption(option, count);
+    const GDALDatasetH out = sdm_gdal_open(name);
+    if (!given)
+        CPLSetThreadLocalConfigOption(option, NULL);
+    return out;
+}
+
 static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 {
     PASS(sdm_format(ctx, im->name, sizeof im->name, "%s", src->label ? src->label : src->name));
@@ -292,7 +307,7 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
         im->width = src->unpacked->width;
         im->height = src->unpacked->height;
         im->bytes = im->zero_is_fill = true;
-    } else if (!(im->dataset = sdm_gdal_open(src->name)))
+    } else if (!(im->dataset = open_file(ctx, src->name)))
         return fail_open(ctx, im->name);
     if (im->dataset) {
         PASS(choose_band(ctx, im, src->band));

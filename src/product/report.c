@@ -353,7 +353,7 @@ void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double h
         if (i * labels % STEPS == 0)
             sdm_report_colour(to, NULL,
                               sdm_report_printf(to.report, low < 0.0 && value > 0.0 ? "%+.*f %s" : "%.*f %s",
-                                                high - low < 5.0, value, unit));
+                                                (high - low < 5.0) + (high - low < 0.5), value, unit));
         colour(i / (STEPS - 1.0), rgb);
         if (i < STEPS)
             sdm_report_colour(to, rgb, NULL);

@@ -1,6 +1,8 @@
-/* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups, median of a
- * cell. */
+/* The arithmetic of a stack against answers worked by hand: adjustment of differences, groups; medians of
+ * cells. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
+#include "coreg/row_medians.h"
 #include "coreg/stack_layer.h"
 #include "tests/case.h"
 
@@ -111,25 +113,30 @@ TEST_CTX(test_long_strip)
         near(many[i] - many[i + 1], ties[i].value, 1e-6);
 }
 
-static void cell(const float *heights, int n, double median, double nmad)
+/* Values with and without equal ones, of 0 to 40 dates, as by selection. */
+TEST(test_median_rows)
 {
-    float copy[MOST], m, spread;
-    memcpy(copy, heights, (size_t)n * sizeof *copy);
-    sdm_stack_median(copy, n, &m, &spread);
-    near((double)m, median, 1e-6);
-    if (isnan(nmad))
-        assert_true(isnan(spread));
-    else
-        near((double)spread, nmad, 1e-5);
-}
-
-TEST(test_median)
-{
-    cell((const float[]){7}, 1, 7.0, NAN);
-    cell((const float[]){14, 10}, 2, 12.0, 1.4826 * 2.0);
-    cell((const float[]){5, 100, 1}, 3, 5.0, 1.4826 * 4.0);    /* deviations 4 0 95 */
-    cell((const float[]){100, 1, 4, 2}, 4, 3.0, 1.4826 * 1.5); /* 2 1 1 97 */
-    cell((const float[]){3, 3, 3, 900, -900}, 5, 3.0, 0.0);
+    enum { DATES = 40 };
+    SdmTrendRow value[DATES], count;
+    double median[SDM_TREND_CELLS];
+    unsigned drawn = 1;
+    for (int round = 0; round < 200; round++) {
+        const int n = round % (DATES + 1);
+        float cell[SDM_TREND_CELLS][DATES];
+        memset(count, 0, sizeof count);
+        for (int k = 0; k < n; k++)
+            for (int c = 0; c < SDM_TREND_CELLS; c++) {
+                drawn = drawn * 1664525u + 1013904223u;
+                const unsigned bits = drawn >> (c % 2 ? 28 : 8);
+                value[k][c] = bits % 5 == 0 ? INFINITY : (float)bits / 16.0f - 100.0f;
+                if (bits % 5 != 0)
+                    cell[c][(int)count[c]++] = value[k][c];
+            }
+        sdm_median_rows(n, value, count, median);
+        for (int c = 0; c < SDM_TREND_CELLS; c++)
+            if (count[c] > 0.0f)
+                assert_true(median[c] == sdm_median_f32(cell[c], (int)count[c]));
+    }
 }
 
 TEST_CTX(test_allocations)
