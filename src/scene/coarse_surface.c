@@ -5,7 +5,7 @@
 #include "matching/coarse_match.h"
 
 #include "pointing/coarse_pointing.h"
-#include "scene/bright_areas.h"
+#include "matching/bright_areas.h"
 #include "scene/coarse_strips.h"
 #include "scene/prior_dem.h"
 #include "scene/window_input.h"

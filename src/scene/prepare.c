@@ -107,8 +107,6 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
                         const SdmMeasured *measured, SdmMatchSettings *out)
 {
     PASS(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
-    if (strcmp(measured->cost_name, sdm_cost_for(o->cost, f->gsd_m)) != 0) /* clouds chose it */
-        sdm_match_between_clouds(noise_q(left), out);
     out->measured = *measured;
     out->semi_global = is_semi_global(o, f);
     out->pixel_m = (float)f->gsd_m;
@@ -155,7 +153,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             "too few matches between %s and %s: %zu at 1/%d of the size, at least %d are needed; %s",
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
             sdm_few_matches_hint(scene->options, &p->frame, p->camera).text);
-    if (p->settings.semi_global)
+    if (sdm_has_labels(&p->settings))
         PASS(sdm_semi_global_range(ctx, s, &p->settings));
     p->settings.threads =
         sdm_semi_global_threads(&p->settings, sdm_threads(ctx), scene->options->memory_bytes);
@@ -277,17 +275,16 @@ done:
     return st;
 }
 
-/* Where clouds are hidden, the fine levels are matched by census, to whose windows rims are few pixels; where
- * the cost is given, or is census anyway, they show their clouds. */
+/* Where clouds are hidden, passes match by census, to whose windows rims are few pixels.  Towns show their
+ * clouds. */
 static SdmStatus settle_clouds(SdmContext *ctx, const SdmOptions *o, SdmPrepared *p)
 {
     SdmMatchSettings *const set = &p->settings;
-    if (strcmp(o->cost, "auto") == 0 && strcmp(set->cost_name, "census") != 0) {
+    if (set->semi_global)
+        set->hide_above[0] = set->hide_above[1] = INT16_MAX;
+    else if (strcmp(o->cost, "auto") == 0)
         snprintf(set->cost_name, sizeof set->cost_name, "census");
-        return sdm_prepared_kernels(ctx, o, p);
-    }
-    set->hide_above[0] = set->hide_above[1] = INT16_MAX;
-    return SDM_OK;
+    return sdm_prepared_kernels(ctx, o, p);
 }
 
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
