@@ -6,7 +6,7 @@
 #include <math.h>
 
 enum { HALF = SDM_GAP_HALF, LEAST_AROUND = 60, NEAR_PX2 = 4 };
-#define PIECE_STEP_PX 2.0f /* between neighbours of a piece, at most */
+#define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
 /* Weighted sums about a pixel; z: heights. */

@@ -6,8 +6,8 @@
 #include "matching/backend.h"
 
 enum {
-    SDM_GAP_HALF = 16, /* px, of the window that a plane goes through */
-    SDM_GAP_PIECE = 64 /* px: smaller pieces of labels are chance */
+    SDM_GAP_HALF = 16,  /* px, of the window that a plane goes through */
+    SDM_GAP_PIECE = 128 /* px: smaller pieces of labels are chance */
 };
 
 /* Keep the VALID heights of the labels that both views show darker than clouds, of pieces of SDM_GAP_PIECE

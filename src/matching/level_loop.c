@@ -203,6 +203,8 @@ static int list_parts(const SdmMatchSettings *set, Part *part)
         part[n++] = (Part){SDM_SEQUENCE_FINE_LEVEL, l};
     if (sdm_has_labels(set))
         part[n++] = (Part){SDM_SEQUENCE_SEMI_GLOBAL, 0};
+    if (sdm_has_labels(set) && !set->semi_global)
+        part[n++] = (Part){SDM_SEQUENCE_COARSE_SECOND, 0};
     for (int i = 0; i < set->repeats && !set->semi_global; i++)
         part[n++] = (Part){SDM_SEQUENCE_REPEAT, 0};
     if (!set->semi_global)

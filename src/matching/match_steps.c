@@ -203,7 +203,9 @@ int sdm_match_halo(const SdmMatchSettings *set, int level)
 {
     int sum = reach_of(SDM_SEQUENCE_VALIDATE, set, 0) + reach_of(SDM_SEQUENCE_FINISH, set, 0);
     if (sdm_has_labels(set))
-        sum += sdm_semi_global_reach(set) + (set->semi_global ? 0 : SDM_GAP_PIECE);
+        sum += sdm_semi_global_reach(set);
+    if (sdm_hides_clouds(set))
+        sum += SDM_GAP_PIECE + reach_of(SDM_SEQUENCE_COARSE_SECOND, set, 0);
     if (!set->semi_global)
         sum += set->repeats * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
                (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0);
