@@ -464,8 +464,7 @@ done:
 static bool can_finish(const void *state)
 {
     const Device *const d = state;
-    return d->in->settings->wide_window == 0 && (!(d->in->left->defect || d->in->right->defect) ||
-                                                 sdm_device_info(d->gpu.device)->doubles);
+    return !(d->in->left->defect || d->in->right->defect) || sdm_device_info(d->gpu.device)->doubles;
 }
 
 static SdmStatus log_time(Device *d, const char *what, double *device_s)

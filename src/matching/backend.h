@@ -84,9 +84,6 @@ typedef struct SdmMatchOps {
     SdmStatus (*ray_error)(void *state, const SdmPass *pass);
     /* Flags and scores in the end: sdm_validate_pixels(). */
     SdmStatus (*validate)(void *state);
-    /* Pieces of surface of less than SDM_PIECE_MOST px: sdm_drop_pieces(); NULL where can_finish() is false
-     * between clouds. */
-    SdmStatus (*drop_pieces)(void *state);
     /* sdm_mark_defects() of both views. */
     SdmStatus (*defects)(void *state);
     /* The coarse surface (or what the call before made of it) refined to `win` of the next finer level. */

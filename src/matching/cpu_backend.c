@@ -3,9 +3,9 @@
 #include "matching/cpu_backend.h"
 
 #include "matching/border_windows.h"
+#include "matching/bright_areas.h"
 #include "matching/fill_gaps.h"
 #include "matching/fill_hidden.h"
-#include "matching/pieces.h"
 #include "matching/semi_global_surface.h"
 #include "matching/validation.h"
 #include "matching/least_squares.h"
@@ -134,6 +134,7 @@ static void close_all(void *state)
     sdm_surface_free(&p->refined);
     sdm_free(&p->ray_error_px);
     sdm_free(&p->score0);
+    sdm_free(&p->agreed_m);
 }
 
 void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
@@ -290,12 +291,51 @@ done:
 
 /* ---- one step instead of passes ---- */
 
+/* A copy of an image level without its clouds. */
+static SdmStatus hide_clouds(SdmProcessor *p, enum SdmSide side, const SdmLevelImage *from,
+                             SdmLevelImage *out)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)(from->w * from->h);
+    *out = *from;
+    out->data = NULL;
+    TRY(sdm_alloc_raw(p->ctx, &out->data, n, sizeof *out->data, "an image without clouds"));
+    memcpy(out->data, from->data, n * sizeof *out->data);
+    TRY(sdm_hide_bright(p->ctx, p->in->settings->hide_above[side], (int)side, out));
+done:
+    return st;
+}
+
+/* Keep the heights on which both views agree; for the passes, which measure them, the views show their
+ * clouds. */
+static SdmStatus search_between_clouds(SdmProcessor *p, const SdmWindow *win)
+{
+    SdmStatus st = SDM_OK;
+    SdmLevelImage left = {.data = NULL}, right = {.data = NULL};
+    TRY(hide_clouds(p, SDM_LEFT, p->task.left_source, &left));
+    TRY(hide_clouds(p, SDM_RIGHT, p->task.right_source, &right));
+    p->task.left_source = &left;
+    p->task.right_source = &right;
+    TRY(sdm_level_open(p->ctx, &p->task));
+    TRY(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface));
+    sdm_level_close(&p->task);
+    TRY(sdm_find_agreed(p->ctx, p->in, &p->surface, &p->agreed_m));
+    p->task = sdm_level_task(p->in, win);
+    TRY(sdm_level_open(p->ctx, &p->task));
+done:
+    sdm_free(&left.data);
+    sdm_free(&right.data);
+    return st;
+}
+
 static SdmStatus semi_global(void *state, const SdmWindow *win)
 {
     SdmProcessor *const p = state;
     close_level(p);
     PASS(sdm_surface_alloc(p->ctx, win, &p->surface));
     p->task = sdm_level_task(p->in, win);
+    if (sdm_hides_clouds(p->in->settings))
+        return search_between_clouds(p, win);
     PASS(sdm_level_open(p->ctx, &p->task));
     return sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface);
 }
@@ -340,17 +380,6 @@ static SdmStatus validate(void *state)
     return st;
 }
 
-#define PIECE_STEP_PX 2.0f /* between neighbours of a piece, at most */
-
-static SdmStatus drop_pieces(void *state)
-{
-    SdmProcessor *const p = state;
-    SdmSurface *const s = &p->surface;
-    const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
-                              s->score, s->flags, PIECE_STEP_PX / fabsf(p->in->settings->px_per_m)};
-    return sdm_drop_pieces(p->ctx, &pieces, SDM_PIECE_MOST, 0, 0);
-}
-
 static SdmStatus defects(void *state)
 {
     SdmProcessor *const p = state;
@@ -384,7 +413,7 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     const int around = sdm_stage_enter(p->ctx, 7);
     TRY(sdm_alloc_raw(p->ctx, &filled, n, 1, "the fill mask"));
     if (sdm_hides_clouds(p->in->settings))
-        sdm_fill_gaps(p->ctx, p->in, s, filled);
+        sdm_fill_gaps(p->ctx, p->in, p->agreed_m, s, filled);
     else
         TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
     sdm_surface_free(&p->refined);
@@ -430,7 +459,6 @@ const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
                                        .warp = warp,
                                        .ray_error = ray_error,
                                        .validate = validate,
-                                       .drop_pieces = drop_pieces,
                                        .defects = defects,
                                        .refine_coarse = refine_coarse,
                                        .fill_holes = fill_holes,

@@ -1,14 +1,15 @@
-/* Weighted least-squares planes through the matches around each pixel of a gap. */
+/* Heights between clouds: of the labels, and of weighted least-squares planes through the matches around. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/fill_gaps.h"
+#include "matching/pieces.h"
 
 #include <math.h>
 
 enum { HALF = SDM_GAP_HALF, LEAST_AROUND = 60, NEAR_PX2 = 4 };
-#define AGREE_PX 1.0f /* of parallax, from the height that the levels gave */
+#define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
-/* Weighted sums about a pixel; z: heights above `base`. */
+/* Weighted sums about a pixel; z: heights. */
 typedef struct PlaneSums {
     int count;
     double n, u, v, uu, uv, vv, z, uz, vz;
@@ -39,20 +40,20 @@ static double height_of(const PlaneSums *s)
 }
 
 /* Through the matches around (x, y); false: too few. */
-static bool find_height(const SdmSurface *s, int x, int y, float *height)
+static bool find_height(const SdmSurface *s, const float *agreed_m, int x, int y, float *height)
 {
     const int w = s->win.w, h = s->win.h;
-    const double base = (double)s->h_m[(size_t)y * (size_t)w + (size_t)x];
     PlaneSums sums = {0};
     for (int j = y > HALF ? -HALF : -y; j <= HALF && y + j < h; j++)
         for (int i = x > HALF ? -HALF : -x; i <= HALF && x + i < w; i++) {
             const size_t at = (size_t)(y + j) * (size_t)w + (size_t)(x + i);
-            if (s->flags[at] & SDM_QA_VALID)
-                add_height(&sums, i, j, (double)s->h_m[at] - base);
+            const float h_m = s->flags[at] & SDM_QA_VALID ? s->h_m[at] : agreed_m[at];
+            if (!isnan(h_m))
+                add_height(&sums, i, j, (double)h_m);
         }
     if (sums.count < LEAST_AROUND)
         return false;
-    *height = (float)(base + height_of(&sums));
+    *height = (float)height_of(&sums);
     return true;
 }
 
@@ -65,29 +66,52 @@ static bool is_bright(const SdmPyramid *p, const double at[2])
     return x >= 0 && y >= 0 && x < im->w && y < im->h && p->defect[y * im->w + x] & SDM_DEFECT_BRIGHT;
 }
 
-static bool fill_pixel(const SdmMatchInput *in, const SdmSurface *s, int x, int y, float *height)
+/* Do both views show a height of pixel (x, y) darker than clouds? */
+static bool is_dark(const SdmMatchInput *in, const SdmWindow *win, int x, int y, float height)
 {
-    const double u = (double)(s->win.u0 + x), v = (double)(s->win.v0 + y);
-    const float levels_m = s->h_m[(size_t)y * (size_t)s->win.w + (size_t)x];
+    const double u = (double)(win->u0 + x), v = (double)(win->v0 + y);
     double at[2];
     sdm_lattice_left(in->lattice, u, v, at);
-    if (is_bright(in->left, at) || !find_height(s, x, y, height) ||
-        !(fabsf((*height - levels_m) * in->settings->px_per_m) <= AGREE_PX))
+    if (is_bright(in->left, at))
         return false;
-    sdm_lattice_right(in->lattice, u, v, (double)*height, at);
+    sdm_lattice_right(in->lattice, u, v, (double)height, at);
     return !is_bright(in->right, at);
 }
 
-void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s, uint8_t *filled)
+SdmStatus sdm_find_agreed(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s, float **out)
+{
+    SdmStatus st = SDM_OK;
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
+                              s->score, s->flags, PIECE_STEP_PX / fabsf(in->settings->px_per_m)};
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int y = 0; y < s->win.h; y++)
+        for (int x = 0; x < s->win.w; x++) {
+            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
+            if (!is_dark(in, &s->win, x, y, s->h_m[i]))
+                s->flags[i] = SDM_QA_ISOLATED;
+        }
+    TRY(sdm_drop_pieces(ctx, &pieces, SDM_GAP_PIECE, 0, 0));
+    TRY(sdm_alloc_raw(ctx, out, n, sizeof **out, "heights between clouds"));
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : NAN;
+done:
+    return st;
+}
+
+void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, const float *agreed_m, SdmSurface *s,
+                   uint8_t *filled)
 {
     const int w = s->win.w;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 4)
     for (int y = 0; y < s->win.h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            float height;
-            filled[i] = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) && fill_pixel(in, s, x, y, &height);
-            if (filled[i]) /* no plane goes through it */
+            float height = agreed_m[i];
+            filled[i] = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
+                        (!isnan(height) ||
+                         (find_height(s, agreed_m, x, y, &height) && is_dark(in, &s->win, x, y, height)));
+            if (filled[i]) /* no plane goes through it but by agreed_m */
                 s->h_m[i] = height;
         }
 }

@@ -123,8 +123,6 @@ static SdmStatus run_step(const Loop *l, const SdmStep *step)
         return ops->ray_error(l->state, &ray_error);
     case SDM_STEP_VALIDATE:
         return ops->validate(l->state);
-    case SDM_STEP_DROP_PIECES:
-        return ops->drop_pieces(l->state);
     case SDM_STEP_DEFECTS:
         return ops->defects(l->state);
     case SDM_STEP_FILL_HIDDEN:
@@ -202,11 +200,16 @@ enum { MOST_PARTS = 40 };
 static int list_parts(const SdmMatchSettings *set, Part *part)
 {
     int n = 0;
-    for (int l = set->coarse_level - 1; l >= 0 && !set->semi_global; l--)
+    for (int l = set->coarse_level - 1; l >= 0 && !sdm_has_labels(set); l--)
         part[n++] = (Part){SDM_SEQUENCE_FINE_LEVEL, l};
+    if (sdm_has_labels(set))
+        part[n++] = (Part){SDM_SEQUENCE_SEMI_GLOBAL, 0};
+    if (sdm_has_labels(set) && !set->semi_global)
+        part[n++] = (Part){SDM_SEQUENCE_COARSE_SECOND, 0};
     for (int i = 0; i < set->repeats && !set->semi_global; i++)
         part[n++] = (Part){SDM_SEQUENCE_REPEAT, 0};
-    part[n++] = (Part){set->semi_global ? SDM_SEQUENCE_SEMI_GLOBAL : SDM_SEQUENCE_RESTORE, 0};
+    if (!set->semi_global)
+        part[n++] = (Part){SDM_SEQUENCE_RESTORE, 0};
     part[n++] = (Part){SDM_SEQUENCE_VALIDATE, 0};
     return n;
 }

@@ -15,11 +15,9 @@
 #define CENSUS_FINAL_CORRELATION 0.6 /* as few false matches pass (docs/chain.md) */
 /* At this correlation noise moves a match over 5 x 5 pixels by 0.2 px (docs/chain.md). */
 #define SMALL_WINDOW_CORRELATION 0.8
-/* Between clouds: of the usual windows; of wide ones on coarse levels, and on fine ones (docs/chain.md). */
-#define GAP_CORRELATION 0.6
+/* Between clouds: of wide windows on coarse levels (docs/chain.md). */
 #define WIDE_CORRELATION 0.3
-#define WIDE_FINE_CORRELATION 0.25
-enum { REPEATS = 2, WIDE_PX = 21, WIDE_FINE_PX = 17 };
+enum { REPEATS = 2, WIDE_PX = 21 };
 #define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
 /* Penalties of semi-global matching, in bits of a census word. */
 enum { P1 = 13, P2 = 90 };
@@ -73,12 +71,4 @@ void sdm_match_wide(SdmMatchSettings *set)
 {
     set->wide_window = WIDE_PX;
     set->wide_score = census_score(WIDE_CORRELATION);
-}
-
-void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set)
-{
-    set->wide_window = WIDE_FINE_PX;
-    set->min_score = census_score(GAP_CORRELATION);
-    set->wide_score = set->final_score = census_score(WIDE_FINE_CORRELATION);
-    set->min_sigma = noise_q / sqrtf(1.0f - (float)WIDE_CORRELATION); /* of texture and noise */
 }

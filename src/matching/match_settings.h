@@ -66,13 +66,16 @@ static inline bool sdm_hides_clouds(const SdmMatchSettings *set)
     return set->hide_above[0] != INT16_MAX;
 }
 
+/* Is level 0 searched by labels about a base?  Between clouds passes follow. */
+static inline bool sdm_has_labels(const SdmMatchSettings *set)
+{
+    return set->semi_global || sdm_hides_clouds(set);
+}
+
 /* For ground between clouds, by census: its texture is faint in their shadows, and their moving rims take a
  * part of each window.  Pixels that the usual windows do not match get a wide one, over which chance scores
  * less. */
 void sdm_match_wide(SdmMatchSettings *set);
-/* The same for the fine levels, where heights are known better: usual windows must score higher, wide ones
- * are smaller, and all of it is validated with them.  noise_q: as above. */
-void sdm_match_between_clouds(float noise_q, SdmMatchSettings *set);
 
 /* ---- of semi-global matching: semi_global_surface.h ---- */
 

@@ -6,7 +6,6 @@
 #include "matching/fill_gaps.h"
 #include "matching/fill_hidden.h"
 #include "matching/least_squares.h"
-#include "matching/pieces.h"
 #include "matching/wiener.h"
 
 #include <math.h>
@@ -59,7 +58,6 @@ static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS),
                                  {SDM_STEP_REPEAT, 5, 1, SDM_ALWAYS},
                                  {SDM_STEP_BORDER, 5, 0, SDM_IF_BORDERS},
                                  CLEAN,
-                                 RETRY(SDM_IF_WIDE),
                                  FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
                                   {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
@@ -70,7 +68,6 @@ static const SdmStep validate[] = {{SDM_STEP_WARP, 1, 0, SDM_IF_OLD_WARP},
                                    {SDM_STEP_RAY_ERROR, 9, 1, SDM_ALWAYS},
                                    {SDM_STEP_VALIDATE, 2 * SDM_RAY_ERROR_HALF + 1, 0, SDM_ALWAYS}};
 static const SdmStep finish[] = {
-    {SDM_STEP_DROP_PIECES, 2 * SDM_PIECE_MOST + 1, 0, SDM_IF_WIDE},
     {SDM_STEP_DEFECTS, 1, 0, SDM_ALWAYS},
     {SDM_STEP_FILL_HOLES, 2 * (HOLE_HALF + SDM_SLOPE_HALF + SDM_STEEP_HALF) + 1, 0, SDM_IF_PASSES},
     {SDM_STEP_FILL_HIDDEN, 2 * SDM_FILL_HIDDEN_REACH + 1, 0, SDM_IF_SEMI_GLOBAL}};
@@ -105,13 +102,13 @@ SdmSteps sdm_steps(SdmSequence sequence)
 int sdm_step_cost(SdmStepKind kind)
 {
     static const int cost[] = {
-        [SDM_STEP_REFINE] = 9,      [SDM_STEP_MATCH] = 24,        [SDM_STEP_RETRY] = 18,
-        [SDM_STEP_REPEAT] = 14,     [SDM_STEP_REMATCH] = 14,      [SDM_STEP_REJECT] = 2,
-        [SDM_STEP_MEDIAN] = 2,      [SDM_STEP_FILL] = 4,          [SDM_STEP_SMOOTH] = 1,
-        [SDM_STEP_WIENER] = 9,      [SDM_STEP_RAY_ERROR] = 5,     [SDM_STEP_VALIDATE] = 2,
-        [SDM_STEP_DROP_PIECES] = 2, [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_FILL_HOLES] = 17,
-        [SDM_STEP_FILL_HIDDEN] = 1, [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20,
-        [SDM_STEP_BORDER] = 1,      [SDM_STEP_WARP] = 4};
+        [SDM_STEP_REFINE] = 9,        [SDM_STEP_MATCH] = 24,         [SDM_STEP_RETRY] = 18,
+        [SDM_STEP_REPEAT] = 14,       [SDM_STEP_REMATCH] = 14,       [SDM_STEP_REJECT] = 2,
+        [SDM_STEP_MEDIAN] = 2,        [SDM_STEP_FILL] = 4,           [SDM_STEP_SMOOTH] = 1,
+        [SDM_STEP_WIENER] = 9,        [SDM_STEP_RAY_ERROR] = 5,      [SDM_STEP_VALIDATE] = 2,
+        [SDM_STEP_DEFECTS] = 1,       [SDM_STEP_FILL_HOLES] = 17,    [SDM_STEP_FILL_HIDDEN] = 1,
+        [SDM_STEP_SEMI_GLOBAL] = 120, [SDM_STEP_LEAST_SQUARES] = 20, [SDM_STEP_BORDER] = 1,
+        [SDM_STEP_WARP] = 4};
     return cost[kind];
 }
 
@@ -184,7 +181,7 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
     case SDM_STEP_BORDER:
         return sdm_border_reach(step->window / 2);
     case SDM_STEP_FILL_HOLES:
-        return set->wide_window > 0 ? SDM_GAP_HALF : step->window / 2;
+        return sdm_hides_clouds(set) ? SDM_GAP_HALF : step->window / 2;
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
         return validation_window(set, step->window);
     default:
@@ -205,12 +202,14 @@ static int reach_of(SdmSequence sequence, const SdmMatchSettings *set, int level
 int sdm_match_halo(const SdmMatchSettings *set, int level)
 {
     int sum = reach_of(SDM_SEQUENCE_VALIDATE, set, 0) + reach_of(SDM_SEQUENCE_FINISH, set, 0);
-    if (set->semi_global)
+    if (sdm_has_labels(set))
         sum += sdm_semi_global_reach(set);
-    else
+    if (sdm_hides_clouds(set))
+        sum += SDM_GAP_PIECE + reach_of(SDM_SEQUENCE_COARSE_SECOND, set, 0);
+    if (!set->semi_global)
         sum += set->repeats * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
                (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0);
-    for (int l = 0; l <= level && l < set->coarse_level && !set->semi_global; l++)
+    for (int l = 0; l <= level && l < set->coarse_level && !sdm_has_labels(set); l++)
         sum += reach_of(SDM_SEQUENCE_FINE_LEVEL, set, l) << l;
     const int unit = 1 << set->coarse_level;
     return (sum + 2 * unit + 15) / 16 * 16;
@@ -236,7 +235,7 @@ int sdm_match_row_reach(const SdmMatchSettings *set, int level)
 
 int sdm_match_max_update(const SdmMatchSettings *set, int level)
 {
-    if (set->semi_global) /* labels about the base */
+    if (sdm_has_labels(set)) /* labels about the base */
         return level > 0 ? 0 : set->coarse_offset_px + set->label_range_px + 1;
     return retry_range(set, level) + 1; /* no pass at a level is wider */
 }

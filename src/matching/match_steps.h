@@ -24,7 +24,6 @@ typedef enum SdmStepKind {
     SDM_STEP_WARP,          /* warp the right view by the heights */
     SDM_STEP_RAY_ERROR,     /* ray intersection error, and the score over a larger window */
     SDM_STEP_VALIDATE,      /* accept or reject each pixel: terrain, score, mean ray intersection error */
-    SDM_STEP_DROP_PIECES,   /* invalidate small pieces of surface */
     SDM_STEP_DEFECTS,       /* give the reason of pixels that a view lacks */
     SDM_STEP_FILL_HIDDEN,   /* gaps beside steps become valid and filled */
     SDM_STEP_FILL_HOLES,    /* small holes over terrain, if gentle, become valid and filled */

@@ -37,6 +37,7 @@ _Static_assert(OVERLAP - PATHS >= SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH, "ro
 typedef struct Base {
     SdmWindow win; /* of the coarse level */
     float *h_m;
+    float terrain_m[2]; /* between clouds: lowest and highest terrain of the scene */
 } Base;
 
 /* Means over windows of (2 half + 1)^2 in place, of heights in whole 1/64 m; what lies outside does not
@@ -81,6 +82,18 @@ static int base_half(double gsd_m, int level)
     return half < 2 ? 2 : half;
 }
 
+/* Lowest and highest terrain. */
+static void find_terrain(const SdmSurface *coarse, float range_m[2])
+{
+    range_m[0] = INFINITY;
+    range_m[1] = -INFINITY;
+    for (size_t i = 0; i < (size_t)coarse->win.w * (size_t)coarse->win.h; i++)
+        if (coarse->flags[i] & SDM_QA_VALID) {
+            range_m[0] = fminf(range_m[0], coarse->h_m[i]);
+            range_m[1] = fmaxf(range_m[1], coarse->h_m[i]);
+        }
+}
+
 /* The base over a part of the coarse surface; other parts give the same heights. */
 static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd_m, const SdmWindow *part,
                            Base *out)
@@ -105,6 +118,7 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
                (size_t)out->win.w * sizeof *out->h_m);
     TRY(mean_windows(ctx, &out->win, half, out->h_m));
     TRY(mean_windows(ctx, &out->win, half, out->h_m));
+    find_terrain(coarse, out->terrain_m);
 done:
     if (st != SDM_OK)
         sdm_free(&out->h_m);
@@ -143,18 +157,21 @@ static float unseen_px(const SdmMatchSettings *set)
     return (set->coarse_level <= 2 ? 0.5f : 1.0f) * set->discontinuity_px + 4.0f;
 }
 
-/* Widen lo..hi (px) by the coarse pixels of columns i0..i1 and rows j0..j1 of the base. */
-static void widen_range(const SdmSurface *coarse, const Base *base, const int box[4], float px_per_m,
-                        float range[2])
+/* Widen lo..hi (px) by the coarse pixels of columns i0..i1 and rows j0..j1 of the base; between clouds, where
+ * these are often guesses, by all terrain. */
+static void widen_range(const SdmSurface *coarse, const Base *base, const int box[4],
+                        const SdmMatchSettings *set, float range[2])
 {
     for (int j = box[1] > 0 ? box[1] : 0; j <= box[3] && j < base->win.h; j++)
         for (int i = box[0] > 0 ? box[0] : 0; i <= box[2] && i < base->win.w; i++) {
             const size_t at = (size_t)(base->win.v0 - coarse->win.v0 + j) * (size_t)coarse->win.w +
                               (size_t)(base->win.u0 - coarse->win.u0 + i);
-            const float d =
-                (coarse->h_m[at] - base->h_m[(size_t)j * (size_t)base->win.w + (size_t)i]) * px_per_m;
-            range[0] = d < range[0] ? d : range[0];
-            range[1] = d > range[1] ? d : range[1];
+            for (int k = 0; k < 2; k++) {
+                const float h = sdm_hides_clouds(set) ? base->terrain_m[k] : coarse->h_m[at],
+                            d = (h - base->h_m[(size_t)j * (size_t)base->win.w + (size_t)i]) * set->px_per_m;
+                range[0] = d < range[0] ? d : range[0];
+                range[1] = d > range[1] ? d : range[1];
+            }
         }
 }
 
@@ -175,7 +192,7 @@ SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMa
     float range[2] = {0.0f, 0.0f};
     TRY(find_base(ctx, coarse, set->pixel_m, &coarse->win, &base));
     const int all[4] = {0, 0, base.win.w, base.win.h};
-    widen_range(coarse, &base, all, set->px_per_m, range);
+    widen_range(coarse, &base, all, set, range);
     const float most = ceilf(-range[0] > range[1] ? -range[0] : range[1]);
     set->coarse_offset_px = most < 1e6f ? (int)most : 1000000;
     set->label_range_px = range_of(most + unseen_px(set));
@@ -398,7 +415,7 @@ static void block_range(const Work *w, const int64_t u[2], const int64_t v[2], i
     const int box[4] = {(int)((u[0] >> l) - 1 - w->base->win.u0), (int)((v[0] >> l) - 1 - w->base->win.v0),
                         (int)((u[1] >> l) + 1 - w->base->win.u0), (int)((v[1] >> l) + 1 - w->base->win.v0)};
     float found[2] = {0.0f, 0.0f};
-    widen_range(w->coarse, w->base, box, w->in->settings->px_per_m, found);
+    widen_range(w->coarse, w->base, box, w->in->settings, found);
     range[0] = sdm_clamp((int)floorf(found[0] - unseen_px(w->in->settings)), -most, 0);
     range[1] = sdm_clamp((int)ceilf(found[1] + unseen_px(w->in->settings)), 0, most);
 }
@@ -448,9 +465,10 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     TRY(sdm_edge_block_open(w->ctx, b.v.width, b.v.end - b.v.begin, &b.edge));
     take_places(w, &b);
     sdm_volume_close(&b.v);
-    if (w->in->settings->fill_limit.rise_m > 0.0f)
+    if (w->in->settings->semi_global && w->in->settings->fill_limit.rise_m > 0.0f)
         TRY(sdm_plain_areas(w->ctx, &views, &b.edge));
-    TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &views, &b.edge));
+    if (w->in->settings->semi_global)
+        TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &views, &b.edge));
     TRY(set_heights(w, &b));
 done:
     sdm_free(&b.labels.left);

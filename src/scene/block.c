@@ -176,7 +176,7 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
         bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
-        bytes += i && set->semi_global ? sdm_semi_global_bytes(set) : 0;
+        bytes += i && sdm_has_labels(set) ? sdm_semi_global_bytes(set) : 0;
     }
     return bytes;
 }

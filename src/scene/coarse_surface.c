@@ -5,7 +5,7 @@
 #include "matching/coarse_match.h"
 
 #include "pointing/coarse_pointing.h"
-#include "scene/bright_areas.h"
+#include "matching/bright_areas.h"
 #include "scene/coarse_strips.h"
 #include "scene/prior_dem.h"
 #include "scene/window_input.h"
@@ -37,6 +37,7 @@ enum {
  * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
 #define BRIGHT_SHARE 0.5
+#define CLOUD_SHARE 0.1 /* below it, they are clouds that the first search told from the ground */
 /* Share of the dark pixels with texture: below the first, what is dark is water and what is bright is land;
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
 #define SOME_TEXTURE 0.2
@@ -454,8 +455,16 @@ static SdmStatus refuse_clouds(SdmContext *ctx, const SdmScene *scene, double ag
                     scene->view[0].name, scene->view[1].name, 100.0 * agree, 100.0 * RIGHT_SHARE);
 }
 
-/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground.  A failure where
- * clouds hide the ground; where the first search found no surface (before), its own. */
+/* For the search at full resolution, but that towns show their clouds. */
+static void hide_clouds(const int above[2], SdmMatchSettings *set)
+{
+    if (!set->semi_global)
+        memcpy(set->hide_above, above, sizeof set->hide_above);
+}
+
+/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground.  Where the first
+ * search found it, too, the full resolution hides the clouds alone.  A failure where clouds hide the ground;
+ * where the first search found no surface (before), its own. */
 static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
                                      Coarse *second, bool *better)
 {
@@ -475,8 +484,8 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         TRY(judge_dark(ctx, second, first, &dark[0]));
     else
         snprintf(why, sizeof why, "%s", sdm_error(ctx));
-    if (dark[0].textured < SOME_TEXTURE ||
-        (dark[0].agree >= RIGHT_SHARE && share_bright(second->hide, above[0], &p->coarse) >= BRIGHT_SHARE))
+    const double bright = before == SDM_OK ? share_bright(second->hide, above[0], &p->coarse) : 1.0;
+    if (dark[0].textured < SOME_TEXTURE || (dark[0].agree >= RIGHT_SHARE && bright >= BRIGHT_SHARE))
         goto done; /* bright ground beside water or dark rock */
     const SdmStatus after = find_surface(ctx, second);
     if (after != SDM_OK && after != SDM_ERR_DATA)
@@ -496,6 +505,8 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         return sdm_fail(ctx, before, "%s", why);
     if (!*better && ground && fmax(dark[0].agree, dark[1].agree) < RIGHT_SHARE)
         return refuse_clouds(ctx, first->scene, fmax(dark[0].agree, dark[1].agree));
+    if (dark[0].agree >= RIGHT_SHARE && bright < CLOUD_SHARE)
+        hide_clouds(above, &first->p->settings);
 done:
     return st;
 }
@@ -527,7 +538,9 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         const SdmPrepared found = other;
         other = *p;
         *p = found;
-        memcpy(p->settings.hide_above, above, sizeof above);
+        hide_clouds(above, &p->settings);
+        if (strcmp(scene->options->cost, "auto") == 0) /* rims are few pixels of its windows */
+            snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
     }
 done:
     for (int k = 0; k < 2 && images && st == SDM_OK; k++) {

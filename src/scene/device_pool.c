@@ -277,7 +277,7 @@ bool sdm_device_pool_has_room(SdmContext *ctx, SdmDevicePool *pool, const SdmMat
                               int64_t h, int64_t win_w, int64_t win_h)
 {
     Slot *const slot =
-        sdm_device_pool_on_device(pool) && !set->semi_global ? &pool->slot[free_slot(pool)] : NULL;
+        sdm_device_pool_on_device(pool) && !sdm_has_labels(set) ? &pool->slot[free_slot(pool)] : NULL;
     if (!slot)
         return true;
     if (need_device(ctx, pool, slot) != SDM_OK) { /* beginning the window tries again */
@@ -306,13 +306,13 @@ static void *run_slot(void *data)
 
 bool sdm_device_pool_makes_levels(const SdmDevicePool *pool, const SdmMatchSettings *set)
 {
-    return set->semi_global || (sdm_device_pool_on_device(pool) && !sdm_hides_clouds(set));
+    return sdm_has_labels(set) || sdm_device_pool_on_device(pool);
 }
 
 SdmStatus sdm_device_pool_begin(SdmContext *ctx, SdmDevicePool *pool, const SdmMatchCall *call,
                                 SdmFineResult *out, int *number)
 {
-    const bool here = !sdm_device_pool_on_device(pool) || call->in->settings->semi_global;
+    const bool here = !sdm_device_pool_on_device(pool) || sdm_has_labels(call->in->settings);
     const int i = *number = here ? ON_PROCESSOR : free_slot(pool);
     *out = (SdmFineResult){.ray_error_px = NULL};
     if (i == ON_PROCESSOR)

@@ -65,6 +65,8 @@ static float noise_q(const SdmRadiometry *left)
     return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
 }
 
+#define SHADOW_SIGMA_NOISES 1.2f /* of texture and noise in equal parts, between clouds */
+
 /* Share of saturated samples from which borders stay as the windows leave them: a saturated area lacks data,
  * too, and pixels beside it are of one grey value, of which windows that contain them tell nothing. */
 #define SATURATED_SHARE 0.001
@@ -107,9 +109,9 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
                         const SdmMeasured *measured, SdmMatchSettings *out)
 {
     PASS(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
-    if (strcmp(measured->cost_name, sdm_cost_for(o->cost, f->gsd_m)) != 0) /* clouds chose it */
-        sdm_match_between_clouds(noise_q(left), out);
     out->measured = *measured;
+    if (sdm_hides_clouds(out)) /* shadows are faint */
+        out->min_sigma = SHADOW_SIGMA_NOISES * noise_q(left);
     out->semi_global = is_semi_global(o, f);
     out->pixel_m = (float)f->gsd_m;
     out->px_per_m = (float)f->du_dh;
@@ -155,7 +157,7 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
             "too few matches between %s and %s: %zu at 1/%d of the size, at least %d are needed; %s",
             scene->view[0].name, scene->view[1].name, valid, 1 << s->win.level, (int)LEAST_MATCHES,
             sdm_few_matches_hint(scene->options, &p->frame, p->camera).text);
-    if (p->settings.semi_global)
+    if (sdm_has_labels(&p->settings))
         PASS(sdm_semi_global_range(ctx, s, &p->settings));
     p->settings.threads =
         sdm_semi_global_threads(&p->settings, sdm_threads(ctx), scene->options->memory_bytes);
@@ -277,19 +279,6 @@ done:
     return st;
 }
 
-/* Where clouds are hidden, the fine levels are matched by census, to whose windows rims are few pixels; where
- * the cost is given, or is census anyway, they show their clouds. */
-static SdmStatus settle_clouds(SdmContext *ctx, const SdmOptions *o, SdmPrepared *p)
-{
-    SdmMatchSettings *const set = &p->settings;
-    if (strcmp(o->cost, "auto") == 0 && strcmp(set->cost_name, "census") != 0) {
-        snprintf(set->cost_name, sizeof set->cost_name, "census");
-        return sdm_prepared_kernels(ctx, o, p);
-    }
-    set->hide_above[0] = set->hide_above[1] = INT16_MAX;
-    return SDM_OK;
-}
-
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -302,8 +291,7 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     TRY(sdm_prepare_frame(ctx, scene, p));
     TRY(sdm_reference_read_some(ctx, &p->frame, reference));
     TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    if (sdm_hides_clouds(&p->settings))
-        TRY(settle_clouds(ctx, scene->options, p));
+    TRY(sdm_prepared_kernels(ctx, scene->options, p)); /* of the cost that clouds may have chosen */
     TRY(coarse_range(ctx, scene, p));
     TRY(sdm_check_exposures(ctx, scene, p));
     TRY(sdm_pointing_at_full_resolution(ctx, scene, p));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/window_input.h"
 
-#include "scene/bright_areas.h"
+#include "matching/bright_areas.h"
 #include "scene/view_reader.h"
 
 #include <string.h>
@@ -17,14 +17,11 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
            first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
 }
 
-/* Hide the clouds of all levels but the full resolution, where texture shall not be flattened: but for a last
- * part its heights are known, and the orthoimage shows clouds. */
+/* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels. */
 static SdmStatus hide_clouds(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
 {
     SdmStatus st = SDM_OK;
-    if (!sdm_hides_clouds(q->settings) || (q->lmin == 0 && q->settings->semi_global))
-        return SDM_OK;
-    for (int l = q->lmin > 0 ? q->lmin : 1; l <= q->lmax; l++)
+    for (int l = q->lmin; l > 0 && l <= q->lmax && sdm_hides_clouds(q->settings); l++)
         TRY(sdm_hide_bright(ctx, q->settings->hide_above[side], (int)side, &p->level[l]));
 done:
     return st;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "matching/match_steps.h"
+#include "matching/fill_gaps.h"
 #include "matching/least_squares.h"
 #include "matching/wiener.h"
 
@@ -25,12 +26,15 @@ static const struct {
     {40.0f, 5, {240, 400, 688, 1184, 2176}, {17, 17, 11}},
 };
 
+#define NO_CLOUDS .hide_above = {INT16_MAX, INT16_MAX}
+
 TEST(halos_are_the_known_ones)
 {
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         const SdmMatchSettings set = {.discontinuity_px = figures[i].discontinuity_px,
                                       .repeats = 2,
                                       .borders = true,
+                                      NO_CLOUDS,
                                       .coarse_level = figures[i].coarse_level};
         for (int l = 0; l < 5; l++)
             assert_int_equal(sdm_match_halo(&set, l), figures[i].halo[l]);
@@ -44,8 +48,9 @@ TEST(halos_are_the_known_ones)
 /* The Wiener filter and the repeat before it: a larger halo. */
 TEST(filter_widens_the_halo)
 {
-    const SdmMatchSettings without = {.coarse_level = 3, .repeats = 2, .borders = true},
-                           with = {.coarse_level = 3, .repeats = 2, .borders = true, .wiener = true};
+    const SdmMatchSettings without = {.coarse_level = 3, .repeats = 2, .borders = true, NO_CLOUDS},
+                           with = {
+                               .coarse_level = 3, .repeats = 2, .borders = true, NO_CLOUDS, .wiener = true};
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_RESTORE);
     int filter = 0;
     for (int i = 0; i < steps.count; i++) {
@@ -60,13 +65,21 @@ TEST(filter_widens_the_halo)
     }
 }
 
+/* Between clouds one search by labels takes the place of the finer levels: each level has the same halo. */
+TEST(labels_between_clouds_have_one_halo)
+{
+    const SdmMatchSettings set = {.coarse_level = 3, .repeats = 2, .borders = true, .label_range_px = 40};
+    assert_true(sdm_match_halo(&set, 0) > sdm_semi_global_reach(&set) + SDM_GAP_HALF + SDM_GAP_PIECE);
+    assert_int_equal(sdm_match_halo(&set, 2), sdm_match_halo(&set, 0));
+}
+
 /* A step's reach is never less than its window and its residuals need, and the passes that are made from the
  * table have its windows. */
 TEST(reaches_follow_from_windows)
 {
     for (float discontinuity = 0.0f; discontinuity < 40.0f; discontinuity += 3.0f) {
         const SdmMatchSettings set = {
-            .discontinuity_px = discontinuity, .coarse_level = 3, .repeats = 2, .borders = true};
+            .discontinuity_px = discontinuity, .coarse_level = 3, .repeats = 2, .borders = true, NO_CLOUDS};
         for (int q = 0; q < SDM_SEQUENCE_COUNT; q++) {
             const SdmSteps steps = sdm_steps((SdmSequence)q);
             assert_true(steps.count > 0);

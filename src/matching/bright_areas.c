@@ -1,6 +1,6 @@
 /* An image level -> its bright areas, and the level without them. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/bright_areas.h"
+#include "matching/bright_areas.h"
 
 #include <math.h>
 
