@@ -28,7 +28,6 @@ take_zip() {
         [ -n "$(ls "$there/share/doc/stereodem/licenses/$part" 2>/dev/null)" ] || fail "no licence of $part"
     done
     if x86_64-w64-mingw32-objdump -p "$program" "$library" | grep -iE 'DLL Name: *(lib|gdal|proj)'; then fail "a DLL that Windows has not"; fi
-    "$wine" "$work/press.exe" hold "$program" "$program" devices >/dev/null || fail "devices"
 }
 
 # ---- a trial: import libraries, headers and what pkg-config says of them ----
@@ -68,6 +67,11 @@ zip=$(ls "$source_dir"/build/portable/stereodem-*-windows-x86_64.zip 2>/dev/null
 if [ -n "$zip" ]; then take_zip "$zip"; else build_trial; fi
 diff <(names "$library" | sort) <(grep -o 'sdm_[a-z0-9_]*' "$source_dir/cmake/stereodem.map" | sort -u) || fail "the library shows other names than its map"
 program() { "$wine" "$program" "$@"; }
+# the library, by its example in C
+x86_64-w64-mingw32-gcc-posix -O1 -I"$source_dir/include" "$source_dir/examples/dem_from_arrays.c" \
+    "$(find "$there" -name libstereodem.dll.a)" -o "$(dirname "$library")/example.exe"
+"$wine" "$(dirname "$library")/example.exe" >"$work/said" 2>/dev/null || fail "the example of the library: $(cat "$work/said")"
+grep -q "columns: done" "$work/said" || fail "the example of the library: $(cat "$work/said")"
 console() { # with a terminal, which keys need
     local words=("$wine" "$work/press.exe" "$@")
     timeout 120 script -qec "${words[*]@Q} 2>said" /dev/null >/dev/null </dev/null
