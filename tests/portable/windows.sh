@@ -91,6 +91,14 @@ for product in dem dem_ortho dem_qa; do
     done
     cmp "$out/$product.raw" "$work/release/$product.raw" || fail "$product.tif has other samples than the release build's"
 done
+if [ -n "$zip" ]; then # with all parts of its own, also the bytes
+    hdf=$source_dir/sampledata/AST_L1A_00401012001180005_sim.hdf
+    "$release" run "$hdf" -o "$work/release/hdf.tif" --vertical egm96 --quiet
+    PROJ_DATA=/nonexistent program run "$hdf" -o "$out/hdf.tif" --vertical egm96 --quiet || fail "run of an HDF"
+    for product in dem dem_ortho hdf hdf_ortho; do
+        cmp "$out/$product.tif" "$work/release/$product.tif" || fail "$product.tif has other bytes than the release build's"
+    done
+fi
 code=0
 program run "$work/none.zip" -o "$out/none.tif" --quiet 2>"$work/said" || code=$?
 [ "$code" = 1 ] && grep -q none.zip "$work/said" || fail "a missing scene: code $code, $(cat "$work/said")"
