@@ -98,6 +98,11 @@ if [ -n "$zip" ]; then # with all parts of its own, also the bytes
     for product in dem dem_ortho hdf hdf_ortho; do
         cmp "$out/$product.tif" "$work/release/$product.tif" || fail "$product.tif has other bytes than the release build's"
     done
+    wheel=$(ls "${zip%/*}"/stereodem-*-win_amd64.whl)
+    python3 -m pip install -q --root-user-action ignore --no-deps --only-binary=:all: --platform win_amd64 --target "$work/site" "$wheel"
+    [ -f "$work/site/stereodem/lib/stereodem.dll" ] || fail "$wheel has no library where the module looks"
+    "$wine" "$work/site/stereodem/bin/stereodem.exe" run "$work/$scene" -o "$work/site/dem.tif" --quiet || fail "the wheel's program"
+    cmp "$work/site/dem.tif" "$out/dem.tif" || fail "the wheel's program makes another DEM"
 fi
 code=0
 program run "$work/none.zip" -o "$out/none.tif" --quiet 2>"$work/said" || code=$?
