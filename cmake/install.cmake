@@ -28,13 +28,21 @@ if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
     set(map ${PROJECT_SOURCE_DIR}/cmake/stereodem.map)
     set_target_properties(stereodem_shared PROPERTIES VERSION ${SDM_ABI}.${PROJECT_VERSION} SOVERSION ${SDM_ABI}
                           LINK_DEPENDS ${map})
-    target_link_libraries(stereodem_shared PRIVATE ${needs})
+    target_link_libraries(stereodem_shared PRIVATE ${needs} sdm_flags)
+    set(shown -Wl,--version-script=${map})
+    if(WIN32)                             # stereodem.dll; the map as a list of names
+        file(STRINGS ${map} names REGEX "^ *sdm_[a-z0-9_]*;$")
+        string(REGEX REPLACE ";+ *" "\n" names "EXPORTS;${names}")
+        set(shown ${PROJECT_BINARY_DIR}/stereodem.def)
+        file(CONFIGURE OUTPUT ${shown} CONTENT "${names}\n" @ONLY)
+        set_target_properties(stereodem_shared PROPERTIES PREFIX "")
+    endif()
     if(SDM_SANITIZE)
         set(check -fsanitize=${SDM_SANITIZE})
     else()
         set(check -Wl,--no-undefined)
     endif()
-    target_link_options(stereodem_shared PRIVATE -Wl,--version-script=${map} ${check})
+    target_link_options(stereodem_shared PRIVATE ${shown} ${check})
     set(preferred shared)
 endif()
 add_library(stereodem::stereodem ALIAS stereodem_${preferred})
@@ -67,6 +75,7 @@ write_basic_package_version_file(stereodem-config-version.cmake COMPATIBILITY Sa
 install(TARGETS stereodem RUNTIME COMPONENT program)
 install(TARGETS ${libraries} EXPORT stereodem-targets
         LIBRARY COMPONENT library NAMELINK_COMPONENT development
+        RUNTIME COMPONENT library
         ARCHIVE COMPONENT development)
 install(EXPORT stereodem-targets NAMESPACE stereodem:: DESTINATION ${package} COMPONENT development)
 install(DIRECTORY include/stereodem TYPE INCLUDE COMPONENT development)

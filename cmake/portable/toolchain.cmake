@@ -1,5 +1,11 @@
 # zig's clang for glibc 2.17, set up by scripts/portable: SDM_TOOLS holds cc, c++, ar, ranlib; SDM_PREFIX the parts.
+# For Windows MinGW.
 # SPDX-License-Identifier: Apache-2.0
+if("$ENV{SDM_SYSTEM}" STREQUAL windows)
+    include(${CMAKE_CURRENT_LIST_DIR}/../mingw.cmake)
+    list(PREPEND CMAKE_FIND_ROOT_PATH $ENV{SDM_PREFIX})
+    return()
+endif()
 if(NOT "$ENV{SDM_CPU}" STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
     set(CMAKE_SYSTEM_NAME Linux)
     set(CMAKE_SYSTEM_PROCESSOR $ENV{SDM_CPU})

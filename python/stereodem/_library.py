@@ -76,10 +76,10 @@ _PROTOTYPES = {
 
 def _find() -> str:
     """The library of this module: within it (a wheel), beside its folder (an archive), else the one of the system."""
-    name = "libstereodem.so.%d" % ABI
+    name = "stereodem.dll" if os.name == "nt" else "libstereodem.so.%d" % ABI
     here = os.path.dirname(os.path.realpath(__file__))
-    for folder in (os.path.join(here, "lib"), os.path.join(here, "..", "..", "lib")):
-        path = os.path.join(folder, name)
+    for folder in ("lib", "../../lib", "../../bin"):  # that of the archive for Windows
+        path = os.path.join(here, folder, name)
         if os.path.exists(path):
             return os.path.normpath(path)
     return name

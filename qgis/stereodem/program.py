@@ -18,17 +18,20 @@ class ProgramError(Exception):
 
 
 def find():
-    """The program: on the path, in the Python package (a wheel), or in an archive or zip that was unpacked at a usual place."""
+    """The program: on the path, in the archive of this plugin, in the Python package (a wheel), or in an archive or zip that was
+    unpacked at a usual place; Windows unpacks it into a folder of its name."""
     name = "stereodem.exe" if os.name == "nt" else "stereodem"
     found = shutil.which(name)
     if found:
         return found
     spec = importlib.util.find_spec("stereodem")  # the module, not this plugin, whose folder has another name
-    folders = [os.path.join(place, "bin") for place in (spec.submodule_search_locations or [])] if spec else []
+    own = os.path.join(os.path.dirname(os.path.realpath(__file__)), *[os.pardir] * 5, "bin")  # share/qgis/python/plugins/NAME
+    folders = [os.path.normpath(own)] + [os.path.join(place, "bin") for place in (spec.submodule_search_locations or [] if spec else [])]
     home = os.path.expanduser("~")
     tops = [home, os.path.join(home, ".local"), os.path.join(home, "Downloads"), "/opt"] + \
         [os.environ[v] for v in ("LOCALAPPDATA", "ProgramFiles") if v in os.environ]
-    folders += [f for top in tops for f in sorted(glob.glob(os.path.join(glob.escape(top), "stereodem*")), reverse=True)]
+    folders += [f for top in tops for deep in ("stereodem*", os.path.join("stereodem*", "stereodem*"))
+                for f in sorted(glob.glob(os.path.join(glob.escape(top), deep)), reverse=True)]
     for folder in folders:
         for path in (os.path.join(folder, name), os.path.join(folder, "bin", name)):
             if os.path.isfile(path) and os.access(path, os.X_OK):

@@ -250,6 +250,7 @@ static int leave(int code)
 
 int main(int argc, char **argv)
 {
+    sdm_system_arguments(&argc, &argv);
     sdm_system_on_stop(on_signal);
     keep_freed_memory();
     const int code = dispatch(argc, argv);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,8 @@ typedef void *SdmLocale;
 #define SDM_SYSTEM_MAPS 0 /* no memory that is mapped and unmapped in pieces */
 #define S_ISLNK(mode) ((void)(mode), 0)
 #define O_NOFOLLOW 0
+#undef PATH_MAX
+#define PATH_MAX 4096
 #define O_CLOEXEC O_NOINHERIT
 #ifndef EDQUOT
 #define EDQUOT ENOSPC
@@ -71,6 +74,7 @@ bool sdm_system_limits_addresses(void);
 /* Call it when the user, the terminal or a scheduler asks to stop.  A second SIGINT or SIGTERM ends at once
  * if the function gives these signals back. */
 void sdm_system_on_stop(void (*handler)(int));
+void sdm_system_arguments(int *argc, char ***argv); /* main's, in UTF-8; they stay */
 
 /* ---- the rest ---- */
 void *sdm_system_aligned(size_t alignment, size_t bytes);

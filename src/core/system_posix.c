@@ -241,6 +241,11 @@ bool sdm_system_limits_addresses(void)
     return getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
 }
 
+void sdm_system_arguments(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+}
+
 void sdm_system_on_stop(void (*handler)(int))
 {
     /* a closed terminal, and what schedulers send before the time is over */

@@ -1,19 +1,21 @@
-/* The operating system: Windows.  Texts are UTF-8, which the program's manifest makes the code page. */
+/* The operating system: Windows.  Names are UTF-8, of any length, whatever the code page is: the linker lets
+ * the C library's fopen, stat ... of all parts (GDAL's, too) come here, where a name becomes UTF-16. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/system.h"
 #ifdef _WIN32
 
+#include <dirent.h>
 #include <io.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utime.h>
 #include <windows.h>
 /* after windows.h */
 #include <ntsecapi.h>
 #include <psapi.h>
+#include <shellapi.h>
 
 const char sdm_system_list_separator[] = ";";
 const char sdm_system_cuda[] = "nvcuda.dll", sdm_system_opencl[] = "OpenCL.dll";
@@ -25,11 +27,19 @@ static int fail(void)
     switch (GetLastError()) {
     case ERROR_FILE_NOT_FOUND:
     case ERROR_PATH_NOT_FOUND:
+    case ERROR_INVALID_NAME:
+    case ERROR_BAD_PATHNAME:
         errno = ENOENT;
         break;
     case ERROR_ALREADY_EXISTS:
     case ERROR_FILE_EXISTS:
         errno = EEXIST;
+        break;
+    case ERROR_DIR_NOT_EMPTY:
+        errno = ENOTEMPTY;
+        break;
+    case ERROR_DIRECTORY:
+        errno = ENOTDIR;
         break;
     case ERROR_DISK_FULL:
         errno = ENOSPC;
@@ -44,7 +54,41 @@ static int fail(void)
     return -1;
 }
 
+static uint64_t ticks(FILETIME t) /* of 100 ns */
+{
+    return (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime;
+}
+
 /* ---- names of files ---- */
+
+enum { WIDE = 2048 };           /* characters of a path */
+enum { TRIES = 50 };            /* of a rename, in a second */
+enum { PLAIN = MAX_PATH - 12 }; /* longest path that needs no prefix, also for a folder */
+enum { SHARED = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE };
+
+/* The absolute path in UTF-16, with the prefix that lifts the limit of 260 characters; "": there is none. */
+static const wchar_t *wide(const char *path, wchar_t out[WIDE])
+{
+    wchar_t given[WIDE], full[WIDE];
+    *out = L'\0';
+    if (!MultiByteToWideChar(CP_UTF8, 0, path, -1, given, WIDE))
+        return out;
+    const DWORD n = GetFullPathNameW(given, WIDE, full, NULL);
+    if (n == 0 || n >= WIDE - 8)
+        return out;
+    const bool share = full[0] == L'\\' && full[1] == L'\\';
+    const bool prefixed = share && (full[2] == L'?' || full[2] == L'.');
+    const bool plain = n < PLAIN || prefixed;
+    wcscpy(out, plain ? L"" : share ? L"\\\\?\\UNC" : L"\\\\?\\");
+    wcscat(out, full + (!plain && share));
+    return out;
+}
+
+/* UTF-16 -> UTF-8; false: too long. */
+static bool narrow(const wchar_t *text, char *out, size_t size)
+{
+    return WideCharToMultiByte(CP_UTF8, 0, text, -1, out, (int)size, NULL, NULL) > 0;
+}
 
 char *sdm_system_slash(const char *path)
 {
@@ -61,20 +105,22 @@ bool sdm_system_is_absolute(const char *path)
 /* A handle of a file or folder for questions about it. */
 static HANDLE open_for_questions(const char *path)
 {
-    return CreateFileA(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
-                       FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    wchar_t name[WIDE];
+    return CreateFileW(wide(path, name), 0, SHARED, NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
 }
 
 bool sdm_system_real_path(const char *path, char *out, size_t size)
 {
     static const char shares[] = "\\\\?\\UNC\\", long_path[] = "\\\\?\\";
-    char real[4096];
+    char real[4 * WIDE];
+    wchar_t found[WIDE];
     const HANDLE file = open_for_questions(path);
     if (file == INVALID_HANDLE_VALUE)
         return false;
-    const DWORD n = GetFinalPathNameByHandleA(file, real, sizeof real, FILE_NAME_NORMALIZED);
+    const DWORD n = GetFinalPathNameByHandleW(file, found, WIDE, FILE_NAME_NORMALIZED);
     CloseHandle(file);
-    if (n == 0 || n >= sizeof real)
+    const bool told = n > 0 && n < WIDE; /* some file systems do not: then links stay in it */
+    if (!narrow(told ? found : wide(path, found), real, sizeof real))
         return false;
     const bool share = strncmp(real, shares, sizeof shares - 1) == 0;
     const bool prefixed = strncmp(real, long_path, sizeof long_path - 1) == 0;
@@ -118,12 +164,158 @@ bool sdm_system_module(char *out, size_t size)
 {
     static const char inside = 0;
     HMODULE own;
-    char path[4096];
+    wchar_t path[WIDE];
+    char name[4 * WIDE];
     const DWORD how = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
-    if (!GetModuleHandleExA(how, &inside, &own))
+    if (!GetModuleHandleExW(how, (const wchar_t *)&inside, &own))
         return false;
-    const DWORD n = GetModuleFileNameA(own, path, sizeof path);
-    return n > 0 && n < sizeof path && sdm_system_real_path(path, out, size);
+    const DWORD n = GetModuleFileNameW(own, path, WIDE);
+    return n > 0 && n < WIDE && narrow(path, name, sizeof name) && sdm_system_real_path(name, out, size);
+}
+
+/* ---- what the linker puts into the place of the C library's ---- */
+
+int __wrap_open(const char *path, int flags, ...);
+FILE *__wrap_fopen(const char *path, const char *mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_unlink(const char *path);
+int __wrap_remove(const char *path);
+int __wrap_rmdir(const char *path);
+int __wrap_mkdir(const char *path);
+DIR *__wrap_opendir(const char *path);
+struct dirent *__wrap_readdir(DIR *dir);
+int __wrap_closedir(DIR *dir);
+static int look(const char *path, struct stat *out);
+int (*__wrap___imp__stat64)(const char *, struct stat *) = look; /* stat, by the table of imports */
+
+/* Like the C library's, but others may rename and remove the file meanwhile, as leases ask for. */
+int __wrap_open(const char *path, int flags, ...)
+{
+    static const DWORD rights[] = {GENERIC_READ, GENERIC_WRITE, GENERIC_READ | GENERIC_WRITE};
+    wchar_t name[WIDE];
+    const DWORD how = flags & O_CREAT   ? flags & O_EXCL    ? CREATE_NEW
+                                          : flags & O_TRUNC ? CREATE_ALWAYS
+                                                            : OPEN_ALWAYS
+                      : flags & O_TRUNC ? TRUNCATE_EXISTING
+                                        : OPEN_EXISTING;
+    SECURITY_ATTRIBUTES inherit = {.nLength = sizeof inherit, .bInheritHandle = !(flags & O_NOINHERIT)};
+    const HANDLE file =
+        CreateFileW(wide(path, name), rights[flags & 3], SHARED, &inherit, how, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (file == INVALID_HANDLE_VALUE)
+        return fail();
+    const int fd = _open_osfhandle((intptr_t)file, flags & (O_APPEND | O_NOINHERIT | O_TEXT));
+    if (fd < 0)
+        CloseHandle(file);
+    return fd;
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+    const bool both = strchr(mode, '+') != NULL;
+    const int how = *mode == 'r' ? 0 : O_CREAT | (*mode == 'a' ? O_APPEND : O_TRUNC);
+    const int fd = __wrap_open(path, how |
+                                         (both           ? O_RDWR
+                                          : *mode == 'r' ? O_RDONLY
+                                                         : O_WRONLY) |
+                                         (strchr(mode, 'b') ? O_BINARY : O_TEXT) |
+                                         (strchr(mode, 'x') ? O_EXCL : 0) | O_NOINHERIT);
+    char plain[5] = {*mode, strchr(mode, 'b') ? 'b' : 't', both ? '+' : '\0'};
+    return fd < 0 ? NULL : _fdopen(fd, plain);
+}
+
+static int look(const char *path, struct stat *out)
+{
+    wchar_t name[WIDE];
+    WIN32_FILE_ATTRIBUTE_DATA found;
+    if (!GetFileAttributesExW(wide(path, name), GetFileExInfoStandard, &found))
+        return fail();
+    const bool folder = found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY;
+    const int mode = found.dwFileAttributes & FILE_ATTRIBUTE_READONLY ? 0555 : 0777;
+    *out = (struct stat){.st_mode = (unsigned short)((folder ? S_IFDIR : S_IFREG) | mode),
+                         .st_nlink = 1,
+                         .st_size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow),
+                         .st_mtime = (time_t)(ticks(found.ftLastWriteTime) / 10000000 - 11644473600)};
+    return 0;
+}
+
+int __wrap_access(const char *path, int mode)
+{
+    struct stat s;
+    if (look(path, &s) != 0)
+        return -1;
+    if (!(mode & W_OK) || s.st_mode & S_IWUSR || S_ISDIR(s.st_mode))
+        return 0;
+    errno = EACCES;
+    return -1;
+}
+
+int __wrap_unlink(const char *path)
+{
+    wchar_t name[WIDE];
+    return DeleteFileW(wide(path, name)) ? 0 : fail();
+}
+
+int __wrap_remove(const char *path)
+{
+    return __wrap_unlink(path);
+}
+
+int __wrap_rmdir(const char *path)
+{
+    wchar_t name[WIDE];
+    return RemoveDirectoryW(wide(path, name)) ? 0 : fail();
+}
+
+int __wrap_mkdir(const char *path)
+{
+    wchar_t name[WIDE];
+    return CreateDirectoryW(wide(path, name), NULL) ? 0 : fail();
+}
+
+typedef struct Folder {
+    HANDLE search;
+    WIN32_FIND_DATAW found;
+    bool has_found; /* an entry that readdir has not given yet */
+    struct dirent entry;
+} Folder;
+
+DIR *__wrap_opendir(const char *path)
+{
+    wchar_t pattern[WIDE + 2];
+    Folder *const f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    wide(path, pattern);
+    const size_t n = wcslen(pattern);
+    wcscat(pattern, n > 0 && pattern[n - 1] == L'\\' ? L"*" : L"\\*");
+    f->search = FindFirstFileW(pattern, &f->found);
+    f->has_found = f->search != INVALID_HANDLE_VALUE;
+    if (f->has_found)
+        return (DIR *)f;
+    (void)fail();
+    free(f);
+    return NULL;
+}
+
+/* A name of more than 259 bytes is none of ours: it is left out. */
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    Folder *const f = (Folder *)dir;
+    while (f->has_found) {
+        const bool fits = narrow(f->found.cFileName, f->entry.d_name, sizeof f->entry.d_name);
+        f->has_found = FindNextFileW(f->search, &f->found);
+        if (fits)
+            return &f->entry;
+    }
+    return NULL;
+}
+
+int __wrap_closedir(DIR *dir)
+{
+    Folder *const f = (Folder *)dir;
+    FindClose(f->search);
+    free(f);
+    return 0;
 }
 
 /* ---- files ---- */
@@ -146,12 +338,21 @@ int sdm_system_create(const char *path)
 
 int sdm_system_rename(const char *from, const char *to)
 {
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? 0 : fail();
+    wchar_t name[2][WIDE];
+    wide(from, name[0]);
+    wide(to, name[1]);
+    for (int i = 0; !MoveFileExW(name[0], name[1], MOVEFILE_REPLACE_EXISTING); i++) {
+        if (fail() && (errno != EACCES || i == TRIES))
+            return -1;
+        Sleep(20); /* scanners for viruses and others hold a file for a moment */
+    }
+    return 0;
 }
 
 int sdm_system_link(const char *from, const char *to)
 {
-    return CreateHardLinkA(to, from, NULL) ? 0 : fail();
+    wchar_t name[2][WIDE];
+    return CreateHardLinkW(wide(to, name[1]), wide(from, name[0]), NULL) ? 0 : fail();
 }
 int sdm_system_look(const char *path, struct stat *out)
 {
@@ -175,8 +376,7 @@ int sdm_system_sync_path(const char *path)
 int sdm_system_touch(int descriptor)
 {
     FILETIME now;
-    const HANDLE file = ReOpenFile((HANDLE)_get_osfhandle(descriptor), FILE_WRITE_ATTRIBUTES,
-                                   FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, 0);
+    const HANDLE file = ReOpenFile((HANDLE)_get_osfhandle(descriptor), FILE_WRITE_ATTRIBUTES, SHARED, 0);
     GetSystemTimeAsFileTime(&now);
     const bool good = file != INVALID_HANDLE_VALUE && SetFileTime(file, NULL, NULL, &now);
     const int result = good ? 0 : fail();
@@ -193,7 +393,8 @@ struct timespec sdm_system_changed(const struct stat *s)
 double sdm_system_free_bytes(const char *folder)
 {
     ULARGE_INTEGER bytes;
-    return GetDiskFreeSpaceExA(folder, &bytes, NULL, NULL) ? (double)bytes.QuadPart : -1.0;
+    wchar_t name[WIDE];
+    return GetDiskFreeSpaceExW(wide(folder, name), &bytes, NULL, NULL) ? (double)bytes.QuadPart : -1.0;
 }
 
 bool sdm_system_random(uint64_t *out)
@@ -202,11 +403,6 @@ bool sdm_system_random(uint64_t *out)
 }
 
 /* ---- processes ---- */
-
-static uint64_t ticks(FILETIME t) /* of 100 ns */
-{
-    return (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime;
-}
 
 unsigned long long sdm_system_began(long process, char *state)
 {
@@ -281,8 +477,26 @@ static void (*stop_handler)(int);
 
 static BOOL WINAPI on_event(DWORD event) /* Ctrl-C, Ctrl-Break, a closed window; a thread of its own */
 {
-    stop_handler(event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT ? SIGINT : SIGTERM);
-    return TRUE;
+    static bool asked;
+    const bool key = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT, again = asked;
+    asked = true;
+    stop_handler(key ? SIGINT : SIGTERM);
+    if (!key)
+        Sleep(INFINITE); /* the system ends the process when this returns; it gives some seconds */
+    return !again;       /* a second time: the system ends it */
+}
+
+void sdm_system_arguments(int *argc, char ***argv)
+{
+    wchar_t **const given = CommandLineToArgvW(GetCommandLineW(), argc);
+    char **const out = calloc((size_t)*argc + 1, sizeof *out);
+    for (int i = 0; out && i < *argc; i++) {
+        const size_t size = 4 * wcslen(given[i]) + 1;
+        out[i] = malloc(size);
+        if (!out[i] || !narrow(given[i], out[i], size))
+            return;
+    }
+    *argv = out ? out : *argv;
 }
 
 void sdm_system_on_stop(void (*handler)(int))

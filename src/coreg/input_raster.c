@@ -1,6 +1,7 @@
 /* Raster files, opened and checked -> their values on a common grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
+#include "geo/first_band.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -228,18 +229,14 @@ void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *u
 
 GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata)
 {
-    char pointer[64] = "", item[96], line[48], *options[] = {item, line, NULL};
     double transform[6];
-    GDALDatasetH const set =
-        GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, GDT_Float32, NULL);
+    const int64_t bytes = sizeof *values;
+    const SdmSamples s = {values, (int)grid->cols, (int)grid->rows, 1, GDT_Float32, bytes, pitch * bytes, 0};
+    GDALDatasetH const set = sdm_wrap_samples(&s);
     if (!set)
         return NULL;
-    pointer[CPLPrintPointer(pointer, values, sizeof pointer - 1)] = '\0';
-    snprintf(item, sizeof item, "DATAPOINTER=%s", pointer);
-    snprintf(line, sizeof line, "LINEOFFSET=%lld", (long long)pitch * (long long)sizeof *values);
     memcpy(transform, grid->transform, sizeof transform);
-    if (GDALAddBand(set, GDT_Float32, options) != CE_None || GDALSetGeoTransform(set, transform) != CE_None ||
-        GDALSetSpatialRef(set, grid->dem->srs) != CE_None ||
+    if (GDALSetGeoTransform(set, transform) != CE_None || GDALSetSpatialRef(set, grid->dem->srs) != CE_None ||
         GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), nodata) != CE_None) {
         GDALClose(set);
         return NULL;

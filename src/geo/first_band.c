@@ -2,8 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/first_band.h"
 
+#include <cpl_conv.h>
 #include <gdal_utils.h>
 #include <string.h>
+
+GDALDatasetH sdm_wrap_samples(const SdmSamples *s)
+{
+    GDALDatasetH ds = GDALCreate(GDALGetDriverByName("MEM"), "", s->width, s->height, 0, s->type, NULL);
+    for (int k = 0; ds && k < s->bands; k++) {
+        char at[40] = "", data[80], pixel[40], row[40];
+        char *options[] = {data, pixel, row, NULL};
+        CPLPrintPointer(at, (char *)(uintptr_t)s->first + k * s->band_bytes, (int)sizeof at - 1);
+        snprintf(data, sizeof data, "DATAPOINTER=%s", at);
+        snprintf(pixel, sizeof pixel, "PIXELOFFSET=%lld", (long long)s->pixel_bytes);
+        snprintf(row, sizeof row, "LINEOFFSET=%lld", (long long)s->row_bytes);
+        if (GDALAddBand(ds, s->type, options) != CE_None) {
+            GDALClose(ds);
+            ds = NULL;
+        }
+    }
+    return ds;
+}
 
 GDALRasterBandH sdm_alpha_band(GDALDatasetH file, GDALRasterBandH band)
 {

@@ -6,6 +6,16 @@
 
 #include <gdal.h>
 
+/* Samples in memory: where each pixel, row and band begins, in bytes. */
+typedef struct SdmSamples {
+    const void *first;
+    int width, height, bands;
+    GDALDataType type;
+    int64_t pixel_bytes, row_bytes, band_bytes;
+} SdmSamples;
+/* A raster of GDAL's over them, which stay the caller's; NULL: no memory. */
+GDALDatasetH sdm_wrap_samples(const SdmSamples *s);
+
 /* The band that holds the opacity of the others, whatever its type, where the band has no nodata value nor
  * mask of its own; NULL: none.  GDAL itself takes an alpha band as a mask only beside one or three bands, and
  * of bytes or 16 bits. */

@@ -122,19 +122,10 @@ static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
 static GDALDatasetH wrap_samples(const SdmImageArray *a, const void *samples, GDALDataType type,
                                  int64_t row_bytes)
 {
-    char pointer[64], pitch[64];
-    const int64_t sample_bytes = GDALGetDataTypeSizeBytes(type);
-    snprintf(pointer, sizeof pointer, "DATAPOINTER=%p", (void *)(uintptr_t)samples);
-    snprintf(pitch, sizeof pitch, "LINEOFFSET=%lld",
-             (long long)(row_bytes ? row_bytes : a->width * sample_bytes));
-    const char *const band[] = {pointer, pitch, NULL};
-    const GDALDatasetH ds =
-        GDALCreate(GDALGetDriverByName("MEM"), "", (int)a->width, (int)a->height, 0, type, NULL);
-    if (ds && GDALAddBand(ds, type, (char **)(uintptr_t)band) != CE_None) {
-        GDALClose(ds);
-        return NULL;
-    }
-    return ds;
+    const int64_t bytes = GDALGetDataTypeSizeBytes(type);
+    const SdmSamples s = {
+        samples, (int)a->width, (int)a->height, 1, type, bytes, row_bytes ? row_bytes : a->width * bytes, 0};
+    return sdm_wrap_samples(&s);
 }
 
 SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray *a, GDALDatasetH *out)

@@ -221,8 +221,9 @@ static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
     if (!files->made[i])
         unlink(files->path[i]);
     else if (sdm_system_rename(files->part[i], files->path[i]))
-        return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s", files->path[i],
-                        strerror(errno));
+        return sdm_fail(ctx, SDM_ERR_IO, "%s: cannot give the finished file its name: %s%s", files->path[i],
+                        strerror(errno),
+                        errno == EACCES ? "; close it in another program, or let its folder be written" : "");
     for (int k = 0; k < 3; k++) { /* side files of an earlier DEM of that name */
         snprintf(path, sizeof path, "%s%s", files->path[i], stale[k]);
         unlink(path);

@@ -1,6 +1,7 @@
 /* Grid, CRS and metadata of a DEM -> a raw raster to be filled, in memory or in a file. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/raster.h"
+#include "geo/first_band.h"
 #include "geo/gdal_errors.h"
 #include "geo/vertical_datum.h"
 
@@ -53,20 +54,12 @@ static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, Sd
     const SdmGrid *const grid = spec->grid;
     const int bands = spec->bands;
     const GDALDataType type = spec->type;
-    const size_t plane = (size_t)(grid->cols * grid->rows) * (size_t)GDALGetDataTypeSizeBytes(type);
+    const int bytes = GDALGetDataTypeSizeBytes(type);
+    const size_t plane = (size_t)(grid->cols * grid->rows) * (size_t)bytes;
     PASS(sdm_alloc_raw(ctx, &out->cells, plane, (size_t)bands, "the raster to write"));
-    out->dataset =
-        GDALCreate(GDALGetDriverByName("MEM"), "", (int)grid->cols, (int)grid->rows, 0, type, NULL);
-    for (int k = 0; out->dataset && k < bands; k++) {
-        char at[40] = "", text[80];
-        CPLPrintPointer(at, (char *)out->cells + (size_t)k * plane, (int)sizeof at - 1);
-        snprintf(text, sizeof text, "DATAPOINTER=%s", at);
-        char *options[] = {text, NULL};
-        if (GDALAddBand(out->dataset, type, options) != CE_None) {
-            GDALClose(out->dataset);
-            out->dataset = NULL;
-        }
-    }
+    const SdmSamples s = {out->cells, (int)grid->cols, (int)grid->rows,    bands,
+                          type,       bytes,           bytes * grid->cols, (int64_t)plane};
+    out->dataset = sdm_wrap_samples(&s);
     return SDM_OK;
 }
 

@@ -4,6 +4,8 @@
 #include "core/file.h"
 #include "tests/case.h"
 
+#include <dirent.h>
+
 static char folder[64]; /* of this process */
 
 /* A file or folder in it. */
@@ -97,6 +99,61 @@ TEST(names_of_one_file)
     assert_int_equal(errno, EEXIST);
     assert_int_equal(sdm_system_look(in_folder("third"), &s), 0);
     assert_true(llabs((long long)sdm_system_changed(&s).tv_sec - (long long)time(NULL)) < 100);
+}
+
+static int count_files(const char *path)
+{
+    int count = 0;
+    DIR *const dir = opendir(path);
+    assert_non_null(dir);
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
+        count += *e->d_name != '.';
+    closedir(dir);
+    return count;
+}
+
+TEST(names_of_any_script_and_length)
+{
+    enum { DEEP = 5, LONG = 120 };
+    char path[1000], real[4096], file[1100];
+    struct stat s;
+    int n = snprintf(path, sizeof path, "%s", in_folder("山 Höhe"));
+    for (int k = 0; k < DEEP; k++) {
+        assert_int_equal(sdm_system_make_folder(path, 0777), 0);
+        n += snprintf(path + n, sizeof path - (size_t)n, "/%0*d", LONG, k);
+    }
+    assert_int_equal(sdm_system_make_folder(path, 0777), 0);
+    snprintf(file, sizeof file, "%s/heights 高さ", path);
+    assert_int_equal(sdm_file_write(NULL, file, "a", 1), SDM_OK);
+    assert_true(stat(file, &s) == 0 && s.st_size == 1 && S_ISREG(s.st_mode));
+    assert_true(stat(path, &s) == 0 && S_ISDIR(s.st_mode));
+    assert_true(access(file, W_OK) == 0 && access(path, W_OK | X_OK) == 0);
+    assert_int_equal(count_files(path), 1);
+    assert_true(sdm_system_real_path(file, real, sizeof real));
+    assert_non_null(strstr(real, "/heights 高さ"));
+    assert_int_equal(stat(real, &s), 0);
+    assert_true(rmdir(path) != 0);
+    assert_int_equal(errno, ENOTEMPTY);
+    assert_int_equal(unlink(file), 0);
+    for (int k = 0; k <= DEEP; k++) {
+        assert_int_equal(rmdir(path), 0);
+        *strrchr(path, '/') = '\0';
+    }
+    assert_null(opendir(in_folder("山 Höhe")));
+    assert_int_equal(errno, ENOENT);
+}
+
+TEST(an_open_file_is_renamed_and_removed)
+{
+    put("old", "a");
+    put("new", "b");
+    FILE *const reader = fopen(in_folder("new"), "rb");
+    assert_non_null(reader);
+    assert_int_equal(sdm_system_rename(in_folder("new"), in_folder("old")), 0);
+    assert_int_equal(fgetc(reader), 'b');
+    assert_int_equal(unlink(in_folder("old")), 0);
+    fclose(reader);
+    assert_null(fopen(in_folder("old"), "rb"));
 }
 
 TEST(processes_are_told_apart)

@@ -135,20 +135,28 @@ class Plugin(unittest.TestCase):
                 self.assertNotRegex(text, r"pip['\", ]|os\.system|shell=True|\beval\(|\bexec\(|Qgis\.(Warning|Info|Critical)\b|PyQt5")
 
     def test_program_is_found(self):
-        sys.path.insert(0, os.path.join(SOURCE, "qgis", "stereodem"))
+        archive = os.path.join(WORK, "archive")
+        plugin = os.path.join(archive, "share", "qgis", "python", "plugins", "stereodem_processing")
+        shutil.copytree(os.path.join(SOURCE, "qgis", "stereodem"), plugin)
+        os.mkdir(os.path.join(archive, "bin"))
+        sys.path.insert(0, plugin)
         sys.dont_write_bytecode = True
         program = importlib.import_module("program")
         home, empty = os.path.join(WORK, "home"), os.path.join(WORK, "empty")
-        os.makedirs(os.path.join(home, "stereodem-%s-linux-x86_64" % VERSION, "bin"))
+        names = ["stereodem-%s-%s" % (VERSION, target) for target in ("linux-x86_64", "windows-x86_64")]
+        os.makedirs(os.path.join(home, names[0], "bin"))
+        os.makedirs(os.path.join(home, "Downloads", names[1], names[1], "bin"))
         os.makedirs(os.path.join(WORK, "site", "stereodem", "bin"))
         os.mkdir(empty)
         kept = dict(os.environ)
         os.environ.update(HOME=home, PATH=empty)
         try:
-            unpacked = os.path.join(home, "stereodem-%s-linux-x86_64" % VERSION, "bin", "stereodem")
+            nested = os.path.join(home, "Downloads", names[1], names[1], "bin", "stereodem")
+            unpacked = os.path.join(home, names[0], "bin", "stereodem")
             wheel = os.path.join(WORK, "site", "stereodem", "bin", "stereodem")
             usual = list(sys.path)
-            for path, more in ((unpacked, []), (wheel, [os.path.join(WORK, "site")])):
+            own = os.path.join(archive, "bin", "stereodem")
+            for path, more in ((nested, []), (unpacked, []), (wheel, [os.path.join(WORK, "site")]), (own, [])):
                 shutil.copy("/bin/true", path)
                 sys.path[:] = more + [p for p in usual if not os.path.isdir(os.path.join(p or ".", "stereodem"))]
                 importlib.invalidate_caches()

@@ -1,14 +1,21 @@
 #!/bin/bash
 # The archive of scripts/portable, against the release build: what its files need and show, and what it makes on this machine
 # and, as an ordinary user, in a tree of busybox and Debian 11's C library alone.
-#   tests/portable/archive.sh PROGRAM SOURCE
-# Exit code 77 where no archive was built; without root or a mirror of Debian the tree is left out with a word.
+#   tests/portable/archive.sh PROGRAM SOURCE [CPU]
+# Another CPU than this machine's is emulated by qemu, and runs the sample scene alone.  Exit code 77 where no archive was built;
+# without root or a mirror of Debian the tree is left out with a word.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} LC_ALL=C
-release=$1 source_dir=$2
-archive=$(ls "$source_dir"/build/portable/stereodem-*-linux-"$(uname -m)".tar.gz 2>/dev/null | head -1 || true)
-[ -n "$archive" ] || { echo "SKIPPED: no archive in build/portable; scripts/portable linux-$(uname -m) builds it"; exit 77; }
+release=$1 source_dir=$2 cpu=${3:-$(uname -m)} tools= emulator=
+archive=$(ls "$source_dir"/build/portable/stereodem-*-linux-"$cpu".tar.gz 2>/dev/null | head -1 || true)
+[ -n "$archive" ] || { echo "SKIPPED: no archive in build/portable; scripts/portable linux-$cpu builds it"; exit 77; }
+if [ "$cpu" != "$(uname -m)" ]; then
+    emulator=$(command -v "qemu-$cpu-static" "qemu-$cpu" | head -1 || true) tools=$cpu-linux-gnu-
+    export QEMU_LD_PREFIX=/usr/$cpu-linux-gnu
+    [ -n "$emulator" ] && [ -d "$QEMU_LD_PREFIX" ] && command -v "${tools}objdump" >/dev/null ||
+        { echo "SKIPPED: no qemu-user-static, libc6-*-cross or binutils for $cpu here"; exit 77; }
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -20,25 +27,32 @@ there="$work/tree/opt/with blanks"
 mkdir -p "$there"
 tar -xzf "$archive" -C "$there" --strip-components 1
 program="$there/bin/stereodem" library="$there/lib/libstereodem.so.1"
-[ "$("$program" --version | head -1)" = "$("$release" --version | head -1)" ] || fail "the archive is of another version; build it anew"
+[ "$($emulator "$program" --version | head -1)" = "$("$release" --version | head -1)" ] || fail "the archive is of another version; build it anew"
 
 # ---- what the files need, what the library shows ----
 for file in "$program" "$library"; do
-    newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
+    newest=$("${tools}objdump" -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
     [ "$(printf '%s\n' "$newest" GLIBC_2.17 | sort -V | tail -1)" = GLIBC_2.17 ] || fail "$file needs $newest"
-    others=$(objdump -p "$file" | awk '/NEEDED/ {print $2}' | grep -vE '^(lib(c|m|pthread|dl|rt)\.so\.[0-9]|ld-linux-.*)$' || true)
+    others=$("${tools}objdump" -p "$file" | awk '/NEEDED/ {print $2}' | grep -vE '^(lib(c|m|pthread|dl|rt)\.so\.[0-9]|ld-linux-.*)$' || true)
     [ -z "$others" ] || fail "$file needs" $others
 done
-diff <(nm -D --defined-only "$library" | awk '$2 != "A" {sub("@.*", "", $3); print $3}' | sort) \
+diff <("${tools}nm" -D --defined-only "$library" | awk '$2 != "A" {sub("@.*", "", $3); print $3}' | sort) \
     <(grep -o 'sdm_[a-z0-9_]*' "$source_dir/cmake/stereodem.map" | sort -u) || fail "the library shows other names than its map"
 levels() { "$1" devices | grep "^cpu"; }
-[ "$(levels "$program")" = "$(levels "$release")" ] || fail "devices says '$(levels "$program")', the release build '$(levels "$release")'"
+[ -n "$emulator" ] || [ "$(levels "$program")" = "$(levels "$release")" ] || fail "devices says '$(levels "$program")', the release build '$(levels "$release")'"
 for part in gdal proj libtiff sqlite curl mbedtls openmp libcxx; do
     [ -n "$(ls "$there/share/doc/stereodem/licenses/$part" 2>/dev/null)" ] || fail "no licence of $part"
 done
 
 # ---- what the release build makes ----
 zip=AST_L1A_00301012001180005_sim.zip hdf=AST_L1A_00401012001180005_sim.hdf
+if [ -n "$emulator" ]; then
+    "$release" run "$source_dir/sampledata/$zip" -o "$work/out/release.tif" --quiet
+    "$emulator" "$program" run "$source_dir/sampledata/$zip" -o "$work/out/emulated.tif" --quiet
+    for product in "" _ortho; do same "$work/out/emulated$product.tif" "$work/out/release$product.tif"; done
+    echo "archive: under $(basename "$emulator") it makes the bytes of the release build"
+    exit 0
+fi
 cp "$source_dir/sampledata/"{$zip,$hdf} "$work/tree/opt"
 make() { # PROGRAM SCENES OUT: the products that are compared
     "$1" run "$2/$zip" -o "$3/zip.tif" --quiet
