@@ -19,7 +19,7 @@ enum {
     PEAK = 8,         /* px: an edge's slope is no wider */
     GAP_MOST = 64,    /* px between the surfaces of a step: as gaps that are filled (fill_hidden.h) */
     PLAIN = 4,        /* px behind a surface's end that are looked at */
-    CARRIED_PX = 12,  /* by which windows and paths carry a roof over its edge, at most */
+    CARRIED_PX = 16,  /* by which windows and paths carry a roof over its edge, at most */
     STEEPER = 2,      /* x the edges at a surface's end: the true end */
     LIKE_GROUND = 2   /* x nearer to the ground's grey value than to the roof's */
 };
@@ -145,14 +145,16 @@ static void mark_wall(const Line *l, int top, int by, int gap, float step_px, fl
         fabsf(place(l, before) - place(l, top)) > SAME_ROOF_PX)
         return;
     const float gone_px = slope(l, edge) >= 2 * ROOF_LEVEL ? hidden_px : 0.0f,
-                wall_px = WALL_MARGIN * fmaxf(wall_width(l, edge, by, step_px), gone_px),
-                width = steeper >= 0 ? fmaxf(wall_px, CARRIED_PX) : wall_px;
-    const int most = width < (float)l->count ? (int)(width + WALL_BLUR_PX) : l->count;
-    if (!(width >= WALL_LEAST_PX) || abs(top - edge) > most)
+                width = WALL_MARGIN * fmaxf(wall_width(l, edge, by, step_px), gone_px);
+    const int carried = abs(top - edge), most = !(width >= WALL_LEAST_PX) ? 0
+                                                : width < (float)l->count ? (int)(width + WALL_BLUR_PX)
+                                                                          : l->count;
+    if (steeper < 0 && carried > most)
         return;
-    const int foot = find_edge(l, top + by, by),
-              end = foot >= 0 && abs(foot - edge) <= most ? foot : edge + by * most;
-    for (int i = edge + by; i != end && i >= 0 && i < l->count; i += by)
+    const int foot = find_edge(l, top + by, by), to_foot = foot >= 0 ? abs(foot - edge) : most,
+              wall_px = (to_foot < most ? to_foot : most) - 1,
+              count = steeper >= 0 && carried > wall_px ? carried : wall_px;
+    for (int k = 1, i = edge + by; k <= count && i >= 0 && i < l->count; k++, i += by)
         wall[index_of(l, i)] = 1;
 }
 
