@@ -32,14 +32,14 @@ typedef struct Gap {
 } Gap;
 
 /* Cost of a pixel on a side by its grey value in the left view. */
-static double grey_cost(const SdmSteps *s, const SdmStepSide *side, int x, int y)
+static double grey_cost(const SdmStepBlock *s, const SdmStepSide *side, int x, int y)
 {
     const double apart = s->views->left[y * s->views->stride + x] - mean_grey(side);
     return fmin(apart * apart / (variance_grey(side) + GREY * GREY), MOST_COST);
 }
 
 /* The same by the right view, at the place that the side gives. */
-static double right_cost(const SdmSteps *s, const SdmStepSide *side, int x, int y)
+static double right_cost(const SdmStepBlock *s, const SdmStepSide *side, int x, int y)
 {
     const float d = difference(s->views, x, y, side->place_px / (float)side->count);
     const double apart =
@@ -48,7 +48,7 @@ static double right_cost(const SdmSteps *s, const SdmStepSide *side, int x, int 
 }
 
 /* The inner pixels around x, y that lie within STEP_PX of its place: false if they are few. */
-static bool find_side(const SdmSteps *s, int x, int y, SdmStepSide *out)
+static bool find_side(const SdmStepBlock *s, int x, int y, SdmStepSide *out)
 {
     const int w = s->b->width, h = s->b->height;
     const float own_px = s->b->place_px[y * w + x];
@@ -71,7 +71,7 @@ static bool find_side(const SdmSteps *s, int x, int y, SdmStepSide *out)
 }
 
 /* Does the gap lie at a step, both of whose sides are known?  Then fill its sides in. */
-static bool is_at_step(const SdmSteps *s, Gap *g)
+static bool is_at_step(const SdmStepBlock *s, Gap *g)
 {
     const int row = g->y * s->b->width;
     const float step_px = s->b->place_px[row + g->first - 1] - s->b->place_px[row + g->end];
@@ -91,7 +91,7 @@ static bool is_at_step(const SdmSteps *s, Gap *g)
 }
 
 /* Does a pixel of the gap look like side k, and does the right view agree? */
-static bool is_of_side(const SdmSteps *s, const Gap *g, int x, int k)
+static bool is_of_side(const SdmStepBlock *s, const Gap *g, int x, int k)
 {
     const SdmStepSide *const own = &g->side[k], *const other = &g->side[!k];
     const double grey = s->views->left[g->y * s->views->stride + x], right = right_cost(s, own, x, g->y);
@@ -104,7 +104,7 @@ static bool is_of_side(const SdmSteps *s, const Gap *g, int x, int k)
 }
 
 /* The pixels of a gap that look like side k get its place, one after the other. */
-static void extend_side(const SdmSteps *s, const Gap *g, int k)
+static void extend_side(const SdmStepBlock *s, const Gap *g, int k)
 {
     const int by = k ? -1 : 1, from = k ? g->end : g->first - 1, row = g->y * s->b->width;
     for (int n = 1; n <= EXTEND_PX; n++) {
@@ -134,7 +134,7 @@ static int ending_column(const Ending *e, int n)
 
 /* How little the right view agrees with the side, 0..MOST_DIFFER: the best of the windows that hold a pixel,
  * as in find_agreement(). */
-static void ending_costs(const SdmSteps *s, const Ending *e, float out[INSIDE + OUTSIDE])
+static void ending_costs(const SdmStepBlock *s, const Ending *e, float out[INSIDE + OUTSIDE])
 {
     enum { ROWS = 2 * SMALL - 1, COLS = INSIDE + OUTSIDE + ROWS - 1 };
     const float place_px = e->side.place_px / (float)e->side.count,
@@ -158,7 +158,7 @@ static void ending_costs(const SdmSteps *s, const Ending *e, float out[INSIDE + 
 }
 
 /* Mean grey value and standard deviation of what lies beyond the edge: the far end of the gap. */
-static void grey_beyond(const SdmSteps *s, const Ending *e, double *mean, double *deviation)
+static void grey_beyond(const SdmStepBlock *s, const Ending *e, double *mean, double *deviation)
 {
     const SdmEdgeViews *const v = s->views;
     const int width = e->gap->end - e->gap->first, near = SMALL,
@@ -178,7 +178,7 @@ static void grey_beyond(const SdmSteps *s, const Ending *e, double *mean, double
     *deviation = sqrt(fmax(squares / count - *mean * *mean, 0.0));
 }
 
-static void find_ending_odds(const SdmSteps *s, Ending *e)
+static void find_ending_odds(const SdmStepBlock *s, Ending *e)
 {
     float cost[INSIDE + OUTSIDE];
     double beyond, deviation;
@@ -198,7 +198,7 @@ static void find_ending_odds(const SdmSteps *s, Ending *e)
 }
 
 /* The near side, of the pixels SIDE_HALF before its end: false if they are few or not of one place. */
-static bool find_ending(const SdmSteps *s, const Gap *g, Ending *e)
+static bool find_ending(const SdmStepBlock *s, const Gap *g, Ending *e)
 {
     const SdmEdgeBlock *const b = s->b;
     const int k = g->hides, row = g->y * b->width, margin = INSIDE + 2 * SIDE_HALF;
@@ -211,7 +211,7 @@ static bool find_ending(const SdmSteps *s, const Gap *g, Ending *e)
 }
 
 /* The likeliest edge: pixels before it are of the near side, those beyond it are hidden. */
-static void place_ending(const SdmSteps *s, const Ending *e)
+static void place_ending(const SdmStepBlock *s, const Ending *e)
 {
     const Gap *const g = e->gap;
     const int row = g->y * s->b->width, inside = g->end - g->first;
@@ -263,7 +263,7 @@ static bool next_gap(const SdmEdgeBlock *b, int y, int *x, Gap *g)
 SdmStatus sdm_close_gaps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
-    SdmSteps s = {.views = views, .b = b};
+    SdmStepBlock s = {.views = views, .b = b};
     TRY(sdm_alloc_raw(ctx, &s.inner, (size_t)b->width * (size_t)b->height, 1, "steps of places"));
     sdm_mark_inner(b, s.inner);
     for (int y = 0; y < b->height; y++) {

@@ -76,14 +76,14 @@ SDM_VECTOR_LOOPS static void lowest_around(const SdmEdgeBlock *b, const uint8_t 
         }
 }
 
-static bool is_near(const SdmSteps *s, size_t i)
+static bool is_near(const SdmStepBlock *s, size_t i)
 {
     return -s->high[i] - s->low[i] >= CLEAR_STEP_PX;
 }
 
 /* The inner pixels around pixel x, y that lie within STEP_PX of the lowest or of the highest place: false if
  * they are few. */
-static bool find_sides(const SdmSteps *s, int x, int y, Sides *out)
+static bool find_sides(const SdmStepBlock *s, int x, int y, Sides *out)
 {
     const int w = s->b->width;
     int all = 0;
@@ -120,7 +120,8 @@ typedef struct Agreement {
 
 /* The means over SMALL x SMALL of the differences to the right view around pixel cx, cy if all lie on a
  * side; what the side's own pixels differ by is no difference. */
-static void small_means(const SdmSteps *s, const SdmStepSide *side, int cx, int cy, float out[PLACES][PLACES])
+static void small_means(const SdmStepBlock *s, const SdmStepSide *side, int cx, int cy,
+                        float out[PLACES][PLACES])
 {
     const float place_px = side->place_px / (float)side->count, own = (float)(side->differ / side->known);
     float differ[AROUND][AROUND];
@@ -140,7 +141,7 @@ static void small_means(const SdmSteps *s, const SdmStepSide *side, int cx, int 
 
 /* The least mean of the windows that hold a pixel: some of them hold nothing of the other side (shiftable
  * windows, Bobick and Intille 1999). */
-static void find_agreement(const SdmSteps *s, const Sides *sides, int cx, int cy, Agreement *out)
+static void find_agreement(const SdmStepBlock *s, const Sides *sides, int cx, int cy, Agreement *out)
 {
     const SdmStepSide *const side = sides->side;
     out->known = side[0].known >= SIDE_LEAST && side[1].known >= SIDE_LEAST;
@@ -157,7 +158,7 @@ static void find_agreement(const SdmSteps *s, const Sides *sides, int cx, int cy
 }
 
 /* Evidence of a pixel's grey value in the left view for the upper side, -GREY_MOST..GREY_MOST. */
-static double odds_of_grey(const SdmSteps *s, const SdmStepSide side[2], int x, int y)
+static double odds_of_grey(const SdmStepBlock *s, const SdmStepSide side[2], int x, int y)
 {
     const double mean[2] = {mean_grey(&side[0]), mean_grey(&side[1])}, apart = mean[1] - mean[0],
                  grey = s->views->left[y * s->views->stride + x],
@@ -169,7 +170,7 @@ static double odds_of_grey(const SdmSteps *s, const SdmStepSide side[2], int x, 
 
 /* The place of the side that pixel x, y looks like; its own where that may be between them.  n: its number
  * in the agreement. */
-static float place_by_looks(const SdmSteps *s, const Sides *sides, const Agreement *right, int x, int y,
+static float place_by_looks(const SdmStepBlock *s, const Sides *sides, const Agreement *right, int x, int y,
                             int n)
 {
     const SdmStepSide *const side = sides->side;
@@ -188,7 +189,7 @@ static float place_by_looks(const SdmSteps *s, const Sides *sides, const Agreeme
     return (odds > 0.0) != is_upper && fabsf(place - own_px) > STEP_PX ? place : own_px;
 }
 
-static void find_differences(const SdmSteps *s)
+static void find_differences(const SdmStepBlock *s)
 {
     for (int y = 0; y < s->b->height; y++)
         for (int x = 0; x < s->b->width; x++) {
@@ -203,7 +204,7 @@ SdmStatus sdm_move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
-    SdmSteps s = {.views = views, .b = b};
+    SdmStepBlock s = {.views = views, .b = b};
     TRY(sdm_alloc_raw(ctx, &s.inner, n, 1, "steps of places"));
     TRY(sdm_alloc_raw(ctx, &s.out, n, sizeof *s.out, "steps of places"));
     TRY(sdm_alloc_raw(ctx, &s.low, n, sizeof *s.low, "steps of places"));

@@ -29,7 +29,7 @@ typedef struct SdmStepSide {
 } SdmStepSide;
 
 /* A block and the arrays of the filters that move its steps. */
-typedef struct SdmSteps {
+typedef struct SdmStepBlock {
     const SdmEdgeViews *views;
     const SdmEdgeBlock *b;
     uint8_t *inner;    /* 1 where a valid place is within STEP_PX of all eight neighbours' */
@@ -37,7 +37,7 @@ typedef struct SdmSteps {
                          * highest */
     float *differ;     /* left minus right value at an inner pixel's place */
     float *out;        /* places */
-} SdmSteps;
+} SdmStepBlock;
 
 /* As `inner` above. */
 void sdm_mark_inner(const SdmEdgeBlock *b, uint8_t *inner);
@@ -78,8 +78,9 @@ static inline bool clearly_differ(const SdmStepSide side[2])
 SdmStatus sdm_move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
 /* Semi-global matching carries a roof's places over its edge, where walls or hidden ground are of one grey
  * value: they have no true match, and the ground's places would meet the roof in the right view.  Such pixels
- * become SDM_QA_FOLD.  The roof ends at the edge of the view before the end of its places; the wall is as
- * wide as the left camera shows it, hidden ground as wide as the places fall. */
+ * become SDM_QA_FOLD.  The roof ends at the edge of the view before the end of its places, or at one before
+ * it that is twice as steep if what follows looks like the ground; the wall is as wide as the left camera
+ * shows it, hidden ground as wide as the places fall. */
 SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
 /* Windows lose matches beside steps, where the views differ; the pixels that look like the surface beside
  * them are a part of it, and roofs end where that is likeliest. */

@@ -1,6 +1,7 @@
 /* Pixels that show a wall or ground that the right view does not see, with the place of the roof beside them
  * -> no match. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/math.h"
 #include "matching/step_sides.h"
 
 #include <math.h>
@@ -17,13 +18,16 @@ enum {
     EDGE_REACH = 40,  /* px: edges further off do not count */
     PEAK = 8,         /* px: an edge's slope is no wider */
     GAP_MOST = 64,    /* px between the surfaces of a step: as gaps that are filled (fill_hidden.h) */
-    PLAIN = 4         /* px behind a surface's end that are looked at */
+    PLAIN = 4,        /* px behind a surface's end that are looked at */
+    CARRIED_PX = 16,  /* by which windows and paths carry a roof over its edge, at most */
+    STEEPER = 2,      /* x the edges at a surface's end: the true end */
+    LIKE_GROUND = 2   /* x nearer to the ground's grey value than to the roof's */
 };
 
 /* A row or a column of the block: index of its first pixel, and from pixel to pixel, in the block's arrays
  * and in the left view; `across`: to the next line of the view. */
 typedef struct Line {
-    const SdmSteps *s;
+    const SdmStepBlock *s;
     size_t first, step;
     const int16_t *view;
     ptrdiff_t view_step, across;
@@ -97,23 +101,60 @@ static bool ends_plain(const Line *l, int i, int by, int gap)
     return true;
 }
 
+/* Sample of the view at pixel i or, off the block, at its border. */
+static int grey(const Line *l, int i)
+{
+    return l->view[sdm_clamp(i, 0, l->count - 1) * l->view_step];
+}
+
+/* Blur and overshoot beside an edge of the view move with the roof, so that ground beside it matches at the
+ * roof's place.  The edge before pixel top that is much steeper than those at top, where the pixels between
+ * both look like the ground; -1: none. */
+static int find_steeper(const Line *l, int top, int by, int gap)
+{
+    int here = 0, steepest = 2 * ROOF_LEVEL, edge = -1, count = 0;
+    long sum = 0;
+    for (int k = -CARRIED_PX; k <= gap && k <= PLAIN; k++) {
+        const int x = top + k * by, rise = x >= 1 && x + 1 < l->count ? slope(l, x) : 0;
+        if (k >= -1) {
+            here = rise > here ? rise : here;
+        } else if (rise >= steepest) { /* the last one of these */
+            steepest = rise;
+            edge = x;
+        }
+    }
+    if (edge < 0 || steepest < STEEPER * here)
+        return -1;
+    for (int i = edge + 2 * by; (top - i) * by >= 0; i += by, count++)
+        sum += grey(l, i);
+    const long ground = grey(l, top + (gap + 1) * by), roof = grey(l, edge - 2 * by);
+    return LIKE_GROUND * labs(sum - count * ground) <= labs(sum - count * roof) ? edge : -1;
+}
+
 /* The higher surface of a step ends at pixel top, the lower one begins `gap` pixels further in the direction
  * `by`; hidden_px of its ground are hidden from the right view.  Where no edge of the left view is there, the
  * roof ends at the edge before it, and its wall or hidden ground follows. */
 static void mark_wall(const Line *l, int top, int by, int gap, float step_px, float hidden_px, uint8_t *wall)
 {
-    const int edge = ends_plain(l, top, by, gap) ? find_edge(l, top - by, -by) : -1, before = edge - by;
+    const int steeper = find_steeper(l, top, by, gap),
+              edge = steeper >= 0                  ? steeper
+                     : ends_plain(l, top, by, gap) ? find_edge(l, top - by, -by)
+                                                   : -1,
+              before = edge - by;
     if (edge < 0 || before < 0 || before >= l->count || !is_valid(l, before) ||
         fabsf(place(l, before) - place(l, top)) > SAME_ROOF_PX)
         return;
     const float gone_px = slope(l, edge) >= 2 * ROOF_LEVEL ? hidden_px : 0.0f,
                 width = WALL_MARGIN * fmaxf(wall_width(l, edge, by, step_px), gone_px);
-    const int most = width < (float)l->count ? (int)(width + WALL_BLUR_PX) : l->count;
-    if (!(width >= WALL_LEAST_PX) || abs(top - edge) > most)
+    const int carried = abs(top - edge), most = !(width >= WALL_LEAST_PX) ? 0
+                                                : width < (float)l->count ? (int)(width + WALL_BLUR_PX)
+                                                                          : l->count;
+    if (steeper < 0 && carried > most)
         return;
-    const int foot = find_edge(l, top + by, by),
-              end = foot >= 0 && abs(foot - edge) <= most ? foot : edge + by * most;
-    for (int i = edge + by; i != end && i >= 0 && i < l->count; i += by)
+    const int foot = find_edge(l, top + by, by), to_foot = foot >= 0 ? abs(foot - edge) : most,
+              wall_px = (to_foot < most ? to_foot : most) - 1,
+              count = steeper >= 0 && carried > wall_px ? carried : wall_px;
+    for (int k = 1, i = edge + by; k <= count && i >= 0 && i < l->count; k++, i += by)
         wall[index_of(l, i)] = 1;
 }
 
@@ -136,7 +177,7 @@ static void mark_walls(const Line *l, uint8_t *wall)
 SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
-    const SdmSteps s = {.views = views, .b = b};
+    const SdmStepBlock s = {.views = views, .b = b};
     const size_t w = (size_t)b->width, h = (size_t)b->height;
     const float column[2] = {views->slant[1], views->slant[0]};
     uint8_t *wall = NULL;

@@ -5,6 +5,7 @@
 #include "matching/fill_hidden.h"
 #include "matching/plain_areas.h"
 #include "matching/ridges.h"
+#include "matching/step_sides.h"
 
 enum { W = 64, H = 48 };
 
@@ -337,6 +338,38 @@ TEST(walls_go)
             for (int i = 0; i < WIDTH; i++)
                 assert_int_equal(flags[i],
                                  kind == 0 && i >= ROOF && i < ROOF + STEP_M ? SDM_QA_FOLD : SDM_QA_VALID);
+        }
+}
+
+/* A bright roof whose places go on over its edge, and whose overshoot does, ends at the edge; where what follows looks
+ * like the roof, and the end has an edge of its own, it stays. */
+TEST(roofs_end_at_their_steepest_edge)
+{
+    enum { EDGE = 30, END = 38 };
+    int16_t view[W * H];
+    const SdmEdgeViews views = {.left = view, .right = view, .stride = W, .width = W, .px_per_m = 1.0f};
+    for (int own_edge = 0; own_edge < 2; own_edge++)
+        for (int down = 0; down < 2; down++) {
+            SdmEdgeBlock b;
+            assert_int_equal(sdm_edge_block_open(ctx, W, H, &b), SDM_OK);
+            for (int i = 0; i < W * H; i++) {
+                const int k = down ? i / W : i % W;
+                view[i] = (int16_t)(k <= EDGE              ? 2000
+                                    : k <= EDGE + 3        ? -1000
+                                    : k <= END && own_edge ? 1500
+                                                           : -700);
+                b.place_px[i] = k < END ? 4.0f : 0.0f;
+                b.flags[i] = SDM_QA_VALID;
+                b.score[i] = 200;
+            }
+            assert_int_equal(sdm_drop_walls(ctx, &views, &b), SDM_OK);
+            for (int i = 0; i < W * H; i++) {
+                const int k = down ? i / W : i % W, across = down ? i % W : i / W;
+                if (across > 1 && across < (down ? W : H) - 2)
+                    assert_int_equal(b.flags[i] == SDM_QA_VALID,
+                                     own_edge || k <= EDGE + 1 || k >= END + !down); /* rows hide ground */
+            }
+            sdm_edge_block_close(&b);
         }
 }
 
