@@ -7,21 +7,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WALL_STEP_PX 3.0f  /* least parallax between the top of a wall and its foot */
-#define SAME_ROOF_PX 2.0f  /* most between the places of a roof at both sides of its edge */
-#define WALL_LEAST_PX 2.0f /* narrower walls hold no pixel of their own */
-#define WALL_MARGIN 1.5f   /* x the width that follows from the camera: the edge's direction is uncertain, */
-#define WALL_BLUR_PX 2.5f  /* and edges of the image are blurred */
+#define WALL_STEP_PX 3.0f    /* least parallax between the top of a wall and its foot */
+#define CARRIED_STEP_PX 5.0f /* where a roof is carried over its edge; natural ground has less */
+#define SAME_ROOF_PX 2.0f    /* most between the places of a roof at both sides of its edge */
+#define WALL_LEAST_PX 2.0f   /* narrower walls hold no pixel of their own */
+#define WALL_MARGIN 1.5f  /* x the width that follows from the camera: the edge's direction is uncertain, */
+#define WALL_BLUR_PX 2.5f /* and edges of the image are blurred */
 enum {
-    EDGE_LEVEL = 130, /* step of the left view, of 12 bits, that is an edge */
-    ROOF_LEVEL = 195, /* the same, of an edge that is a roof's where it has no wall */
-    EDGE_REACH = 40,  /* px: edges further off do not count */
-    PEAK = 8,         /* px: an edge's slope is no wider */
-    GAP_MOST = 64,    /* px between the surfaces of a step: as gaps that are filled (fill_hidden.h) */
-    PLAIN = 4,        /* px behind a surface's end that are looked at */
-    CARRIED_PX = 16,  /* by which windows and paths carry a roof over its edge, at most */
-    STEEPER = 2,      /* x the edges at a surface's end: the true end */
-    LIKE_GROUND = 2   /* x nearer to the ground's grey value than to the roof's */
+    EDGE_LEVEL = 130,    /* step of the left view, of 12 bits, that is an edge */
+    ROOF_LEVEL = 195,    /* the same, of an edge that is a roof's where it has no wall */
+    CARRIED_LEVEL = 400, /* the same, of an edge that a roof is carried over */
+    EDGE_REACH = 40,     /* px: edges further off do not count */
+    PEAK = 8,            /* px: an edge's slope is no wider */
+    GAP_MOST = 64,       /* px between the surfaces of a step: as gaps that are filled (fill_hidden.h) */
+    PLAIN = 4,           /* px behind a surface's end that are looked at */
+    CARRIED_PX = 16,     /* by which windows and paths carry a roof over its edge, at most */
+    STEEPER = 2,         /* x the edges at a surface's end: the true end */
+    LIKE_GROUND = 2      /* x nearer to the ground's grey value than to the roof's */
 };
 
 /* A row or a column of the block: index of its first pixel, and from pixel to pixel, in the block's arrays
@@ -112,7 +114,7 @@ static int grey(const Line *l, int i)
  * both look like the ground; -1: none. */
 static int find_steeper(const Line *l, int top, int by, int gap)
 {
-    int here = 0, steepest = 2 * ROOF_LEVEL, edge = -1, count = 0;
+    int here = 0, steepest = 2 * CARRIED_LEVEL, edge = -1, count = 0;
     long sum = 0;
     for (int k = -CARRIED_PX; k <= gap && k <= PLAIN; k++) {
         const int x = top + k * by, rise = x >= 1 && x + 1 < l->count ? slope(l, x) : 0;
@@ -136,7 +138,7 @@ static int find_steeper(const Line *l, int top, int by, int gap)
  * roof ends at the edge before it, and its wall or hidden ground follows. */
 static void mark_wall(const Line *l, int top, int by, int gap, float step_px, float hidden_px, uint8_t *wall)
 {
-    const int steeper = find_steeper(l, top, by, gap),
+    const int steeper = step_px >= CARRIED_STEP_PX ? find_steeper(l, top, by, gap) : -1,
               edge = steeper >= 0                  ? steeper
                      : ends_plain(l, top, by, gap) ? find_edge(l, top - by, -by)
                                                    : -1,

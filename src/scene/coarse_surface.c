@@ -37,7 +37,6 @@ enum {
  * is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
 #define BRIGHT_SHARE 0.5
-#define CLOUD_SHARE 0.1 /* below it, they are clouds that the first search told from the ground */
 /* Share of the dark pixels with texture: below the first, what is dark is water and what is bright is land;
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
 #define SOME_TEXTURE 0.2
@@ -462,9 +461,8 @@ static void hide_clouds(const int above[2], SdmMatchSettings *set)
         memcpy(set->hide_above, above, sizeof set->hide_above);
 }
 
-/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground.  Where the first
- * search found it, too, the full resolution hides the clouds alone.  A failure where clouds hide the ground;
- * where the first search found no surface (before), its own. */
+/* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground.  A failure
+ * where clouds hide the ground; where the first search found no surface (before), its own. */
 static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
                                      Coarse *second, bool *better)
 {
@@ -505,8 +503,6 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         return sdm_fail(ctx, before, "%s", why);
     if (!*better && ground && fmax(dark[0].agree, dark[1].agree) < RIGHT_SHARE)
         return refuse_clouds(ctx, first->scene, fmax(dark[0].agree, dark[1].agree));
-    if (dark[0].agree >= RIGHT_SHARE && bright < CLOUD_SHARE)
-        hide_clouds(above, &first->p->settings);
 done:
     return st;
 }

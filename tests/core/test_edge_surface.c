@@ -358,7 +358,7 @@ TEST(roofs_end_at_their_steepest_edge)
                                     : k <= EDGE + 3        ? -1000
                                     : k <= END && own_edge ? 1500
                                                            : -700);
-                b.place_px[i] = k < END ? 4.0f : 0.0f;
+                b.place_px[i] = k < END ? 6.0f : 0.0f;
                 b.flags[i] = SDM_QA_VALID;
                 b.score[i] = 200;
             }
@@ -367,7 +367,8 @@ TEST(roofs_end_at_their_steepest_edge)
                 const int k = down ? i / W : i % W, across = down ? i % W : i / W;
                 if (across > 1 && across < (down ? W : H) - 2)
                     assert_int_equal(b.flags[i] == SDM_QA_VALID,
-                                     own_edge || k <= EDGE + 1 || k >= END + !down); /* rows hide ground */
+                                     own_edge || k <= EDGE + 1 ||
+                                         k >= END + 4 * !down); /* rows hide ground */
             }
             sdm_edge_block_close(&b);
         }
