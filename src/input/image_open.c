@@ -274,12 +274,12 @@ static SdmStatus fail_open(SdmContext *ctx, const char *name)
                           name, sdm_open_reason(name, reason));
 }
 
-/* GDAL inflates the blocks of what is read at once on all threads. */
+/* GDAL inflates the blocks of a file that are read at once on all threads; servers say what fails to one. */
 static GDALDatasetH open_file(SdmContext *ctx, const char *name)
 {
     static const char option[] = "GDAL_NUM_THREADS";
     char count[12];
-    const bool given = CPLGetConfigOption(option, NULL) != NULL;
+    const bool given = CPLGetConfigOption(option, NULL) != NULL || strncmp(name, "/vsi", 4) == 0;
     snprintf(count, sizeof count, "%d", sdm_threads(ctx));
     if (!given)
         CPLSetThreadLocalConfigOption(option, count);
