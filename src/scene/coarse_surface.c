@@ -454,13 +454,6 @@ static SdmStatus refuse_clouds(SdmContext *ctx, const SdmScene *scene, double ag
                     scene->view[0].name, scene->view[1].name, 100.0 * agree, 100.0 * RIGHT_SHARE);
 }
 
-/* For the search at full resolution, but that towns show their clouds. */
-static void hide_clouds(const int above[2], SdmMatchSettings *set)
-{
-    if (!set->semi_global)
-        memcpy(set->hide_above, above, sizeof set->hide_above);
-}
-
 /* The scene once more, with bright pixels hidden: *better: it finds more of the dark ground.  A failure
  * where clouds hide the ground; where the first search found no surface (before), its own. */
 static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
@@ -534,7 +527,8 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         const SdmPrepared found = other;
         other = *p;
         *p = found;
-        hide_clouds(above, &p->settings);
+        if (!p->settings.semi_global) /* towns show their clouds */
+            memcpy(p->settings.hide_above, above, sizeof above);
         if (strcmp(scene->options->cost, "auto") == 0) /* rims are few pixels of its windows */
             snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
     }
