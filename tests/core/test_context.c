@@ -99,42 +99,6 @@ TEST_CTX(memory_is_zero_aligned_and_charged)
     sdm_free(&a);
 }
 
-static bool all_are(const char *p, size_t n, char value)
-{
-    for (size_t i = 0; i < n; i++)
-        if (p[i] != value)
-            return false;
-    return true;
-}
-
-/* Blocks that are given back are joined, cut and cleared on request; none is handed out twice. */
-TEST_CTX(large_blocks_come_back)
-{
-    enum { N = 4, MIB = 1 << 20 };
-    static const size_t before[N] = {24, 9, 40, 16}, after[N] = {30, 8, 10, 12};
-    char *p[N];
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < N; i++) {
-            assert_int_equal(sdm_alloc_raw(ctx, &p[i], before[i] * MIB, 1, "first"), SDM_OK);
-            assert_int_equal((uintptr_t)p[i] % 64, 0);
-            memset(p[i], 1 + i, before[i] * MIB);
-        }
-        for (int i = 0; i < N; i++) {
-            assert_true(all_are(p[i], before[i] * MIB, (char)(1 + i)));
-            sdm_free(&p[i]);
-        }
-        for (int i = 0; i < N; i++) {
-            assert_int_equal(sdm_alloc(ctx, &p[i], after[i] * MIB, 1, "second"), SDM_OK);
-            assert_true(all_are(p[i], after[i] * MIB, 0));
-            memset(p[i], 11 + i, after[i] * MIB);
-        }
-        for (int i = N - 1; i >= 0; i--) {
-            assert_true(all_are(p[i], after[i] * MIB, (char)(11 + i)));
-            sdm_free(&p[i]);
-        }
-    }
-}
-
 /* Blocks of all sizes in any order, also those made of pages of several others: cleared on request, and nobody else's. */
 TEST_CTX(large_blocks_keep_their_bytes)
 {

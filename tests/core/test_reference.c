@@ -55,33 +55,6 @@ TEST(zncc_by_hand)
     volume_free(&v);
 }
 
-TEST(zncc_of_itself_is_one)
-{
-    int16_t left[MAX_N], same[MAX_N], gain[MAX_N], negative[MAX_N];
-    uint64_t seed = 1;
-    for (int i = 0; i < MAX_N; i++) {
-        left[i] = (int16_t)(noise(&seed) / 4);
-        same[i] = left[i];
-        gain[i] = (int16_t)(3 * left[i] + 400);
-        negative[i] = (int16_t)(100 - 2 * left[i]);
-    }
-    for (int window = 3; window <= 15; window += 4) {
-        const int16_t *const right[3] = {same, gain, negative};
-        for (int i = 0; i < 3; i++) {
-            const SdmCostJob job = job_of(left, right[i], W, H, window, 0, 0);
-            Volume v;
-            volume_of(k, k->zncc, &job, &v);
-            for (int y = 0; y < H; y++)
-                for (int x = 0; x < W; x++)
-                    if (inside(&v, x, y, window / 2))
-                        assert_near(volume_at(&v, x, y, 0), i < 2 ? 1.0 : -1.0, 2 * EPS);
-                    else
-                        assert_true(volume_at(&v, x, y, 0) == SDM_SCORE_NONE);
-            volume_free(&v);
-        }
-    }
-}
-
 /* cost(L, R)(x, d) = cost(R, L)(x + d, -d) for every cost; zncc to a rounding. */
 TEST(costs_are_symmetric)
 {
@@ -186,24 +159,6 @@ TEST(census_words_have_one_of_two)
         }
     assert_int_equal(bits, SDM_CENSUS_BITS);
     assert_true(abs(right) < bits / 4 && abs(down) < bits / 4); /* a quarter of a pixel */
-}
-
-/* Census sees only the order of grey values. */
-TEST(census_ignores_gain)
-{
-    int16_t left[MAX_N], right[MAX_N];
-    fill_noise(left, MAX_N, 6);
-    for (int i = 0; i < MAX_N; i++) {
-        left[i] = (int16_t)(left[i] / 8);
-        right[i] = (int16_t)(left[i] * 5 - 300 + (left[i] > 0 ? left[i] : 0));
-    }
-    const SdmCostJob job = job_of(left, right, W, H, 7, 0, 0);
-    Volume v;
-    volume_of(k, k->census, &job, &v);
-    for (int y = 3; y < H - 3; y++)
-        for (int x = 3; x < W - 3; x++)
-            assert_true(volume_at(&v, x, y, 0) == 1.0f);
-    volume_free(&v);
 }
 
 /* A nodata pixel takes away the scores of every window that holds it, and of no other. */

@@ -53,7 +53,7 @@ CALL(cuDeviceTotalMem_v2, size_t *out, int32_t device)
 {
     (void)device;
     BEGIN(0)
-    *out = card() ? (size_t)card()->bytes : (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
+    *out = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
     END
 }
 
@@ -111,10 +111,6 @@ CALL(cuMemGetInfo_v2, size_t *left, size_t *all)
     BEGIN(0)
     *all = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
     *left = (size_t)setting("FAKE_CUDA_FREE_MIB", setting("FAKE_CUDA_MIB", 4096)) << 20;
-    if (card()) {
-        *all = (size_t)card()->bytes;
-        *left = *all - (size_t)card()->taken;
-    }
     code = pushed > 0 ? OK : INVALID;
     END
 }

@@ -5,14 +5,12 @@
  * FAKE_CUDA_FAIL=cuMemAlloc_v2:3:1:2: the 3rd call of that name (*: any that works on the device) fails once
  * (0 times: from then on) with error 2; fake_cuda_fail() does the same; FAKE_CUDA_FAIL_TOO is one more.
  * FAKE_CUDA_CAPABILITY=70, FAKE_CUDA_DEVICES=2, FAKE_CUDA_MIB=1024, FAKE_CUDA_FREE_MIB=100, FAKE_CUDA_INTEGRATED=1 and
- * FAKE_CUDA_DRIVER=12040 say what the device is,
- * SDM_CARD=FILE (card.h) that processes share its memory.  It passes the test of a device's arithmetic unless
+ * FAKE_CUDA_DRIVER=12040 say what the device is.
+ * It passes the test of a device's arithmetic unless
  * FAKE_CUDA_FUSED=1 or FAKE_CUDA_NONSENSE=1.
  *
  * Here: what the calls of fake_cuda.c work on. */
 #pragma once
-
-#include "card.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -173,8 +171,6 @@ static int take(void **out, size_t bytes, int locked)
 {
     for (int i = 0; i < MOST_BLOCKS; i++)
         if (!fake.block[i].begin) {
-            if (!locked && !card_take((int64_t)bytes))
-                return OUT_OF_MEMORY;
             fake.block[i].begin = *out = calloc(1, bytes);
             fake.block[i].bytes = bytes;
             fake.block[i].locked = locked;
@@ -189,8 +185,6 @@ static int give(void *p, int locked)
     if (i < 0 || fake.block[i].begin != p || fake.block[i].locked != locked)
         return INVALID;
     free(p);
-    if (!locked)
-        card_give((int64_t)fake.block[i].bytes);
     fake.block[i].begin = NULL;
     return OK;
 }

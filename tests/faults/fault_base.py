@@ -84,6 +84,19 @@ class Bench:
             self.passed += 1
             print(f"{name}: {done.stderr.strip()}", flush=True)
 
+    def refused(self, name, words, *call, code=1, **keys):
+        """A call whose last sentence has the words, and which may say more and leave files."""
+        done = self.call(*call, **keys)
+        last = [line for line in done.stderr.split("\n") if line][-1:]
+        good = done.returncode == code and last and all(word in last[0] for word in words)
+        self.check(name, good, f"exit code {done.returncode}, expected {code} and {words}: {done.stderr[-600:]}")
+        if good:
+            print(f"{name}: {last[0]}", flush=True)
+
+    def start(self, *words):
+        """The program at work."""
+        return subprocess.Popen([self.program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
     def check(self, name, good, why=""):
         """A law that is not a refusal."""
         if good:
@@ -143,21 +156,25 @@ def place():
     return f"{socket.gethostname()}/{os.readlink('/proc/self/ns/pid')}/{content(boot).decode().strip() if os.path.exists(boot) else ''}"
 
 
+def read_plan(job):
+    return json.loads(content(f"{job}/plan.json"))
+
+
 def unit(job, number, end):
     """A file of a job: of the unit with this number in the plan."""
-    scene = max((s for s in json.loads(content(f"{job}/plan.json"))["scenes"] if s["unit_count"] and s["first_unit"] <= number),
+    scene = max((s for s in read_plan(job)["scenes"] if s["unit_count"] and s["first_unit"] <= number),
                 key=lambda s: s["first_unit"])
     return f"{job}/unit_{scene['key']}_{number - scene['first_unit']:06d}.{end}"
 
 
 def scene(job, number, end):
     """A file of a job: of a scene."""
-    return f"{job}/scene_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.{end}"
+    return f"{job}/scene_{read_plan(job)['scenes'][number]['key']}.{end}"
 
 
 def product(job, number):
     """The record of a scene's products."""
-    return f"{job}/product_{json.loads(content(f'{job}/plan.json'))['scenes'][number]['key']}.sdm"
+    return f"{job}/product_{read_plan(job)['scenes'][number]['key']}.sdm"
 
 
 def remove(path):

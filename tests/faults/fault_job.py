@@ -16,18 +16,14 @@ import fault_base as base
 TILE = ("--tile", "128")
 
 
-def read_plan(job):
-    return json.loads(base.content(f"{job}/plan.json"))
-
-
 def plan(bench, job, *words):
     base.remove(job)
     bench.make("plan", "-q", *words, "-o", job)
-    return read_plan(job)["unit_count"]
+    return base.read_plan(job)["unit_count"]
 
 
 def dem_of(job, number=0):
-    return f"{job}/dem/{read_plan(job)['scenes'][number]['name']}.tif"
+    return f"{job}/dem/{base.read_plan(job)['scenes'][number]['name']}.tif"
 
 
 def expect(bench, name, job, true, *words):
@@ -39,16 +35,6 @@ def expect(bench, name, job, true, *words):
     same = [base.content(dem[:-4] + end) == base.content(true[:-4] + end) for end in (".tif", "_qa.tif")]
     left = [p for p in os.listdir(f"{job}/dem") if ".part" in p]
     bench.check(f"{name}: bytes", all(same) and not left, f"DEM and QA same: {same}, left {left}")
-
-
-def refused(bench, name, words, *call, code=1, **keys):
-    done = bench.call(*call, **keys)
-    last = [line for line in done.stderr.split("\n") if line][-1:]
-    good = done.returncode == code and last and all(word in last[0] for word in words)
-    bench.check(name, good, f"exit code {done.returncode}, expected {code} and {words}: {done.stderr[-600:]}")
-    if good:
-        print(f"{name}: {last[0]}", flush=True)
-    return done
 
 
 def every_unit(units):
@@ -68,7 +54,7 @@ def whole_job(bench):
     again = bench.call("merge", "-q", "job")
     bench.check("merged twice", again.returncode == 0, again.stderr)
     plan(bench, "small", "scene")
-    bench.check("a small scene is one unit", read_plan("small")["unit_count"] == 1)
+    bench.check("a small scene is one unit", base.read_plan("small")["unit_count"] == 1)
     bench.make("tile", "-q", "small", "0")
     expect(bench, "one unit", "small", "true.tif")
     left = sorted(os.listdir("small"))
@@ -88,18 +74,18 @@ def damaged_units(bench, units):
     for kind in ("cut", "empty", "zeroed", "all zero", "one bit", "longer"):
         copy_of("job")
         base.change(base.unit("o", 3, "sdm"), kind)
-        refused(bench, f"merge of a unit {kind}", ["units 3 ", "stereodem tile o 3"], "merge", "-q", "o")
+        bench.refused(f"merge of a unit {kind}", ["units 3 ", "stereodem tile o 3"], "merge", "-q", "o")
         bench.make("tile", "-q", "o", every_unit(units))
         expect(bench, f"unit {kind}, computed again", "o", "true.tif")
     copy_of("job")
     base.change(base.scene("o", 0, "sdm"), "cut")
-    refused(bench, "merge without preparation", ["units 0 ", "stereodem tile o 0"], "merge", "-q", "o")
+    bench.refused("merge without preparation", ["units 0 ", "stereodem tile o 0"], "merge", "-q", "o")
     bench.make("tile", "-q", "o", "0")
     expect(bench, "preparation computed again", "o", "true.tif")
     copy_of("job")
     for i in (2, 5, 6, 7):
         base.remove(base.unit("o", i, "sdm"))
-    refused(bench, "units missing", ["2,5-7", "stereodem tile o 2,5-7"], "merge", "-q", "o")
+    bench.refused("units missing", ["2,5-7", "stereodem tile o 2,5-7"], "merge", "-q", "o")
     listed = base.content("o/missing.txt").split()
     bench.check("missing.txt", listed == [b"2", b"5", b"6", b"7"], str(listed))
     state = json.loads(bench.call("status", "o", "--log", "json").stdout.split("\n")[-2])
@@ -115,7 +101,7 @@ def foreign_units(bench, units):
     for name in map(os.path.basename, (base.unit("job", 3, "sdm"), base.scene("job", 0, "sdm"))):
         copy_of("job")
         shutil.copy(f"other/{name}", f"o/{name}")
-        refused(bench, f"{name} of other parameters", ["missing or damaged"], "merge", "-q", "o")
+        bench.refused(f"{name} of other parameters", ["missing or damaged"], "merge", "-q", "o")
         told = bench.call("tile", "o", every_unit(units)).stderr.split("\n")
         told = [line for line in told if "computed again" in line]
         good = len(told) == 1 and name in told[0] and "other inputs or options" in told[0]
@@ -125,17 +111,17 @@ def foreign_units(bench, units):
     os.rename(base.unit("o", 3, "sdm"), "held")
     os.rename(base.unit("o", 4, "sdm"), base.unit("o", 3, "sdm"))
     os.rename("held", base.unit("o", 4, "sdm"))
-    refused(bench, "units exchanged", ["3-4"], "merge", "-q", "o")
+    bench.refused("units exchanged", ["3-4"], "merge", "-q", "o")
     text = base.content("o/plan.json")
     base.put("o/plan.json", text.replace(b'"version":"', b'"version":"9.'))
     for call in (("tile", "o", "3"), ("merge", "o"), ("status", "o")):
-        refused(bench, f"{call[0]} of another version", ["stereodem 9.", "plan"], *call, "-q")
+        bench.refused(f"{call[0]} of another version", ["stereodem 9.", "plan"], *call, "-q")
     for kind in ("cut", "empty", "all zero"):
         base.put("o/plan.json", text)
         base.change("o/plan.json", kind)
-        refused(bench, f"plan {kind}", ["o/plan.json", "damaged"], "tile", "-q", "o", "3")
+        bench.refused(f"plan {kind}", ["o/plan.json", "damaged"], "tile", "-q", "o", "3")
     base.put("o/plan.json", text)
-    refused(bench, "another plan in the same folder", ["o/plan.json", "--overwrite"], "plan", "-q", "scene", "-o", "o",
+    bench.refused("another plan in the same folder", ["o/plan.json", "--overwrite"], "plan", "-q", "scene", "-o", "o",
             code=2)
     bench.make("plan", "-q", "scene", "-o", "o", *TILE)  # the same plan is no harm
     bench.check("the same plan again", base.content("o/plan.json") == text)
@@ -148,8 +134,8 @@ def changed_input(bench, units):
     at = os.stat(table)
     os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns - 86400 * 10**9))
     words = ["3B.ImageData.tif", "has changed", "then", "now", "Z"]
-    refused(bench, "tile with a changed input", words, "tile", "-q", "o", "3")
-    refused(bench, "merge with a changed input", ["1 of 1 scenes", *words], "merge", "-q", "o")
+    bench.refused("tile with a changed input", words, "tile", "-q", "o", "3")
+    bench.refused("merge with a changed input", ["1 of 1 scenes", *words], "merge", "-q", "o")
     state = bench.call("status", "o").stdout
     bench.check("status tells why", "has changed" in state, state)
     os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns // 10**9 * 10**9))  # as a copy keeps it
@@ -158,7 +144,7 @@ def changed_input(bench, units):
     os.utime(table, ns=(at.st_atime_ns, at.st_mtime_ns))
     copy_of("job")
     os.rename("scene", "away")
-    refused(bench, "tile without its input", ["no such file", "planned"], "tile", "-q", "o", "3")
+    bench.refused("tile without its input", ["no such file", "planned"], "tile", "-q", "o", "3")
     expect(bench, "merge needs no input", "o", "true.tif")
     os.rename("away", "scene")
 
@@ -189,15 +175,15 @@ def full_disk(bench, units):
     copy_of("job")
     size = os.path.getsize(base.unit("o", 3, "sdm"))
     base.remove(base.unit("o", 3, "sdm"))
-    refused(bench, "tile on a full disk", ["_000003.sdm", "make room"], "tile", "-q", "o", "3",
+    bench.refused("tile on a full disk", ["_000003.sdm", "make room"], "tile", "-q", "o", "3",
             preexec_fn=cap(size - 1))
-    refused(bench, "plan on a full disk", ["plan.json", "make room"], "plan", "-q", "scene", "-o", "full", *TILE,
+    bench.refused("plan on a full disk", ["plan.json", "make room"], "plan", "-q", "scene", "-o", "full", *TILE,
             preexec_fn=cap(100))
     bench.check("nothing of a plan left", not os.path.exists("full"))
     left = [p for p in os.listdir("o") if ".part" in p]
     bench.check("nothing half-written", not left, str(left))
     bench.make("tile", "-q", "o", "3")
-    refused(bench, "merge on a full disk", ["1 of 1 scenes", "cannot be written"], "merge", "-q", "o",
+    bench.refused("merge on a full disk", ["1 of 1 scenes", "cannot be written"], "merge", "-q", "o",
             preexec_fn=cap(os.path.getsize("true_qa.tif") - 1))
     state = bench.call("status", "o").stdout
     bench.check("status tells of the merge", "merge failed" in state and "cannot be written" in state, state)
@@ -206,13 +192,9 @@ def full_disk(bench, units):
     expect(bench, "merge with room", "o", "true.tif")
 
 
-def start(bench, *words):
-    return subprocess.Popen([bench.program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
 def at_the_same_time(bench, units):
     plan(bench, "o", "scene", *TILE)
-    tasks = [start(bench, "tile", "o", units_of) for units_of in ("0", "0,1,2", every_unit(units), every_unit(units))]
+    tasks = [bench.start("tile", "o", units_of) for units_of in ("0", "0,1,2", every_unit(units), every_unit(units))]
     ends = [task.communicate(timeout=base.SECONDS)[1] for task in tasks]
     bench.check("four tasks on the same units", all(t.returncode == 0 for t in tasks), str(ends))
     expect(bench, "four tasks on the same units", "o", "true.tif")
@@ -224,7 +206,7 @@ def killed(bench, units):
     plan(bench, "o", "scene", *TILE)
     began = time.monotonic()
     for _ in range(6):
-        task = start(bench, "tile", "-q", "o", every_unit(units))
+        task = bench.start("tile", "-q", "o", every_unit(units))
         number = draw.choice((signal.SIGKILL, signal.SIGTERM))
         try:
             task.wait(timeout=draw.uniform(0.05, 2.5))
@@ -242,7 +224,7 @@ def killed(bench, units):
     bench.make("tile", "-q", "o", every_unit(units))
     open(base.product("o", 0) + ".part-0123456789abcdef", "w").close()  # as of a merge that is killed while it writes it
     for _ in range(3):
-        task = start(bench, "merge", "-q", "o")
+        task = bench.start("merge", "-q", "o")
         try:
             task.wait(timeout=draw.uniform(0.02, 0.7))
         except subprocess.TimeoutExpired:
@@ -257,7 +239,7 @@ def waiting(bench):
     """A tile waits for the one who prepares, ends at once when asked, and goes on by itself when nobody is there."""
     plan(bench, "o", "scene", *TILE)
     base.put(base.scene("o", 0, "sdm") + ".part-owner", b"somebody 1\n")
-    task = start(bench, "tile", "o", "5")
+    task = bench.start("tile", "o", "5")
     time.sleep(1.5)
     bench.check("waits for the preparation", task.poll() is None and not os.path.exists(base.unit("o", 5, "sdm")))
     task.send_signal(signal.SIGTERM)
@@ -275,7 +257,7 @@ def prepared_once(bench):
     for kill in (False, True):
         units = plan(bench, "o", "scene", *TILE)
         owner = base.scene("o", 0, "sdm") + ".part-owner"
-        tasks = [start(bench, "tile", "-v", "o", str(unit)) for unit in range(4)]
+        tasks = [bench.start("tile", "-v", "o", str(unit)) for unit in range(4)]
         while kill and all(task.poll() is None for task in tasks):
             holder = base.content(owner).split() if os.path.exists(owner) else []
             if len(holder) > 1 and not os.path.exists(base.scene("o", 0, "sdm")):
@@ -303,15 +285,15 @@ def indices(bench, units):
         for i in made:
             base.remove(base.unit("o", i, "sdm"))
     for value in ("undefined", "", "0", "-1", "1.5", "99999999999999999999"):
-        refused(bench, f"SGE_TASK_ID={value}", ["SGE_TASK_ID"], "tile", "-q", "o", "--index-env", "SGE_TASK_ID", code=2,
+        bench.refused(f"SGE_TASK_ID={value}", ["SGE_TASK_ID"], "tile", "-q", "o", "--index-env", "SGE_TASK_ID", code=2,
                 env=os.environ | {"SGE_TASK_ID": value})
-    refused(bench, "no such variable", ["NOT_SET"], "tile", "-q", "o", "--index-env", "NOT_SET", code=2)
+    bench.refused("no such variable", ["NOT_SET"], "tile", "-q", "o", "--index-env", "NOT_SET", code=2)
     for text in ("x", "3-", "-3", "3-2", "1,,2", "1;2", "3,", "0x3"):
-        refused(bench, f"units '{text}'", ["unit"], "tile", "-q", "o", "--", text, code=2)
-    refused(bench, "beyond the last unit", ["unit 4000", f"0 to {units - 1}"], "tile", "-q", "o", "4000", code=2)
-    refused(bench, "no index", ["--index-env"], "tile", "-q", "o", code=2)
-    refused(bench, "no job", ["nowhere/plan.json"], "merge", "-q", "nowhere")
-    refused(bench, "no such scene", ["scene 7"], "merge", "-q", "o", "7", code=2)
+        bench.refused(f"units '{text}'", ["unit"], "tile", "-q", "o", "--", text, code=2)
+    bench.refused("beyond the last unit", ["unit 4000", f"0 to {units - 1}"], "tile", "-q", "o", "4000", code=2)
+    bench.refused("no index", ["--index-env"], "tile", "-q", "o", code=2)
+    bench.refused("no job", ["nowhere/plan.json"], "merge", "-q", "nowhere")
+    bench.refused("no such scene", ["scene 7"], "merge", "-q", "o", "7", code=2)
 
 
 def bad_scene(bench):
@@ -329,26 +311,26 @@ def bad_scene(bench):
     base.remove("o")
     done = bench.call("plan", "--list", "list/scenes.txt", "-o", "o")
     bench.check("plan names the bad scene", done.returncode == 3 and "empty.hdf" in done.stderr, done.stderr)
-    units = read_plan("o")["unit_count"]
+    units = base.read_plan("o")["unit_count"]
     bench.check("units of good scenes alone", units == 3, f"{units}")
-    refused(bench, "one unit fails", ["cut", "cut short"], "tile", "-q", "o", "0-2")
+    bench.refused("one unit fails", ["cut", "cut short"], "tile", "-q", "o", "0-2")
     state = json.loads(bench.call("status", "o", "--log", "json").stdout.split("\n")[-2])
     states = [s["state"] for s in state["scenes"]]
     bench.check("status", states == ["ready to merge", "not planned", "ready to merge", "failed"] and
                 "cut short" in state["scenes"][3]["error"] and "empty" in state["scenes"][1]["error"], str(state))
-    refused(bench, "merge names both", ["2 of 4 scenes", "because of this"], "merge", "o", code=3)
+    bench.refused("merge names both", ["2 of 4 scenes", "because of this"], "merge", "o", code=3)
     bench.check("the good ones are merged", sorted(p for p in os.listdir("o/dem") if p.endswith("sim.tif") or p == "left.tif") != [],
                 str(os.listdir("o/dem")))
-    names = [s["name"] for s in read_plan("o")["scenes"]]
+    names = [s["name"] for s in base.read_plan("o")["scenes"]]
     same = base.content(f"o/dem/{names[0]}.tif") == base.content("true.tif")
     bench.check("bytes of a scene among others", same)
     bench.make("run", "-q", "second/left.tif", "second/right.tif", "-o", "pair.tif")
     bench.check("bytes of a pair among others", base.content(f"o/dem/{names[2]}.tif") == base.content("pair.tif"))
     base.put("list/bad.txt", b"a b c\n")
-    refused(bench, "three names in a line", ["line 1", "bad.txt"], "plan", "-q", "--list", "list/bad.txt", "-o", "p", code=2)
+    bench.refused("three names in a line", ["line 1", "bad.txt"], "plan", "-q", "--list", "list/bad.txt", "-o", "p", code=2)
     base.put("list/bad.txt", b"# nothing\n")
-    refused(bench, "an empty list", ["no scenes"], "plan", "-q", "--list", "list/bad.txt", "-o", "p", code=2)
-    refused(bench, "all scenes bad", ["nix"], "plan", "-q", "nix", "-o", "p")
+    bench.refused("an empty list", ["no scenes"], "plan", "-q", "--list", "list/bad.txt", "-o", "p", code=2)
+    bench.refused("all scenes bad", ["nix"], "plan", "-q", "nix", "-o", "p")
     bench.check("no folder left", not os.path.exists("p"))
 
 

@@ -16,10 +16,6 @@ TILE = ("--tile", "128")
 MARKER = "o/dem/left.tif.part-owner"
 
 
-def read_plan(job):
-    return json.loads(base.content(f"{job}/plan.json"))
-
-
 def state_of(bench, job):
     return json.loads(bench.call("status", job, "--log", "json").stdout.split("\n")[-2])
 
@@ -27,7 +23,7 @@ def state_of(bench, job):
 def plan(bench, job="o", *more):
     base.remove(job)
     bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", job, *TILE, *more)
-    return read_plan(job)["unit_count"]
+    return base.read_plan(job)["unit_count"]
 
 
 def computed(bench, job="o"):
@@ -37,15 +33,6 @@ def computed(bench, job="o"):
         bench.make("tile", "-q", "done", f"0-{units - 1}")
     base.remove(job)
     shutil.copytree("done", job)
-
-
-def refused(bench, name, words, *call, code=1, **keys):
-    done = bench.call(*call, **keys)
-    last = [line for line in done.stderr.split("\n") if line][-1:]
-    good = done.returncode == code and last and all(word in last[0] for word in words)
-    bench.check(name, good, f"exit code {done.returncode}, expected {code} and {words}: {done.stderr[-600:]}")
-    if good:
-        print(f"{name}: {last[0]}", flush=True)
 
 
 def is_runs(bench, name, folder):
@@ -65,12 +52,12 @@ def lists(bench):
         base.put("l.txt", text)
         base.remove("o")
         done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
-        names = [s["name"] for s in read_plan("o")["scenes"]] if done.returncode == 0 else []
+        names = [s["name"] for s in base.read_plan("o")["scenes"]] if done.returncode == 0 else []
         bench.check(f"list: {name}", names == ["left", "left_2"] and "not planned" not in done.stderr, done.stderr)
     base.remove("o")
     base.put("l.txt", b"pair/left.tif pair/right.tif\n# again:\npair/left.tif pair/right.tif\npair/right.tif pair/left.tif\n")
     done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
-    names = [s["name"] for s in read_plan("o")["scenes"]] if done.returncode == 0 else []
+    names = [s["name"] for s in base.read_plan("o")["scenes"]] if done.returncode == 0 else []
     bench.check("list: a pair twice, and turned round", names == ["left", "right"] and done.stderr.count("taken once") == 1 and
                 "line 3 " in done.stderr and "line 1 " in done.stderr, f"{names} {done.stderr}")
     base.remove("o")
@@ -80,7 +67,7 @@ def lists(bench):
     base.simulate(bench, "lone", "aster", "--lon", "7", "--lat", "45")
     base.put("l.txt", b"pair/left.tif pair/right.tif\npair/left.tif pair/right.tif\nlone\n")
     done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
-    scenes = read_plan("o")["scenes"] if done.returncode == 0 else []
+    scenes = base.read_plan("o")["scenes"] if done.returncode == 0 else []
     bench.check("list: a scene that holds both views after a pair that stands twice",
                 len(scenes) == 2 and not any("error" in s for s in scenes) and "not planned" not in done.stderr, done.stderr)
     base.remove("o")
@@ -89,20 +76,20 @@ def lists(bench):
                               ("a scene itself", base.content("pair/left.tif"), ["l.txt"]),
                               ("one long name", b"x" * 5000, ["line 1", "too long"])):
         base.put("l.txt", text)
-        refused(bench, f"list: {name}", words, "plan", "-q", "--list", "l.txt", "-o", "o", code=2)
+        bench.refused(f"list: {name}", words, "plan", "-q", "--list", "l.txt", "-o", "o", code=2)
     shutil.copytree("my scenes/a pair", "a pair")
     base.put("l.txt", b"a pair\n")
-    refused(bench, "list: a name with blanks, no quotes", ["no such file"], "plan", "--list", "l.txt", "-o", "o")
+    bench.refused("list: a name with blanks, no quotes", ["no such file"], "plan", "--list", "l.txt", "-o", "o")
     done = bench.call("plan", "--list", "l.txt", "-o", "o")
     bench.check("and quotes are thought of", "line 1 " in done.stderr and "quotes" in done.stderr, done.stderr)
     plan(bench, "it's a job")
-    scene = read_plan("it's a job")["scenes"][0]
+    scene = base.read_plan("it's a job")["scenes"][0]
     bench.check("the plan tells the cost", scene.get("cost") == "zncc", str(scene.get("cost")))
     done = bench.call("merge", "-q", "it's a job")
     last = done.stderr.strip().split("\n")[-1]
     bench.check("merge tells a command for a shell", "stereodem tile 'it'\\''s a job' 0-" in last, last)
     os.mkdir(base.scene("it's a job", 0, "sdm"))
-    refused(bench, "a folder in a unit's place", [os.path.basename(base.scene("it's a job", 0, "sdm")), "remove what is in the way"], "tile", "-q", "it's a job", "0")
+    bench.refused("a folder in a unit's place", [os.path.basename(base.scene("it's a job", 0, "sdm")), "remove what is in the way"], "tile", "-q", "it's a job", "0")
     base.remove("it's a job")
     bench.check("no folder left of a bad list", not os.path.exists("o"))
 
@@ -117,7 +104,7 @@ def names(bench):
     for order, expected in (((0, 1, 2), ["left", "left_qa_2", "left_ortho_2"]), ((1, 0, 2), ["left_qa", "left_2", "left_ortho_2"])):
         base.put("l.txt", "".join(f"beside/{where[i]}.tif beside/{os.path.dirname(where[i])}/right.tif\n" for i in order).encode())
         bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE)
-        found = [s["name"] for s in read_plan("o")["scenes"]]
+        found = [s["name"] for s in base.read_plan("o")["scenes"]]
         bench.check("names that lie beside a DEM", found == expected, str(found))
         base.remove("o")
     lines = []
@@ -129,7 +116,7 @@ def names(bench):
     for kept, expected in ((lines, ["left", "left_2"]), (lines[1:], ["left_2"]), (lines[::-1], ["left_2", "left"])):
         base.put("l.txt", "".join(kept).encode())
         bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE, "--overwrite")
-        found = [s["name"] for s in read_plan("o")["scenes"]]
+        found = [s["name"] for s in base.read_plan("o")["scenes"]]
         bench.check("planned again: a scene keeps its name, and so its DEM", found == expected, str(found))
     base.remove("o")
     took = []
@@ -140,20 +127,16 @@ def names(bench):
         bench.check("all but one are not there", bench.call("plan", "-q", "--list", "l.txt", "-o", "o", *TILE).returncode == 3)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         took.append(after.ru_utime - before.ru_utime)
-        found = [s["name"] for s in read_plan("o")["scenes"]]
+        found = [s["name"] for s in base.read_plan("o")["scenes"]]
         bench.check("names of many", found == ["left"] + [f"left_{i + 2}" for i in range(many)])
         base.remove("o")
     bench.check("time of many of one name", took[1] < 10 * took[0] + 1.0, f"500 took {took[0]:.2f} s, 2000 {took[1]:.2f} s")
 
 
-def start(bench, *words):
-    return subprocess.Popen([bench.program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
 def merges_at_once(bench):
     for keep in ((), ("--keep-job",), ("--overwrite",)):
         computed(bench)
-        tasks = [start(bench, "merge", "o", *keep) for _ in range(4)]
+        tasks = [bench.start("merge", "o", *keep) for _ in range(4)]
         ends = [task.communicate(timeout=base.SECONDS)[1] for task in tasks]
         bench.check(f"four merges {keep}", all(t.returncode == 0 for t in tasks), str(ends))
         is_runs(bench, f"four merges {keep}: bytes", "o/dem")
@@ -164,8 +147,8 @@ def two_jobs_one_folder(bench):
     """Merges of two jobs into one folder at once: one is done, the other refused with a sentence or done before or after."""
     for job in ("o", "p"):
         plan(bench, job)
-        bench.make("tile", "-q", job, f"0-{read_plan(job)['unit_count'] - 1}")
-    first = start(bench, "merge", "o", "-o", "both")
+        bench.make("tile", "-q", job, f"0-{base.read_plan(job)['unit_count'] - 1}")
+    first = bench.start("merge", "o", "-o", "both")
     while not os.path.exists("both/left.tif.part-owner") and first.poll() is None:
         time.sleep(0.001)
     first.send_signal(signal.SIGSTOP)
@@ -185,13 +168,13 @@ def two_jobs_one_folder(bench):
 def merge_markers(bench):
     """A merge that stands is waited for; one that is gone, here or elsewhere, is not."""
     computed(bench)
-    first = start(bench, "merge", "o")
+    first = bench.start("merge", "o")
     while not os.path.exists(MARKER) and first.poll() is None:
         time.sleep(0.002)
     first.send_signal(signal.SIGSTOP)
-    second = start(bench, "merge", "o")
+    second = bench.start("merge", "o")
     time.sleep(2.0)
-    third = start(bench, "merge", "o")
+    third = bench.start("merge", "o")
     time.sleep(4.0)  # a loaded machine takes long to start it
     third.send_signal(signal.SIGTERM)
     said = third.communicate(timeout=base.SECONDS)[1]
@@ -201,18 +184,13 @@ def merge_markers(bench):
     ends = [task.communicate(timeout=base.SECONDS)[1] for task in (first, second)]
     bench.check("the second waits", waits and first.returncode == 0 and second.returncode == 0, f"{waits}, {ends}")
     is_runs(bench, "after the wait: bytes", "o/dem")
-    ghost = subprocess.Popen(["true"])
-    ghost.wait()
-    here = base.place() or "x/y"
-    for name, text, most_s in (("of a process that ended", f"{here} {ghost.pid} 77\n", 10), ("empty", "", 60),
-                               ("of another machine that is silent", "elsewhere/pid:[1] 1 77\n", 60)):
-        computed(bench)
-        os.makedirs("o/dem")
-        base.put(MARKER, text.encode())
-        began = time.monotonic()
-        done = bench.call("merge", "-q", "o")
-        took = time.monotonic() - began
-        bench.check(f"marker {name}", done.returncode == 0 and took < most_s, f"{took:.0f} s: {done.stderr}")
+    computed(bench)
+    os.makedirs("o/dem")
+    base.put(MARKER, b"elsewhere/pid:[1] 1 77\n")
+    began = time.monotonic()
+    done = bench.call("merge", "-q", "o")
+    took = time.monotonic() - began
+    bench.check("marker of another machine that is silent", done.returncode == 0 and took < 60, f"{took:.0f} s: {done.stderr}")
     is_runs(bench, "marker taken over: bytes", "o/dem")
 
 
@@ -226,18 +204,18 @@ def merged_elsewhere(bench):
     is_runs(bench, "units kept, merged elsewhere, too", "far")
     base.remove("far")
     os.makedirs("far")
-    refused(bench, "units gone, merged elsewhere", ["far/left.tif", "not there", "--overwrite"], "merge", "-q", "o", "-o", "far")
+    bench.refused("units gone, merged elsewhere", ["far/left.tif", "not there", "--overwrite"], "merge", "-q", "o", "-o", "far")
     for where in ("far", "far/left.tif"):
         scene = ("o", "0") if where.endswith("tif") else ("o",)
         base.put("far/left.tif", b"another file")
-        refused(bench, f"another file at {where}", ["far/left.tif", "is not the DEM", "--overwrite"], "merge", "-q", *scene, "-o", where)
+        bench.refused(f"another file at {where}", ["far/left.tif", "is not the DEM", "--overwrite"], "merge", "-q", *scene, "-o", where)
         bench.check("it is left alone", base.content("far/left.tif") == b"another file")
         base.put("far/left.tif", base.content("o/dem/left.tif"))
         bench.make("merge", "-q", *scene, "-o", where)
         same = bytearray(base.content("o/dem/left.tif"))
         same[len(same) // 2] ^= 1
         base.put("far/left.tif", same)
-        refused(bench, f"a byte differs at {where}", ["far/left.tif", "is not the DEM"], "merge", "-q", *scene, "-o", where)
+        bench.refused(f"a byte differs at {where}", ["far/left.tif", "is not the DEM"], "merge", "-q", *scene, "-o", where)
     whole = base.content("o/dem/left.tif")
     base.put("o/dem/left.tif", whole + b"0")
     done = bench.call("merge", "o")
@@ -246,13 +224,13 @@ def merged_elsewhere(bench):
     base.remove("o/dem/left.tif")
     done = bench.call("merge", "o")
     bench.check("a DEM that was moved away", done.returncode == 0 and "moved away" in done.stderr, done.stderr)
-    units = read_plan("o")["unit_count"]
-    refused(bench, "to be computed again", [f"tile o 0-{units - 1}"], "merge", "-q", "o", "--overwrite")
+    units = base.read_plan("o")["unit_count"]
+    bench.refused("to be computed again", [f"tile o 0-{units - 1}"], "merge", "-q", "o", "--overwrite")
     bench.make("tile", "-q", "o", f"0-{units - 1}")
     bench.make("merge", "-q", "o")
     is_runs(bench, "computed again: bytes", "o/dem")
     base.put("far/left.tif", b"another file")
-    refused(bench, "another file, to be replaced", [f"tile o 0-{units - 1}"], "merge", "-q", "o", "-o", "far", "--overwrite")
+    bench.refused("another file, to be replaced", [f"tile o 0-{units - 1}"], "merge", "-q", "o", "-o", "far", "--overwrite")
     bench.make("tile", "-q", "o", f"0-{units - 1}")
     bench.make("merge", "-q", "o", "-o", "far", "--overwrite")
     is_runs(bench, "replaced: bytes", "far")
@@ -272,18 +250,18 @@ def other_plan(bench):
     text = base.content("o/plan.json").replace(b'"col":128', b'"cut":128', 1)
     base.put("o/plan.json", text)
     for call in (("tile", "o", "1"), ("merge", "o"), ("status", "o")):
-        refused(bench, f"{call[0]}: a tile without its place", ["o/plan.json", "damaged", "tile"], *call, "-q")
+        bench.refused(f"{call[0]}: a tile without its place", ["o/plan.json", "damaged", "tile"], *call, "-q")
 
 
 def numbers(bench):
     computed(bench)
-    units = read_plan("o")["unit_count"]
+    units = base.read_plan("o")["unit_count"]
     last = (units - 1) // 4
     bench.make_with({"TASK": str(last)}, "tile", "-q", "o", "--index-env", "TASK", "--count", "4")
-    refused(bench, "a task beyond the last", [f"unit {4 * (last + 1)} ", f"0 to {units - 1}"], "tile", "-q", "o", "--index-env",
+    bench.refused("a task beyond the last", [f"unit {4 * (last + 1)} ", f"0 to {units - 1}"], "tile", "-q", "o", "--index-env",
             "TASK", "--count", "4", code=2, env=os.environ | {"TASK": str(last + 1)})
     for value in ("NaN", "-4", " 1", "1 ", "+1", "1e3", "\u0661"):
-        refused(bench, f"TASK={value}", ["TASK", "whole number"], "tile", "-q", "o", "--index-env", "TASK", code=2,
+        bench.refused(f"TASK={value}", ["TASK", "whole number"], "tile", "-q", "o", "--index-env", "TASK", code=2,
                 env=os.environ | {"TASK": value})
 
 
@@ -297,7 +275,7 @@ def small_budgets(bench):
     bench.make("plan", "-q", "wide/left.tif", "wide/right.tif", "-o", "p", "--memory", least)
     base.remove("p")
     less = f"{int(least[:-1]) - 1}M"
-    refused(bench, "a MiB less", [least], "plan", "-q", "wide/left.tif", "wide/right.tif", "-o", "p", "--memory", less)
+    bench.refused("a MiB less", [least], "plan", "-q", "wide/left.tif", "wide/right.tif", "-o", "p", "--memory", less)
 
 
 def unseen(folder, name, size, side):
@@ -354,10 +332,10 @@ def on_a_disk(bench):
     units = plan(bench, "disk/o")
     every = f"0-{units - 1}"
     remount("ro")
-    refused(bench, "tile on a disk that is read only", ["disk/o", "cannot be written"], "tile", "-q", "disk/o", "0")
+    bench.refused("tile on a disk that is read only", ["disk/o", "cannot be written"], "tile", "-q", "disk/o", "0")
     bench.check("status of it", state_of(bench, "disk/o")["missing"] == units)
     remount("rw")
-    refused(bench, "tile on a full disk", ["No space left", "make room"], "tile", "-q", "disk/o", every)
+    bench.refused("tile on a full disk", ["No space left", "make room"], "tile", "-q", "disk/o", every)
     state = state_of(bench, "disk/o")
     bench.check("status of a full disk", state["done"] > 0 and state["failed"] > 0, str(state))
     whole = [p for p in os.listdir("disk/o") if ".part" in p]
@@ -366,9 +344,9 @@ def on_a_disk(bench):
     bench.make("tile", "-q", "disk/o", every)
     used = os.statvfs("disk")
     remount(f"size={(used.f_blocks - used.f_bfree) * used.f_frsize // 1024 + 60}k")
-    refused(bench, "merge on a full disk", ["1 of 1 scenes", "cannot be written"], "merge", "-q", "disk/o")
+    bench.refused("merge on a full disk", ["1 of 1 scenes", "cannot be written"], "merge", "-q", "disk/o")
     remount("size=8m,ro")
-    refused(bench, "merge on a disk that is read only", ["disk/o", "Read-only"], "merge", "-q", "disk/o")
+    bench.refused("merge on a disk that is read only", ["disk/o", "Read-only"], "merge", "-q", "disk/o")
     remount("rw")
     bench.make("merge", "-q", "disk/o")
     is_runs(bench, "after room was made: bytes", "disk/o/dem")
@@ -422,7 +400,7 @@ def node_faults(bench):
         base.remove("o")
         bench.make("plan", "-q", "--list", "node/l.txt", "-o", "o")
         harm()
-        refused(bench, f"{name}: tile", [word], "tile", "-q", "o", failed if len(failed) == 1 else "0", env=os.environ | env)
+        bench.refused(f"{name}: tile", [word], "tile", "-q", "o", failed if len(failed) == 1 else "0", env=os.environ | env)
         bench.call("tile", "-q", "o", "0-1", env=os.environ | env)
         back()
         done = bench.call("merge", "-q", "o")

@@ -21,10 +21,6 @@ KEYS = ("wall_s", "user_s", "system_s", "cpu_s")
 spent = {"cpu": 0.0, "done": 0}  # of tasks that computed a unit: processor time by the system's account
 
 
-def read_plan():
-    return json.loads(base.content(f"{JOB}/plan.json"))
-
-
 def last(done):
     return json.loads([line for line in done.stdout.split("\n") if line][-1])
 
@@ -160,7 +156,7 @@ def day(bench):
 
     bench.check("a name for all", bench.call("merge", "-q", JOB, "-o", "one.tif").returncode == 2)
     bench.make("plan", "-q", "s03/s03.tif", "s03/right.tif", "-o", "one", "--tile", "128")
-    bench.make("tile", "-q", "one", f"0-{json.loads(base.content('one/plan.json'))['unit_count'] - 1}")
+    bench.make("tile", "-q", "one", f"0-{base.read_plan('one')['unit_count'] - 1}")
     bench.make("merge", "-q", "one", "0", "-o", "one.tif")
     bench.check("merge -o NAME.tif", base.read_raster("one.tif", "float32") == base.read_raster("true0.tif", "float32") and os.path.exists("one_qa.tif"))
 

@@ -35,22 +35,12 @@ def values(bench):
     for option, bad in BAD_VALUES:
         for value in bad:
             bench.refuse(f"{option} '{value}'", 2, [option], "scene", "-o", "o.tif", option, value)
-            if value:
-                bench.refuse(f"{option}={value}", 2, [option], "scene", "-o", "o.tif", f"{option}={value}")
     for option in TAKES_VALUE:
         name = "--output" if option == "-o" else option
         bench.refuse(f"{option} at the end", 2, [name], "scene", option)
         bench.refuse(f"{option} before an option", 2, [name], "scene", option, "--overwrite")
     bench.refuse("no -o", 2, ["-o"], "scene")
     bench.refuse("no scene", 2, ["scene"], "-o", "o.tif")
-    bench.refuse("three images", 1, ["a.tif", "no such file"], "a.tif", "b.tif", "c.tif", "-o", "o.tif")
-    bench.refuse("nine images", 2, ["9 views", "at most 8"], *(f"{i}.tif" for i in range(9)), "-o", "o.tif")
-    bench.refuse("unknown option", 2, ["--tilt", "--tile"], "scene", "-o", "o.tif", "--tilt", "64")
-    bench.refuse("value for a switch", 2, ["--overwrite"], "scene", "-o", "o.tif", "--overwrite=yes")
-    bench.refuse("given twice", 2, ["--tr"], "scene", "-o", "o.tif", "--tr", "30", "--tr", "60")
-    bench.refuse("hmin above hmax", 2, ["--hmin"], "scene", "-o", "o.tif", "--hmin", "900", "--hmax", "100")
-    bench.refuse("empty argument", 2, ["empty"], "", "-o", "o.tif")
-    bench.refuse("unknown command", 2, ["runn", "run"], "scene", command="runn")
 
 
 def other_files(bench):

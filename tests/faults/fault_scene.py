@@ -28,25 +28,25 @@ def fresh(bench):
 
 
 def whole_files(bench):
-    bench.refuse("absent", 1, ["/nowhere/scene"], "/nowhere/scene", *OUTPUT)
+    bench.refuse("absent", 1, ["/nowhere/scene", "no such file"], "/nowhere/scene", *OUTPUT)
     bench.refuse("absent, a zip", 1, ["/nowhere/scene.zip"], "/nowhere/scene.zip", *OUTPUT)
-    bench.refuse("absent, right", 1, ["/nowhere/b.tif"], "good.tif", "/nowhere/b.tif", *OUTPUT)
+    bench.refuse("absent, right", 1, ["/nowhere/b.tif", "no such file"], "good.tif", "/nowhere/b.tif", *OUTPUT)
     for name in ("e.hdf", "e.zip", "e.tif"):
         base.put(name, b"")
         bench.refuse(f"empty {name}", 1, [name, "empty"], name, *OUTPUT)
         bench.refuse(f"empty {name}, right", 1, [name, "empty"], "good.tif", name, *OUTPUT)
         base.put(name, b"This is a letter, not an image.\n" * 40)
         bench.refuse(f"text as {name}", 1, [name], name, *OUTPUT)
-        bench.refuse(f"text as {name}, right", 1, [name], "good.tif", name, *OUTPUT)
+        bench.refuse(f"text as {name}, right", 1, [name, "not an image"], "good.tif", name, *OUTPUT)
     os.mkdir("hollow")
-    bench.refuse("empty folder", 1, ["hollow"], "hollow", *OUTPUT)
+    bench.refuse("empty folder", 1, ["hollow", "VNIR_Band3N"], "hollow", *OUTPUT)
     with zipfile.ZipFile("hollow.zip", "w"):
         pass
     bench.refuse("zip without a file", 1, ["hollow.zip"], "hollow.zip", *OUTPUT)
     with zipfile.ZipFile("text.zip", "w") as archive:
         archive.writestr("readme.txt", "nothing here")
     bench.refuse("zip without a scene", 1, ["text.zip"], "text.zip", *OUTPUT)
-    bench.refuse("one image of a pair", 2, ["good.tif"], "good.tif", *OUTPUT)
+    bench.refuse("one image of a pair", 2, ["good.tif", "right image"], "good.tif", *OUTPUT)
     os.symlink("nowhere", "dangling")
     bench.refuse("link to nowhere", 1, ["dangling"], "dangling", *OUTPUT)
     base.put("magic.hdf", b"\x0e\x03\x13\x01" + bytes(60))
@@ -57,7 +57,7 @@ def cut(bench):
     data = base.content("scene.zip")
     for share in (0.01, 0.3, 0.7, 0.98):
         base.put("cut.zip", data[:int(share * len(data))])
-        bench.refuse(f"zip cut to {share}", 1, ["cut.zip"], "cut.zip", *OUTPUT)
+        bench.refuse(f"zip cut to {share}", 1, ["cut.zip", "cut short"], "cut.zip", *OUTPUT)
     middle = bytearray(data)
     at = data.index(b"3B.ImageData.tif") + 3000
     middle[at:at + 4000] = bytes(4000)
@@ -88,20 +88,20 @@ def files_of_the_folder(bench):
             name = f"{view}.{suffix}"
             start = fresh(bench)
             base.put(start + name, b"")
-            bench.refuse(f"{name} emptied", 1, [name], "bad", *OUTPUT)
+            bench.refuse(f"{name} emptied", 1, [name, "not an image" if "Image" in name else "empty"], "bad", *OUTPUT)
             data = base.content(f"scene/{os.path.basename(start)}{name}")
             base.put(start + name, data[:int(0.6 * len(data)) + 3])
             bench.refuse(f"{name} cut", 1, [view, suffix], "bad", *OUTPUT)
             if suffix == "ImageData.tif":
                 base.put(start + name, b"This is a letter, not an image.\n" * 40)
-                bench.refuse(f"{name} a text", 1, [name], "bad", *OUTPUT)
+                bench.refuse(f"{name} a text", 1, [name, "not an image"], "bad", *OUTPUT)
             os.unlink(start + name)
             if suffix not in OPTIONAL:
-                bench.refuse(f"{name} missing", 1, [name], "bad", *OUTPUT)
+                bench.refuse(f"{name} missing", 1, [name, "no such file"], "bad", *OUTPUT)
         start = fresh(bench)
         os.unlink(f"{start}{view}.SatelliteVelocity.txt")
         os.unlink(f"{start}{view}.Latitude.txt")
-        bench.refuse(f"{view}: neither velocity nor latitude", 1, [f"{view}.Latitude.txt"], "bad", *OUTPUT)
+        bench.refuse(f"{view}: neither velocity nor latitude", 1, [f"{view}.Latitude.txt", "no SatelliteVelocity.txt"], "bad", *OUTPUT)
     start = fresh(bench)
     for path in glob.glob(f"{start}3B.*"):
         os.unlink(path)
@@ -172,13 +172,14 @@ def texts_of_editors(bench):
 
 def exchanged(bench):
     """3N and 3B mixed up: images alone, with their tables, everything."""
-    for upto, what in ((1, "images"), (3, "images, lattice and sight vectors"), (len(FILES), "everything")):
+    for upto, what, word in ((1, "images", "exchanged"), (3, "images, lattice and sight vectors", ""),
+                             (len(FILES), "everything", "degrees back")):
         start = fresh(bench)
         for suffix in FILES[:upto]:
             os.rename(start + "3N." + suffix, "held")
             os.rename(start + "3B." + suffix, start + "3N." + suffix)
             os.rename("held", start + "3B." + suffix)
-        bench.refuse(f"3N and 3B exchanged: {what}", 1, ["3N"], "bad", *OUTPUT)
+        bench.refuse(f"3N and 3B exchanged: {what}", 1, ["3N", word], "bad", *OUTPUT)
     start = fresh(bench)
     shutil.copy(start + "3N.ImageData.tif", start + "3B.ImageData.tif")
     bench.refuse("the same image as 3N and 3B", 1, ["3B"], "bad", *OUTPUT)
@@ -212,7 +213,7 @@ def hdf(bench):
     data = base.content(sample)
     for share in (0.001, 0.1, 0.5, 0.9, 0.999):
         base.put("cut.hdf", data[:int(share * len(data))])
-        bench.refuse(f"HDF cut to {share}", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
+        bench.refuse(f"HDF cut to {share}", 1, ["cut.hdf", "cut short"], "cut.hdf", *OUTPUT)
     spoiled_hdf(bench, data)
     base.put("cut.hdf", data[:2000] + bytes(len(data) - 2000))
     bench.refuse("HDF of zeros", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)

@@ -15,10 +15,6 @@ STOP_SECONDS = 10  # a polite stop takes no longer, on a busy machine too
 COMMAND = ("run", "-q", "scene", "-o", "o.tif", "--tile", "128")
 
 
-def start(bench):
-    return subprocess.Popen([bench.program, *COMMAND], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
 def after_stop(bench, name, number, done, sentence):
     """What a stopped run may leave: by a polite stop no file but finished work."""
     if number == signal.SIGKILL:
@@ -40,7 +36,7 @@ def after_stop(bench, name, number, done, sentence):
 
 def stop_at(bench, number, seconds):
     """True when the run was stopped, False when it was done before."""
-    process = start(bench)
+    process = bench.start(*COMMAND)
     try:
         process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -14,10 +14,6 @@ COMMAND = ("run", "-q", "scene", "-o", "o.tif", "--tile", "128")
 MARKER = "o.tif.part-owner"
 
 
-def start(bench, *more):
-    return subprocess.Popen([bench.program, *COMMAND, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
 def end(process):
     """Exit code and what it said."""
     said = process.communicate(timeout=base.SECONDS)[1]
@@ -41,28 +37,28 @@ def whole(dems):
 def side_by_side(bench, dem, census, wall):
     for share in (0.0, 0.0, 0.15, 0.5, 0.9, 0.97):
         base.sweep("o.tif")
-        first = start(bench)
+        first = bench.start(*COMMAND)
         time.sleep(share * wall)
-        second = start(bench)
+        second = bench.start(*COMMAND)
         ends = [end(second), end(first)]
         bench.check(f"two runs, {share:.2f} of a run apart", stopped_well(ends) and whole([dem]),
                     f"{ends}, left {base.aside('o.tif')}")
     for _ in range(2):
         base.sweep("o.tif")
-        ends = [end(p) for p in [start(bench, "--overwrite"), start(bench, "--overwrite", "--cost", "census")]]
+        ends = [end(p) for p in [bench.start(*COMMAND, "--overwrite"), bench.start(*COMMAND, "--overwrite", "--cost", "census")]]
         bench.check("two runs with other parameters", stopped_well(ends) and whole([dem, census]),
                     f"{ends}, left {base.aside('o.tif')}")
     base.sweep("o.tif")
     base.put(MARKER, b"nowhere/x 1 1\n")
     os.utime(MARKER, (0, 0))
-    ends = [end(p) for p in [start(bench) for _ in range(4)]]
+    ends = [end(p) for p in [bench.start(*COMMAND) for _ in range(4)]]
     bench.check("four runs that find an old marker", stopped_well(ends) and whole([dem]), f"{ends}, left {base.aside('o.tif')}")
 
 
 def while_one_stands(bench, dem):
     """The first is held in its middle: the second must not touch anything of it."""
     base.sweep("o.tif")
-    first = start(bench)
+    first = bench.start(*COMMAND)
     for _ in range(2000):
         if glob.glob("o.tif.job/scene_*.sdm"):
             break
@@ -84,7 +80,7 @@ def taken_over(bench, dem):
     other = b"elsewhere/pid:[1]/b 1 77 0\n"
     for whole_run in (False, True):
         base.sweep("o.tif")
-        first = start(bench)
+        first = bench.start(*COMMAND)
         while not glob.glob("o.tif.job/scene_*.sdm") and first.poll() is None:
             time.sleep(0.005)
         first.send_signal(signal.SIGSTOP)

@@ -1,16 +1,15 @@
 /* To be preloaded: OpenCL's calls that work on a device (buffers, copies, launches, waits) fail from the n-th
  * on, as the driver's do when a device is lost or its memory is used up.  SDM_FAIL_AT=N; SDM_FAIL_TIMES=K
  * calls (none given: all that follow); SDM_FAIL_WITH=-5 is OpenCL's error.  SDM_MOST_ITEMS=N: kernels without a size of
- * their own refuse groups of more items, as drivers do where kernels take many registers.  SDM_CARD=FILE: the devices are
- * graphics cards with the memory of card.h.  SDM_CONTEXTS=N: no more contexts than N at a time.  SDM_FAIL_CALL=clFlush: the
- * call of that name always fails, whichever it is.  The program finds OpenCL with dlsym(), so
- * that is what is caught here. */
+ * their own refuse groups of more items, as drivers do where kernels take many registers.  SDM_CONTEXTS=N: no more contexts
+ * than N at a time.  SDM_FAIL_CALL=clFlush: the call of that name always fails, whichever it is.  The program finds OpenCL
+ * with dlsym(), so that is what is caught here. */
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
-#include "card.h"
-
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN __attribute__((visibility("default")))
@@ -39,7 +38,6 @@ typedef int32_t launch_fn(void *, void *, uint32_t, const size_t *, const size_t
 typedef int32_t group_fn(void *kernel, void *device, uint32_t what, size_t size, void *value, size_t *n);
 typedef void *create_fn(void *, uint64_t, size_t, void *, int32_t *);
 typedef int32_t release_fn(void *);
-typedef int32_t info_fn(void *device, uint32_t what, size_t size, void *value, size_t *n);
 typedef void *context_fn(const intptr_t *, uint32_t, void *const *, void *, void *, int32_t *);
 
 static struct {
@@ -49,8 +47,7 @@ static struct {
     launch_fn *launch;
     group_fn *group;
     create_fn *create;
-    release_fn *release, *leave;
-    info_fn *info;
+    release_fn *leave;
     context_fn *context;
 } next;
 
@@ -110,62 +107,10 @@ static int32_t launch(void *q, void *kernel, uint32_t dim, const size_t *first, 
     return e ? e : next.launch(q, kernel, dim, first, items, group, k, list, event);
 }
 
-/* ---- a card that several processes share ---- */
-
-enum { LOCKED = 16 /* CL_MEM_ALLOC_HOST_PTR */, NO_MEMORY = -4, MOST_BUFFERS = 4096 };
-static struct {
-    void *handle;
-    int64_t bytes;
-} buffers[MOST_BUFFERS];
-static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
-
-/* Change the first entry of `from`; returns the bytes that were noted there. */
-static int64_t note(void *from, void *to, int64_t bytes)
-{
-    int64_t was = 0;
-    pthread_mutex_lock(&counting);
-    int i = 0;
-    while (i < MOST_BUFFERS && buffers[i].handle != from)
-        i++;
-    if (i < MOST_BUFFERS) {
-        was = buffers[i].bytes;
-        buffers[i].handle = to;
-        buffers[i].bytes = bytes;
-    }
-    pthread_mutex_unlock(&counting);
-    return was;
-}
-
 static void *create_buffer(void *context, uint64_t flags, size_t n, void *from, int32_t *code)
 {
-    const int32_t e = error_now();
-    const int counts = !e && card() && !(flags & LOCKED);
-    *code = e ? e : counts && !card_take((int64_t)n) ? NO_MEMORY : 0;
-    void *const made = *code ? NULL : next.create(context, flags, n, from, code);
-    if (made && counts)
-        (void)note(NULL, made, (int64_t)n);
-    return made;
-}
-
-static int32_t release_buffer(void *buffer)
-{
-    if (card() && buffer)
-        card_give(note(buffer, NULL, 0));
-    return next.release(buffer);
-}
-
-static int32_t device_info(void *device, uint32_t what, size_t size, void *value, size_t *n)
-{
-    enum { TYPE = 0x1000, MEMORY = 0x101F, MOST = 0x1010, OF_HOST = 0x1035, GRAPHICS = 4 };
-    const int32_t st = next.info(device, what, size, value, n);
-    const int numbers = st == 0 && value && card();
-    if (numbers && what == TYPE)
-        memcpy(value, &(uint64_t){GRAPHICS}, sizeof(uint64_t));
-    if (numbers && (what == MEMORY || what == MOST))
-        memcpy(value, &card()->bytes, sizeof(uint64_t));
-    if (numbers && what == OF_HOST)
-        memset(value, 0, sizeof(uint32_t));
-    return st;
+    *code = error_now();
+    return *code ? NULL : next.create(context, flags, n, from, code);
 }
 
 /* ---- contexts ---- */
@@ -289,8 +234,6 @@ SHOWN void *dlsym(void *handle, const char *name)
     CATCH("clEnqueueNDRangeKernel", launch, launch);
     CATCH("clGetKernelWorkGroupInfo", group, group_info);
     CATCH("clCreateBuffer", create, create_buffer);
-    CATCH("clReleaseMemObject", release, release_buffer);
-    CATCH("clGetDeviceInfo", info, device_info);
     CATCH("clCreateContext", context, create_context);
     CATCH("clReleaseContext", leave, release_context);
     return found;

@@ -126,21 +126,4 @@ TEST(text_and_json_hold_the_figures)
     free(json);
 }
 
-TEST(every_allocation_may_fail)
-{
-    SdmCompareResult r;
-    char error[1024];
-    write_terrain(DEM, 1.0, 1.0, 1.0, true);
-    write_terrain(REF, 0.0, 0.0, 0.0, false);
-    SdmStatus st = SDM_ERR_MEMORY;
-    int n = 1;
-    for (; n < 200 && st == SDM_ERR_MEMORY; n++) {
-        sdm_alloc_fail_at(n);
-        st = run(NULL, &r, error, sizeof error);
-    }
-    sdm_alloc_fail_at(0);
-    assert_int_equal(st, SDM_OK);
-    assert_true(n > 8);
-}
-
 RUN_TESTS(NULL, NULL)

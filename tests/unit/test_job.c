@@ -6,7 +6,6 @@
 
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define SAMPLE SDM_SOURCE_DIR "/sampledata/AST_L1A_00401012001180005_sim.hdf"
 static char folder[] = "/tmp/stereodem_test_job_XXXXXX", path[128];
@@ -15,12 +14,6 @@ static const char *in_folder(const char *name)
 {
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
-}
-
-static SdmContext *context(void)
-{
-    SdmContext *ctx = default_context();
-    return ctx;
 }
 
 static size_t read_bytes(const char *name, unsigned char *out, size_t size)
@@ -76,7 +69,7 @@ static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan
     return sdm_plan_make(ctx, options, folder, &(SdmPlanSource){.input = input, .count = 2}, out);
 }
 
-TEST_IN(a_plan_comes_back_from_its_text, context())
+TEST_CTX(a_plan_comes_back_from_its_text)
 {
     SdmOptions options;
     SdmPlan *plan = NULL, *again = NULL;
@@ -113,7 +106,7 @@ TEST_IN(a_plan_comes_back_from_its_text, context())
     sdm_plan_close(&again);
 }
 
-TEST_IN(fingerprints_follow_the_options, context())
+TEST_CTX(fingerprints_follow_the_options)
 {
     SdmOptions options;
     SdmPlan *plan[4];
@@ -135,7 +128,7 @@ TEST_IN(fingerprints_follow_the_options, context())
 }
 
 /* A budget that is too small is the scene's fault; a failed allocation ends the planning, whichever it is. */
-TEST_IN(planning_ends_when_memory_does, context())
+TEST_CTX(planning_ends_when_memory_does)
 {
     SdmOptions options;
     SdmPlan *plan = NULL;
@@ -205,7 +198,7 @@ static void refused(SdmContext *ctx, const char *why)
     assert_null(b.height_m);
 }
 
-TEST_IN(a_block_comes_back, context())
+TEST_CTX(a_block_comes_back)
 {
     SdmBlock b = {0};
     SdmUsage used;
@@ -224,7 +217,7 @@ TEST_IN(a_block_comes_back, context())
 }
 
 /* Other format, other build: refused by the header, though all sums are right. */
-TEST_IN(other_programs_are_told_apart, context())
+TEST_CTX(other_programs_are_told_apart)
 {
     static unsigned char bytes[1 << 14];
     const struct {
@@ -245,7 +238,7 @@ TEST_IN(other_programs_are_told_apart, context())
 }
 
 /* Sizes that do not fit are found before memory is taken for them, though all sums are right. */
-TEST_IN(big_values_are_refused, context())
+TEST_CTX(big_values_are_refused)
 {
     static unsigned char bytes[1 << 14];
     static const int64_t value[] = {-1, SIDE + 1, INT32_MAX, INT64_MAX, INT64_MIN, INT64_C(1) << 33};
@@ -263,7 +256,7 @@ TEST_IN(big_values_are_refused, context())
 }
 
 /* Each byte that is changed, and each cut, is found. */
-TEST_IN(damage_is_found, context())
+TEST_CTX(damage_is_found)
 {
     static unsigned char bytes[1 << 14];
     SdmBlock b = {0};
@@ -281,7 +274,7 @@ TEST_IN(damage_is_found, context())
 }
 
 /* What a prepared scene holds comes back; what is not stored is NULL. */
-TEST_IN(a_prepared_scene_comes_back, context())
+TEST_CTX(a_prepared_scene_comes_back)
 {
     const SdmWindow win = {.level = 3, .u0 = -2, .v0 = 5, .w = SIDE, .h = SIDE};
     float height[SIDE * SIDE] = {[3] = 42.0f}, terrain[SIDE * SIDE] = {[4] = 1.0f};
@@ -346,7 +339,7 @@ TEST_IN(a_prepared_scene_comes_back, context())
 }
 
 /* The record of a product comes back, also to another build. */
-TEST_IN(a_record_comes_back, context())
+TEST_CTX(a_record_comes_back)
 {
     static unsigned char bytes[1 << 14];
     SdmDoubt doubt[SDM_MAX_WARNINGS] = {{.text = "a doubt"}};
@@ -383,15 +376,8 @@ TEST_IN(a_record_comes_back, context())
 
 /* ---- leases ---- */
 
-static void age(const char *name, int seconds)
-{
-    const time_t then = time(NULL) - seconds;
-    const struct timespec t[2] = {{.tv_sec = then}, {.tv_sec = then}};
-    assert_int_equal(utimensat(0, in_folder(name), t, 0), 0);
-}
-
 /* A process that has ended holds nothing, though nobody has waited for it yet. */
-TEST_IN(a_zombie_holds_nothing, context())
+TEST_CTX(a_zombie_holds_nothing)
 {
     SdmLease *l = NULL;
     siginfo_t info;
@@ -404,25 +390,6 @@ TEST_IN(a_zombie_holds_nothing, context())
     assert_int_equal(sdm_lease_take_output(ctx, in_folder("z.tif"), &l), SDM_OK);
     sdm_lease_release(&l);
     assert_int_equal(waitpid(child, NULL, 0), child);
-}
-
-TEST_IN(one_process_holds_an_output, context())
-{
-    SdmLease *a = NULL, *b = NULL;
-    static const char other[] = "elsewhere/pid:[1] 1 77\n";
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
-    assert_refused(ctx, sdm_lease_take_output(ctx, in_folder("d.tif"), &b), SDM_ERR_IO, "another run");
-    assert_null(b);
-    age("d.tif.part-owner", 3600); /* this process lives: how old the file is does not matter here */
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &b), SDM_ERR_IO);
-    write_bytes("d.tif.part-owner", (const unsigned char *)other, strlen(other)); /* it was taken over */
-    sdm_lease_release(&a);
-    assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_ERR_IO);
-    age("d.tif.part-owner", SDM_LEASE_SILENT_S + 5);
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &a), SDM_OK);
-    sdm_lease_release(&a);
-    assert_int_not_equal(access(in_folder("d.tif.part-owner"), F_OK), 0);
 }
 
 FIXTURE(make_folder)

@@ -1,12 +1,9 @@
 /* The door of src/scene: a DEM from two arrays and two RPC cameras in memory, the same bytes as from
- * files, and two scenes in two threads at once. */
+ * files.  Two at once: tests/library/threads.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
-#include "job/job_commands.h"
 #include "scene/scene.h"
 #include "simulate/simulate.h"
-
-#include <pthread.h>
 
 enum { SIDE = 320, PAD = 13 /* samples behind each row */ };
 
@@ -144,7 +141,7 @@ static int kept_count;
 
 static void close_later(SdmContext *ctx)
 {
-    kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_SEQ_CST)] = ctx;
+    kept[kept_count++] = ctx;
 }
 
 FIXTURE(close_kept)
@@ -247,46 +244,6 @@ TEST_WITH(arrays_make_the_bytes_of_files, NULL, close_kept)
     sdm_block_free(&array);
 }
 
-static bool rounded_to(float step, const SdmBlock *b, const float *dem)
-{
-    for (int64_t i = 0; i < b->w * b->h; i++)
-        if (dem[i] != (isnan(b->height_m[i]) ? -9999.0f : nearbyintf(b->height_m[i] / step) * step))
-            return false;
-    return true;
-}
-
-TEST_WITH(run_makes_the_same_heights, NULL, close_kept)
-{
-    SdmOptions o = options();
-    SdmGrid grid;
-    SdmBlock array;
-    SdmDemResult result;
-    char path[256];
-    (void)state;
-    snprintf(path, sizeof path, "%s/dem.tif", scratch());
-    o.output = path;
-    SdmContext *ctx = open_context(&o);
-    assert_int_equal(sdm_run_scene(ctx, view[0].bytes_path, view[1].bytes_path, &result), SDM_OK);
-    sdm_dem_result_free(&result);
-    sdm_close(&ctx);
-    assert_int_equal(from_arrays(false, false, &grid, &array), SDM_OK);
-    const GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
-    assert_non_null(ds);
-    assert_int_equal(GDALGetRasterXSize(ds), array.w);
-    assert_int_equal(GDALGetRasterYSize(ds), array.h);
-    float *const dem = malloc((size_t)(array.w * array.h) * sizeof *dem);
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, (int)array.w, (int)array.h, dem,
-                                  (int)array.w, (int)array.h, GDT_Float32, 0, 0),
-                     CE_None);
-    float step = 1.0f; /* products round heights to a power of two */
-    while (step > 1e-4f && !rounded_to(step, &array, dem))
-        step *= 0.5f;
-    assert_true(step > 0.004f);
-    GDALClose(ds);
-    free(dem);
-    sdm_block_free(&array);
-}
-
 TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
 {
     SdmOptions o = options();
@@ -339,40 +296,6 @@ TEST_WITH(a_block_is_a_part, NULL, close_kept)
     sdm_prepared_free(&p);
     sdm_scene_close(&scene);
     sdm_close(&ctx);
-}
-
-typedef struct Job {
-    bool words;
-    SdmStatus st;
-    SdmGrid grid;
-    SdmBlock block;
-} Job;
-
-static void *compute_in_thread(void *data)
-{
-    Job *const j = data;
-    j->st = from_arrays(j->words, j->words, &j->grid, &j->block);
-    return NULL;
-}
-
-TEST_WITH(two_scenes_at_once, NULL, close_kept)
-{
-    Job one[2] = {{.words = false}, {.words = true}}, both[2] = {{.words = false}, {.words = true}};
-    pthread_t thread[2];
-    (void)state;
-    for (int k = 0; k < 2; k++)
-        compute_in_thread(&one[k]);
-    for (int k = 0; k < 2; k++)
-        assert_int_equal(pthread_create(&thread[k], NULL, compute_in_thread, &both[k]), 0);
-    for (int k = 0; k < 2; k++)
-        assert_int_equal(pthread_join(thread[k], NULL), 0);
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(one[k].st, SDM_OK);
-        assert_int_equal(both[k].st, SDM_OK);
-        same_blocks(&one[k].block, &both[k].block);
-        sdm_block_free(&one[k].block);
-        sdm_block_free(&both[k].block);
-    }
 }
 
 /* The files are gone: a DEM is made all the same. */
