@@ -4,7 +4,7 @@
 import os
 
 import harness as t
-from with_gdal import gdal, np, osr
+from with_gdal import gdal, np, put
 work, at = t.work, t.at
 
 
@@ -97,9 +97,6 @@ t.expect(done.returncode == 1 and "--hmin and --hmax" in done.stderr and not os.
          "heights of another place: " + done.stderr.strip()[-160:])
 
 # A wall across the scene, a mesa.
-srs = osr.SpatialReference()
-srs.ImportFromEPSG(32632)
-
 
 def stepped(name, least, gsd, px, height_m, upper):
     """A pair of terrain with walls: the upper ground must have heights on that share."""
@@ -107,12 +104,8 @@ def stepped(name, least, gsd, px, height_m, upper):
     y, x = np.mgrid[:n, :n]
     up = upper(x / n - 0.5, y / n - 0.5)
     ground = 100 + 8 * gsd * np.sin(x / 7) * np.cos(y / 9) + height_m * up
-    d = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), n, n, 1, gdal.GDT_Float32)
-    d.SetGeoTransform((500000, cell, 0, 4900000, 0, -cell))
-    d.SetProjection(srs.ExportToWkt())
-    d.GetRasterBand(1).WriteArray(ground.astype("f4"))
-    d = None
-    scene = t.simulate(at(name), "--terrain", at(name + ".tif"), "--layout", "rpc", "--gsd", gsd, "--width", px, "--height", px,
+    terrain = put(at(name + ".tif"), ground, 500000, 4900000, cell, "EPSG:32632", None)
+    scene = t.simulate(at(name), "--terrain", terrain, "--layout", "rpc", "--gsd", gsd, "--width", px, "--height", px,
                        "--base-height", 0.3, "--seed", 3)
     made([os.path.join(scene, "left.tif"), os.path.join(scene, "right.tif")], name + "_dem.tif")
     dem = at(name + "_dem.tif")

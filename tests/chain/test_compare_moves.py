@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import harness as t
-from with_gdal import gdal, np, osr
+from with_gdal import gdal, np, osr, put
 
 try:
     from scipy import ndimage as ndi
@@ -25,14 +25,7 @@ worst = {"move": 0.0, "nmad": 0.0, "xdem": 0.0}
 
 def save(name, heights, place, cell, epsg=32632):
     """place: west, north."""
-    out = gdal.GetDriverByName("GTiff").Create(at(name), heights.shape[1], heights.shape[0], 1, gdal.GDT_Float32)
-    out.SetGeoTransform((place[0], cell, 0.0, place[1], 0.0, -cell))
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(epsg)
-    out.SetProjection(srs.ExportToWkt())
-    out.GetRasterBand(1).SetNoDataValue(NONE)
-    out.GetRasterBand(1).WriteArray(np.where(np.isfinite(heights), heights, NONE))
-    return at(name)
+    return put(at(name), heights, *place, cell, "EPSG:%d" % epsg, NONE)
 
 
 def warped(name, source, **how):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import harness as t
-from with_gdal import gdal, np, osr
+from with_gdal import gdal, np, osr, put
 work, at = t.work, t.at
 
 
@@ -307,16 +307,10 @@ def part_parallel():
     for _ in range(60):
         source = i + ratio * (100 + 30 * np.sin(source / 40) * np.cos(j / 55)) / spacing
     right = lookup(j, source + 100)
-    wkt = osr.SpatialReference()
-    wkt.ImportFromEPSG(32632)
     for name, data, kind in (("par_left", left, gdal.GDT_Byte), ("par_right", right, gdal.GDT_Byte),
                              ("par_truth", height, gdal.GDT_Float32)):
-        out = gdal.GetDriverByName("GTiff").Create(at(name + ".tif"), size, size, 1, kind)
-        out.SetGeoTransform([400000, spacing, 0, 5000000, 0, -spacing])
-        out.SetProjection(wkt.ExportToWkt())
         data = data if kind == gdal.GDT_Float32 else np.clip(np.rint(128 + 25 * data), 1, 254)
-        out.GetRasterBand(1).WriteArray(data)
-        out = None
+        put(at(name + ".tif"), data, 400000, 5000000, spacing, "EPSG:32632", None, kind)
     dem = at("parallel.tif")
     made = t.run([at("par_left.tif"), at("par_right.tif")], dem, "--base-height", ratio, "--tr", spacing, "--hmin", 0,
                  "--hmax", 200)

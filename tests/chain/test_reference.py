@@ -6,37 +6,25 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 import time
 
 import harness as t
+from with_gdal import gdal, np, put
 
 EAST, NORTH, UP = 12.0, -9.0, 4.0  # of the reference against the truth
 JITTER_PX = 0.15
 
 
 def read(path):
-    """Samples of the first band of a Float32 raster, with its size and geotransform's corner and cell."""
-    info = json.loads(t.call(["gdalinfo", "-json", path]).stdout)
-    data = t.raw_pixels(path)
-    w, h = info["size"]
-    at = len(data) - sum(4 * w * h for _ in info["bands"])
-    g = info["geoTransform"]
-    return list(struct.unpack("<%df" % (w * h), data[at:at + 4 * w * h])), w, h, g[0], g[3], g[1]
+    """Samples of the first band, with its size and geotransform's corner and cell."""
+    data = gdal.Open(path)
+    g = data.GetGeoTransform()
+    return data.GetRasterBand(1).ReadAsArray().astype(float).ravel().tolist(), data.RasterXSize, data.RasterYSize, g[0], g[3], g[1]
 
 
-def write(name, values, w, h, x, y, cell, srs, *options):
-    """A raster of those samples, by GDAL's raw driver and gdal_translate."""
-    base = os.path.join(work, name + ".bin")
-    with open(base, "wb") as f:
-        f.write(struct.pack("<%df" % (w * h), *values))
-    with open(os.path.join(work, name + ".hdr"), "w") as f:
-        f.write("ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata type = 4\ninterleave = bsq\nbyte order = 0\n" % (w, h))
-    out = os.path.join(work, name + ".tif")
-    t.call(["gdal_translate", "-q", "-a_srs", srs, "-a_ullr", x, y, x + w * cell, y - h * cell, "-a_nodata", -9999] +
-           list(options) + [base, out])
-    return out
+def write(name, values, w, h, x, y, cell, srs):
+    return put(t.at(name + ".tif"), np.array(values).reshape(h, w), x, y, cell, srs, -9999)
 
 
 def report(dem):
@@ -198,12 +186,8 @@ t.expect(done.returncode == 2 and "--reference-mask" in done.stderr, "a mask alo
 # stack read the same heights
 def with_opacity(name, *options):
     """The reference with a void of zeros, as two bands: heights and opacity."""
-    base, out = os.path.join(work, name + ".bin"), os.path.join(work, name + ".tif")
-    with open(base, "wb") as f:
-        f.write(struct.pack("<%df" % (w * h), *[0.0 if v == -9999 else v for v in voids]))
-        f.write(struct.pack("<%df" % (w * h), *[0.0 if v == -9999 else 255.0 for v in voids]))
-    with open(os.path.join(work, name + ".hdr"), "w") as f:
-        f.write("ENVI\nsamples = %d\nlines = %d\nbands = 2\ndata type = 4\ninterleave = bsq\nbyte order = 0\n" % (w, h))
+    out, known = os.path.join(work, name + ".tif"), np.array(voids).reshape(h, w) != -9999
+    base = put(t.at(name + "_two.tif"), [np.where(known, np.array(voids).reshape(h, w), 0.0), 255.0 * known], x, y, cell, srs, None)
     t.call(["gdal_translate", "-q", "-a_srs", srs, "-a_ullr", place[2], place[3], place[2] + w * cell, place[3] - h * cell]
            + list(options) + [base, out])
     return out

@@ -6,9 +6,9 @@
 import json
 import os
 import random
-import struct
 
 import harness as t
+from with_gdal import gdal, np, put
 
 LON, LAT, UNDULATION = 37.4, 50.0, 12.0  # EGM96 and EGM2008 there
 EAST, NORTH = 12.0, -9.0                 # of the references against the truth
@@ -18,27 +18,18 @@ work = t.work
 scene = t.simulate(os.path.join(work, "scene"), "--width", 560, "--height", 640, "--lon", LON, "--lat", LAT, "--seed", 5,
                    "--pointing-along", 0.05, "--pointing-across", 1.2)
 truth = os.path.join(scene, "truth.tif")
-info = json.loads(t.call(["gdalinfo", "-json", truth]).stdout)
-srs, (w, h), g = info["coordinateSystem"]["wkt"], info["size"], info["geoTransform"]
-data = t.raw_pixels(truth)
-heights = list(struct.unpack("<%df" % (w * h), data[len(data) - 4 * w * h:]))
+source = gdal.Open(truth)
+srs, w, h, g = source.GetProjection(), source.RasterXSize, source.RasterYSize, source.GetGeoTransform()
+heights = source.ReadAsArray().astype(float)
 
 
 def write(name, up, crs=srs, voids=0.0):
     """The truth moved, as a GeoTIFF; with that share of its cells in voids of 3 x 3."""
-    out, base = os.path.join(work, name + ".tif"), os.path.join(work, name + ".bin")
-    values, rng = [v if v == -9999 else v + up for v in heights], random.Random(7)
+    values, rng = np.where(heights == -9999, heights, heights + up), random.Random(7)
     for _ in range(int(voids / 9 * w * h)):
         c, r = rng.randrange(w - 2), rng.randrange(h - 2)
-        for k in range(9):
-            values[(r + k // 3) * w + c + k % 3] = -9999
-    with open(base, "wb") as f:
-        f.write(struct.pack("<%df" % (w * h), *values))
-    with open(os.path.join(work, name + ".hdr"), "w") as f:
-        f.write("ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata type = 4\ninterleave = bsq\nbyte order = 0\n" % (w, h))
-    x, y = g[0] + EAST, g[3] + NORTH
-    t.call(["gdal_translate", "-q", "-a_srs", crs, "-a_ullr", x, y, x + w * g[1], y + h * g[5], "-a_nodata", -9999, base, out])
-    return out
+        values[r:r + 3, c:c + 3] = -9999
+    return put(os.path.join(work, name + ".tif"), values, g[0] + EAST, g[3] + NORTH, g[1], crs)
 
 
 def in_degrees(source, name, *options):

@@ -10,7 +10,7 @@ import zipfile
 import shutil
 
 import harness as t
-from with_gdal import gdal, np, osr
+from with_gdal import gdal, np, put
 gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
 TERMS = ("LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF")
 PLACES = ("LINE", "SAMP", "LAT", "LONG", "HEIGHT")
@@ -281,13 +281,7 @@ t.expect(h is None and "camera of the other" in words, "cameras exchanged, of lo
 
 # A plane that slopes has affine offsets, too, and is a pair.
 y, x = np.mgrid[:120, :120]
-utm = osr.SpatialReference()
-utm.ImportFromEPSG(32632)
-plane = gdal.GetDriverByName("GTiff").Create(at("plane.tif"), 120, 120, 1, gdal.GDT_Float32)
-plane.SetGeoTransform((500000, 10, 0, 4900000, 0, -10))
-plane.SetProjection(utm.ExportToWkt())
-plane.GetRasterBand(1).WriteArray(300.0 + x + 0.3 * y)
-plane = None
+put(at("plane.tif"), 300.0 + x + 0.3 * y, 500000, 4900000, 10, "EPSG:32632", None)
 t.simulate(at("slope"), "--layout", "rpc", "--terrain", at("plane.tif"), "--gsd", "1", "--width", "500", "--height", "500", "--base-height", "0.3")
 h, words, _ = heights("slope", [at("slope", f) for f in ("left.tif", "right.tif")])
 t.expect(h is not None and (h > -9000).mean() > 0.6, "a slope without relief is no copy %s" % ("" if h is not None else words[-200:]))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import harness as t
-from with_gdal import gdal, nmad, np, osr
+from with_gdal import gdal, heights, nmad, np, osr, put
 work = t.work
 X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
 
@@ -29,31 +29,12 @@ def centres(x0, y0, cols, rows, cell=CELL):
 
 
 def write(name, bands, x0, y0, cell=CELL, epsg=32631, nodata=-9999.0, kind=gdal.GDT_Float32, metadata=None):
-    bands = [bands] if isinstance(bands, np.ndarray) else bands
-    rows, cols = bands[0].shape
-    ds = gdal.GetDriverByName("GTiff").Create(path(name), cols, rows, len(bands), kind, ["TILED=YES"])
-    ds.SetGeoTransform((x0, cell, 0, y0, 0, -cell))
-    srs = osr.SpatialReference()
-    srs.SetFromUserInput("EPSG:%s" % epsg)
-    ds.SetProjection(srs.ExportToWkt())
-    for key, value in (metadata or {"VERTICAL_DATUM": "WGS 84 ellipsoid"}).items():
-        ds.SetMetadataItem(key, value)
-    for i, z in enumerate(bands):
-        if nodata is not None:
-            ds.GetRasterBand(i + 1).SetNoDataValue(nodata)
-            z = np.where(np.isnan(z), nodata, z) if z.dtype.kind == "f" else z
-        ds.GetRasterBand(i + 1).WriteArray(z)
-        if name.endswith("_qa.tif"):
-            ds.GetRasterBand(i + 1).SetDescription("mask")
-    ds = None
-    return path(name)
+    return put(path(name), bands, x0, y0, cell, "EPSG:%s" % epsg, nodata, kind, ["TILED=YES"],
+               **(metadata or {"VERTICAL_DATUM": "WGS 84 ellipsoid"}))
 
 
 def read(name, band=1):
-    ds = gdal.Open(path(name))  # kept while its band is read
-    a = ds.GetRasterBand(band).ReadAsArray().astype(float)
-    a[a == -9999] = np.nan
-    return a
+    return heights(path(name), band)
 
 
 def stack(dems, out, *options):

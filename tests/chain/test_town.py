@@ -8,21 +8,11 @@ import os
 import sys
 
 import harness as t
-from with_gdal import gdal, nmad, np
+from with_gdal import gdal, nmad, np, on_grid_of
 work = t.work
 PIXEL = 0.5
 HIDDEN, STREET, ROOF, PLAIN_ROOF, TREE, CAR = 0, 1, 4, 5, 6, 7  # class.tif
 SCENE = ("--layout", "rpc", "--town", "--gsd", PIXEL, "--width", 640, "--height", 640, "--relief", 12, "--base", 20, "--texture", 40)
-
-
-def on_grid_of(path, reference):
-    """A DEM on the cells of the reference, which its own cells meet; NaN where it has no height."""
-    whole = gdal.Open(reference)
-    x, step, _, y, _, _ = whole.GetGeoTransform()
-    data = gdal.Warp("", path, format="MEM", outputBounds=(x, y - step * whole.RasterYSize, x + step * whole.RasterXSize, y), xRes=step, yRes=step,
-                     resampleAlg="near", dstNodata=-9999).ReadAsArray().astype(float)
-    data[data < -9000] = np.nan
-    return data
 
 
 def inner(seen, by):

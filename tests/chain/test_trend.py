@@ -8,13 +8,7 @@ import os
 import sys
 
 import harness as t
-
-try:
-    import numpy as np
-    from osgeo import gdal, osr
-except ImportError:
-    t.skip("no numpy or GDAL for Python")
-gdal.UseExceptions()
+from with_gdal import gdal, np, put
 work = t.folder()
 X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
 BANDS = ("rate", "standard error of the rate", "dates", "span of the dates", "NMAD of the residuals")
@@ -25,18 +19,7 @@ def path(name):
 
 
 def write(name, z, metadata=None, options=("TILED=YES",)):
-    rows, cols = z.shape
-    ds = gdal.GetDriverByName("GTiff").Create(path(name), cols, rows, 1, gdal.GDT_Float32, list(options))
-    ds.SetGeoTransform((X0, CELL, 0, Y0, 0, -CELL))
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(32631)
-    ds.SetProjection(srs.ExportToWkt())
-    for key, value in dict(metadata or {}, VERTICAL_DATUM="WGS 84 ellipsoid").items():
-        ds.SetMetadataItem(key, value)
-    ds.GetRasterBand(1).SetNoDataValue(-9999)
-    ds.GetRasterBand(1).WriteArray(np.where(np.isnan(z), -9999, z))
-    ds = None
-    return path(name)
+    return put(path(name), z, X0, Y0, CELL, options=options, **dict(metadata or {}, VERTICAL_DATUM="WGS 84 ellipsoid"))
 
 
 def read(name):

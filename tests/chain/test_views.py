@@ -11,19 +11,8 @@ import subprocess
 import time
 
 import harness as t
-from with_gdal import gdal, np
+from with_gdal import gdal, np, on_grid_of
 work, at = t.work, t.at
-
-
-def on_grid_of(path, reference, band=1, none=-9999.0):
-    """A band on the cells of the reference; NaN where there is none."""
-    whole = gdal.Open(reference)
-    x, step, _, y, _, _ = whole.GetGeoTransform()
-    bounds = x, y - step * whole.RasterYSize, x + step * whole.RasterXSize, y
-    alone = gdal.Translate("", path, format="MEM", bandList=[band], noData=none)
-    data = gdal.Warp("", alone, format="MEM", outputBounds=bounds, xRes=step, yRes=step, resampleAlg="near", dstNodata=none).ReadAsArray().astype(float)
-    data[data == none] = np.nan
-    return data
 
 
 def figures(dem, truth, inside, gross_m):
@@ -115,7 +104,7 @@ run(terrain_views, at("terrain.tif"), "--tr", "1.4", "--keep-job")
 def common(pairs, truth):
     inside = np.isfinite(truth)
     for pair in pairs:
-        seen = on_grid_of(pair[:-4] + "_qa.tif", at("sim0/truth.tif"), 5, 4)
+        seen = on_grid_of(pair[:-4] + "_qa.tif", at("sim0/truth.tif"), band=5, none=4)
         inside &= np.isfinite(seen) & ((np.nan_to_num(seen).astype(int) & 4) == 0)
     inside[:8], inside[-8:], inside[:, :8], inside[:, -8:] = False, False, False, False
     return inside

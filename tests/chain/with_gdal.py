@@ -21,3 +21,35 @@ def heights(path, band=1):
 def nmad(values):
     values = values[np.isfinite(values)]
     return 1.4826 * np.median(np.abs(values - np.median(values)))
+
+
+def put(path, bands, x0, y0, cell, crs="EPSG:32631", nodata=-9999.0, kind=gdal.GDT_Float32, options=(), **items):
+    """A GeoTIFF of one array, or several, square cells from the corner (x0, y0) on; NaN becomes nodata, items its metadata."""
+    bands = [bands] if isinstance(bands, np.ndarray) else bands
+    out = gdal.GetDriverByName("GTiff").Create(path, bands[0].shape[1], bands[0].shape[0], len(bands), kind, list(options))
+    out.SetGeoTransform((x0, cell, 0, y0, 0, -cell))
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput(crs)
+    out.SetProjection(srs.ExportToWkt())
+    for key, value in items.items():
+        out.SetMetadataItem(key, value)
+    for i, data in enumerate(bands):
+        if nodata is not None:
+            out.GetRasterBand(i + 1).SetNoDataValue(nodata)
+            data = np.where(np.isfinite(data), data, nodata) if data.dtype.kind == "f" else data
+        out.GetRasterBand(i + 1).WriteArray(data)
+        if path.endswith("_qa.tif"):
+            out.GetRasterBand(i + 1).SetDescription("mask")
+    return path
+
+
+def on_grid_of(path, like, how="near", band=1, none=-9999.0):
+    """A band on the cells of another raster; NaN where there is none."""
+    to = gdal.Open(like)
+    g = to.GetGeoTransform()
+    alone = gdal.Translate("", path, format="MEM", bandList=[band], noData=none)
+    data = gdal.Warp("", alone, format="MEM", dstSRS=to.GetProjection(), width=to.RasterXSize, height=to.RasterYSize,
+                     outputBounds=(g[0], g[3] + g[5] * to.RasterYSize, g[0] + g[1] * to.RasterXSize, g[3]), resampleAlg=how,
+                     dstNodata=none, outputType=gdal.GDT_Float64).ReadAsArray()
+    data[data == none] = np.nan
+    return data
