@@ -6,20 +6,14 @@
 
 static const uint64_t PRIME = UINT64_C(0x100000001b3);
 
-static uint64_t little_endian_word(const unsigned char *p)
-{
-    uint64_t word = 0;
-    for (int i = 7; i >= 0; i--)
-        word = word << 8 | p[i];
-    return word;
-}
-
 uint64_t sdm_hash(uint64_t seed, const void *data, size_t size)
 {
     const unsigned char *p = data;
     uint64_t h = seed ^ UINT64_C(0xcbf29ce484222325);
-    for (; size >= 8; size -= 8, p += 8) {
-        h = (h ^ little_endian_word(p)) * PRIME;
+    uint64_t word;
+    for (; size >= sizeof word; size -= sizeof word, p += sizeof word) {
+        memcpy(&word, p, sizeof word);
+        h = (h ^ word) * PRIME;
         h ^= h >> 29;
     }
     for (; size > 0; size--, p++)

@@ -314,25 +314,13 @@ static SdmStatus begin_unit(SdmContext *ctx, SdmFlow *f, UnitInWork *w)
     return SDM_OK;
 }
 
-/* Keep a unit's failure beside it, or remove that of an earlier task. */
-static void record(SdmContext *ctx, const SdmFlow *f, int64_t unit, SdmStatus st)
-{
-    char path[SDM_PATH_SIZE];
-    const SdmPlan *const plan = f->q.job->plan;
-    if (!f->q.is_shared || sdm_job_file(NULL, f->q.job, SDM_JOB_ERROR, unit, path) != SDM_OK)
-        return;
-    if (st == SDM_OK)
-        unlink(path);
-    else if (st != SDM_ERR_STOPPED)
-        sdm_job_keep_failure(ctx, f->q.job, &plan->scene[sdm_plan_scene_of(plan, unit)], path, st);
-}
-
 /* A unit has ended, or failed: record it, hand it on. */
 static SdmStatus leave_unit(SdmContext *ctx, SdmFlow *f, UnitInWork *w, SdmStatus st)
 {
     SdmBlock *const b = st == SDM_OK && w->is_block ? &w->work.block : NULL;
     const SdmFlowUnit done = {w->unit, w->resumed, sdm_now_s() - w->started_s, b, &w->used};
-    record(ctx, f, w->unit, st);
+    if (f->q.is_shared)
+        sdm_job_keep_failure(ctx, f->q.job, f->scene.plan, w->unit, st);
     if (f->q.ended)
         st = f->q.ended(ctx, f->q.user, &done, st);
     sdm_block_free(&w->work.block);

@@ -73,29 +73,26 @@ void sdm_job_close(SdmJob *job)
 
 /* ---- files ---- */
 
-SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
-                       char out[SDM_PATH_SIZE])
+/* KIND_KEY.END, or for a unit KIND_KEY_000000.END. */
+static SdmStatus name_file(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *s, const char *kind,
+                           int64_t unit, const char *end, char out[SDM_PATH_SIZE])
 {
-    const bool is_unit = kind >= SDM_JOB_UNIT;
-    const SdmPlanScene *const s = &job->plan->scene[is_unit ? sdm_plan_scene_of(job->plan, n) : n];
-    const char *const end = kind == SDM_JOB_FAILURE || kind == SDM_JOB_ERROR ? "err" : "sdm";
-    return is_unit ? sdm_format(ctx, out, SDM_PATH_SIZE, "%s/unit_%s_%06lld.%s", job->folder, s->key,
-                                (long long)(n - s->first_unit), end)
-                   : sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s_%s.%s", job->folder,
-                                kind == SDM_JOB_RECORD ? "product" : "scene", s->key, end);
+    char number[32] = "";
+    if (unit >= 0)
+        snprintf(number, sizeof number, "_%06lld", (long long)(unit - s->first_unit));
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s_%s%s.%s", job->folder, kind, s->key, number, end);
 }
 
 SdmStatus sdm_job_unit(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, SdmUnitKind kind,
                        int64_t unit, SdmUnitName *out)
 {
+    static const char *const word[] = {
+        [SDM_UNIT_BLOCK] = "unit", [SDM_UNIT_PREPARED] = "scene", [SDM_UNIT_RECORD] = "product"};
     out->kind = kind;
     out->fingerprint = kind == SDM_UNIT_BLOCK    ? sdm_plan_unit_fingerprint(scene, unit)
                        : kind == SDM_UNIT_RECORD ? scene->product_fingerprint
                                                  : scene->fingerprint;
-    const SdmJobFile file = kind == SDM_UNIT_BLOCK    ? SDM_JOB_UNIT
-                            : kind == SDM_UNIT_RECORD ? SDM_JOB_RECORD
-                                                      : SDM_JOB_PREPARED;
-    return sdm_job_file(ctx, job, file, kind == SDM_UNIT_BLOCK ? unit : scene->number, out->path);
+    return name_file(ctx, job, scene, word[kind], kind == SDM_UNIT_BLOCK ? unit : -1, "sdm", out->path);
 }
 
 SdmStatus sdm_job_unit_of(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, int64_t unit,
@@ -162,22 +159,34 @@ bool sdm_job_is_final(const SdmJob *job, const SdmPlanScene *scene, SdmStatus st
     return st == SDM_ERR_DATA || st == SDM_ERR_BUDGET || (st == SDM_ERR_INPUT && sees_inputs(job, scene));
 }
 
-void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *path,
+static SdmStatus name_failure(const SdmJob *job, const SdmPlanScene *scene, int64_t unit,
+                              char out[SDM_PATH_SIZE])
+{
+    return name_file(NULL, job, scene, unit < 0 ? "scene" : "unit", unit, "err", out);
+}
+
+void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, int64_t unit,
                           SdmStatus st)
 {
-    char text[2048];
+    char path[SDM_PATH_SIZE], text[2048];
+    if (st == SDM_ERR_STOPPED || name_failure(job, scene, unit, path) != SDM_OK)
+        return;
+    if (st == SDM_OK) {
+        unlink(path);
+        return;
+    }
     const int n = snprintf(text, sizeof text, "%.1900s%s", sdm_error(ctx),
                            sdm_job_is_final(job, scene, st) ? FINAL : "\n");
     (void)sdm_file_write(NULL, path, text, (size_t)n);
 }
 
-bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size,
+bool sdm_job_read_failure(const SdmJob *job, const SdmPlanScene *scene, int64_t unit, char *out, size_t size,
                           bool *is_final)
 {
     char path[SDM_PATH_SIZE], text[2048];
     *out = '\0';
     *is_final = false;
-    FILE *const f = sdm_job_file(NULL, job, kind, n, path) == SDM_OK ? fopen(path, "r") : NULL;
+    FILE *const f = name_failure(job, scene, unit, path) == SDM_OK ? fopen(path, "r") : NULL;
     if (!f)
         return false;
     text[fread(text, 1, sizeof text - 1, f)] = '\0';

@@ -5,17 +5,6 @@
 #include "job/plan.h"
 #include "job/unit_file.h"
 
-/* Files of the folder, named by the key of the scene, and units by their number in the scene, so that another
- * plan of the same scenes finds them; the header of an .sdm says what it was made from and by.  Each is
- * written under a temporary name and renamed; two tasks at the same one do no harm. */
-typedef enum SdmJobFile {
-    SDM_JOB_PREPARED, /* scene_KEY.sdm: prepared scene */
-    SDM_JOB_RECORD,   /* product_KEY.sdm: its products were made; see SdmProductRecord */
-    SDM_JOB_FAILURE,  /* scene_KEY.err: why it could not be merged, one sentence */
-    SDM_JOB_UNIT,     /* unit_KEY_000000.sdm: a block */
-    SDM_JOB_ERROR     /* unit_KEY_000000.err: why its last try failed, one sentence */
-} SdmJobFile;
-
 /* Stays where it was opened: the options point into it. */
 typedef struct SdmJob {
     SdmContext *ctx;
@@ -34,13 +23,16 @@ SdmStatus sdm_job_start(SdmContext *ctx, const char *folder, const SdmOptions *c
                         SdmJob *job);
 void sdm_job_close(SdmJob *job);
 
-/* The name of a file of the folder; n: number of the scene or unit. */
-SdmStatus sdm_job_file(SdmContext *ctx, const SdmJob *job, SdmJobFile kind, int64_t n,
-                       char out[SDM_PATH_SIZE]);
 /* A file of the plan, as it is found from here. */
 SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *place,
                        char out[SDM_PATH_SIZE]);
-/* The name of an .sdm of the scene, with what it must have been made from.  unit: of the plan, for a block.
+/* Files of the folder are named by the key of the scene, and units by their number in the scene, so that
+ * another plan of the same scenes finds them: scene_KEY.sdm (the prepared scene), unit_KEY_000000.sdm (a
+ * block), product_KEY.sdm (the record of its products), and with .err why a unit's last try, or the merge of
+ * the scene, failed.  The header of an .sdm says what it was made from and by.  Each is written under a
+ * temporary name and renamed; two tasks at the same one do no harm.
+ *
+ * The name of an .sdm of the scene, with what it must have been made from.  unit: of the plan, for a block.
  */
 SdmStatus sdm_job_unit(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, SdmUnitKind kind,
                        int64_t unit, SdmUnitName *out);
@@ -55,11 +47,12 @@ SdmStatus sdm_job_read_prepared(SdmContext *ctx, const SdmJob *job, const SdmPla
  * full disk, memory, a device, a driver or grid that this machine lacks, and for inputs that this machine
  * cannot read or that differ from the plan. */
 bool sdm_job_is_final(const SdmJob *job, const SdmPlanScene *scene, SdmStatus st);
-/* Keep why a unit or a merge of the scene failed (SDM_JOB_ERROR, SDM_JOB_FAILURE): the sentence, and whether
- * that is final; and read it: false, and "", where nothing is kept. */
-void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, const char *path,
+/* Keep why a unit of the scene, or its merge (unit < 0), failed: the sentence, and whether that is final;
+ * after SDM_OK the failure of an earlier try is removed, after a stop it stays. */
+void sdm_job_keep_failure(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, int64_t unit,
                           SdmStatus st);
-bool sdm_job_read_failure(const SdmJob *job, SdmJobFile kind, int64_t n, char *out, size_t size,
+/* Read it: false, and "", where nothing is kept. */
+bool sdm_job_read_failure(const SdmJob *job, const SdmPlanScene *scene, int64_t unit, char *out, size_t size,
                           bool *is_final);
 bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene);
 /* Know the DEM that was written again: its size, time and hash. */

@@ -49,7 +49,7 @@ static void look_at_unit(SdmJobProgress *r, const SdmPlanScene *s, int64_t unit,
         return;
     }
     r->left_expected_s += expected;
-    if (sdm_job_read_failure(&r->job, SDM_JOB_ERROR, unit, out->error, sizeof out->error, &is_final)) {
+    if (sdm_job_read_failure(&r->job, s, unit, out->error, sizeof out->error, &is_final)) {
         out->is_permanent = is_final && (out->is_permanent || out->failed == 0);
         out->failed++;
         out->error_unit = unit;
@@ -83,8 +83,7 @@ SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *r, int i, SdmS
     for (int64_t unit = s->first_unit; unit < s->first_unit + s->unit_count; unit++)
         look_at_unit(r, s, unit, out);
     if (out->error_unit < 0)
-        (void)sdm_job_read_failure(&r->job, SDM_JOB_FAILURE, i, out->error, sizeof out->error,
-                                   &out->is_permanent);
+        (void)sdm_job_read_failure(&r->job, s, -1, out->error, sizeof out->error, &out->is_permanent);
     out->is_permanent = (out->is_permanent && !out->missing) || out->is_unprepared;
     out->state = out->done == out->units ? (*out->error ? "merge failed" : "ready to merge")
                  : out->failed           ? "failed"

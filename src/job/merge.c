@@ -65,8 +65,8 @@ static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
     bool all = m->count > 0, is_final;
     char other[16];
     for (int64_t i = 0; i < m->count && all; i++) {
-        (void)sdm_job_read_failure(m->job, SDM_JOB_ERROR, m->missing[i], i ? other : why,
-                                   i ? sizeof other : size, &is_final);
+        (void)sdm_job_read_failure(m->job, m->scene, m->missing[i], i ? other : why, i ? sizeof other : size,
+                                   &is_final);
         if (is_final && m->scene->tiled && m->missing[i] == m->scene->first_unit)
             return true;
         all = is_final;
@@ -77,14 +77,15 @@ static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
 /* Read the prepared scene; list the units that are missing, damaged, or of another plan or build. */
 static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
 {
-    char path[SDM_PATH_SIZE], why[1024];
+    SdmUnitName name;
+    char why[1024];
     const SdmPlanScene *const s = m->scene;
     m->count = 0;
     sdm_prepared_free(&m->prepared);
     if (sdm_job_read_prepared(ctx, m->job, s, &m->prepared, &m->prepared_used) != SDM_OK) {
         m->missing[m->count++] = s->first_unit;
-        if (sdm_job_file(NULL, m->job, SDM_JOB_PREPARED, s->number, path) == SDM_OK)
-            tell_unusable(ctx, path);
+        if (sdm_job_unit(NULL, m->job, s, SDM_UNIT_PREPARED, 0, &name) == SDM_OK)
+            tell_unusable(ctx, name.path);
     }
     for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
         PASS(find_missing_unit(ctx, m, unit));
@@ -193,16 +194,10 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
 /* Keep the failure of a scene for status, or remove that of the merge before. */
 static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
 {
-    char path[SDM_PATH_SIZE];
     if (sdm_lease_check(NULL, m->lease) != SDM_OK)
         /* the reason for whatever failed */
         return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->lease);
-    if (sdm_job_file(NULL, m->job, SDM_JOB_FAILURE, m->scene->number, path) != SDM_OK)
-        return st;
-    if (st == SDM_OK)
-        unlink(path);
-    else if (st != SDM_ERR_STOPPED)
-        sdm_job_keep_failure(ctx, m->job, m->scene, path, st);
+    sdm_job_keep_failure(ctx, m->job, m->scene, -1, st);
     return st;
 }
 

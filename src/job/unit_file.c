@@ -46,8 +46,9 @@ static void fill_piece(Body *b)
     b->sum = sdm_hash(b->sum, b->piece, b->filled);
 }
 
-static void move_bytes(Body *b, unsigned char *data, size_t size)
+static void move_bytes(Body *b, void *object, size_t size)
 {
+    unsigned char *data = object;
     if (b->way == COUNT)
         b->bytes += size;
     while (b->way == WRITE && size > 0) {
@@ -70,40 +71,7 @@ static void move_bytes(Body *b, unsigned char *data, size_t size)
     }
 }
 
-static bool is_little_endian(void)
-{
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
-static void reverse(unsigned char *p, size_t size)
-{
-    for (size_t i = 0; i < size / 2; i++) {
-        const unsigned char held = p[i];
-        p[i] = p[size - 1 - i];
-        p[size - 1 - i] = held;
-    }
-}
-
-/* count numbers of `size` bytes. */
-static void move_array(Body *b, void *data, size_t count, size_t size)
-{
-    unsigned char *const p = data;
-    if (is_little_endian() || b->way == COUNT) {
-        move_bytes(b, p, count * size);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        unsigned char one[8];
-        memcpy(one, p + i * size, size);
-        reverse(one, size);
-        move_bytes(b, one, size);
-        reverse(one, size);
-        memcpy(p + i * size, one, size);
-    }
-}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
 
 /* Can a list of `count` elements follow, each of at least `stored` bytes?  Reading allocates it, if so many
  * bytes are left. */
@@ -121,7 +89,7 @@ static bool begin_list(Body *b, void *list /* T ** */, int64_t count, size_t siz
 /* A whole number of lo..hi. */
 static void move_whole(Body *b, int64_t *value, int64_t lo, int64_t hi)
 {
-    move_array(b, value, 1, sizeof *value);
+    move_bytes(b, value, sizeof *value);
     b->bad |= b->way == READ && (*value < lo || *value > hi);
     if (b->bad)
         *value = lo;
@@ -136,7 +104,7 @@ static void move_int(Body *b, int *value, int lo, int hi)
 
 static void move_reals(Body *b, double *value, size_t count)
 {
-    move_array(b, value, count, sizeof *value);
+    move_bytes(b, value, count * sizeof *value);
 }
 
 /* Each of the numbers at these addresses. */
@@ -150,7 +118,7 @@ static void move_each(Body *b, double *const *value, size_t count)
 
 static void move_floats(Body *b, float *value, size_t count)
 {
-    move_array(b, value, count, sizeof *value);
+    move_bytes(b, value, count * sizeof *value);
 }
 
 static void move_bool(Body *b, bool *value)
@@ -167,7 +135,7 @@ static void move_numbers(Body *b, void *array /* T ** */, int64_t count, size_t 
     if (!begin_list(b, array, count, size, size))
         return;
     memcpy(&data, array, sizeof data);
-    move_array(b, data, (size_t)count, size);
+    move_bytes(b, data, (size_t)count * size);
 }
 
 /* A text in room for `size` bytes, its final 0 among them. */
@@ -175,7 +143,7 @@ static void move_text(Body *b, char *text, size_t size)
 {
     int n = b->way == READ ? 0 : (int)strlen(text);
     move_int(b, &n, 0, (int)size - 1);
-    move_bytes(b, (unsigned char *)text, (size_t)n);
+    move_bytes(b, text, (size_t)n);
     text[n] = '\0';
 }
 
@@ -202,8 +170,8 @@ static void move_block(Body *body, void *object)
     float *const floats[] = {b->height_m, b->score, b->ray_error_m, b->spread_m, b->ortho};
     for (int i = 0; i < 5; i++)
         move_floats(body, floats[i], n);
-    move_array(body, b->count, n, sizeof *b->count);
-    move_array(body, b->mask, n, sizeof *b->mask);
+    move_bytes(body, b->count, n * sizeof *b->count);
+    move_bytes(body, b->mask, n * sizeof *b->mask);
 }
 
 static void move_frame(Body *b, SdmFrame *f)
@@ -374,7 +342,7 @@ static void move_usage(Body *b, SdmUsage *u)
 {
     MOVE_EACH(b, &u->wall_s, &u->user_s, &u->system_s, &u->peak_bytes, &u->ended_s);
     move_reals(b, u->stage_s, SDM_USAGE_STAGES);
-    move_bytes(b, (unsigned char *)u->host, sizeof u->host);
+    move_bytes(b, u->host, sizeof u->host);
     u->host[sizeof u->host - 1] = '\0';
 }
 
@@ -406,7 +374,7 @@ static void move_record(Body *b, void *object)
               &r->wall_s);
     move_whole(b, &p->dem_bytes, -1, INT64_MAX);
     move_whole(b, &p->dem_mtime_us, INT64_MIN, INT64_MAX);
-    move_array(b, &p->dem_hash, 1, sizeof p->dem_hash);
+    move_bytes(b, &p->dem_hash, sizeof p->dem_hash);
     move_lists(b, r);
     move_whole(b, &p->units, 0, MOST);
     if (!begin_list(b, &p->unit, p->units, sizeof *p->unit, 15 * sizeof(double) + sizeof p->unit->host))
@@ -435,36 +403,26 @@ typedef struct Header {
 
 static void move_header(Body *b, Header *h)
 {
-    move_array(b, h->magic, sizeof h->magic, 1);
-    move_array(b, &h->format, 1, sizeof h->format);
-    move_array(b, &h->kind, 1, sizeof h->kind);
-    move_array(b, &h->build, 1, sizeof h->build);
-    move_array(b, &h->fingerprint, 1, sizeof h->fingerprint);
-    move_array(b, &h->body_bytes, 1, sizeof h->body_bytes);
+    _Static_assert(offsetof(Header, usage) == 40, "no gaps between the fields of a header");
+    move_bytes(b, h, offsetof(Header, usage));
     move_usage(b, &h->usage);
 }
 
 /* Write the checksum of what was written, header or body. */
 static void end_writing(Body *b)
 {
-    unsigned char text[SUM_BYTES];
     if (b->used)
         flush_piece(b);
-    for (int i = 0; i < SUM_BYTES; i++)
-        text[i] = (unsigned char)(b->sum >> 8 * i);
-    sdm_file_put(b->to, text, sizeof text);
+    sdm_file_put(b->to, &b->sum, sizeof b->sum);
     b->sum = 0;
 }
 
 /* Compare the checksum of the header or body just read with the one that follows it. */
 static bool ends_well(Body *b)
 {
-    unsigned char text[SUM_BYTES];
-    uint64_t sum = 0;
-    if (b->bad || fread(text, 1, sizeof text, b->from) != sizeof text)
+    uint64_t sum;
+    if (b->bad || fread(&sum, sizeof sum, 1, b->from) != 1)
         return false;
-    for (int i = 0; i < SUM_BYTES; i++)
-        sum |= (uint64_t)text[i] << 8 * i;
     const bool same = sum == b->sum;
     b->sum = 0;
     return same;

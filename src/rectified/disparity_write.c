@@ -31,11 +31,6 @@ static int format_of(const char *path, const SdmDisparityOptions *opt)
 
 /* ---- checks before any work ---- */
 
-static bool same_file(const char *a, const char *b)
-{
-    return sdm_system_is_same(a, b);
-}
-
 /* Is the file one of those that GDAL reads the input from, such as the source of a virtual raster? */
 static bool is_read_from(const char *path, const char *input)
 {
@@ -44,7 +39,7 @@ static bool is_read_from(const char *path, const char *input)
     const GDALDatasetH ds = sdm_gdal_open(input);
     char **const list = ds ? GDALGetFileList(ds) : NULL;
     for (int i = 0; list && list[i]; i++)
-        found |= same_file(path, list[i]);
+        found |= sdm_system_is_same(path, list[i]);
     CSLDestroy(list);
     if (ds)
         GDALClose(ds);
@@ -59,7 +54,7 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
     const char *const inputs[2] = {files->left, files->right};
     PASS(sdm_file_check_output(ctx, option, path));
     for (int k = 0; k < 2; k++)
-        if (same_file(path, inputs[k]))
+        if (sdm_system_is_same(path, inputs[k]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
                             option, path, inputs[k]);
     if (sdm_system_look(path, &s) != 0)
@@ -88,7 +83,7 @@ SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const Sd
     if (!sdm_path_ends_in(files->preview, ".png"))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: expected a name that ends in .png",
                         files->preview);
-    if (strcmp(files->preview, files->output) == 0 || same_file(files->preview, files->output))
+    if (strcmp(files->preview, files->output) == 0 || sdm_system_is_same(files->preview, files->output))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--preview %s: the same file as -o; give another name",
                         files->preview);
     return check_output(ctx, "--preview", files->preview, files, opt->overwrite);
@@ -96,25 +91,16 @@ SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const Sd
 
 /* ---- the files ---- */
 
-/* Four bytes of a float, lowest first. */
-static void put_float(float value, unsigned char *to)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    for (int k = 0; k < 4; k++)
-        to[k] = (unsigned char)(bits >> (8 * k));
-}
-
-/* Rows of a PFM, whose bottom row comes first. */
+/* Rows of a PFM, which is little-endian; the bottom row comes first. */
 static bool put_pfm(SdmOutput *o, int y0, int y1, const float *rows)
 {
-    const int64_t bytes = 4 * (int64_t)o->width;
+    const int64_t bytes = (int64_t)o->width * (int64_t)sizeof *o->row;
     bool good = fseeko(o->pfm, o->header + (o->height - y1) * bytes, SEEK_SET) == 0;
     for (int y = y1 - 1; good && y >= y0; y--) {
         const float *const from = rows + (ptrdiff_t)(y - y0) * o->width;
         for (int x = 0; x < o->width; x++)
-            put_float(isnan(from[x]) ? INFINITY : from[x], o->row + 4 * (ptrdiff_t)x);
-        good = fwrite(o->row, 4, (size_t)o->width, o->pfm) == (size_t)o->width;
+            o->row[x] = isnan(from[x]) ? INFINITY : from[x];
+        good = fwrite(o->row, sizeof *o->row, (size_t)o->width, o->pfm) == (size_t)o->width;
     }
     return good;
 }
@@ -122,7 +108,7 @@ static bool put_pfm(SdmOutput *o, int y0, int y1, const float *rows)
 static SdmStatus open_pfm(SdmContext *ctx, SdmOutput *o)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &o->row, (size_t)o->width, 4, "row of the PFM"));
+    TRY(sdm_alloc(ctx, &o->row, (size_t)o->width, sizeof *o->row, "row of the PFM"));
     errno = 0;
     o->pfm = fopen(o->temporary, "wb");
     o->header = o->pfm ? fprintf(o->pfm, "Pf\n%d %d\n-1.0\n", o->width, o->height) : -1;
@@ -266,15 +252,4 @@ SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const Sd
     TRY(sdm_output_rows(ctx, &o, 0, height, disparity));
 done:
     return sdm_output_close(ctx, &o, st);
-}
-
-SdmStatus sdm_pfm_write(SdmContext *ctx, const char *path, int width, int height, const float *disparity)
-{
-    SdmStatus st = SDM_OK;
-    SdmOutput o = {.width = width, .height = height};
-    snprintf(o.temporary, sizeof o.temporary, "%s", path);
-    TRY(open_pfm(ctx, &o));
-    TRY(sdm_output_rows(ctx, &o, 0, height, disparity));
-done:
-    return close_data(ctx, &o, st);
 }

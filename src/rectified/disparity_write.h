@@ -24,8 +24,9 @@ typedef struct SdmOutput {
     char temporary[SDM_PATH_SIZE + 32]; /* from here on for disparity_write.c; zeros at first */
     void *tif;                          /* GDALDatasetH */
     FILE *pfm;
-    int header;                /* bytes before the rows of a PFM */
-    unsigned char *row, *grey; /* of the PFM; the preview */
+    int header;          /* bytes before the rows of a PFM */
+    float *row;          /* of the PFM */
+    unsigned char *grey; /* the preview */
 } SdmOutput;
 /* Rows are written from the top in bands; y0, and all rows of a band but the last one's, are multiples of
  * SDM_PAIR_ROWS.  close: always, once; st: of the work before it; the files get their names if it is SDM_OK,
@@ -38,5 +39,3 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st);
  * Preview: 0 none, 1..255 for min_disparity..max_disparity.  Errors: SDM_ERR_IO, SDM_ERR_MEMORY. */
 SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt,
                             int width, int height, const float *disparity);
-/* 32-bit floating-point PFM, little endian, bottom row first. */
-SdmStatus sdm_pfm_write(SdmContext *ctx, const char *path, int width, int height, const float *disparity);
