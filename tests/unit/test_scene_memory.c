@@ -11,10 +11,9 @@ enum { SIDE = 320, PAD = 13 /* samples behind each row */ };
 typedef struct View {
     SdmRpc rpc;
     int w, h;
-    uint8_t *bytes;                  /* h x (w + PAD): samples in 8 bits */
-    uint16_t *words;                 /* the same as they are */
-    uint8_t *mask;                   /* h x (w + PAD): 0 in a corner */
-    char path[256], bytes_path[256]; /* files of the pair, and of its samples in 8 bits */
+    uint16_t *words; /* h x (w + PAD): samples */
+    uint8_t *mask;   /* h x (w + PAD): 0 in a corner */
+    char path[256];
 } View;
 static View view[2];
 
@@ -78,24 +77,14 @@ FIXTURE(simulate)
         v->w = GDALGetRasterXSize(ds);
         v->h = GDALGetRasterYSize(ds);
         const size_t pitch = (size_t)v->w + PAD, n = pitch * (size_t)v->h;
-        v->bytes = calloc(n, 1);
         v->words = calloc(n, sizeof *v->words);
         v->mask = calloc(n, 1);
         assert_int_equal(GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, v->w, v->h, v->words, v->w,
                                       v->h, GDT_UInt16, 2, (int)(2 * pitch)),
                          CE_None);
         GDALClose(ds);
-        uint16_t least = UINT16_MAX, most = 0;
-        for (size_t i = 0; i < n; i++) {
-            least = v->words[i] && v->words[i] < least ? v->words[i] : least;
-            most = v->words[i] > most ? v->words[i] : most;
-        }
-        for (size_t i = 0; i < n; i++) {
-            v->bytes[i] = (uint8_t)(v->words[i] ? 1 + 253 * (v->words[i] - least) / (most - least) : 0);
+        for (size_t i = 0; i < n; i++)
             v->mask[i] = i / pitch > 50 || i % pitch > 60;
-        }
-        snprintf(v->bytes_path, sizeof v->bytes_path, "%s/bytes%d.tif", folder, k);
-        write_tiff(v->bytes_path, v, v->bytes, GDT_Byte, true);
     }
     return 0;
 }
@@ -103,7 +92,6 @@ FIXTURE(simulate)
 FIXTURE(release)
 {
     for (int k = 0; k < 2; k++) {
-        free(view[k].bytes);
         free(view[k].words);
         free(view[k].mask);
     }
@@ -119,16 +107,16 @@ static SdmOptions options(void)
     return o;
 }
 
-static void describe_arrays(bool words, bool masked, SdmViewInput in[2])
+static void describe_arrays(bool masked, SdmViewInput in[2])
 {
     for (int k = 0; k < 2; k++) {
         const View *const v = &view[k];
         const int64_t pitch = v->w + PAD;
-        in[k] = (SdmViewInput){.image = {.type = words ? SDM_SAMPLE_UINT16 : SDM_SAMPLE_UINT8,
-                                         .samples = words ? (const void *)v->words : v->bytes,
+        in[k] = (SdmViewInput){.image = {.type = SDM_SAMPLE_UINT16,
+                                         .samples = v->words,
                                          .width = v->w,
                                          .height = v->h,
-                                         .row_bytes = pitch * (words ? 2 : 1),
+                                         .row_bytes = 2 * pitch,
                                          .mask = masked ? v->mask : NULL,
                                          .mask_row_bytes = masked ? pitch : 0},
                                .rpc = &v->rpc};
@@ -182,13 +170,13 @@ done:
     return st;
 }
 
-static SdmStatus from_arrays(bool words, bool masked, SdmGrid *grid, SdmBlock *block)
+static SdmStatus from_arrays(bool masked, SdmGrid *grid, SdmBlock *block)
 {
     const SdmOptions o = options();
     SdmViewInput in[2];
     SdmScene *scene = NULL;
     SdmContext *ctx = open_context((SdmOptions *)&o);
-    describe_arrays(words, masked, in);
+    describe_arrays(masked, in);
     SdmStatus st = sdm_scene_open_arrays(ctx, &o, in, &scene);
     if (st == SDM_OK)
         st = compute(ctx, scene, grid, block);
@@ -229,21 +217,6 @@ static void same_blocks(const SdmBlock *a, const SdmBlock *b)
     assert_memory_equal(a->mask, b->mask, n * sizeof(uint16_t));
 }
 
-TEST_WITH(arrays_make_the_bytes_of_files, NULL, close_kept)
-{
-    const SdmOptions o = options();
-    SdmGrid grid[2];
-    SdmBlock file, array;
-    (void)state;
-    from_files(&o, view[0].bytes_path, view[1].bytes_path, &grid[0], &file);
-    assert_int_equal(from_arrays(false, false, &grid[1], &array), SDM_OK);
-    assert_int_equal(grid[0].cols, grid[1].cols);
-    assert_true(valid_cells(&array) > array.w * array.h / 2);
-    same_blocks(&file, &array);
-    sdm_block_free(&file);
-    sdm_block_free(&array);
-}
-
 TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
 {
     SdmOptions o = options();
@@ -262,7 +235,7 @@ TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
     o.mask_left = path[2];
     o.mask_right = path[3];
     from_files(&o, path[0], path[1], &grid[0], &file);
-    assert_int_equal(from_arrays(true, true, &grid[1], &array), SDM_OK);
+    assert_int_equal(from_arrays(true, &grid[1], &array), SDM_OK);
     same_blocks(&file, &array);
     sdm_block_free(&file);
     sdm_block_free(&array);
@@ -277,7 +250,7 @@ TEST_WITH(a_block_is_a_part, NULL, close_kept)
     SdmViewInput in[2];
     SdmPrepared p;
     (void)state;
-    describe_arrays(false, false, in);
+    describe_arrays(false, in);
     assert_int_equal(sdm_scene_open_arrays(ctx, &o, in, &scene), SDM_OK);
     assert_int_equal(sdm_scene_prepare(ctx, scene, &p), SDM_OK);
     SdmBlock all = {.w = p.grid.cols, .h = p.grid.rows}, part = {.col0 = 31, .row0 = 17, .w = 45, .h = 39};
@@ -305,8 +278,8 @@ TEST_WITH(no_file_is_needed, NULL, close_kept)
     SdmBlock block;
     (void)state;
     for (int k = 0; k < 2; k++)
-        assert_true(unlink(view[k].path) == 0 && unlink(view[k].bytes_path) == 0);
-    assert_int_equal(from_arrays(false, false, &grid, &block), SDM_OK);
+        assert_true(unlink(view[k].path) == 0);
+    assert_int_equal(from_arrays(false, &grid, &block), SDM_OK);
     assert_true(valid_cells(&block) > block.w * block.h / 2);
     sdm_block_free(&block);
 }
@@ -328,17 +301,17 @@ TEST(faults_are_named)
     SdmOptions o = options();
     SdmViewInput in[2];
     (void)state;
-    describe_arrays(false, false, in);
+    describe_arrays(false, in);
     in[1].rpc = NULL;
     assert_int_equal(try_open(&o, in, "right image: has no camera"), SDM_ERR_USAGE);
-    describe_arrays(false, false, in);
+    describe_arrays(false, in);
     in[0].image.samples = NULL;
     in[0].image.name = "first";
     assert_int_equal(try_open(&o, in, "first: an array of"), SDM_ERR_USAGE);
-    describe_arrays(false, false, in);
+    describe_arrays(false, in);
     in[0].image.width = 20;
     assert_int_equal(try_open(&o, in, "expected at least 64 x 64"), SDM_ERR_INPUT);
-    describe_arrays(false, false, in);
+    describe_arrays(false, in);
     o.mask_left = "mask.tif";
     assert_int_equal(try_open(&o, in, "--mask-left"), SDM_ERR_USAGE);
 }
