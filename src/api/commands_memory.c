@@ -1,7 +1,6 @@
 /* Images and cameras in memory; a DEM, a stack or disparities in memory. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
-#include "api/memory_dem.h"
 #include "api/results.h"
 #include "geo/vertical_datum.h"
 #include "job/build_products.h"

@@ -5,6 +5,7 @@
 #include "api/command_options.h"
 #include "core/context.h"
 #include "input/source.h"
+#include "product/product.h"
 
 #include <cJSON.h>
 
@@ -47,3 +48,10 @@ SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int cou
 /* Open the scene of files, or of images and cameras in memory (left NULL). */
 SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
                               SdmScene **out);
+
+/* A DEM in memory: a product that was not written. */
+struct SdmDem {
+    SdmKeptProduct kept;
+    int vertical; /* SdmVertical, or SDM_VERTICAL_UNKNOWN */
+};
+SdmStatus sdm_dem_open(SdmContext *ctx, int vertical, SdmDem **out);

@@ -1,6 +1,6 @@
 /* A product in memory -> what callers of the library read of it. */
 // SPDX-License-Identifier: Apache-2.0
-#include "api/memory_dem.h"
+#include "api/face.h"
 #include "geo/vertical_datum.h"
 
 #include <math.h>

@@ -76,11 +76,17 @@ static SdmSurface rows_view(const SdmSurface *s, const SdmWindow *rows)
     return (SdmSurface){.win = *rows, .h_m = s->h_m + at, .flags = s->flags + at, .score = s->score + at};
 }
 
-/* A pass that changes a surface in place. */
-typedef SdmStatus Pass(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
+/* The pass changes a surface in place. */
+static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, SdmCoarsePass pass, SdmSurface *s)
+{
+    if (pass == SDM_COARSE_SHARPEN)
+        return sdm_sharpen_level(ctx, in, s);
+    return sdm_coarse_run_sequence(
+        ctx, in, pass == SDM_COARSE_REMATCH ? SDM_SEQUENCE_REMATCH : SDM_SEQUENCE_COARSE_SECOND, s);
+}
 
-/* The pass on the whole level.  above, kept: rows over a strip as they were before the pass. */
-static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, Pass *pass,
+/* above, kept: rows over a strip as they were before the pass. */
+SdmStatus sdm_coarse_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmCoarsePass pass,
                           SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
@@ -88,7 +94,7 @@ static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memo
     const SdmWindow win = s->win;
     const int halo = strip_halo(in->settings, win.level), rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
-        return pass(ctx, in, s);
+        return run_pass(ctx, in, pass, s);
     for (int y = 0; y < win.h; y += rows) {
         const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
                         last = rows_of(&win, y + rows - halo, y + rows);
@@ -104,7 +110,7 @@ static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memo
         sdm_surface_free(&above);
         above = kept;
         kept = (SdmSurface){0};
-        TRY(pass(ctx, in, &strip));
+        TRY(run_pass(ctx, in, pass, &strip));
         copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
         sdm_surface_free(&strip);
     }
@@ -113,31 +119,6 @@ done:
     sdm_surface_free(&above);
     sdm_surface_free(&kept);
     return st;
-}
-
-static SdmStatus rematch(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
-{
-    return sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_REMATCH, s);
-}
-
-SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
-{
-    return run_pass(ctx, in, memory_bytes, rematch, s);
-}
-
-static SdmStatus match_again(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
-{
-    return sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_SECOND, s);
-}
-
-SdmStatus sdm_coarse_again(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
-{
-    return run_pass(ctx, in, memory_bytes, match_again, s);
-}
-
-SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s)
-{
-    return run_pass(ctx, in, memory_bytes, sdm_sharpen_level, s);
 }
 
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,

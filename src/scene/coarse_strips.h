@@ -12,15 +12,14 @@
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
                            const SdmSurface *from, SdmSurface *to);
 
-/* Match the invalid pixels of a level again, starting from their current heights, with a window of 5
- * pixels: see sdm_coarse_run_sequence(). */
-SdmStatus sdm_coarse_rematch(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
-
-/* Match a level again about its own heights. */
-SdmStatus sdm_coarse_again(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
-
-/* Match the valid pixels of a level again, with a window of 5 pixels: see sdm_sharpen_level(). */
-SdmStatus sdm_coarse_sharpen(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmSurface *s);
+/* Passes that match a level again, about its own heights. */
+typedef enum SdmCoarsePass {
+    SDM_COARSE_REMATCH, /* its invalid pixels, with a window of 5 pixels: see sdm_coarse_run_sequence() */
+    SDM_COARSE_AGAIN,   /* all */
+    SDM_COARSE_SHARPEN  /* its valid pixels, with a window of 5 pixels: see sdm_sharpen_level() */
+} SdmCoarsePass;
+SdmStatus sdm_coarse_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmCoarsePass pass,
+                          SdmSurface *s);
 
 /* Ray errors, scores and grey values of a level, from which its terrain is found.  *out: its arrays are the
  * caller's to free, also after a failure. */

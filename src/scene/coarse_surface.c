@@ -228,7 +228,7 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     const int again = c->hide ? LEVEL_FITS - 1 : 0; /* on a single level; a fit shows a part of an error */
     for (int round = 0; round <= again; round++) {
         if (round > 0)
-            TRY(sdm_coarse_again(ctx, &c->in, c->scene->options->memory_bytes, s));
+            TRY(sdm_coarse_pass(ctx, &c->in, c->scene->options->memory_bytes, SDM_COARSE_AGAIN, s));
         TRY(fit_level(ctx, c, s->win.level == c->settings.coarse_level && round == again, s));
     }
     for (int l = c->settings.coarsest_level - 1; l >= c->settings.coarse_level; l--) {
@@ -273,12 +273,12 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
     for (int round = 0; round < rounds && found >= LEAST_FOUND; round++) {
         TRY(remove_clouds(ctx, c, s));
         const double before = share_valid(s);
-        TRY(sdm_coarse_rematch(ctx, &c->in, memory, s));
+        TRY(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_REMATCH, s));
         found = share_valid(s) - before;
     }
     TRY(remove_clouds(ctx, c, s));
     for (int round = 0; round < SHARPEN_ROUNDS; round++)
-        TRY(sdm_coarse_sharpen(ctx, &c->in, memory, s));
+        TRY(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_SHARPEN, s));
 done:
     sdm_stage_leave(ctx, around);
     return st;
@@ -571,7 +571,7 @@ SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const S
     const SdmMatchInput in = {
         .settings = &p->settings, .lattice = &lattice, .left = &images[0], .right = &images[1]};
     for (int round = 0; round < AGAIN_ROUNDS; round++)
-        TRY(sdm_coarse_sharpen(ctx, &in, scene->options->memory_bytes, out));
+        TRY(sdm_coarse_pass(ctx, &in, scene->options->memory_bytes, SDM_COARSE_SHARPEN, out));
 done:
     sdm_lattice_free(&lattice);
     return st;

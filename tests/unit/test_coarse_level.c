@@ -36,9 +36,9 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
                               .right = &scene->right_pyramid};
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
     assert_int_equal(sdm_coarse_level(ctx, &in, memory, &from, &out->surface), SDM_OK);
-    assert_int_equal(sdm_coarse_rematch(ctx, &in, memory, &out->surface), SDM_OK);
+    assert_int_equal(sdm_coarse_pass(ctx, &in, memory, SDM_COARSE_REMATCH, &out->surface), SDM_OK);
     for (int i = 0; i < 2; i++) /* the second starts from what the first left of every strip */
-        assert_int_equal(sdm_coarse_sharpen(ctx, &in, memory, &out->surface), SDM_OK);
+        assert_int_equal(sdm_coarse_pass(ctx, &in, memory, SDM_COARSE_SHARPEN, &out->surface), SDM_OK);
     out->peak = sdm_memory_peak(ctx);
     SdmTerrainEvidence e = {0};
     assert_int_equal(sdm_coarse_evidence(ctx, &in, memory, &out->surface, &e), SDM_OK);
