@@ -18,8 +18,9 @@ import numpy as np
 from osgeo import gdal, osr
 from scipy import ndimage
 
+from height_error_fit import FULL, on
+
 gdal.UseExceptions()
-FULL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "shared", "data", "aster_full")
 NATURAL, KINDS = os.path.join(FULL, "truth.tif"), ("patches", "broken", "cirrus", "layers")
 FAR_M = 100.0  # from the truth: not its height
 FOUND, CLOUD = 95.0, 0.5  # aims, %
@@ -62,15 +63,6 @@ def run(program, scene, dem, options):
     said = done.stderr.strip().splitlines()
     why = said[-1].split(": ", 1)[-1].replace(os.path.dirname(scene) + os.sep, "") if said else "exit code %d" % done.returncode
     return "" if done.returncode == 0 else "refused: " + why
-
-
-def on(like, path, how):
-    """A raster on the grid of another one; NaN where it has no value."""
-    g = like.GetGeoTransform()
-    out = gdal.Warp("", path, format="MEM", dstSRS=like.GetProjection(), width=like.RasterXSize, height=like.RasterYSize,
-                    outputBounds=(g[0], g[3] + g[5] * like.RasterYSize, g[0] + g[1] * like.RasterXSize, g[3]),
-                    resampleAlg=how, dstNodata=-99999.0, outputType=gdal.GDT_Float64).ReadAsArray()
-    return np.where(out == -99999.0, np.nan, out)
 
 
 def errors(scene, dem):
