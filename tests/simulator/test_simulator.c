@@ -1,8 +1,11 @@
-/* The tests of the kernels on a simulated device, every kernel at least once; before, that it tells of races and barriers.
+/* The tests of the kernels on a simulated device, every kernel at least once; before, that it finds what is
+ * wrong with faulty ones.
  *   test_simulator bounds|races [PART ...] */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator.h"
 #include "tests/case.h"
+
+#include <sys/wait.h>
 
 int test_gpu_match(void);
 int test_gpu_surface(void);
@@ -39,6 +42,31 @@ static void finds(int wrong, const char *what)
         fail_msg("found '%s' instead of '%s'", sdm_error(ctx), what);
 }
 
+/* The sanitizer ends another process with that. */
+static void sanitizer_finds(int wrong, const char *what)
+{
+    char text[4096] = "";
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        run_faulty(wrong);
+        _exit(0);
+    }
+    close(ends[1]);
+    for (size_t n = 0; n + 1 < sizeof text;) {
+        const ssize_t got = read(ends[0], text + n, sizeof text - 1 - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    print_message("%.300s\n", text);
+    assert_non_null(strstr(text, what));
+}
+
 static void good_kernel_passes(void **state)
 {
     (void)state;
@@ -52,6 +80,13 @@ static void divergent_barriers_are_found(void **state)
     finds(1 << 1, "divergent barrier: item 0 waits at faulty.cl:");
     finds(1 << 2, "divergent barrier: item 0 waits at faulty.cl:");
     assert_int_equal(run_faulty(0), SDM_OK);
+}
+
+static void bounds_are_checked(void **state)
+{
+    (void)state;
+    sanitizer_finds(1 << 3, "runtime error: index 64 out of bounds");
+    sanitizer_finds(1 << 5, "heap-buffer-overflow");
 }
 
 static void races_are_found(void **state)
@@ -91,16 +126,16 @@ static void words_are_copied(void **state)
 
 static int test_faults(bool races)
 {
-    const struct CMUnitTest all[] = {cmocka_unit_test(good_kernel_passes),
-                                     cmocka_unit_test(divergent_barriers_are_found),
-                                     cmocka_unit_test(words_are_copied), cmocka_unit_test(races_are_found)};
-    const struct CMUnitTest bounds[] = {all[0], all[1], all[2]};
+    const struct CMUnitTest bounds[] = {
+        cmocka_unit_test(good_kernel_passes), cmocka_unit_test(divergent_barriers_are_found),
+        cmocka_unit_test(words_are_copied), cmocka_unit_test(bounds_are_checked)};
+    const struct CMUnitTest both[] = {bounds[0], bounds[1], bounds[2], cmocka_unit_test(races_are_found)};
     if (sdm_open(&ctx, NULL) != SDM_OK || sdm_device_open(ctx, SDM_API_OPENCL, 0, &device) != SDM_OK) {
         print_message("%s\n", sdm_error(ctx));
         return 1;
     }
     const int failed =
-        races ? cmocka_run_group_tests(all, NULL, NULL) : cmocka_run_group_tests(bounds, NULL, NULL);
+        races ? cmocka_run_group_tests(both, NULL, NULL) : cmocka_run_group_tests(bounds, NULL, NULL);
     sdm_device_close(&device);
     sdm_close(&ctx);
     return failed;
