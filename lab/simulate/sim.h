@@ -175,6 +175,7 @@ typedef struct SimScene {
     SimSpectrum relief, texture, wave[2], shore[2];
     double relief_gain, relief_lift;  /* height = lift + gain noise */
     double lake_level, water_edge[2]; /* ocean, lake: field <= edge is water */
+    double snow_edge;                 /* height above which snow lies */
     SimDeck deck[SIM_DECKS];          /* clouds from the top down */
     int decks;
     float clear;   /* of the light of the ground that comes through it is seen */
@@ -217,7 +218,7 @@ SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win);
 
 /* ---- sim_town.c ---- */
 /* Classes of class.tif; those from SIM_ROOF to SIM_CAR are towns'. */
-enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR };
+enum { SIM_UNSEEN, SIM_LAND, SIM_WATER, SIM_CLOUD, SIM_ROOF, SIM_PLAIN_ROOF, SIM_TREE, SIM_CAR, SIM_SNOW };
 /* Build sc->town and raise sc->h_hi above it. */
 SdmStatus sim_town_open(SimScene *sc);
 void sim_town_close(SimTown **town);
@@ -249,12 +250,15 @@ float sim_cloud_shadow(const SimScene *sc, const SimGround *g, const double p[3]
 
 /* ---- sim_water.c, sim_light.c ---- */
 #define SIM_LAND_DN 70.0f      /* mean of the ground's texture */
+#define SIM_FULL_DN 255.0f     /* saturates a detector */
+enum { SIM_BLOOM = 3 };        /* pixels of a row that a saturated one may saturate on either side */
 extern const float sim_sun[3]; /* east, north, up: azimuth 150, elevation 45 degrees */
 typedef SdmStatus sim_field_fn(SimScene *sc, const void *user, double x, double y, float *v);
 /* Value below which `share` of a field lies over the left image, whose rays end at height h. */
 SdmStatus sim_quantile(SimScene *sc, double h, double share, sim_field_fn *field, const void *user,
                        double *value);
 SdmStatus sim_water_plan(SimScene *sc);
+SdmStatus sim_snow_plan(SimScene *sc);
 SdmStatus sim_water_apply(SimScene *sc, SimGround *g); /* fields, and the terrain under water made flat */
 SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g);
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const float WATER_DN = 32.0f, SHADE = 0.7f;
+static const float WATER_DN = 32.0f, SNOW_DN = 400.0f, SHADE = 0.7f;
 const float sim_sun[3] = {0.354f, -0.612f, 0.7071f};
 
 /* Sun's cosine over that of flat ground, at a terrain node. */
@@ -21,9 +21,9 @@ static float shade(const SimWindow *t, int i, int j)
     return cosine > 0.0f ? cosine / sim_sun[2] : 0.0f;
 }
 
-static const float WATER = -1.0f; /* in place of a shading */
+static const float WATER = -1.0f, SNOW = 100.0f; /* in place of a shading */
 
-/* Shading on the terrain's grid, and water. */
+/* Shading on the terrain's grid, water and snow. */
 static SdmStatus shade_grid(SimScene *sc, SimGround *g, SimWindow *out)
 {
     const int threads = sc->threads;
@@ -33,7 +33,9 @@ static SdmStatus shade_grid(SimScene *sc, SimGround *g, SimWindow *out)
     for (int j = 0; j < out->ny; j++)
         for (int i = 0; i < out->nx; i++) {
             const size_t k = (size_t)j * (size_t)out->nx + (size_t)i;
-            out->v[k] = sim_is_water(sc, g, k) ? WATER : shade(&g->terrain, i, j);
+            out->v[k] = sim_is_water(sc, g, k)                    ? WATER
+                        : (double)g->terrain.v[k] > sc->snow_edge ? SNOW
+                                                                  : shade(&g->terrain, i, j);
         }
     return SDM_OK;
 }
@@ -49,7 +51,10 @@ static void light_row(const SimWindow *sh, const float *wave, SimWindow *out, in
         const float lit = 0.25f * (p[ia] + p[ib] + q[ia] + q[ib]), sun = lit > 0.0f ? lit : 0.0f;
         const size_t k = (size_t)j * (size_t)out->nx + (size_t)i;
         const bool water = p[ia] < 0.0f && p[ib] < 0.0f && q[ia] < 0.0f && q[ib] < 0.0f;
-        if (water)
+        const bool snow = p[ia] >= SNOW || p[ib] >= SNOW || q[ia] >= SNOW || q[ib] >= SNOW;
+        if (snow)
+            out->v[k] = SNOW_DN;
+        else if (water)
             out->v[k] = WATER_DN + (wave ? wave[k] : 0.0f);
         else
             out->v[k] = SIM_LAND_DN + out->v[k] * (0.5f + 0.5f * sun) + scale * (sun - 1.0f);

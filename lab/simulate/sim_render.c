@@ -83,10 +83,31 @@ static void render_row(Job *job, int r)
     }
 }
 
-/* Is the pixel of a lost line or a dead column? */
-static bool is_lost(const Job *job, int c, int r)
+/* Spread what saturates along the row, on either side by up to SIM_BLOOM pixels. */
+static void bloom_row(const Job *job, int r)
 {
-    return job->view->lost[job->r0 + r] || job->view->dead[job->c0 + c];
+    float *const row = job->dn + (size_t)r * (size_t)job->nx;
+    for (int c = 0; c < job->nx; c++) {
+        if (row[c] < SIM_FULL_DN)
+            continue;
+        const uint32_t any = sim_hash(sim_error_seed(job->sc->opt) + 7u, 402, job->c0 + c, job->r0 + r);
+        for (int k = 1; k <= (int)(any % (SIM_BLOOM + 1)) && k <= c; k++)
+            row[c - k] = SIM_FULL_DN;
+        while (c < job->nx && row[c] >= SIM_FULL_DN)
+            c++;
+        for (int k = (int)(any / 256 % (SIM_BLOOM + 1)); k > 0 && c < job->nx; k--)
+            row[c++] = SIM_FULL_DN;
+    }
+}
+
+/* Values of saturated, lost or dead pixels: the digital number; else -1. */
+static int fixed_pixel(const Job *job, int c, int r, bool wide)
+{
+    if (job->view->lost[job->r0 + r] || job->view->dead[job->c0 + c])
+        return 0;
+    const bool full =
+        job->sc->opt->snow > 0.0 && job->dn[(size_t)r * (size_t)job->nx + (size_t)c] >= SIM_FULL_DN;
+    return full ? wide ? UINT16_MAX - 1 : UINT8_MAX : -1;
 }
 
 /* Noise and the detector's own gain and offset; integers. */
@@ -98,16 +119,17 @@ static void develop_row(Job *job, int r, bool wide)
         const size_t k = (size_t)r * (size_t)job->nx + (size_t)c;
         const double noise = sc->opt->noise_dn * sim_gauss(seed, job->c0 + c, job->r0 + r);
         const double c0 = job->view->c0[job->c0 + c], c1 = job->view->c1[job->c0 + c];
-        const bool lost = is_lost(job, c, r);
+        const int fixed = fixed_pixel(job, c, r, wide);
         if (wide) {
             const double scaled = rint(RPC_SCALE * ((double)job->dn[k] + noise));
-            ((uint16_t *)job->pixels)[k] = (uint16_t)(lost ? 0.0 : fmin(fmax(scaled, 1.0), 65534.0));
+            ((uint16_t *)job->pixels)[k] =
+                (uint16_t)(fixed < 0 ? fmin(fmax(scaled, 1.0), 65534.0) : (double)fixed);
             continue;
         }
         const double seen = fmin(fmax(rint(((double)job->dn[k] - c0) / c1 + noise), 1.0), 254.0),
-                     raw = lost ? 0.0 : seen;
+                     raw = fixed < 0 ? seen : (double)fixed;
         ((uint8_t *)job->pixels)[k] = (uint8_t)raw;
-        job->dn[k] = lost ? 0.0f : (float)(c1 * raw + c0);
+        job->dn[k] = fixed == 0 ? 0.0f : (float)(c1 * raw + c0);
     }
 }
 
@@ -144,6 +166,8 @@ static SdmStatus render_tile(Job *job, bool wide)
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int r = 0; r < job->ny; r++) {
         render_row(job, r);
+        if (sc->opt->snow > 0.0)
+            bloom_row(job, r);
         develop_row(job, r, wide);
     }
 done:

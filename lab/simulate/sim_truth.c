@@ -84,6 +84,15 @@ static void town_cell(const SimScene *sc, double p[3], float *truth, int *class)
     *class = with_cars == SIM_CAR ? SIM_CAR : *class;
 }
 
+/* Snow at p, or so near across the track that it may bloom there. */
+static bool is_snow(const SimScene *sc, const SimGround *g, const double p[3])
+{
+    for (int k = -1; k <= 1; k++)
+        if ((double)sim_value(&g->terrain, p[0] + k * SIM_BLOOM * sc->opt->gsd_m, p[1]) > sc->snow_edge)
+            return true;
+    return false;
+}
+
 static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
                       uint8_t *class)
 {
@@ -108,7 +117,10 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
         const bool right = seen(sc, g, &sc->view[1], p, at[1], &cloudy);
         const size_t node =
             (size_t)(nj + 1 - g->terrain.j0) * (size_t)g->terrain.nx + (size_t)(ni + 1 - g->terrain.i0);
-        kind = cloudy ? SIM_CLOUD : sim_is_water(sc, g, node) ? SIM_WATER : kind;
+        kind = cloudy                      ? SIM_CLOUD
+               : sim_is_water(sc, g, node) ? SIM_WATER
+               : is_snow(sc, g, p)         ? SIM_SNOW
+                                           : kind;
         class[k] = (uint8_t)((left && right) || (kind == SIM_CAR && (left || right)) ? kind : SIM_UNSEEN);
     }
 }

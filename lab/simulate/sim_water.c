@@ -1,4 +1,4 @@
-/* Shares of ocean and lake -> shore lines, flat water.  A field falls towards the water's
+/* Shares of ocean, lake and snow -> shore lines, flat water, snow line.  A field falls towards the water's
  * heart; its quantile over the left image is the shore, so the shares come out as asked. */
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
@@ -96,6 +96,20 @@ SdmStatus sim_water_plan(SimScene *sc)
         PASS(plan_level(sc));
     }
     return SDM_OK;
+}
+
+static SdmStatus height_at(SimScene *sc, const void *user, double x, double y, float *v)
+{
+    (void)user;
+    return sim_terrain_at(sc, x, y, v);
+}
+
+SdmStatus sim_snow_plan(SimScene *sc)
+{
+    sc->snow_edge = INFINITY;
+    return sc->opt->snow > 0.0
+               ? sim_quantile(sc, sc->h_mean, 1.0 - sc->opt->snow, height_at, NULL, &sc->snow_edge)
+               : SDM_OK;
 }
 
 static void flatten(const SimScene *sc, SimGround *g, int which, double level)

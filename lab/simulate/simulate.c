@@ -21,6 +21,7 @@ static SdmStatus plan(SimScene *sc)
         sim_spectrum(&sc->wave[v], wave, 0, 4, 0.3, 0.7);
     }
     PASS(sim_water_plan(sc));
+    PASS(sim_snow_plan(sc));
     PASS(sim_cloud_plan(sc));
     const int top = sim_octave(0.1 * sc->extent_m, sc->unit_m);
     sim_spectrum(&sc->texture, seed, 0, top < 3 ? 3 : top > 8 ? 8 : top, 0.25, sc->opt->texture_dn);

@@ -34,6 +34,7 @@ typedef struct SdmSimulateOptions {
     double orbit_noise_m, velocity_noise_mps; /* of the metadata */
     double cloud;                             /* share of the scene, 0..0.9 */
     const char *cloud_kind;                   /* "patches", "broken", "cirrus", "layers"; NULL: patches */
+    double snow;                              /* share under saturated snow, on the highest ground, 0..0.9 */
     int lost_lines, dead_columns;             /* rows, columns of zeros in each view */
     double lake;                              /* share under a lake, 0..0.9 */
     double ocean;                             /* share under an ocean at height 0, 0..0.9 */
@@ -48,7 +49,7 @@ void sdm_simulate_default(SdmSimulateOptions *opt);
 /* Write the pair, truth.tif (cell means of the terrain, 2 x gsd, of a town heights at cells' centres, 1 x
  * gsd; UTM, metres above the ellipsoid) and class.tif into opt->output, by blocks of rows.  Classes: 0 not
  * seen by both views, 1 land, 2 water, 3 hidden by a cloud in either view (less than half of the light of the
- * ground comes through; of patches less than 97 %); of a town 1
+ * ground comes through; of patches less than 97 %), 8 saturated snow and what it blooms into; of a town 1
  * streets and yards, 4 roof, 5 roof without texture, 6 tree, 7 car in either view.  Lost lines and dead
  * columns have no class: the ground goes on below them. */
 SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt);

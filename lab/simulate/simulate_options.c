@@ -86,6 +86,9 @@ const SdmOptionSpec sdm_simulate_options[] = {
            "heaps of 150 to 500 m, 1 to 3 km above the ground, that cast shadows; cirrus: a veil, 6 to 10 km "
            "above it, through which the ground shows; layers: heaps, a sheet that casts shadows 3 to 5 km "
            "above the ground, and with every second seed cirrus."),
+    REAL("--snow", "SHARE", snow, 0, 0.9, "0",
+         "Share of the scene, 0..1, under snow that saturates, on the highest ground; it blooms along the "
+         "rows by up to 3 pixels."),
     INTEGER("--lost-lines", "N", lost_lines, 0, 10000, "0",
             "Rows of zeros in each view, by the seed in groups of 1 to 4."),
     INTEGER("--dead-columns", "N", dead_columns, 0, 10000, "0",
@@ -166,10 +169,11 @@ static SdmStatus check_town(SdmContext *ctx, const SdmSimulateOptions *opt)
     if (opt->gsd_m > 2.0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--town: needs --gsd of at most 2 (m), found %g: houses are 10 m wide", opt->gsd_m);
-    if (opt->lake > 0.0 || opt->ocean > 0.0 || opt->reference_m > 0.0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: has no water or reference; leave out %s",
+    if (opt->lake > 0.0 || opt->ocean > 0.0 || opt->snow > 0.0 || opt->reference_m > 0.0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--town: has no water, snow or reference; leave out %s",
                         opt->lake > 0.0    ? "--lake"
                         : opt->ocean > 0.0 ? "--ocean"
+                        : opt->snow > 0.0  ? "--snow"
                                            : "--reference");
     return SDM_OK;
 }

@@ -9,7 +9,7 @@ expect 2 "stereodem-lab simulate: -o is missing" simulate
 expect 2 "--lon and --lat belong together, found --lon alone" simulate -o "$work/place" --lon 5
 expect 2 "--town: needs --layout rpc, found aster" simulate -o "$work/place" --town
 expect 2 "--town: needs --gsd of at most 2 (m), found 15" simulate -o "$work/place" --town --layout rpc
-expect 2 "--town: has no water or reference; leave out --lake" simulate -o "$work/place" --town --layout rpc --gsd 0.5 --lake 0.1
+expect 2 "--town: has no water, snow or reference; leave out --lake" simulate -o "$work/place" --town --layout rpc --gsd 0.5 --lake 0.1
 expect 2 "--town-azimuth: needs --town, found none" simulate -o "$work/place" --town-azimuth 20
 expect 2 "--symmetric belongs to --layout rpc" simulate -o "$work/place" --symmetric
 expect 2 "--cloud-kind: needs --cloud SHARE, found none" simulate -o "$work/place" --cloud-kind broken

@@ -445,17 +445,20 @@ TEST(test_cloud_kinds)
 TEST(test_faults_of_detectors)
 {
     SdmSimulateOptions opt = small();
+    opt.snow = 0.2;
     opt.lost_lines = 7;
     opt.dead_columns = 3;
     simulate_ok("faults", &opt);
     for (int v = 0; v < 2; v++) {
         Band b;
-        int lines = 0, columns = 0;
+        int lines = 0, columns = 0, full = 0;
         read_band("faults", v ? "3B" : "3N", &b);
         for (int r = 0; r < b.ny; r++) {
             int n = 0;
-            for (int c = 0; c < b.nx; c++)
+            for (int c = 0; c < b.nx; c++) {
                 n += b.image[r * b.nx + c] == 0.0f;
+                full += b.image[r * b.nx + c] == 255.0f;
+            }
             lines += n == b.nx;
             assert_true(n == b.nx || n == 3);
         }
@@ -466,8 +469,21 @@ TEST(test_faults_of_detectors)
             columns += n == b.ny;
         }
         assert_true(lines == 7 && columns == 3);
+        assert_true(v || fabs((double)full / (b.nx * b.ny) - 0.2) < 0.05);
         free(b.image);
     }
+    int nx, ny;
+    double low = 1e9, high = -1e9; /* snow is the highest ground, but for what it blooms into */
+    float *const class = read_raster("faults", "class.tif", &nx, &ny, NULL);
+    float *const truth = read_raster("faults", "truth.tif", &nx, &ny, NULL);
+    for (int k = 0; k < nx * ny; k++) {
+        low = class[k] == 8.0f ? fmin(low, (double)truth[k]) : low;
+        high = class[k] == 1.0f ? fmax(high, (double)truth[k]) : high;
+    }
+    assert_true(high < low + 120.0);
+    assert_true(fabs(share_of(class, nx * ny, 8.0f) - 0.22) < 0.05);
+    free(class);
+    free(truth);
 }
 
 TEST(test_statistics)
@@ -518,7 +534,7 @@ TEST(test_allocations)
     char why[512];
     SdmSimulateOptions opt = small();
     opt.width = opt.height = 64;
-    opt.cloud = opt.lake = opt.ocean = 0.1;
+    opt.cloud = opt.lake = opt.ocean = opt.snow = 0.1;
     opt.cloud_kind = "layers";
     for (int64_t n = 1; n < 400000; n = n < 40 ? n + 1 : n * 2) {
         sdm_alloc_fail_at(n);
