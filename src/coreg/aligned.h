@@ -1,7 +1,6 @@
 /* A DEM on a grid and its move -> the aligned DEM, resampled once; rasters of the grid -> GeoTIFFs. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ALIGNED_H
-#define SDM_ALIGNED_H
+#pragma once
 
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
@@ -22,5 +21,3 @@ typedef struct SdmAlignedFile {
 } SdmAlignedFile;
 /* Write a Cloud-Optimised GeoTIFF with the DEM's grid, CRS, nodata and metadata; whole or not at all. */
 SdmStatus sdm_aligned_write(SdmContext *ctx, const SdmAlignedFile *file);
-
-#endif

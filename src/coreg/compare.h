@@ -1,8 +1,7 @@
 /* A DEM and a reference, a DEM or points -> error statistics, before and after co-registration (Nuth & Kaab
  * 2011); the aligned DEM and the difference. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COMPARE_H
-#define SDM_COMPARE_H
+#pragma once
 
 #include "core/options.h"
 #include "coreg/tilt.h"
@@ -86,5 +85,3 @@ void sdm_compare_remarks(const SdmCompareResult *result, char *out, size_t size)
 /* Call `each` with every set of figures that has cells: raw, aligned, by slope, height and class. */
 void sdm_compare_each(const SdmCompareResult *result,
                       void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of);
-
-#endif

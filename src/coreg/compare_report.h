@@ -1,8 +1,7 @@
 /* A comparison -> the page NAME.html: maps and histograms before and after, differences by aspect, slope,
  * height and class, a semivariogram. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COMPARE_REPORT_H
-#define SDM_COMPARE_REPORT_H
+#pragma once
 
 #include "core/file.h"
 #include "coreg/compare_steps.h"
@@ -44,5 +43,3 @@ SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SD
 SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE]);
 /* Difference of the strongest colour of maps of differences with such figures. */
 double sdm_difference_limit_m(const SdmErrorStats *stats);
-
-#endif

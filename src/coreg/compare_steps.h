@@ -1,7 +1,6 @@
 /* Shared by comparisons with a raster and with points: the open files, the grid, its cells. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COMPARE_STEPS_H
-#define SDM_COMPARE_STEPS_H
+#pragma once
 
 #include "coreg/compare.h"
 
@@ -76,5 +75,3 @@ SdmStatus sdm_compare_write(SdmComparison *w);
 
 /* Compare with w->points; w->in is open. */
 SdmStatus sdm_compare_points(SdmComparison *w);
-
-#endif

@@ -1,8 +1,7 @@
 /* Residuals of a comparison -> how alike they are at a distance, and what is left of them in the mean of an
  * area. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ERROR_LAG_H
-#define SDM_ERROR_LAG_H
+#pragma once
 
 #include "core/core.h"
 
@@ -31,5 +30,3 @@ void sdm_error_pairs_grid(const float *residual_m, int64_t cols, int64_t rows, d
  * on. */
 SdmStatus sdm_error_lag_points(SdmContext *ctx, const float *residual_m, const double *x_m, const double *y_m,
                                int64_t n, SdmErrorLag *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Files of a comparison -> the first band of a raster, resampled to one grid; points with heights. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_INPUT_RASTER_H
-#define SDM_INPUT_RASTER_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "geo/outlines.h"
@@ -79,7 +78,7 @@ bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRast
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                 SdmHeightKernel kernel, float *out);
 
-/* ---- compare_datum.c: vertical datums ---- */
+/* ---- vertical datums ---- */
 
 /* Overrule the raster's vertical datum by the value of an option: "auto" or NULL (nothing is done),
  * "ellipsoid", "egm96", "egm2008". */
@@ -96,5 +95,3 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
 SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,
                                        const SdmInputRaster *reference, const SdmInputPoints *points,
                                        char note[SDM_DATUM_NOTE]);
-
-#endif

@@ -9,7 +9,7 @@
 #include "geo/geoid.h"
 #include "geo/own_data.h"
 #include "geo/vertical_datum.h"
-#include "product/height_step.h"
+#include "product/dem_result.h"
 #include "product/output_files.h"
 #include "product/picture.h"
 #include "product/point_cloud.h"
@@ -273,6 +273,20 @@ static inline uint16_t to_steps(float value, float inverse)
     return isnan(value) ? SDM_QA_NODATA : n;
 }
 
+/* Round to the nearest whole number, halves to the even one: at 2^23 a float has no digits left for
+ * fractions. */
+static inline float round_even(float x)
+{
+    const float whole = 0x1p23F, size = fabsf(x), rounded = (size + whole) - whole;
+    return copysignf(size < whole ? rounded : size, x);
+}
+
+/* A height rounded to the step.  inverse: 1 / step; both are powers of two, so this is exact. */
+static inline float round_height(float height_m, float step_m, float inverse)
+{
+    return round_even(height_m * inverse) * step_m;
+}
+
 static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
     const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
@@ -281,7 +295,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     float *const out = s->height_m + r * b->w;
     for (int64_t c = 0; c < b->w; c++) {
         const float h = n ? in[c] - n[c] : in[c];
-        out[c] = isnan(h) ? SDM_NODATA : sdm_round_height(h, step, inverse);
+        out[c] = isnan(h) ? SDM_NODATA : round_height(h, step, inverse);
     }
 }
 
@@ -767,4 +781,25 @@ void sdm_product_close(SdmProduct **out)
     CSLDestroy(p->metadata);
     sdm_free(&p->files);
     sdm_free(out);
+}
+
+/* ---- figures for the caller ---- */
+
+void sdm_dem_result_take(const SdmProduct *p, SdmDemResult *out)
+{
+    const SdmGrid *const grid = p->request.grid;
+    const SdmDemStats *const stats = &p->stats;
+    out->known = true;
+    out->cols = grid->cols;
+    out->rows = grid->rows;
+    out->spacing = grid->spacing;
+    out->coverage = fmin((double)stats->valid / fmax((double)(stats->cells - stats->unseen), 1.0), 1.0);
+}
+
+void sdm_dem_result_free(SdmDemResult *result)
+{
+    sdm_free(&result->doubt);
+    sdm_free(&result->file);
+    sdm_free(&result->pair);
+    *result = (SdmDemResult){.known = false};
 }
