@@ -117,10 +117,9 @@ void sdm_paths_free(SdmPaths *paths);
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count);
 void sdm_stack_close(SdmStack *s);
 
-/* ---- stack_dates.c: of a trend ---- */
-
-/* Set the date that metadata, report or name of a DEM give, "" where none does. */
-void sdm_layer_read_date(SdmContext *ctx, GDALDatasetH file, SdmLayer *l);
+/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
+ * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
+SdmStatus sdm_stack_drop_copies(SdmStack *s);
 /* Set all dates, --dates before others.  SDM_ERR_DATA for a DEM without one, and fewer than three. */
 SdmStatus sdm_stack_dates(SdmStack *s);
 
@@ -131,14 +130,6 @@ SdmStatus sdm_stack_dates(SdmStack *s);
 SdmStatus sdm_stack_trend(SdmStack *s);
 void sdm_stack_trend_close(SdmStack *s);
 
-/* ---- stack_copies.c ---- */
-
-/* Set acquisition and kind from the metadata that `run` writes. */
-void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l);
-/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
- * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
-SdmStatus sdm_stack_drop_copies(SdmStack *s);
-
 /* ---- stack_grid.c ---- */
 
 /* Diagonal of a layer on the ground. */
@@ -147,7 +138,7 @@ double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l);
 /* Choose the common grid, and find the cells that each layer covers. */
 SdmStatus sdm_stack_choose_grid(SdmStack *s);
 
-/* ---- stack_layer.c ---- */
+/* ---- stack_samples.c ---- */
 
 typedef struct SdmCellWindow { /* cells (col0 + i stride, row0 + j stride) of the grid, i < w, j < h */
     int64_t col0, row0, w, h, stride;
@@ -163,8 +154,6 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow win
 SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m);
 /* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
-
-/* ---- stack_samples.c ---- */
 
 /* Sample every layer, above the ellipsoid where its datum is known; the first time the steps are chosen. */
 SdmStatus sdm_stack_sample(SdmStack *s);

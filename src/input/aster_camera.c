@@ -5,8 +5,8 @@
  * squares over the averaged rows (sight vectors of text deliveries are rounded to 1e-6, which this smooths).
  */
 // SPDX-License-Identifier: Apache-2.0
-#include "input/camera_kinds.h"
 #include "core/core.h"
+#include "input/camera_kinds.h"
 
 #include <assert.h>
 #include <math.h>

@@ -39,9 +39,6 @@ const char *sdm_aster_bands_of(const char *name);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);
 
-/* Why GDAL cannot unpack a zip archive, "NAME is encrypted"; "" where nothing is known against it. */
-void sdm_zip_fault(const char *path, char *why, size_t size);
-
 /* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills
  * scene->view. */
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene);
