@@ -3,13 +3,12 @@
 #include "core/path.h"
 #include "core/stats.h"
 #include "core/system.h"
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_SAMPLES = 2000000 }; /* residuals that a model is fitted to */

@@ -5,11 +5,11 @@
 #include "core/lease.h"
 #include "core/stats.h"
 #include "core/system.h"
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
 #include "geo/gdal_errors.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 #include "product/raster.h"
 #include "product/style_files.h"
 

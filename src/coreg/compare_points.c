@@ -1,6 +1,6 @@
 /* DEM and points with heights -> error statistics at the points, the move by the slopes of the DEM there. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "core/stats.h"
 
 #include <math.h>

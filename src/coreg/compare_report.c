@@ -1,6 +1,6 @@
 /* A comparison -> the page NAME.html. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "core/dense.h"
 #include "core/path.h"
 #include "product/output_files.h"

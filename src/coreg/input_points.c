@@ -5,8 +5,6 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <cpl_string.h>
-#include <cpl_vsi.h>
 #include <math.h>
 #include <ogr_api.h>
 #include <string.h>

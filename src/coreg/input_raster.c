@@ -262,7 +262,8 @@ done:
     return st;
 }
 
-SdmStatus sdm_raster_grid_describe(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
+/* The grid as geo/ takes it, with a spacing between those of columns and rows. */
+static SdmStatus describe_grid(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
 {
     const double *const t = grid->transform;
     *out = (SdmGrid){.x0 = t[0],
@@ -297,7 +298,7 @@ SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, c
     float *room = NULL;
     if (raster->outlines.file)
         return load_outlines(ctx, raster, grid, out);
-    TRY(sdm_raster_grid_describe(ctx, grid, &cells));
+    TRY(describe_grid(ctx, grid, &cells));
     TRY(sdm_heights_on_grid_open(ctx, raster->reader, &cells, NAN, NAN, &on));
     on.dx = grid->transform[1];
     on.dy = -grid->transform[5];
@@ -360,7 +361,7 @@ static SdmStatus add_on_grid(SdmContext *ctx, const SdmRasterGrid *grid, const S
     SdmGeoid *geoid = NULL;
     float *undulation_m = NULL;
     TRY(open_geoid(ctx, raster, source, &geoid));
-    TRY(sdm_raster_grid_describe(ctx, grid, &cells));
+    TRY(describe_grid(ctx, grid, &cells));
     TRY(sdm_undulation_of(ctx, &cells, geoid, &u));
     u.dx = grid->transform[1];
     u.dy = -grid->transform[5];

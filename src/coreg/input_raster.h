@@ -56,8 +56,6 @@ typedef struct SdmRasterGrid {
 
 /* The DEM's grid. */
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out);
-/* The grid as geo/ takes it, with a spacing between those of columns and rows. */
-SdmStatus sdm_raster_grid_describe(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out);
 /* First column and row of the grid that are the DEM's. */
 void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up);
 /* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,

@@ -7,7 +7,6 @@
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
-#include <gdal.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmStackOptions, name)

@@ -1,7 +1,7 @@
 /* Layers, block by block -> median, NMAD, count and mask of each cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/stack_trend.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include <math.h>
 

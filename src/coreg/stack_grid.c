@@ -3,9 +3,8 @@
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
 #include "geo/geodesy.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
-#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <math.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 
 #include <cJSON.h>
 #include <cpl_conv.h>
-#include <cpl_string.h>
 #include <ctype.h>
 #include <gdal.h>
 #include <math.h>

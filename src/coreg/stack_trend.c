@@ -5,7 +5,7 @@
 #include "core/qa_reasons.h"
 #include "core/stats.h"
 #include "coreg/tilt.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 #include "product/change_raster.h"
 #include "product/picture.h"
 

@@ -27,15 +27,7 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 
-/* Name, for people, of an ASTER product other than level 1A; NULL for anything else.
- * other_product: from a word such as ASTL1B in a text.  product_of: from metadata (KEY=VALUE), else from the
- * name of the file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
- * below. */
-const char *sdm_aster_other_product(const char *text);
 const char *sdm_aster_product_of(CSLConstList metadata, const char *path);
-/* Which bands, for people, other than 3N and 3B a name speaks of ("TIR bands"), or the first such name in a
- * folder and `depth` levels below; NULL: none. */
-const char *sdm_aster_bands_of(const char *name);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);
 

@@ -100,7 +100,11 @@ static const char *const product[][2] = {{"L1AE", "AST_L1AE (expedited, without 
                                          {"L1T", "AST_L1T (orthorectified, without band 3B)"}};
 enum { PRODUCTS = sizeof product / sizeof *product };
 
-const char *sdm_aster_other_product(const char *text)
+/* Name, for people, of an ASTER product other than level 1A; NULL for anything else.
+ * other_product: from a word such as ASTL1B in a text.  product_of: from metadata (KEY=VALUE), else from the
+ * name of the file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
+ * below. */
+static const char *other_product(const char *text)
 {
     static const char *const before[] = {"AST_", "AST"}; /* names of granules and collections */
     char word[16];
@@ -119,7 +123,7 @@ const char *sdm_aster_product_of(CSLConstList metadata, const char *path)
     bool known = false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
         const char *const value = CSLFetchNameValue(metadata, keys[i]);
-        const char *const other = sdm_aster_other_product(value);
+        const char *const other = other_product(value);
         if (other)
             return other;
         known = known || (value && (strstr(value, "ASTL1A") || strstr(value, "AST_L1A")));
@@ -128,7 +132,7 @@ const char *sdm_aster_product_of(CSLConstList metadata, const char *path)
     for (int i = 0; level && i < PRODUCTS; ++i)
         if (strcmp(level, product[i][0] + 1) == 0)
             return product[i][1];
-    return known ? NULL : sdm_aster_other_product(sdm_path_base(path));
+    return known ? NULL : other_product(sdm_path_base(path));
 }
 
 /* The first answer to a name. */
@@ -154,7 +158,7 @@ static const char *ask_names(const char *folder, int depth, const char *(*ask)(c
 
 static const char *product_of_name(const char *name)
 {
-    const char *const found = sdm_aster_other_product(name);
+    const char *const found = other_product(name);
     return found || !strstr(name, ".VNIR_Swath.") ? found : "an ASTER level 1B or 1T scene";
 }
 
@@ -163,7 +167,9 @@ static const char *product_in(const char *folder, int depth)
     return ask_names(folder, depth, product_of_name);
 }
 
-const char *sdm_aster_bands_of(const char *name)
+/* Which bands, for people, other than 3N and 3B a name speaks of ("TIR bands"), or the first such name in a
+ * folder and `depth` levels below; NULL: none. */
+static const char *bands_of(const char *name)
 {
     return strstr(name, "VNIR_Band3")  ? NULL
            : strstr(name, "VNIR_Band") ? "VNIR bands 1 and 2"
@@ -174,7 +180,7 @@ const char *sdm_aster_bands_of(const char *name)
 
 static const char *bands_in(const char *folder, int depth)
 {
-    return ask_names(folder, depth, sdm_aster_bands_of);
+    return ask_names(folder, depth, bands_of);
 }
 
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)
@@ -530,7 +536,7 @@ static SdmStatus refuse_hdf(SdmContext *ctx, const SdmHdf4 *hdf, const char *pat
     const char *bands = NULL, *swath, *field;
     for (int i = 0; sdm_hdf4_field(hdf, i, &swath, &field); ++i) {
         const bool image = strcmp(field, "ImageData") == 0;
-        bands = bands ? bands : sdm_aster_bands_of(swath);
+        bands = bands ? bands : bands_of(swath);
         n3 = n3 || (image && strcmp(swath, "VNIR_Band3N") == 0);
         b3 = b3 || (image && strcmp(swath, "VNIR_Band3B") == 0);
         resampled = resampled || strcmp(swath, "VNIR_Swath") == 0;
@@ -706,7 +712,7 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
                         "%s: %s, so GDAL cannot open it inside the archive; unpack it, then give the folder",
                         path, fault);
     const bool listed = sdm_folder_walk(gdal_path, 2, find_base, &found);
-    const char *const other = found.count > 0 ? sdm_aster_other_product(sdm_path_base(base)) : NULL;
+    const char *const other = found.count > 0 ? other_product(sdm_path_base(base)) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (!listed)

@@ -295,7 +295,9 @@ static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)
 
 /* ---- which file it came from; is it the only one? ---- */
 
-double sdm_rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h)
+/* The most that two RPCs place the same ground apart, px of an image of w x h pixels; INFINITY where one of
+ * them has no place for it. */
+static double rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h)
 {
     double most = INFINITY;
     SdmCamera *cam[2] = {NULL, NULL};
@@ -363,7 +365,7 @@ static SdmStatus check_sources(SdmContext *ctx, const char *name, GDALDatasetH d
         if (i < 0 ? !has_own : !read_beside(name, beside[i], &other) || (has_own && is_same(&other, &own)))
             continue; /* the file's own, or the same once more */
         const SdmRpc *const c = i < 0 ? &own : &other;
-        const double px = is_same(c, &out->rpc) ? 0.0 : sdm_rpc_distance_px(&out->rpc, c, w, h);
+        const double px = is_same(c, &out->rpc) ? 0.0 : rpc_distance_px(&out->rpc, c, w, h);
         if (px > SAME_CAMERA_PX)
             return fail_two(ctx, name, i < 0 || !*out->path ? IN_FILE : out->source,
                             i < 0 ? out->source : rival, px);

@@ -14,11 +14,9 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Horizontal CRS, compound with a vertical one where heights are above a geoid.  Heights above the ellipsoid:
  * EPSG:4326 becomes EPSG:4979; a map projection stays as it is, since GDAL cannot store one with ellipsoidal
