@@ -149,13 +149,12 @@ static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_
 /* Cut the grid to the part that --bounds and --area ask for. */
 static SdmStatus cut_grid(SdmContext *ctx, SdmRasterGrid *grid)
 {
-    SdmStatus st = SDM_OK;
     double *const t = grid->transform, b[4];
     const double whole[4] = {t[0], t[3] + (double)grid->rows * t[5], t[0] + (double)grid->cols * t[1], t[3]};
     const SdmOptions *const o = sdm_options(ctx);
     if (!o->bounds && !o->area)
         return SDM_OK;
-    TRY(sdm_part_bounds(ctx, o, grid->dem->wkt, whole, true, b));
+    PASS(sdm_part_bounds(ctx, o, grid->dem->wkt, whole, true, b));
     const double col = floor((b[0] - t[0]) / t[1] + SAME_EDGE), row = floor((b[3] - t[3]) / t[5] + SAME_EDGE),
                  cols = ceil((b[2] - t[0]) / t[1] - SAME_EDGE) - col,
                  rows = ceil((b[1] - t[3]) / t[5] - SAME_EDGE) - row;
@@ -163,39 +162,34 @@ static SdmStatus cut_grid(SdmContext *ctx, SdmRasterGrid *grid)
     t[3] += row * t[5];
     grid->cols = (int64_t)fmax(cols, 1.0);
     grid->rows = (int64_t)fmax(rows, 1.0);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_compare_open_grid(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmRasterGrid *const grid = &w->grid;
-    TRY(cut_grid(w->ctx, &w->grid));
-    TRY(check_memory(w->ctx, grid, w->opt->memory_bytes));
+    PASS(cut_grid(w->ctx, &w->grid));
+    PASS(check_memory(w->ctx, grid, w->opt->memory_bytes));
     w->g = (SdmCoregGrid){.cols = grid->cols,
                           .rows = grid->rows,
                           .dx_m = grid->dx_m,
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
-    TRY(sdm_coreg_open(w->ctx, &w->g));
+    PASS(sdm_coreg_open(w->ctx, &w->g));
     if (w->opt->output)
-        TRY(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
-    TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m));
-done:
-    return st;
+        PASS(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
+    return sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m);
 }
 
 /* Class of every cell -> mask; all is land without a raster. */
 static SdmStatus load_class(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const in = &w->in[SDM_IN_CLASS];
     bool land = false;
     if (in->file) {
-        TRY(sdm_input_raster_load(w->ctx, in, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
-        TRY(sdm_alloc(w->ctx, &w->class, (size_t)(g->cols * g->rows), 1, "classes"));
+        PASS(sdm_input_raster_load(w->ctx, in, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+        PASS(sdm_alloc(w->ctx, &w->class, (size_t)(g->cols * g->rows), 1, "classes"));
     }
     for (int64_t i = 0; i < g->cols * g->rows; i++) {
         const float value = in->file ? g->scratch[i] : 1.0f;
@@ -206,44 +200,41 @@ static SdmStatus load_class(SdmComparison *w)
             w->class[i] = value >= 0.0f && value < 256.0f ? (uint8_t)value : 0;
     }
     if (!land)
-        st = sdm_fail(
+        return sdm_fail(
             w->ctx, SDM_ERR_DATA,
             "--class %s: no cell where DEM and reference lie is of class 1 (land), so nothing can be scored",
             in->path);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Cells of --exclude are not stable. */
 static SdmStatus leave_out(SdmComparison *w, int64_t *stable)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const exclude = &w->in[SDM_IN_EXCLUDE];
     if (!exclude->file)
         return SDM_OK;
-    TRY(sdm_input_raster_load(w->ctx, exclude, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+    PASS(sdm_input_raster_load(w->ctx, exclude, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         if ((g->mask[i] & SDM_COREG_STABLE) && fabsf(g->scratch[i]) > 0.0f) {
             g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
             --*stable;
         }
     if (*stable == 0)
-        st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
-                      exclude->path);
-done:
-    return st;
+        return sdm_fail(
+            w->ctx, SDM_ERR_DATA,
+            "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
+            exclude->path);
+    return SDM_OK;
 }
 
 /* Land outside of --within or --area has no class; outside of --area there is no DEM. */
 static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     if (!within->file)
         return SDM_OK;
-    TRY(sdm_input_raster_load(w->ctx, within, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+    PASS(sdm_input_raster_load(w->ctx, within, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < g->cols * g->rows; i++) {
         if (!isnan(g->scratch[i]))
             continue;
@@ -252,22 +243,20 @@ static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
         if (within == &w->in[SDM_IN_AREA])
             g->dem_m[i] = NAN;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_compare_load_cells(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const within = &w->in[SDM_IN_WITHIN], *const mask = &w->in[SDM_IN_MASK];
     const int64_t cells = g->cols * g->rows;
     int64_t stable = 0;
-    TRY(load_class(w));
-    TRY(keep_within(w, within));
-    TRY(keep_within(w, &w->in[SDM_IN_AREA]));
+    PASS(load_class(w));
+    PASS(keep_within(w, within));
+    PASS(keep_within(w, &w->in[SDM_IN_AREA]));
     if (mask->file)
-        TRY(sdm_input_raster_load(w->ctx, mask, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+        PASS(sdm_input_raster_load(w->ctx, mask, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < cells; i++) {
         const bool counts = !mask->file || (!isnan(g->scratch[i]) && fabsf(g->scratch[i]) > 0.0f);
         if (counts && (g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND) {
@@ -276,13 +265,11 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
         }
     }
     if (mask->file && stable == 0)
-        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
-                     "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
-                     "can be compared",
-                     mask->path));
-    TRY(leave_out(w, &stable));
-done:
-    return st;
+        return sdm_fail(w->ctx, SDM_ERR_DATA,
+                        "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
+                        "can be compared",
+                        mask->path);
+    return leave_out(w, &stable);
 }
 
 /* ---- bins ---- */
@@ -498,7 +485,6 @@ static void class_stats(SdmComparison *w)
 
 SdmStatus sdm_compare_write(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmCompareOptions *const opt = w->opt;
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
@@ -506,13 +492,13 @@ SdmStatus sdm_compare_write(SdmComparison *w)
         !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || w->page);
     if (!opt->aligned && !differs)
         return SDM_OK;
-    TRY(resample_aligned(w->ctx, g, w->out->move.move_m));
+    PASS(resample_aligned(w->ctx, g, w->out->move.move_m));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
     for (int64_t i = 0; differs && w->page && i < g->cols * g->rows; i++)
         sdm_compare_page_add(w->page, 1, i % g->cols, i / g->cols, g->residual_m[i]);
     if (opt->aligned)
-        TRY(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
+        PASS(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
     if (!differs)
         return SDM_OK;
     class_stats(w);
@@ -523,7 +509,5 @@ SdmStatus sdm_compare_write(SdmComparison *w)
         if ((g->mask[i] & SDM_COREG_STABLE) && !isnan(g->residual_m[i]))
             g->scratch[n++] = g->residual_m[i];
     sdm_error_stats(g->scratch, n, g->spline.coefficient, &stats);
-    TRY(write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true));
-done:
-    return st;
+    return write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true);
 }

@@ -134,11 +134,6 @@ static SdmStatus spline_open(SdmContext *ctx, int64_t cols, int64_t rows, int th
     return sdm_alloc(ctx, &out->coefficient, n, sizeof *out->coefficient, "spline");
 }
 
-static void spline_close(SdmSpline *s)
-{
-    sdm_free(&s->coefficient);
-}
-
 /* Prefilter LANES lines at once: a is n x LANES.  A line continues before its start with its first value, and
  * is mirrored after its end about the edge of its last cell. */
 static void filter_lanes(double *a, int64_t n)
@@ -305,25 +300,22 @@ static const double WHOLE_CELL = 1e-3; /* a position so near to a cell needs tha
 
 SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)(g->cols * g->rows);
     if (n > UINT32_MAX)
         return sdm_fail(ctx, SDM_ERR_MEMORY,
                         "DEM and reference have %zu cells in common, at most %u are compared at once", n,
                         UINT32_MAX);
-    TRY(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
-    TRY(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
-    TRY(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
-    TRY(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
-    TRY(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
-    TRY(spline_open(ctx, g->cols, g->rows, g->threads, &g->spline));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
+    PASS(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
+    PASS(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
+    PASS(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
+    PASS(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
+    return spline_open(ctx, g->cols, g->rows, g->threads, &g->spline);
 }
 
 void sdm_coreg_close(SdmCoregGrid *g)
 {
-    spline_close(&g->spline);
+    sdm_free(&g->spline.coefficient);
     sdm_free(&g->mask);
     sdm_free(&g->scratch);
     sdm_free(&g->residual_m);
@@ -477,17 +469,16 @@ typedef struct Places {
 
 static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
 {
-    SdmStatus st = SDM_OK;
     int64_t known = 0, met = 0;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         known += !isnan(g->dem_m[i]);
     const int64_t every = known / MAX_PLACES + 1, room = known / every + 1;
     out->every = every;
-    TRY(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
+    PASS(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
     out->work = g->scratch;
     if (g->cols * g->rows < (int64_t)SDM_SHIFT_FLOATS(room))
-        TRY(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
-                          "places of the co-registration"));
+        PASS(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
+                           "places of the co-registration"));
     for (int64_t i = 0; i < g->cols * g->rows && (int64_t)out->count < room; i++) {
         if (isnan(g->dem_m[i]))
             continue;
@@ -496,8 +487,7 @@ static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
         if (met++ % every == (int64_t)(scattered % (uint64_t)every))
             out->cell[out->count++] = (uint32_t)i;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void places_close(Places *p)

@@ -29,19 +29,16 @@ SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRS
 
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmHeightSource source = {.option = role,
                                     .path = path,
                                     .datum_option = *role == '-' ? NULL : "--dem-vertical", /* NULL: a mask */
                                     .keeps_datum = true};
     *out = (SdmInputRaster){.path = path, .role = role, .datum.vertical = SDM_VERTICAL_UNKNOWN};
-    TRY(sdm_height_raster_open(ctx, &source, &out->reader));
+    PASS(sdm_height_raster_open(ctx, &source, &out->reader));
     out->file = sdm_height_raster_file(out->reader);
     if (source.datum_option)
         out->datum = *sdm_height_raster_datum(out->reader);
-    TRY(sdm_input_raster_set_srs(ctx, out, GDALGetSpatialRef(out->file)));
-done:
-    return st;
+    return sdm_input_raster_set_srs(ctx, out, GDALGetSpatialRef(out->file));
 }
 
 SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, SdmInputRaster *out)
@@ -279,14 +276,12 @@ static SdmStatus describe_grid(SdmContext *ctx, const SdmRasterGrid *grid, SdmGr
 static SdmStatus load_window(SdmContext *ctx, SdmHeightsOnGrid *on, const int64_t window[4], float *room,
                              float *out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_heights_on_grid(ctx, on, window, NULL, room));
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_heights_on_grid(ctx, on, window, NULL, room));
     for (int64_t r = 0; r < window[3]; r++)
         memcpy(out + (window[1] + r) * on->grid->cols + window[0], room + r * window[2],
                (size_t)window[2] * sizeof *out);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
@@ -338,16 +333,14 @@ SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, co
 static SdmStatus open_geoid(SdmContext *ctx, const SdmInputRaster *raster, char source[SOURCE_SIZE],
                             SdmGeoid **out)
 {
-    SdmStatus st = SDM_OK;
     const size_t used = strlen(source);
     const SdmHeightSource from = {.option = raster->role,
                                   .path = raster->path,
                                   .datum_option = "--dem-vertical and --reference-vertical"};
-    TRY(sdm_datum_open_geoid(ctx, &from, raster->file, &raster->datum, out));
+    PASS(sdm_datum_open_geoid(ctx, &from, raster->file, &raster->datum, out));
     if (*out)
         snprintf(source + used, SOURCE_SIZE - used, "%s%s", used ? " and " : "", sdm_geoid_source(*out));
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Add sign x the undulation of a raster's datum to heights on the grid, some rows at a time. */
@@ -454,17 +447,15 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
                                        const SdmInputRaster *reference, float *reference_m,
                                        char note[SDM_DATUM_NOTE])
 {
-    SdmStatus st = SDM_OK;
     char source[SOURCE_SIZE] = "";
     bool convert = false;
     compare_datums(grid->dem, reference, note, &convert);
     if (!convert)
         return SDM_OK;
-    TRY(add_on_grid(ctx, grid, reference, 1.0f, reference_m, source));
-    TRY(add_on_grid(ctx, grid, grid->dem, -1.0f, reference_m, source));
+    PASS(add_on_grid(ctx, grid, reference, 1.0f, reference_m, source));
+    PASS(add_on_grid(ctx, grid, grid->dem, -1.0f, reference_m, source));
     note_conversion(grid->dem, reference, source, note);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,

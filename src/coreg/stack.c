@@ -79,9 +79,8 @@ void sdm_stack_default(SdmStackOptions *opt)
 /* Layers -> result, for the report and the caller. */
 static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
-    TRY(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
+    PASS(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
+    PASS(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
     out->grid = s->part;
     out->report = (SdmStackReport){.dems = out->dems,
                                    .count = s->count,
@@ -94,7 +93,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
         const size_t size = strlen(l->path) + 1;
-        TRY(sdm_alloc(s->ctx, &out->paths[i], size, 1, "result"));
+        PASS(sdm_alloc(s->ctx, &out->paths[i], size, 1, "result"));
         memcpy(out->paths[i], l->path, size);
         out->dems[i] = (SdmStackedDem){.path = out->paths[i],
                                        .nmad_m = l->nmad_m,
@@ -106,8 +105,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
         for (int k = 0; k < 3; k++)
             out->dems[i].move_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_prepare(SdmStack *s)

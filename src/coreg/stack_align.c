@@ -431,30 +431,28 @@ done:
  * *north hold the same pairs and are freed by the caller. */
 static SdmStatus horizontal_shifts(SdmStack *s, SdmObservation **east, SdmObservation **north, int *count)
 {
-    SdmStatus st = SDM_OK;
     int pairs = 0;
     *east = *north = NULL;
     *count = 0;
-    TRY(height_differences(s, east, &pairs));
-    TRY(choose_pairs(s, *east, &pairs));
-    TRY(sdm_alloc(s->ctx, north, (size_t)pairs + 1, sizeof **north, "pairs of DEMs"));
+    PASS(height_differences(s, east, &pairs));
+    PASS(choose_pairs(s, *east, &pairs));
+    PASS(sdm_alloc(s->ctx, north, (size_t)pairs + 1, sizeof **north, "pairs of DEMs"));
     for (int k = 0; k < pairs; k++) {
         SdmObservation o = (*east)[k];
         double east_m = 0.0, north_m = 0.0;
         sdm_progress(s->ctx, 8, 0.3 + 0.2 * (double)k / pairs, "co-register pairs");
         bool known = false;
         if (s->opt->fusion)
-            TRY(measure_texture(s, &o, &east_m, &north_m, &known));
+            PASS(measure_texture(s, &o, &east_m, &north_m, &known));
         if (!known)
-            TRY(measure_shift(s, &o, &east_m, &north_m));
+            PASS(measure_shift(s, &o, &east_m, &north_m));
         if (!o.samples)
             continue;
         (*east)[*count] = (*north)[*count] = o;
         (*east)[*count].value = east_m;
         (*north)[(*count)++].value = north_m;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 enum { HEIGHT_ROUNDS = 3 }; /* unstable samples are found again in each */

@@ -85,18 +85,16 @@ double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l)
  * order of the DEMs makes no difference. */
 static SdmStatus find_centres(SdmStack *s, double place_deg[2])
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
-        TRY(layer_centre(s, l, &l->lon_deg, &l->lat_deg));
+        PASS(layer_centre(s, l, &l->lon_deg, &l->lat_deg));
         if (i == 0 || l->lat_deg < place_deg[1] ||
             (l->lat_deg == place_deg[1] && l->lon_deg < place_deg[0])) {
             place_deg[0] = l->lon_deg;
             place_deg[1] = l->lat_deg;
         }
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The median pixel size of the DEMs (of an even number the smaller of the middle two) in units of the target

@@ -166,9 +166,8 @@ static SdmStatus check_dates(const SdmStack *s)
 
 SdmStatus sdm_stack_dates(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     if (s->opt->dates)
-        TRY(read_list(s));
+        PASS(read_list(s));
     for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
         if (!*l->date)
@@ -180,9 +179,7 @@ SdmStatus sdm_stack_dates(SdmStack *s)
         if (!*l->acquisition && !strstr(l->date, "T00:00:00"))
             memcpy(l->acquisition, l->date, sizeof l->date);
     }
-    TRY(check_dates(s));
-done:
-    return st;
+    return check_dates(s);
 }
 
 /* ---- copies: a median of layers of one acquisition has the errors of one ---- */
@@ -245,7 +242,6 @@ static bool is_better(const SdmLayer *a, const SdmLayer *b)
 /* A layer to keep instead of layer i; NULL: none. */
 static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 {
-    SdmStatus st = SDM_OK;
     const SdmLayer *const l = &s->layer[i];
     *out = NULL;
     for (int k = 0; k < s->count && *l->acquisition && !*out; k++) {
@@ -255,11 +251,10 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
             continue;
         same = same_place(s, other, l);
         if (same && !s->opt->trend) /* one date counts once, however it was processed */
-            TRY(compare_heights(s, other, l, &same));
+            PASS(compare_heights(s, other, l, &same));
         *out = same ? other : NULL;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void drop(SdmStack *s, int i)
@@ -277,11 +272,10 @@ static void drop(SdmStack *s, int i)
 
 SdmStatus sdm_stack_drop_copies(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmLayer *better;
     int copies = 0;
     for (int i = 0; i < s->count; i++) {
-        TRY(find_better(s, i, &better));
+        PASS(find_better(s, i, &better));
         copies += better != NULL;
     }
     if (copies > 0 && copies == s->count - 1) {
@@ -292,7 +286,7 @@ SdmStatus sdm_stack_drop_copies(SdmStack *s)
         return SDM_OK;
     }
     for (int i = s->count - 1; i >= 0 && copies > 0; i--) {
-        TRY(find_better(s, i, &better));
+        PASS(find_better(s, i, &better));
         if (!better)
             continue;
         sdm_log(s->ctx, SDM_LOG_WARNING, 1, "%s is left out: it is of the same acquisition (%s) as %s",
@@ -300,8 +294,7 @@ SdmStatus sdm_stack_drop_copies(SdmStack *s)
         drop(s, i);
         copies--;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Text -> an own copy. */
@@ -317,7 +310,6 @@ static SdmStatus copy_text(SdmContext *ctx, const char *text, char **out)
 /* Add the DEMs of an open list to the paths, which have room for them. */
 static SdmStatus add_list(SdmContext *ctx, const char *path, SdmListFile *list, SdmPaths *out)
 {
-    SdmStatus st = SDM_OK;
     const int before = out->count;
     for (char *entry; (entry = sdm_list_file_next(list)) != NULL;) {
         char joined[SDM_PATH_SIZE];
@@ -326,13 +318,12 @@ static SdmStatus add_list(SdmContext *ctx, const char *path, SdmListFile *list, 
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "--list %s: line %d is no file name; expected text with one DEM a line", path,
                             list->line);
-        TRY(sdm_path_join(ctx, list->folder, name, joined));
-        TRY(copy_text(ctx, joined, &out->path[out->count++]));
+        PASS(sdm_path_join(ctx, list->folder, name, joined));
+        PASS(copy_text(ctx, joined, &out->path[out->count++]));
     }
     if (out->count == before)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: names no DEM; expected one a line", path);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: names no DEM; expected one a line", path);
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_paths(SdmContext *ctx, const char *const *dems, int count, const char *list,
@@ -559,25 +550,21 @@ static SdmStatus check_datums(SdmStack *s)
 
 static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
-    TRY(drop_companions(s->ctx, paths));
+    PASS(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
+    PASS(drop_companions(s->ctx, paths));
     if (paths->count < 2) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
-                      paths->count == 1 ? "" : "s");
-        goto done;
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
+                        paths->count == 1 ? "" : "s");
     }
     if (s->opt->dates && !s->opt->trend) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
-        goto done;
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
     }
-    TRY(check_twice(s->ctx, paths->path, paths->count));
+    PASS(check_twice(s->ctx, paths->path, paths->count));
     if (s->keep)
-        TRY(sdm_grid_check_srs(s->ctx, s->options->t_srs));
+        PASS(sdm_grid_check_srs(s->ctx, s->options->t_srs));
     else
-        TRY(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
-done:
-    return st;
+        PASS(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
+    return SDM_OK;
 }
 
 static double weight_of(const SdmStackFusion *fusion, int given)

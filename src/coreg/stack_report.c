@@ -116,12 +116,6 @@ static double usual_error(const SdmStackTrend *t, double *error)
     return sdm_median_f64(error, n);
 }
 
-/* Rate of the strongest colour of its map, once it is known. */
-static const double *trend_limit(const SdmStack *s)
-{
-    return &s->trend->limit;
-}
-
 /* The sections on a trend.  cell_m: side of a cell from west to east. */
 static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
 {
@@ -252,7 +246,7 @@ SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const S
                                  .keep = keep,
                                  .grid = grid,
                                  .qa = &sdm_qa_stack,
-                                 .trend = report->trend ? trend_limit(report->trend) : NULL,
+                                 .trend = report->trend ? &report->trend->trend->limit : NULL,
                                  .datum_unknown = report->datum_unknown,
                                  .id = id,
                                  .kind = KIND};

@@ -42,20 +42,18 @@ static SdmStatus open_raster(const SdmStack *s, const SdmLayer *l, const SdmHeig
                              const ShiftedWindow *w, SdmHeightKernel kernel, SdmHeightRaster **raster,
                              SdmHeightsOnGrid *on)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_height_raster_open(s->ctx, source, raster));
+    PASS(sdm_height_raster_open(s->ctx, source, raster));
     GDALDatasetH const file = sdm_height_raster_file(*raster);
     if (GDALGetRasterXSize(file) != l->width || GDALGetRasterYSize(file) != l->height)
         return sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (another size)",
                         source->path);
-    TRY(sdm_heights_on_grid_open(s->ctx, *raster, &s->grid, l->lon_deg, l->lat_deg, on));
+    PASS(sdm_heights_on_grid_open(s->ctx, *raster, &s->grid, l->lon_deg, l->lat_deg, on));
     on->grid = &w->grid;
     on->dx = on->dy = w->grid.spacing;
     sdm_heights_on_grid_set_kernel(on, kernel);
     while (on->step > 1 && on->step * w->grid.spacing > MOST_NODE_CELLS * s->grid.spacing)
         on->step /= 2;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The window of a raster of the layer, some rows at a time. */

@@ -30,13 +30,11 @@ typedef struct Work {
 
 static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
 {
-    SdmStatus st = SDM_OK;
     SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
-    TRY(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
+    PASS(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
     for (int i = 0; i < 3; i++)
-        TRY(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
-done:
-    return st;
+        PASS(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
+    return SDM_OK;
 }
 
 static void series_close(SdmTrendSeries *series)
@@ -73,10 +71,9 @@ static SdmStatus fit_rows(const SdmStack *s, const Work *work)
 
 static SdmStatus trend_open(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *t = NULL;
     double first = INFINITY, last = -INFINITY;
-    TRY(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
+    PASS(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
     t = s->trend;
     for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
@@ -87,10 +84,8 @@ static SdmStatus trend_open(SdmStack *s)
         l->scene_m = l->residual_nmad_m > 0.0 ? l->residual_nmad_m : 1.0;
     }
     t->mid_year = 0.5 * (first + last);
-    TRY(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
-    TRY(sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates"));
-done:
-    return st;
+    PASS(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
+    return sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates");
 }
 
 void sdm_stack_trend_close(SdmStack *s)
@@ -333,25 +328,23 @@ done:
 
 SdmStatus sdm_stack_trend(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    TRY(trend_open(s));
+    PASS(trend_open(s));
     for (int round = 0; round < ROUNDS; round++) {
-        TRY(find_rates(s));
-        TRY(find_moving(s));
-        TRY(for_layers(s, lay));
-        TRY(sdm_stack_residuals(s));
+        PASS(find_rates(s));
+        PASS(find_moving(s));
+        PASS(for_layers(s, lay));
+        PASS(sdm_stack_residuals(s));
     }
-    TRY(find_rates(s));
-    TRY(find_moving(s));
-    TRY(calibrate(s));
-    TRY(find_rates(s));
-    TRY(choose_limit(s));
-    TRY(for_layers(s, share_error));
+    PASS(find_rates(s));
+    PASS(find_moving(s));
+    PASS(calibrate(s));
+    PASS(find_rates(s));
+    PASS(choose_limit(s));
+    PASS(for_layers(s, share_error));
     sdm_log(s->ctx, SDM_LOG_INFO, 8,
             "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
             100.0 * s->trend->stable);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- heights of the layers over a block -> lines of its cells in the product's raster ---- */
@@ -368,17 +361,14 @@ typedef struct TrendBlock {
 
 SdmStatus sdm_trend_map_open(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *const t = s->trend;
     const int64_t side = s->part.cols > s->part.rows ? s->part.cols : s->part.rows;
     t->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
     t->width = (int)((s->part.cols + t->factor - 1) / t->factor);
     t->height = (int)((s->part.rows + t->factor - 1) / t->factor);
     const size_t n = (size_t)t->width * (size_t)t->height;
-    TRY(sdm_alloc(s->ctx, &t->sum, n, sizeof *t->sum, "map of rates"));
-    TRY(sdm_alloc(s->ctx, &t->count, n, sizeof *t->count, "map of rates"));
-done:
-    return st;
+    PASS(sdm_alloc(s->ctx, &t->sum, n, sizeof *t->sum, "map of rates"));
+    return sdm_alloc(s->ctx, &t->count, n, sizeof *t->count, "map of rates");
 }
 
 SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t)

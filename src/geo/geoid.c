@@ -96,11 +96,6 @@ done:
     return st;
 }
 
-static void grid_free(GeoidGrid *g)
-{
-    sdm_free(&g->value);
-}
-
 /* Metres at a finite longitude and latitude of at most 90 degrees, bicubic. */
 static double grid_at(const GeoidGrid *g, double lon_deg, double lat_deg)
 {
@@ -238,7 +233,7 @@ void sdm_geoid_close(SdmGeoid **g)
         return;
     proj_destroy((*g)->pj);
     proj_context_destroy((*g)->context);
-    grid_free(&(*g)->own);
+    sdm_free(&(*g)->own.value);
     sdm_free(g);
 }
 

@@ -27,6 +27,8 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 
+/* Name, for people, of an ASTER product other than level 1A, by metadata (KEY=VALUE), else by the name of the
+ * file; NULL for anything else. */
 const char *sdm_aster_product_of(CSLConstList metadata, const char *path);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);

@@ -100,10 +100,7 @@ static const char *const product[][2] = {{"L1AE", "AST_L1AE (expedited, without 
                                          {"L1T", "AST_L1T (orthorectified, without band 3B)"}};
 enum { PRODUCTS = sizeof product / sizeof *product };
 
-/* Name, for people, of an ASTER product other than level 1A; NULL for anything else.
- * other_product: from a word such as ASTL1B in a text.  product_of: from metadata (KEY=VALUE), else from the
- * name of the file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
- * below. */
+/* The product other than level 1A that a text names by a word such as ASTL1B; NULL: none. */
 static const char *other_product(const char *text)
 {
     static const char *const before[] = {"AST_", "AST"}; /* names of granules and collections */
@@ -149,6 +146,7 @@ static SdmWalk ask_name(void *user, const char *path, const char *name)
     return q->answer ? SDM_WALK_END : SDM_WALK_ON;
 }
 
+/* The first answer to the names in a folder (GDAL's name) and `depth` levels below. */
 static const char *ask_names(const char *folder, int depth, const char *(*ask)(const char *name))
 {
     Question q = {.ask = ask};
@@ -162,13 +160,7 @@ static const char *product_of_name(const char *name)
     return found || !strstr(name, ".VNIR_Swath.") ? found : "an ASTER level 1B or 1T scene";
 }
 
-static const char *product_in(const char *folder, int depth)
-{
-    return ask_names(folder, depth, product_of_name);
-}
-
-/* Which bands, for people, other than 3N and 3B a name speaks of ("TIR bands"), or the first such name in a
- * folder and `depth` levels below; NULL: none. */
+/* The bands other than 3N and 3B that a name speaks of ("TIR bands"); NULL: none. */
 static const char *bands_of(const char *name)
 {
     return strstr(name, "VNIR_Band3")  ? NULL
@@ -176,11 +168,6 @@ static const char *bands_of(const char *name)
            : strstr(name, "SWIR_Band") ? "SWIR bands"
            : strstr(name, "TIR_Band")  ? "TIR bands"
                                        : NULL;
-}
-
-static const char *bands_in(const char *folder, int depth)
-{
-    return ask_names(folder, depth, bands_of);
 }
 
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)
@@ -361,21 +348,19 @@ static SdmStatus expect_lines(SdmContext *ctx, const Tables *t, const char *suff
 /* Lattice: columns are the points that share the first one's row. */
 static SdmStatus read_lattice(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
 {
-    SdmStatus st = SDM_OK;
     char path[1024];
     int lines = 0;
-    TRY(read_file(ctx, t, "LatticePoint.txt", 2, &out->lattice_px, &lines));
-    TRY(table_path(ctx, t, "LatticePoint.txt", path));
+    PASS(read_file(ctx, t, "LatticePoint.txt", 2, &out->lattice_px, &lines));
+    PASS(table_path(ctx, t, "LatticePoint.txt", path));
     while (out->ncol < lines && out->lattice_px[2 * out->ncol + 1] == out->lattice_px[1])
         out->ncol++;
     out->nrow = lines / out->ncol;
     if (out->nrow * out->ncol != lines || out->ncol < 2)
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s: %d points do not fill rows of %d; the file is cut short or damaged, fetch it "
-                      "again",
-                      path, lines, out->ncol);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d points do not fill rows of %d; the file is cut short or damaged, fetch it "
+                        "again",
+                        path, lines, out->ncol);
+    return SDM_OK;
 }
 
 static SdmStatus read_velocity(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
@@ -677,11 +662,11 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
 {
     Found hdf = {.count = 0};
     const bool zip = strcmp(path, gdal_path) != 0;
-    const char *const kind = zip ? "zip archive" : "folder", *const bands = bands_in(gdal_path, 2);
+    const char *const kind = zip ? "zip archive" : "folder", *const bands = ask_names(gdal_path, 2, bands_of);
     (void)sdm_folder_walk(gdal_path, 2, find_hdf, &hdf);
     if (hdf.count == 1)
         return sdm_aster_open_hdf(ctx, zip ? path : hdf.first, hdf.first, scene); /* or says what it is */
-    const char *const other = hdf.count == 0 ? product_in(gdal_path, 2) : NULL;
+    const char *const other = hdf.count == 0 ? ask_names(gdal_path, 2, product_of_name) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (hdf.count > 0)

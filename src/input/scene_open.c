@@ -31,7 +31,7 @@ typedef struct Fetch {
     char *part;
 } Fetch;
 
-/* accepts "", sets "" */
+/* Accepts "", sets "". */
 static void remove_fetched(char path[SDM_PATH_SIZE])
 {
     char folder[SDM_PATH_SIZE];
@@ -85,11 +85,10 @@ static SdmStatus take(Fetch *f)
 
 static SdmStatus take_all(Fetch *f)
 {
-    SdmStatus st = SDM_OK;
     double wait_s = WAIT_S;
     for (int tries = 0; f->done < f->size && tries < MOST_TRIES;) {
         const int64_t before = f->done;
-        TRY(take(f));
+        PASS(take(f));
         tries = f->done > before ? 0 : tries + 1;
         wait_s = f->done > before ? WAIT_S : 2.0 * wait_s;
         if (f->done >= f->size)
@@ -99,12 +98,12 @@ static SdmStatus take_all(Fetch *f)
         nanosleep(&(struct timespec){(time_t)wait_s, (long)(1e9 * (wait_s - (double)(time_t)wait_s))}, NULL);
     }
     if (f->done != f->size)
-        st = sdm_fail(f->ctx, SDM_ERR_INPUT,
-                      "%s: breaks off after %lld of %lld bytes (%.300s); give the same command again later, "
-                      "or fetch the file first",
-                      f->address, (long long)f->done, (long long)f->size, sdm_gdal_reason());
-done:
-    return st;
+        return sdm_fail(
+            f->ctx, SDM_ERR_INPUT,
+            "%s: breaks off after %lld of %lld bytes (%.300s); give the same command again later, "
+            "or fetch the file first",
+            f->address, (long long)f->done, (long long)f->size, sdm_gdal_reason());
+    return SDM_OK;
 }
 
 /* Copy a file of GDAL's network file systems (/vsicurl/, /vsis3/ ...) into a folder of its own under GDAL's
