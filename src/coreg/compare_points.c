@@ -291,22 +291,18 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     TRY(sdm_compare_load_cells(w));
     TRY(sites_open(w, &s));
     TRY(choose_sites(&s));
-    if (s.count == 0) {
-        st = fail_outside(&s);
-        goto done;
-    }
+    if (s.count == 0)
+        TRY(fail_outside(&s));
     TRY(fit_spline(&s));
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
     plot_points(&s, 0, &w->out->raw);
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;
-    if (w->out->raw.count == 0) {
-        st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "DEM %s has no heights around any of the %lld points of reference %s",
-                      w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
-        goto done;
-    }
+    if (w->out->raw.count == 0)
+        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
+                     "DEM %s has no heights around any of the %lld points of reference %s",
+                     w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path));
     TRY(sdm_compare_align(w, &(SdmCompareSteps){.of = &s,
                                                 .find_shift = find_shift,
                                                 .take_samples = take_samples,

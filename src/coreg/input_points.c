@@ -283,13 +283,11 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
     }
     raster->file = GDALOpenEx(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
-    if (!layer) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
-                      "file with Z, or a table whose first line names its columns",
-                      path, raster->file ? "it has no layer" : CPLGetLastErrorMsg());
-        goto done;
-    }
+    if (!layer)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
+                     "file with Z, or a table whose first line names its columns",
+                     path, raster->file ? "it has no layer" : CPLGetLastErrorMsg()));
     TRY(choose_columns(&r, layer));
     TRY(read_features(&r, layer));
     TRY(choose_srs(&r, layer, dem, raster));

@@ -510,13 +510,11 @@ static SdmStatus align_heights(SdmStack *s, bool move, double *up_m, int *group,
     SdmObservation *pair = NULL;
     int count = 0;
     TRY(height_differences(s, &pair, &count));
-    if (count == 0 && move) {
-        st = sdm_fail(s->ctx, SDM_ERR_DATA,
-                      "no two of the %d DEMs have %d or more cells in common that can be compared, so there "
-                      "is nothing to align; are they of one place? (--align none stacks them as they are)",
-                      s->count, SDM_STACK_MIN_SAMPLES);
-        goto done;
-    }
+    if (count == 0 && move)
+        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
+                     "no two of the %d DEMs have %d or more cells in common that can be compared, so there "
+                     "is nothing to align; are they of one place? (--align none stacks them as they are)",
+                     s->count, SDM_STACK_MIN_SAMPLES));
     TRY(sdm_adjust_network(s->ctx, s->count, pair, count, up_m, group, &s->groups));
     for (int i = 0; i < s->count; i++)
         s->layer[i].shift_m[2] = move ? up_m[i] : 0.0;

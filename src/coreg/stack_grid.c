@@ -130,13 +130,11 @@ static SdmStatus open_transforms(SdmStack *s)
         if (crs->same)
             continue;
         crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid);
-        if (!crs->to_grid) {
-            st = sdm_fail(
+        if (!crs->to_grid)
+            TRY(sdm_fail(
                 s->ctx, SDM_ERR_UNSUPPORTED,
                 "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
-                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg());
-            goto done;
-        }
+                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg()));
     }
 done:
     OSRDestroySpatialReference(grid);
@@ -225,23 +223,19 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
         all[3] = fmax(all[3], b[3] - slack);
     }
     TRY(sdm_grid_cover(s->ctx, all, &s->grid));
-    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled) {
-        st = sdm_fail(s->ctx, SDM_ERR_DATA,
-                      "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
-                      "of one place",
-                      (long long)s->grid.cols, (long long)s->grid.rows);
-        goto done;
-    }
+    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled)
+        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
+                     "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
+                     "of one place",
+                     (long long)s->grid.cols, (long long)s->grid.rows));
     if ((double)s->grid.cols * (double)s->grid.rows > 1e5 + 10.0 * filled)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "the DEMs fill %.0f %% of their common grid of %lld x %lld cells",
                 100.0 * filled / ((double)s->grid.cols * (double)s->grid.rows), (long long)s->grid.cols,
                 (long long)s->grid.rows);
-    if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE,
-                      "the stack would have %lld x %lld cells; give a larger --tr than %g",
-                      (long long)s->grid.cols, (long long)s->grid.rows, cell);
-        goto done;
-    }
+    if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2)
+        TRY(sdm_fail(s->ctx, SDM_ERR_USAGE,
+                     "the stack would have %lld x %lld cells; give a larger --tr than %g",
+                     (long long)s->grid.cols, (long long)s->grid.rows, cell));
     for (int i = 0; i < s->count; i++)
         find_cells(s, &s->layer[i], bounds[i]);
 done:

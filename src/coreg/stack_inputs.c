@@ -508,11 +508,9 @@ static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
     for (int i = 0; i < count; i++) {
         const bool file = stat(paths[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
-            if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j]))) {
-                st = sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
-                              paths[j]);
-                goto done;
-            }
+            if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j])))
+                TRY(sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
+                             paths[j]));
         if (!file)
             info[i] = (struct stat){0};
     }

@@ -86,10 +86,8 @@ SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaste
     else
         out->dataset = GDALCreate(GDALGetDriverByName("GTiff"), spec->path, (int)grid->cols, (int)grid->rows,
                                   spec->bands, spec->type, (char **)(uintptr_t)options);
-    if (!out->dataset) {
-        st = sdm_fail_write(ctx, spec->path, errors.text);
-        goto done;
-    }
+    if (!out->dataset)
+        TRY(sdm_fail_write(ctx, spec->path, errors.text));
     double transform[6] = {grid->x0, grid->spacing, 0.0, grid->y0, 0.0, -grid->spacing};
     GDALSetGeoTransform(out->dataset, transform);
     TRY(set_crs(ctx, out->dataset, grid, spec->vertical));
