@@ -3,13 +3,12 @@
 #include "core/path.h"
 #include "core/stats.h"
 #include "core/system.h"
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "geo/own_data.h"
 
 #include <cpl_error.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_SAMPLES = 2000000 }; /* residuals that a model is fitted to */
@@ -190,20 +189,18 @@ static void take_samples(void *of, const SdmTilt *taken_out, SdmTiltSamples *s)
 
 static SdmStatus find_shift(void *of)
 {
-    SdmStatus st = SDM_OK;
     SdmComparison *const w = of;
     SdmCoregShift found;
     if (w->g.own_cells) {
-        TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_REFERENCE], &w->own, SDM_KERNEL_NEAREST,
-                                  w->g.residual_m));
-        TRY(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m,
-                                         w->out->note));
+        PASS(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_REFERENCE], &w->own, SDM_KERNEL_NEAREST,
+                                   w->g.residual_m));
+        PASS(sdm_input_raster_match_datum(w->ctx, &w->own, &w->in[SDM_IN_REFERENCE], w->g.residual_m,
+                                          w->out->note));
     }
-    TRY(sdm_coreg_shift(w->ctx, &w->g, !w->tilts, &found));
+    PASS(sdm_coreg_shift(w->ctx, &w->g, !w->tilts, &found));
     w->out->move = found.move;
     w->out->aligned = found.residual;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The share of the reference's cells that have a height of the DEM, within the DEM's footprint: the cells
@@ -240,20 +237,19 @@ done:
 
 static SdmStatus compare_rasters(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const dem = &w->in[SDM_IN_DEM], *const reference = &w->in[SDM_IN_REFERENCE];
     const bool whole = w->opt->aligned || w->opt->difference;
-    TRY(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
-    TRY(sdm_compare_open_grid(w));
+    PASS(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
+    PASS(sdm_compare_open_grid(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
-    TRY(sdm_input_raster_load(w->ctx, reference, &w->grid, same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN,
-                              g->reference_m));
+    PASS(sdm_input_raster_load(w->ctx, reference, &w->grid, same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN,
+                               g->reference_m));
     g->own_cells = same_size && !same_cells;
-    TRY(sdm_check_stop(w->ctx));
-    TRY(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));
-    TRY(sdm_compare_load_cells(w));
+    PASS(sdm_check_stop(w->ctx));
+    PASS(sdm_input_raster_match_datum(w->ctx, &w->grid, reference, g->reference_m, w->out->note));
+    PASS(sdm_compare_load_cells(w));
     const int64_t common = sdm_coreg_mark(g, &w->out->cells);
     w->out->coverage = share(common, w->out->cells);
     if (common == 0) {
@@ -261,24 +257,22 @@ static SdmStatus compare_rasters(SdmComparison *w)
         char why[80] = "";
         if (far_m != 0.0)
             snprintf(why, sizeof why, "; values such as %g m are no heights: give metres", far_m);
-        st = sdm_fail(w->ctx, SDM_ERR_DATA, "no cell in common: DEM %s has no height where reference %s %s%s",
-                      dem->path, reference->path, w->out->cells ? "has one that counts" : "counts", why);
-        goto done;
+        return sdm_fail(w->ctx, SDM_ERR_DATA,
+                        "no cell in common: DEM %s has no height where reference %s %s%s", dem->path,
+                        reference->path, w->out->cells ? "has one that counts" : "counts", why);
     }
-    TRY(measure_footprint(w, common));
+    PASS(measure_footprint(w, common));
     raw_stats(g, w->out);
     plot_residuals(w, 0, &w->out->raw);
     const int64_t step = sample_step(g);
-    TRY(sdm_compare_align(
+    PASS(sdm_compare_align(
         w, &(SdmCompareSteps){.of = w,
                               .find_shift = find_shift,
                               .take_samples = take_samples,
                               .samples = (size_t)((g->cols / step + 1) * (g->rows / step + 1))}));
     residual_stats(w);
     plot_residuals(w, 1, &w->out->aligned);
-    TRY(sdm_compare_write(w));
-done:
-    return st;
+    return sdm_compare_write(w);
 }
 
 /* ---- files ---- */
@@ -316,7 +310,6 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
 static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *reference,
                                const SdmCompareOptions *opt)
 {
-    SdmStatus st = SDM_OK;
     const char *const input[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
                                            opt->mask, opt->exclude, sdm_options(ctx)->area};
     static const char *const option[5] = {"-o", "--aligned", "--difference", "--aligned", "--difference"};
@@ -325,29 +318,26 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
     const char *const path[5] = {opt->output ? page : NULL, opt->aligned, opt->difference,
                                  opt->aligned ? style[0] : NULL, opt->difference ? style[1] : NULL};
     if (opt->output)
-        TRY(sdm_compare_page_name(ctx, opt->output, page));
+        PASS(sdm_compare_page_name(ctx, opt->output, page));
     for (int k = 0; k < 5; k++) {
         if (path[k] && k > 2)
-            TRY(sdm_compare_style_name(ctx, path[k - 2], style[k - 3]));
+            PASS(sdm_compare_style_name(ctx, path[k - 2], style[k - 3]));
         if (!path[k])
             continue;
-        TRY(check_output(ctx, option[k], path[k], ending[k], input));
+        PASS(check_output(ctx, option[k], path[k], ending[k], input));
         if (!opt->overwrite && access(path[k], F_OK) == 0) {
-            st = sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
-                          option[k], path[k]);
-            goto done;
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
+                            option[k], path[k]);
         }
     }
     if (same_output(opt->aligned, opt->difference))
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
-                      opt->aligned);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
+                        opt->aligned);
+    return SDM_OK;
 }
 
 static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *reference)
 {
-    SdmStatus st = SDM_OK;
     SdmContext *const ctx = w->ctx;
     const SdmCompareOptions *const opt = w->opt;
     const char *const role[SDM_INPUTS] = {"DEM",    "reference", "--class", "--within",
@@ -358,31 +348,29 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
     w->out->points = sdm_input_is_points(reference);
     for (int k = 0; k < SDM_INPUTS; k++) {
         if (k == SDM_IN_REFERENCE && w->out->points)
-            TRY(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
+            PASS(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
         else if (path[k] && k < SDM_IN_CLASS)
-            TRY(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
+            PASS(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
         else if (path[k])
-            TRY(sdm_input_areas_open(ctx,
-                                     &(SdmOutlineSource){.option = role[k],
-                                                         .path = path[k],
-                                                         .layer = k < SDM_IN_AREA ? opt->layer : NULL,
-                                                         .where = k < SDM_IN_AREA ? opt->where : NULL,
-                                                         .field = k == SDM_IN_CLASS ? "class" : NULL,
-                                                         .may_miss = k == SDM_IN_EXCLUDE},
-                                     &w->in[k]));
+            PASS(sdm_input_areas_open(ctx,
+                                      &(SdmOutlineSource){.option = role[k],
+                                                          .path = path[k],
+                                                          .layer = k < SDM_IN_AREA ? opt->layer : NULL,
+                                                          .where = k < SDM_IN_AREA ? opt->where : NULL,
+                                                          .field = k == SDM_IN_CLASS ? "class" : NULL,
+                                                          .may_miss = k == SDM_IN_EXCLUDE},
+                                      &w->in[k]));
         if (k == SDM_IN_DEM)
-            TRY(sdm_input_raster_check_dem(ctx, &w->in[k]));
+            PASS(sdm_input_raster_check_dem(ctx, &w->in[k]));
         outlines = outlines || (k < SDM_IN_AREA && w->in[k].outlines.file);
     }
     if ((opt->where || opt->layer) && !outlines)
-        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
-                     "%s: needs polygons given by --mask, --exclude, --class or --within, found none",
-                     opt->where ? "--where" : "--layer"));
-    TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_DEM], "--dem-vertical", opt->dem_vertical));
-    TRY(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical",
-                                   opt->reference_vertical));
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: needs polygons given by --mask, --exclude, --class or --within, found none",
+                        opt->where ? "--where" : "--layer");
+    PASS(sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_DEM], "--dem-vertical", opt->dem_vertical));
+    return sdm_input_raster_set_datum(ctx, &w->in[SDM_IN_REFERENCE], "--reference-vertical",
+                                      opt->reference_vertical);
 }
 
 SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference,

@@ -1,14 +1,39 @@
 /* A DEM and a reference, a DEM or points -> error statistics, before and after co-registration (Nuth & Kaab
  * 2011); the aligned DEM and the difference. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COMPARE_H
-#define SDM_COMPARE_H
+#pragma once
 
 #include "core/options.h"
 #include "coreg/tilt.h"
 #include "coreg/coreg.h"
-#include "coreg/error_lag.h"
+#include "core/core.h"
 #include "coreg/input_raster.h"
+
+enum { SDM_LAGS = 3 };
+extern const double sdm_lags_m[SDM_LAGS]; /* 30, 300, 3,000 m */
+
+/* Errors at a distance (lag).  Neighbouring errors are alike, so the error of a mean over an area does not
+ * fall with the root of the number of its cells; area_error_m is that error as it was met. */
+typedef struct SdmErrorLag {
+    double lag_m;
+    int64_t pairs;
+    double semivariance_m2; /* half the squared NMAD of the differences of residuals at that distance (Dowd
+                             * 1984); NaN without pairs, or where a cell is larger */
+    int64_t areas;          /* squares of lag x lag that were averaged */
+    double area_error_m;    /* NMAD of their means; NaN where there are fewer than 10 */
+} SdmErrorLag;
+
+/* Residuals on a grid.  residual_m: rows x cols, NaN = none.  scratch: room for rows x cols.  Pairs lie along
+ * rows and columns; squares count where half of their cells have a residual. */
+void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
+                        float *scratch, SdmErrorLag *out);
+/* The pairs alone. */
+void sdm_error_pairs_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
+                          float *scratch, SdmErrorLag *out);
+/* Residuals at n points (places in metres).  Pairs are 0.8 to 1.25 lags apart; squares count from 5 points
+ * on. */
+SdmStatus sdm_error_lag_points(SdmContext *ctx, const float *residual_m, const double *x_m, const double *y_m,
+                               int64_t n, SdmErrorLag *out);
 
 typedef struct SdmCompareOptions {
     const char *class_raster;         /* --class: 1 land (scored), 2 water, 3 cloud; NULL = all is land */
@@ -86,5 +111,3 @@ void sdm_compare_remarks(const SdmCompareResult *result, char *out, size_t size)
 /* Call `each` with every set of figures that has cells: raw, aligned, by slope, height and class. */
 void sdm_compare_each(const SdmCompareResult *result,
                       void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of);
-
-#endif

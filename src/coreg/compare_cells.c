@@ -1,15 +1,134 @@
 /* Cells of a comparison: which count, by what they are told apart; what is taken out of them; the rasters to
  * write. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/file.h"
+#include "core/lease.h"
 #include "core/stats.h"
-#include "coreg/aligned.h"
-#include "coreg/compare_report.h"
-#include "geo/grid_part.h"
+#include "core/system.h"
+#include "coreg/compare_steps.h"
+#include "coreg/coreg.h"
+#include "coreg/input_raster.h"
+#include "geo/gdal_errors.h"
+#include "geo/grid.h"
+#include "product/raster.h"
 #include "product/style_files.h"
 
 #include <cpl_string.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- the aligned DEM, by cubic spline ---- */
+
+/* A raster to be written on the cells of the grid's DEM. */
+typedef struct AlignedFile {
+    const char *path;
+    const SdmRasterGrid *grid;
+    float *value_m;  /* of the grid, NaN = none; becomes nodata */
+    char **metadata; /* NAME=VALUE (CSL), beside or instead of the DEM's own */
+    bool difference; /* not heights: the DEM's band name and datum are not copied */
+    int64_t memory_bytes;
+} AlignedFile;
+
+/* scratch(x, y) = DEM(x - east, y - north) + up: the DEM moved to where the reference has it.  A cell has a
+ * height where the nearest cell of the DEM there has one, so holes keep their size; cells of a DEM that is
+ * not moved keep their heights.  Overwrites residual_m. */
+static SdmStatus resample_aligned(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3])
+{
+    SdmStatus st = SDM_OK;
+    const double dcol = -move_m[0] / g->dx_m, drow = move_m[1] / g->dy_m;
+    const bool moved = fabs(dcol) > 0.0 || fabs(drow) > 0.0;
+    if (moved) {
+        TRY(sdm_coreg_fit(ctx, g, g->dem_m, 0, 0));
+        TRY(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->scratch));
+    }
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+    for (int64_t j = 0; j < g->rows; j++)
+        for (int64_t i = 0; i < g->cols; i++) {
+            const int64_t at = j * g->cols + i;
+            const double x = floor((double)i + dcol + 0.5), y = floor((double)j + drow + 0.5);
+            const bool inside = x >= 0.0 && y >= 0.0 && x < (double)g->cols && y < (double)g->rows;
+            const float nearest = inside ? g->dem_m[(int64_t)y * g->cols + (int64_t)x] : NAN;
+            const double height_m = moved ? g->base_m + (double)g->scratch[at] : (double)nearest;
+            g->scratch[at] = isnan(nearest) ? NAN : (float)(height_m + move_m[2]);
+        }
+done:
+    return st;
+}
+
+/* ---- files ---- */
+
+/* Cells of the DEM, of which *first is the first on an axis of the grid, that lie in the grid: all, unless it
+ * is a part of the DEM. */
+static void cut_cells(int64_t *first, int64_t size, double corner, int64_t *count, double *from)
+{
+    *from = *first < 0 ? corner : *from;
+    *count += *first < 0 ? *first : 0;
+    *first = *first < 0 ? 0 : *first;
+    *count = *first + *count > size ? size - *first : *count;
+}
+
+/* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS, nodata and metadata. */
+static SdmStatus describe(SdmContext *ctx, const AlignedFile *file, SdmRaster *out)
+{
+    const SdmRasterGrid *const grid = file->grid;
+    GDALDatasetH const dem = grid->dem->file;
+    GDALRasterBandH const from = GDALGetRasterBand(dem, 1);
+    int64_t left, up;
+    int has = 0;
+    double nodata = GDALGetRasterNoDataValue(from, &has);
+    nodata = has ? (double)(float)nodata : (double)SDM_NODATA;
+    SdmRasterGrid cells;
+    sdm_raster_grid_own(grid->dem, &cells);
+    sdm_raster_grid_offset(grid, &left, &up);
+    cut_cells(&left, grid->cols, grid->transform[0], &cells.cols, &cells.transform[0]);
+    cut_cells(&up, grid->rows, grid->transform[3], &cells.rows, &cells.transform[3]);
+    float *const first = file->value_m + up * grid->cols + left;
+    for (int64_t j = 0; j < cells.rows; j++)
+        for (int64_t i = 0; i < cells.cols; i++)
+            first[j * grid->cols + i] =
+                isnan(first[j * grid->cols + i]) ? (float)nodata : first[j * grid->cols + i];
+    out->dataset = sdm_raster_grid_wrap(&cells, first, grid->cols, nodata);
+    if (!out->dataset ||
+        GDALSetSpatialRef(out->dataset, file->difference ? grid->dem->srs : GDALGetSpatialRef(dem)) !=
+            CE_None)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: no raster of %lld x %lld cells can be made in memory",
+                        file->path, (long long)cells.cols, (long long)cells.rows);
+    char **items = CSLMerge(CSLDuplicate(GDALGetMetadata(dem, NULL)), file->metadata);
+    if (file->difference)
+        items = CSLSetNameValue(items, "VERTICAL_DATUM", NULL);
+    GDALSetMetadata(out->dataset, items, NULL);
+    CSLDestroy(items);
+    GDALRasterBandH const to = GDALGetRasterBand(out->dataset, 1);
+    GDALSetDescription(to, file->difference ? "difference" : GDALGetDescription(from));
+    GDALSetRasterUnitType(to, "m");
+    return SDM_OK;
+}
+
+/* Write a Cloud-Optimised GeoTIFF with the DEM's grid, CRS, nodata and metadata; whole or not at all. */
+static SdmStatus write_raster(SdmContext *ctx, const AlignedFile *file)
+{
+    SdmStatus st = SDM_OK;
+    SdmRaster raster = {0};
+    char part[SDM_PATH_SIZE] = "";
+    SdmLease *owner = NULL;
+    TRY(sdm_lease_take_output(ctx, file->path, &owner));
+    sdm_file_sweep(file->path);
+    TRY(sdm_file_temporary_name(ctx, file->path, part, sizeof part));
+    TRY(describe(ctx, file, &raster));
+    const SdmCogRequest request = {.path = part, .memory_bytes = file->memory_bytes};
+    TRY(sdm_cog_write(ctx, &raster, &request));
+    TRY(sdm_lease_check(ctx, owner));
+    if (sdm_system_rename(part, file->path) != 0)
+        st = sdm_fail_write(ctx, file->path, strerror(errno));
+done:
+    if (st && part[0])
+        unlink(part);
+    (void)sdm_raster_close(ctx, &raster, file->path);
+    sdm_lease_release(&owner);
+    return st;
+}
 
 enum { MODEL_ROUNDS = 5 };
 static const double SAME_EDGE = 1e-6;     /* of a cell: bounds that lie on an edge */
@@ -30,13 +149,12 @@ static SdmStatus check_memory(SdmContext *ctx, const SdmRasterGrid *grid, int64_
 /* Cut the grid to the part that --bounds and --area ask for. */
 static SdmStatus cut_grid(SdmContext *ctx, SdmRasterGrid *grid)
 {
-    SdmStatus st = SDM_OK;
     double *const t = grid->transform, b[4];
     const double whole[4] = {t[0], t[3] + (double)grid->rows * t[5], t[0] + (double)grid->cols * t[1], t[3]};
     const SdmOptions *const o = sdm_options(ctx);
     if (!o->bounds && !o->area)
         return SDM_OK;
-    TRY(sdm_part_bounds(ctx, o, grid->dem->wkt, whole, true, b));
+    PASS(sdm_part_bounds(ctx, o, grid->dem->wkt, whole, true, b));
     const double col = floor((b[0] - t[0]) / t[1] + SAME_EDGE), row = floor((b[3] - t[3]) / t[5] + SAME_EDGE),
                  cols = ceil((b[2] - t[0]) / t[1] - SAME_EDGE) - col,
                  rows = ceil((b[1] - t[3]) / t[5] - SAME_EDGE) - row;
@@ -44,39 +162,34 @@ static SdmStatus cut_grid(SdmContext *ctx, SdmRasterGrid *grid)
     t[3] += row * t[5];
     grid->cols = (int64_t)fmax(cols, 1.0);
     grid->rows = (int64_t)fmax(rows, 1.0);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_compare_open_grid(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmRasterGrid *const grid = &w->grid;
-    TRY(cut_grid(w->ctx, &w->grid));
-    TRY(check_memory(w->ctx, grid, w->opt->memory_bytes));
+    PASS(cut_grid(w->ctx, &w->grid));
+    PASS(check_memory(w->ctx, grid, w->opt->memory_bytes));
     w->g = (SdmCoregGrid){.cols = grid->cols,
                           .rows = grid->rows,
                           .dx_m = grid->dx_m,
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
-    TRY(sdm_coreg_open(w->ctx, &w->g));
+    PASS(sdm_coreg_open(w->ctx, &w->g));
     if (w->opt->output)
-        TRY(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
-    TRY(sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m));
-done:
-    return st;
+        PASS(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
+    return sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m);
 }
 
 /* Class of every cell -> mask; all is land without a raster. */
 static SdmStatus load_class(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const in = &w->in[SDM_IN_CLASS];
     bool land = false;
     if (in->file) {
-        TRY(sdm_input_raster_load(w->ctx, in, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
-        TRY(sdm_alloc(w->ctx, &w->class, (size_t)(g->cols * g->rows), 1, "classes"));
+        PASS(sdm_input_raster_load(w->ctx, in, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+        PASS(sdm_alloc(w->ctx, &w->class, (size_t)(g->cols * g->rows), 1, "classes"));
     }
     for (int64_t i = 0; i < g->cols * g->rows; i++) {
         const float value = in->file ? g->scratch[i] : 1.0f;
@@ -87,44 +200,41 @@ static SdmStatus load_class(SdmComparison *w)
             w->class[i] = value >= 0.0f && value < 256.0f ? (uint8_t)value : 0;
     }
     if (!land)
-        st = sdm_fail(
+        return sdm_fail(
             w->ctx, SDM_ERR_DATA,
             "--class %s: no cell where DEM and reference lie is of class 1 (land), so nothing can be scored",
             in->path);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Cells of --exclude are not stable. */
 static SdmStatus leave_out(SdmComparison *w, int64_t *stable)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const exclude = &w->in[SDM_IN_EXCLUDE];
     if (!exclude->file)
         return SDM_OK;
-    TRY(sdm_input_raster_load(w->ctx, exclude, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+    PASS(sdm_input_raster_load(w->ctx, exclude, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         if ((g->mask[i] & SDM_COREG_STABLE) && fabsf(g->scratch[i]) > 0.0f) {
             g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
             --*stable;
         }
     if (*stable == 0)
-        st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
-                      exclude->path);
-done:
-    return st;
+        return sdm_fail(
+            w->ctx, SDM_ERR_DATA,
+            "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
+            exclude->path);
+    return SDM_OK;
 }
 
 /* Land outside of --within or --area has no class; outside of --area there is no DEM. */
 static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     if (!within->file)
         return SDM_OK;
-    TRY(sdm_input_raster_load(w->ctx, within, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+    PASS(sdm_input_raster_load(w->ctx, within, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < g->cols * g->rows; i++) {
         if (!isnan(g->scratch[i]))
             continue;
@@ -133,22 +243,20 @@ static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
         if (within == &w->in[SDM_IN_AREA])
             g->dem_m[i] = NAN;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_compare_load_cells(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     SdmCoregGrid *const g = &w->g;
     const SdmInputRaster *const within = &w->in[SDM_IN_WITHIN], *const mask = &w->in[SDM_IN_MASK];
     const int64_t cells = g->cols * g->rows;
     int64_t stable = 0;
-    TRY(load_class(w));
-    TRY(keep_within(w, within));
-    TRY(keep_within(w, &w->in[SDM_IN_AREA]));
+    PASS(load_class(w));
+    PASS(keep_within(w, within));
+    PASS(keep_within(w, &w->in[SDM_IN_AREA]));
     if (mask->file)
-        TRY(sdm_input_raster_load(w->ctx, mask, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+        PASS(sdm_input_raster_load(w->ctx, mask, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
     for (int64_t i = 0; i < cells; i++) {
         const bool counts = !mask->file || (!isnan(g->scratch[i]) && fabsf(g->scratch[i]) > 0.0f);
         if (counts && (g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND) {
@@ -157,13 +265,11 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
         }
     }
     if (mask->file && stable == 0)
-        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
-                     "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
-                     "can be compared",
-                     mask->path));
-    TRY(leave_out(w, &stable));
-done:
-    return st;
+        return sdm_fail(w->ctx, SDM_ERR_DATA,
+                        "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
+                        "can be compared",
+                        mask->path);
+    return leave_out(w, &stable);
 }
 
 /* ---- bins ---- */
@@ -329,12 +435,12 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
 
 static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **items, bool difference)
 {
-    const SdmAlignedFile file = {.path = path,
-                                 .grid = &w->grid,
-                                 .value_m = value_m,
-                                 .metadata = items,
-                                 .difference = difference,
-                                 .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
+    const AlignedFile file = {.path = path,
+                              .grid = &w->grid,
+                              .value_m = value_m,
+                              .metadata = items,
+                              .difference = difference,
+                              .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
     SdmStatus st = SDM_OK;
     SdmText style = {.ctx = w->ctx};
     char name[SDM_PATH_SIZE];
@@ -346,7 +452,7 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
     else
         sdm_style_dem(&style, sdm_quantile_f32(known_m, n, 0.01), sdm_quantile_f32(known_m, n, 0.99));
     TRY(style.st);
-    TRY(sdm_aligned_write(w->ctx, &file));
+    TRY(write_raster(w->ctx, &file));
     TRY(sdm_compare_style_name(w->ctx, path, name));
     TRY(sdm_file_write(w->ctx, name, style.data, style.size));
 done:
@@ -379,7 +485,6 @@ static void class_stats(SdmComparison *w)
 
 SdmStatus sdm_compare_write(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmCompareOptions *const opt = w->opt;
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
@@ -387,13 +492,13 @@ SdmStatus sdm_compare_write(SdmComparison *w)
         !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || w->page);
     if (!opt->aligned && !differs)
         return SDM_OK;
-    TRY(sdm_aligned_resample(w->ctx, g, w->out->move.move_m));
+    PASS(resample_aligned(w->ctx, g, w->out->move.move_m));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
     for (int64_t i = 0; differs && w->page && i < g->cols * g->rows; i++)
         sdm_compare_page_add(w->page, 1, i % g->cols, i / g->cols, g->residual_m[i]);
     if (opt->aligned)
-        TRY(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
+        PASS(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
     if (!differs)
         return SDM_OK;
     class_stats(w);
@@ -404,7 +509,5 @@ SdmStatus sdm_compare_write(SdmComparison *w)
         if ((g->mask[i] & SDM_COREG_STABLE) && !isnan(g->residual_m[i]))
             g->scratch[n++] = g->residual_m[i];
     sdm_error_stats(g->scratch, n, g->spline.coefficient, &stats);
-    TRY(write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true));
-done:
-    return st;
+    return write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true);
 }

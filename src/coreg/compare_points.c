@@ -1,7 +1,6 @@
 /* DEM and points with heights -> error statistics at the points, the move by the slopes of the DEM there. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/aligned.h"
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -26,19 +25,16 @@ typedef struct Sites {
 
 static SdmStatus sites_open(SdmComparison *w, Sites *s)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)w->points.count;
     double **const place[] = {&s->x_m, &s->y_m, &s->height_m};
     float **const value[] = {&s->residual_m, &s->east, &s->north, &s->value, &s->spare};
     *s = (Sites){.w = w};
     for (int k = 0; k < 3; k++)
-        TRY(sdm_alloc(w->ctx, place[k], n, sizeof(double), "points"));
+        PASS(sdm_alloc(w->ctx, place[k], n, sizeof(double), "points"));
     for (int k = 0; k < 5; k++)
-        TRY(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
-    TRY(sdm_alloc(w->ctx, &s->class, n, 1, "points"));
-    TRY(sdm_alloc(w->ctx, &s->work, SDM_SHIFT_FLOATS(n), sizeof *s->work, "points"));
-done:
-    return st;
+        PASS(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
+    PASS(sdm_alloc(w->ctx, &s->class, n, 1, "points"));
+    return sdm_alloc(w->ctx, &s->work, SDM_SHIFT_FLOATS(n), sizeof *s->work, "points");
 }
 
 static void sites_close(Sites *s)
@@ -124,7 +120,6 @@ static void measure(Sites *s, const double move_m[3])
 
 static SdmStatus find_shift(void *of)
 {
-    SdmStatus st = SDM_OK;
     Sites *const s = of;
     SdmComparison *const w = s->w;
     SdmShift *const move = &w->out->move;
@@ -140,12 +135,11 @@ static SdmStatus find_shift(void *of)
                                .walls = cell_m < SDM_SHIFT_WALL_CELL_M,
                                .threads = w->g.threads,
                                .work = s->work};
-    TRY(sdm_shift_fit(w->ctx, &task, move));
+    PASS(sdm_shift_fit(w->ctx, &task, move));
     if (!w->tilts)
-        TRY(sdm_shift_judge(w->ctx, &task, move));
+        PASS(sdm_shift_judge(w->ctx, &task, move));
     measure(s, move->move_m);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* At the places of the DEM. */
@@ -227,7 +221,6 @@ static void plot_points(Sites *s, int view, const SdmErrorStats *stats)
 
 static SdmStatus residual_stats(Sites *s)
 {
-    SdmStatus st = SDM_OK;
     SdmCompareResult *const out = s->w->out;
     int64_t n = 0;
     stats_of(s, BY_NONE, 0, &out->aligned);
@@ -251,14 +244,13 @@ static SdmStatus residual_stats(Sites *s)
         }
     for (int k = 0; k < SDM_LAGS; k++) {
         out->lag[k].lag_m = sdm_lags_m[k];
-        TRY(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &out->lag[k]));
+        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &out->lag[k]));
     }
     for (int k = 0; s->w->page && k < SDM_PLOTTED_LAGS; k++) {
         s->w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
-        TRY(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &s->w->page->lag[k]));
+        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &s->w->page->lag[k]));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* One sentence for points that are not where the DEM is. */
@@ -299,22 +291,18 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     TRY(sdm_compare_load_cells(w));
     TRY(sites_open(w, &s));
     TRY(choose_sites(&s));
-    if (s.count == 0) {
-        st = fail_outside(&s);
-        goto done;
-    }
+    if (s.count == 0)
+        TRY(fail_outside(&s));
     TRY(fit_spline(&s));
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
     plot_points(&s, 0, &w->out->raw);
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;
-    if (w->out->raw.count == 0) {
-        st = sdm_fail(w->ctx, SDM_ERR_DATA,
-                      "DEM %s has no heights around any of the %lld points of reference %s",
-                      w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
-        goto done;
-    }
+    if (w->out->raw.count == 0)
+        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
+                     "DEM %s has no heights around any of the %lld points of reference %s",
+                     w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path));
     TRY(sdm_compare_align(w, &(SdmCompareSteps){.of = &s,
                                                 .find_shift = find_shift,
                                                 .take_samples = take_samples,

@@ -1,6 +1,6 @@
 /* A comparison -> the page NAME.html. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/compare_report.h"
+#include "coreg/compare_steps.h"
 #include "core/dense.h"
 #include "core/path.h"
 #include "product/output_files.h"
@@ -36,9 +36,8 @@ SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[S
 
 SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out)
 {
-    SdmStatus st = SDM_OK;
     const int64_t longest = g->cols > g->rows ? g->cols : g->rows, most = points ? MAP_PX_OF_POINTS : MAP_PX;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
     SdmComparePage *const p = *out;
     p->ctx = ctx;
     p->factor = (int)((longest + most - 1) / most);
@@ -46,13 +45,12 @@ SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool poi
     p->rows = (int)((g->rows + p->factor - 1) / p->factor);
     const size_t n = (size_t)p->cols * (size_t)p->rows;
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc(ctx, &p->view[k].sum, n, sizeof(double), "map of differences"));
-        TRY(sdm_alloc(ctx, &p->view[k].count, n, sizeof(int32_t), "map of differences"));
+        PASS(sdm_alloc(ctx, &p->view[k].sum, n, sizeof(double), "map of differences"));
+        PASS(sdm_alloc(ctx, &p->view[k].count, n, sizeof(int32_t), "map of differences"));
         for (int i = 0; i < SDM_ASPECTS; i++)
             p->view[k].aspect_m[i] = NAN;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_compare_page_close(SdmComparePage **page)

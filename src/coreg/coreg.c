@@ -3,10 +3,289 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
 #include "core/stats.h"
-#include "coreg/void_fill.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- voids ---- */
+
+enum {
+    FILL_ROUNDS = 12, /* cells that a hole is filled inwards: the spline's response falls by 0.27 a cell */
+    LINEAR_ROUNDS =
+        2 /* of these by extrapolation: cells at the rim may be resampled from half a cell inside */
+};
+
+/* A cell from its neighbours that have a height: the mean of those that face each other, else, for `linear`,
+ * of what they and those behind them extrapolate to, else of all; NaN without any. */
+static float surroundings(const float *h, int64_t cols, int64_t rows, int64_t at, bool linear)
+{
+    double sum[3] = {0.0, 0.0, 0.0};
+    int n[3] = {0, 0, 0};
+    for (int k = 0; k < 9; k++) {
+        const int64_t dx = k % 3 - 1, dy = k / 3 - 1, x = at % cols + dx, y = at / cols + dy;
+        if (x < 0 || y < 0 || x >= cols || y >= rows || isnan(h[y * cols + x]))
+            continue;
+        const double near = (double)h[y * cols + x];
+        const int64_t fx = x - 2 * dx, fy = y - 2 * dy, bx = x + dx, by = y + dy;
+        sum[0] += near;
+        n[0]++;
+        if (fx >= 0 && fy >= 0 && fx < cols && fy < rows && !isnan(h[fy * cols + fx])) {
+            sum[2] += near;
+            n[2]++;
+        }
+        if (bx < 0 || by < 0 || bx >= cols || by >= rows || isnan(h[by * cols + bx]))
+            continue;
+        sum[1] += 2.0 * near - (double)h[by * cols + bx];
+        n[1]++;
+    }
+    const int kind = n[2] > 0 ? 2 : linear && n[1] > 0 ? 1 : 0;
+    return n[0] ? (float)(sum[kind] / n[kind]) : NAN;
+}
+
+static int64_t count_voids(const float *h, int64_t n)
+{
+    int64_t voids = 0;
+    for (int64_t i = 0; i < n; i++)
+        voids += isnan(h[i]) ? 1 : 0;
+    return voids;
+}
+
+/* Cells without a height beside one, in order. */
+static int64_t find_rim(const float *h, int64_t cols, int64_t rows, uint32_t *out, int64_t room)
+{
+    int64_t n = 0;
+    for (int64_t at = 0; at < cols * rows; at++)
+        if (isnan(h[at]) && !isnan(surroundings(h, cols, rows, at, false))) {
+            if (n < room)
+                out[n] = (uint32_t)at;
+            n++;
+        }
+    return n;
+}
+
+/* Cells without a height that are filled next. */
+typedef struct Rim {
+    uint32_t *cell;
+    int64_t count, room;
+} Rim;
+
+/* Cells without a height beside those of the rim -> out, each once: mark[] of it becomes 0. */
+static void next_rim(const float *h, int64_t cols, int64_t rows, const Rim *rim, float *mark, Rim *out)
+{
+    out->count = 0;
+    for (int64_t k = 0; k < rim->count; k++) {
+        const int64_t row = rim->cell[k] / cols, col = rim->cell[k] % cols;
+        for (int64_t y = row - 1; y <= row + 1; y++)
+            for (int64_t x = col - 1; x <= col + 1; x++) {
+                const int64_t at = y * cols + x;
+                if (y < 0 || x < 0 || y >= rows || x >= cols || !isnan(h[at]) || !isnan(mark[at]) ||
+                    out->count == out->room)
+                    continue;
+                mark[at] = 0.0f;
+                out->cell[out->count++] = (uint32_t)at;
+            }
+    }
+}
+
+/* Fill the NaN of h (rows x cols) from their rims inwards, some cells far, linearly at first; 0 beyond.
+ * mark: rows x cols, overwritten.  At most UINT32_MAX cells. */
+static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t found = find_rim(h, cols, rows, NULL, 0), voids = count_voids(h, cols * rows);
+    const int64_t room = (12 * found < voids ? 12 * found : voids) + 1; /* about a single cell it grows so */
+    Rim rim = {.count = found, .room = room}, next = {.room = room};
+    float *value = NULL;
+    TRY(sdm_alloc(ctx, &rim.cell, (size_t)room, sizeof *rim.cell, "voids of a DEM"));
+    TRY(sdm_alloc(ctx, &next.cell, (size_t)room, sizeof *next.cell, "voids of a DEM"));
+    TRY(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
+    memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
+    find_rim(h, cols, rows, rim.cell, room);
+    for (int64_t k = 0; k < rim.count; k++)
+        mark[rim.cell[k]] = 0.0f;
+    for (int round = 0; round < FILL_ROUNDS && rim.count > 0; round++) {
+        for (int64_t k = 0; k < rim.count; k++)
+            value[k] = surroundings(h, cols, rows, rim.cell[k], round < LINEAR_ROUNDS);
+        for (int64_t k = 0; k < rim.count; k++)
+            h[rim.cell[k]] = value[k];
+        next_rim(h, cols, rows, &rim, mark, &next);
+        const Rim last = rim;
+        rim = next;
+        next = last;
+    }
+    for (int64_t i = 0; i < cols * rows; i++)
+        h[i] = isnan(h[i]) ? 0.0f : h[i];
+done:
+    sdm_free(&value);
+    sdm_free(&next.cell);
+    sdm_free(&rim.cell);
+    return st;
+}
+
+/* ---- cubic B-spline of a grid ---- */
+
+enum { LANES = 16 }; /* lines filtered together */
+
+/* Room for a spline through cols x rows values; close after failure, too. */
+static SdmStatus spline_open(SdmContext *ctx, int64_t cols, int64_t rows, int threads, SdmSpline *out)
+{
+    const size_t n = (size_t)(cols + 2 * SDM_SPLINE_PAD) * (size_t)(rows + 2 * SDM_SPLINE_PAD);
+    *out = (SdmSpline){.cols = cols, .rows = rows, .threads = threads};
+    return sdm_alloc(ctx, &out->coefficient, n, sizeof *out->coefficient, "spline");
+}
+
+/* Prefilter LANES lines at once: a is n x LANES.  A line continues before its start with its first value, and
+ * is mirrored after its end about the edge of its last cell. */
+static void filter_lanes(double *a, int64_t n)
+{
+    const double pole = sqrt(3.0) - 2.0, gain = 6.0;
+    for (int l = 0; l < LANES; l++)
+        a[l] *= gain / (1.0 - pole);
+    for (int64_t i = 1; i < n; i++)
+        for (int l = 0; l < LANES; l++)
+            a[i * LANES + l] = gain * a[i * LANES + l] + pole * a[(i - 1) * LANES + l];
+    for (int l = 0; l < LANES; l++)
+        a[(n - 1) * LANES + l] *= pole / (pole - 1.0);
+    for (int64_t i = n - 2; i >= 0; i--)
+        for (int l = 0; l < LANES; l++)
+            a[i * LANES + l] = pole * (a[(i + 1) * LANES + l] - a[i * LANES + l]);
+}
+
+/* Filter `lines` lines of n values in place: values of a line are `along` apart, lines `across`. */
+static void filter_lines(float *values, int64_t lines, int64_t n, int64_t across, int64_t along,
+                         double *lanes, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < lines; first += LANES) {
+        double *const a = lanes + (int64_t)sdm_thread() * n * LANES;
+        const int count = lines - first < LANES ? (int)(lines - first) : LANES;
+        float *const v = values + first * across;
+        for (int64_t i = 0; i < n; i++)
+            for (int l = 0; l < LANES; l++)
+                a[i * LANES + l] = l < count ? (double)v[l * across + i * along] : 0.0;
+        filter_lanes(a, n);
+        for (int64_t i = 0; i < n; i++)
+            for (int l = 0; l < count; l++)
+                v[l * across + i * along] = (float)a[i * LANES + l];
+    }
+}
+
+static int64_t clamp_index(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+/* Coefficients of the spline through values (rows x cols, no NaN), continued outside by the values of the
+ * edge. Same as scipy.ndimage.spline_filter of order 3 on the padded array; Unser 1999, eq. 20-21. */
+static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
+    double *lanes = NULL;
+    TRY(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)s->threads, sizeof *lanes,
+                  "spline lines"));
+#pragma omp parallel for num_threads(s->threads) schedule(static)
+    for (int64_t j = 0; j < h; j++) {
+        const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, s->rows) * s->cols;
+        for (int64_t i = 0; i < w; i++)
+            s->coefficient[j * w + i] = from[clamp_index(i - SDM_SPLINE_PAD, s->cols)];
+    }
+    filter_lines(s->coefficient, h, w, w, 1, lanes, s->threads);
+    filter_lines(s->coefficient, w, h, 1, w, lanes, s->threads);
+done:
+    sdm_free(&lanes);
+    return st;
+}
+
+typedef struct Taps { /* four neighbours and their weights on one axis */
+    int32_t at[4];
+    float weight[4];
+} Taps;
+
+/* @param position  in the padded grid of n cells */
+static Taps taps_at(double position, int64_t n)
+{
+    const double p = position < 0.0 ? 0.0 : position > (double)(n - 1) ? (double)(n - 1) : position;
+    const double cell = floor(p), t = p - cell, u = 1.0 - t;
+    const double weights[4] = {u * u * u / 6.0, (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0,
+                               (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0, t * t * t / 6.0};
+    Taps taps;
+    for (int k = 0; k < 4; k++) {
+        taps.at[k] = (int32_t)clamp_index((int64_t)cell - 1 + k, n);
+        taps.weight[k] = (float)weights[k];
+    }
+    return taps;
+}
+
+SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out)
+{
+    SdmStatus st = SDM_OK;
+    const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
+    Taps *columns = NULL;
+    float *lines = NULL;
+    TRY(sdm_alloc(ctx, &columns, (size_t)s->cols, sizeof *columns, "spline weights"));
+    TRY(sdm_alloc(ctx, &lines, (size_t)w * (size_t)s->threads, sizeof *lines, "spline line"));
+    for (int64_t i = 0; i < s->cols; i++)
+        columns[i] = taps_at((double)(i + SDM_SPLINE_PAD) + dcol, w);
+#pragma omp parallel for num_threads(s->threads) schedule(static)
+    for (int64_t j = 0; j < s->rows; j++) {
+        float *const line = lines + (int64_t)sdm_thread() * w;
+        const Taps y = taps_at((double)(j + SDM_SPLINE_PAD) + drow, h);
+        const float *const s0 = s->coefficient + y.at[0] * w, *const s1 = s->coefficient + y.at[1] * w;
+        const float *const s2 = s->coefficient + y.at[2] * w, *const s3 = s->coefficient + y.at[3] * w;
+        for (int64_t i = 0; i < w; i++)
+            line[i] = y.weight[0] * s0[i] + y.weight[1] * s1[i] + y.weight[2] * s2[i] + y.weight[3] * s3[i];
+        for (int64_t i = 0; i < s->cols; i++) {
+            const Taps *const x = &columns[i];
+            out[j * s->cols + i] = x->weight[0] * line[x->at[0]] + x->weight[1] * line[x->at[1]] +
+                                   x->weight[2] * line[x->at[2]] + x->weight[3] * line[x->at[3]];
+        }
+    }
+done:
+    sdm_free(&lines);
+    sdm_free(&columns);
+    return st;
+}
+
+/* Weights of the spline at a position and of its central difference over a cell on each side, for the six
+ * coefficients from two before the position's cell on. */
+static void weights_at(double t, double value[6], double slope[6])
+{
+    const double u = 1.0 - t;
+    const double b[4] = {u * u * u / 6.0, (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0,
+                         (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0, t * t * t / 6.0};
+    for (int k = 0; k < 6; k++) {
+        value[k] = k >= 1 && k < 5 ? b[k - 1] : 0.0;
+        slope[k] = 0.5 * ((k >= 2 ? b[k - 2] : 0.0) - (k < 4 ? b[k] : 0.0));
+    }
+}
+
+/* Value of the spline at a position of the grid, clamped to the padding, and its slope a cell along columns
+ * and rows: central differences over one cell on each side, as numpy.gradient takes them.  (The derivative
+ * itself answers to details that a smoother DEM does not show: half a metre of a shift on ASTER scenes.) */
+static double spline_at(const SdmSpline *s, double col, double row, double slope[2])
+{
+    const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
+    const double x = fmin(fmax(col + SDM_SPLINE_PAD, 2.0), (double)(w - 4)),
+                 y = fmin(fmax(row + SDM_SPLINE_PAD, 2.0), (double)(h - 4));
+    const int64_t i = (int64_t)x, j = (int64_t)y;
+    double at_x[6], at_y[6], along_x[6], along_y[6], value = 0.0;
+    weights_at(x - (double)i, at_x, along_x);
+    weights_at(y - (double)j, at_y, along_y);
+    slope[0] = slope[1] = 0.0;
+    for (int k = 0; k < 6; k++) {
+        const float *const c = s->coefficient + (j - 2 + k) * w + i - 2;
+        double across = 0.0, along = 0.0;
+        for (int l = 0; l < 6; l++) {
+            across += (double)c[l] * at_x[l];
+            along += (double)c[l] * along_x[l];
+        }
+        value += across * at_y[k];
+        slope[0] += along * at_y[k];
+        slope[1] += across * along_y[k];
+    }
+    return value;
+}
 
 enum {
     MAX_PLACES = 250000,  /* cells that find the move */
@@ -21,25 +300,22 @@ static const double WHOLE_CELL = 1e-3; /* a position so near to a cell needs tha
 
 SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)(g->cols * g->rows);
     if (n > UINT32_MAX)
         return sdm_fail(ctx, SDM_ERR_MEMORY,
                         "DEM and reference have %zu cells in common, at most %u are compared at once", n,
                         UINT32_MAX);
-    TRY(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
-    TRY(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
-    TRY(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
-    TRY(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
-    TRY(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
-    TRY(sdm_spline_open(ctx, g->cols, g->rows, g->threads, &g->spline));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
+    PASS(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
+    PASS(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
+    PASS(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
+    PASS(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
+    return spline_open(ctx, g->cols, g->rows, g->threads, &g->spline);
 }
 
 void sdm_coreg_close(SdmCoregGrid *g)
 {
-    sdm_spline_close(&g->spline);
+    sdm_free(&g->spline.coefficient);
     sdm_free(&g->mask);
     sdm_free(&g->scratch);
     sdm_free(&g->residual_m);
@@ -152,8 +428,8 @@ SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m,
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->scratch[i] = (g->mask[i] & bits) == bits ? (float)((double)height_m[i] - g->base_m) : NAN;
-    TRY(sdm_fill_voids(ctx, g->scratch, g->cols, g->rows, g->residual_m));
-    TRY(sdm_spline_fit(ctx, &g->spline, g->scratch));
+    TRY(fill_voids(ctx, g->scratch, g->cols, g->rows, g->residual_m));
+    TRY(spline_fit(ctx, &g->spline, g->scratch));
 done:
     return st;
 }
@@ -177,7 +453,7 @@ double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double sl
      * be compared at more places */
     const bool sure = g->few ? all_have(g, SDM_COREG_SURE, col, row)
                              : all_have(g, SDM_COREG_SURE, floor(col) + 0.5, floor(row) + 0.5);
-    return sure ? g->base_m + sdm_spline_at(&g->spline, col, row, slope) : (double)NAN;
+    return sure ? g->base_m + spline_at(&g->spline, col, row, slope) : (double)NAN;
 }
 
 /* ---- the move ---- */
@@ -193,17 +469,16 @@ typedef struct Places {
 
 static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
 {
-    SdmStatus st = SDM_OK;
     int64_t known = 0, met = 0;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         known += !isnan(g->dem_m[i]);
     const int64_t every = known / MAX_PLACES + 1, room = known / every + 1;
     out->every = every;
-    TRY(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
+    PASS(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
     out->work = g->scratch;
     if (g->cols * g->rows < (int64_t)SDM_SHIFT_FLOATS(room))
-        TRY(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
-                          "places of the co-registration"));
+        PASS(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
+                           "places of the co-registration"));
     for (int64_t i = 0; i < g->cols * g->rows && (int64_t)out->count < room; i++) {
         if (isnan(g->dem_m[i]))
             continue;
@@ -212,8 +487,7 @@ static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
         if (met++ % every == (int64_t)(scattered % (uint64_t)every))
             out->cell[out->count++] = (uint32_t)i;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void places_close(Places *p)
@@ -250,10 +524,10 @@ static double bend_at(const SdmCoregGrid *g, double col, double row)
     const double i = floor(col), j = floor(row), x = col - i, y = row - j;
     double slope[2], around[4];
     for (int k = 0; k < 4; k++)
-        around[k] = sdm_spline_at(&g->spline, i + (k & 1), j + (k >> 1), slope);
+        around[k] = spline_at(&g->spline, i + (k & 1), j + (k >> 1), slope);
     const double above = around[0] + x * (around[1] - around[0]),
                  below = around[2] + x * (around[3] - around[2]);
-    return sdm_spline_at(&g->spline, col, row, slope) - above - y * (below - above);
+    return spline_at(&g->spline, col, row, slope) - above - y * (below - above);
 }
 
 /* Has a cell a residual, though its place in the reference is not SURE? */

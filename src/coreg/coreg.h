@@ -1,11 +1,22 @@
 /* Heights of two DEMs on one grid, and a mask -> the 3-D move that lays one on the other and the residuals
  * that remain. For compare and stack. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_COREG_H
-#define SDM_COREG_H
+#pragma once
 
-#include "coreg/spline.h"
+#include "core/core.h"
 #include "geo/shift_fit.h"
+
+enum { SDM_SPLINE_PAD = 12 }; /* cells added on each side */
+
+typedef struct SdmSpline {
+    int64_t cols, rows; /* of the grid */
+    int threads;
+    float *coefficient; /* (rows + 2 SDM_SPLINE_PAD) x (cols + 2 SDM_SPLINE_PAD) */
+} SdmSpline;
+
+/* out[j][i] = spline(column i + dcol, row j + drow), rows x cols; a position outside the padding takes the
+ * value at the padding's edge. */
+SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out);
 
 enum {                          /* bits of mask[]; the higher ones are the caller's */
        SDM_COREG_STABLE = 1,    /* set by the caller: the cell may be used */
@@ -71,5 +82,3 @@ typedef struct SdmCoregShift {
  * threads.
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out);
-
-#endif

@@ -1,6 +1,6 @@
 /* Residuals at a distance: robust semivariance, and the spread of means over squares. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/error_lag.h"
+#include "coreg/compare.h"
 #include "core/stats.h"
 
 #include <math.h>

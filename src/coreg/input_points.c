@@ -5,8 +5,6 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <cpl_string.h>
-#include <cpl_vsi.h>
 #include <math.h>
 #include <ogr_api.h>
 #include <string.h>
@@ -90,7 +88,6 @@ typedef struct Reading {
 
 static SdmStatus push(Reading *r, double x, double y, double height_m)
 {
-    SdmStatus st = SDM_OK;
     SdmInputPoints *const p = r->out;
     double **const array[3] = {&p->x, &p->y, &p->height_m};
     if (!isfinite(height_m) || !(fabs(height_m) <= 1e5) || !isfinite(x) || !isfinite(y)) {
@@ -101,7 +98,7 @@ static SdmStatus push(Reading *r, double x, double y, double height_m)
         const size_t room = r->room ? 2 * r->room : 4096;
         for (int k = 0; k < 3; k++) {
             double *larger = NULL;
-            TRY(sdm_alloc(r->ctx, &larger, room, sizeof *larger, "points"));
+            PASS(sdm_alloc(r->ctx, &larger, room, sizeof *larger, "points"));
             if (p->count)
                 memcpy(larger, *array[k], (size_t)p->count * sizeof *larger);
             sdm_free(array[k]);
@@ -112,8 +109,7 @@ static SdmStatus push(Reading *r, double x, double y, double height_m)
     p->x[p->count] = x;
     p->y[p->count] = y;
     p->height_m[p->count++] = height_m;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Number in a field; NaN where it is empty. */
@@ -137,7 +133,6 @@ static SdmStatus read_number(const Reading *r, OGRFeatureH feature, int field, d
 
 static SdmStatus read_geometry(Reading *r, OGRGeometryH geometry, double height_m)
 {
-    SdmStatus st = SDM_OK;
     const OGRwkbGeometryType type = geometry ? wkbFlatten(OGR_G_GetGeometryType(geometry)) : wkbUnknown;
     if (type == wkbPoint && !OGR_G_IsEmpty(geometry)) {
         const double z = OGR_G_Is3D(geometry) ? OGR_G_GetZ(geometry, 0) : (double)NAN;
@@ -145,26 +140,22 @@ static SdmStatus read_geometry(Reading *r, OGRGeometryH geometry, double height_
                     r->columns.height < 0 ? z : height_m);
     }
     for (int k = 0; type == wkbMultiPoint && k < OGR_G_GetGeometryCount(geometry); k++)
-        TRY(read_geometry(r, OGR_G_GetGeometryRef(geometry, k), height_m));
-done:
-    return st;
+        PASS(read_geometry(r, OGR_G_GetGeometryRef(geometry, k), height_m));
+    return SDM_OK;
 }
 
 static SdmStatus read_feature(Reading *r, OGRFeatureH feature)
 {
-    SdmStatus st = SDM_OK;
     const Columns *const c = &r->columns;
     double x, y, height_m = NAN;
     r->features++;
     if (c->height >= 0)
-        TRY(read_number(r, feature, c->height, &height_m));
+        PASS(read_number(r, feature, c->height, &height_m));
     if (c->x < 0)
         return read_geometry(r, OGR_F_GetGeometryRef(feature), height_m);
-    TRY(read_number(r, feature, c->x, &x));
-    TRY(read_number(r, feature, c->y, &y));
-    TRY(push(r, x, y, height_m));
-done:
-    return st;
+    PASS(read_number(r, feature, c->x, &x));
+    PASS(read_number(r, feature, c->y, &y));
+    return push(r, x, y, height_m);
 }
 
 /* Which columns hold places and heights. */
@@ -292,13 +283,11 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
     }
     raster->file = GDALOpenEx(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
-    if (!layer) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
-                      "file with Z, or a table whose first line names its columns",
-                      path, raster->file ? "it has no layer" : CPLGetLastErrorMsg());
-        goto done;
-    }
+    if (!layer)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
+                     "file with Z, or a table whose first line names its columns",
+                     path, raster->file ? "it has no layer" : CPLGetLastErrorMsg()));
     TRY(choose_columns(&r, layer));
     TRY(read_features(&r, layer));
     TRY(choose_srs(&r, layer, dem, raster));

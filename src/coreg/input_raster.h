@@ -1,7 +1,6 @@
 /* Files of a comparison -> the first band of a raster, resampled to one grid; points with heights. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_INPUT_RASTER_H
-#define SDM_INPUT_RASTER_H
+#pragma once
 
 #include "geo/height_raster.h"
 #include "geo/outlines.h"
@@ -57,8 +56,6 @@ typedef struct SdmRasterGrid {
 
 /* The DEM's grid. */
 void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out);
-/* The grid as geo/ takes it, with a spacing between those of columns and rows. */
-SdmStatus sdm_raster_grid_describe(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out);
 /* First column and row of the grid that are the DEM's. */
 void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up);
 /* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,
@@ -79,7 +76,7 @@ bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRast
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                 SdmHeightKernel kernel, float *out);
 
-/* ---- compare_datum.c: vertical datums ---- */
+/* ---- vertical datums ---- */
 
 /* Overrule the raster's vertical datum by the value of an option: "auto" or NULL (nothing is done),
  * "ellipsoid", "egm96", "egm2008". */
@@ -96,5 +93,3 @@ SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *gri
 SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,
                                        const SdmInputRaster *reference, const SdmInputPoints *points,
                                        char note[SDM_DATUM_NOTE]);
-
-#endif

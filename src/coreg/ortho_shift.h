@@ -1,7 +1,6 @@
 /* Two orthoimages on one grid -> the horizontal shift between them, by their texture. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_ORTHO_SHIFT_H
-#define SDM_ORTHO_SHIFT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -18,5 +17,3 @@ typedef struct SdmOrthoShift {
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
 SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows,
                           SdmOrthoShift *out);
-
-#endif

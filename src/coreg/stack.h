@@ -1,7 +1,6 @@
 /* DEMs of one place -> one DEM: median, NMAD and count of each cell, each DEM shifted to the others. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STACK_H
-#define SDM_STACK_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "core/options.h"
@@ -54,5 +53,3 @@ typedef struct SdmStackResult {
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
                          const char *const *dems, int count, SdmKeptProduct *keep, SdmStackResult *out);
 void sdm_stack_free(SdmStackResult *r);
-
-#endif

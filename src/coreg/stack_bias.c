@@ -46,8 +46,7 @@ static bool counts(const LayerNodes *v, int64_t k)
 
 static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(s->ctx, out, (size_t)s->count, sizeof **out, "smooth errors"));
+    PASS(sdm_alloc(s->ctx, out, (size_t)s->count, sizeof **out, "smooth errors"));
     for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
         l->bias_col0 = l->sample_col0 / s->bias_step;
@@ -55,12 +54,11 @@ static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
         l->bias_cols = (l->sample_col0 + l->sample_cols) / s->bias_step + 1 - l->bias_col0;
         l->bias_rows = (l->sample_row0 + l->sample_rows) / s->bias_step + 1 - l->bias_row0;
         const size_t n = (size_t)node_count(l);
-        TRY(sdm_alloc(s->ctx, &(*out)[i].median_m, n, sizeof(float), "smooth errors"));
-        TRY(sdm_alloc(s->ctx, &(*out)[i].alone, n, 1, "smooth errors"));
-        TRY(sdm_alloc(s->ctx, &l->bias_m, n, sizeof *l->bias_m, "smooth errors"));
+        PASS(sdm_alloc(s->ctx, &(*out)[i].median_m, n, sizeof(float), "smooth errors"));
+        PASS(sdm_alloc(s->ctx, &(*out)[i].alone, n, 1, "smooth errors"));
+        PASS(sdm_alloc(s->ctx, &l->bias_m, n, sizeof *l->bias_m, "smooth errors"));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void nodes_close(const SdmStack *s, LayerNodes **nodes)
@@ -74,16 +72,13 @@ static void nodes_close(const SdmStack *s, LayerNodes **nodes)
 
 static SdmStatus sums_open(SdmStack *s, NodeSums *sums)
 {
-    SdmStatus st = SDM_OK;
     const int64_t cells = s->bias_step * s->sample_step;
     sums->cols = s->grid.cols / cells + 2;
     sums->rows = s->grid.rows / cells + 2;
     const size_t n = (size_t)(sums->cols * sums->rows);
-    TRY(sdm_alloc(s->ctx, &sums->value, n, sizeof(double), "smooth errors"));
-    TRY(sdm_alloc(s->ctx, &sums->weight, n, sizeof(double), "smooth errors"));
-    TRY(sdm_alloc(s->ctx, &sums->layers, n, sizeof(int), "smooth errors"));
-done:
-    return st;
+    PASS(sdm_alloc(s->ctx, &sums->value, n, sizeof(double), "smooth errors"));
+    PASS(sdm_alloc(s->ctx, &sums->weight, n, sizeof(double), "smooth errors"));
+    return sdm_alloc(s->ctx, &sums->layers, n, sizeof(int), "smooth errors");
 }
 
 static void sums_close(NodeSums *sums)
@@ -140,10 +135,9 @@ static double median_of_finite(double *value, int count)
  * *usual_m: median spread; *worth: the smooth errors are large enough to be taken out. */
 static SdmStatus assess(SdmStack *s, LayerNodes *nodes, double *spare, double *usual_m, bool *worth)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < s->count; i++) {
         const double nmad_m = s->layer[i].residual_nmad_m;
-        TRY(find_spread(s, &s->layer[i], &nodes[i]));
+        PASS(find_spread(s, &s->layer[i], &nodes[i]));
         spare[i] = nmad_m > 0.0 ? nodes[i].spread_m / nmad_m : (double)NAN;
     }
     *worth = median_of_finite(spare, s->count) >= MIN_RATIO;
@@ -155,8 +149,7 @@ static SdmStatus assess(SdmStack *s, LayerNodes *nodes, double *spare, double *u
         nodes[i].limit_m = OUTLIER_NMADS * fmax(nodes[i].spread_m, *usual_m);
         s->layer[i].bias_nmad_m = *worth ? nodes[i].spread_m : (double)NAN;
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void add_layers(const SdmStack *s, const LayerNodes *nodes, NodeSums *sums)
@@ -242,7 +235,6 @@ done:
 /* Add to a layer's bias its nodes minus the means of all layers.  Overwrites the nodes. */
 static SdmStatus add_bias(SdmStack *s, SdmLayer *l, LayerNodes *v, const NodeSums *sums)
 {
-    SdmStatus st = SDM_OK;
     for (int64_t k = 0; k < node_count(l); k++) {
         const int64_t at = grid_node(sums, l, k);
         if (counts(v, k))
@@ -250,17 +242,15 @@ static SdmStatus add_bias(SdmStack *s, SdmLayer *l, LayerNodes *v, const NodeSum
                                  ? 0.0F
                                  : (float)((double)v->median_m[k] - sums->value[at] / sums->weight[at]);
     }
-    TRY(fill_gaps(s, v->median_m, l->bias_cols, l->bias_rows));
+    PASS(fill_gaps(s, v->median_m, l->bias_cols, l->bias_rows));
     for (int64_t k = 0; k < node_count(l); k++)
         l->bias_m[k] += isnan(v->median_m[k]) ? 0.0F : v->median_m[k];
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* One round: outliers among the nodes are dropped, and the rest improves the bias of the layers. */
 static SdmStatus improve(SdmStack *s, LayerNodes *nodes, NodeSums *sums, double *spare, bool first)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < s->count; i++)
         for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
             if (!(fabs((double)nodes[i].median_m[k]) <= nodes[i].limit_m) && !nodes[i].alone[k])
@@ -269,9 +259,8 @@ static SdmStatus improve(SdmStack *s, LayerNodes *nodes, NodeSums *sums, double 
         find_weights(s, nodes, sums, spare);
     add_layers(s, nodes, sums);
     for (int i = 0; i < s->count; i++)
-        TRY(add_bias(s, &s->layer[i], &nodes[i], sums));
-done:
-    return st;
+        PASS(add_bias(s, &s->layer[i], &nodes[i], sums));
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_bias(SdmStack *s)

@@ -1,7 +1,7 @@
 /* Layers, block by block -> median, NMAD, count and mask of each cell. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/stack_trend.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include <math.h>
 
@@ -62,23 +62,21 @@ static int64_t choose_edge(const SdmStack *s)
 
 static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(s->ctx, &p->index, (size_t)s->count, sizeof *p->index, "block"));
-    TRY(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
-    TRY(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
+    PASS(sdm_alloc(s->ctx, &p->index, (size_t)s->count, sizeof *p->index, "block"));
+    PASS(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
+    PASS(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
     p->qa_step_m = sdm_qa_step_m(&s->grid);
-    TRY(sdm_alloc(s->ctx, &p->error_m, (size_t)s->count, sizeof *p->error_m, "block"));
-    TRY(sdm_alloc(s->ctx, &p->more, (size_t)s->count, sizeof *p->more, "block"));
-    TRY(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
+    PASS(sdm_alloc(s->ctx, &p->error_m, (size_t)s->count, sizeof *p->error_m, "block"));
+    PASS(sdm_alloc(s->ctx, &p->more, (size_t)s->count, sizeof *p->more, "block"));
+    PASS(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
     for (int i = 0; i < s->count; i++) {
         const int v = s->layer[i].vertical;
         if (v <= SDM_ELLIPSOID || p->geoid_m[v])
             continue;
-        TRY(sdm_undulation_open(s->ctx, &s->grid, v, &p->undulation[v]));
-        TRY(sdm_alloc(s->ctx, &p->geoid_m[v], (size_t)cells, sizeof(float), "geoid"));
+        PASS(sdm_undulation_open(s->ctx, &s->grid, v, &p->undulation[v]));
+        PASS(sdm_alloc(s->ctx, &p->geoid_m[v], (size_t)cells, sizeof(float), "geoid"));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static void layers_clear(BlockLayers *p)
@@ -110,21 +108,19 @@ static void layers_close(BlockLayers *p)
 /* Read a layer over the block, as heights above the ellipsoid. */
 static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p, int k)
 {
-    SdmStatus st = SDM_OK;
     const SdmLayer *const l = &s->layer[p->index[k]];
     const int64_t n = b->w * b->h;
     const float *const geoid_m = l->vertical > SDM_ELLIPSOID ? p->geoid_m[l->vertical] : NULL;
     const SdmCellWindow window = {.col0 = b->col0, .row0 = b->row0, .w = b->w, .h = b->h, .stride = 1};
-    TRY(sdm_layer_read(s, l, window, p->height_m[k], p->filled[k]));
+    PASS(sdm_layer_read(s, l, window, p->height_m[k], p->filled[k]));
     if (p->error_m[k])
-        TRY(sdm_layer_read_errors(s, l, window, p->error_m[k]));
+        PASS(sdm_layer_read_errors(s, l, window, p->error_m[k]));
     for (int64_t i = 0; i < n; i++)
         p->height_m[k][i] =
             (float)((double)p->height_m[k][i] + (geoid_m ? (double)geoid_m[i] : 0.0) - l->shift_m[2]);
     if (s->opt->fusion)
-        TRY(sdm_fused_read(s, l, b, &p->more[k]));
-done:
-    return st;
+        PASS(sdm_fused_read(s, l, b, &p->more[k]));
+    return SDM_OK;
 }
 
 /* Read all layers that overlap the block. */
@@ -243,24 +239,18 @@ static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlo
 
 static SdmStatus fused_block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &b->score, (size_t)cells, sizeof *b->score, "block"));
-    TRY(sdm_alloc(ctx, &b->ray_error_m, (size_t)cells, sizeof *b->ray_error_m, "block"));
-    TRY(sdm_alloc(ctx, &b->ortho, (size_t)cells, sizeof *b->ortho, "block"));
-    TRY(sdm_alloc(ctx, &b->pairs, (size_t)cells, sizeof *b->pairs, "block"));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, &b->score, (size_t)cells, sizeof *b->score, "block"));
+    PASS(sdm_alloc(ctx, &b->ray_error_m, (size_t)cells, sizeof *b->ray_error_m, "block"));
+    PASS(sdm_alloc(ctx, &b->ortho, (size_t)cells, sizeof *b->ortho, "block"));
+    return sdm_alloc(ctx, &b->pairs, (size_t)cells, sizeof *b->pairs, "block");
 }
 
 static SdmStatus block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &b->height_m, (size_t)cells, sizeof *b->height_m, "block"));
-    TRY(sdm_alloc(ctx, &b->spread_m, (size_t)cells, sizeof *b->spread_m, "block"));
-    TRY(sdm_alloc(ctx, &b->count, (size_t)cells, sizeof *b->count, "block"));
-    TRY(sdm_alloc(ctx, &b->mask, (size_t)cells, sizeof *b->mask, "block"));
-done:
-    return st;
+    PASS(sdm_alloc(ctx, &b->height_m, (size_t)cells, sizeof *b->height_m, "block"));
+    PASS(sdm_alloc(ctx, &b->spread_m, (size_t)cells, sizeof *b->spread_m, "block"));
+    PASS(sdm_alloc(ctx, &b->count, (size_t)cells, sizeof *b->count, "block"));
+    return sdm_alloc(ctx, &b->mask, (size_t)cells, sizeof *b->mask, "block");
 }
 
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)

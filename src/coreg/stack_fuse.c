@@ -20,7 +20,6 @@ enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
 {
-    SdmStatus st = SDM_OK;
     double shift_m[3] = {0.0, 0.0, 0.0};
     int group = 0;
     for (int i = 0; i < s->count; i++) {
@@ -38,15 +37,14 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
     for (int i = 0; i < s->count; i++)
         if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)
             s->layer[i].shift_m[0] = s->layer[i].shift_m[1] = 0.0;
-    TRY(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m,
-                  "pairs of DEMs"));
+    PASS(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m,
+                   "pairs of DEMs"));
     for (int i = 0; i < s->count * s->count; i++)
         s->tolerance_m[i] = INFINITY;
     for (int k = 0; k < count; k++)
         s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
             AGREE_NMADS * fmax(pair[k].nmad, s->opt->fusion->least_m);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- reading ---- */
@@ -98,22 +96,20 @@ static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, G
 
 SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out)
 {
-    SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE];
     const char *const dot = strrchr(l->path, '.');
     const Place p = find_place(s, l, b);
     const size_t n = (size_t)(b->w * b->h);
     double nodata = NAN;
-    TRY(sdm_alloc_raw(s->ctx, out, n, sizeof **out, "block"));
+    PASS(sdm_alloc_raw(s->ctx, out, n, sizeof **out, "block"));
     for (size_t i = 0; i < n; i++)
         (*out)[i] = NAN;
-    TRY(sdm_format(s->ctx, path, sizeof path, "%.*s_ortho.tif", (int)(dot ? dot - l->path : 0), l->path));
+    PASS(sdm_format(s->ctx, path, sizeof path, "%.*s_ortho.tif", (int)(dot ? dot - l->path : 0), l->path));
     if (p.c0 < p.c1 && p.r0 < p.r1)
-        TRY(read_cells(s->ctx, path, &p, GDT_Float32, 1, *out, &nodata));
+        PASS(read_cells(s->ctx, path, &p, GDT_Float32, 1, *out, &nodata));
     for (size_t i = 0; i < n; i++)
         (*out)[i] = (double)(*out)[i] == nodata ? NAN : (*out)[i];
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out)

@@ -3,9 +3,8 @@
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
 #include "geo/geodesy.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
-#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <math.h>
 #include <string.h>
@@ -86,18 +85,16 @@ double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l)
  * order of the DEMs makes no difference. */
 static SdmStatus find_centres(SdmStack *s, double place_deg[2])
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
-        TRY(layer_centre(s, l, &l->lon_deg, &l->lat_deg));
+        PASS(layer_centre(s, l, &l->lon_deg, &l->lat_deg));
         if (i == 0 || l->lat_deg < place_deg[1] ||
             (l->lat_deg == place_deg[1] && l->lon_deg < place_deg[0])) {
             place_deg[0] = l->lon_deg;
             place_deg[1] = l->lat_deg;
         }
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* The median pixel size of the DEMs (of an even number the smaller of the middle two) in units of the target
@@ -133,13 +130,11 @@ static SdmStatus open_transforms(SdmStack *s)
         if (crs->same)
             continue;
         crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid);
-        if (!crs->to_grid) {
-            st = sdm_fail(
+        if (!crs->to_grid)
+            TRY(sdm_fail(
                 s->ctx, SDM_ERR_UNSUPPORTED,
                 "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
-                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg());
-            goto done;
-        }
+                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg()));
     }
 done:
     OSRDestroySpatialReference(grid);
@@ -228,23 +223,19 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
         all[3] = fmax(all[3], b[3] - slack);
     }
     TRY(sdm_grid_cover(s->ctx, all, &s->grid));
-    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled) {
-        st = sdm_fail(s->ctx, SDM_ERR_DATA,
-                      "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
-                      "of one place",
-                      (long long)s->grid.cols, (long long)s->grid.rows);
-        goto done;
-    }
+    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled)
+        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
+                     "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
+                     "of one place",
+                     (long long)s->grid.cols, (long long)s->grid.rows));
     if ((double)s->grid.cols * (double)s->grid.rows > 1e5 + 10.0 * filled)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "the DEMs fill %.0f %% of their common grid of %lld x %lld cells",
                 100.0 * filled / ((double)s->grid.cols * (double)s->grid.rows), (long long)s->grid.cols,
                 (long long)s->grid.rows);
-    if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE,
-                      "the stack would have %lld x %lld cells; give a larger --tr than %g",
-                      (long long)s->grid.cols, (long long)s->grid.rows, cell);
-        goto done;
-    }
+    if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2)
+        TRY(sdm_fail(s->ctx, SDM_ERR_USAGE,
+                     "the stack would have %lld x %lld cells; give a larger --tr than %g",
+                     (long long)s->grid.cols, (long long)s->grid.rows, cell));
     for (int i = 0; i < s->count; i++)
         find_cells(s, &s->layer[i], bounds[i]);
 done:

@@ -1,18 +1,301 @@
 /* Arguments and --list -> layers: each DEM is opened once, checked and described. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/file.h"
 #include "core/list_file.h"
 #include "core/path.h"
+#include "core/stats.h"
 #include "core/system.h"
 #include "coreg/input_raster.h"
 #include "coreg/stack_layer.h"
+#include "coreg/trend_fit.h"
 #include "geo/first_band.h"
+#include "geo/geodesy.h"
+#include "input/source.h"
+#include "product/output_files.h"
 
+#include <cJSON.h>
 #include <cpl_conv.h>
-#include <cpl_string.h>
+#include <ctype.h>
+#include <gdal.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+
+/* ---- dates: --dates, metadata of the file, NAME.json, its name ---- */
+
+enum { LARGEST_JSON = 16 << 20 };
+
+/* The first date in a text. */
+static bool find_date(const char *text, char out[32])
+{
+    for (const char *at = text; *at; at++)
+        if (isdigit((unsigned char)*at) && (at == text || !isdigit((unsigned char)at[-1])) &&
+            sdm_date_read(at, out))
+            return true;
+    return false;
+}
+
+/* The metadata that programs write; not TIFFTAG_DATETIME, which is the time of the file. */
+static bool date_of_metadata(GDALDatasetH file, char out[32])
+{
+    static const char *const key[][2] = {{"ACQUISITION_TIME_UTC", NULL},
+                                         {"ACQUISITIONDATETIME", "IMAGERY"},
+                                         {"ACQUISITION_DATETIME", NULL},
+                                         {"ACQUISITION_DATE", NULL},
+                                         {"DATE_ACQUIRED", NULL}};
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        const char *const text = GDALGetMetadataItem(file, key[i][0], key[i][1]);
+        if (text && find_date(text, out))
+            return true;
+    }
+    return false;
+}
+
+/* scene.acquisition_time_utc of the report beside a DEM of `run`. */
+static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
+{
+    char path[SDM_PATH_SIZE];
+    char *text = NULL;
+    size_t size = 0;
+    struct stat at;
+    snprintf(path, sizeof path, "%.*s.json", (int)sdm_output_stem(dem), dem);
+    if (stat(path, &at) != 0 || sdm_file_read(ctx, path, LARGEST_JSON, &text, &size) != SDM_OK)
+        return false;
+    cJSON *const root = cJSON_ParseWithLength(text, size);
+    const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene");
+    const char *const time =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scene, "acquisition_time_utc"));
+    const bool found = time && find_date(time, out);
+    cJSON_Delete(root);
+    sdm_free(&text);
+    return found;
+}
+
+/* Set the date that metadata, report or name of a DEM give, "" where none does. */
+static void read_date(SdmContext *ctx, GDALDatasetH file, SdmLayer *l)
+{
+    const char *const name = sdm_path_base(l->path);
+    if (date_of_metadata(file, l->date) || date_of_report(ctx, l->path, l->date))
+        return;
+    sdm_granule_time(name, l->date);
+    if (!*l->date)
+        (void)find_date(name, l->date);
+}
+
+/* The blank, comma or tab of a line behind which nothing but a date stands, with or without quotes; NULL:
+ * none. A name may hold any of them. */
+static char *find_cut(char *entry, char date[32])
+{
+    static const char cuts[] = " ,\t";
+    for (char *at = entry + strcspn(entry, cuts); *at; at += 1 + strcspn(at + 1, cuts)) {
+        const char *const text = at + 1 + strspn(at + 1, " \t");
+        const bool quoted = *text == '"';
+        const char *const end = sdm_date_read(text + quoted, date);
+        if (end && strcmp(end, quoted ? "\"" : "") == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* A line "NAME DATE" or "NAME,DATE" gives the DEMs of that name their date. */
+static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
+{
+    char path[SDM_PATH_SIZE], date[32];
+    char *cut = find_cut(entry, date);
+    if (!cut || list->has_control)
+        return sdm_fail(s->ctx, SDM_ERR_INPUT,
+                        "--dates %s: line %d is '%.80s', expected the name of a DEM and its date, such as "
+                        "dem.tif 2003-05-06, and nothing behind it",
+                        s->opt->dates, list->line, entry);
+    while (cut > entry && strchr(" \t", cut[-1]))
+        cut--;
+    *cut = '\0';
+    const char *const name = sdm_list_file_unquote(entry);
+    const SdmStatus st = sdm_path_join(s->ctx, list->folder, name, path);
+    int found = 0;
+    for (int i = 0; i < s->count && !st; i++) {
+        SdmLayer *const l = &s->layer[i];
+        if (strcmp(l->path, name) == 0 || sdm_system_is_same(l->path, path) ||
+            (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0)) {
+            if (l->date_given && strcmp(l->date, date) != 0)
+                return sdm_fail(
+                    s->ctx, SDM_ERR_INPUT,
+                    "--dates %s: line %d gives %s the date %.10s, an earlier line %.10s; give one",
+                    s->opt->dates, list->line, l->path, date, l->date);
+            memcpy(l->date, date, sizeof date);
+            l->date_given = true;
+            found++;
+        }
+    }
+    if (!st && !found)
+        sdm_log(s->ctx, SDM_LOG_WARNING, 0,
+                "--dates %s: line %d names '%.200s', which is no DEM of this stack", s->opt->dates,
+                list->line, name);
+    return st;
+}
+
+static SdmStatus read_list(SdmStack *s)
+{
+    SdmStatus st = SDM_OK;
+    SdmListFile list = {.lines = 0};
+    TRY(sdm_list_file_open(s->ctx, "--dates", s->opt->dates, "a DEM and its date a line", &list));
+    for (char *entry; (entry = sdm_list_file_next(&list)) != NULL;)
+        TRY(take_line(s, &list, entry));
+done:
+    sdm_list_file_close(&list);
+    return st;
+}
+
+/* Three dates that differ make a trend. */
+static SdmStatus check_dates(const SdmStack *s)
+{
+    int different = 0;
+    for (int i = 0; i < s->count; i++) {
+        bool first = true;
+        for (int k = 0; k < i && first; k++)
+            first = strcmp(s->layer[k].date, s->layer[i].date) != 0;
+        different += first;
+    }
+    if (different >= SDM_TREND_LEAST)
+        return SDM_OK;
+    return sdm_fail(s->ctx, SDM_ERR_DATA,
+                    "--trend: the %d DEMs are of %d date%s, expected at least %d; add DEMs of other dates",
+                    s->count, different, different == 1 ? "" : "s", SDM_TREND_LEAST);
+}
+
+SdmStatus sdm_stack_dates(SdmStack *s)
+{
+    if (s->opt->dates)
+        PASS(read_list(s));
+    for (int i = 0; i < s->count; i++) {
+        SdmLayer *const l = &s->layer[i];
+        if (!*l->date)
+            return sdm_fail(s->ctx, SDM_ERR_DATA,
+                            "DEM %s has no date in its metadata (ACQUISITION_TIME_UTC), NAME.json or name; "
+                            "give --dates FILE with lines such as '%s 2003-05-06'",
+                            l->path, sdm_path_base(l->path));
+        l->year = sdm_time_days(l->date) / 365.25;
+        if (!*l->acquisition && !strstr(l->date, "T00:00:00"))
+            memcpy(l->acquisition, l->date, sizeof l->date);
+    }
+    return check_dates(s);
+}
+
+/* ---- copies: a median of layers of one acquisition has the errors of one ---- */
+
+static const double SAME_PLACE = 0.05, SAME_SIZE = 1.1; /* of the diagonal of a layer */
+/* In cells: NMAD of the difference of copies.  DEMs of two dates differ some ten times as much. */
+static const double SAME_HEIGHTS = 0.03;
+
+/* Set acquisition and kind from the metadata that `run` writes. */
+static void read_acquisition(GDALDatasetH file, SdmLayer *l)
+{
+    const char *const kind = GDALGetMetadataItem(file, "SCENE_KIND", NULL),
+                      *const time = GDALGetMetadataItem(file, "ACQUISITION_TIME_UTC", NULL),
+                      *const id = GDALGetMetadataItem(file, "SCENE_ID", NULL);
+    snprintf(l->kind, sizeof l->kind, "%s", kind ? kind : "");
+    snprintf(l->acquisition, sizeof l->acquisition, "%s", time ? time : id ? id : "");
+}
+
+/* Do two layers lie at one place, with one size?  Parts of a DEM do not. */
+static bool same_place(const SdmStack *s, const SdmLayer *a, const SdmLayer *b)
+{
+    const double east = (sdm_longitude_near(a->lon_deg, b->lon_deg) - b->lon_deg) * cos(a->lat_deg * SDM_DEG),
+                 north = a->lat_deg - b->lat_deg;
+    const double first_m = sdm_layer_diagonal_m(s, a), other_m = sdm_layer_diagonal_m(s, b);
+    return hypot(east, north) * SDM_METRES_PER_DEGREE < SAME_PLACE * first_m &&
+           fmax(first_m / other_m, other_m / first_m) < SAME_SIZE;
+}
+
+/* Do the heights of two layers agree but for a shift, by their samples?  Pairs with one left image are of one
+ * time, too, and simulated scenes are, but their errors differ. */
+static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer *b, bool *same)
+{
+    SdmStatus st = SDM_OK;
+    float *difference_m = NULL;
+    int64_t n = 0;
+    TRY(sdm_alloc(s->ctx, &difference_m, (size_t)(a->sample_cols * a->sample_rows), sizeof *difference_m,
+                  "differences of DEMs"));
+    for (int64_t i = 0; i < a->sample_cols * a->sample_rows; i++) {
+        const int64_t col = a->sample_col0 + i % a->sample_cols - b->sample_col0,
+                      row = a->sample_row0 + i / a->sample_cols - b->sample_row0;
+        if (col < 0 || row < 0 || col >= b->sample_cols || row >= b->sample_rows)
+            continue;
+        const float d = a->sample[i] - b->sample[row * b->sample_cols + col];
+        if (!isnan(d))
+            difference_m[n++] = d;
+    }
+    *same = n >= SDM_STACK_MIN_SAMPLES && sdm_nmad_f32(difference_m, n, NULL) < SAME_HEIGHTS * s->dy_m;
+done:
+    sdm_free(&difference_m);
+    return st;
+}
+
+/* The later version is kept ("ASTER L1A V004" after V003), of equal ones the alphabetically first file. */
+static bool is_better(const SdmLayer *a, const SdmLayer *b)
+{
+    const int kind = strncmp(a->kind, b->kind, strlen("ASTER L1A V004"));
+    return kind ? kind > 0 : strcmp(a->path, b->path) < 0;
+}
+
+/* A layer to keep instead of layer i; NULL: none. */
+static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
+{
+    const SdmLayer *const l = &s->layer[i];
+    *out = NULL;
+    for (int k = 0; k < s->count && *l->acquisition && !*out; k++) {
+        const SdmLayer *const other = &s->layer[k];
+        bool same = false;
+        if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || !is_better(other, l))
+            continue;
+        same = same_place(s, other, l);
+        if (same && !s->opt->trend) /* one date counts once, however it was processed */
+            PASS(compare_heights(s, other, l, &same));
+        *out = same ? other : NULL;
+    }
+    return SDM_OK;
+}
+
+static void drop(SdmStack *s, int i)
+{
+    SdmLayer *const l = &s->layer[i];
+    sdm_free(&l->path);
+    sdm_free(&l->qa);
+    sdm_free(&l->sample);
+    sdm_free(&l->residual);
+    sdm_free(&l->unstable);
+    sdm_free(&l->bias_m);
+    s->count--;
+    memmove(l, l + 1, (size_t)(s->count - i) * sizeof *l);
+}
+
+SdmStatus sdm_stack_drop_copies(SdmStack *s)
+{
+    const SdmLayer *better;
+    int copies = 0;
+    for (int i = 0; i < s->count; i++) {
+        PASS(find_better(s, i, &better));
+        copies += better != NULL;
+    }
+    if (copies > 0 && copies == s->count - 1) {
+        sdm_log(s->ctx, SDM_LOG_WARNING, 1,
+                "all %d DEMs are of one acquisition (%s): their stack has its errors, however many there "
+                "are; add DEMs of other dates",
+                s->count, s->layer[0].acquisition);
+        return SDM_OK;
+    }
+    for (int i = s->count - 1; i >= 0 && copies > 0; i--) {
+        PASS(find_better(s, i, &better));
+        if (!better)
+            continue;
+        sdm_log(s->ctx, SDM_LOG_WARNING, 1, "%s is left out: it is of the same acquisition (%s) as %s",
+                s->layer[i].path, s->layer[i].acquisition, better->path);
+        drop(s, i);
+        copies--;
+    }
+    return SDM_OK;
+}
 
 /* Text -> an own copy. */
 static SdmStatus copy_text(SdmContext *ctx, const char *text, char **out)
@@ -27,7 +310,6 @@ static SdmStatus copy_text(SdmContext *ctx, const char *text, char **out)
 /* Add the DEMs of an open list to the paths, which have room for them. */
 static SdmStatus add_list(SdmContext *ctx, const char *path, SdmListFile *list, SdmPaths *out)
 {
-    SdmStatus st = SDM_OK;
     const int before = out->count;
     for (char *entry; (entry = sdm_list_file_next(list)) != NULL;) {
         char joined[SDM_PATH_SIZE];
@@ -36,13 +318,12 @@ static SdmStatus add_list(SdmContext *ctx, const char *path, SdmListFile *list, 
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "--list %s: line %d is no file name; expected text with one DEM a line", path,
                             list->line);
-        TRY(sdm_path_join(ctx, list->folder, name, joined));
-        TRY(copy_text(ctx, joined, &out->path[out->count++]));
+        PASS(sdm_path_join(ctx, list->folder, name, joined));
+        PASS(copy_text(ctx, joined, &out->path[out->count++]));
     }
     if (out->count == before)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: names no DEM; expected one a line", path);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "--list %s: names no DEM; expected one a line", path);
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_paths(SdmContext *ctx, const char *const *dems, int count, const char *list,
@@ -206,13 +487,13 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
     l->height = GDALGetRasterYSize(raster.file);
     GDALGetGeoTransform(raster.file, l->transform);
     l->pixel = sqrt(fabs(l->transform[1] * l->transform[5] - l->transform[2] * l->transform[4]));
-    sdm_layer_read_acquisition(raster.file, l);
+    read_acquisition(raster.file, l);
     TRY(read_datum(s, &raster, l));
     l->crs = find_crs(s, &raster);
     s->crs[l->crs].pixels += l->width * l->height;
     TRY(find_qa(s, l));
     if (s->opt->trend)
-        sdm_layer_read_date(s->ctx, raster.file, l);
+        read_date(s->ctx, raster.file, l);
 done:
     sdm_input_raster_close(&raster);
     return st;
@@ -227,11 +508,9 @@ static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
     for (int i = 0; i < count; i++) {
         const bool file = stat(paths[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
-            if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j]))) {
-                st = sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
-                              paths[j]);
-                goto done;
-            }
+            if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j])))
+                TRY(sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
+                             paths[j]));
         if (!file)
             info[i] = (struct stat){0};
     }
@@ -269,25 +548,21 @@ static SdmStatus check_datums(SdmStack *s)
 
 static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
-    TRY(drop_companions(s->ctx, paths));
+    PASS(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
+    PASS(drop_companions(s->ctx, paths));
     if (paths->count < 2) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
-                      paths->count == 1 ? "" : "s");
-        goto done;
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
+                        paths->count == 1 ? "" : "s");
     }
     if (s->opt->dates && !s->opt->trend) {
-        st = sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
-        goto done;
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
     }
-    TRY(check_twice(s->ctx, paths->path, paths->count));
+    PASS(check_twice(s->ctx, paths->path, paths->count));
     if (s->keep)
-        TRY(sdm_grid_check_srs(s->ctx, s->options->t_srs));
+        PASS(sdm_grid_check_srs(s->ctx, s->options->t_srs));
     else
-        TRY(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
-done:
-    return st;
+        PASS(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
+    return SDM_OK;
 }
 
 static double weight_of(const SdmStackFusion *fusion, int given)

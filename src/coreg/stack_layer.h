@@ -2,14 +2,30 @@
  * of the stack.  Order of the steps: inputs, grid, samples, align (pairs, adjustment, residuals), bias,
  * combine. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STACK_LAYER_H
-#define SDM_STACK_LAYER_H
+#pragma once
 
 #include "coreg/stack.h"
-#include "coreg/stack_adjust.h"
 #include "geo/geoid.h"
 
 #include <ogr_srs_api.h>
+
+typedef struct SdmObservation {
+    int a, b;        /* nodes, a < b */
+    double value;    /* of a minus that of b */
+    double weight;   /* > 0: inverse variance up to a factor */
+    double nmad;     /* spread of the samples whose median the value is; not used by the adjustment */
+    int64_t samples; /* number of them; the same */
+} SdmObservation;
+
+/* Values x of n nodes that minimise the sum of weight rho(x_a - x_b - value), with rho by Huber (k = 1.345):
+ * least squares with iterated weights, scale = 1.4826 x median of the weighted residuals.  Where that is 0
+ * (no redundancy) it is plain least squares.  Only differences are known: in each connected group of nodes
+ * the median of x is 0, and a node without observations is a group of its own with x = 0.  Sums are taken in
+ * the order of the observations. group: n, numbered from 0 in the order of their first nodes; groups: how
+ * many, or NULL.
+ * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
+SdmStatus sdm_adjust_network(SdmContext *ctx, int n, const SdmObservation *observations, int count, double *x,
+                             int *group, int *groups);
 
 typedef struct SdmLayer {
     char *path, *qa;                /* owned (sdm_alloc); qa: NAME_qa.tif that marks filled cells, or NULL */
@@ -101,10 +117,9 @@ void sdm_paths_free(SdmPaths *paths);
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count);
 void sdm_stack_close(SdmStack *s);
 
-/* ---- stack_dates.c: of a trend ---- */
-
-/* Set the date that metadata, report or name of a DEM give, "" where none does. */
-void sdm_layer_read_date(SdmContext *ctx, GDALDatasetH file, SdmLayer *l);
+/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
+ * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
+SdmStatus sdm_stack_drop_copies(SdmStack *s);
 /* Set all dates, --dates before others.  SDM_ERR_DATA for a DEM without one, and fewer than three. */
 SdmStatus sdm_stack_dates(SdmStack *s);
 
@@ -115,14 +130,6 @@ SdmStatus sdm_stack_dates(SdmStack *s);
 SdmStatus sdm_stack_trend(SdmStack *s);
 void sdm_stack_trend_close(SdmStack *s);
 
-/* ---- stack_copies.c ---- */
-
-/* Set acquisition and kind from the metadata that `run` writes. */
-void sdm_layer_read_acquisition(GDALDatasetH file, SdmLayer *l);
-/* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
- * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
-SdmStatus sdm_stack_drop_copies(SdmStack *s);
-
 /* ---- stack_grid.c ---- */
 
 /* Diagonal of a layer on the ground. */
@@ -131,7 +138,7 @@ double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l);
 /* Choose the common grid, and find the cells that each layer covers. */
 SdmStatus sdm_stack_choose_grid(SdmStack *s);
 
-/* ---- stack_layer.c ---- */
+/* ---- stack_samples.c ---- */
 
 typedef struct SdmCellWindow { /* cells (col0 + i stride, row0 + j stride) of the grid, i < w, j < h */
     int64_t col0, row0, w, h, stride;
@@ -148,8 +155,6 @@ SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWin
 /* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
-/* ---- stack_samples.c ---- */
-
 /* Sample every layer, above the ellipsoid where its datum is known; the first time the steps are chosen. */
 SdmStatus sdm_stack_sample(SdmStack *s);
 /* Sort the layers by content, so that results do not depend on the order of the arguments. */
@@ -157,17 +162,9 @@ void sdm_stack_sort(SdmStack *s);
 /* Residuals of the samples, and which are unstable, with the shifts and smooth errors so far. */
 SdmStatus sdm_stack_residuals(SdmStack *s);
 
-/* ---- stack_pairs.c: pairs of layers -> observations ---- */
+/* ---- stack_align.c ---- */
 
 enum { SDM_STACK_MIN_SAMPLES = 30 }; /* that a pair must share */
-
-/* Median height difference of every pair that shares enough stable samples; *out is freed by the caller. */
-SdmStatus sdm_stack_height_differences(SdmStack *s, SdmObservation **out, int *count);
-/* Horizontal shifts (east, north) of pairs by co-registration, of the pairs that overlap most.  *east and
- * *north hold the same pairs and are freed by the caller. */
-SdmStatus sdm_stack_horizontal_shifts(SdmStack *s, SdmObservation **east, SdmObservation **north, int *count);
-
-/* ---- stack_align.c ---- */
 
 /* Shifts of the layers from observations of pairs, adjusted together, as --align asks; residuals; figures. */
 SdmStatus sdm_stack_align(SdmStack *s);
@@ -221,5 +218,3 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);
 
 /* Give every cell of the stack to the product, block by block; *blocks: how many. */
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks);
-
-#endif

@@ -1,7 +1,6 @@
 /* Median of several DEMs -> its product and the report on it. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STACK_REPORT_H
-#define SDM_STACK_REPORT_H
+#pragma once
 
 #include "product/dem_report.h"
 
@@ -34,10 +33,3 @@ SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const S
  * sdm_product_publish(). */
 SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
                                    const SdmReportWork *work, SdmLease *lease);
-
-/* Rate of the strongest colour of its map, once it is known. */
-const double *sdm_trend_limit(const struct SdmStack *s);
-/* The sections on a trend (stack_trend_report.c).  cell_m: side of a cell from west to east. */
-void sdm_trend_report(SdmReport *r, const struct SdmStack *s, double cell_m);
-
-#endif

@@ -2,8 +2,12 @@
  * layer on it, and the error that the heights of a layer share. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/stack_trend.h"
+#include "core/qa_reasons.h"
 #include "core/stats.h"
 #include "coreg/tilt.h"
+#include "geo/grid.h"
+#include "product/change_raster.h"
+#include "product/picture.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,15 +18,23 @@ static const double LEAST_SHARED = 0.3; /* of a layer's error: so much its heigh
 
 /* ---- lines ---- */
 
+/* Fit the lines of rows x cols places, on all threads.  gather: fill the series, which has room for `layers`
+ * dates, from a place of a row on; put: take its lines, of which those inside the row count. */
+typedef struct Work {
+    int layers;
+    int64_t cols, rows;
+    void (*gather)(void *user, int64_t row, int64_t col, SdmTrendSeries *series);
+    void (*put)(void *user, int64_t row, int64_t col, const SdmTrend *line);
+    void *user;
+} Work;
+
 static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
 {
-    SdmStatus st = SDM_OK;
     SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
-    TRY(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
+    PASS(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
     for (int i = 0; i < 3; i++)
-        TRY(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
-done:
-    return st;
+        PASS(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
+    return SDM_OK;
 }
 
 static void series_close(SdmTrendSeries *series)
@@ -33,7 +45,7 @@ static void series_close(SdmTrendSeries *series)
     sdm_free(&series->spare);
 }
 
-SdmStatus sdm_trend_fit_rows(const SdmStack *s, const SdmTrendWork *work)
+static SdmStatus fit_rows(const SdmStack *s, const Work *work)
 {
     SdmStatus why = SDM_OK;
 #pragma omp parallel num_threads(s->threads)
@@ -59,10 +71,9 @@ SdmStatus sdm_trend_fit_rows(const SdmStack *s, const SdmTrendWork *work)
 
 static SdmStatus trend_open(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *t = NULL;
     double first = INFINITY, last = -INFINITY;
-    TRY(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
+    PASS(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
     t = s->trend;
     for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
@@ -73,10 +84,8 @@ static SdmStatus trend_open(SdmStack *s)
         l->scene_m = l->residual_nmad_m > 0.0 ? l->residual_nmad_m : 1.0;
     }
     t->mid_year = 0.5 * (first + last);
-    TRY(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
-    TRY(sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates"));
-done:
-    return st;
+    PASS(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
+    return sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates");
 }
 
 void sdm_stack_trend_close(SdmStack *s)
@@ -128,8 +137,7 @@ static void put_samples(void *user, int64_t row, int64_t col, const SdmTrend *li
 
 static SdmStatus find_rates(SdmStack *s)
 {
-    return sdm_trend_fit_rows(
-        s, &(SdmTrendWork){s->count, s->trend->cols, s->trend->rows, gather_samples, put_samples, s});
+    return fit_rows(s, &(Work){s->count, s->trend->cols, s->trend->rows, gather_samples, put_samples, s});
 }
 
 /* ---- stable ground ---- */
@@ -320,23 +328,129 @@ done:
 
 SdmStatus sdm_stack_trend(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    TRY(trend_open(s));
+    PASS(trend_open(s));
     for (int round = 0; round < ROUNDS; round++) {
-        TRY(find_rates(s));
-        TRY(find_moving(s));
-        TRY(for_layers(s, lay));
-        TRY(sdm_stack_residuals(s));
+        PASS(find_rates(s));
+        PASS(find_moving(s));
+        PASS(for_layers(s, lay));
+        PASS(sdm_stack_residuals(s));
     }
-    TRY(find_rates(s));
-    TRY(find_moving(s));
-    TRY(calibrate(s));
-    TRY(find_rates(s));
-    TRY(choose_limit(s));
-    TRY(for_layers(s, share_error));
+    PASS(find_rates(s));
+    PASS(find_moving(s));
+    PASS(calibrate(s));
+    PASS(find_rates(s));
+    PASS(choose_limit(s));
+    PASS(for_layers(s, share_error));
     sdm_log(s->ctx, SDM_LOG_INFO, 8,
             "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
             100.0 * s->trend->stable);
+    return SDM_OK;
+}
+
+/* ---- heights of the layers over a block -> lines of its cells in the product's raster ---- */
+
+typedef struct TrendBlock {
+    SdmStack *s;
+    const SdmBlock *b; /* in cells of the part */
+    const SdmTrendLayers *in;
+    int64_t at[2]; /* its first cell in the grid of the layers */
+    float *plane;  /* SDM_TREND_BANDS x h x w */
+} TrendBlock;
+
+/* ---- map ---- */
+
+SdmStatus sdm_trend_map_open(SdmStack *s)
+{
+    SdmStackTrend *const t = s->trend;
+    const int64_t side = s->part.cols > s->part.rows ? s->part.cols : s->part.rows;
+    t->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
+    t->width = (int)((s->part.cols + t->factor - 1) / t->factor);
+    t->height = (int)((s->part.rows + t->factor - 1) / t->factor);
+    const size_t n = (size_t)t->width * (size_t)t->height;
+    PASS(sdm_alloc(s->ctx, &t->sum, n, sizeof *t->sum, "map of rates"));
+    return sdm_alloc(s->ctx, &t->count, n, sizeof *t->count, "map of rates");
+}
+
+SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t)
+{
+    SdmStatus st = SDM_OK;
+    unsigned char *rgba = NULL;
+    const int64_t n = (int64_t)t->width * t->height;
+    TRY(sdm_alloc(ctx, &rgba, (size_t)n, 4, "map of rates"));
+    for (int64_t i = 0; i < n; i++)
+        if (t->count[i]) { /* others stay transparent */
+            const double rate = (double)t->sum[i] / (double)t->count[i] * SDM_TREND_STEP;
+            sdm_change_ramp(0.5 + 0.5 * rate / t->limit, rgba + 4 * i);
+            rgba[4 * i + 3] = 255;
+        }
+    TRY(sdm_picture_page(ctx, rgba, t->width, t->height, &t->map));
 done:
+    sdm_free(&rgba);
+    return st;
+}
+
+/* ---- a block ---- */
+
+/* Heights and weights from a cell of the block on. */
+static void gather(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
+{
+    const TrendBlock *const k = user;
+    const int64_t first = row * k->b->w + col;
+    series->n = k->in->count;
+    for (int i = 0; i < series->n; i++) {
+        const SdmLayer *const l = &k->s->layer[k->in->index[i]];
+        const float *const height_m = k->in->height_m[i] + first, *const error_m =
+                                                                      k->in->error_m[i]
+                                                                          ? k->in->error_m[i] + first
+                                                                          : NULL;
+        const uint8_t *const filled = k->in->filled[i] + first;
+        const float tilt_m = (float)sdm_layer_bias(k->s, l, k->at[0] + col, k->at[1] + row),
+                    across_m = (float)l->tilt_m[1], shared = (float)(l->scene_m * l->scene_m);
+        series->year[i] = (float)(l->year - k->s->trend->mid_year);
+        for (int c = 0; c < SDM_TREND_CELLS; c++) {
+            const bool is = col + c < k->b->w && !filled[c];
+            const float own = is && error_m && error_m[c] > 0.0f ? error_m[c] : 0.0f;
+            series->height_m[i][c] = is ? height_m[c] - (tilt_m + across_m * (float)c) : NAN;
+            series->weight[i][c] = 1.0f / sqrtf(shared + own * own);
+        }
+    }
+}
+
+/* Lines -> the planes, rounded. */
+static void put(void *user, int64_t row, int64_t col, const SdmTrend *line)
+{
+    static const float step[SDM_TREND_BANDS] = {(float)SDM_TREND_STEP, (float)SDM_TREND_STEP, 1.0f,
+                                                0.0078125f, 0.015625f};
+    const TrendBlock *const k = user;
+    const float *const from[SDM_TREND_BANDS] = {line->rate, line->error, line->count, line->span,
+                                                line->nmad_m};
+    for (int band = 0; band < SDM_TREND_BANDS; band++)
+        for (int c = 0; c < SDM_TREND_CELLS && col + c < k->b->w; c++) {
+            const int64_t at = row * k->b->w + col + c;
+            const bool none = isnan(line->rate[c]) || (k->b->mask[at] & SDM_QA_MASKED);
+            k->plane[band * k->b->w * k->b->h + at] =
+                none ? SDM_NODATA : floorf(from[band][c] / step[band] + 0.5f) * step[band];
+        }
+}
+
+SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in)
+{
+    SdmStatus st = SDM_OK;
+    TrendBlock k = {.s = s, .b = b, .in = in};
+    SdmStackTrend *const t = s->trend;
+    sdm_part_at(&s->grid, &s->part, k.at);
+    k.at[0] += b->col0;
+    k.at[1] += b->row0;
+    TRY(sdm_alloc_raw(s->ctx, &k.plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *k.plane, "block"));
+    TRY(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
+    for (int64_t i = 0; i < b->w * b->h; i++) {
+        const int64_t pixel = (b->row0 + i / b->w) / t->factor * t->width + (b->col0 + i % b->w) / t->factor;
+        const bool is = k.plane[i] != SDM_NODATA;
+        t->sum[pixel] += is ? llround((double)k.plane[i] / SDM_TREND_STEP) : 0;
+        t->count[pixel] += is;
+    }
+    TRY(sdm_product_write_trend(s->ctx, product, b, k.plane));
+done:
+    sdm_free(&k.plane);
     return st;
 }

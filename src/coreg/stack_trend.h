@@ -1,7 +1,6 @@
 /* The trend of a stack: lines of the samples, stable ground, a map of the cells. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STACK_TREND_H
-#define SDM_STACK_TREND_H
+#pragma once
 
 #include "coreg/stack_layer.h"
 #include "coreg/trend_fit.h"
@@ -24,20 +23,10 @@ typedef struct SdmStackTrend {
     SdmPng map;
 } SdmStackTrend;
 
-/* Fit the lines of rows x cols places, on all threads.  gather: fill the series, which has room for `layers`
- * dates, from a place of a row on; put: take its lines, of which those inside the row count. */
-typedef struct SdmTrendWork {
-    int layers;
-    int64_t cols, rows;
-    void (*gather)(void *user, int64_t row, int64_t col, SdmTrendSeries *series);
-    void (*put)(void *user, int64_t row, int64_t col, const SdmTrend *line);
-    void *user;
-} SdmTrendWork;
-SdmStatus sdm_trend_fit_rows(const SdmStack *s, const SdmTrendWork *work);
 /* Height of a layer at a sample of the whole grid, shift and tilt taken out; NaN: none. */
 float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
-/* ---- stack_trend_cells.c ---- */
+/* ---- cells of the product ---- */
 
 /* The layers over a block, h x w each. */
 typedef struct SdmTrendLayers {
@@ -53,5 +42,3 @@ SdmStatus sdm_trend_map_open(SdmStack *s);
 SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in);
 /* After the last: the map, from -limit (red) to limit (blue). */
 SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t);
-
-#endif

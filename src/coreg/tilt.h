@@ -1,7 +1,6 @@
 /* Residuals of a comparison with their places -> a plane, by robust least squares. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TILT_H
-#define SDM_TILT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -27,5 +26,3 @@ typedef struct SdmTiltSamples {
 /* Fit the plane with Tukey's biweight, so that changed ground counts little.
  * @return SDM_OK; SDM_ERR_DATA with a sentence where the samples do not suffice; SDM_ERR_MEMORY */
 SdmStatus sdm_tilt_fit(SdmContext *ctx, const SdmTiltSamples *samples, SdmTilt *t);
-
-#endif

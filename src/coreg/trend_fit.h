@@ -1,9 +1,12 @@
 /* Heights of places by date -> robust straight lines: rate, standard error, spread. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TREND_FIT_H
-#define SDM_TREND_FIT_H
+#pragma once
 
-#include "coreg/row_medians.h"
+enum { SDM_TREND_CELLS = 16 /* that are worked on together */ };
+typedef float SdmTrendRow[SDM_TREND_CELLS];
+
+/* As sdm_median_f32() of each cell: the mean of the two middle ones of an even count.  Values stay. */
+void sdm_median_rows(int n, SdmTrendRow *value, const SdmTrendRow count, double out[SDM_TREND_CELLS]);
 
 enum { SDM_TREND_LEAST = 3 /* dates of a line */ };
 
@@ -30,5 +33,3 @@ typedef struct SdmTrend {
  * hold), which counts as four dates, and of what the residuals say: a few dates alone say little.  There is
  * no line where fewer than three dates count, or all lie within five weeks. */
 void sdm_trend_fit(const SdmTrendSeries *s, SdmTrend *out);
-
-#endif

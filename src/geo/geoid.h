@@ -6,7 +6,7 @@
 #include "geo/projector.h"
 
 /* Undulation N (height above the ellipsoid = height above the geoid + N).  Open SDM_EGM96 or
- * SDM_EGM2008: from PROJ's grid where PROJ finds one, else from the program's own (geoid_grid.h). */
+ * SDM_EGM2008: from PROJ's grid where PROJ finds one, else from the program's own. */
 typedef struct SdmGeoid SdmGeoid;
 SdmStatus sdm_geoid_open(SdmContext *ctx, int vertical, SdmGeoid **out);
 /* The same by the program's own grid, whatever PROJ has. */

@@ -4,7 +4,6 @@
 #include "geo/first_band.h"
 #include "geo/gdal_errors.h"
 
-#include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <gdal.h>
 

@@ -1,7 +1,7 @@
 /* The vertical datums: their names, and the datum of a raster's heights.  A new datum: a row of the table in
  * vertical_datum.c, and SdmVertical in core/types.h.  A new product: a row of the table of products there.
  * Undulations: geoid.h.  Heights are converted by product (output), height_raster (--dem, --reference),
- * coreg/compare_datum and the stack. */
+ * coreg/input_raster and the stack. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "geo/grid.h"
 #include "geo/projector.h"
-#include "geometry/along_correction.h"
+#include "geometry/pointing.h"
 #include "geometry/surface.h"
 #include "input/scene_open.h"
 

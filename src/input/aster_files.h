@@ -18,21 +18,6 @@ typedef struct SdmAsterBand {
     bool once_more; /* the camera was opened and logged before, or will be */
 } SdmAsterBand;
 
-void sdm_aster_band_free(SdmAsterBand *band);
-
-/* V003: read the files <base>.VNIR_Band<telescope>.<suffix>.txt; the radiometric table only if `image` is
- * true.  scene: the files are added to it, or NULL.  The caller frees *out. */
-SdmStatus sdm_aster_read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
-                              SdmScene *scene, SdmAsterBand *out);
-
-/* V004 or V003 HDF-EOS: fields of the swath VNIR_Band<telescope>. */
-SdmStatus sdm_aster_read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
-                             SdmAsterBand *out);
-
-/* Open the camera of a band.  Fails where it does not look as `telescope` ("3N": down, "3B": back) should. */
-SdmStatus sdm_aster_open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
-                                SdmCamera **out);
-
 /* Open the camera of the text tables that begin with base_path, without an image. */
 SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope,
                                 SdmCamera **out);
@@ -42,22 +27,11 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene);
 
-/* Name, for people, of an ASTER product other than level 1A; NULL for anything else.
- * other_product: from a word such as ASTL1B in a text.  product_of: from metadata (KEY=VALUE), else from the
- * name of the file.  product_in: from the names of the files in a folder (GDAL's name) and `depth` levels
- * below. */
-const char *sdm_aster_other_product(const char *text);
+/* Name, for people, of an ASTER product other than level 1A, by metadata (KEY=VALUE), else by the name of the
+ * file; NULL for anything else. */
 const char *sdm_aster_product_of(CSLConstList metadata, const char *path);
-const char *sdm_aster_product_in(const char *folder, int depth);
-/* Which bands, for people, other than 3N and 3B a name speaks of ("TIR bands"), or the first such name in a
- * folder and `depth` levels below; NULL: none. */
-const char *sdm_aster_bands_of(const char *name);
-const char *sdm_aster_bands_in(const char *folder, int depth);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);
-
-/* Why GDAL cannot unpack a zip archive, "NAME is encrypted"; "" where nothing is known against it. */
-void sdm_zip_fault(const char *path, char *why, size_t size);
 
 /* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills
  * scene->view. */

@@ -1,12 +1,453 @@
 /* ASTER level 1A deliveries (HDF, folder, zip) -> scene. */
 // SPDX-License-Identifier: Apache-2.0
-#include "input/aster_files.h"
+#define _LARGEFILE64_SOURCE 1 /* GDAL's VSI functions take 64-bit offsets */
 #include "core/system.h"
+#include "input/aster_files.h"
 #include "input/image.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <math.h>
 #include <string.h>
+
+/* ---- the list at the end of a zip archive: why GDAL cannot unpack a member ---- */
+
+enum { END_BYTES = 22, LONGEST_COMMENT = 65535, ENTRY_BYTES = 46, LIST_BYTES_MAX = 1 << 22, NAME_SHOWN = 80 };
+
+static unsigned number(const unsigned char *at, int bytes)
+{
+    unsigned v = 0;
+    for (int i = bytes - 1; i >= 0; i--)
+        v = v << 8 | at[i];
+    return v;
+}
+
+/* `size` bytes of a file; VSIFree(), NULL where they cannot be read. */
+static unsigned char *read_part(VSILFILE *file, vsi_l_offset from, size_t size)
+{
+    unsigned char *const part = size ? VSIMalloc(size) : NULL;
+    if (part && VSIFSeekL(file, from, SEEK_SET) == 0 && VSIFReadL(part, 1, size, file) == size)
+        return part;
+    VSIFree(part);
+    return NULL;
+}
+
+/* The archive's list of members, *size bytes; VSIFree(), NULL where there is none. */
+static unsigned char *read_list(VSILFILE *file, size_t *size)
+{
+    VSIFSeekL(file, 0, SEEK_END);
+    const vsi_l_offset all = VSIFTellL(file);
+    const size_t tail = all < LONGEST_COMMENT + END_BYTES ? (size_t)all : LONGEST_COMMENT + END_BYTES;
+    unsigned char *const end = read_part(file, all - tail, tail), *list = NULL;
+    for (size_t i = end && tail >= END_BYTES ? tail - END_BYTES + 1 : 0; i > 0 && !list; i--)
+        if (memcmp(end + i - 1, "PK\5\6", 4) == 0) {
+            *size = number(end + i - 1 + 12, 4);
+            list = *size <= LIST_BYTES_MAX ? read_part(file, number(end + i - 1 + 16, 4), *size) : NULL;
+            break;
+        }
+    VSIFree(end);
+    return list;
+}
+
+/* Reason why GDAL cannot read a member; NULL: it can. */
+static const char *fault_of(const unsigned char *entry, const char *name)
+{
+    const unsigned method = number(entry + 10, 2);
+    if (*name == '/')
+        return "has an absolute name";
+    if (!strstr(name, "VNIR_Band3"))
+        return NULL;
+    if (number(entry + 8, 2) & 1)
+        return "is encrypted";
+    return method == 0 || method == 8 || method == 9 ? NULL /* stored, deflate, deflate64 */
+           : method == 12                            ? "is compressed by bzip2"
+           : method == 14                            ? "is compressed by LZMA"
+           : method == 93                            ? "is compressed by Zstandard"
+           : method == 95                            ? "is compressed by xz"
+                                                     : "is compressed by a rare method";
+}
+
+/* Why GDAL cannot unpack a zip archive, "NAME is encrypted"; "" where nothing is known against it. */
+static void find_zip_fault(const char *path, char *why, size_t size)
+{
+    size_t bytes = 0, at = 0;
+    VSILFILE *const file = VSIFOpenL(path, "rb");
+    unsigned char *const list = file ? read_list(file, &bytes) : NULL;
+    *why = '\0';
+    while (list && !*why && at + ENTRY_BYTES <= bytes && memcmp(list + at, "PK\1\2", 4) == 0) {
+        const unsigned char *const entry = list + at;
+        const size_t n = number(entry + 28, 2), more = number(entry + 30, 2) + number(entry + 32, 2);
+        char name[1024];
+        if (at + ENTRY_BYTES + n > bytes)
+            break;
+        snprintf(name, sizeof name, "%.*s", (int)n, (const char *)entry + ENTRY_BYTES);
+        const char *const fault = fault_of(entry, name);
+        if (fault)
+            snprintf(why, size, "%.*s %s", (int)NAME_SHOWN, name, fault);
+        at += ENTRY_BYTES + n + more;
+    }
+    VSIFree(list);
+    if (file)
+        VSIFCloseL(file);
+}
+
+/* ---- products by name: level 1A makes a DEM, others are refused ---- */
+
+/* Longer names first, since L1B is in L1BE. */
+static const char *const product[][2] = {{"L1AE", "AST_L1AE (expedited, without band 3B)"},
+                                         {"L1BE", "AST_L1BE (expedited and resampled)"},
+                                         {"L1B", "AST_L1B (resampled to a map)"},
+                                         {"L1T", "AST_L1T (orthorectified, without band 3B)"}};
+enum { PRODUCTS = sizeof product / sizeof *product };
+
+/* The product other than level 1A that a text names by a word such as ASTL1B; NULL: none. */
+static const char *other_product(const char *text)
+{
+    static const char *const before[] = {"AST_", "AST"}; /* names of granules and collections */
+    char word[16];
+    for (int i = 0; text && i < PRODUCTS; ++i)
+        for (int k = 0; k < 2; ++k) {
+            snprintf(word, sizeof word, "%s%s", before[k], product[i][0]);
+            if (strstr(text, word))
+                return product[i][1];
+        }
+    return NULL;
+}
+
+const char *sdm_aster_product_of(CSLConstList metadata, const char *path)
+{
+    static const char *const keys[] = {"SHORTNAME", "IDOFASTERGDSDATAGRANULE", "LOCALGRANULEID", "GRANULEID"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
+        const char *const value = CSLFetchNameValue(metadata, keys[i]);
+        const char *const other = other_product(value);
+        if (other)
+            return other;
+        known = known || (value && (strstr(value, "ASTL1A") || strstr(value, "AST_L1A")));
+    }
+    const char *const level = CSLFetchNameValue(metadata, "PROCESSINGLEVELID");
+    for (int i = 0; level && i < PRODUCTS; ++i)
+        if (strcmp(level, product[i][0] + 1) == 0)
+            return product[i][1];
+    return known ? NULL : other_product(sdm_path_base(path));
+}
+
+/* The first answer to a name. */
+typedef struct Question {
+    const char *(*ask)(const char *name);
+    const char *answer; /* NULL: none yet */
+} Question;
+
+static SdmWalk ask_name(void *user, const char *path, const char *name)
+{
+    Question *const q = user;
+    (void)path;
+    q->answer = q->ask(name);
+    return q->answer ? SDM_WALK_END : SDM_WALK_ON;
+}
+
+/* The first answer to the names in a folder (GDAL's name) and `depth` levels below. */
+static const char *ask_names(const char *folder, int depth, const char *(*ask)(const char *name))
+{
+    Question q = {.ask = ask};
+    (void)sdm_folder_walk(folder, depth, ask_name, &q);
+    return q.answer;
+}
+
+static const char *product_of_name(const char *name)
+{
+    const char *const found = other_product(name);
+    return found || !strstr(name, ".VNIR_Swath.") ? found : "an ASTER level 1B or 1T scene";
+}
+
+/* The bands other than 3N and 3B that a name speaks of ("TIR bands"); NULL: none. */
+static const char *bands_of(const char *name)
+{
+    return strstr(name, "VNIR_Band3")  ? NULL
+           : strstr(name, "VNIR_Band") ? "VNIR bands 1 and 2"
+           : strstr(name, "SWIR_Band") ? "SWIR bands"
+           : strstr(name, "TIR_Band")  ? "TIR bands"
+                                       : NULL;
+}
+
+SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)
+{
+    return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                    "%s: is %s, from which no stereo DEM can be made; order the same scene as AST_L1A V004",
+                    path, other);
+}
+
+/* ---- tables of one telescope -> its camera ---- */
+
+static void band_free(SdmAsterBand *band)
+{
+    sdm_free(&band->lattice_px);
+    sdm_free(&band->sight);
+    sdm_free(&band->position_m);
+    sdm_free(&band->velocity_mps);
+    sdm_free(&band->geocentric_deg);
+    sdm_free(&band->radiometry);
+}
+
+static int count_zero(const SdmAsterBand *band)
+{
+    int zero = 0;
+    for (int i = 0; i < band->nrow * band->ncol; ++i)
+        zero += band->sight[3 * i] == 0.0 && band->sight[3 * i + 1] == 0.0 && band->sight[3 * i + 2] == 0.0;
+    return zero;
+}
+
+/* Open the camera of a band.  Fails where it does not look as `telescope` ("3N": down, "3B": back) should. */
+static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
+                             SdmCamera **out)
+{
+    const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,     band->sight,
+                               band->position_m, band->velocity_mps, band->geocentric_deg, band->once_more};
+    const double *const s = band->sight + 3 * (band->ncol / 2); /* 3N looks down, 3B 27.6 degrees back */
+    const bool back = strcmp(telescope, "3B") == 0;
+    const int zero = count_zero(band);
+    *out = NULL;
+    if (zero)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d of its %d sight vectors are 0, so where band %s looked was not recorded; "
+                        "take another scene of the place",
+                        band->source, zero, band->nrow * band->ncol, telescope);
+    if (back ? !(s[0] < -0.3 * s[2]) : !(fabs(s[0]) < 0.15 * s[2]))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: sight vectors look %.1f degrees back, expected %s for band %s; 3N and 3B are "
+                        "exchanged or damaged, fetch the scene again",
+                        band->source, atan2(-s[0], s[2]) / 3.14159265358979323846 * 180.0,
+                        back ? "about 27.6" : "about 0", telescope);
+    return sdm_camera_open_aster(ctx, band->source, &in, out);
+}
+
+/* ---- HDF-EOS (V004, V003): swath of one telescope -> band ---- */
+
+static bool all_finite(size_t n, const double *v)
+{
+    for (size_t i = 0; i < n; ++i)
+        if (!isfinite(v[i]))
+            return false;
+    return true;
+}
+
+/* A field as bands x lines x columns of double; its sizes in shape[3]. */
+static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
+                            const char *field, double **out, int shape[3])
+{
+    char swath[16];
+    snprintf(swath, sizeof swath, "VNIR_Band%s", telescope);
+    const SdmStatus st = sdm_hdf4_table(ctx, hdf, swath, field, out, shape);
+    const size_t count = st == SDM_OK ? (size_t)shape[0] * (size_t)shape[1] * (size_t)shape[2] : 0;
+    if (!all_finite(count, *out))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: field %s of VNIR_Band%s holds NaN; the file is damaged, fetch it again", path,
+                        field, telescope);
+    return st;
+}
+
+static SdmStatus read_shaped(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
+                             const char *field, const int expected[3], double **out)
+{
+    int s[3] = {0, 0, 0};
+    const SdmStatus st = read_field(ctx, hdf, path, telescope, field, out, s);
+    if (st != SDM_OK || memcmp(s, expected, sizeof s) == 0)
+        return st;
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: field %s of VNIR_Band%s has %d x %d x %d values, expected %d x %d x %d to go with "
+                    "LatticePoint; the file is damaged, fetch it again",
+                    path, field, telescope, s[0], s[1], s[2], expected[0], expected[1], expected[2]);
+}
+
+/* V004 or V003 HDF-EOS: fields of the swath VNIR_Band<telescope>. */
+static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
+                          SdmAsterBand *out)
+{
+    SdmStatus st = SDM_OK;
+    int s[3] = {0, 0, 0};
+    memset(out, 0, sizeof *out);
+    TRY(sdm_format(ctx, out->label, sizeof out->label, "%s (VNIR_Band%s)", path, telescope));
+    TRY(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
+    TRY(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
+    if (s[2] != 2)
+        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                     "%s: field LatticePoint of VNIR_Band%s has %d values a point, expected 2 (column, row); "
+                     "the file is damaged, fetch it again",
+                     path, telescope, s[2]));
+    out->nrow = s[0];
+    out->ncol = s[1];
+    const int sight[3] = {out->nrow, out->ncol, 3}, state[3] = {1, out->nrow, 3};
+    TRY(read_shaped(ctx, hdf, path, telescope, "SightVector", sight, &out->sight));
+    TRY(read_shaped(ctx, hdf, path, telescope, "SatellitePosition", state, &out->position_m));
+    TRY(read_shaped(ctx, hdf, path, telescope, "SatelliteVelocity", state, &out->velocity_mps));
+    TRY(sdm_format(ctx, out->table, sizeof out->table, "%s (RadiometricCorrTable of VNIR_Band%s)", path,
+                   telescope));
+    TRY(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, s));
+    out->radiometry_lines = s[1];
+    if (s[0] != 1 || s[2] != 3)
+        st = sdm_fail(ctx, SDM_ERR_INPUT,
+                      "%s: field RadiometricCorrTable of VNIR_Band%s has %d values a line, expected 3 (C0 C1 "
+                      "C2); the file is damaged, fetch it again",
+                      path, telescope, s[2]);
+done:
+    if (st != SDM_OK)
+        band_free(out);
+    return st;
+}
+
+/* ---- V003: text tables of one telescope -> band ---- */
+
+typedef struct Tables {
+    const char *base, *telescope;
+    SdmScene *scene;
+} Tables;
+
+/* The file's name; where the folder has it in other letters (".TIF"), as it stands there. */
+static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix, char path[1024])
+{
+    PASS(sdm_format(ctx, path, 1024, "%s.VNIR_Band%s.%s", t->base, t->telescope, suffix));
+    if (sdm_path_exists(path))
+        return SDM_OK;
+    char *const base = path + (sdm_path_base(path) - path);
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
+    char **const list = VSIReadDir(*folder ? folder : ".");
+    for (int i = 0; list && list[i]; ++i)
+        if (EQUAL(list[i], base)) {
+            memcpy(base, list[i], strlen(base));
+            break;
+        }
+    CSLDestroy(list);
+    return SDM_OK;
+}
+
+static SdmStatus read_file(SdmContext *ctx, const Tables *t, const char *suffix, int columns, double **out,
+                           int *lines)
+{
+    char path[1024];
+    PASS(table_path(ctx, t, suffix, path));
+    PASS(sdm_read_table(ctx, path, columns, out, lines));
+    if (t->scene)
+        PASS(sdm_scene_add_file(ctx, t->scene, path));
+    return SDM_OK;
+}
+
+static SdmStatus expect_lines(SdmContext *ctx, const Tables *t, const char *suffix, int found, int expected)
+{
+    char path[1024];
+    if (found == expected)
+        return SDM_OK;
+    const SdmStatus st = table_path(ctx, t, suffix, path);
+    return st != SDM_OK ? st
+                        : sdm_fail(ctx, SDM_ERR_INPUT,
+                                   "%s: %d lines of numbers, expected %d to go with LatticePoint.txt; "
+                                   "%s is cut short or one of them of another scene, fetch both again",
+                                   path, found, expected, found < expected ? "the file" : "LatticePoint.txt");
+}
+
+/* Lattice: columns are the points that share the first one's row. */
+static SdmStatus read_lattice(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
+{
+    char path[1024];
+    int lines = 0;
+    PASS(read_file(ctx, t, "LatticePoint.txt", 2, &out->lattice_px, &lines));
+    PASS(table_path(ctx, t, "LatticePoint.txt", path));
+    while (out->ncol < lines && out->lattice_px[2 * out->ncol + 1] == out->lattice_px[1])
+        out->ncol++;
+    out->nrow = lines / out->ncol;
+    if (out->nrow * out->ncol != lines || out->ncol < 2)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %d points do not fill rows of %d; the file is cut short or damaged, fetch it "
+                        "again",
+                        path, lines, out->ncol);
+    return SDM_OK;
+}
+
+static SdmStatus read_velocity(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
+{
+    char path[1024];
+    int lines = 0;
+    PASS(table_path(ctx, t, "SatelliteVelocity.txt", path));
+    if (!sdm_path_exists(path))
+        return SDM_OK;
+    PASS(read_file(ctx, t, "SatelliteVelocity.txt", 3, &out->velocity_mps, &lines));
+    return expect_lines(ctx, t, "SatelliteVelocity.txt", lines, out->nrow);
+}
+
+/* Latitude and longitude, when both are there. */
+static SdmStatus read_geocentric(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
+{
+    static const char *const suffix[2] = {"Latitude.txt", "Longitude.txt"};
+    SdmStatus st = SDM_OK;
+    double *degrees[2] = {NULL, NULL};
+    int missing = 0;
+    for (int k = 0; k < 2; ++k) {
+        char path[1024];
+        TRY(table_path(ctx, t, suffix[k], path));
+        if (!sdm_path_exists(path)) {
+            if (!out->velocity_mps)
+                TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                             "%s: no such file, and no SatelliteVelocity.txt to do without; the scene "
+                             "is incomplete, fetch it again",
+                             path));
+            sdm_log(ctx, SDM_LOG_WARNING, 1, "%s is missing; going on with positions and velocities", path);
+            ++missing;
+            continue;
+        }
+        int lines = 0;
+        TRY(read_file(ctx, t, suffix[k], out->ncol, &degrees[k], &lines));
+        TRY(expect_lines(ctx, t, suffix[k], lines, out->nrow));
+    }
+    if (missing)
+        goto done;
+    const size_t count = (size_t)out->nrow * (size_t)out->ncol;
+    TRY(sdm_alloc(ctx, &out->geocentric_deg, count, 2 * sizeof(double), "table"));
+    for (size_t i = 0; i < count; ++i) {
+        out->geocentric_deg[2 * i] = degrees[0][i];
+        out->geocentric_deg[2 * i + 1] = degrees[1][i];
+    }
+done:
+    sdm_free(&degrees[0]);
+    sdm_free(&degrees[1]);
+    return st;
+}
+
+/* V003: read the files <base>.VNIR_Band<telescope>.<suffix>.txt; the radiometric table only if `image` is
+ * true.  scene: the files are added to it, or NULL.  The caller frees *out. */
+static SdmStatus read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
+                           SdmScene *scene, SdmAsterBand *out)
+{
+    SdmStatus st = SDM_OK;
+    const Tables t = {base, telescope, scene};
+    int lines = 0;
+    memset(out, 0, sizeof *out);
+    if (image) {
+        TRY(table_path(ctx, &t, "ImageData.tif", out->image));
+        TRY(sdm_format(ctx, out->label, sizeof out->label, "%s", out->image));
+        if (!sdm_path_exists(out->image))
+            TRY(sdm_fail(ctx, SDM_ERR_INPUT,
+                         "%s: no such file; the scene is incomplete (a scene without band %s cannot make "
+                         "a DEM), fetch it again",
+                         out->image, telescope));
+        if (scene)
+            TRY(sdm_scene_add_file(ctx, scene, out->image));
+    }
+    TRY(sdm_format(ctx, out->source, sizeof out->source, "%s.VNIR_Band%s.*.txt", base, telescope));
+    TRY(read_lattice(ctx, &t, out));
+    TRY(read_file(ctx, &t, "SightVector.txt", 3, &out->sight, &lines));
+    TRY(expect_lines(ctx, &t, "SightVector.txt", lines, out->nrow * out->ncol));
+    TRY(read_file(ctx, &t, "SatellitePosition.txt", 3, &out->position_m, &lines));
+    TRY(expect_lines(ctx, &t, "SatellitePosition.txt", lines, out->nrow));
+    TRY(read_velocity(ctx, &t, out));
+    TRY(read_geocentric(ctx, &t, out));
+    TRY(table_path(ctx, &t, "RadiometricCorrTable.txt", out->table));
+    if (image)
+        TRY(read_file(ctx, &t, "RadiometricCorrTable.txt", 3, &out->radiometry, &out->radiometry_lines));
+done:
+    if (st != SDM_OK)
+        band_free(out);
+    return st;
+}
 
 static const char *const TELESCOPE[2] = {"3N", "3B"};
 
@@ -15,10 +456,10 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
 {
     SdmAsterBand band;
     *out = NULL;
-    SdmStatus st = sdm_aster_read_text(ctx, base_path, telescope, false, NULL, &band);
+    SdmStatus st = read_text(ctx, base_path, telescope, false, NULL, &band);
     if (st == SDM_OK)
-        st = sdm_aster_open_camera(ctx, &band, telescope, out);
-    sdm_aster_band_free(&band);
+        st = open_camera(ctx, &band, telescope, out);
+    band_free(&band);
     return st;
 }
 
@@ -61,7 +502,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpack
         PASS(sdm_check_packed(ctx, band->image));
     PASS(check_cover(ctx, band, view->image));
     band->once_more = scene->depth != SDM_DEPTH_WHOLE;
-    return sdm_aster_open_camera(ctx, band, TELESCOPE[k], &view->camera);
+    return open_camera(ctx, band, TELESCOPE[k], &view->camera);
 }
 
 /* A scene that was taken at night, or with the VNIR telescopes off. */
@@ -80,7 +521,7 @@ static SdmStatus refuse_hdf(SdmContext *ctx, const SdmHdf4 *hdf, const char *pat
     const char *bands = NULL, *swath, *field;
     for (int i = 0; sdm_hdf4_field(hdf, i, &swath, &field); ++i) {
         const bool image = strcmp(field, "ImageData") == 0;
-        bands = bands ? bands : sdm_aster_bands_of(swath);
+        bands = bands ? bands : bands_of(swath);
         n3 = n3 || (image && strcmp(swath, "VNIR_Band3N") == 0);
         b3 = b3 || (image && strcmp(swath, "VNIR_Band3B") == 0);
         resampled = resampled || strcmp(swath, "VNIR_Swath") == 0;
@@ -155,9 +596,9 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmHdf4 *hdf, SdmSc
     TRY(sdm_hdf4_images(ctx, hdf, (const char *const[2]){"VNIR_Band3N", "VNIR_Band3B"},
                         scene->depth != SDM_DEPTH_CAMERAS, unpacked));
     for (int k = 0; k < 2; ++k) {
-        TRY(sdm_aster_read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
+        TRY(read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
         st = open_view(ctx, k, &band, &unpacked[k], scene);
-        sdm_aster_band_free(&band);
+        band_free(&band);
         TRY(st);
     }
 done:
@@ -221,11 +662,11 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
 {
     Found hdf = {.count = 0};
     const bool zip = strcmp(path, gdal_path) != 0;
-    const char *const kind = zip ? "zip archive" : "folder", *const bands = sdm_aster_bands_in(gdal_path, 2);
+    const char *const kind = zip ? "zip archive" : "folder", *const bands = ask_names(gdal_path, 2, bands_of);
     (void)sdm_folder_walk(gdal_path, 2, find_hdf, &hdf);
     if (hdf.count == 1)
         return sdm_aster_open_hdf(ctx, zip ? path : hdf.first, hdf.first, scene); /* or says what it is */
-    const char *const other = hdf.count == 0 ? sdm_aster_product_in(gdal_path, 2) : NULL;
+    const char *const other = hdf.count == 0 ? ask_names(gdal_path, 2, product_of_name) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (hdf.count > 0)
@@ -250,13 +691,13 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     const bool zip = strcmp(path, gdal_path) != 0;
     const char *const kind = zip ? "zip archive" : "folder";
     if (zip)
-        sdm_zip_fault(path, fault, sizeof fault);
+        find_zip_fault(path, fault, sizeof fault);
     if (*fault)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "%s: %s, so GDAL cannot open it inside the archive; unpack it, then give the folder",
                         path, fault);
     const bool listed = sdm_folder_walk(gdal_path, 2, find_base, &found);
-    const char *const other = found.count > 0 ? sdm_aster_other_product(sdm_path_base(base)) : NULL;
+    const char *const other = found.count > 0 ? other_product(sdm_path_base(base)) : NULL;
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     if (!listed)
@@ -277,9 +718,9 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     if (zip)
         TRY(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
-        TRY(sdm_aster_read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
+        TRY(read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
         st = open_view(ctx, k, &band, NULL, scene);
-        sdm_aster_band_free(&band);
+        band_free(&band);
         TRY(st);
     }
 done:

@@ -431,7 +431,6 @@ static SdmStatus find_stream(SdmContext *ctx, const SdmHdf4 *f, unsigned ref, Fi
 
 static SdmStatus find_field(SdmContext *ctx, SdmHdf4 *f, const char *swath, const char *name, Field *out)
 {
-    SdmStatus st = SDM_OK;
     const Descriptor *numeric = NULL, *dimensions = NULL;
     unsigned data = 0;
     *out = (Field){.swath = swath, .name = name};
@@ -450,11 +449,10 @@ static SdmStatus find_field(SdmContext *ctx, SdmHdf4 *f, const char *swath, cons
         data = tag == TAG_SCIENTIFIC_DATA ? ref : data;
         dimensions = tag == TAG_DIMENSIONS ? find(f, tag, ref) : dimensions;
     }
-    TRY(find_stream(ctx, f, data, out));
+    PASS(find_stream(ctx, f, data, out));
     if (!read_dimensions(f, dimensions, out))
-        st = fail_field(ctx, f, out);
-done:
-    return st;
+        return fail_field(ctx, f, out);
+    return SDM_OK;
 }
 
 /* Runs: a byte that counts (7 bits), then that many bytes and one, or one byte that many times and three. */

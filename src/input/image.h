@@ -51,7 +51,3 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
 /* Sample the whole image: sets stretch, saturation and undeclared fill.  SDM_ERR_INPUT where no pixel is
  * usable or a block is cut off. */
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im);
-
-/* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the
- * other view's pixels.  The log says so. */
-SdmStatus sdm_bin_finer_view(SdmContext *ctx, SdmScene *scene);

@@ -85,7 +85,6 @@ static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *s
 
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
     const SdmOptions *const opt = scene->options;
     const bool parallel = !isnan(opt->base_height);
     const char *const base = sdm_path_base(left), *const dot = strrchr(base, '.');
@@ -97,11 +96,10 @@ SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, Sd
              parallel ? "georeferenced parallel pair" : "pair with RPC");
     snprintf(scene->id, sizeof scene->id, "%.*s",
              (int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base)), base);
-    TRY(open_view(ctx, 0, left, scene));
-    TRY(open_view(ctx, 1, right, scene));
+    PASS(open_view(ctx, 0, left, scene));
+    PASS(open_view(ctx, 1, right, scene));
     if (opt->band > 1 && scene->view[0].image->single && scene->view[1].image->single)
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s and %s have 1 band; leave the option out", opt->band,
-                      left, right);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--band %d: %s and %s have 1 band; leave the option out",
+                        opt->band, left, right);
+    return SDM_OK;
 }

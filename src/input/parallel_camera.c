@@ -164,9 +164,8 @@ static bool set_transform(const double corner[6], Parallel *cam)
 
 static SdmStatus build(SdmContext *ctx, const char *name, const SdmParallel *in, Parallel *cam)
 {
-    SdmStatus st = SDM_OK;
     double unit_m = 0.0;
-    TRY(sdm_alloc(ctx, &cam->pool, 1, sizeof *cam->pool, "camera"));
+    PASS(sdm_alloc(ctx, &cam->pool, 1, sizeof *cam->pool, "camera"));
     if (!isfinite(in->shift) || !set_transform(in->geotransform, cam))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the geotransform is not invertible; georeference the image again", name);
@@ -188,12 +187,11 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmParallel *in,
     double image[3] = {0, 0, 0}, ground[3];
     locate(&cam->base, 1, image, ground);
     if (!isfinite(ground[0]))
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s: the image's corner is no place on Earth in its own coordinate system; "
-                      "georeference the image again",
-                      name);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the image's corner is no place on Earth in its own coordinate system; "
+                        "georeference the image again",
+                        name);
+    return SDM_OK;
 }
 
 SdmStatus sdm_camera_open_parallel(SdmContext *ctx, const char *name, const SdmParallel *in, SdmCamera **out)

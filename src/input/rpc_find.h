@@ -17,17 +17,6 @@ typedef struct SdmFoundRpc {
  * what lies beside it give two cameras. */
 SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out);
 
-/* The file that a DIMAP description (DIM_*.XML) names as its RPC; "" where it names none.  SDM_ERR_INPUT
- * where that is not there. */
-SdmStatus sdm_dimap_rpc_path(SdmContext *ctx, const char *index, char out[SDM_PATH_SIZE]);
-/* The RPC of a DIMAP file RPC_*.XML, its first pixel (0, 0); is_one: false, and nothing else, where the file
- * is none. */
-SdmStatus sdm_dimap_rpc_read(SdmContext *ctx, const char *path, SdmRpc *out, bool *is_one);
-
-/* The most that two RPCs place the same ground apart, px of an image of w x h pixels; INFINITY where one of
- * them has no place for it. */
-double sdm_rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h);
-
 /* The RPC of an image -> its camera, with its source and doubts.  Coefficients in the order of RPC00A,
  * which bend the rays, are put into that of RPC00B.  SDM_ERR_INPUT where the RPC cannot be the image's. */
 SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, const SdmFoundRpc *found,

@@ -1,11 +1,13 @@
 /* Names of files, or arrays in memory -> the kind of scene, by content -> opened scene. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
-#include "input/aster_files.h"
+#include "core/path.h"
+#include "geo/geodesy.h"
 #include "geo/own_data.h"
-#include "input/fetch.h"
+#include "input/aster_files.h"
 #include "input/image.h"
 #include "input/product_folder.h"
+#include "input/source.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -13,6 +15,184 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- ranges of a file on the network, one after the other, into a file on the disk ---- */
+
+enum { PART = 1 << 20, MOST_TRIES = 5 /* without a byte more */ };
+static const double WAIT_S = 0.2; /* before the first of them; then twice as long each */
+
+typedef struct Fetch {
+    SdmContext *ctx;
+    const char *address, *path;
+    FILE *to;
+    int64_t size, done; /* bytes */
+    char *part;
+} Fetch;
+
+/* Accepts "", sets "". */
+static void remove_fetched(char path[SDM_PATH_SIZE])
+{
+    char folder[SDM_PATH_SIZE];
+    if (!*path)
+        return;
+    unlink(path);
+    sdm_file_folder(path, folder);
+    rmdir(folder);
+    *path = '\0';
+}
+
+/* FOLDER/NAME, NAME as in the address up to a question mark, or in /vsicurl?url=ADDRESS an
+ * ampersand. */
+static SdmStatus make_folder(SdmContext *ctx, const char *address, char out[SDM_PATH_SIZE])
+{
+    static const char options[] = "/vsicurl?";
+    const char *const folder = CPLGenerateTempFilename("stereodem"), *base;
+    char name[SDM_PATH_SIZE];
+    const bool has_options = strncmp(address, options, strlen(options)) == 0;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(address, has_options ? "&" : "?"), address);
+    base = sdm_path_base(name);
+    if (sdm_system_make_folder(folder, 0700) != 0)
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s cannot be made for the copy of %s: %s; let TMPDIR name a folder that can be "
+                        "written",
+                        folder, address, strerror(errno));
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s", folder, base);
+}
+
+/* One connection: as much as comes by it. */
+static SdmStatus take(Fetch *f)
+{
+    SdmStatus st = SDM_OK;
+    size_t n = 1;
+    VSICurlPartialClearCache(f->address); /* of the connection that broke off */
+    VSILFILE *const from = VSIFOpenL(f->address, "rb");
+    if (!from || VSIFSeekL(from, (vsi_l_offset)f->done, SEEK_SET) != 0)
+        n = 0;
+    while (n > 0 && f->done < f->size && st == SDM_OK) {
+        n = VSIFReadL(f->part, 1, PART, from);
+        st = fwrite(f->part, 1, n, f->to) == n
+                 ? sdm_check_stop(f->ctx)
+                 : sdm_fail(f->ctx, SDM_ERR_IO, "%s cannot be written: %s; let TMPDIR name another folder",
+                            f->path, strerror(errno));
+        f->done += (int64_t)n;
+    }
+    if (from)
+        VSIFCloseL(from);
+    return st;
+}
+
+static SdmStatus take_all(Fetch *f)
+{
+    double wait_s = WAIT_S;
+    for (int tries = 0; f->done < f->size && tries < MOST_TRIES;) {
+        const int64_t before = f->done;
+        PASS(take(f));
+        tries = f->done > before ? 0 : tries + 1;
+        wait_s = f->done > before ? WAIT_S : 2.0 * wait_s;
+        if (f->done >= f->size)
+            break;
+        sdm_log(f->ctx, SDM_LOG_VERBOSE, 1, "%s: broke off after %lld of %lld bytes", f->address,
+                (long long)f->done, (long long)f->size);
+        nanosleep(&(struct timespec){(time_t)wait_s, (long)(1e9 * (wait_s - (double)(time_t)wait_s))}, NULL);
+    }
+    if (f->done != f->size)
+        return sdm_fail(
+            f->ctx, SDM_ERR_INPUT,
+            "%s: breaks off after %lld of %lld bytes (%.300s); give the same command again later, "
+            "or fetch the file first",
+            f->address, (long long)f->done, (long long)f->size, sdm_gdal_reason());
+    return SDM_OK;
+}
+
+/* Copy a file of GDAL's network file systems (/vsicurl/, /vsis3/ ...) into a folder of its own under GDAL's
+ * CPL_TMPDIR, else TMPDIR, under its own name.  A connection that breaks off is taken up where it was.
+ * Logins are those of GDAL: --config, ~/.netrc.  out: its name, for remove_fetched(); "" after a failure.
+ * SDM_ERR_INPUT where it cannot be had whole, SDM_ERR_IO where it cannot be kept. */
+static SdmStatus fetch_file(SdmContext *ctx, const char *address, char out[SDM_PATH_SIZE])
+{
+    SdmStatus st = SDM_OK;
+    VSIStatBufL at;
+    Fetch f = {.ctx = ctx, .address = address, .path = out};
+    *out = '\0';
+    if (VSIStatL(address, &at) != 0)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: nothing can be read there (%.300s)", address,
+                        sdm_gdal_reason());
+    f.size = (int64_t)at.st_size;
+    TRY(make_folder(ctx, address, out));
+    TRY(sdm_alloc(ctx, &f.part, PART, 1, "part of a file"));
+    f.to = fopen(out, "wb");
+    if (!f.to)
+        TRY(sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written: %s", out, strerror(errno)));
+    sdm_log(ctx, SDM_LOG_INFO, 1, "fetching %s, %.1f MB", address, 1e-6 * (double)f.size);
+    TRY(take_all(&f));
+    const bool closed = fclose(f.to) == 0;
+    f.to = NULL;
+    if (!closed || VSIStatL(out, &at) != 0 || (int64_t)at.st_size != f.size)
+        st = sdm_fail(ctx, SDM_ERR_IO, "%s cannot be written whole: %s; let TMPDIR name a folder with room",
+                      out, strerror(errno));
+done:
+    if (f.to)
+        fclose(f.to);
+    sdm_free(&f.part);
+    if (st != SDM_OK)
+        remove_fetched(out);
+    return st;
+}
+
+/* ---- a pair of unlike pixels: the finer view is binned ---- */
+
+/* The coarser view's pixels to the bins of the finer one: such pairs gave the best heights. */
+static const double BINS_FINER = 1.5;
+
+/* The ground sample distance at the middle of a view, m: the root of a pixel's area. */
+static double measure_gsd_m(const SdmView *v)
+{
+    double image[3][3], ground[3][3], p[3][3], hmin, hmax, cross[3];
+    sdm_camera_height_range(v->camera, &hmin, &hmax);
+    for (int k = 0; k < 3; k++) { /* a pixel, the next of its row, and of its column */
+        image[k][0] = floor(0.5 * (double)v->image->width) + (k == 1);
+        image[k][1] = floor(0.5 * (double)v->image->height) + (k == 2);
+        image[k][2] = 0.5 * (hmin + hmax);
+    }
+    sdm_camera_locate(v->camera, 3, image[0], ground[0]);
+    for (int k = 0; k < 3; k++)
+        sdm_geodetic_to_ecef(ground[k][0], ground[k][1], ground[k][2], p[k]);
+    for (int i = 0; i < 3; i++) {
+        const int j = (i + 1) % 3, l = (i + 2) % 3;
+        cross[i] = (p[1][j] - p[0][j]) * (p[2][l] - p[0][l]) - (p[1][l] - p[0][l]) * (p[2][j] - p[0][j]);
+    }
+    return sqrt(sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]));
+}
+
+/* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the
+ * other view's pixels.  The log says so. */
+static SdmStatus bin_finer_view(SdmContext *ctx, SdmScene *scene)
+{
+    const double gsd_m[2] = {measure_gsd_m(&scene->view[0]), measure_gsd_m(&scene->view[1])};
+    const int finer = gsd_m[1] < gsd_m[0];
+    const double ratio = gsd_m[!finer] / gsd_m[finer];
+    SdmView *const v = &scene->view[finer];
+    const int64_t side = v->image->width < v->image->height ? v->image->width : v->image->height;
+    const long bin = lround(ratio / BINS_FINER);
+    if (!(bin > 1)) /* or a camera that is refused later */
+        return SDM_OK;
+    if (side < bin * SDM_IMAGE_MIN_PX)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: its %lld x %lld pixels of %.3g m are few of the %.3g m of %s, expected at least "
+                        "%d of these a side; give a larger image",
+                        v->name, (long long)v->image->width, (long long)v->image->height, gsd_m[finer],
+                        gsd_m[!finer], scene->view[!finer].name, (int)SDM_IMAGE_MIN_PX);
+    v->note.bin = (int)bin;
+    if (scene->depth == SDM_DEPTH_WHOLE)
+        sdm_log(ctx, SDM_LOG_INFO, 1,
+                "%s has pixels of %.3g m, %s of %.3g m: the mean of %d x %d of the former is matched",
+                v->name, gsd_m[finer], scene->view[!finer].name, gsd_m[!finer], v->note.bin, v->note.bin);
+    sdm_image_bin(v->image, v->note.bin);
+    sdm_camera_bin(v->camera, v->note.bin);
+    return SDM_OK;
+}
 
 typedef enum Content {
     CONTENT_FOLDER,
@@ -140,7 +320,7 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 {
     if (!sdm_is_virtual(path))
         return sdm_aster_open_hdf(ctx, path, path, scene);
-    PASS(sdm_fetch_file(ctx, path, scene->fetched));
+    PASS(fetch_file(ctx, path, scene->fetched));
     return sdm_aster_open_hdf(ctx, path, scene->fetched, scene);
 }
 
@@ -286,7 +466,7 @@ static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const 
                                                  left)
                                       : sdm_pair_open(ctx, left, right, scene));
     if (right)
-        PASS(sdm_bin_finer_view(ctx, scene));
+        PASS(bin_finer_view(ctx, scene));
     const char *const masks[2] = {scene->options->mask_left, scene->options->mask_right};
     for (int k = 0; k < 2; ++k)
         if (masks[k])
@@ -378,7 +558,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
                                                  : SDM_SENSOR_PARALLEL;
     snprintf(scene->id, sizeof scene->id, "%.255s", scene->view[0].name);
     snprintf(scene->kind, sizeof scene->kind, "images in memory");
-    TRY(sdm_bin_finer_view(ctx, scene));
+    TRY(bin_finer_view(ctx, scene));
 done:
     for (int k = 0; k < 2; ++k)
         sdm_camera_close(&view[k].camera);
@@ -397,7 +577,7 @@ void sdm_scene_close(SdmScene **scene)
         sdm_image_close(&(*scene)->view[k].image);
         sdm_camera_close(&(*scene)->view[k].camera);
     }
-    sdm_fetch_remove((*scene)->fetched);
+    remove_fetched((*scene)->fetched);
     sdm_free(&(*scene)->files);
     sdm_free(scene);
 }

@@ -1,7 +1,6 @@
 /* Helpers of everything that reads a file: GDAL without messages, a file as text, the list of inputs. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SOURCE_H
-#define SDM_SOURCE_H
+#pragma once
 
 #include "core/path.h"
 #include "input/scene_open.h"
@@ -75,5 +74,3 @@ double sdm_time_days(const char *time_utc);
 SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t size);
 /* Is it such an address, or a name of GDAL's virtual file systems? */
 bool sdm_is_virtual(const char *name);
-
-#endif

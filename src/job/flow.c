@@ -1,7 +1,7 @@
 /* The loop over units: found in the store, or begun, ended, stored, handed on; one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/flow.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include <errno.h>
 #include <string.h>

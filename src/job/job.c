@@ -3,7 +3,7 @@
 #include "job/job.h"
 #include "core/machine.h"
 #include "core/system.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include <dirent.h>
 #include <gdal.h>

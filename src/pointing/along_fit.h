@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "geometry/along_correction.h"
+#include "geometry/pointing.h"
 
 /* A small piece of ground. */
 typedef struct SdmAlongPoint {

@@ -46,7 +46,12 @@ typedef struct SdmReferenceReport {
     SdmGrid grid;                    /* of the blocks that are left out, metres about the scene's centre */
     uint8_t *left_out;               /* rows x cols; 1: left out of the fit; owned; NULL: none */
 } SdmReferenceReport;
-void sdm_reference_report_free(SdmReferenceReport *r);
+static inline void sdm_reference_report_free(SdmReferenceReport *r)
+{
+    sdm_free(&r->bins[0].value_px);
+    sdm_free(&r->bins[1].value_px);
+    sdm_free(&r->left_out);
+}
 
 #define SDM_REFERENCE_MOST_MASKED 0.6 /* share that is left out up to which more than the shift is fitted */
 #define SDM_REFERENCE_LEAST_ROWS 0.75 /* share of rows with ground of the fit from which on it is */

@@ -58,7 +58,6 @@ size_t sdm_output_stem(const char *output)
 
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files)
 {
-    SdmStatus st = SDM_OK;
     if (!output || !*output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output named; give -o DEM.tif");
     struct stat at;
@@ -76,20 +75,18 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
     files->is_lost = false;
     for (int i = 0; i < SDM_FILES; i++) {
         files->made[i] = i != SDM_FILE_LAS && i != SDM_FILE_LAZ;
-        TRY(sdm_format(ctx, files->path[i], SDM_PATH_SIZE, "%.*s%s", stem, output, suffix[i]));
-        TRY(sdm_format(ctx, files->part[i], SDM_PATH_SIZE, "%s.part-%s-%s", output, kind[i], files->run));
-        TRY(sdm_format(ctx, files->raw[i], SDM_PATH_SIZE, "%s.part-raw-%s-%s", output, kind[i], files->run));
+        PASS(sdm_format(ctx, files->path[i], SDM_PATH_SIZE, "%.*s%s", stem, output, suffix[i]));
+        PASS(sdm_format(ctx, files->part[i], SDM_PATH_SIZE, "%s.part-%s-%s", output, kind[i], files->run));
+        PASS(sdm_format(ctx, files->raw[i], SDM_PATH_SIZE, "%s.part-raw-%s-%s", output, kind[i], files->run));
     }
-    TRY(sdm_format(ctx, files->path[SDM_FILE_DEM], SDM_PATH_SIZE, "%s", output));
-    TRY(sdm_format(ctx, files->marker, SDM_PATH_SIZE, "%s.part-naming", output));
+    PASS(sdm_format(ctx, files->path[SDM_FILE_DEM], SDM_PATH_SIZE, "%s", output));
+    PASS(sdm_format(ctx, files->marker, SDM_PATH_SIZE, "%s.part-naming", output));
     if (slash)
-        TRY(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "%.*s", slash == output ? 1 : (int)(slash - output),
-                       output));
+        PASS(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "%.*s",
+                        slash == output ? 1 : (int)(slash - output), output));
     else
-        TRY(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "."));
-    TRY(sdm_format(ctx, files->prefix, SDM_PATH_SIZE, "%s.part-", base));
-done:
-    return st;
+        PASS(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "."));
+    return sdm_format(ctx, files->prefix, SDM_PATH_SIZE, "%s.part-", base);
 }
 
 /* A name that a run makes and removes: "DEM.tif.part-dem-1f3a90c2", "DEM.tif.part-raw-ortho-1f3a90c2-typed",
@@ -153,15 +150,12 @@ static bool read_marker(const SdmOutputFiles *files, Marker *out)
 
 static SdmStatus write_marker(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
 {
-    SdmStatus st = SDM_OK;
     SdmFileWriter w;
     char text[64];
     const int n = snprintf(text, sizeof text, "%" PRIx64 " %s\n", job, files->run);
-    TRY(sdm_file_create(ctx, files->marker, &w));
+    PASS(sdm_file_create(ctx, files->marker, &w));
     sdm_file_put(&w, text, (size_t)n);
-    TRY(sdm_file_commit(ctx, &w, false));
-done:
-    return st;
+    return sdm_file_commit(ctx, &w, false);
 }
 
 /* Has file i of the marker's run not got its name yet? */
@@ -292,16 +286,14 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
 SdmStatus sdm_output_files_check(SdmContext *ctx, const SdmOutputFiles *files, bool overwrite,
                                  bool may_be_own)
 {
-    SdmStatus st = SDM_OK;
     Marker marker;
     const bool stopped = read_marker(files, &marker);
-    TRY(sdm_file_check_output(ctx, "-o", files->path[SDM_FILE_DEM]));
+    PASS(sdm_file_check_output(ctx, "-o", files->path[SDM_FILE_DEM]));
     for (int i = SDM_FILES - 1; i >= 0; i--) {
         if (is_left(files, i))
             continue;
         const bool own = stopped && !is_aside(files, &marker, i) && (i != SDM_FILE_DEM || may_be_own);
-        TRY(check_file(ctx, files->path[i], overwrite || own));
+        PASS(check_file(ctx, files->path[i], overwrite || own));
     }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-void sdm_relief_colour(double t, double rgb[3])
+/* Colour of the relief, 0..255, at t = 0 (lowest) .. 1 (highest). */
+static void relief_colour(double t, double rgb[3])
 {
     /* no white, which is no data on many pages */
     static const double stop[][3] = {{64, 122, 103},  {120, 160, 106}, {186, 190, 122}, {222, 203, 150},
@@ -20,7 +21,7 @@ void sdm_relief_colour(double t, double rgb[3])
 void sdm_relief_ramp(double t, unsigned char rgb[3])
 {
     double exact[3];
-    sdm_relief_colour(t, exact);
+    relief_colour(t, exact);
     for (int k = 0; k < 3; k++)
         rgb[k] = (unsigned char)(exact[k] + 0.5);
 }
@@ -130,7 +131,7 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_
             if (isnan(h[i]))
                 continue; /* stays transparent */
             const double light = 0.25 + 1.06 * hillshade(h, s->cols, s->rows, c, r, spacing_m, stretch);
-            sdm_relief_colour((h[i] - low) / (high - low), rgb);
+            relief_colour((h[i] - low) / (high - low), rgb);
             for (int k = 0; k < 3; k++)
                 rgba[4 * i + (size_t)k] = (unsigned char)fmin(rgb[k] * light, 255.0);
             rgba[4 * i + 3] = 255;

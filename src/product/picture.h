@@ -14,8 +14,6 @@ SdmStatus sdm_picture_page(SdmContext *ctx, const unsigned char *rgba, int cols,
 /* RGB; each pixel has the colour of the reason that the masks of its cells give together: sdm_qa_reason(). */
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out);
 
-/* Colour of the relief, 0..255, at t = 0 (lowest) .. 1 (highest). */
-void sdm_relief_colour(double t, double rgb[3]);
 void sdm_relief_ramp(double t, unsigned char rgb[3]); /* the same in bytes */
 /* Colour of a difference, red at t = 0, blue at 1. */
 void sdm_change_ramp(double t, unsigned char rgb[3]);

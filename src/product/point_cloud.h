@@ -1,7 +1,6 @@
 /* Raw rasters of a DEM -> a point cloud: LAS 1.4, a point for each height, as a file .las or .laz. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_POINT_CLOUD_H
-#define SDM_POINT_CLOUD_H
+#pragma once
 
 #include "geo/grid.h"
 
@@ -27,5 +26,3 @@ SdmStatus sdm_point_cloud_check(SdmContext *ctx, const char *format);
 SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmPointCloud *of);
 /* Compress a file .las of so many points by LASzip. */
 SdmStatus sdm_point_cloud_compress(SdmContext *ctx, const char *las, const char *laz, int64_t count);
-
-#endif

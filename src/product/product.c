@@ -9,7 +9,7 @@
 #include "geo/geoid.h"
 #include "geo/own_data.h"
 #include "geo/vertical_datum.h"
-#include "product/height_step.h"
+#include "product/dem_result.h"
 #include "product/output_files.h"
 #include "product/picture.h"
 #include "product/point_cloud.h"
@@ -28,26 +28,22 @@
 /* The names are too large for the stack of a thread. */
 static SdmStatus name_files(SdmContext *ctx, const char *output, const char *points, SdmOutputFiles **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
-    TRY(sdm_output_files_name(ctx, output, *out));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
+    PASS(sdm_output_files_name(ctx, output, *out));
     (*out)->made[SDM_FILE_LAS] = strcmp(points, "las") == 0;
     (*out)->made[SDM_FILE_LAZ] = strcmp(points, "laz") == 0;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Name of a product that stays in memory, for messages. */
 static SdmStatus name_kept(SdmContext *ctx, SdmOutputFiles **out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
     for (int i = 0; i < SDM_FILES; i++) {
         (*out)->made[i] = true;
         snprintf((*out)->path[i], SDM_PATH_SIZE, "the DEM in memory");
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *const *inputs,
@@ -273,6 +269,20 @@ static inline uint16_t to_steps(float value, float inverse)
     return isnan(value) ? SDM_QA_NODATA : n;
 }
 
+/* Round to the nearest whole number, halves to the even one: at 2^23 a float has no digits left for
+ * fractions. */
+static inline float round_even(float x)
+{
+    const float whole = 0x1p23F, size = fabsf(x), rounded = (size + whole) - whole;
+    return copysignf(size < whole ? rounded : size, x);
+}
+
+/* A height rounded to the step.  inverse: 1 / step; both are powers of two, so this is exact. */
+static inline float round_height(float height_m, float step_m, float inverse)
+{
+    return round_even(height_m * inverse) * step_m;
+}
+
 static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
     const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
@@ -281,7 +291,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     float *const out = s->height_m + r * b->w;
     for (int64_t c = 0; c < b->w; c++) {
         const float h = n ? in[c] - n[c] : in[c];
-        out[c] = isnan(h) ? SDM_NODATA : sdm_round_height(h, step, inverse);
+        out[c] = isnan(h) ? SDM_NODATA : round_height(h, step, inverse);
     }
 }
 
@@ -450,7 +460,6 @@ SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock
 
 static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
 {
-    SdmStatus st = SDM_OK;
     SdmRaster *const raw = &p->raster[file];
     const SdmOptions *const opt = p->request.options;
     SdmCogRequest request = {.path = p->files->part[file], .memory_bytes = opt->memory_bytes};
@@ -469,21 +478,17 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
     } else {
         request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
     }
-    TRY(sdm_cog_write(ctx, raw, &request));
-    TRY(sdm_raster_close(ctx, raw, p->files->raw[file]));
-done:
-    return st;
+    PASS(sdm_cog_write(ctx, raw, &request));
+    return sdm_raster_close(ctx, raw, p->files->raw[file]);
 }
 
 static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief, &p->page_relief));
-    TRY(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
+    PASS(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief, &p->page_relief));
+    PASS(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
     if (p->request.reference)
-        TRY(sdm_change_picture(ctx, &p->change, SDM_CHANGE_MAP_M, &p->change_map));
-done:
-    return st;
+        PASS(sdm_change_picture(ctx, &p->change, SDM_CHANGE_MAP_M, &p->change_map));
+    return SDM_OK;
 }
 
 static void set_statistics(const SdmProduct *p)
@@ -503,7 +508,6 @@ static void set_statistics(const SdmProduct *p)
 /* The ortho image in the smallest type that holds it. */
 static SdmStatus convert_ortho(SdmContext *ctx, SdmProduct *p)
 {
-    SdmStatus st = SDM_OK;
     char path[SDM_PATH_SIZE + 16];
     SdmRaster *const raw = &p->raster[SDM_FILE_ORTHO];
     SdmRasterSpec spec = spec_of(p, SDM_FILE_ORTHO);
@@ -512,11 +516,9 @@ static SdmStatus convert_ortho(SdmContext *ctx, SdmProduct *p)
         GDALSetRasterNoDataValue(GDALGetRasterBand(raw->dataset, 1), (double)SDM_NODATA);
         return SDM_OK;
     }
-    TRY(sdm_format(ctx, path, sizeof path, "%s-typed", spec.path));
+    PASS(sdm_format(ctx, path, sizeof path, "%s-typed", spec.path));
     spec.path = path;
-    TRY(sdm_ortho_convert(ctx, &spec, raw, p->files->raw[SDM_FILE_ORTHO]));
-done:
-    return st;
+    return sdm_ortho_convert(ctx, &spec, raw, p->files->raw[SDM_FILE_ORTHO]);
 }
 
 /* The band of the QA raster that holds this; NULL: none. */
@@ -548,7 +550,6 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 /* --points: first as .las, which stays or is compressed. */
 static SdmStatus write_points(SdmContext *ctx, SdmProduct *p)
 {
-    SdmStatus st = SDM_OK;
     const bool compressed = p->files->made[SDM_FILE_LAZ];
     const SdmPointCloud points = {
         .grid = &p->grid,
@@ -565,11 +566,10 @@ static SdmStatus write_points(SdmContext *ctx, SdmProduct *p)
         .path = p->files->part[SDM_FILE_LAS]};
     if (p->request.keep || !(compressed || p->files->made[SDM_FILE_LAS]))
         return SDM_OK;
-    TRY(sdm_point_cloud_write(ctx, &points));
+    PASS(sdm_point_cloud_write(ctx, &points));
     if (compressed)
-        TRY(sdm_point_cloud_compress(ctx, points.path, p->files->part[SDM_FILE_LAZ], points.count));
-done:
-    return st;
+        PASS(sdm_point_cloud_compress(ctx, points.path, p->files->part[SDM_FILE_LAZ], points.count));
+    return SDM_OK;
 }
 
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
@@ -767,4 +767,25 @@ void sdm_product_close(SdmProduct **out)
     CSLDestroy(p->metadata);
     sdm_free(&p->files);
     sdm_free(out);
+}
+
+/* ---- figures for the caller ---- */
+
+void sdm_dem_result_take(const SdmProduct *p, SdmDemResult *out)
+{
+    const SdmGrid *const grid = p->request.grid;
+    const SdmDemStats *const stats = &p->stats;
+    out->known = true;
+    out->cols = grid->cols;
+    out->rows = grid->rows;
+    out->spacing = grid->spacing;
+    out->coverage = fmin((double)stats->valid / fmax((double)(stats->cells - stats->unseen), 1.0), 1.0);
+}
+
+void sdm_dem_result_free(SdmDemResult *result)
+{
+    sdm_free(&result->doubt);
+    sdm_free(&result->file);
+    sdm_free(&result->pair);
+    *result = (SdmDemResult){.known = false};
 }

@@ -1,7 +1,6 @@
 /* Blocks of a DEM in any order -> its files: DEM, QA raster, ortho image, report and pictures. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_PRODUCT_H
-#define SDM_PRODUCT_H
+#pragma once
 
 #include "core/dem_block.h"
 #include "core/lease.h"
@@ -93,5 +92,3 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report,
 void sdm_product_close(SdmProduct **p);
 
 double sdm_qa_step_m(const SdmGrid *grid); /* unit of the QA raster's bands of a DEM on the grid, metres */
-
-#endif

@@ -153,8 +153,6 @@ typedef struct SdmPlot {
 } SdmPlot;
 /* The plot and its legend.  label: for readers that do not see it. */
 void sdm_report_plot(SdmReportItem to, const char *label, const SdmPlot *plot);
-/* The plot as inline SVG. */
-void sdm_plot_svg(SdmText *out, const SdmPlot *plot, const char *label);
 
 /* Room for n numbers, zero, and a text, that live as long as the report; NULL, "" on failure. */
 double *sdm_report_room(SdmReport *r, int n);

@@ -1,7 +1,6 @@
 /* A product -> its entry for catalogues: a STAC item (SpatioTemporal Asset Catalog 1.1). */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_STAC_ITEM_H
-#define SDM_STAC_ITEM_H
+#pragma once
 
 #include "product/dem_stats.h"
 #include "product/output_files.h"
@@ -21,5 +20,3 @@ typedef struct SdmStacItem {
 /* The item as JSON, with names of files in its own folder; without a time of the scene it has that of now.
  * *out: freed with cJSON_free(). */
 SdmStatus sdm_stac_item(SdmContext *ctx, const SdmStacItem *item, char **out);
-
-#endif

@@ -1,7 +1,7 @@
 /* A scene -> its description for `info`: images, cameras, overlap, grid, expected cost; no matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/scene.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/prepare.h"
 #include "geo/geodesy.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include "input/source.h"
 #include "pointing/coarse_pointing.h"

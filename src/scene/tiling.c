@@ -2,7 +2,7 @@
  * figures of info and plan, and of the cut of run and plan. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/tiling.h"
-#include "geo/grid_part.h"
+#include "geo/grid.h"
 
 #include "input/source.h"
 #include "scene/block.h"
