@@ -14,6 +14,10 @@ static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhe
 static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
 static const double SURFACE_SHARE = 0.4;     /* of the votes lies below the surface, or at it */
 static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
+enum {
+    FILLED_LEAST =
+        3 /* a height that is filled everywhere is that of one in so many pairs that see the cell */
+};
 enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
 /* ---- alignment ---- */
@@ -199,7 +203,7 @@ static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, 
 
 /* Agreement of the pairs in a cell. */
 typedef struct Agreed {
-    int pairs, leading;          /* that agree, and that of the largest weight; -1: there is none */
+    int seen, pairs, leading;    /* that see the cell, that agree, and that of the largest weight; -1: none */
     bool measured, contradicted; /* contradicted: by a measured height of another surface */
     double best_score, weights, heights_m;
     unsigned points, mask;
@@ -215,6 +219,7 @@ static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i)
         const double weight = c->layer[k]->weight;
         const uint16_t points = qa_of(c, k, i, COUNT);
         const bool near = surface >= 0 && agree(s, c, surface, k);
+        a.seen += !(qa_of(c, k, i, MASK) & SDM_QA_OUTSIDE);
         a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->filled[k]);
         a.best_score = near ? fmax(a.best_score, score_of(c, k, i)) : a.best_score;
         if (!member[k])
@@ -248,7 +253,9 @@ static float in_metres(const SdmFusedCell *c, int k, int64_t i, int band, double
 void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *c, int64_t i, SdmBlock *b)
 {
     const Agreed a = add_up(s, c, i);
-    const bool dropped = a.pairs > 0 && !a.measured && (a.best_score < FILLED_SCORE || s->opt->no_filled);
+    const bool dropped =
+        a.pairs > 0 && !a.measured &&
+        (a.best_score < FILLED_SCORE || a.pairs * FILLED_LEAST < a.seen || s->opt->no_filled);
     const bool none = a.pairs == 0 || dropped;
     b->height_m[i] = none ? NAN : (float)(a.heights_m / a.weights);
     b->score[i] = none ? NAN : (float)a.best_score;

@@ -127,8 +127,9 @@ static void small_means(const SdmStepBlock *s, const SdmStepSide *side, int cx, 
     float differ[AROUND][AROUND];
     for (int j = 0; j < AROUND; j++)
         for (int i = 0; i < AROUND; i++) {
-            const float d = difference(s->views, cx + i - AROUND / 2, cy + j - AROUND / 2, place_px);
-            differ[j][i] = d == UNKNOWN ? MOST_DIFFER : fminf(fabsf(d - own) / (float)GREY, MOST_DIFFER);
+            const float d = difference(s->views, cx + i - AROUND / 2, cy + j - AROUND / 2, place_px),
+                        apart = fabsf(d - own) / (float)GREY;
+            differ[j][i] = d != UNKNOWN && apart < MOST_DIFFER ? apart : MOST_DIFFER;
         }
     for (int j = 0; j < PLACES; j++)
         for (int i = 0; i < PLACES; i++) {
