@@ -36,12 +36,11 @@ typedef struct AlignedFile {
  * not moved keep their heights.  Overwrites residual_m. */
 static SdmStatus resample_aligned(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3])
 {
-    SdmStatus st = SDM_OK;
     const double dcol = -move_m[0] / g->dx_m, drow = move_m[1] / g->dy_m;
     const bool moved = fabs(dcol) > 0.0 || fabs(drow) > 0.0;
     if (moved) {
-        TRY(sdm_coreg_fit(ctx, g, g->dem_m, 0, 0));
-        TRY(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->scratch));
+        PASS(sdm_coreg_fit(ctx, g, g->dem_m, 0, 0));
+        PASS(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->scratch));
     }
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t j = 0; j < g->rows; j++)
@@ -53,8 +52,7 @@ static SdmStatus resample_aligned(SdmContext *ctx, SdmCoregGrid *g, const double
             const double height_m = moved ? g->base_m + (double)g->scratch[at] : (double)nearest;
             g->scratch[at] = isnan(nearest) ? NAN : (float)(height_m + move_m[2]);
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- files ---- */

@@ -418,7 +418,6 @@ static void mark_sure(SdmCoregGrid *g, const float *height_m, unsigned bits, uns
 SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits,
                         unsigned counted)
 {
-    SdmStatus st = SDM_OK;
     int64_t n = 0;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         if ((g->mask[i] & bits) == bits && !isnan(height_m[i]))
@@ -428,10 +427,8 @@ SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m,
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->scratch[i] = (g->mask[i] & bits) == bits ? (float)((double)height_m[i] - g->base_m) : NAN;
-    TRY(fill_voids(ctx, g->scratch, g->cols, g->rows, g->residual_m));
-    TRY(spline_fit(ctx, &g->spline, g->scratch));
-done:
-    return st;
+    PASS(fill_voids(ctx, g->scratch, g->cols, g->rows, g->residual_m));
+    return spline_fit(ctx, &g->spline, g->scratch);
 }
 
 /* Have the cells around a position, whose weights are not 0, all the bit? */
@@ -575,10 +572,9 @@ static void judge_loose(SdmCoregGrid *g, double dcol, double drow)
 /* Moved DEM minus reference, in common cells where the reference is known around. */
 static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double move_m[3])
 {
-    SdmStatus st = SDM_OK;
     const double dcol = move_m[0] / g->dx_m - g->phase[0], drow = -move_m[1] / g->dy_m - g->phase[1],
                  up_m = move_m[2] - g->base_m;
-    TRY(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->residual_m));
+    PASS(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->residual_m));
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] =
@@ -587,8 +583,7 @@ static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double m
                 ? (float)((double)g->dem_m[i] - (double)g->residual_m[i] + up_m)
                 : NAN;
     judge_loose(g, dcol, drow);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out)

@@ -284,12 +284,11 @@ done:
 
 SdmStatus sdm_stack_sample(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     int failed = s->count, sampled = 0; /* failed: the first layer that did, in their order */
     SdmStatus why = SDM_OK;
     const bool again = s->sample_step > 0;
     if (!again)
-        TRY(choose_steps(s));
+        PASS(choose_steps(s));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int i = 0; i < s->count; i++) {
         bool go;
@@ -305,10 +304,8 @@ SdmStatus sdm_stack_sample(SdmStack *s)
             why = one;
         }
     }
-    TRY(why);
-    TRY(add_geoids(s));
-done:
-    return st;
+    PASS(why);
+    return add_geoids(s);
 }
 
 static int by_content(const void *a, const void *b)

@@ -53,17 +53,14 @@ static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, 
 static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m, float tilt_m_per_px,
                            float *plane, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
             plane[i] = p->prior[i] + offset_m + tilt_m_per_px * ((float)x - 0.5f * (float)w);
         }
-    TRY(sdm_level_warp(p->ctx, &p->task, plane));
-    TRY(sdm_level_match(p->ctx, &p->task, pass, plane, false, s));
-done:
-    return st;
+    PASS(sdm_level_warp(p->ctx, &p->task, plane));
+    return sdm_level_match(p->ctx, &p->task, pass, plane, false, s);
 }
 
 /* The best of all planes for each pixel; ambiguous where another height scores as well. */

@@ -295,15 +295,12 @@ done:
 static SdmStatus hide_clouds(SdmProcessor *p, enum SdmSide side, const SdmLevelImage *from,
                              SdmLevelImage *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)(from->w * from->h);
     *out = *from;
     out->data = NULL;
-    TRY(sdm_alloc_raw(p->ctx, &out->data, n, sizeof *out->data, "an image without clouds"));
+    PASS(sdm_alloc_raw(p->ctx, &out->data, n, sizeof *out->data, "an image without clouds"));
     memcpy(out->data, from->data, n * sizeof *out->data);
-    TRY(sdm_hide_bright(p->ctx, p->in->settings->hide_above[side], (int)side, out));
-done:
-    return st;
+    return sdm_hide_bright(p->ctx, p->in->settings->hide_above[side], (int)side, out);
 }
 
 /* Keep the heights on which both views agree; for the passes, which measure them, the views show their

@@ -80,7 +80,6 @@ static bool is_dark(const SdmMatchInput *in, const SdmWindow *win, int x, int y,
 
 SdmStatus sdm_find_agreed(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s, float **out)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
                               s->score, s->flags, PIECE_STEP_PX / fabsf(in->settings->px_per_m)};
@@ -91,12 +90,11 @@ SdmStatus sdm_find_agreed(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *
             if (!is_dark(in, &s->win, x, y, s->h_m[i]))
                 s->flags[i] = SDM_QA_ISOLATED;
         }
-    TRY(sdm_drop_pieces(ctx, &pieces, SDM_GAP_PIECE, 0, 0));
-    TRY(sdm_alloc_raw(ctx, out, n, sizeof **out, "heights between clouds"));
+    PASS(sdm_drop_pieces(ctx, &pieces, SDM_GAP_PIECE, 0, 0));
+    PASS(sdm_alloc_raw(ctx, out, n, sizeof **out, "heights between clouds"));
     for (size_t i = 0; i < n; i++)
         (*out)[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : NAN;
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, const float *agreed_m, SdmSurface *s,

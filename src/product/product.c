@@ -391,7 +391,6 @@ static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBloc
 static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
                              const Strip *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmDemCells cells = {.col0 = b->col0,
                                .row0 = b->row0 + row,
                                .w = b->w,
@@ -400,18 +399,17 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
                                .mask = b->mask + row * b->w,
                                .ortho = p->request.ortho ? b->ortho + row * b->w : NULL};
     if (p->undulation.geoid)
-        TRY(sdm_undulation_window(ctx, &p->undulation, b->col0, b->row0 + row, b->w, h, s->undulation_m));
+        PASS(sdm_undulation_window(ctx, &p->undulation, b->col0, b->row0 + row, b->w, h, s->undulation_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
         convert_row(p, b, row + r, r, s);
     if (p->request.reference)
-        TRY(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
-                            b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->change,
-                            s->change + s->plane));
-    TRY(store(ctx, p, b, row, h, s));
+        PASS(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
+                             b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->change,
+                             s->change + s->plane));
+    PASS(store(ctx, p, b, row, h, s));
     sdm_dem_stats_add(&p->stats, &cells);
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)

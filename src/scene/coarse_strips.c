@@ -50,13 +50,10 @@ static SdmWindow rows_of(const SdmWindow *win, int y0, int y1)
 static SdmStatus match_window(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *from,
                               const SdmWindow *win, SdmSurface *out)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_surface_alloc(ctx, win, out));
+    PASS(sdm_surface_alloc(ctx, win, out));
     sdm_surface_refine(ctx, in->settings->kernels, from, out);
-    TRY(sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_FIRST, out));
-    TRY(sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_SECOND, out));
-done:
-    return st;
+    PASS(sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_FIRST, out));
+    return sdm_coarse_run_sequence(ctx, in, SDM_SEQUENCE_COARSE_SECOND, out);
 }
 
 /* Rows y0.. of `to` from the strip that covers them. */

@@ -297,7 +297,6 @@ static void close_coarse(Coarse *c)
 /* Lattice and levels of both images. */
 static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
 {
-    SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
     const SdmMatchSettings *const set = &c->settings;
     c->evidence.no_grey = c->hide != NULL;
@@ -314,7 +313,7 @@ static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
                                      .again = true};
     while ((f->width / c->request.step) * (f->height / c->request.step) > LATTICE_NODES)
         c->request.step *= 2;
-    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
+    PASS(sdm_lattice_build(ctx, &c->request, &c->lattice));
     c->in = (SdmMatchInput){.settings = set, .lattice = &c->lattice, .left = &c->left, .right = &c->right};
     const SdmWindow all = sdm_frame_level(f, 0);
     const SdmPyramidRequest request = {.scene = c->scene,
@@ -325,9 +324,7 @@ static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
                                        .hmax_m = f->hmax_m,
                                        .lmin = set->coarse_level,
                                        .lmax = set->coarsest_level};
-    TRY(sdm_pyramids_open(ctx, &request, &c->left, &c->right));
-done:
-    return st;
+    return sdm_pyramids_open(ctx, &request, &c->left, &c->right);
 }
 
 /* All levels, one after the other. */
@@ -363,16 +360,14 @@ static void drop_found(SdmPrepared *p)
  * show clouds everywhere, and by a cost to which the rims of clouds and shadows are few of many pixels. */
 static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSettings *set)
 {
-    SdmStatus st = SDM_OK;
     SdmMatchSettings census;
-    TRY(sdm_match_settings(ctx, scene->options, "census", scene->options->cpu_level, 0.0f, &census));
+    PASS(sdm_match_settings(ctx, scene->options, "census", scene->options->cpu_level, 0.0f, &census));
     set->cost = census.cost;
     set->min_score = census.min_score;
     set->min_small_window_score = census.min_small_window_score;
     set->coarsest_level = set->coarse_level;
     sdm_match_wide(set);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Share of the bright pixels that a surface takes for terrain. */
@@ -459,36 +454,35 @@ static SdmStatus refuse_clouds(SdmContext *ctx, const SdmScene *scene, double ag
 static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus before, const int above[2],
                                      Coarse *second, bool *better)
 {
-    SdmStatus st = SDM_OK;
     Dark dark[2] = {{.textured = 1.0}, {.textured = 1.0}};
     char why[1024] = "";
     const SdmPrepared *const p = first->p;
     const SdmWindow win = sdm_frame_level(&p->frame, p->settings.coarse_level);
     *better = false;
-    TRY(gap_settings(ctx, first->scene, &second->settings));
+    PASS(gap_settings(ctx, first->scene, &second->settings));
     memcpy(second->settings.hide_above, above, sizeof second->settings.hide_above);
     const size_t n = (size_t)win.w * (size_t)win.h;
-    TRY(sdm_alloc_raw(ctx, &second->hide, n, sizeof(int16_t), "the left view"));
-    TRY(sdm_match_left_view(ctx, &first->in, &win, second->hide));
-    TRY(open_levels(ctx, second));
+    PASS(sdm_alloc_raw(ctx, &second->hide, n, sizeof(int16_t), "the left view"));
+    PASS(sdm_match_left_view(ctx, &first->in, &win, second->hide));
+    PASS(open_levels(ctx, second));
     if (before == SDM_OK)
-        TRY(judge_dark(ctx, second, first, &dark[0]));
+        PASS(judge_dark(ctx, second, first, &dark[0]));
     else
         snprintf(why, sizeof why, "%s", sdm_error(ctx));
     const double bright = before == SDM_OK ? share_bright(second->hide, above[0], &p->coarse) : 1.0;
     if (dark[0].textured < SOME_TEXTURE || (dark[0].agree >= RIGHT_SHARE && bright >= BRIGHT_SHARE))
-        goto done; /* bright ground beside water or dark rock */
+        return SDM_OK; /* bright ground beside water or dark rock */
     const SdmStatus after = find_surface(ctx, second);
     if (after != SDM_OK && after != SDM_ERR_DATA)
         return after;
     if (after == SDM_OK)
-        TRY(judge_dark(ctx, second, second, &dark[1]));
+        PASS(judge_dark(ctx, second, second, &dark[1]));
     sdm_log(ctx, SDM_LOG_VERBOSE, 5,
             "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * dark[0].agree,
             100.0 * dark[1].agree);
     if (before == SDM_OK && dark[0].open >= OPEN_SHARE &&
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
-        goto done; /* bright land beside water with waves */
+        return SDM_OK; /* bright land beside water with waves */
     const bool ground = fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
     *better = dark[1].agree > BETTER * dark[0].agree &&
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
@@ -496,8 +490,7 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         return sdm_fail(ctx, before, "%s", why);
     if (!*better && ground && fmax(dark[0].agree, dark[1].agree) < RIGHT_SHARE)
         return refuse_clouds(ctx, first->scene, fmax(dark[0].agree, dark[1].agree));
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Clouds and their shadows fill the windows of coarse levels: where grey values fall in two classes, as those

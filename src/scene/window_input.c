@@ -20,25 +20,21 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
 /* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels. */
 static SdmStatus hide_clouds(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
 {
-    SdmStatus st = SDM_OK;
     for (int l = q->lmin; l > 0 && l <= q->lmax && sdm_hides_clouds(q->settings); l++)
-        TRY(sdm_hide_bright(ctx, q->settings->hide_above[side], (int)side, &p->level[l]));
-done:
-    return st;
+        PASS(sdm_hide_bright(ctx, q->settings->hide_above[side], (int)side, &p->level[l]));
+    return SDM_OK;
 }
 
 /* Where clouds are hidden: the pixels of the full resolution that are as bright as they. */
 static SdmStatus mark_bright(SdmContext *ctx, int above, const SdmLevelImage *image, uint8_t **defect)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)(image->w * image->h);
     if (!*defect)
-        TRY(sdm_alloc(ctx, defect, n, 1, "defects of an image"));
+        PASS(sdm_alloc(ctx, defect, n, 1, "defects of an image"));
     for (size_t i = 0; i < n; i++)
         if (image->data[i] > above)
             (*defect)[i] |= SDM_DEFECT_BRIGHT;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* b: columns and rows from, to (of a turned image rows and columns); changed to what is read. */
@@ -81,15 +77,12 @@ done:
 
 SdmStatus sdm_pyramids_open(SdmContext *ctx, const SdmPyramidRequest *q, SdmPyramid *left, SdmPyramid *right)
 {
-    SdmStatus st = SDM_OK;
     int64_t b[4];
     const int margin = 24 << q->lmax;
     sdm_lattice_bounds(q->lattice, q->win, SDM_LEFT, q->hmin_m, q->hmax_m, margin, b);
-    TRY(open_pyramid(ctx, SDM_LEFT, q, b, left));
+    PASS(open_pyramid(ctx, SDM_LEFT, q, b, left));
     sdm_lattice_bounds(q->lattice, q->win, SDM_RIGHT, q->hmin_m, q->hmax_m, margin, b);
-    TRY(open_pyramid(ctx, SDM_RIGHT, q, b, right));
-done:
-    return st;
+    return open_pyramid(ctx, SDM_RIGHT, q, b, right);
 }
 
 SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win)
@@ -121,7 +114,6 @@ SdmLatticeRequest sdm_coarse_request(const SdmScene *scene, const SdmPrepared *p
 SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
                           const SdmGrid *grid, int lmax, SdmWindowInput *out)
 {
-    SdmStatus st = SDM_OK;
     SdmLatticeRequest q = sdm_window_request(scene, p, win);
     q.grid = grid;
     q.again = !grid;
@@ -139,7 +131,7 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
                .spent = {&out->left, &out->right},
                .terrain = &p->terrain,
                .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
-    TRY(sdm_lattice_build(ctx, &q, &out->lattice));
+    PASS(sdm_lattice_build(ctx, &q, &out->lattice));
     const SdmPyramidRequest images = {.scene = scene,
                                       .settings = &p->settings,
                                       .lattice = &out->lattice,
@@ -147,9 +139,7 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
                                       .hmin_m = p->hmin_m,
                                       .hmax_m = p->hmax_m,
                                       .lmax = lmax};
-    TRY(sdm_pyramids_open(ctx, &images, &out->left, &out->right));
-done:
-    return st;
+    return sdm_pyramids_open(ctx, &images, &out->left, &out->right);
 }
 
 void sdm_window_close(SdmWindowInput *w)
