@@ -225,6 +225,9 @@ static SdmStatus residual_stats(Sites *s)
     int64_t n = 0;
     stats_of(s, BY_NONE, 0, &out->aligned);
     for (int64_t i = 0; i < s->count; i++)
+        s->value[i] = (float)s->height_m[i];
+    out->height_ratio = sdm_compare_height_ratio(s->value, s->residual_m, s->count);
+    for (int64_t i = 0; i < s->count; i++)
         if (!isnan(s->residual_m[i]))
             s->value[n++] = (float)s->height_m[i];
     sdm_compare_set_bins(out, s->value, n);
