@@ -351,8 +351,11 @@ told_by = json.loads(t.call([t.PROGRAM, "info"] + small + ["--log", "json"]).std
 h, words, _ = heights("small", small)
 t.expect(h is not None and told_by["overlap"] > 0.9 and 0.8 < told_by["cols"] * told_by["rows"] / h.size < 1.25,
          "RPCs for -6400..13000 m: overlap %.3f, %d x %d cells %s" % (told_by["overlap"], told_by["cols"], told_by["rows"], words[-200:]))
-h, words, _ = heights("three", small + [third])
+h, words, out = heights("three", small + [third])
 t.expect(h is not None, "RPCs for -6400..13000 m: three views %s" % words[-300:])
+with open(t.companion(out, ".json")) as f:
+    said = json.load(f)["trust"]["warnings"]
+t.expect(any("v0.tif and third.tif have one camera" in w for w in said), "one view twice among three: a doubt, %s" % said)
 
 # ---- names, bands, archives
 
