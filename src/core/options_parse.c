@@ -78,6 +78,8 @@ int sdm_name_distance(const char *typed, const char *name)
                                            {"vertical", " geoid "},
                                            {"hmin", " min-height "},
                                            {"hmax", " max-height "},
+                                           {"bounds", " roi bbox te projwin t-projwin extent "},
+                                           {"area", " cutline aoi "},
                                            {"log", " json "}};
     char a[LONGEST_WORD + 1], b[LONGEST_WORD + 1], word[LONGEST_WORD + 3];
     plain_name(typed, a);

@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 enum { MAX_SAMPLES = 2000000 }; /* residuals that a model is fitted to */
-/* Heights of one ground in two units share such a part of their variance. */
-static const double LEAST_COMMON = 0.9;
 
 /* ---- figures ---- */
 
@@ -47,6 +45,7 @@ static void raw_stats(SdmCoregGrid *g, SdmCompareResult *out)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
     sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->raw);
+    sdm_compare_height_ratio(g->reference_m, g->residual_m, g->rows * g->cols, &out->height_ratio);
     out->water = class_share(g, 2);
     out->cloud = class_share(g, 3);
 }
@@ -92,21 +91,6 @@ static int height_bin(const SdmComparison *w, int64_t at)
     return sdm_compare_band(w->out, (double)w->g.reference_m[at]);
 }
 
-/* Slope of the line through the heights of the DEM over those of the reference; NaN where they do not go
- * together. */
-static double height_ratio(const SdmCoregGrid *g)
-{
-    double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        const double a = (double)g->reference_m[i], b = a + (double)g->residual_m[i];
-        if (isnan(g->residual_m[i]))
-            continue;
-        n += 1.0, x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
-    }
-    const double vx = xx - x * x / n, vy = yy - y * y / n, both = xy - x * y / n;
-    return both * both > LEAST_COMMON * vx * vy ? both / vx : NAN;
-}
-
 /* Statistics of the residuals by slope and by height of the reference, and at distances. */
 static void residual_stats(SdmComparison *w)
 {
@@ -117,7 +101,7 @@ static void residual_stats(SdmComparison *w)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         if (g->mask[i] & SDM_COREG_COMMON)
             g->scratch[n++] = g->reference_m[i];
-    out->height_ratio = height_ratio(g);
+    sdm_compare_height_ratio(g->reference_m, g->residual_m, g->rows * g->cols, &out->height_ratio);
     sdm_compare_set_bins(out, g->scratch, n);
     sdm_compare_stats_by(w, slope_bin, 6, bin);
     for (int k = 0; k < 6; k++)

@@ -65,7 +65,7 @@ typedef struct SdmCompareResult {
     double footprint_coverage;  /* the same within the DEM's footprint; of rasters */
     SdmErrorStats raw, aligned; /* DEM minus reference, before and after the move */
     SdmShift move;              /* what lays the DEM on the reference */
-    double height_ratio;        /* slope of the DEM's heights over the reference's; 0, NaN: not known */
+    double height_ratio;        /* slope of the DEM's heights over the reference's; 0: not known */
     SdmCompareClass water, cloud;
     struct {
         double lo_deg, hi_deg;

@@ -302,6 +302,23 @@ unsigned sdm_compare_slope_bin(double gradient)
     return slope_deg >= 50.0 ? 6 : (unsigned)(slope_deg / 10.0) + 1;
 }
 
+/* Heights of one ground in two units share such a part of their variance. */
+static const double LEAST_COMMON = 0.9, ROUNDING = 1e-9; /* of sums of squares */
+
+void sdm_compare_height_ratio(const float *reference_m, const float *residual_m, int64_t count, double *ratio)
+{
+    double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        const double a = (double)reference_m[i], b = a + (double)residual_m[i];
+        if (isnan(residual_m[i]))
+            continue;
+        n += 1.0, x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
+    }
+    const double vx = xx - x * x / n, vy = yy - y * y / n, both = xy - x * y / n;
+    if (vy > ROUNDING * yy && both * both > LEAST_COMMON * vx * vy)
+        *ratio = both / vx;
+}
+
 void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n)
 {
     for (int k = 0; k < 6; k++) {

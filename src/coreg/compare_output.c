@@ -239,8 +239,8 @@ static bool is_thin(const SdmCompareResult *r)
     return 5 * r->aligned.count < r->raw.count;
 }
 
-enum { FEW = 10 }; /* differences, the move is fitted to */
-static const double FOOT_M = 0.3048, SAME_UNIT = 0.05;
+enum { FEW = 10 };                    /* differences, the move is fitted to */
+static const double OTHER_UNIT = 2.0; /* heights of one place are not so many times as large */
 
 /* The move that lays the DEM on the reference. */
 static void add_move(Text *t, const SdmCompareResult *r)
@@ -252,20 +252,17 @@ static void add_move(Text *t, const SdmCompareResult *r)
     add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
 }
 
-/* Heights in feet beside heights in metres. */
-static bool is_in_feet(double ratio)
-{
-    return fabs(ratio * FOOT_M - 1.0) < SAME_UNIT || fabs(ratio / FOOT_M - 1.0) < SAME_UNIT;
-}
-
 /* Why it may be wrong, and what was left out. */
 static void add_doubts(Text *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
     const bool other = r->aligned.count >= FEW && r->aligned.nmad_m > SDM_OTHER_GROUND_M;
-    if (is_in_feet(r->height_ratio))
-        add(t, "the heights of the DEM are %.2f times those of the reference: is one of them in feet?\n",
-            r->height_ratio);
+    const double ratio = r->height_ratio;
+    if (ratio > OTHER_UNIT || ratio < 0.0 || (ratio > 0.0 && ratio < 1.0 / OTHER_UNIT))
+        add(t,
+            "the heights of the DEM are %.2f times those of the reference: is one of them upside down, or in "
+            "feet?\n",
+            ratio);
     else if (other)
         add(t, "they differ by %.0f m (NMAD), more than heights of one place do: are both in metres?\n",
             r->aligned.nmad_m);
@@ -273,7 +270,8 @@ static void add_doubts(Text *t, const SdmCompareResult *r)
         add(t, "moved %s: the heights of the %s %s\n",
             move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
             r->points ? "DEM at the points" : "reference",
-            move->undetermined > 1 ? "are flat or a plane" : "do not change along the other");
+            move->undetermined > 1 ? "are flat, a plane or of another place"
+                                   : "do not change along the other");
     if (is_thin(r))
         add(t,
             "only %lld of %lld %s have no voids around their place in the %s: the move and the figures after "

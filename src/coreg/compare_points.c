@@ -219,11 +219,19 @@ static void plot_points(Sites *s, int view, const SdmErrorStats *stats)
     sdm_compare_page_aspects(page, view, bin);
 }
 
+static void take_height_ratio(Sites *s)
+{
+    for (int64_t i = 0; i < s->count; i++)
+        s->value[i] = (float)s->height_m[i];
+    sdm_compare_height_ratio(s->value, s->residual_m, s->count, &s->w->out->height_ratio);
+}
+
 static SdmStatus residual_stats(Sites *s)
 {
     SdmCompareResult *const out = s->w->out;
     int64_t n = 0;
     stats_of(s, BY_NONE, 0, &out->aligned);
+    take_height_ratio(s);
     for (int64_t i = 0; i < s->count; i++)
         if (!isnan(s->residual_m[i]))
             s->value[n++] = (float)s->height_m[i];
@@ -296,6 +304,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     TRY(fit_spline(&s));
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
+    take_height_ratio(&s);
     plot_points(&s, 0, &w->out->raw);
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;

@@ -49,6 +49,10 @@ unsigned sdm_compare_slope_bin(double gradient);
 void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n);
 /* Index into out->band of a height of the reference. */
 int sdm_compare_band(const SdmCompareResult *out, double height_m);
+/* Slope of the line through the heights of the DEM over those of the reference, without places whose residual
+ * is NaN; stays where the heights do not go together. */
+void sdm_compare_height_ratio(const float *reference_m, const float *residual_m, int64_t count,
+                              double *ratio);
 
 /* Statistics of the residuals of the cells of each bin; bin_of: 0 .. bins - 1, or -1 for a cell that has
  * none. bins: at most SDM_COMPARE_CLASSES.  Overwrites scratch and the spline. */

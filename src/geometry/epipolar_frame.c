@@ -376,7 +376,7 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     const SdmView *const left = &scene->view[0];
     double g[3];
     Local l;
-    *f = (SdmFrame){0};
+    *f = (SdmFrame){.base_height = NAN};
     PASS(height_range(ctx, scene, f));
     PASS(locate(ctx, scene, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
                 0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));

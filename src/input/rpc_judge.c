@@ -132,7 +132,7 @@ static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCa
  * rays along the track by 0.5 and more, at any height. */
 static const double HIGHEST_ORBIT_M = 1.3e6, LOWEST_ORBIT_M = 3e5, FOOT_M = 0.3048, MEET = 0.1;
 
-/* How high the rays of two places meet, m; NaN where they do not. */
+/* How high the rays of two places meet, m, below 0 under the ground; NaN where they do not. */
 static double measure_altitude_m(const SdmCamera *cam, const SdmImage *im, int i, int j)
 {
     double at[4][3], ground[4][3], p[4][3], d[2][3], a = 0.0, b = 0.0, c = 0.0, square = 0.0, miss = 0.0;
@@ -165,26 +165,34 @@ static bool is_orbit(double altitude_m)
     return altitude_m > LOWEST_ORBIT_M && altitude_m < HIGHEST_ORBIT_M;
 }
 
-/* Heights in feet become metres, where the rays of a line meet at an orbit's height for these alone.  Lines
- * run along columns in an image that was turned. */
-static void judge_unit(const char *name, const SdmImage *im, const SdmRpc *rpc, SdmCamera **cam,
-                       SdmCameraNote *note)
+/* Heights in feet become metres, where the rays of a line meet at an orbit's height for these alone.  Heights
+ * of the wrong sign make them meet as far below the ground.  Lines run along columns in an image that was
+ * turned. */
+static SdmStatus judge_heights(SdmContext *ctx, const char *name, const SdmImage *im, const SdmRpc *rpc,
+                               SdmCamera **cam, SdmCameraNote *note)
 {
     SdmRpc metres = *rpc;
     SdmCamera *other = NULL;
     const double row = measure_altitude_m(*cam, im, 3, 5), column = measure_altitude_m(*cam, im, 1, 7),
                  high = is_orbit(FOOT_M * row) ? row : column;
-    if (is_orbit(row) || is_orbit(column) || !is_orbit(FOOT_M * high))
-        return;
+    if (is_orbit(row) || is_orbit(column))
+        return SDM_OK;
+    if (is_orbit(-row) || is_orbit(-column))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the rays of its RPC (%s) meet %.0f km below the ground, not above it: "
+                        "HEIGHT_SCALE %g, or the terms with the height, have the wrong sign; get the image's "
+                        "RPC from its supplier again",
+                        name, note->source, -1e-3 * (is_orbit(-row) ? row : column), rpc->height_scale);
     metres.height_off *= FOOT_M;
     metres.height_scale *= FOOT_M;
-    if (sdm_camera_open_rpc(NULL, name, &metres, &other) != SDM_OK)
-        return;
+    if (!is_orbit(FOOT_M * high) || sdm_camera_open_rpc(NULL, name, &metres, &other) != SDM_OK)
+        return SDM_OK;
     sdm_camera_close(cam);
     *cam = other;
     const size_t n = strlen(note->source);
     snprintf(note->source + n, sizeof note->source - n,
              " (its heights in feet: as metres its rays would meet %.0f km above the ground)", 1e-3 * high);
+    return SDM_OK;
 }
 
 /* ---- map coordinates ---- */
@@ -285,13 +293,15 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
     const double size[2] = {2.0 * fabs(rpc->samp_scale), 2.0 * fabs(rpc->line_scale)},
                  first[2] = {rpc->samp_off - 0.5 * size[0], rpc->line_off - 0.5 * size[1]},
                  is[2] = {(double)im->width, (double)im->height};
-    bool smaller = false, moved = false, larger = false, clip = false, whole = true;
+    bool smaller = false, moved = false, larger = false, clip = false, whole = true, beside = false;
     int row = 1, column = 1;
     for (int k = 0; k < 2; k++) {
         smaller = smaller || is[k] < 0.98 * size[k] - 2.0;
         moved = moved || first[k] < -MARGIN_PX;
         larger = larger || is[k] > LARGER * size[k];
         clip = clip || is[k] < SMALLER * size[k];
+        const double other = fabs(is[k] - size[k]), away = fabs(first[k]);
+        beside = beside || (other < 0.02 * size[k] + 2.0 && away > other + MARGIN_PX && away < size[k]);
         whole = whole && fabs(first[k]) <= MARGIN_PX;
     }
     if (larger)
@@ -299,6 +309,13 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
                   "%.120s has %.0f x %.0f px, its RPC is for %.0f x %.0f: if that is of an image of coarser "
                   "pixels, or before a margin was added, places and heights are wrong",
                   sdm_path_base(name), is[0], is[1], size[0], size[1]);
+    if (beside)
+        add_doubt(
+            note,
+            "the RPC of %.120s is for as many pixels as that has, but for those from column %.0f and row "
+            "%.0f: if its offsets are exchanged (LINE_OFF, SAMP_OFF), or of another image, places and "
+            "heights are wrong",
+            sdm_path_base(name), first[0], first[1]);
     const bool is_tile = sdm_product_tile(sdm_path_base(name), &row, &column);
     if (!smaller || moved || (is_tile && row == 1 && column == 1))
         return SDM_OK;
@@ -333,7 +350,7 @@ SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, c
     TRY(sdm_camera_open_rpc(ctx, *found->path ? found->path : name, &found->rpc, out));
     TRY(judge_size(ctx, name, im, &found->rpc, note));
     judge_order(name, im, &rpc, out, note);
-    judge_unit(name, im, &rpc, out, note);
+    TRY(judge_heights(ctx, name, im, &rpc, out, note));
     TRY(judge_map(ctx, name, im, *out, note));
 done:
     if (st != SDM_OK)

@@ -2,6 +2,7 @@
  * figures of info and plan, and of the cut of run and plan. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/tiling.h"
+#include "core/machine.h"
 #include "geo/grid.h"
 
 #include "input/source.h"
@@ -347,9 +348,10 @@ static SdmStatus check_budget(SdmContext *ctx, const SdmTiling *t)
         return SDM_OK;
     const long long mib = (long long)(need >> 20) + 1;
     return sdm_fail(ctx, SDM_ERR_BUDGET,
-                    "--memory %lld MiB is too small for this pair: %s needs more; give at least %lldM",
-                    (long long)(budget >> 20), prepare > tile ? "its preparation" : "a tile of 64 cells",
-                    mib);
+                    "--memory %lld MiB%s is too small for this pair: %s needs more; give at least %lldM",
+                    (long long)(budget >> 20),
+                    budget == sdm_usual_memory() ? " (the default: at most 3/4 of what is granted here)" : "",
+                    prepare > tile ? "its preparation" : "a tile of 64 cells", mib);
 }
 
 static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)

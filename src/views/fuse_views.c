@@ -137,11 +137,16 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
     snprintf(out->names, sizeof out->names, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
 }
 
-/* The doubts of the pairs, and pairs that failed. */
+/* Views of one exposure, the doubts of the pairs, and pairs that failed. */
 static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
 {
-    PASS(sdm_alloc(v->ctx, &out->doubt, (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1), sizeof *out->doubt,
-                   "the result"));
+    PASS(sdm_alloc(v->ctx, &out->doubt, (size_t)v->pairs + (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1),
+                   sizeof *out->doubt, "the result"));
+    for (int k = 0; k < v->pairs; k++)
+        if (v->pair[k].same_camera)
+            snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text,
+                     "%s and %s have one camera: the same exposure counts twice; leave one of them out",
+                     sdm_view_name(v, v->pair[k].left), sdm_view_name(v, v->pair[k].right));
     for (int k = 0; k < v->chosen_count; k++) {
         const SdmViewPair *const p = v->chosen[k];
         const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);

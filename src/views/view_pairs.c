@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVERLAP = 0.1;
-static const double MATCH_NOISE_PX = 0.1; /* of a parallax */
+static const double SAME_BASE_HEIGHT = 1e-6; /* of two files of one exposure */
+static const double MATCH_NOISE_PX = 0.1;    /* of a parallax */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
 static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others serve views that are in no pair */
@@ -86,7 +87,7 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
 {
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
-    SdmFrame frame;
+    SdmFrame frame = {.base_height = NAN};
     TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right],
                           pixels ? SDM_DEPTH_WHOLE : SDM_DEPTH_CAMERAS, &scene));
     if (pixels)
@@ -96,6 +97,7 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
     if (st == SDM_OK && !pixels)
         st = describe(v, scene, &frame, p);
     if (st == SDM_ERR_DATA) {
+        p->same_camera = !pixels && frame.base_height < SAME_BASE_HEIGHT;
         sdm_view_pair_refuse(p, sdm_error(v->ctx));
         st = SDM_OK;
     }

@@ -21,6 +21,7 @@ typedef struct SdmViewPair {
     double trust;            /* weight of its vote where pairs disagree: of slant and time */
     double merit;            /* order in which pairs are taken; 0: cannot be used */
     char why[400];           /* it cannot be used, or failed */
+    bool same_camera;        /* of both views: one exposure */
     int number;              /* of its DEM, from 1; 0: not chosen */
     bool has_dem;
     char dem[SDM_PATH_SIZE];

@@ -173,6 +173,9 @@ both = pair("feet", lambda k, a, r, p: write(p, a, feet(r)))
 as_plain("heights in feet", both)
 t.expect(all("in feet" in s for s in told("heights in feet", both)[0]), "heights in feet: info says so")
 as_plain("heights of one view in feet", [inside[0], both[1]])
+under = pair("under", lambda k, a, r, p: write(p, a, dict(r, HEIGHT_SCALE="-" + r["HEIGHT_SCALE"])))
+for inputs in (under, [under[0], inside[1]], [inside[0], under[1]]):
+    refused("heights of the wrong sign", inputs, "km below the ground", "HEIGHT_SCALE -")
 jax = [os.path.join(t.SHARED, "data", "jax068", "JAX_068_%s.tif" % k) for k in ("001", "002", "018", "019")]
 if all(map(os.path.exists, jax)):  # WorldView-3: rays along the track meet at 262 to 675 km, too
     feet = []
@@ -223,6 +226,8 @@ right = pair("right", lambda k, a, r, p: write(p, a[80:, 80:].copy(), moved(r, 8
 t.expect(told("clips, moved", right)[1] == ["", ""], "clips with their own RPC: no doubt")
 finer = pair("finer", lambda k, a, r, p: write(p, np.kron(a, np.ones((2, 2), "uint16")), r))
 t.expect(all("coarser pixels" in d for d in told("finer", finer)[1]), "the RPC of an image of coarser pixels: doubtful")
+swapped = pair("offsets", lambda k, a, r, p: write(p, a, dict(r, LINE_OFF=r["SAMP_OFF"], SAMP_OFF=r["LINE_OFF"])))
+t.expect("offsets are exchanged" in told("offsets exchanged", swapped)[1][1], "LINE_OFF for SAMP_OFF, the image is no square: doubtful")
 padded = pair("padded", lambda k, a, r, p: write(p, np.pad(a, ((0, 0), (80, 0))), r))
 t.expect(all("before a margin was added" in d for d in told("padded", padded)[1]), "the RPC of an image without its margin: doubtful")
 h, words, out = heights("padded", padded)
@@ -346,8 +351,11 @@ told_by = json.loads(t.call([t.PROGRAM, "info"] + small + ["--log", "json"]).std
 h, words, _ = heights("small", small)
 t.expect(h is not None and told_by["overlap"] > 0.9 and 0.8 < told_by["cols"] * told_by["rows"] / h.size < 1.25,
          "RPCs for -6400..13000 m: overlap %.3f, %d x %d cells %s" % (told_by["overlap"], told_by["cols"], told_by["rows"], words[-200:]))
-h, words, _ = heights("three", small + [third])
+h, words, out = heights("three", small + [third])
 t.expect(h is not None, "RPCs for -6400..13000 m: three views %s" % words[-300:])
+with open(t.companion(out, ".json")) as f:
+    said = json.load(f)["trust"]["warnings"]
+t.expect(any("v0.tif and third.tif have one camera" in w for w in said), "one view twice among three: a doubt, %s" % said)
 
 # ---- names, bands, archives
 

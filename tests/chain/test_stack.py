@@ -168,9 +168,12 @@ def part_strip():
     t.expect("are 3.28 times" in done.stdout and "in feet?" in done.stdout, "compare: heights in feet")
     low = write("low.tif", 0.02 * ground(*centres(x0, Y0, 420, 300)), x0, Y0)
     low_feet = write("low_feet.tif", 0.02 * ground(*centres(x0, Y0, 420, 300)) / 0.3048, x0, Y0)
-    for pair, said in (((low_feet, low), "are 3.28 times"), ((low, low_feet), "are 0.30 times"), ((low, low), None)):
+    down = write("down.tif", 900 - 0.02 * ground(*centres(x0, Y0, 420, 300)), x0, Y0)
+    level = write("level.tif", np.full((300, 420), 400.1), x0, Y0)
+    for pair, said in (((low_feet, low), "are 3.28 times"), ((low, low_feet), "are 0.30 times"), ((low, low), None),
+                       ((down, low), "are -1.00 times"), ((level, low), None)):
         done = t.call([t.PROGRAM, "compare", *pair], True)
-        t.expect(said in done.stdout if said else "in feet?" not in done.stdout, "compare: low relief, %s" % said)
+        t.expect(said in done.stdout if said else " times those" not in done.stdout, "compare: low relief, %s" % said)
     found = json.load(open(path("two.json")))["stack"]
     t.expect(found["groups"] == 2 and [d["apply_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")

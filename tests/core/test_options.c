@@ -148,6 +148,9 @@ TEST_WITH(test_lines_refused, setup, teardown)
     refused(f, "--out x", "did you mean --output?");
     refused(f, "--resolution 5", "did you mean --tr?");
     refused(f, "--res 5", "did you mean --tr?");
+    refused(f, "--roi 1 2 3 4", "did you mean --bounds?");
+    refused(f, "--t_projwin 1 2 3 4", "did you mean --bounds?");
+    refused(f, "--cutline x", "did you mean --area?");
     refused(f, "--reference_vertical egm96", "did you mean --reference-vertical?");
     refused(f, "--EPSG 5", "unknown option --EPSG;");
     refused(f, "--mem 2G", "did you mean --memory?");

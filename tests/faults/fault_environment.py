@@ -143,6 +143,11 @@ def groups(bench):
         done = bench.call("run", "scene", "-o", "more.tif", "--overwrite", **inside(memory))
         bench.check("the default keeps within", done.returncode == 0 and "--memory" not in done.stderr, done.stderr)
         leave(memory)
+    little = group("memory", {1: [("memory.limit_in_bytes", "88M")], 2: [("memory.max", "88M")]})
+    if little:
+        bench.refuse("too little for the scene", 1, ["--memory 66 MiB (the default: at most 3/4 of what is granted here)", "give at least"],
+                     "scene", "-o", "no.tif", **inside(little))
+        leave(little)
     quota = group("cpu", {1: [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "90000")], 2: [("cpu.max", "90000 100000")]})
     if quota:
         done = bench.call("match", "l.tif", "r.tif", "-o", "m.tif", "--max-disparity", "9", "--overwrite", "--log", "json", **inside(quota))

@@ -8,6 +8,7 @@
 
 enum { COLS = 160, ROWS = 130, POINTS = 900 };
 static const double SHIFT_M[3] = {12.3, -7.7, 4.4}, X0 = 600000.0, Y0 = 4900000.0;
+static double unit_m = 1.0; /* of the points' heights */
 
 static void write_text(const char *path, const char *text)
 {
@@ -25,7 +26,7 @@ static void point(int k, double *x, double *y, double *h)
                  north_m = -60.0 - fmod(k * 331.7, (ROWS - 6) * 30.0);
     *x = X0 + 15.0 + east_m; /* write_terrain() has terrain(0, 0) at the centre of the first cell */
     *y = Y0 - 15.0 + north_m;
-    *h = terrain(east_m, north_m);
+    *h = terrain(east_m, north_m) / unit_m;
 }
 
 /* A table of the points with this first line; in degrees where `degrees` is a transformation. */
@@ -133,6 +134,22 @@ TEST(classes_and_holes)
     assert_near(r.move.move_m[0], SHIFT_M[0], 0.2);
     assert_int_equal(r.class[1].count, r.aligned.count);
     assert_int_equal(r.class[2].count, 0);
+}
+
+TEST(heights_of_another_unit_are_told)
+{
+    SdmCompareResult r;
+    char text[16384];
+    write_terrain(DEM, 0.0, 0.0, 0.0, false);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
+    assert_near(r.height_ratio, 1.0, 0.01);
+    unit_m = 0.3048;
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    unit_m = 1.0;
+    assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
+    sdm_compare_text(&r, text, sizeof text);
+    assert_non_null(strstr(text, "are 0.30 times those of the reference"));
 }
 
 TEST(few_points_give_a_height)
