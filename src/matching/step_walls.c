@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define WALL_STEP_PX 3.0f    /* least parallax between the top of a wall and its foot */
-#define CARRIED_STEP_PX 5.0f /* where a roof is carried over its edge; natural ground has less */
+#define CARRIED_STEP_PX 4.0f /* where a roof is carried over its edge; natural ground has less */
 #define SAME_ROOF_PX 2.0f    /* most between the places of a roof at both sides of its edge */
 #define WALL_LEAST_PX 2.0f   /* narrower walls hold no pixel of their own */
 #define WALL_MARGIN 1.5f  /* x the width that follows from the camera: the edge's direction is uncertain, */
