@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it */
+static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it, */
+static const double FILLED_SHARE = 0.6;      /* and more where it is that of fewer pairs that see the cell */
 static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
 static const double SURFACE_SHARE = 0.4;     /* of the votes lies below the surface, or at it */
 static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
@@ -253,9 +254,8 @@ static float in_metres(const SdmFusedCell *c, int k, int64_t i, int band, double
 void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *c, int64_t i, SdmBlock *b)
 {
     const Agreed a = add_up(s, c, i);
-    const bool dropped =
-        a.pairs > 0 && !a.measured &&
-        (a.best_score < FILLED_SCORE || a.pairs * FILLED_LEAST < a.seen || s->opt->no_filled);
+    const double share = a.pairs / fmax(a.seen, 1.0), least = FILLED_SCORE * fmax(1.0, FILLED_SHARE / share);
+    const bool dropped = a.pairs > 0 && !a.measured && (a.best_score < least || s->opt->no_filled);
     const bool none = a.pairs == 0 || dropped;
     b->height_m[i] = none ? NAN : (float)(a.heights_m / a.weights);
     b->score[i] = none ? NAN : (float)a.best_score;
