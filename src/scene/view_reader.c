@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/view_reader.h"
 
+#include "core/dense.h"
 #include "matching/pyramid.h"
+
+#include <math.h>
 
 #include <string.h>
 
@@ -24,9 +27,10 @@ typedef struct Flawed {
 } Flawed;
 
 enum {
-    REACH = 5, /* of what fills a hole */
-    SIDES = 4, /* half of the window that tells whether data are on all sides: that of a match */
-    RIM = 3,   /* of a saturated area, which keeps its pixels */
+    REACH = 5,    /* of what fills a hole */
+    NEAREST = 12, /* pixels with data that fill it */
+    SIDES = 4,    /* half of the window that tells whether data are on all sides: that of a match */
+    RIM = 3,      /* of a saturated area, which keeps its pixels */
     MOST_TAPS = (2 * REACH + 1) * (2 * REACH + 1)
 };
 
@@ -65,37 +69,56 @@ static void find_masked(const Flawed *q)
 
 /* ---- holes ---- */
 
-/* Pixels within reach of a hole's. */
+/* Pixels within reach of a hole's, the nearest first. */
 typedef struct Taps {
-    int count;
+    int count, x[MOST_TAPS], y[MOST_TAPS];
     int64_t offset[MOST_TAPS];
-    int32_t weight[MOST_TAPS];
 } Taps;
 
 static void list_taps(int64_t pitch, Taps *t)
 {
     t->count = 0;
-    for (int j = -REACH; j <= REACH; j++)
-        for (int i = -REACH; i <= REACH; i++) {
-            const int square = i * i + j * j;
-            if (square == 0 || square > REACH * REACH)
-                continue;
-            t->offset[t->count] = j * pitch + i;
-            t->weight[t->count++] = 65536 / (square * square * square);
-        }
+    for (int square = 1; square <= REACH * REACH; square++)
+        for (int j = -REACH; j <= REACH; j++)
+            for (int i = -REACH; i <= REACH; i++) {
+                if (i * i + j * j != square)
+                    continue;
+                t->x[t->count] = i;
+                t->y[t->count] = j;
+                t->offset[t->count++] = j * pitch + i;
+            }
 }
 
-/* The mean of the pixels with data around p, rounded; nodata without any. */
+/* Half of the mean square difference of pixels (i, j) apart, up to a factor. */
+static double variogram(int i, int j)
+{
+    const double square = 1.0 + i * i + j * j;
+    return sqrt(square * sqrt(square));
+}
+
+/* The best linear prediction of p from the nearest pixels with data, of what differs from their mean; nodata
+ * without any.  Source: simple kriging, Matheron 1963. */
 static int16_t fill_pixel(const Taps *t, const int16_t *p)
 {
-    int64_t sum = 0, weight = 0;
-    for (int k = 0; k < t->count; k++) {
-        const int16_t v = p[t->offset[k]];
-        const int32_t one = v == SDM_Q_NODATA ? 0 : t->weight[k];
-        sum += (int64_t)one * v;
-        weight += one;
+    const double variance = 64.0, noise = 0.02; /* so large that the mean hardly matters */
+    double a[NEAREST * NEAREST], weight[NEAREST], mean = 0.0;
+    int at[NEAREST], n = 0;
+    for (int k = 0; k < t->count && n < NEAREST; k++)
+        if (p[t->offset[k]] != SDM_Q_NODATA)
+            at[n++] = k;
+    for (int k = 0; k < n; k++) {
+        const int i = t->x[at[k]], j = t->y[at[k]];
+        for (int l = 0; l <= k; l++) /* the lower triangle */
+            a[k * n + l] = variance - variogram(i - t->x[at[l]], j - t->y[at[l]]) + (k == l ? noise : 0.0);
+        weight[k] = variance - variogram(i, j);
+        mean += (double)p[t->offset[at[k]]] / n;
     }
-    return weight ? (int16_t)((sum + (sum < 0 ? -weight : weight) / 2) / weight) : SDM_Q_NODATA;
+    if (n == 0 || !sdm_solve_cholesky(n, a, weight))
+        return SDM_Q_NODATA;
+    double value = mean;
+    for (int k = 0; k < n; k++)
+        value += weight[k] * ((double)p[t->offset[at[k]]] - mean);
+    return (int16_t)floor(fmax(fmin(value, 2047.0), -2047.0) + 0.5);
 }
 
 /* Have less than half of the pixels around p data? */

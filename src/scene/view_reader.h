@@ -18,8 +18,8 @@ void sdm_view_size(const SdmViewReader *r, int64_t size[2]);
 
 /* An sdm_read_fn; user: an SdmViewReader.  A pixel does not depend on the window.
  *
- * A pixel without data becomes the mean of those with data within 5 px, weighted by the inverse sixth power
- * of their distance; where there are none it stays nodata, as beyond the image.  So windows are whole
+ * A pixel without data is predicted from the 12 nearest with data within 5 px (kriging with the variogram
+ * (1 + r^2)^0.75); where there are none it stays nodata, as beyond the image.  So windows are whole
  * around lost lines, dead columns and the specks of a mask.
  *
  * Pixels 3 px or more inside a saturated area become nodata: there is nothing to match, but detectors that
