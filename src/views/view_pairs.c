@@ -11,7 +11,8 @@
 
 static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVERLAP = 0.1;
 static const double SAME_BASE_HEIGHT = 1e-6; /* of two files of one exposure */
-static const double MATCH_NOISE_PX = 0.1;    /* of a parallax */
+static const double MATCH_NOISE_PX = 0.1;    /* of a parallax, of views from one direction; */
+static const double NOISE_BASE_HEIGHT = 0.5; /* at this ratio the images differ by as much again */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
 static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others serve views that are in no pair */
@@ -135,7 +136,7 @@ static void judge(SdmViewPair *p)
                  LEAST_BASE_HEIGHT, MOST_BASE_HEIGHT);
     if (*p->why)
         return;
-    p->sigma_m = MATCH_NOISE_PX * p->gsd_m / p->base_height * sqrt(aged);
+    p->sigma_m = MATCH_NOISE_PX * p->gsd_m * hypot(1.0 / p->base_height, 1.0 / NOISE_BASE_HEIGHT) * sqrt(aged);
     p->trust = 1.0 / (fmax(both * both, 1e-4) * aged);
     p->merit = p->overlap * fmin(1.0, p->base_height / BEST_BASE_HEIGHT[0]) *
                fmin(1.0, BEST_BASE_HEIGHT[1] / p->base_height) / aged;
