@@ -7,7 +7,7 @@
 #include "coreg/stack_report.h"
 
 /* Views that one DEM may be fused from. */
-enum { SDM_MAX_VIEWS = 8, SDM_MAX_VIEW_PAIRS = SDM_MAX_VIEWS * (SDM_MAX_VIEWS - 1) / 2 };
+enum { SDM_MAX_VIEWS = 32, SDM_MAX_VIEW_PAIRS = SDM_MAX_VIEWS * (SDM_MAX_VIEWS - 1) / 2 };
 
 /* Properties of DEMs that were made from pairs of common views; arrays in the order of the arguments. Such
  * DEMs lie on one grid, and have the QA raster and the orthoimage that run makes. */

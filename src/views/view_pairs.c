@@ -136,7 +136,8 @@ static void judge(SdmViewPair *p)
                  LEAST_BASE_HEIGHT, MOST_BASE_HEIGHT);
     if (*p->why)
         return;
-    p->sigma_m = MATCH_NOISE_PX * p->gsd_m * hypot(1.0 / p->base_height, 1.0 / NOISE_BASE_HEIGHT) * sqrt(aged);
+    p->sigma_m =
+        MATCH_NOISE_PX * p->gsd_m * hypot(1.0 / p->base_height, 1.0 / NOISE_BASE_HEIGHT) * sqrt(aged);
     p->trust = 1.0 / (fmax(both * both, 1e-4) * aged);
     p->merit = p->overlap * fmin(1.0, p->base_height / BEST_BASE_HEIGHT[0]) *
                fmin(1.0, BEST_BASE_HEIGHT[1] / p->base_height) / aged;
@@ -178,6 +179,15 @@ static void log_pair(const SdmViews *v, const SdmViewPair *p)
                 sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->number ? "matched" : "not needed",
                 p->base_height, time, 100.0 * p->overlap, 100.0 * p->agreement, p->sigma_m,
                 p->number == 1 ? ": the reference" : "");
+}
+
+/* How many of the chosen pairs have the view as their left one, which decides what ground is seen. */
+static int times_left(const SdmViews *v, int view)
+{
+    int n = 0;
+    for (int k = 0; k < v->chosen_count; k++)
+        n += v->chosen[k]->left == view;
+    return n;
 }
 
 /* The usable pair of most merit that is not chosen yet, and agrees at least as well as asked; of equal ones
@@ -293,9 +303,21 @@ static SdmStatus check_place(const SdmViews *v)
     return SDM_OK;
 }
 
+static void exchange(SdmViewPair *p)
+{
+    const int left = p->left;
+    const double slant = p->slant[0];
+    p->left = p->right;
+    p->right = left;
+    p->slant[0] = p->slant[1];
+    p->slant[1] = slant;
+}
+
 static SdmViewPair *take(SdmViews *v, SdmViewPair *p)
 {
     if (p) {
+        if (times_left(v, p->left) > times_left(v, p->right) + 1)
+            exchange(p);
         v->chosen[v->chosen_count++] = p;
         p->number = v->chosen_count;
     }
@@ -325,10 +347,7 @@ static void choose_reversed(SdmViews *v)
             return;
         SdmViewPair *const back = &v->pair[v->pairs++];
         *back = *best;
-        back->left = best->right;
-        back->right = best->left;
-        back->slant[0] = best->slant[1];
-        back->slant[1] = best->slant[0];
+        exchange(back);
         (void)take(v, back);
     }
 }

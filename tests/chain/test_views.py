@@ -189,7 +189,7 @@ refused(1, ["far.tif makes a pair with none of the other 3 views", "leave it out
 refused(1, ["no two of the 3 views make a pair"], "run", a, far, close, "-o", out)
 refused(1, ["no RPC camera"], "run", a, b, plain, "-o", out)
 refused(1, ["no such file"], "run", a, b, at("nothing.tif"), "-o", out)
-refused(2, ["found 9 views, expected at most 8"], "run", *([a] * 9 + ["-o", out]))
+refused(2, ["found 33 views, expected at most 32"], "run", *([a] * 33 + ["-o", out]))
 refused(2, ["--mask-left: is for one pair"], "run", a, b, c, "-o", out, "--mask-left", a)
 refused(2, ["--base-height: is for one pair"], "run", a, b, c, "-o", out, "--base-height", "0.3")
 refused(2, ["--reference: is for one pair"], "run", a, b, c, "-o", out, "--reference", truth_file)
