@@ -158,7 +158,7 @@ SDM_API void sdm_stop(void);
  *  @return SDM_OK; any other with a sentence in sdm_error() */
 SDM_API SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right);
 
-/** "run": make one DEM of three to eight views, and its companions, as sdm_run() does of two: pairs are
+/** "run": make one DEM of three to 32 views, and its companions, as sdm_run() does of two: pairs are
  * chosen, matched and fused.  DEMs of finished pairs are kept in `<output>.views` until all is written, and
  * taken up by the next call.
  *  @param views  @p count names of images with RPC cameras, or of folders of products
@@ -319,7 +319,7 @@ typedef enum SdmDemLayer {
  *  @param[out] out  the caller's, for sdm_dem_close(); NULL after a failure */
 SDM_API SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out);
 
-/** "run": the DEM of three to eight views, in memory.  The DEMs of pairs lie in a folder of the system's
+/** "run": the DEM of three to 32 views, in memory.  The DEMs of pairs lie in a folder of the system's
  *  temporary files (TMPDIR) until the call ends.
  *  @param views  as in sdm_run_views(), or names of sdm_add_raster() with a camera of sdm_set_raster_rpc()
  *  @param[out] out  as in sdm_make_dem() */

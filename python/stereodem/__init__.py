@@ -313,7 +313,7 @@ def run(left: Source, right: Optional[Source] = None, *more: Source, output: Opt
 
     :param left: an ASTER scene, or the left image of a pair: a file, a dataset of rasterio, or an :class:`Image`
     :param right: the right image of a pair
-    :param more: a third view and others, up to eight in all, in any order
+    :param more: a third view and others, up to 32 in all, in any order
     :param output: the GeoTIFF to write, with its companions; None: the DEM is returned
     :param progress: called with the share done (0..1), the stage (1..9) and a phrase
     :param cancel: an Event, or a function that returns True, to stop: raises Error with status "stopped"

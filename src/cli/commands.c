@@ -17,7 +17,7 @@ static const SdmCommand commands[] = {
      "make a DEM from a scene, a pair of images, or several views",
      "Make a DEM. SCENE is an ASTER level 1A scene: an .hdf file (V004), or the folder or .zip of V003. LEFT "
      "and RIGHT are two images with RPC cameras, or the folders of such products, or with --base-height a "
-     "georeferenced epipolar pair. Of three to eight VIEWs with RPC cameras, pairs are chosen by base and "
+     "georeferenced epipolar pair. Of three to 32 VIEWs with RPC cameras, pairs are chosen by base and "
      "time, and their DEMs are fused into one. A run "
      "that was interrupted goes on where it stopped when the same command is given again.",
      NULL, NULL, sdm_command_run},

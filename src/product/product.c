@@ -195,6 +195,8 @@ static SdmRasterSpec spec_of(const SdmProduct *p, int file)
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out)
 {
     static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
+    static const int for_people[] = {SDM_FILE_PNG,   SDM_FILE_HTML,     SDM_FILE_STAC,
+                                     SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_REASON};
     SdmStatus st = SDM_OK;
     SdmProduct *p = NULL;
     const int around = sdm_stage_enter(ctx, 9);
@@ -217,6 +219,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->metadata = metadata_of(request);
     TRY(request->keep ? name_kept(ctx, &p->files)
                       : name_files(ctx, request->options->output, request->options->points, &p->files));
+    for (size_t i = 0; i < sizeof for_people / sizeof *for_people && request->options->rasters_alone; i++)
+        p->files->made[for_people[i]] = false;
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
     p->files->made[SDM_FILE_CHANGE] = p->files->made[SDM_FILE_CHANGE_STYLE] = request->reference != NULL;
     p->files->made[SDM_FILE_TREND] = p->files->made[SDM_FILE_TREND_STYLE] = request->trend != NULL;
@@ -463,9 +467,10 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
     SdmCogRequest request = {.path = p->files->part[file], .memory_bytes = opt->memory_bytes};
     if (!p->files->made[file] || p->request.keep)
         return SDM_OK;
+    if (file == SDM_FILE_DEM || opt->rasters_alone)
+        request.co = opt->co;
     if (file == SDM_FILE_DEM) {
         request.step = p->stats.step_m;
-        request.co = opt->co;
     } else if (file == SDM_FILE_QA) {
         request.first_cell = true;
         request.tell_from = 0.3;
@@ -482,6 +487,8 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
 
 static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
 {
+    if (!p->files->made[SDM_FILE_PNG])
+        return SDM_OK;
     PASS(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief, &p->page_relief));
     PASS(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
     if (p->request.reference)
@@ -727,16 +734,20 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report,
     SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
     const int around = sdm_stage_enter(ctx, 9);
     TRY(sdm_report_json(report, &json));
-    TRY(sdm_report_html(report, &html));
+    if (p->files->made[SDM_FILE_HTML])
+        TRY(sdm_report_html(report, &html));
     if (p->request.keep) {
         keep(p, &json, &html);
         goto done;
     }
-    TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
     TRY(write_text(ctx, p, SDM_FILE_JSON, &json));
-    TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
+    if (p->files->made[SDM_FILE_PNG])
+        TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
+    if (p->files->made[SDM_FILE_HTML])
+        TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
     TRY(write_styles(ctx, p));
-    TRY(write_stac(ctx, p));
+    if (p->files->made[SDM_FILE_STAC])
+        TRY(write_stac(ctx, p));
     TRY(sdm_check_stop(ctx));
     TRY(sdm_output_files_rename(ctx, p->files, p->request.job, lease));
 done:

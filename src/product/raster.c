@@ -511,7 +511,8 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     char **const co = creation_options(ctx, request, GDALGetRasterCount(from->dataset),
                                        GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
     (void)go_on(0.0, NULL, &watch);
-    if (!CSLFetchNameValue(co, "OVERVIEW_RESAMPLING")) /* the user asks for others: GDAL makes them */
+    if (!CSLFetchNameValue(co, "OVERVIEW_RESAMPLING") && /* the user asks for others: GDAL makes them */
+        !EQUAL(CSLFetchNameValueDef(co, "OVERVIEWS", ""), "NONE"))
         TRY(sdm_overviews_build(ctx, from, request));
     const SdmStatus written = write_by_gdal(ctx, from, request, co, &watch);
     TRY(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */

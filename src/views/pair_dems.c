@@ -95,6 +95,8 @@ static SdmOptions options_of(const SdmViews *v, const SdmViewPair *p)
     o.vertical = SDM_ELLIPSOID;
     memset(o.co, 0, sizeof o.co); /* of the DEM that is given */
     o.co[0] = "COMPRESS=NONE";    /* read once */
+    o.co[1] = "OVERVIEWS=NONE";
+    o.rasters_alone = true;
     o.overwrite = true;           /* in the folder */
     o.keep_job = false;
     o.points = "none";
