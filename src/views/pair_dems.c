@@ -97,7 +97,7 @@ static SdmOptions options_of(const SdmViews *v, const SdmViewPair *p)
     o.co[0] = "COMPRESS=NONE";    /* read once */
     o.co[1] = "OVERVIEWS=NONE";
     o.rasters_alone = true;
-    o.overwrite = true;           /* in the folder */
+    o.overwrite = true; /* in the folder */
     o.keep_job = false;
     o.points = "none";
     return o;
