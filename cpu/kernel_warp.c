@@ -162,10 +162,11 @@ static inline __attribute__((always_inline)) void weights_of(const int32_t *posi
 {
     /* else GCC loads the weights for two callers before it is known which of them needs them, and spills */
     __asm__("" : "+r"(position256));
+    const uint8_t *const phase = (const uint8_t *)position256;
     ptrdiff_t first[SDM_VEC / 2], last[SDM_VEC / 2]; /* of two pixels of each four, of the others */
     for (int i = 0; i < SDM_VEC / 2; i++) {
-        first[i] = 4 * (ptrdiff_t)(uint8_t)position256[i / 2 * 4 + i % 2];
-        last[i] = 4 * (ptrdiff_t)(uint8_t)position256[i / 2 * 4 + i % 2 + 2];
+        first[i] = 4 * (ptrdiff_t)phase[4 * (i / 2 * 4 + i % 2)];
+        last[i] = 4 * (ptrdiff_t)phase[4 * (i / 2 * 4 + i % 2 + 2)];
     }
     const vi a = fours_at(sdm_cubic_weights[0], first), b = fours_at(sdm_cubic_weights[0], last);
     pair[0] = vi_evens(a, b);
@@ -221,6 +222,7 @@ static inline __attribute__((always_inline)) bool sample_along(const Sampler *s,
     const vi away = vi_or(vi_sub(vi_max_u(place, four), four), vi_xor(row, vi_of_four(row, 0)));
     if (vi_any(away))
         return false;
+    __asm__("" : "+r"(col256), "+r"(row256)); /* else clang takes them from the vectors, more slowly */
     ptrdiff_t at[SDM_VEC / 4];
     for (int i = 0; i < SDM_VEC; i += 4)
         at[i / 4] = (ptrdiff_t)(row256[i] >> 8) * s->stride +

@@ -77,8 +77,18 @@ typedef __m128 vf;
 #include "two_of_four.h"
 #define vf_negative(a) _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_castps_si256(a), 31))
 #endif
-#define vf_gt(a, b) _mm256_cmp_ps(a, b, _CMP_GT_OQ)
-#define vf_ge(a, b) _mm256_cmp_ps(a, b, _CMP_GE_OQ)
+#if defined(__AVX2__) &&                                                                                     \
+    defined(__clang__) /* it would narrow masks that are combined to single bits, and widen them again */
+VEC __m256 mask_kept(__m256 m)
+{
+    __asm__("" : "+x"(m));
+    return m;
+}
+#else
+#define mask_kept(m) (m)
+#endif
+#define vf_gt(a, b) mask_kept(_mm256_cmp_ps(a, b, _CMP_GT_OQ))
+#define vf_ge(a, b) mask_kept(_mm256_cmp_ps(a, b, _CMP_GE_OQ))
 #define SDM_VEC 8
 typedef __m256i vi;
 typedef __m256 vf;
