@@ -126,7 +126,7 @@ static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stat
         return;
     for (int64_t i = 0; i < g->rows * g->cols; i++) {
         if (view == 0)
-            sdm_compare_page_add(w->page, view, i % g->cols, i / g->cols, g->residual_m[i]);
+            sdm_mean_map_add(&w->page->view[0].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
         g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
     }
     sdm_compare_page_bars(w->page, view, g->residual_m, g->rows * g->cols, stats);

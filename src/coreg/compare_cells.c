@@ -511,7 +511,7 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
     for (int64_t i = 0; differs && w->page && i < g->cols * g->rows; i++)
-        sdm_compare_page_add(w->page, 1, i % g->cols, i / g->cols, g->residual_m[i]);
+        sdm_mean_map_add(&w->page->view[1].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
     if (opt->aligned)
         PASS(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
     if (!differs)

@@ -205,8 +205,8 @@ static void plot_points(Sites *s, int view, const SdmErrorStats *stats)
     if (!page)
         return;
     for (int64_t i = 0; i < s->count; i++)
-        sdm_compare_page_add(page, view, (int64_t)(s->x_m[i] / g->dx_m), (int64_t)(-s->y_m[i] / g->dy_m),
-                             s->residual_m[i]);
+        sdm_mean_map_add(&page->view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
+                         (int64_t)(-s->y_m[i] / g->dy_m), (double)s->residual_m[i]);
     sdm_compare_page_bars(page, view, s->residual_m, s->count, stats);
     for (int k = 0; k < SDM_ASPECTS; k++) {
         int64_t n = 0;

@@ -36,39 +36,22 @@ SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[S
 
 SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out)
 {
-    const int64_t longest = g->cols > g->rows ? g->cols : g->rows, most = points ? MAP_PX_OF_POINTS : MAP_PX;
     PASS(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
-    SdmComparePage *const p = *out;
-    p->ctx = ctx;
-    p->factor = (int)((longest + most - 1) / most);
-    p->cols = (int)((g->cols + p->factor - 1) / p->factor);
-    p->rows = (int)((g->rows + p->factor - 1) / p->factor);
-    const size_t n = (size_t)p->cols * (size_t)p->rows;
+    (*out)->ctx = ctx;
     for (int k = 0; k < 2; k++) {
-        PASS(sdm_alloc(ctx, &p->view[k].sum, n, sizeof(double), "map of differences"));
-        PASS(sdm_alloc(ctx, &p->view[k].count, n, sizeof(int32_t), "map of differences"));
+        PASS(sdm_mean_map_open(ctx, g->cols, g->rows, points ? MAP_PX_OF_POINTS : MAP_PX,
+                               &(*out)->view[k].map));
         for (int i = 0; i < SDM_ASPECTS; i++)
-            p->view[k].aspect_m[i] = NAN;
+            (*out)->view[k].aspect_m[i] = NAN;
     }
     return SDM_OK;
 }
 
 void sdm_compare_page_close(SdmComparePage **page)
 {
-    for (int k = 0; *page && k < 2; k++) {
-        sdm_free(&(*page)->view[k].sum);
-        sdm_free(&(*page)->view[k].count);
-    }
+    for (int k = 0; *page && k < 2; k++)
+        sdm_mean_map_close(&(*page)->view[k].map);
     sdm_free(page);
-}
-
-void sdm_compare_page_add(SdmComparePage *p, int view, int64_t col, int64_t row, float difference_m)
-{
-    const size_t at = (size_t)(row / p->factor) * (size_t)p->cols + (size_t)(col / p->factor);
-    if (isnan(difference_m))
-        return;
-    p->view[view].sum[at] += (double)difference_m;
-    p->view[view].count[at]++;
 }
 
 void sdm_compare_page_bars(SdmComparePage *p, int view, const float *difference_m, int64_t n,
@@ -142,41 +125,22 @@ static void add_figures(SdmReport *r, const SdmCompareResult *c)
     sdm_compare_each(c, add_row, &to);
 }
 
-/* 1, 2 or 5 times a power of ten, not below x. */
-static double round_up(double x)
-{
-    const double unit = pow(10.0, floor(log10(x)));
-    return x <= unit ? unit : x <= 2.0 * unit ? 2.0 * unit : x <= 5.0 * unit ? 5.0 * unit : 10.0 * unit;
-}
-
 double sdm_difference_limit_m(const SdmErrorStats *s)
 {
-    return round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
+    return sdm_round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
 }
 
 static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng *png)
 {
-    SdmStatus st = SDM_OK;
-    const SdmComparePage *const p = w->page;
+    const SdmMeanMap *const map = &w->page->view[view].map;
     const double limit_m = sdm_difference_limit_m(&w->out->aligned);
-    unsigned char *rgba = NULL;
-    const size_t n = (size_t)p->cols * (size_t)p->rows;
-    TRY(sdm_alloc(w->ctx, &rgba, n, 4, "map of differences"));
-    for (size_t i = 0; i < n; i++)
-        if (p->view[view].count[i]) { /* else it stays transparent */
-            sdm_change_ramp(0.5 + 0.5 * p->view[view].sum[i] / p->view[view].count[i] / limit_m,
-                            rgba + 4 * i);
-            rgba[4 * i + 3] = 255;
-        }
-    TRY(sdm_picture_page(w->ctx, rgba, p->cols, p->rows, png));
+    PASS(sdm_mean_map_draw(w->ctx, map, limit_m, png));
     const SdmReportItem to =
         sdm_report_section(r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before",
                            SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    sdm_report_picture(to, view ? "map after" : "map before", png, w->g.dx_m * p->factor);
+    sdm_report_picture(to, view ? "map after" : "map before", png, w->g.dx_m * map->factor);
     sdm_report_ramp(to, sdm_change_ramp, -limit_m, limit_m, "m", 2);
-done:
-    sdm_free(&rgba);
-    return st;
+    return SDM_OK;
 }
 
 static double gauss(double x, double middle, double spread, double width)

@@ -4,6 +4,7 @@
 
 #include "core/file.h"
 #include "coreg/compare.h"
+#include "product/picture.h"
 
 enum {
     SDM_IN_DEM,
@@ -88,10 +89,8 @@ enum { SDM_ASPECTS = 36, SDM_DIFFERENCE_BARS = 60, SDM_PLOTTED_LAGS = 21 };
 /* Differences before (0) or after (1) the alignment. */
 typedef struct SdmComparePage {
     SdmContext *ctx;
-    int factor, cols, rows; /* maps: cells per side of a pixel; size */
     struct {
-        double *sum; /* of a map's pixels */
-        int32_t *count;
+        SdmMeanMap map;
         double bar[SDM_DIFFERENCE_BARS], low_m, high_m; /* histogram of what counts */
         double aspect_m[SDM_ASPECTS]; /* median of the differences less their median, by the tangent of the
                                        * slope; NaN: too few */
@@ -101,8 +100,6 @@ typedef struct SdmComparePage {
 
 SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out);
 void sdm_compare_page_close(SdmComparePage **page);
-/* Count a difference in the pixel of a cell of the grid. */
-void sdm_compare_page_add(SdmComparePage *page, int view, int64_t col, int64_t row, float difference_m);
 /* Histogram of n differences, NaN = none, whose figures are known. */
 void sdm_compare_page_bars(SdmComparePage *page, int view, const float *difference_m, int64_t n,
                            const SdmErrorStats *stats);

@@ -269,7 +269,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
     if (s->opt->fusion)
         TRY(fused_block_open(s->ctx, edge * edge, &b));
     if (s->trend)
-        TRY(sdm_trend_map_open(s));
+        TRY(sdm_mean_map_open(s->ctx, s->part.cols, s->part.rows, SDM_CHANGE_PREVIEW, &s->trend->mean));
     for (int64_t k = 0; k < across * down; k++) {
         TRY(sdm_check_stop(s->ctx));
         sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),

@@ -257,17 +257,21 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
     return SDM_OK;
 }
 
-static void drop(SdmStack *s, int i)
+static void close_layer(SdmLayer *l)
 {
-    SdmLayer *const l = &s->layer[i];
     sdm_free(&l->path);
     sdm_free(&l->qa);
     sdm_free(&l->sample);
     sdm_free(&l->residual);
     sdm_free(&l->unstable);
     sdm_free(&l->bias_m);
+}
+
+static void drop(SdmStack *s, int i)
+{
+    close_layer(&s->layer[i]);
     s->count--;
-    memmove(l, l + 1, (size_t)(s->count - i) * sizeof *l);
+    memmove(&s->layer[i], &s->layer[i + 1], (size_t)(s->count - i) * sizeof *s->layer);
 }
 
 SdmStatus sdm_stack_drop_copies(SdmStack *s)
@@ -597,14 +601,8 @@ done:
 
 void sdm_stack_close(SdmStack *s)
 {
-    for (int i = 0; i < s->count; i++) {
-        sdm_free(&s->layer[i].path);
-        sdm_free(&s->layer[i].qa);
-        sdm_free(&s->layer[i].sample);
-        sdm_free(&s->layer[i].residual);
-        sdm_free(&s->layer[i].unstable);
-        sdm_free(&s->layer[i].bias_m);
-    }
+    for (int i = 0; i < s->count; i++)
+        close_layer(&s->layer[i]);
     for (int i = 0; i < s->crs_count; i++) {
         if (s->crs[i].to_grid)
             OCTDestroyCoordinateTransformation(s->crs[i].to_grid);

@@ -133,7 +133,7 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
     }
     sdm_report_text(to, "first", first->date);
     sdm_report_text(to, "last", last->date);
-    sdm_report_picture(to, "rate", &t->map, cell_m * t->factor * t->width / t->map.width);
+    sdm_report_picture(to, "rate", &t->map, cell_m * t->mean.factor * t->mean.cols / t->map.width);
     sdm_report_ramp(to, sdm_change_ramp, -t->limit, t->limit, "m a year", 2);
     sdm_report_figure(to, "error_median", "standard error of the rate (median)", usual_error(t, room),
                       " m a year", 3);

@@ -6,8 +6,7 @@
 #include "core/stats.h"
 #include "coreg/tilt.h"
 #include "geo/grid.h"
-#include "product/change_raster.h"
-#include "product/picture.h"
+#include "product/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -95,8 +94,7 @@ void sdm_stack_trend_close(SdmStack *s)
         return;
     sdm_free(&t->line);
     sdm_free(&t->moving);
-    sdm_free(&t->sum);
-    sdm_free(&t->count);
+    sdm_mean_map_close(&t->mean);
     sdm_png_close(&t->map);
     sdm_free(&s->trend);
 }
@@ -319,8 +317,7 @@ static SdmStatus choose_limit(SdmStack *s)
         TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
                      "--trend: no place has heights of %d dates or more that lie over five weeks apart",
                      SDM_TREND_LEAST));
-    const double most = fmax(sdm_quantile_f32(rate, n, 0.98), 0.01), unit = pow(10.0, floor(log10(most)));
-    t->limit = unit * (most > 5.0 * unit ? 10.0 : most > 2.0 * unit ? 5.0 : most > unit ? 2.0 : 1.0);
+    t->limit = sdm_round_up(fmax(sdm_quantile_f32(rate, n, 0.98), 0.01));
 done:
     sdm_free(&rate);
     return st;
@@ -356,38 +353,6 @@ typedef struct TrendBlock {
     int64_t at[2]; /* its first cell in the grid of the layers */
     float *plane;  /* SDM_TREND_BANDS x h x w */
 } TrendBlock;
-
-/* ---- map ---- */
-
-SdmStatus sdm_trend_map_open(SdmStack *s)
-{
-    SdmStackTrend *const t = s->trend;
-    const int64_t side = s->part.cols > s->part.rows ? s->part.cols : s->part.rows;
-    t->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
-    t->width = (int)((s->part.cols + t->factor - 1) / t->factor);
-    t->height = (int)((s->part.rows + t->factor - 1) / t->factor);
-    const size_t n = (size_t)t->width * (size_t)t->height;
-    PASS(sdm_alloc(s->ctx, &t->sum, n, sizeof *t->sum, "map of rates"));
-    return sdm_alloc(s->ctx, &t->count, n, sizeof *t->count, "map of rates");
-}
-
-SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t)
-{
-    SdmStatus st = SDM_OK;
-    unsigned char *rgba = NULL;
-    const int64_t n = (int64_t)t->width * t->height;
-    TRY(sdm_alloc(ctx, &rgba, (size_t)n, 4, "map of rates"));
-    for (int64_t i = 0; i < n; i++)
-        if (t->count[i]) { /* others stay transparent */
-            const double rate = (double)t->sum[i] / (double)t->count[i] * SDM_TREND_STEP;
-            sdm_change_ramp(0.5 + 0.5 * rate / t->limit, rgba + 4 * i);
-            rgba[4 * i + 3] = 255;
-        }
-    TRY(sdm_picture_page(ctx, rgba, t->width, t->height, &t->map));
-done:
-    sdm_free(&rgba);
-    return st;
-}
 
 /* ---- a block ---- */
 
@@ -437,18 +402,15 @@ SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, c
 {
     SdmStatus st = SDM_OK;
     TrendBlock k = {.s = s, .b = b, .in = in};
-    SdmStackTrend *const t = s->trend;
     sdm_part_at(&s->grid, &s->part, k.at);
     k.at[0] += b->col0;
     k.at[1] += b->row0;
     TRY(sdm_alloc_raw(s->ctx, &k.plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *k.plane, "block"));
     TRY(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
-    for (int64_t i = 0; i < b->w * b->h; i++) {
-        const int64_t pixel = (b->row0 + i / b->w) / t->factor * t->width + (b->col0 + i % b->w) / t->factor;
-        const bool is = k.plane[i] != SDM_NODATA;
-        t->sum[pixel] += is ? llround((double)k.plane[i] / SDM_TREND_STEP) : 0;
-        t->count[pixel] += is;
-    }
+    for (int64_t i = 0; i < b->w * b->h; i++)
+        if (k.plane[i] != SDM_NODATA)
+            sdm_mean_map_add(&s->trend->mean, b->col0 + i % b->w, b->row0 + i / b->w,
+                             (double)k.plane[i] / SDM_TREND_STEP);
     TRY(sdm_product_write_trend(s->ctx, product, b, k.plane));
 done:
     sdm_free(&k.plane);

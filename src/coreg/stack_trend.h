@@ -4,6 +4,7 @@
 
 #include "coreg/stack_layer.h"
 #include "coreg/trend_fit.h"
+#include "product/picture.h"
 
 #define SDM_TREND_STEP (1.0 / 1024.0) /* metres a year: of rates and their errors */
 
@@ -12,14 +13,13 @@ typedef struct SdmTrendLine {                  /* of a sample */
 } SdmTrendLine;
 
 typedef struct SdmStackTrend {
-    double mid_year;           /* in the middle of the dates */
-    int64_t cols, rows;        /* samples of the whole grid */
-    SdmTrendLine *line;        /* rows x cols */
-    uint8_t *moving;           /* rows x cols: 1 where the ground is not stable */
-    double stable;             /* share of the samples */
-    double limit;              /* rate of the map's strongest colour */
-    int factor, width, height; /* map: cells of a pixel's side; its size */
-    int64_t *sum, *count;      /* height x width: rates in steps, cells; blocks may come in any size */
+    double mid_year;    /* in the middle of the dates */
+    int64_t cols, rows; /* samples of the whole grid */
+    SdmTrendLine *line; /* rows x cols */
+    uint8_t *moving;    /* rows x cols: 1 where the ground is not stable */
+    double stable;      /* share of the samples */
+    double limit;       /* rate of the map's strongest colour */
+    SdmMeanMap mean;    /* of the rates in steps: blocks may come in any size */
     SdmPng map;
 } SdmStackTrend;
 
@@ -36,9 +36,5 @@ typedef struct SdmTrendLayers {
     uint8_t *const *filled;
     float *const *error_m; /* predicted; NULL: none */
 } SdmTrendLayers;
-/* Before the first block: room for the map. */
-SdmStatus sdm_trend_map_open(SdmStack *s);
 /* Lines of the cells of a block of the part, into the product's raster. */
 SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in);
-/* After the last: the map, from -limit (red) to limit (blue). */
-SdmStatus sdm_trend_draw(SdmContext *ctx, SdmStackTrend *t);

@@ -16,6 +16,7 @@ enum {
     STEPS = 1024,     /* an edge is cut into pieces of this part of the grid's diagonal */
     STOP_EVERY = 1024 /* polygons */
 };
+static const char PARTLY[] = "OGR_ENABLE_PARTIAL_REPROJECTION";
 static const double MARGIN = 1.0 / 16.0; /* of the grid's extent, on each side */
 
 /* ---- the file ---- */
@@ -192,12 +193,10 @@ typedef struct Burn {
     const SdmOutlines *from;
     const SdmOutlineGrid *grid;
     OGRCoordinateTransformationH to_grid, to_file;
-    double box[4]; /* x and y, from and to, about the grid in the CRS of the file */
-    double step;   /* of the pieces of edges, there */
-    double turn;   /* a full circle there; 0: not geographic */
-    double shift;  /* to be added to x: turns */
-    double *x, *y; /* of the ring in work, closed */
-    size_t count, room;
+    double box[4];      /* x and y, from and to, about the grid in the CRS of the file */
+    double step;        /* of the pieces of edges, there */
+    double turn;        /* a full circle there; 0: not geographic */
+    double shift;       /* to be added to x: turns */
     uint8_t *odd;       /* rows x cols: an edge passes between the cell before and this one */
     int64_t touched[4]; /* columns and rows, from and to */
     double *bounds;     /* of the rings so far, in the CRS of the grid; then no cell is marked; else NULL */
@@ -276,28 +275,6 @@ static SdmStatus find_box(Burn *b)
 
 /* ---- rings ---- */
 
-static SdmStatus push(Burn *b, double x, double y)
-{
-    if (b->count && b->x[b->count - 1] == x && b->y[b->count - 1] == y)
-        return SDM_OK;
-    if (b->count == b->room) {
-        double **const array[2] = {&b->x, &b->y};
-        const size_t room = b->room ? 2 * b->room : 4096;
-        for (int k = 0; k < 2; k++) {
-            double *larger = NULL;
-            PASS(sdm_alloc_raw(b->ctx, &larger, room, sizeof *larger, "polygons"));
-            if (b->count)
-                memcpy(larger, *array[k], b->count * sizeof *larger);
-            sdm_free(array[k]);
-            *array[k] = larger;
-        }
-        b->room = room;
-    }
-    b->x[b->count] = x;
-    b->y[b->count++] = y;
-    return SDM_OK;
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -311,64 +288,45 @@ static void into_box(const Burn *b, const double p[2], double out[2])
         out[k] = fmin(fmax(p[k], b->box[k]), b->box[2 + k]);
 }
 
-/* Push an edge without its first point.  Points outside of the box move to the box's border, which changes
- * nothing inside; pieces longer than a step are cut. */
-static SdmStatus push_edge(Burn *b, const double p[2], const double q[2])
+/* Add an edge from p, or without p its first point q.  Points outside of the box move to the box's border,
+ * which changes nothing inside. */
+static void add_edge(const Burn *b, const double p[2], const double q[2], OGRGeometryH out)
 {
-    double cut[5], from[2], to[2];
+    double cut[5];
     int cuts = 0;
-    for (int k = 0; k < 4; k++) { /* where the edge passes a side of the box */
+    for (int k = 0; k < 4 && !isnan(p[0]); k++) { /* where the edge passes a side of the box */
         const double at = (b->box[k] - p[k % 2]) / (q[k % 2] - p[k % 2]);
         if (at > 0.0 && at < 1.0)
             cut[cuts++] = at;
     }
     cut[cuts++] = 1.0;
     qsort(cut, (size_t)cuts, sizeof *cut, compare_numbers);
-    into_box(b, p, from);
     for (int i = 0; i < cuts; i++) {
         const double end[2] = {p[0] + cut[i] * (q[0] - p[0]), p[1] + cut[i] * (q[1] - p[1])};
+        double to[2];
         into_box(b, cut[i] < 1.0 ? end : q, to);
-        const int pieces = (int)fmin(hypot(to[0] - from[0], to[1] - from[1]) / b->step, 1e6) + 1;
-        for (int n = 1; n < pieces; n++) {
-            const double share = (double)n / pieces;
-            PASS(push(b, from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])));
-        }
-        PASS(push(b, to[0], to[1]));
-        memcpy(from, to, sizeof from);
+        OGR_G_AddPoint_2D(out, to[0], to[1]);
     }
-    return SDM_OK;
 }
 
-/* The closed ring, within the box, -> b->x, b->y in the CRS of the grid. */
-static SdmStatus read_ring(Burn *b, OGRGeometryH ring)
+/* A ring, closed and within the box, in the CRS of the grid; to be destroyed. */
+static OGRGeometryH read_ring(const Burn *b, OGRGeometryH ring)
 {
-    SdmStatus st = SDM_OK;
+    OGRGeometryH const out = OGR_G_CreateGeometry(wkbLinearRing);
     const int n = OGR_G_GetPointCount(ring);
-    int *good = NULL;
     double before[2] = {NAN, NAN};
-    b->count = 0;
     for (int i = 0; i <= n && n > 2; i++) {
         const double at[2] = {OGR_G_GetX(ring, i % n) + b->shift, OGR_G_GetY(ring, i % n)};
         if (!isfinite(at[0]) || !isfinite(at[1]))
             continue;
-        if (!isnan(before[0]))
-            TRY(push_edge(b, before, at));
+        add_edge(b, before, at, out);
         memcpy(before, at, sizeof before);
     }
-    if (b->count == 0)
-        return SDM_OK;
-    TRY(sdm_alloc_raw(b->ctx, &good, b->count, sizeof *good, "polygons"));
-    OCTTransformEx(b->to_grid, (int)b->count, b->x, b->y, NULL, good);
-    size_t kept = 0;
-    for (size_t i = 0; i < b->count; i++)
-        if (good[i] && isfinite(b->x[i]) && isfinite(b->y[i])) {
-            b->x[kept] = b->x[i];
-            b->y[kept++] = b->y[i];
-        }
-    b->count = kept;
-done:
-    sdm_free(&good);
-    return st;
+    OGR_G_Segmentize(out, b->step);
+    if (OGR_G_Transform(out, b->to_grid) != OGRERR_NONE)
+        OGR_G_Empty(out);
+    OGR_G_CloseRings(out);
+    return out;
 }
 
 /* ---- cells ---- */
@@ -400,16 +358,16 @@ static void mark_edge(Burn *b, const double p[2], const double q[2])
     }
 }
 
-static void mark_ring(Burn *b)
+static void mark_ring(Burn *b, OGRGeometryH ring)
 {
     const double *const t = b->grid->transform;
-    for (size_t i = 0; i < b->count; i++) {
-        b->x[i] = (b->x[i] - t[0]) / t[1];
-        b->y[i] = (b->y[i] - t[3]) / t[5];
-    }
-    for (size_t i = 0; i < b->count; i++) {
-        const size_t next = i + 1 < b->count ? i + 1 : 0;
-        mark_edge(b, (const double[2]){b->x[i], b->y[i]}, (const double[2]){b->x[next], b->y[next]});
+    double before[2], at[2];
+    for (int i = 0; i < OGR_G_GetPointCount(ring); i++) {
+        at[0] = (OGR_G_GetX(ring, i) - t[0]) / t[1];
+        at[1] = (OGR_G_GetY(ring, i) - t[3]) / t[5];
+        if (i > 0)
+            mark_edge(b, before, at);
+        memcpy(before, at, sizeof before);
     }
 }
 
@@ -430,44 +388,46 @@ static void fill_cells(Burn *b)
     }
 }
 
-static void extend_bounds(Burn *b)
+static void extend_bounds(Burn *b, OGRGeometryH ring)
 {
-    for (size_t i = 0; i < b->count; i++)
-        for (int k = 0; k < 2; k++) {
-            const double at = k ? b->y[i] : b->x[i];
-            b->bounds[k] = fmin(b->bounds[k], at);
-            b->bounds[2 + k] = fmax(b->bounds[2 + k], at);
-        }
-    b->covered += b->count > 0;
+    OGREnvelope e;
+    if (OGR_G_IsEmpty(ring))
+        return;
+    OGR_G_GetEnvelope(ring, &e);
+    b->bounds[0] = fmin(b->bounds[0], e.MinX);
+    b->bounds[1] = fmin(b->bounds[1], e.MinY);
+    b->bounds[2] = fmax(b->bounds[2], e.MaxX);
+    b->bounds[3] = fmax(b->bounds[3], e.MaxY);
+    b->covered++;
 }
 
-static SdmStatus burn_polygon(Burn *b, OGRGeometryH polygon)
+static void burn_polygon(Burn *b, OGRGeometryH polygon)
 {
     b->touched[0] = b->grid->cols;
     b->touched[1] = b->grid->rows;
     b->touched[2] = b->touched[3] = 0;
     for (int i = 0; i < OGR_G_GetGeometryCount(polygon); i++) {
-        PASS(read_ring(b, OGR_G_GetGeometryRef(polygon, i)));
-        (b->bounds ? extend_bounds : mark_ring)(b);
+        OGRGeometryH const ring = read_ring(b, OGR_G_GetGeometryRef(polygon, i));
+        (b->bounds ? extend_bounds : mark_ring)(b, ring);
+        OGR_G_DestroyGeometry(ring);
     }
     if (!b->bounds)
         fill_cells(b);
-    return SDM_OK;
 }
 
-/* @return via *polygons: how many there were */
-static SdmStatus burn_geometry(Burn *b, OGRGeometryH geometry, int64_t *polygons)
+/* @return how many polygons there were */
+static int64_t burn_geometry(Burn *b, OGRGeometryH geometry)
 {
     const OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    int64_t polygons = 0;
     if (type == wkbPolygon || type == wkbTriangle) {
-        ++*polygons;
-        return burn_polygon(b, geometry);
+        burn_polygon(b, geometry);
+        return 1;
     }
-    if (!is_surface(type) && type != wkbGeometryCollection)
-        return SDM_OK;
-    for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++)
-        PASS(burn_geometry(b, OGR_G_GetGeometryRef(geometry, i), polygons));
-    return SDM_OK;
+    for (int i = 0;
+         (is_surface(type) || type == wkbGeometryCollection) && i < OGR_G_GetGeometryCount(geometry); i++)
+        polygons += burn_geometry(b, OGR_G_GetGeometryRef(geometry, i));
+    return polygons;
 }
 
 /* ---- features ---- */
@@ -499,10 +459,8 @@ static SdmStatus burn_feature(Burn *b, OGRFeatureH feature)
     OGRGeometryH const plain =
         given && OGR_G_HasCurveGeometry(given, 0) ? OGR_G_GetLinearGeometry(given, 0.0, NULL) : NULL;
     OGRGeometryH const geometry = plain ? plain : given;
-    int64_t polygons = 0;
     TRY(read_value(b, feature));
-    if (geometry)
-        TRY(burn_geometry(b, geometry, &polygons));
+    const int64_t polygons = geometry ? burn_geometry(b, geometry) : 0;
     b->polygons += polygons > 0;
     b->others += polygons == 0;
     b->crossed += polygons > 0 && OGRGetGEOSVersion(NULL, NULL, NULL) && !OGR_G_IsValid(geometry);
@@ -566,6 +524,7 @@ static SdmStatus burn_all(Burn *b)
 {
     SdmStatus st = SDM_OK;
     CPLPushErrorHandler(CPLQuietErrorHandler);
+    CPLSetThreadLocalConfigOption(PARTLY, "YES"); /* places about the grid may lie beyond its CRS */
     TRY(open_transformations(b));
     TRY(find_box(b));
     for (int turns = b->turn > 0.0 ? -1 : 0; turns <= (b->turn > 0.0 ? 1 : 0); turns++)
@@ -574,11 +533,10 @@ static SdmStatus burn_all(Burn *b)
         b->covered += b->out[i] != 0;
     TRY(judge(b));
 done:
+    CPLSetThreadLocalConfigOption(PARTLY, NULL);
     CPLPopErrorHandler();
     OCTDestroyCoordinateTransformation(b->to_grid);
     OCTDestroyCoordinateTransformation(b->to_file);
-    sdm_free(&b->x);
-    sdm_free(&b->y);
     return st;
 }
 

@@ -3,12 +3,10 @@
 #include "product/change_raster.h"
 #include "core/vector_loops.h"
 #include "geo/cell_places.h"
-#include "product/picture.h"
 
 #include <math.h>
 
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
-static const double PREVIEW_STEP_M = 0.0625;
 
 SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid,
                           SdmChangeRaster *out)
@@ -17,21 +15,14 @@ SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const Sd
                                     .path = from->options->reference,
                                     .datum_option = "--reference-vertical",
                                     .datum = from->options->reference_vertical};
-    const int64_t side = grid->cols > grid->rows ? grid->cols : grid->rows;
     *out = (SdmChangeRaster){.report = from->report, .grid = grid};
-    out->factor = (int)((side + SDM_CHANGE_PREVIEW - 1) / SDM_CHANGE_PREVIEW);
-    out->cols = (int)((grid->cols + out->factor - 1) / out->factor);
-    out->rows = (int)((grid->rows + out->factor - 1) / out->factor);
     if (!from->dem)
         PASS(sdm_height_raster_open(ctx, &source, &out->opened));
     PASS(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg,
                                   from->lat_deg, &out->on_grid));
     PASS(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
     PASS(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
-    PASS(sdm_alloc(ctx, &out->sum, (size_t)out->cols * (size_t)out->rows, sizeof *out->sum,
-                   "map of differences"));
-    return sdm_alloc(ctx, &out->count, (size_t)out->cols * (size_t)out->rows, sizeof *out->count,
-                     "map of differences");
+    return sdm_mean_map_open(ctx, grid->cols, grid->rows, SDM_CHANGE_PREVIEW, &out->map);
 }
 
 void sdm_change_close(SdmChangeRaster *c)
@@ -40,8 +31,7 @@ void sdm_change_close(SdmChangeRaster *c)
     sdm_height_raster_close(&c->opened);
     sdm_projector_close(&c->plane);
     sdm_free(&c->histogram);
-    sdm_free(&c->sum);
-    sdm_free(&c->count);
+    sdm_mean_map_close(&c->map);
 }
 
 /* ---- rows ---- */
@@ -131,7 +121,7 @@ SDM_VECTOR_LOOPS static void find_bins(const float *restrict difference_m, int n
         const double above_m = d_m < -1000.0 ? -1000.0 : d_m, held_m = above_m > 1000.0 ? 1000.0 : above_m;
         const int32_t in = (int32_t)held;
         bin[i] = difference_m[i] == SDM_NODATA ? -1 : in;
-        steps[i] = (int32_t)floor(held_m / PREVIEW_STEP_M + 0.5);
+        steps[i] = (int32_t)floor(held_m / SDM_CHANGE_STEP_M + 0.5);
     }
 }
 
@@ -145,22 +135,15 @@ static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, 
     }
     while (w > 0 && difference_m[w - 1] == SDM_NODATA)
         w--;
-    size_t pixel = (size_t)(row / c->factor) * (size_t)c->cols + (size_t)(col0 / c->factor);
-    int in_pixel = (int)(col0 % c->factor);
     int32_t bin[TOGETHER], steps[TOGETHER];
     for (int64_t done = 0; done < w; done += TOGETHER) {
         const int n = w - done < TOGETHER ? (int)(w - done) : TOGETHER;
         find_bins(difference_m + done, n, bin, steps);
         for (int i = 0; i < n; i++) {
-            if (bin[i] >= 0) {
-                c->histogram[(left_out[done + i] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
-                c->sum[pixel] += steps[i];
-                c->count[pixel]++;
-            }
-            if (++in_pixel == c->factor) {
-                in_pixel = 0;
-                pixel++;
-            }
+            if (bin[i] < 0)
+                continue;
+            c->histogram[(left_out[done + i] > 0.5f ? SDM_CHANGE_BINS : 0) + bin[i]]++;
+            sdm_mean_map_add(&c->map, col0 + done + i, row, steps[i]);
         }
     }
 }
@@ -217,22 +200,4 @@ SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out)
     }
     return (SdmReferenceSpread){(middle + 0.5 - SDM_CHANGE_BINS / 2) * SDM_CHANGE_BIN_M,
                                 1.4826 * (reach + 0.25) * SDM_CHANGE_BIN_M};
-}
-
-SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out)
-{
-    SdmStatus st = SDM_OK;
-    unsigned char *rgba = NULL;
-    const size_t n = (size_t)c->cols * (size_t)c->rows;
-    TRY(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
-    for (size_t i = 0; i < n; i++) {
-        if (!c->count[i])
-            continue; /* stays transparent */
-        sdm_change_ramp(0.5 + (double)c->sum[i] / c->count[i] * PREVIEW_STEP_M / limit_m / 2.0, rgba + 4 * i);
-        rgba[4 * i + 3] = 255;
-    }
-    TRY(sdm_picture_page(ctx, rgba, c->cols, c->rows, out));
-done:
-    sdm_free(&rgba);
-    return st;
 }

@@ -4,11 +4,12 @@
 #pragma once
 
 #include "geo/height_raster.h"
-#include "geo/png.h"
 #include "pointing/reference_report.h"
+#include "product/picture.h"
 
-enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14, SDM_CHANGE_PREVIEW = 600 };
+enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14 };
 #define SDM_CHANGE_BIN_M 0.03125 /* of the histograms */
+#define SDM_CHANGE_STEP_M 0.0625 /* of the map */
 
 /* The difference by cell, and what the report says of it; counted in integers, so that the order does not
  * matter. */
@@ -17,10 +18,9 @@ typedef struct SdmChangeRaster {
     const SdmGrid *grid;              /* of the DEM; borrowed */
     SdmHeightRaster *opened;          /* here; NULL: it was open */
     SdmHeightsOnGrid on_grid;
-    SdmProjector *plane;    /* of the blocks that are left out */
-    int64_t *histogram;     /* 2 x SDM_CHANGE_BINS: used and left out cells, from -256 m on */
-    int factor, cols, rows; /* preview: cells per side of a pixel; its size */
-    int32_t *sum, *count;   /* rows x cols: differences in 1/16 m; cells */
+    SdmProjector *plane; /* of the blocks that are left out */
+    int64_t *histogram;  /* 2 x SDM_CHANGE_BINS: used and left out cells, from -256 m on */
+    SdmMeanMap map;      /* of the differences in steps */
 } SdmChangeRaster;
 
 /* Where differences are from; borrowed until they are closed. */
@@ -45,5 +45,3 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
 /* Median and NMAD of the differences of the DEM's cells, used (0) or left out of the fit (1). */
 SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out);
 int64_t sdm_change_count(const SdmChangeRaster *c, int left_out);
-/* A map of the differences, red where the DEM is lower by limit_m, blue where it is higher. */
-SdmStatus sdm_change_picture(SdmContext *ctx, const SdmChangeRaster *c, double limit_m, SdmPng *out);

@@ -97,7 +97,9 @@ static void reduce(const unsigned char *rgba, int cols, int rows, int f, unsigne
     }
 }
 
-SdmStatus sdm_picture_page(SdmContext *ctx, const unsigned char *rgba, int cols, int rows, SdmPng *out)
+/* RGBA pixels, rows x cols, as a picture for the report: at most half as large as the preview may be, in few
+ * colours, so that the page stays small. */
+static SdmStatus encode_page(SdmContext *ctx, const unsigned char *rgba, int cols, int rows, SdmPng *out)
 {
     SdmStatus st = SDM_OK;
     unsigned char *small = NULL;
@@ -137,7 +139,7 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_
             rgba[4 * i + 3] = 255;
         }
     TRY(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
-    TRY(sdm_picture_page(ctx, rgba, s->cols, s->rows, page));
+    TRY(encode_page(ctx, rgba, s->cols, s->rows, page));
 done:
     sdm_free(&rgba);
     sdm_free(&h);
@@ -161,5 +163,46 @@ SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *ou
     TRY(sdm_png_encode(ctx, rgb, cols, rows, 3, out));
 done:
     sdm_free(&rgb);
+    return st;
+}
+
+SdmStatus sdm_mean_map_open(SdmContext *ctx, int64_t cols, int64_t rows, int longest, SdmMeanMap *out)
+{
+    const int64_t side = cols > rows ? cols : rows, factor = (side + longest - 1) / longest;
+    *out = (SdmMeanMap){.factor = (int)factor,
+                        .cols = (int)((cols + factor - 1) / factor),
+                        .rows = (int)((rows + factor - 1) / factor)};
+    const size_t n = (size_t)out->cols * (size_t)out->rows;
+    PASS(sdm_alloc(ctx, &out->sum, n, sizeof *out->sum, "map of differences"));
+    return sdm_alloc(ctx, &out->count, n, sizeof *out->count, "map of differences");
+}
+
+void sdm_mean_map_close(SdmMeanMap *map)
+{
+    sdm_free(&map->sum);
+    sdm_free(&map->count);
+}
+
+void sdm_mean_map_add(SdmMeanMap *map, int64_t col, int64_t row, double value)
+{
+    const size_t at = (size_t)(row / map->factor) * (size_t)map->cols + (size_t)(col / map->factor);
+    map->sum[at] += isnan(value) ? 0.0 : value;
+    map->count[at] += !isnan(value);
+}
+
+SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double limit, SdmPng *out)
+{
+    SdmStatus st = SDM_OK;
+    unsigned char *rgba = NULL;
+    const size_t n = (size_t)map->cols * (size_t)map->rows;
+    TRY(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
+    for (size_t i = 0; i < n; i++)
+        if (map->count[i]) { /* else it stays transparent */
+            sdm_change_ramp(0.5 + 0.5 * map->sum[i] / map->count[i] / limit, rgba + 4 * i);
+            rgba[4 * i + 3] = 255;
+        }
+    TRY(encode_page(ctx, rgba, map->cols, map->rows, out));
+done:
+    sdm_free(&rgba);
     return st;
 }

@@ -8,12 +8,24 @@
 /* RGBA, transparent where there is no height; colours from the 1 % to the 99 % quantile of the heights.
  * cell_m: side of a cell of the DEM.  page: the same for the report, smaller.  Close both in any case. */
 SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out, SdmPng *page);
-/* RGBA pixels, rows x cols, as a picture for the report: at most half as large as the preview may be, in few
- * colours, so that the page stays small. */
-SdmStatus sdm_picture_page(SdmContext *ctx, const unsigned char *rgba, int cols, int rows, SdmPng *out);
 /* RGB; each pixel has the colour of the reason that the masks of its cells give together: sdm_qa_reason(). */
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out);
 
 void sdm_relief_ramp(double t, unsigned char rgb[3]); /* the same in bytes */
 /* Colour of a difference, red at t = 0, blue at 1. */
 void sdm_change_ramp(double t, unsigned char rgb[3]);
+
+enum { SDM_CHANGE_PREVIEW = 600 /* pixels of a map's longest side */ };
+
+/* Differences or rates of the cells of a grid -> a map of their means. */
+typedef struct SdmMeanMap {
+    int factor, cols, rows; /* cells a side of a pixel; size */
+    double *sum;            /* rows x cols; the order of whole numbers does not matter */
+    int32_t *count;
+} SdmMeanMap;
+/* longest: pixels a side at most.  Close it also after a failure. */
+SdmStatus sdm_mean_map_open(SdmContext *ctx, int64_t cols, int64_t rows, int longest, SdmMeanMap *out);
+void sdm_mean_map_close(SdmMeanMap *map);
+void sdm_mean_map_add(SdmMeanMap *map, int64_t col, int64_t row, double value); /* NaN: none */
+/* A picture for the report, red where the mean is -limit, blue where it is limit. */
+SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double limit, SdmPng *out);

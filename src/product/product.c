@@ -492,7 +492,7 @@ static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
     PASS(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief, &p->page_relief));
     PASS(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
     if (p->request.reference)
-        PASS(sdm_change_picture(ctx, &p->change, SDM_CHANGE_MAP_M, &p->change_map));
+        PASS(sdm_mean_map_draw(ctx, &p->change.map, SDM_CHANGE_MAP_M / SDM_CHANGE_STEP_M, &p->change_map));
     return SDM_OK;
 }
 

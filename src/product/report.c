@@ -31,16 +31,10 @@ static double at_y(const Box *b, double y)
     return b->bottom - (y - b->plot->y0) / (b->plot->y1 - b->plot->y0) * (b->bottom - b->top);
 }
 
-/* 1, 2 or 5 times a power of ten that cuts the range into at most n parts. */
-static double tick_step(double range, int n)
+double sdm_round_up(double x)
 {
-    const double unit = pow(10.0, floor(log10(range / n)));
-    for (int i = 0; i < 3; i++) {
-        static const double step[] = {1.0, 2.0, 5.0};
-        if (range / (step[i] * unit) <= n)
-            return step[i] * unit;
-    }
-    return 10.0 * unit;
+    const double unit = pow(10.0, floor(log10(x)));
+    return x <= unit ? unit : x <= 2.0 * unit ? 2.0 * unit : x <= 5.0 * unit ? 5.0 * unit : 10.0 * unit;
 }
 
 static void draw_tick(SdmText *t, const Box *b, double x)
@@ -52,7 +46,7 @@ static void draw_tick(SdmText *t, const Box *b, double x)
 static void draw_axes(SdmText *t, const Box *b)
 {
     const SdmPlot *const p = b->plot;
-    const double sx = tick_step(p->x1 - p->x0, 8), sy = tick_step(p->y1 - p->y0, 6);
+    const double sx = sdm_round_up((p->x1 - p->x0) / 8.0), sy = sdm_round_up((p->y1 - p->y0) / 6.0);
     for (double x = ceil(p->x0 / sx) * sx; !p->log_x && x <= p->x1; x += sx)
         draw_tick(t, b, fabs(x) < sx / 2.0 ? 0.0 : x);
     for (double x = pow(10.0, ceil(log10(p->x0))); p->log_x && x <= p->x1; x *= 10.0)

@@ -128,6 +128,9 @@ typedef void sdm_ramp_fn(double t, unsigned char rgb[3]);
 void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double high, const char *unit,
                      int labels);
 
+/* 1, 2 or 5 times a power of ten, not below x. */
+double sdm_round_up(double x);
+
 /* A plot: series over two axes. */
 typedef enum SdmSeriesKind {
     SDM_SERIES_BARS,

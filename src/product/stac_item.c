@@ -19,33 +19,23 @@ typedef struct Point {
     double x, y;
 } Point;
 
-static int compare_points(const void *a, const void *b)
-{
-    const Point *const p = a, *const q = b;
-    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
-}
-
 static bool turns_left(Point a, Point b, Point c)
 {
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x) > 0.0;
 }
 
-/* Corners of the convex hull, against the clock, the first once more at the end (Andrew 1979).  hull: room
- * for 2 n. */
-static size_t find_hull(Point *p, size_t n, Point *hull)
+/* Corners of the convex hull of n points, which go round it against the clock from its top (Graham 1972), the
+ * first once more at the end.  hull: room for n + 1. */
+static size_t find_hull(const Point *p, size_t n, Point *hull)
 {
     size_t k = 0;
-    qsort(p, n, sizeof *p, compare_points);
-    for (size_t i = 0; i < n; hull[k++] = p[i++])
-        while (k >= 2 && !turns_left(hull[k - 2], hull[k - 1], p[i]))
-            k--;
-    for (size_t i = n - 1, lower = k + 1; i-- > 0; hull[k++] = p[i])
-        while (k >= lower && !turns_left(hull[k - 2], hull[k - 1], p[i]))
+    for (size_t i = 0; i <= n && n > 0; hull[k++] = p[i++ % n])
+        while (k >= 2 && !turns_left(hull[k - 2], hull[k - 1], p[i % n]))
             k--;
     return k;
 }
 
-/* Corners of the first and the last preview pixel with a height in each row. */
+/* Left corners of the first preview pixel with a height in each row, down; right ones of the last, up. */
 static size_t find_ends(const SdmStacItem *of, Point *out)
 {
     const SdmDemStats *const s = of->stats;
@@ -53,16 +43,16 @@ static size_t find_ends(const SdmStacItem *of, Point *out)
                  right = of->grid->x0 + (double)of->grid->cols * of->grid->spacing,
                  bottom = of->grid->y0 - (double)of->grid->rows * of->grid->spacing;
     size_t n = 0;
-    for (int r = 0; r < s->rows; r++) {
+    for (int i = 0; i < 2 * s->rows; i++) {
+        const bool up = i >= s->rows;
+        const int r = up ? 2 * s->rows - 1 - i : i;
         const int32_t *const row = s->preview_count + (size_t)r * (size_t)s->cols;
-        int from = 0, to = s->cols;
-        while (from < to && !row[from])
-            from++;
-        while (to > from && !row[to - 1])
-            to--;
-        for (int k = 0; k < 4 && from < to; k++)
-            out[n++] = (Point){fmin(of->grid->x0 + (k & 1 ? to : from) * side, right),
-                               fmax(of->grid->y0 - (r + k / 2) * side, bottom)};
+        int at = up ? s->cols : 0;
+        while (up ? at > 0 && !row[at - 1] : at < s->cols && !row[at])
+            at += up ? -1 : 1;
+        for (int k = 0; k < 2 && at != (up ? 0 : s->cols); k++)
+            out[n++] = (Point){fmin(of->grid->x0 + at * side, right),
+                               fmax(of->grid->y0 - (r + (up ? 1 - k : k)) * side, bottom)};
     }
     return n;
 }
@@ -79,7 +69,7 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmStacItem *of, cJSON *to
     Point *ends = NULL, *hull = NULL;
     double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     TRY(sdm_alloc(ctx, &ends, 4 * (size_t)of->stats->rows, sizeof *ends, "the footprint"));
-    TRY(sdm_alloc(ctx, &hull, 8 * (size_t)of->stats->rows, sizeof *hull, "the footprint"));
+    TRY(sdm_alloc(ctx, &hull, 4 * (size_t)of->stats->rows + 1, sizeof *hull, "the footprint"));
     TRY(sdm_projector_open(ctx, of->grid->wkt, &projector));
     const size_t n = find_hull(ends, find_ends(of, ends), hull);
     cJSON *const geometry = cJSON_AddObjectToObject(to, "geometry");

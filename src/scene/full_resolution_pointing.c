@@ -12,7 +12,8 @@ enum {
     ROUNDS = 2,           /* rays show some 0.6 of an error, so it is measured again with what the first one
                            * found */
     STRIP_PX = 320000,    /* of a strip, which has 80 to 112 rows: tie points enough for any scene */
-    PIECE_COLUMNS = 8192, /* a strip is matched by pieces */
+    PIECE_COLUMNS = 8192, /* of a strip, at most */
+    SHORT_COLUMNS = 2048, /* of a wider frame: pieces, of which two of the strips match each */
     STRIP_BYTES = 64,     /* a pixel of a piece in work */
     STRIP_SHARE = 16,     /* of the budget that all of them may take */
     BLOCK = 8,            /* pixels a side of a tie point */
@@ -146,8 +147,11 @@ static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPr
     int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
     v0 = v0 < 0 ? 0 : v0 / unit * unit;
     const int64_t v1 = v0 + rows < f->height ? v0 + rows : f->height;
-    for (int64_t u0 = 0; u0 < f->width; u0 += PIECE_COLUMNS) {
-        const int64_t u1 = u0 + PIECE_COLUMNS < f->width ? u0 + PIECE_COLUMNS : f->width;
+    const int64_t columns = f->width > PIECE_COLUMNS ? SHORT_COLUMNS : PIECE_COLUMNS;
+    for (int64_t u0 = 0; u0 < f->width; u0 += columns) {
+        const int64_t u1 = u0 + columns < f->width ? u0 + columns : f->width, piece = u0 / columns;
+        if (f->width > PIECE_COLUMNS && piece % STRIPS != i && (piece + 2) % STRIPS != i)
+            continue;
         const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
         const double all = share[1] - share[0], width = (double)f->width;
         const SdmProgressPart around =
