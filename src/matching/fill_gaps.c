@@ -5,20 +5,19 @@
 
 #include <math.h>
 
-enum { HALF = SDM_GAP_HALF, LEAST_AROUND = 60, NEAR_PX2 = 4 };
+enum { HALF = SDM_GAP_HALF, NEAR_PX2 = 4 };
+#define LEAST_WEIGHT 0.5   /* of the heights around: a plane from afar errs */
 #define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
 /* Weighted sums about a pixel; z: heights. */
 typedef struct PlaneSums {
-    int count;
     double n, u, v, uu, uv, vv, z, uz, vz;
 } PlaneSums;
 
 static void add_height(PlaneSums *s, int i, int j, double z)
 {
     const double k = 1.0 / (NEAR_PX2 + i * i + j * j);
-    s->count++;
     s->n += k;
     s->u += k * i;
     s->v += k * j;
@@ -51,7 +50,7 @@ static bool find_height(const SdmSurface *s, const float *agreed_m, int x, int y
             if (!isnan(h_m))
                 add_height(&sums, i, j, (double)h_m);
         }
-    if (sums.count < LEAST_AROUND)
+    if (sums.n < LEAST_WEIGHT)
         return false;
     *height = (float)height_of(&sums);
     return true;

@@ -4,18 +4,21 @@
 #include "matching/coarse_match.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     OFFSET_RANGE_PX = 32, /* offsets searched across the epipolar lines, full resolution */
     COARSE_BLOCK = 8,     /* pixels a side of a tie point at the last coarse level */
     FIT_POINTS = 60,      /* fewer tie points leave the correction as it is, but at the last level */
     TILT_POINTS = 300,    /* up to this many give a constant alone */
+    CHANCE_ROWS = 3,      /* off the best offset, from which matches are chance */
     LAST_DEGREE = 4       /* of the correction at the last level, at most */
 };
 static const double OFFSET_GAIN = 1.02; /* an offset farther from 0 must match that much more */
 static const double LEAST_MATCHED = 0.03;
 /* Share of matched pixels at an offset that ends the search, where those two rows off match so much less. */
 static const double CLEAR_SHARE = 0.75, CLEAR_RATIO = 0.9;
+static const double CHANCE_RATIO = 3.0; /* of matches over those that chance makes */
 /* Shares of the places in the overlap that must give a tie point: at least; and without asking whether
  * rays meet. */
 static const double LEAST_SHARE = 0.005, CERTAIN_SHARE = 0.15;
@@ -40,6 +43,17 @@ static bool is_clear(const double *share, int reach, int best)
            share[at - 2] < CLEAR_RATIO * share[at] && share[at + 2] < CLEAR_RATIO * share[at];
 }
 
+/* Where clouds are hidden, few matches are left.  They are no chance if those CHANCE_ROWS off and more, as
+ * far as searched, are fewer by CHANCE_RATIO; reach: of the offsets, searched: of those to ask. */
+static bool is_no_chance(const double *share, int reach, int searched, int best)
+{
+    double chance = 0.0;
+    for (int k = -searched; k <= searched; k++)
+        if (abs(k - best) >= CHANCE_ROWS)
+            chance = fmax(chance, share[k + reach]);
+    return searched >= abs(best) + CHANCE_ROWS && share[best + reach] > CHANCE_RATIO * chance;
+}
+
 SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
                                      int *offset_rows)
 {
@@ -48,11 +62,13 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     const int level = q->in->settings->coarsest_level, reach = (OFFSET_RANGE_PX + (1 << level) - 1) >> level;
     const SdmWindow win = sdm_frame_level(f, level);
     const double size = (double)(1 << level);
+    const bool gaps = sdm_hides_clouds(q->in->settings);
+    bool certain = false;
     double best_share = -1.0, shares[2 * OFFSET_RANGE_PX + 1];
     SdmSurface s = {0};
     for (int i = 0; i <= 2 * reach; i++)
         shares[i] = NAN;
-    for (int i = 0; i <= 2 * reach && !(i >= 5 && is_clear(shares, reach, *offset_rows)); i++) {
+    for (int i = 0; i <= 2 * reach && !certain; i++) {
         const int offset = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
         const SdmCoarsestSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
                                           .pixel_m = f->gsd_m * size,
@@ -73,8 +89,10 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
             s = (SdmSurface){0};
         }
         sdm_surface_free(&s);
+        certain = gaps ? is_no_chance(shares, reach, i / 2, *offset_rows)
+                       : i >= 4 && is_clear(shares, reach, *offset_rows);
     }
-    if (best_share < LEAST_MATCHED)
+    if (gaps ? !certain : best_share < LEAST_MATCHED)
         st = sdm_fail(ctx, SDM_ERR_DATA,
                       "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at least 3 "
                       "%% are needed; %s",
@@ -129,7 +147,7 @@ SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const
     task.max_degree = last ? LAST_DEGREE : points->count > TILT_POINTS ? 1 : 0;
     if (points->count >= FIT_POINTS || last)
         TRY(sdm_pointing_fit(ctx, &task, p, &round));
-    if (last)
+    if (last && !task.certain)
         TRY(check_matches(ctx, level, &task, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
             "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", level->level,

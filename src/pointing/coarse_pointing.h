@@ -19,7 +19,8 @@ void sdm_pointing_start(const SdmScene *scene, const SdmFrame *frame, SdmPointin
 
 /* Match the coarsest level at each offset of the right image across the epipolar lines, up to 32 px of full
  * resolution either way, and keep the offset with the most matches.  *best: its surface, to be freed by the
- * caller.  *offset_rows: level pixels.  SDM_ERR_DATA where less than 3 % of the overlap is matched. */
+ * caller.  *offset_rows: level pixels.  SDM_ERR_DATA where less than 3 % of the overlap is matched; where
+ * clouds are hidden: where there are hardly more matches than chance makes three rows off. */
 SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
                                      int *offset_rows);
 
@@ -32,6 +33,6 @@ int sdm_pointing_block(bool last);
 
 /* Fit the correction to the tie points of a coarse level.  level: the surface they come from, of the whole
  * frame. last: the finest of the coarse levels, which allows a higher degree, enters the report and must
- * have enough tie points whose rays meet: else SDM_ERR_DATA. */
+ * have enough tie points whose rays meet, unless these are certain: else SDM_ERR_DATA. */
 SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const SdmTiePoints *points,
                                  const SdmWindow *level, bool last, SdmPointing *p, SdmPointReport *report);

@@ -45,6 +45,7 @@ typedef struct SdmFitTask {
     size_t count;
     int max_degree;
     bool with_profile;
+    bool certain;             /* the points are no chance matches: sdm_pointing_search_offset() */
     double response;          /* share of an error that the residuals of the points show; their corrections
                                  * are whole */
     int64_t rows;             /* of the right image */

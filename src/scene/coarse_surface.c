@@ -32,10 +32,11 @@ enum {
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.1
 #define AGREE_PX 0.5f /* across the lines, of the level */
-#define BETTER 1.2    /* what it must find more: census measures less exactly, and wide windows agree more */
-/* Where the views agree at that share of the dark ground, the first search found it; where that share of what
- * is bright is terrain, too, bright areas are no clouds. */
+#define BETTER 1.1    /* what it must find more: census measures less exactly, and wide windows agree more */
+/* Where the views agree at that share of the dark ground, the first search found it (the second one: at the
+ * finer level); where that share of what is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
+#define VEILED_SHARE 0.15
 #define BRIGHT_SHARE 0.5
 /* Share of the dark pixels with texture: below the first, what is dark is water and what is bright is land;
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
@@ -175,6 +176,8 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
             s->flags[i] = SDM_QA_TEXTURELESS;
     reject_outside(c, s);
     TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
+    for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
+        s->h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : out->h_m[i];
     TRY(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
     keep_inside(c, s);
 done:
@@ -196,14 +199,15 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
-    const SdmFitTask task = sdm_fit_task(c->scene, &p->frame);
+    SdmFitTask task = sdm_fit_task(c->scene, &p->frame);
     SdmTiePoints points = {0};
     const int around = sdm_stage_enter(ctx, 2);
     free_evidence(&c->evidence);
     TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
     if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
         TRY(remove_clouds(ctx, c, s));
-    const int block = sdm_pointing_block(last);
+    task.certain = c->hide != NULL;
+    const int block = sdm_pointing_block(last && !c->hide);
     const SdmTiePointSource from = {.lattice = &c->lattice,
                                     .in_use = &p->pointing,
                                     .surface = s,
@@ -299,7 +303,6 @@ static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
 {
     SdmPrepared *const p = c->p;
     const SdmMatchSettings *const set = &c->settings;
-    c->evidence.no_grey = c->hide != NULL;
     const SdmFrame *const f = &p->frame;
     sdm_pointing_start(c->scene, f, &p->pointing);
     c->request = (SdmLatticeRequest){.scene = c->scene,
@@ -356,8 +359,8 @@ static void drop_found(SdmPrepared *p)
     sdm_terrain_mask_free(&p->terrain);
 }
 
-/* Settings to match small gaps between clouds: no level is coarser than the last one, since windows there
- * show clouds everywhere, and by a cost to which the rims of clouds and shadows are few of many pixels. */
+/* Settings to match small gaps between clouds: by a level finer, since windows of coarser ones show clouds
+ * everywhere, and by a cost to which the rims of clouds and shadows are few of many pixels. */
 static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSettings *set)
 {
     SdmMatchSettings census;
@@ -366,7 +369,22 @@ static SdmStatus gap_settings(SdmContext *ctx, const SdmScene *scene, SdmMatchSe
     set->min_score = census.min_score;
     set->min_small_window_score = census.min_small_window_score;
     set->coarsest_level = set->coarse_level;
+    set->coarse_level--;
     sdm_match_wide(set);
+    return SDM_OK;
+}
+
+/* Hide the bright pixels of a level, and keep its left view with them. */
+static SdmStatus hide_level(SdmContext *ctx, Coarse *c, int level)
+{
+    const SdmWindow win = sdm_frame_level(&c->p->frame, level);
+    SdmPyramid *const view[2] = {&c->left, &c->right};
+    sdm_free(&c->hide);
+    PASS(sdm_alloc_raw(ctx, &c->hide, (size_t)win.w * (size_t)win.h, sizeof(int16_t), "the left view"));
+    PASS(sdm_match_left_view(ctx, &c->in, &win, c->hide));
+    for (int k = 0; k < 2; k++)
+        PASS(sdm_hide_bright(ctx, c->settings.hide_above[k], k, &view[k]->level[level]));
+    c->evidence.no_grey = true;
     return SDM_OK;
 }
 
@@ -418,16 +436,16 @@ static void count_dark(const Coarse *hidden, const SdmSurface *s, const SdmTerra
     }
 }
 
-/* hidden: the search whose images are asked; found: the one whose surface is. */
-static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const Coarse *found, Dark *out)
+/* hidden: the search whose images are asked; s: the surface, by a lattice. */
+static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const SdmLattice *lattice,
+                            const SdmSurface *s, Dark *out)
 {
     SdmStatus st = SDM_OK;
     SdmTerrainEvidence e = {0};
     SdmMatchInput in = hidden->in;
-    const SdmSurface *const s = &found->p->coarse;
     DarkCount sum[2] = {{0}}; /* all, and those of open squares */
-    in.lattice = &found->lattice;
-    TRY(sdm_coarse_evidence(ctx, &in, found->scene->options->memory_bytes, s, &e));
+    in.lattice = lattice;
+    TRY(sdm_coarse_evidence(ctx, &in, hidden->scene->options->memory_bytes, s, &e));
     for (int y = 0; y < s->win.h; y += SQUARE)
         for (int x = 0; x < s->win.w; x += SQUARE)
             count_dark(hidden, s, &e, x, y, sum);
@@ -437,6 +455,25 @@ static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const Coarse 
     out->open_agree = (double)sum[1].agree / fmax((double)sum[1].textured, 1.0);
 done:
     free_evidence(&e);
+    return st;
+}
+
+/* The same of a coarser surface, at the level of the search. */
+static SdmStatus judge_finer(SdmContext *ctx, const Coarse *hidden, const Coarse *found, Dark *out)
+{
+    SdmStatus st = SDM_OK;
+    const SdmWindow win = sdm_frame_level(&found->p->frame, hidden->settings.coarse_level);
+    const SdmSurface *const s = &found->p->coarse;
+    SdmSurface finer = {0};
+    TRY(sdm_surface_alloc(ctx, &win, &finer));
+    sdm_surface_refine(ctx, hidden->settings.kernels, s, &finer);
+    for (int y = 0; y < win.h; y++)
+        for (int x = 0; x < win.w; x++)
+            finer.flags[(size_t)y * (size_t)win.w + (size_t)x] =
+                s->flags[(size_t)(y / 2) * (size_t)s->win.w + (size_t)(x / 2)];
+    TRY(judge_dark(ctx, hidden, &found->lattice, &finer, out));
+done:
+    sdm_surface_free(&finer);
     return st;
 }
 
@@ -457,29 +494,35 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     Dark dark[2] = {{.textured = 1.0}, {.textured = 1.0}};
     char why[1024] = "";
     const SdmPrepared *const p = first->p;
-    const SdmWindow win = sdm_frame_level(&p->frame, p->settings.coarse_level);
     *better = false;
     PASS(gap_settings(ctx, first->scene, &second->settings));
-    memcpy(second->settings.hide_above, above, sizeof second->settings.hide_above);
-    const size_t n = (size_t)win.w * (size_t)win.h;
-    PASS(sdm_alloc_raw(ctx, &second->hide, n, sizeof(int16_t), "the left view"));
-    PASS(sdm_match_left_view(ctx, &first->in, &win, second->hide));
     PASS(open_levels(ctx, second));
+    memcpy(second->settings.hide_above, above, sizeof second->settings.hide_above);
+    PASS(hide_level(ctx, second, p->settings.coarse_level));
     if (before == SDM_OK)
-        PASS(judge_dark(ctx, second, first, &dark[0]));
+        PASS(judge_dark(ctx, second, &first->lattice, &p->coarse, &dark[0]));
     else
         snprintf(why, sizeof why, "%s", sdm_error(ctx));
     const double bright = before == SDM_OK ? share_bright(second->hide, above[0], &p->coarse) : 1.0;
     if (dark[0].textured < SOME_TEXTURE || (dark[0].agree >= RIGHT_SHARE && bright >= BRIGHT_SHARE))
         return SDM_OK; /* bright ground beside water or dark rock */
+    second->p->settings.coarse_level = second->settings.coarsest_level = second->settings.coarse_level;
+    PASS(hide_level(ctx, second, second->settings.coarse_level));
+    if (before == SDM_OK)
+        PASS(judge_finer(ctx, second, first, &dark[0]));
+    if (before == SDM_OK && dark[0].agree >= VEILED_SHARE && bright >= BRIGHT_SHARE)
+        return SDM_OK; /* ground that veils brighten */
     const SdmStatus after = find_surface(ctx, second);
     if (after != SDM_OK && after != SDM_ERR_DATA)
         return after;
     if (after == SDM_OK)
-        PASS(judge_dark(ctx, second, second, &dark[1]));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 5,
-            "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden", 100.0 * dark[0].agree,
-            100.0 * dark[1].agree);
+        PASS(judge_dark(ctx, second, &second->lattice, &second->p->coarse, &dark[1]));
+    else
+        sdm_log(ctx, SDM_LOG_VERBOSE, 5, "with bright areas hidden: %s", sdm_error(ctx));
+    sdm_log(
+        ctx, SDM_LOG_VERBOSE, 5,
+        "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden; of bright areas %.1f %%",
+        100.0 * dark[0].agree, 100.0 * dark[1].agree, 100.0 * bright);
     if (before == SDM_OK && dark[0].open >= OPEN_SHARE &&
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
         return SDM_OK; /* bright land beside water with waves */
