@@ -109,7 +109,7 @@ program run "$work/none.zip" -o "$out/none.tif" --quiet 2>"$work/said" || code=$
 [ "$code" = 1 ] && grep -q none.zip "$work/said" || fail "a missing scene: code $code, $(cat "$work/said")"
 echo "windows: under wine $(basename "${zip:-the trial}") makes the samples of the release build"
 
-# ---- stopped by Ctrl-C (wine has no Ctrl-Break), ended by force: nothing half-written; the same command goes on, to the same bytes ----
+# ---- stopped by a key or as its window closes, ended by force: nothing half-written; the same command goes on, to the same bytes ----
 cd "$work"
 again() { # WHY: the command of the run that was stopped
     program run "$scene" -o stopped.tif --tile 128 --quiet || fail "the run after $1"
@@ -117,7 +117,7 @@ again() { # WHY: the command of the run that was stopped
     [ -z "$(ls -d stopped.tif.* 2>/dev/null)" ] || fail "left over after $1:" stopped.tif.*
     rm stopped*
 }
-for key in c kill; do
+for key in c break close kill; do
     code=0
     console $key 'stopped.tif.job\unit_*.sdm' "$program" run "$scene" -o stopped.tif --tile 128 --threads 1 --quiet || code=$?
     [ ! -e stopped.tif ] || fail "$key came too late"
