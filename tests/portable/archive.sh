@@ -8,18 +8,15 @@
 set -euo pipefail
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} LC_ALL=C
 release=$1 source_dir=$2 cpu=${3:-$(uname -m)} tools= emulator=
-archive=$(ls "$source_dir"/build/portable/stereodem-*-linux-"$cpu".tar.gz 2>/dev/null | head -1 || true)
-[ -n "$archive" ] || { echo "SKIPPED: no archive in build/portable; scripts/portable linux-$cpu builds it"; exit 77; }
+. "$source_dir/tests/portable/lib.sh"
+built "stereodem-*-linux-$cpu.tar.gz" "linux-$cpu"
+archive=$built
 if [ "$cpu" != "$(uname -m)" ]; then
     emulator=$(command -v "qemu-$cpu-static" "qemu-$cpu" | head -1 || true) tools=$cpu-linux-gnu-
     export QEMU_LD_PREFIX=/usr/$cpu-linux-gnu
     [ -n "$emulator" ] && [ -d "$QEMU_LD_PREFIX" ] && command -v "${tools}objdump" >/dev/null ||
-        { echo "SKIPPED: no qemu-user-static, libc6-*-cross or binutils for $cpu here"; exit 77; }
+        skip "no qemu-user-static, libc6-*-cross or binutils for $cpu here"
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() { echo "FAILED: $*" >&2; exit 1; }
-same() { cmp "$1" "$2" || fail "$1 is not what the release build makes, $2"; }
 
 mkdir "$work/tree" "$work/out"
 chmod 755 "$work"
@@ -40,9 +37,7 @@ diff <("${tools}nm" -D --defined-only "$library" | awk '$2 != "A" {sub("@.*", ""
     <(grep -o 'sdm_[a-z0-9_]*' "$source_dir/cmake/stereodem.map" | sort -u) || fail "the library shows other names than its map"
 levels() { "$1" devices | grep "^cpu"; }
 [ -n "$emulator" ] || [ "$(levels "$program")" = "$(levels "$release")" ] || fail "devices says '$(levels "$program")', the release build '$(levels "$release")'"
-for part in gdal proj libtiff sqlite curl mbedtls openmp libcxx; do
-    [ -n "$(ls "$there/share/doc/stereodem/licenses/$part" 2>/dev/null)" ] || fail "no licence of $part"
-done
+licensed "$there/share" gdal proj libtiff sqlite curl mbedtls openmp libcxx
 
 # ---- what the release build makes ----
 zip=AST_L1A_00301012001180005_sim.zip hdf=AST_L1A_00401012001180005_sim.hdf

@@ -6,16 +6,15 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 source_dir=$2
-wheel=$(ls "$source_dir"/build/portable/stereodem-*_"$(uname -m)".whl 2>/dev/null | head -1 || true)
-[ -n "$wheel" ] || { echo "SKIPPED: no wheel in build/portable; scripts/portable linux-$(uname -m) builds it"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$source_dir/tests/portable/lib.sh"
+built "stereodem-*_$(uname -m).whl" "linux-$(uname -m)"
+wheel=$built
 others=${SDM_PORTABLE_CACHE:-$HOME/.cache/stereodem-portable}/wheels-$(python3 -c "import sys; print(*sys.version_info[:2], sep=str())")
 packages=(numpy rasterio pyproj scikit-learn intel-openmp)
 python3 -m venv "$work/env"
 if [ ! -d "$others" ]; then
     "$work/env/bin/pip" download -q --only-binary :all: -d "$others.part" "${packages[@]}" && mv "$others.part" "$others" ||
-        { echo "SKIPPED: ${packages[*]} cannot be had here"; exit 77; }
+        skip "${packages[*]} cannot be had here"
 fi
 "$work/env/bin/pip" install -q --no-index --find-links "$others" "$wheel" "${packages[@]}"
 cd "$work"
@@ -24,7 +23,7 @@ env/bin/stereodem --version | head -1
 env/bin/stereodem run "$scene" -o program.tif --quiet
 env/bin/python -m stereodem run "$scene" -o module.tif --quiet
 "$1" run "$scene" -o release.tif --quiet
-cmp program.tif release.tif
-cmp module.tif release.tif
+same program.tif release.tif
+same module.tif release.tif
 env/bin/python "$source_dir/tests/portable/wheel_beside.py" "$scene" release.tif
 echo "wheel: $(basename "$wheel"), $(stat -c %s "$wheel") bytes"

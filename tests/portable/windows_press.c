@@ -1,5 +1,6 @@
 /* Runs a program and, once a file is there, does to it what a user does; ends with the program's exit code.
- *   windows_press c|kill PATTERN PROGRAM ARGUMENT...   presses Ctrl-C, ends it as the task manager does
+ *   windows_press c|break|close|kill PATTERN PROGRAM ARGUMENT...   presses Ctrl-C or Ctrl-Break, closes its
+ *       window, ends it as the task manager does
  *   windows_press hold FILE PROGRAM ARGUMENT...        holds the file open meanwhile, as a viewer does */
 // SPDX-License-Identifier: Apache-2.0
 #include <wchar.h>
@@ -22,10 +23,23 @@ static int has_file(const wchar_t *pattern)
     return search != INVALID_HANDLE_VALUE;
 }
 
+/* Start what the console starts in the program, a thread that calls the handlers: wine's console sends no
+ * Ctrl-Break, and closes no window. */
+static int call_handlers(HANDLE process, DWORD_PTR event)
+{
+    const FARPROC routine = GetProcAddress(GetModuleHandleW(L"kernelbase.dll"), "CtrlRoutine");
+    return routine && CreateRemoteThread(process, NULL, 0, (LPTHREAD_START_ROUTINE)(void *)routine,
+                                         (void *)event, 0, NULL);
+}
+
 static int press(const wchar_t *what, HANDLE process)
 {
     if (wcscmp(what, L"kill") == 0)
         return TerminateProcess(process, WRONG + 1);
+    if (wcscmp(what, L"break") == 0)
+        return call_handlers(process, CTRL_BREAK_EVENT);
+    if (wcscmp(what, L"close") == 0)
+        return call_handlers(process, CTRL_CLOSE_EVENT);
     return GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
 }
 
