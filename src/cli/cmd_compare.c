@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_SIZE = 65536 }; /* a line for each of 256 classes */
-
 /* --json: the result alone, one object; --log json: its fields in the last line. */
 static SdmStatus print_json(SdmCall *call, const SdmCompareResult *result)
 {
@@ -26,7 +24,7 @@ SdmStatus sdm_command_compare(SdmCall *call)
 {
     SdmStatus st = SDM_OK;
     SdmCompareResult result = {.cells = 0};
-    char *text = NULL;
+    SdmText text = {.ctx = call->ctx};
     call->own.compare.memory_bytes = call->options.memory_bytes;
     call->own.compare.overwrite = call->options.overwrite;
     TRY(sdm_compare_dems(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
@@ -34,12 +32,11 @@ SdmStatus sdm_command_compare(SdmCall *call)
     if (call->summary || call->own.compare.json) {
         TRY(print_json(call, &result));
     } else {
-        TRY(sdm_alloc(call->ctx, &text, TEXT_SIZE, 1, "the result as text"));
-        sdm_compare_text(&result, text, TEXT_SIZE);
-        const size_t n = strlen(text);
-        sdm_screen_print(&call->screen, "%.*s", (int)(n && text[n - 1] == '\n' ? n - 1 : n), text);
+        sdm_compare_text(&result, &text);
+        TRY(text.st);
+        sdm_screen_print(&call->screen, "%.*s", (int)text.size - 1, text.data);
     }
 done:
-    sdm_free(&text);
+    sdm_text_close(&text);
     return st;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/options.h"
+#include "core/text.h"
 #include "coreg/tilt.h"
 #include "coreg/coreg.h"
 #include "core/core.h"
@@ -104,10 +105,10 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
 
 /* One line of JSON, metres, shares 0..1.  Free with free(); NULL: no memory. */
 char *sdm_compare_json(const SdmCompareResult *result);
-/* The same for people, several lines, each with newline; cut when it does not fit (16384 bytes do). */
-void sdm_compare_text(const SdmCompareResult *result, char *out, size_t size);
+/* The same for people, several lines, each with newline. */
+void sdm_compare_text(const SdmCompareResult *result, SdmText *out);
 /* Why the move or a figure is doubtful, and what was assumed: lines as above. */
-void sdm_compare_remarks(const SdmCompareResult *result, char *out, size_t size);
+void sdm_compare_remarks(const SdmCompareResult *result, SdmText *out);
 /* Call `each` with every set of figures that has cells: raw, aligned, by slope, height and class. */
 void sdm_compare_each(const SdmCompareResult *result,
                       void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of);

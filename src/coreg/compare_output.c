@@ -4,7 +4,6 @@
 
 #include <cJSON.h>
 #include <math.h>
-#include <stdarg.h>
 
 static cJSON *json_stats(const SdmErrorStats *s)
 {
@@ -131,39 +130,24 @@ char *sdm_compare_json(const SdmCompareResult *r)
     return text;
 }
 
-typedef struct Text { /* out[used] is the terminating 0 */
-    char *out;
-    size_t size, used;
-} Text;
-
-static void add(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(Text *t, const char *fmt, ...)
-{
-    if (t->used >= t->size)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    const int n = vsnprintf(t->out + t->used, t->size - t->used, fmt, ap);
-    va_end(ap);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
 static void add_stats(void *to, const char *name, const SdmErrorStats *s)
 {
-    Text *const t = to;
+    SdmText *const t = to;
     if (s->count == 0)
         return;
-    add(t,
+    sdm_text_add(
+        t,
         "%-12s n %lld  bias %.3f  median %.3f  std %.3f  nmad %.3f  rmse %.3f  le90 %.3f  p99 %.3f  over30 "
         "%.3f %%\n",
         name, (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m,
         s->p99_m, 100.0 * s->over30);
 }
 
-static void add_class(Text *t, const char *name, const SdmCompareClass *k)
+static void add_class(SdmText *t, const char *name, const SdmCompareClass *k)
 {
     if (k->cells)
-        add(t, "%-12s cells %lld  filled %.2f %%  of these off by over 10 m %.2f %%, over 30 m %.2f %%\n",
+        sdm_text_add(
+            t, "%-12s cells %lld  filled %.2f %%  of these off by over 10 m %.2f %%, over 30 m %.2f %%\n",
             name, (long long)k->cells, 100.0 * k->filled, 100.0 * k->over10, 100.0 * k->over30);
 }
 
@@ -200,31 +184,31 @@ void sdm_compare_each(const SdmCompareResult *r,
         each(of, "not stable", &r->unstable);
 }
 
-static void add_lags(Text *t, const SdmCompareResult *r)
+static void add_lags(SdmText *t, const SdmCompareResult *r)
 {
     for (int k = 0; k < SDM_LAGS; k++) {
         const SdmErrorLag *const l = &r->lag[k];
         if (l->pairs == 0 && l->areas < 2)
             continue;
-        add(t, "%.0f m%*s", l->lag_m, l->lag_m < 100.0 ? 9 : l->lag_m < 1000.0 ? 8 : 7, "");
+        sdm_text_add(t, "%.0f m%*s", l->lag_m, l->lag_m < 100.0 ? 9 : l->lag_m < 1000.0 ? 8 : 7, "");
         if (l->pairs)
-            add(t, " semivariance %.3f m^2 (%.3f m, %lld pairs)", l->semivariance_m2,
-                sqrt(l->semivariance_m2), (long long)l->pairs);
+            sdm_text_add(t, " semivariance %.3f m^2 (%.3f m, %lld pairs)", l->semivariance_m2,
+                         sqrt(l->semivariance_m2), (long long)l->pairs);
         if (isfinite(l->area_error_m))
-            add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m,
-                l->area_error_m, (long long)l->areas);
-        add(t, "\n");
+            sdm_text_add(t, "  error of a mean over %.0f m x %.0f m %.3f m (%lld areas)", l->lag_m, l->lag_m,
+                         l->area_error_m, (long long)l->areas);
+        sdm_text_add(t, "\n");
     }
 }
 
-static void add_tilt(Text *t, const SdmCompareResult *r)
+static void add_tilt(SdmText *t, const SdmCompareResult *r)
 {
     double tilt[2];
     if (!r->tilt.fitted)
         return;
     sdm_tilt_slope(&r->tilt, tilt);
-    add(t, "tilt         %.4f m/km towards east, %.4f m/km towards north\n", 1000.0 * tilt[0],
-        1000.0 * tilt[1]);
+    sdm_text_add(t, "tilt         %.4f m/km towards east, %.4f m/km towards north\n", 1000.0 * tilt[0],
+                 1000.0 * tilt[1]);
 }
 
 /* A model is kept in any case: does it do harm? */
@@ -243,95 +227,97 @@ enum { FEW = 10 };                    /* differences, the move is fitted to */
 static const double OTHER_UNIT = 2.0; /* heights of one place are not so many times as large */
 
 /* The move that lays the DEM on the reference. */
-static void add_move(Text *t, const SdmCompareResult *r)
+static void add_move(SdmText *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
     double m[3];
     for (int k = 0; k < 3; k++)
         m[k] = 0.0 + round(100.0 * move->move_m[k]) / 100.0; /* no -0.00 */
-    add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
+    sdm_text_add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
 }
 
 /* Why it may be wrong, and what was left out. */
-static void add_doubts(Text *t, const SdmCompareResult *r)
+static void add_doubts(SdmText *t, const SdmCompareResult *r)
 {
     const SdmShift *const move = &r->move;
     const bool other = r->aligned.count >= FEW && r->aligned.nmad_m > SDM_OTHER_GROUND_M;
     const double ratio = r->height_ratio;
     if (ratio > OTHER_UNIT || ratio < 0.0 || (ratio > 0.0 && ratio < 1.0 / OTHER_UNIT))
-        add(t,
+        sdm_text_add(
+            t,
             "the heights of the DEM are %.2f times those of the reference: is one of them upside down, or in "
             "feet?\n",
             ratio);
     else if (other)
-        add(t, "they differ by %.0f m (NMAD), more than heights of one place do: are both in metres?\n",
-            r->aligned.nmad_m);
+        sdm_text_add(t,
+                     "they differ by %.0f m (NMAD), more than heights of one place do: are both in metres?\n",
+                     r->aligned.nmad_m);
     else if (move->undetermined)
-        add(t, "moved %s: the heights of the %s %s\n",
-            move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
-            r->points ? "DEM at the points" : "reference",
-            move->undetermined > 1 ? "are flat, a plane or of another place"
-                                   : "do not change along the other");
+        sdm_text_add(t, "moved %s: the heights of the %s %s\n",
+                     move->undetermined > 1 ? "in height only" : "along one horizontal direction only",
+                     r->points ? "DEM at the points" : "reference",
+                     move->undetermined > 1 ? "are flat, a plane or of another place"
+                                            : "do not change along the other");
     if (is_thin(r))
-        add(t,
+        sdm_text_add(
+            t,
             "only %lld of %lld %s have no voids around their place in the %s: the move and the figures after "
             "it are "
             "theirs\n",
             (long long)r->aligned.count, (long long)r->raw.count, r->points ? "points" : "cells",
             r->points ? "DEM" : "reference");
     if (r->aligned.count < FEW)
-        add(t, "only %lld %s%s: after a move that was fitted to so few, the figures say nothing of the DEM\n",
+        sdm_text_add(
+            t, "only %lld %s%s: after a move that was fitted to so few, the figures say nothing of the DEM\n",
             (long long)r->aligned.count, r->points ? "point" : "cell", r->aligned.count == 1 ? "" : "s");
     if (model_harms(r))
-        add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
-            r->aligned.nmad_m);
+        sdm_text_add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
+                     r->aligned.nmad_m);
     if (move->verdict)
-        add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
-            sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
+        sdm_text_add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
+                     sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
     if (move->verdict && isfinite(move->half_m[0][0]) && isfinite(move->half_m[1][0]))
-        add(t, "; halves: %.2f, %.2f and %.2f, %.2f m", move->half_m[0][0], move->half_m[0][1],
-            move->half_m[1][0], move->half_m[1][1]);
+        sdm_text_add(t, "; halves: %.2f, %.2f and %.2f, %.2f m", move->half_m[0][0], move->half_m[0][1],
+                     move->half_m[1][0], move->half_m[1][1]);
     if (move->verdict)
-        add(t, ")\n");
+        sdm_text_add(t, ")\n");
 }
 
-static void add_notes(Text *t, const SdmCompareResult *r)
+static void add_notes(SdmText *t, const SdmCompareResult *r)
 {
     if (r->source[0])
-        add(t, "points: %s\n", r->source);
+        sdm_text_add(t, "points: %s\n", r->source);
     if (r->note[0])
-        add(t, "note: %s\n", r->note);
+        sdm_text_add(t, "note: %s\n", r->note);
 }
 
-void sdm_compare_text(const SdmCompareResult *r, char *out, size_t size)
+void sdm_compare_text(const SdmCompareResult *r, SdmText *t)
 {
-    Text t = {.out = out, .size = size};
-    add(&t, "%s %lld  coverage %.2f %%", r->points ? "points" : "cells", (long long)r->cells,
-        100.0 * r->coverage);
+    sdm_text_add(t, "%s %lld  coverage %.2f %%", r->points ? "points" : "cells", (long long)r->cells,
+                 100.0 * r->coverage);
     if (!r->points)
-        add(&t, "  within the DEM's footprint %.2f %%", 100.0 * r->footprint_coverage);
-    add(&t, "\n");
-    add_move(&t, r);
-    add_doubts(&t, r);
-    add(&t, "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
-        fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");
-    add_tilt(&t, r);
-    add_class(&t, "water", &r->water);
-    add_class(&t, "cloud", &r->cloud);
-    sdm_compare_each(r, add_stats, &t);
-    add_lags(&t, r);
-    add_notes(&t, r);
+        sdm_text_add(t, "  within the DEM's footprint %.2f %%", 100.0 * r->footprint_coverage);
+    sdm_text_add(t, "\n");
+    add_move(t, r);
+    add_doubts(t, r);
+    sdm_text_add(t,
+                 "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",
+                 fabs(r->raw.median_m), r->raw.median_m < 0.0 ? "below" : "above");
+    add_tilt(t, r);
+    add_class(t, "water", &r->water);
+    add_class(t, "cloud", &r->cloud);
+    sdm_compare_each(r, add_stats, t);
+    add_lags(t, r);
+    add_notes(t, r);
 }
 
-void sdm_compare_remarks(const SdmCompareResult *r, char *out, size_t size)
+void sdm_compare_remarks(const SdmCompareResult *r, SdmText *t)
 {
-    Text t = {.out = out, .size = size};
-    *out = '\0';
-    add_doubts(&t, r);
-    add_tilt(&t, r);
-    add_class(&t, "water", &r->water);
-    add_class(&t, "cloud", &r->cloud);
-    add_notes(&t, r);
+    add_doubts(t, r);
+    add_tilt(t, r);
+    add_class(t, "water", &r->water);
+    add_class(t, "cloud", &r->cloud);
+    add_notes(t, r);
 }
 
 /* ---- options ---- */

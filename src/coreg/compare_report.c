@@ -94,7 +94,7 @@ static void add_summary(SdmReport *r, const SdmCompareResult *c)
     static const char *const where[] = {"moved east", "moved north", "moved up"};
     const SdmReportItem to =
         sdm_report_section(r, NULL, "How well does it fit?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
-    char text[16384];
+    SdmText text = {.ctx = r->ctx};
     sdm_report_figure(to, NULL, "NMAD before", c->raw.nmad_m, " m", 3);
     sdm_report_figure(to, NULL, "NMAD aligned", c->aligned.nmad_m, " m", 3);
     sdm_report_figure(to, NULL, "median before: DEM minus reference", c->raw.median_m, " m", 3);
@@ -104,11 +104,12 @@ static void add_summary(SdmReport *r, const SdmCompareResult *c)
         sdm_report_figure(to, NULL, where[k], 0.0 + round(100.0 * c->move.move_m[k]) / 100.0, " m", 2);
     sdm_report_figure(to, NULL, c->points ? "of the points have a height of the DEM" : "coverage",
                       100.0 * c->coverage, " %", 2);
-    sdm_compare_remarks(c, text, sizeof text);
-    for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+    sdm_compare_remarks(c, &text);
+    for (char *line = text.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = '\0';
         sdm_report_note(to, "%s", line);
     }
+    sdm_text_close(&text);
 }
 
 static void add_row(void *to, const char *name, const SdmErrorStats *s)

@@ -98,8 +98,14 @@ static char *find_cut(char *entry, char date[32])
     return NULL;
 }
 
+/* Lines of --dates that name DEMs of the stack, and others. */
+typedef struct DateLines {
+    int known, unknown;
+    char first[256]; /* of the others */
+} DateLines;
+
 /* A line "NAME DATE" or "NAME,DATE" gives the DEMs of that name their date. */
-static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
+static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry, DateLines *lines)
 {
     char path[SDM_PATH_SIZE], date[32];
     char *cut = find_cut(entry, date);
@@ -128,10 +134,9 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry)
             found++;
         }
     }
-    if (!st && !found)
-        sdm_log(s->ctx, SDM_LOG_WARNING, 0,
-                "--dates %s: line %d names '%.200s', which is no DEM of this stack", s->opt->dates,
-                list->line, name);
+    if (!found && lines->unknown++ == 0)
+        snprintf(lines->first, sizeof lines->first, "line %d: '%.200s'", list->line, name);
+    lines->known += found > 0;
     return st;
 }
 
@@ -139,9 +144,22 @@ static SdmStatus read_list(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
     SdmListFile list = {.lines = 0};
+    DateLines lines = {.known = 0};
     TRY(sdm_list_file_open(s->ctx, "--dates", s->opt->dates, "a DEM and its date a line", &list));
     for (char *entry; (entry = sdm_list_file_next(&list)) != NULL;)
-        TRY(take_line(s, &list, entry));
+        TRY(take_line(s, &list, entry, &lines));
+    if (lines.known == 0)
+        TRY(sdm_fail(
+            s->ctx, SDM_ERR_INPUT,
+            "--dates %s: no line names a DEM of this stack%s%s; expected lines such as '%s 2003-05-06'",
+            s->opt->dates, lines.unknown ? ", the first is " : "", lines.first,
+            sdm_path_base(s->layer[0].path)));
+    if (lines.unknown)
+        sdm_log(
+            s->ctx, SDM_LOG_WARNING, 0,
+            "--dates %s: %d of %d lines name no DEM of this stack (the first is %s); expected its path or "
+            "file name",
+            s->opt->dates, lines.unknown, lines.known + lines.unknown, lines.first);
 done:
     sdm_list_file_close(&list);
     return st;

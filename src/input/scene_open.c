@@ -320,8 +320,12 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmScene *scene)
 {
     if (!sdm_is_virtual(path))
         return sdm_aster_open_hdf(ctx, path, path, scene);
+    char why[1024];
     PASS(fetch_file(ctx, path, scene->fetched));
-    return sdm_aster_open_hdf(ctx, path, scene->fetched, scene);
+    const SdmStatus st = sdm_aster_open_hdf(ctx, path, scene->fetched, scene);
+    const size_t n = strlen(scene->fetched);
+    snprintf(why, sizeof why, "%s", st == SDM_OK ? "" : sdm_error(ctx));
+    return strncmp(why, scene->fetched, n) == 0 ? sdm_fail(ctx, st, "%s%s", path, why + n) : st;
 }
 
 static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, SdmScene *scene)

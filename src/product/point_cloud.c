@@ -258,47 +258,38 @@ done:
 /* ---- LASzip ---- */
 
 /* Functions of its laszip_api.h, version 3; each returns 0 when it did what it was asked for. */
+#define LASZIP_FUNCTIONS(F)                                                                                  \
+    F(create, (void **zip))                                                                                  \
+    F(destroy, (void *zip))                                                                                  \
+    F(get_error, (void *zip, char **text))                                                                   \
+    F(open_reader, (void *zip, const char *path, int32_t *is_compressed))                                    \
+    F(get_header_pointer, (void *zip, void **header))                                                        \
+    F(get_point_pointer, (void *zip, void **point))                                                          \
+    F(read_point, (void *zip))                                                                               \
+    F(close_reader, (void *zip))                                                                             \
+    F(set_header, (void *zip, const void *header))                                                           \
+    F(preserve_generating_software, (void *zip, int32_t yes))                                                \
+    F(request_native_extension, (void *zip, int32_t yes))                                                    \
+    F(open_writer, (void *zip, const char *path, int32_t compress))                                          \
+    F(set_point, (void *zip, const void *point))                                                             \
+    F(write_point, (void *zip))                                                                              \
+    F(close_writer, (void *zip))
+
 typedef struct LasZip {
-    int32_t (*create)(void **zip);
-    int32_t (*destroy)(void *zip);
-    int32_t (*get_error)(void *zip, char **text);
-    int32_t (*open_reader)(void *zip, const char *path, int32_t *is_compressed);
-    int32_t (*get_header_pointer)(void *zip, void **header);
-    int32_t (*get_point_pointer)(void *zip, void **point);
-    int32_t (*read_point)(void *zip);
-    int32_t (*close_reader)(void *zip);
-    int32_t (*set_header)(void *zip, const void *header);
-    int32_t (*preserve_generating_software)(void *zip, int32_t yes);
-    int32_t (*request_native_extension)(void *zip, int32_t yes);
-    int32_t (*open_writer)(void *zip, const char *path, int32_t compress);
-    int32_t (*set_point)(void *zip, const void *point);
-    int32_t (*write_point)(void *zip);
-    int32_t (*close_writer)(void *zip);
+#define MEMBER(name, parameters) int32_t(*name) parameters;
+    LASZIP_FUNCTIONS(MEMBER)
+#undef MEMBER
 } LasZip;
 
 static bool open_laszip(LasZip *out)
 {
-    static const char *const function[] = {"create",
-                                           "destroy",
-                                           "get_error",
-                                           "open_reader",
-                                           "get_header_pointer",
-                                           "get_point_pointer",
-                                           "read_point",
-                                           "close_reader",
-                                           "set_header",
-                                           "preserve_generating_software",
-                                           "request_native_extension",
-                                           "open_writer",
-                                           "set_point",
-                                           "write_point",
-                                           "close_writer"};
+#define NAME(name, parameters) "laszip_" #name,
+    static const char *const function[] = {LASZIP_FUNCTIONS(NAME)};
+#undef NAME
     void *const library = sdm_system_library(sdm_system_laszip);
     bool good = library != NULL;
     for (size_t i = 0; good && i < sizeof function / sizeof *function; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "laszip_%s", function[i]);
-        void *const found = sdm_system_symbol(library, name);
+        void *const found = sdm_system_symbol(library, function[i]);
         memcpy((char *)out + i * sizeof found, &found, sizeof found);
         good = found != NULL;
     }

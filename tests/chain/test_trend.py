@@ -200,6 +200,12 @@ def part_dates():
             file.write(line + "\n")
         done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "-o", path("no.tif")], True)
         t.expect(done.returncode == 1 and "line 1 is '%s'" % line in done.stderr, "refused: the line %s" % line)
+    for line, code, words in (("x.tif 2003-05-06", 1, "no line names a DEM of this stack, the first is line 1: 'x.tif'"),
+                              ("d,1 x.tif 2003-05-06\nx.tif 2003-05-07", 0, "1 of 2 lines name no DEM of this stack (the first is line 2: 'x.tif')")):
+        with open(path("bad.txt"), "w") as file:
+            file.write(line + "\n")
+        done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "--overwrite", "-o", path("few.tif")], True)
+        t.expect(done.returncode == code and words in done.stderr, "dates: %s: %s" % (words, done.stderr))
     with open(path("bad.txt"), "w") as file:
         file.write("a.tif 2003-13-01\n")
     for code, words, given in ((1, "undated.tif has no date", [dems[0], dems[1], undated]), (1, "of 2 dates, expected at least 3", dems[:2]),

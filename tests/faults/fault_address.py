@@ -158,6 +158,9 @@ def fetching(bench, web):
         done = bench.call("run", "-q", "--overwrite", f"{login}/scene.hdf", "-o", "login.tif", *words, env=os.environ | variables)
         bench.check(f"a login by {words or variables}", done.returncode == 0 and base.content("login.tif") == base.content("disk.tif"), done.stderr)
     bench.refuse("a page", 1, [f"{page}/scene.hdf", "web page"], f"{page}/scene.hdf", "-o", "o.tif")
+    with open("scene.hdf", "rb") as scene, open("short.hdf", "wb") as file:
+        file.write(scene.read(100000))
+    bench.refuse("cut short there", 1, [f"{web}/short.hdf: an HDF4 file"], f"{web}/short.hdf", "-o", "o.tif")
     with open("list.txt", "w", encoding="utf-8") as file:
         file.write(f"{web}/scene.hdf\n")
     bench.make("plan", "-q", "--list", "list.txt", "-o", "far")

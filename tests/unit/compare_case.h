@@ -23,6 +23,14 @@ typedef struct Raster { /* what to write; zeros: no CRS, 30 m cells, one band */
     double scale, offset; /* metres = value x scale + offset; scale 0: none */
 } Raster;
 
+static inline void text_of(const SdmCompareResult *r, char *out, size_t size)
+{
+    SdmText text = {.ctx = NULL};
+    sdm_compare_text(r, &text);
+    snprintf(out, size, "%s", text.data);
+    sdm_text_close(&text);
+}
+
 static inline void set_srs(GDALDatasetH set, const Raster *r)
 {
     char text[64];

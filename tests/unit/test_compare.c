@@ -54,7 +54,7 @@ TEST(plane_and_ridge)
         assert_near(out.move.move_m[0] / 30.0, kind ? 0.5 : 0.0, 0.02);
         assert_true(out.aligned.nmad_m < 0.1);
         char text[4096];
-        sdm_compare_text(&out, text, sizeof text);
+        text_of(&out, text, sizeof text);
         assert_non_null(strstr(text, kind ? "one horizontal direction only" : "moved in height only"));
     }
     free(ref);
@@ -257,7 +257,7 @@ TEST(outlines_of_glaciers)
             char text[16384];
             assert_true(llabs(r.unstable.count - thinned) < 400); /* the border is not resampled */
             assert_near(r.unstable.bias_m, -20.0, 0.1);
-            sdm_compare_text(&r, text, sizeof text);
+            text_of(&r, text, sizeof text);
             assert_non_null(strstr(text, "\nnot stable"));
         }
     }

@@ -188,7 +188,7 @@ TEST(tilt_is_found)
     expect_shift(&r, 0.2);
     assert_near(r.aligned.nmad_m, 1.0, 0.05);
     char text[16384];
-    sdm_compare_text(&r, text, sizeof text);
+    text_of(&r, text, sizeof text);
     assert_non_null(strstr(text, "m/km towards east"));
 }
 

@@ -87,7 +87,7 @@ TEST(tables_give_the_shift)
     assert_non_null(strstr(r.source, "EPSG:4326 (assumed)"));
     assert_non_null(strstr(r.source, "column H_LI"));
     char text[16384];
-    sdm_compare_text(&r, text, sizeof text);
+    text_of(&r, text, sizeof text);
     assert_non_null(strstr(text, "points 900"));
     assert_non_null(strstr(text, "EPSG:4326"));
     OCTDestroyCoordinateTransformation(degrees);
@@ -148,7 +148,7 @@ TEST(heights_of_another_unit_are_told)
     write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
     unit_m = 1.0;
     assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
-    sdm_compare_text(&r, text, sizeof text);
+    text_of(&r, text, sizeof text);
     assert_non_null(strstr(text, "are 0.30 times those of the reference"));
 }
 
