@@ -59,7 +59,7 @@ typedef struct SdmOptions {
     const char *options;                    /* file of options that the program reads; NULL = none */
     const char *log;                        /* "text" or "json" */
     bool keep_job;                          /* keep the job folder after success */
-    bool rasters_alone;                     /* no option: of a pair of many views, without overviews */
+    bool rasters_alone;                     /* no option: what people look at is left out */
 } SdmOptions;
 
 void sdm_options_default(SdmOptions *opt); /* set every field to its default */

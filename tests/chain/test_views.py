@@ -124,6 +124,20 @@ for name, options in (("one", ("--threads", "1", "--memory", "150M")), ("two", (
     digests.append([t.digest(at(name + end)) for end in (".tif", "_qa.tif", "_ortho.tif")])
 t.expect(digests[0] == digests[1] and None not in digests[0], "the same cells for any threads, memory and tiles")
 t.expect(not os.path.exists(at("one.tif.views")), "the folder of the pairs is removed")
+
+# ---- nine views: three parts of each ----
+many = []
+for k in range(9):
+    many.append(at("many%d.tif" % k))
+    gdal.Translate(many[-1], town_views[k % 3], srcWin=[100 + 3 * (k // 3), 100 + 2 * (k // 3), 300, 300])
+run(many, at("many.tif"), "--quiet")
+pairs = json.load(open(at("many.json")))["pairs"]
+left = [sum(p["left"] == view for p in pairs) for view in many]
+apart = on_grid_of(at("many.tif"), at("one.tif")) - gdal.Open(at("one.tif")).ReadAsArray()
+apart = apart[np.isfinite(apart) & (np.abs(apart) < 9000)]
+t.expect(len(pairs) == 9 and max(left) <= 3, "nine views: nine pairs, left views %s" % left)
+t.expect(1.4826 * np.median(np.abs(apart - np.median(apart))) < 0.15, "nine views: the town of three")
+
 x, step, _, y, _, _ = gdal.Open(at("one.tif")).GetGeoTransform()
 run(small, at("some.tif"), "--quiet", "--bounds", *[repr(v) for v in (x + 40 * step, y - 100 * step, x + 100 * step, y - 50 * step)])
 for end in (".tif", "_qa.tif", "_ortho.tif"):
