@@ -12,4 +12,5 @@ typedef struct SdmBlock {
                                                                * for a stack */
     uint16_t *count, *mask;
     uint16_t *pairs; /* of several views: pairs whose heights agree in the cell; else NULL */
+    float *error_m;  /* of several views: predicted standard error; else NULL */
 } SdmBlock;

@@ -135,7 +135,7 @@ static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng 
 {
     const SdmMeanMap *const map = &w->page->view[view].map;
     const double limit_m = sdm_difference_limit_m(&w->out->aligned);
-    PASS(sdm_mean_map_draw(w->ctx, map, limit_m, png));
+    PASS(sdm_mean_map_draw(w->ctx, map, -limit_m, limit_m, sdm_change_ramp, png));
     const SdmReportItem to =
         sdm_report_section(r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before",
                            SDM_PAGE_MAPS, SDM_STYLE_HALF);

@@ -139,7 +139,8 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
     TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
     TRY(sdm_stack_combine(s, product, &work.blocks));
     if (s->trend)
-        TRY(sdm_mean_map_draw(s->ctx, &s->trend->mean, s->trend->limit / SDM_TREND_STEP, &s->trend->map));
+        TRY(sdm_mean_map_draw(s->ctx, &s->trend->mean, -s->trend->limit / SDM_TREND_STEP,
+                              s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
     const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);

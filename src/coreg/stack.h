@@ -16,6 +16,7 @@ typedef struct SdmStackFusion {
     const double *trust;   /* > 0: weight of its vote where the DEMs disagree */
     double least_m;        /* heights agree that differ by no more than a few times this */
     const bool *ortho;     /* its orthoimage shows the view that is wanted */
+    int (*views)[2];       /* numbers of its two views */
     int reference;         /* the DEM that keeps its height: the others are brought to it */
     int place;             /* the same of the place east and north; it is not resampled */
 } SdmStackFusion;

@@ -175,8 +175,8 @@ static bool common_samples(const SdmLayer *a, const SdmLayer *b, int64_t box[4])
     return box[0] < box[2] && box[1] < box[3];
 }
 
-/* Median difference of a pair over its stable samples; o->samples = 0 when there are too few. */
-static void measure_height(const SdmStack *s, SdmObservation *o, float *difference)
+/* Differences of a pair at its stable samples, or at all.  @return how many */
+static int64_t take_differences(const SdmStack *s, const SdmObservation *o, bool all, float *difference)
 {
     const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
     int64_t box[4], n = 0;
@@ -188,9 +188,19 @@ static void measure_height(const SdmStack *s, SdmObservation *o, float *differen
             const int64_t i = (row - a->sample_row0) * a->sample_cols + col - a->sample_col0;
             const int64_t j = (row - b->sample_row0) * b->sample_cols + col - b->sample_col0;
             const float d = (float)((double)a->sample[i] - (double)b->sample[j]);
-            if (!isnan(d) && !a->unstable[i] && !b->unstable[j])
+            if (!isnan(d) && (all || (!a->unstable[i] && !b->unstable[j])))
                 difference[n++] = d;
         }
+    return n;
+}
+
+/* Median difference of a pair over its stable samples; o->samples = 0 when there are too few. */
+static void measure_height(const SdmStack *s, SdmObservation *o, float *difference)
+{
+    double median;
+    const int64_t all = s->opt->fusion ? take_differences(s, o, true, difference) : 0;
+    o->spread = all ? sdm_nmad_f32(difference, all, &median) : (double)NAN;
+    const int64_t n = take_differences(s, o, false, difference);
     o->samples = n < SDM_STACK_MIN_SAMPLES ? 0 : n;
     if (o->samples == 0)
         return;

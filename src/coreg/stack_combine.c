@@ -12,7 +12,7 @@ typedef struct BlockLayers { /* the layers that overlap a block */
     float **height_m;        /* each h x w, above the ellipsoid, shift taken out */
     uint8_t **filled;        /* each h x w */
     SdmFusedLayer *more;     /* of a fusion */
-    float **error_m;         /* of a trend: predicted, h x w; NULL: none */
+    float **error_m;         /* of a trend or fusion: predicted, h x w; NULL: none */
     double qa_step_m;
     SdmUndulation undulation[DATUMS];
     float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
@@ -50,7 +50,7 @@ static int64_t choose_edge(const SdmStack *s)
                 const int n = count_layers(s, col, row, edge);
                 most = n > most ? n : most;
             }
-        const double each = s->opt->fusion ? 5.0 + SDM_FUSED_BYTES
+        const double each = s->opt->fusion ? 9.0 + SDM_FUSED_BYTES
                             : s->trend     ? 9.0
                                            : 5.0,
                      all = s->opt->fusion || s->trend ? 50.0 : 24.0;
@@ -220,11 +220,13 @@ static void combine_cells(const SdmStack *s, const BlockLayers *p, SdmTrendRow *
 static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlock *b)
 {
     double height_m[SDM_MAX_VIEW_PAIRS];
+    float error_m[SDM_MAX_VIEW_PAIRS];
     bool filled[SDM_MAX_VIEW_PAIRS];
     const SdmLayer *layer[SDM_MAX_VIEW_PAIRS];
     for (int k = 0; k < p->count; k++) {
         layer[k] = &s->layer[p->index[k]];
         filled[k] = p->filled[k][i] != 0;
+        error_m[k] = p->error_m[k] ? p->error_m[k][i] : NAN;
         height_m[k] =
             (double)p->height_m[k][i] - sdm_layer_bias(s, layer[k], b->col0 + i % b->w, b->row0 + i / b->w);
     }
@@ -232,6 +234,7 @@ static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlo
                                .layer = layer,
                                .more = p->more,
                                .height_m = height_m,
+                               .error_m = error_m,
                                .filled = filled,
                                .step_m = p->qa_step_m};
     sdm_fuse_cell(s, &cell, i, b);
@@ -242,6 +245,7 @@ static SdmStatus fused_block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
     PASS(sdm_alloc(ctx, &b->score, (size_t)cells, sizeof *b->score, "block"));
     PASS(sdm_alloc(ctx, &b->ray_error_m, (size_t)cells, sizeof *b->ray_error_m, "block"));
     PASS(sdm_alloc(ctx, &b->ortho, (size_t)cells, sizeof *b->ortho, "block"));
+    PASS(sdm_alloc(ctx, &b->error_m, (size_t)cells, sizeof *b->error_m, "block"));
     return sdm_alloc(ctx, &b->pairs, (size_t)cells, sizeof *b->pairs, "block");
 }
 
@@ -251,6 +255,19 @@ static SdmStatus block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
     PASS(sdm_alloc(ctx, &b->spread_m, (size_t)cells, sizeof *b->spread_m, "block"));
     PASS(sdm_alloc(ctx, &b->count, (size_t)cells, sizeof *b->count, "block"));
     return sdm_alloc(ctx, &b->mask, (size_t)cells, sizeof *b->mask, "block");
+}
+
+static void block_close(SdmBlock *b)
+{
+    sdm_free(&b->height_m);
+    sdm_free(&b->spread_m);
+    sdm_free(&b->count);
+    sdm_free(&b->mask);
+    sdm_free(&b->score);
+    sdm_free(&b->ray_error_m);
+    sdm_free(&b->ortho);
+    sdm_free(&b->error_m);
+    sdm_free(&b->pairs);
 }
 
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
@@ -302,14 +319,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
                      s->opt->no_filled ? " that is not filled" : ""));
     *blocks = (int)(across * down);
 done:
-    sdm_free(&b.height_m);
-    sdm_free(&b.spread_m);
-    sdm_free(&b.count);
-    sdm_free(&b.mask);
-    sdm_free(&b.score);
-    sdm_free(&b.ray_error_m);
-    sdm_free(&b.ortho);
-    sdm_free(&b.pairs);
+    block_close(&b);
     layers_close(&p);
     return st;
 }

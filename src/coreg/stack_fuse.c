@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/path.h"
 #include "core/qa_reasons.h"
+#include "core/stats.h"
 #include "coreg/stack_layer.h"
 
 #include <cpl_error.h>
@@ -22,6 +23,32 @@ enum {
 enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
 /* ---- alignment ---- */
+
+/* Predicted errors are right up to a factor that images of one place share: the median, over pairs of DEMs
+ * that are not of the same two views, of the NMAD of their differences in units of the predicted one. */
+static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count)
+{
+    SdmStatus st = SDM_OK;
+    double *error_m = NULL, *ratio = NULL;
+    int n = 0;
+    TRY(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
+    TRY(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
+    for (int i = 0; i < s->count; i++)
+        TRY(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
+    for (int k = 0; k < count; k++) {
+        const int *const a = s->opt->fusion->views[s->layer[pair[k].a].given],
+                         *const b = s->opt->fusion->views[s->layer[pair[k].b].given];
+        const double expected_m = hypot(error_m[pair[k].a], error_m[pair[k].b]);
+        if (expected_m > 0.0 && !(a[0] == b[1] && a[1] == b[0]))
+            ratio[n++] = pair[k].spread / expected_m;
+    }
+    s->error_scale = n ? sdm_median_f64(ratio, n) : 1.0;
+    sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "predicted errors times %.2f", s->error_scale);
+done:
+    sdm_free(&ratio);
+    sdm_free(&error_m);
+    return st;
+}
 
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
 {
@@ -49,7 +76,7 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
     for (int k = 0; k < count; k++)
         s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
             AGREE_NMADS * fmax(pair[k].nmad, s->opt->fusion->least_m);
-    return SDM_OK;
+    return scale_errors(s, pair, count);
 }
 
 /* ---- reading ---- */
@@ -206,7 +233,7 @@ static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, 
 typedef struct Agreed {
     int seen, pairs, leading;    /* that see the cell, that agree, and that of the largest weight; -1: none */
     bool measured, contradicted; /* contradicted: by a measured height of another surface */
-    double best_score, weights, heights_m;
+    double best_score, weights, heights_m, errors_m; /* the last two: sums with the weights */
     unsigned points, mask;
 } Agreed;
 
@@ -229,6 +256,7 @@ static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i)
         a.leading = a.leading < 0 || weight > c->layer[a.leading]->weight ? k : a.leading;
         a.weights += weight;
         a.heights_m += weight * c->height_m[k];
+        a.errors_m += weight * (double)c->error_m[k];
         a.points += points == NONE ? 0 : points;
         a.mask |= qa_of(c, k, i, MASK);
     }
@@ -259,6 +287,7 @@ void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *c, int64_t i, SdmBlock
     const bool none = a.pairs == 0 || dropped;
     b->height_m[i] = none ? NAN : (float)(a.heights_m / a.weights);
     b->score[i] = none ? NAN : (float)a.best_score;
+    b->error_m[i] = none ? NAN : (float)(s->error_scale * a.errors_m / (a.weights * share));
     b->ray_error_m[i] = none ? NAN : in_metres(c, a.leading, i, RAY_ERROR, c->step_m);
     b->spread_m[i] = none ? NAN : in_metres(c, a.leading, i, SPREAD, c->step_m);
     b->count[i] = (uint16_t)(none ? 0 : a.points < NONE ? a.points : NONE - 1);

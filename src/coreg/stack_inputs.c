@@ -465,7 +465,8 @@ static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
     for (int b = GDALGetRasterCount(ds); b > 0; b--) {
         const char *const name = GDALGetDescription(GDALGetRasterBand(ds, b));
         l->qa_band = strcmp(name, "mask") == 0 ? b : l->qa_band;
-        l->error_band = s->opt->trend && strcmp(name, sdm_qa_scene.band[6].name) == 0 ? b : l->error_band;
+        if ((s->opt->trend || s->opt->fusion) && strcmp(name, sdm_qa_scene.band[6].name) == 0)
+            l->error_band = b;
     }
     if (l->qa_band) {
         l->qa = qa;

@@ -15,6 +15,7 @@ typedef struct SdmObservation {
     double weight;   /* > 0: inverse variance up to a factor */
     double nmad;     /* spread of the samples whose median the value is; not used by the adjustment */
     int64_t samples; /* number of them; the same */
+    double spread;   /* of a fusion: the same as nmad with the unstable samples */
 } SdmObservation;
 
 /* Values x of n nodes that minimise the sum of weight rho(x_a - x_b - value), with rho by Huber (k = 1.345):
@@ -97,6 +98,7 @@ typedef struct SdmStack {
     double disagree_m;           /* two heights farther apart disagree; INFINITY without pairs */
     struct SdmStackTrend *trend; /* owned; NULL: none is asked for */
     double *tolerance_m; /* of a fusion, count x count: the same for the heights of two layers; owned */
+    double error_scale;  /* of a fusion: how far its DEMs differ, in units of their predicted errors */
 } SdmStack;
 
 /* All steps from the grid to the smooth errors (stack.c), after sdm_stack_open(). */
@@ -152,6 +154,8 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow win
                          uint8_t *filled);
 /* Predicted errors of a layer that has an error_band, likewise. */
 SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m);
+/* Median of those at the layer's samples; NaN: none. */
+SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *median_m);
 /* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
@@ -202,6 +206,7 @@ typedef struct SdmFusedCell {
     const SdmLayer **layer;    /* n */
     const SdmFusedLayer *more; /* n */
     const double *height_m;    /* n; NaN: none */
+    const float *error_m;      /* n; predicted; NaN: none */
     const bool *filled;        /* n */
     double step_m;             /* unit of the QA rasters' metres */
 } SdmFusedCell;
@@ -209,9 +214,11 @@ typedef struct SdmFusedCell {
  * the height below which two fifths of the votes lie.  The cell gets the mean of the heights within four
  * NMAD of it (NMAD of the differences of the two pairs), weighted by their precision; measured ones
  * alone where there is one.  A height that is filled in all of them is dropped where their scores are
- * below 0.3: it is more often wrong than right.  docs/views.md has the experiment. */
+ * below 0.3: it is more often wrong than right.  Its predicted error is the mean of those of these heights x
+ * error_scale x (pairs that see the cell / those that agree).  docs/views.md has the experiment. */
 void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *cell, int64_t i, SdmBlock *b);
-/* Bring the layers to the reference's place, and set what heights may differ by; after sdm_stack_align(). */
+/* Bring the layers to the reference's place, and set what heights may differ by and error_scale; after
+ * sdm_stack_align(). */
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);
 
 /* ---- stack_combine.c ---- */

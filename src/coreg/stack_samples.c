@@ -108,6 +108,23 @@ SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWin
     return st;
 }
 
+SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *median_m)
+{
+    SdmStatus st = SDM_OK;
+    float *error_m = NULL;
+    const int64_t n = l->sample_cols * l->sample_rows;
+    *median_m = (double)NAN;
+    if (!l->error_band || n == 0)
+        return SDM_OK;
+    TRY(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
+    TRY(sdm_layer_read_errors(s, l, sdm_layer_samples(s, l), error_m));
+    const int64_t known = sdm_drop_nan_f32(error_m, n);
+    *median_m = known ? sdm_median_f32(error_m, known) : (double)NAN;
+done:
+    sdm_free(&error_m);
+    return st;
+}
+
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled)
 {

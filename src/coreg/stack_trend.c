@@ -250,19 +250,12 @@ done:
  * error. */
 static SdmStatus share_error(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    float *error_m = NULL;
-    const int64_t n = l->sample_cols * l->sample_rows;
-    if (!l->error_band || n == 0)
-        return SDM_OK;
-    TRY(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
-    TRY(sdm_layer_read_errors(s, l, sdm_layer_samples(s, l), error_m));
-    const int64_t known = sdm_drop_nan_f32(error_m, n);
-    const double median_m = known ? sdm_median_f32(error_m, known) : 0.0, all = l->scene_m * l->scene_m;
-    l->scene_m = sqrt(fmax(all - median_m * median_m, LEAST_SHARED * LEAST_SHARED * all));
-done:
-    sdm_free(&error_m);
-    return st;
+    double median_m;
+    PASS(sdm_layer_median_error(s, l, &median_m));
+    const double all = l->scene_m * l->scene_m;
+    if (!isnan(median_m))
+        l->scene_m = sqrt(fmax(all - median_m * median_m, LEAST_SHARED * LEAST_SHARED * all));
+    return SDM_OK;
 }
 
 /* Residuals from the median of a few layers are too small: scale the errors so that the residuals of the

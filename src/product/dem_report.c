@@ -5,7 +5,6 @@
 #include "core/path.h"
 #include "core/secrets.h"
 #include "geo/vertical_datum.h"
-#include "product/picture.h"
 
 #include <gdal.h>
 #include <math.h>
@@ -199,6 +198,19 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p)
     for (int i = 0; i < SDM_QA_REASONS; i++)
         if (sdm_qa_reasons[i].bit & qa->legend)
             sdm_report_colour(to, sdm_qa_reasons[i].rgb, sdm_qa_words(qa, sdm_qa_reasons[i].bit));
+    static const char *const title[SDM_BAND_MAPS][2] = {
+        [SDM_MAP_ERROR] = {"Predicted standard error", "predicted standard error of the heights"},
+        [SDM_MAP_RAY_ERROR] = {"Ray intersection error", "ray intersection error"}};
+    const double step_m[SDM_BAND_MAPS] = {
+        [SDM_MAP_ERROR] = p->error_step, [SDM_MAP_RAY_ERROR] = p->metres_step};
+    for (int k = 0; k < SDM_BAND_MAPS; k++) {
+        const SdmBandMap *const map = &p->band[k];
+        if (!map->png.data)
+            continue;
+        to = sdm_report_section(r, NULL, title[k][0], SDM_PAGE_MAPS, SDM_STYLE_HALF);
+        sdm_report_picture(to, title[k][1], &map->png, sdm_report_pixel_m(p, map->png.width));
+        sdm_report_ramp(to, sdm_error_ramp, 0.0, map->high * step_m[k], "m", 2);
+    }
 }
 
 void sdm_report_cells(SdmReport *r, const SdmProduct *p)
@@ -266,6 +278,8 @@ SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p)
         snprintf(name, sizeof name, "p%02d", percent[i]);
         sdm_report_number(to, name, sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
     }
+    if (p->band[SDM_MAP_ERROR].map.sum)
+        sdm_report_number(to, "predicted_error_median", sdm_product_error_m(p));
     add_histogram(r, to, s);
     return to;
 }

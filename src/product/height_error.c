@@ -70,7 +70,6 @@ typedef struct Work {
     int pitch;
     struct Strip *strip; /* of each thread that works on strips */
     int threads, strips; /* those threads; strips of the raster */
-    int64_t *histogram;  /* of the errors, steps */
 } Work;
 
 /* Rows of a strip of the raster. */
@@ -349,22 +348,7 @@ static SdmStatus write_errors(const Work *w, Strip *s)
 {
     for (int row = 0; row < s->n; row++)
         write_row(w, s, row);
-    PASS(move_rows(w, w->in->error, GF_Write, s->y0, s->n, s->score));
-#pragma omp critical(sdm_height_error)
-    for (size_t i = 0; i < (size_t)s->n * (size_t)w->cols; i++)
-        w->histogram[s->score[i]]++;
-    return SDM_OK;
-}
-
-static double median_of(const Work *w)
-{
-    int64_t all = 0, below = 0;
-    int i = 0;
-    for (int k = 0; k < NODATA; k++)
-        all += w->histogram[k];
-    for (; i < NODATA && 2 * below < all; i++)
-        below += w->histogram[i];
-    return all ? (i - 1) * w->in->step_m : (double)NAN;
+    return move_rows(w, w->in->error, GF_Write, s->y0, s->n, s->score);
 }
 
 /* Noise by score: the share of equal signs of a census tells the correlation, see match_settings.c. */
@@ -413,28 +397,25 @@ static void free_strips(Work *w)
     sdm_free(&w->strip);
 }
 
-static SdmStatus write_all(Work *w, double *median_m)
+static SdmStatus write_all(Work *w)
 {
     SdmStatus st = SDM_OK;
     const size_t blocks = (size_t)w->wide * (size_t)w->high;
     TRY(sdm_alloc(w->ctx, &w->sums, blocks, sizeof *w->sums, "sums of blocks of cells"));
     TRY(sdm_alloc(w->ctx, &w->node, blocks, sizeof *w->node, "errors of blocks of cells"));
     TRY(open_strips(w));
-    TRY(sdm_alloc(w->ctx, &w->histogram, (size_t)NODATA + 1, sizeof *w->histogram, "errors by size"));
     TRY(each_strip(w, sum_blocks));
     accumulate(w);
     find_nodes(w);
     TRY(each_strip(w, write_errors));
-    *median_m = median_of(w);
 done:
     sdm_free(&w->sums);
     sdm_free(&w->node);
     free_strips(w);
-    sdm_free(&w->histogram);
     return st;
 }
 
-SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m)
+SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in)
 {
     SdmStatus st = SDM_OK;
     Work *w = NULL;
@@ -449,7 +430,7 @@ SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in,
     w->strips = (w->rows + STRIP - 1) / STRIP;
     w->threads = strips_at_once(w);
     fill_noise(w);
-    TRY(write_all(w, median_m));
+    TRY(write_all(w));
 done:
     sdm_free(&w);
     return st;

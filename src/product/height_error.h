@@ -30,5 +30,5 @@ typedef struct SdmHeightErrorInput {
     int64_t memory_bytes;        /* budget of the process; strips in work take a 32nd of it */
 } SdmHeightErrorInput;
 
-/* median_m: of the cells with a height; NaN without any.  Formula: docs/chain.md, 9, The predicted error. */
-SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in, double *median_m);
+/* Formula: docs/chain.md, 9, The predicted error. */
+SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in);

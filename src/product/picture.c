@@ -1,6 +1,8 @@
 /* Preview of a DEM -> PNG pictures: shaded relief in its colours, and a map of the reasons in the cells. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/picture.h"
+#include "core/stats.h"
+#include "geo/gdal_errors.h"
 #include "product/qa_raster.h"
 
 #include <math.h>
@@ -32,6 +34,15 @@ void sdm_change_ramp(double t, unsigned char rgb[3])
     const double a = fmin(fabs(2.0 * t - 1.0), 1.0), *const end = t < 0.5 ? fallen : risen;
     for (int k = 0; k < 3; k++)
         rgb[k] = (unsigned char)(same[k] + a * (end[k] - same[k]) + 0.5);
+}
+
+void sdm_error_ramp(double t, unsigned char rgb[3])
+{
+    static const double stop[][3] = {{240, 238, 226}, {236, 190, 110}, {196, 84, 62}, {84, 20, 66}};
+    const double at = fmin(fmax(t, 0.0), 1.0) * 3.0;
+    const int i = (int)fmin(at, 2.0);
+    for (int k = 0; k < 3; k++)
+        rgb[k] = (unsigned char)(stop[i][k] + (at - i) * (stop[i + 1][k] - stop[i][k]) + 0.5);
 }
 
 /* Height at (col, row), or of the pixel itself where there is none. */
@@ -190,7 +201,8 @@ void sdm_mean_map_add(SdmMeanMap *map, int64_t col, int64_t row, double value)
     map->count[at] += !isnan(value);
 }
 
-SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double limit, SdmPng *out)
+SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double low, double high,
+                            sdm_ramp_fn *ramp, SdmPng *out)
 {
     SdmStatus st = SDM_OK;
     unsigned char *rgba = NULL;
@@ -198,11 +210,51 @@ SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double limit
     TRY(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
     for (size_t i = 0; i < n; i++)
         if (map->count[i]) { /* else it stays transparent */
-            sdm_change_ramp(0.5 + 0.5 * map->sum[i] / map->count[i] / limit, rgba + 4 * i);
+            ramp((map->sum[i] / map->count[i] - low) / (high - low), rgba + 4 * i);
             rgba[4 * i + 3] = 255;
         }
     TRY(encode_page(ctx, rgba, map->cols, map->rows, out));
 done:
     sdm_free(&rgba);
     return st;
+}
+
+enum { BAND_MAP = 400 }; /* pixels of a map's longest side */
+
+SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t nodata, const char *path,
+                            SdmBandMap *out)
+{
+    SdmStatus st = SDM_OK;
+    SdmGdalErrors errors;
+    const int width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
+    uint16_t *step = NULL;
+    float *known = NULL;
+    int64_t count = 0;
+    TRY(sdm_mean_map_open(ctx, width, height, BAND_MAP, &out->map));
+    const int cols = out->map.cols, rows = out->map.rows, n = cols * rows;
+    TRY(sdm_alloc(ctx, &step, (size_t)n, sizeof *step, "map"));
+    TRY(sdm_alloc(ctx, &known, (size_t)n, sizeof *known, "map"));
+    sdm_gdal_errors_begin(&errors);
+    const CPLErr e = GDALRasterIO(band, GF_Read, 0, 0, width, height, step, cols, rows, GDT_UInt16, 0, 0);
+    sdm_gdal_errors_end(&errors);
+    if (e != CE_None || errors.failed)
+        TRY(sdm_fail_write(ctx, path, errors.text));
+    for (int i = 0; i < n; i++) {
+        out->map.sum[i] = step[i];
+        out->map.count[i] = step[i] != nodata;
+        if (step[i] != nodata)
+            known[count++] = step[i];
+    }
+    out->median = sdm_quantile_f32(known, count, 0.5);
+    out->high = fmax(sdm_quantile_f32(known, count, 0.95), 1.0);
+done:
+    sdm_free(&known);
+    sdm_free(&step);
+    return st;
+}
+
+void sdm_band_map_close(SdmBandMap *map)
+{
+    sdm_mean_map_close(&map->map);
+    sdm_png_close(&map->png);
 }

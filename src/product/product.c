@@ -215,7 +215,6 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->error_step = p->metres_step / SDM_ERROR_STEPS;
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
-    p->error_m = (double)NAN;
     p->metadata = metadata_of(request);
     TRY(request->keep ? name_kept(ctx, &p->files)
                       : name_files(ctx, request->options->output, request->options->points, &p->files));
@@ -330,7 +329,8 @@ static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock
         convert_values(b->score + first, height_m, n, (float)(1.0 / SDM_SCORE_STEP), out);
         return;
     case SDM_BAND_ERROR:
-        convert_values(b->score + first, height_m, n, (float)SDM_ERROR_SCORES, out);
+        convert_values((b->error_m ? b->error_m : b->score) + first, height_m, n,
+                       b->error_m ? (float)(1.0 / p->error_step) : (float)SDM_ERROR_SCORES, out);
         return;
     case SDM_BAND_RAY_ERROR:
     case SDM_BAND_SPREAD:
@@ -492,7 +492,12 @@ static SdmStatus draw_pictures(SdmContext *ctx, SdmProduct *p)
     PASS(sdm_picture_relief(ctx, &p->stats, sdm_grid_spacing_m(&p->grid), &p->relief, &p->page_relief));
     PASS(sdm_picture_coverage(ctx, &p->stats, &p->coverage));
     if (p->request.reference)
-        PASS(sdm_mean_map_draw(ctx, &p->change.map, SDM_CHANGE_MAP_M / SDM_CHANGE_STEP_M, &p->change_map));
+        PASS(sdm_mean_map_draw(ctx, &p->change.map, -SDM_CHANGE_MAP_M / SDM_CHANGE_STEP_M,
+                               SDM_CHANGE_MAP_M / SDM_CHANGE_STEP_M, sdm_change_ramp, &p->change_map));
+    for (int k = 0; k < SDM_BAND_MAPS; k++)
+        if (p->band[k].high > 0.0)
+            PASS(sdm_mean_map_draw(ctx, &p->band[k].map, 0.0, p->band[k].high, sdm_error_ramp,
+                                   &p->band[k].png));
     return SDM_OK;
 }
 
@@ -549,7 +554,19 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
                                     .step_m = p->error_step,
                                     .path = p->files->path[SDM_FILE_QA],
                                     .memory_bytes = p->request.options->memory_bytes};
-    return sdm_height_error_write(ctx, &in, &p->error_m);
+    return sdm_height_error_write(ctx, &in);
+}
+
+/* Maps of the bands that are errors, while one thread has the raster. */
+static SdmStatus read_maps(SdmContext *ctx, SdmProduct *p)
+{
+    static const SdmQaBandKind kind[SDM_BAND_MAPS] = {
+        [SDM_MAP_ERROR] = SDM_BAND_ERROR, [SDM_MAP_RAY_ERROR] = SDM_BAND_RAY_ERROR};
+    for (int k = 0; k < SDM_BAND_MAPS; k++)
+        if (qa_band(p, kind[k]))
+            PASS(sdm_band_map_read(ctx, qa_band(p, kind[k]), SDM_QA_NODATA, p->files->path[SDM_FILE_QA],
+                                   &p->band[k]));
+    return SDM_OK;
 }
 
 /* --points: first as .las, which stays or is compressed. */
@@ -598,6 +615,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     set_statistics(p);
     if (p->request.error.gsd_m > 0.0)
         TRY(predict_errors(ctx, p));
+    TRY(read_maps(ctx, p));
     if (p->request.ortho && !p->request.keep)
         TRY(convert_ortho(ctx, p));
     TRY(write_points(ctx, p));
@@ -757,6 +775,11 @@ done:
     return st;
 }
 
+double sdm_product_error_m(const SdmProduct *p)
+{
+    return p->band[SDM_MAP_ERROR].map.sum ? p->band[SDM_MAP_ERROR].median * p->error_step : (double)NAN;
+}
+
 void sdm_product_close(SdmProduct **out)
 {
     SdmProduct *const p = out ? *out : NULL;
@@ -771,6 +794,8 @@ void sdm_product_close(SdmProduct **out)
     sdm_png_close(&p->page_relief);
     sdm_png_close(&p->coverage);
     sdm_png_close(&p->change_map);
+    for (int k = 0; k < SDM_BAND_MAPS; k++)
+        sdm_band_map_close(&p->band[k]);
     sdm_dem_stats_close(&p->stats);
     sdm_undulation_close(&p->undulation);
     CSLDestroy(p->metadata);

@@ -44,6 +44,9 @@ typedef struct SdmProductRequest {
     uint64_t job;                     /* fingerprint of the run: of its inputs and parameters */
 } SdmProductRequest;
 
+/* Bands of the QA raster that the report shows as maps. */
+enum { SDM_MAP_ERROR, SDM_MAP_RAY_ERROR, SDM_BAND_MAPS };
+
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
  * NAME.stac.json, NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change
  * mask), styles and the raster of reasons (style_files.h), written under temporary names and renamed when all
@@ -61,7 +64,7 @@ typedef struct SdmProduct { /* for reports to read */
     SdmDemStats stats;                /* of the blocks so far */
     uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
     double metres_step, error_step;   /* units of the QA raster's bands, of its predicted errors, metres */
-    double error_m;                   /* median of the predicted errors; NaN: none */
+    SdmBandMap band[SDM_BAND_MAPS];   /* without pixels where the raster has no such band */
     SdmPng relief, page_relief, coverage, change_map; /* once the product is complete */
 } SdmProduct;
 #define SDM_CHANGE_MAP_M 20.0 /* difference of the strongest colour of its map */
@@ -90,5 +93,8 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p);
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report, SdmLease *lease);
 /* Remove what was not published, no file of another run. */
 void sdm_product_close(SdmProduct **p);
+
+/* Median of the predicted errors, metres; NaN: there are none. */
+double sdm_product_error_m(const SdmProduct *p);
 
 double sdm_qa_step_m(const SdmGrid *grid); /* unit of the QA raster's bands of a DEM on the grid, metres */

@@ -85,8 +85,8 @@ const SdmQaLayout sdm_qa_scene = {
 };
 
 const SdmQaLayout sdm_qa_views = {
-    7,
-    {OF_A_MATCH, {SDM_BAND_PAIRS, "pairs in the cell"}},
+    8,
+    {OF_A_MATCH, {SDM_BAND_PAIRS, "pairs in the cell"}, {SDM_BAND_ERROR, "predicted standard error"}},
     (1U << SDM_QA_BITS) - 1U,
     (1U << SDM_QA_BITS) - 1U,
     "not seen by two views",

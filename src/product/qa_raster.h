@@ -20,7 +20,7 @@ extern const SdmQaReason sdm_qa_reasons[SDM_QA_REASONS];
 int sdm_qa_reason(unsigned mask);
 
 /* Every band is UInt16 with the same nodata. */
-enum { SDM_QA_BANDS = 7, SDM_QA_NODATA = 65535 };
+enum { SDM_QA_BANDS = 8, SDM_QA_NODATA = 65535 };
 #define SDM_SCORE_STEP 0.01
 enum { SDM_ERROR_STEPS = 2 }; /* of the predicted error in one of the product's metres_step */
 

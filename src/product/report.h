@@ -9,6 +9,7 @@
 
 #include "core/text.h"
 #include "geo/png.h"
+#include "product/picture.h"
 
 struct cJSON;
 
@@ -124,7 +125,6 @@ void sdm_report_picture(SdmReportItem to, const char *label, const SdmPng *pictu
 void sdm_report_colour(SdmReportItem to, const unsigned char rgb[3], const char *label);
 /* Colours of a ramp from low to high, in a unit, whose values are told at its ends and `labels` - 1 times in
  * between. */
-typedef void sdm_ramp_fn(double t, unsigned char rgb[3]);
 void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double high, const char *unit,
                      int labels);
 

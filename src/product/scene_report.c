@@ -103,7 +103,8 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
                           " %", 1, &matched_well);
     sdm_report_judged(to, "of the heights were filled over small holes", 100.0 * filled / fmax(valid, 1.0),
                       " %", 1, &sdm_scale_filled);
-    sdm_report_figure(to, NULL, "predicted standard error of a height (median)", p->error_m, " m", 2);
+    sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p), " m",
+                      2);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "heights from the 1 % quantile", sdm_dem_stats_quantile_m(stats, 0.01), " m",
                       0);
@@ -476,7 +477,6 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmReportItem heights = sdm_report_heights(r, p);
     sdm_report_number(heights, "searched_min", s->prepared->frame.hmin_m);
     sdm_report_number(heights, "searched_max", s->prepared->frame.hmax_m);
-    sdm_report_number(heights, "predicted_error_median", p->error_m);
     add_quality(r, s->quality);
     add_pointing(r, s);
     if (s->prepared->reference.state != SDM_REFERENCE_NONE)

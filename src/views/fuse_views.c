@@ -31,6 +31,7 @@ typedef struct Fusing {
     double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], move_m[SDM_MAX_VIEW_PAIRS][3],
         smooth_m[SDM_MAX_VIEW_PAIRS];
     bool ortho[SDM_MAX_VIEW_PAIRS];
+    int view[SDM_MAX_VIEW_PAIRS][2];
     int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
     SdmReportWork work;
@@ -81,6 +82,8 @@ static void gather(SdmViews *v, Fusing *f)
             const SdmViewPair *const p = f->pair[f->count] = v->chosen[k];
             f->dem[f->count] = p->dem;
             f->sigma_m[f->count] = p->sigma_m;
+            f->view[f->count][0] = p->left;
+            f->view[f->count][1] = p->right;
             f->trust[f->count++] = trust_of(p);
         }
     f->place = find_place(f);
@@ -324,6 +327,8 @@ static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
                       1, &sdm_scale_filled);
     sdm_report_judged(to, "of the heights have one pair, against others", 100.0 * alone / fmax(valid, 1.0),
                       " %", 1, &sdm_scale_filled);
+    sdm_report_figure(to, NULL, "predicted standard error of a height (median)", sdm_product_error_m(p), " m",
+                      2);
     sdm_report_figure(to, NULL, "median height", sdm_dem_stats_quantile_m(stats, 0.5), " m", 1);
     sdm_report_figure(to, NULL, "base to height ratio of the reference", f->pair[0]->base_height, "", 2);
     sdm_report_figure(to, NULL, "from start to end", f->work.wall_s, " s", 1);
@@ -346,6 +351,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmReportItem grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
     sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
+    sdm_report_number(grid, "qa_error_step_m", p->error_step);
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);
@@ -396,6 +402,7 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
                                    .trust = f.trust,
                                    .least_m = LEAST_GSD * f.pair[0]->gsd_m,
                                    .ortho = f.ortho,
+                                   .views = f.view,
                                    .reference = 0,
                                    .place = f.place};
     sdm_stack_default(&stack);
