@@ -117,7 +117,7 @@ class Dem(_Product):
     :ivar vertical: "ellipsoid", "egm96" or "egm2008"
     :ivar result: stage times and memory
     :ivar reason: why a cell has no height, or how it got it
-    :ivar predicted_error: standard error of a height, metres; None with three views or more
+    :ivar predicted_error: standard error of a height, metres
     :ivar change: height minus reference, metres; None without a reference
     :ivar left_out: 1 where the fit to the reference left the cell out; None without a reference
     :ivar pairs: pairs whose heights agree; None unless three views or more were given

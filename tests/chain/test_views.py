@@ -48,6 +48,12 @@ def hold(name, dem, truth_file, inside_of, gross_m, reach, gross_times=1.0):
     for i, what in enumerate(("NMAD", "RMSE", "gross errors")):
         t.expect(rows[-1][i] < (gross_times if i == 2 else 1.0) * best[i], "%s: %s %.3f, of the best pair %.3f" % (name, what, rows[-1][i], best[i]))
     t.expect(rows[-1][3] > best[3] - 0.5, "%s: coverage %.2f %%, of the best pair %.2f %%" % (name, rows[-1][3], best[3]))
+    data = on_grid_of(dem, truth_file)
+    error = data - in_place(data, truth, inside, reach)
+    error = np.abs(error - np.nanmedian(error[inside]))
+    predicted = on_grid_of(dem[:-4] + "_qa.tif", truth_file, band=8, none=65535) * report["grid"]["qa_error_step_m"]
+    within = (error <= predicted)[inside & np.isfinite(error)].mean()
+    t.expect(0.45 < within < 0.85 and report["height_m"]["predicted_error_median"] > 0, "%s: %.0f %% of the errors within the predicted one" % (name, 100 * within))
     seconds = [p["wall_s"] for p in report["pairs"]]
     print("  %-8s %.1f s, %.1f times a pair" % (name, report["work"]["wall_s"], report["work"]["wall_s"] / (sum(seconds) / len(seconds))))
     return report
@@ -88,7 +94,7 @@ t.expect(shifts[0][2] == 0 and abs(abs(across) - 1.0) < 0.1 and np.abs([s[:2] fo
 qa = gdal.Open(at("town_qa.tif"))
 names = [qa.GetRasterBand(b).GetDescription() for b in range(1, qa.RasterCount + 1)]
 t.expect(names[:6] == ["score", "ray intersection error", "spread of the heights in the cell", "points in the cell", "mask", "reason"] and
-         names[6:] == ["pairs in the cell"], "bands of a pair, and the number of pairs at the end")
+         names[6:] == ["pairs in the cell", "predicted standard error"], "bands of a pair, the number of pairs before the predicted error")
 count, mask, dem = qa.GetRasterBand(7).ReadAsArray(), qa.GetRasterBand(5).ReadAsArray(), gdal.Open(town_dem).ReadAsArray()
 t.expect(((count > 0) == (dem > -9000)).all() and count.max() == 3 and (mask[count > 0] & 1).all(), "heights have one to three pairs")
 shutil.rmtree(town_dem + ".views")
