@@ -99,7 +99,8 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
                           .series = {{SDM_SERIES_POINTS, "after", year, height_m, n},
                                      {SDM_SERIES_LINE, "p", line, line + 2, 2}}};
     sdm_report_plot(to, "heights by date", &plot);
-    sdm_report_note(to, "%+.2f ± %.2f m a year at %.9g, %.9g; heights of %d dates.", (double)l->rate,
+    sdm_report_note(to, "%+.2f ± %.2f m a year at %.9g, %.9g; heights of %d dates.",
+                    round(100.0 * (double)l->rate) / 100.0 + 0.0, /* no -0.00 */
                     (double)l->error, s->grid.x0 + ((double)col + 0.5) * s->grid.spacing,
                     s->grid.y0 - ((double)row + 0.5) * s->grid.spacing, n);
 }
@@ -232,7 +233,7 @@ static void add_dem(SdmReportItem to, const SdmStackReport *s, const SdmStackedD
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
     const SdmReportItem to =
-        sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+        sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_WIDE);
     sdm_report_row(to, "DEM\tmoved east, north, up\tNMAD\tsmooth error");
     for (int i = 0; i < s->count; i++)
         add_dem(to, s, &s->dems[i]);
