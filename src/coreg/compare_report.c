@@ -16,13 +16,16 @@ static const double RANGE_NMADS = 5.0;    /* of a histogram */
 
 SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SDM_PATH_SIZE])
 {
-    static const char *const other[] = {".tif", ".tiff", ".json", ".png", ".qml", "/"};
+    static const char *const other[] = {".tif", ".tiff", ".json", ".png", ".qml"};
+    const char *const base = sdm_path_base(output);
+    bool is_page = base[strspn(base, ".")] != '\0'; /* else a folder */
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (sdm_path_ends_in(output, other[i]))
-            return sdm_fail(ctx, SDM_ERR_USAGE,
-                            "-o %s: expected the name of the page, NAME or NAME.html; rasters are written by "
-                            "--aligned and --difference",
-                            output);
+        is_page = is_page && !sdm_path_ends_in(output, other[i]);
+    if (!is_page)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: expected the name of the page, NAME or NAME.html; rasters are written by "
+                        "--aligned and --difference",
+                        output);
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s", output,
                       sdm_path_ends_in(output, ".html") ? "" : ".html");
 }
@@ -244,10 +247,11 @@ static void add_aspect(SdmReport *r, const SdmComparison *w)
                     -cosine[1], -cosine[0], w->out->move.move_m[0], w->out->move.move_m[1]);
 }
 
-/* Median and NMAD of n classes at x. */
+/* Median and NMAD of n classes at x; ordered: a line joins them. */
 static void add_classes(SdmReport *r, const char *title, const char *x_label, const double *centre,
-                        const SdmErrorStats *const *stats, int n)
+                        const SdmErrorStats *const *stats, int n, bool ordered)
 {
+    const SdmSeriesKind kind = ordered ? SDM_SERIES_LINE : SDM_SERIES_POINTS;
     double *const x = sdm_report_room(r, 4 * n);
     int known = 0;
     for (int i = 0; x && i < n; i++) {
@@ -264,11 +268,12 @@ static void add_classes(SdmReport *r, const char *title, const char *x_label, co
     sdm_report_plot(sdm_report_section(r, NULL, title, SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF), title,
                     &(SdmPlot){.x_label = x_label,
                                .y_label = "aligned DEM minus reference (m)",
+                               .whole_x = !ordered,
                                .count = 4,
                                .series = {{SDM_SERIES_POINTS, "after", x, x + n, known, NULL},
-                                          {SDM_SERIES_LINE, "after", x, x + n, known, "median"},
-                                          {SDM_SERIES_LINE, "p", x, x + 2 * n, known, "median ± NMAD"},
-                                          {SDM_SERIES_LINE, "p", x, x + 3 * n, known, NULL}}});
+                                          {kind, "after", x, x + n, known, "median"},
+                                          {kind, "p", x, x + 2 * n, known, "median ± NMAD"},
+                                          {kind, "p", x, x + 3 * n, known, NULL}}});
 }
 
 static void add_bands(SdmReport *r, const SdmCompareResult *c)
@@ -280,17 +285,18 @@ static void add_bands(SdmReport *r, const SdmCompareResult *c)
         centre[k] = c->slope[k].lo_deg + 5.0;
         stats[k] = &c->slope[k].aligned;
     }
-    add_classes(r, "Differences by slope", "slope of the reference (degrees)", centre, stats, 6);
+    add_classes(r, "Differences by slope", "slope of the reference (degrees)", centre, stats, 6, true);
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         centre[k] = k ? c->band[k].lo_m + half_m : c->band[k].hi_m - half_m;
         stats[k] = &c->band[k].aligned;
     }
-    add_classes(r, "Differences by height", "height of the reference (m)", centre, stats, SDM_COMPARE_BANDS);
+    add_classes(r, "Differences by height", "height of the reference (m)", centre, stats, SDM_COMPARE_BANDS,
+                true);
     for (int k = 0; k < SDM_COMPARE_CLASSES; k++) {
         centre[k] = k;
         stats[k] = &c->class[k];
     }
-    add_classes(r, "Differences by class", "value of --class", centre, stats, SDM_COMPARE_CLASSES);
+    add_classes(r, "Differences by class", "value of --class", centre, stats, SDM_COMPARE_CLASSES, false);
 }
 
 static void add_variogram(SdmReport *r, const SdmComparison *w)
