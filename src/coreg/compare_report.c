@@ -32,7 +32,7 @@ SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SD
 
 SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])
 {
-    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_output_stem(raster), raster);
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_path_stem(raster), raster);
 }
 
 /* ---- while the comparison runs ---- */
@@ -158,9 +158,6 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
     enum { POINTS = 201 };
     const double low = p->view[view].low_m, high = p->view[view].high_m,
                  width = (high - low) / SDM_DIFFERENCE_BARS;
-    double top = 0.0;
-    for (int i = 0; i < SDM_DIFFERENCE_BARS; i++)
-        top = fmax(top, 1.1 * p->view[view].bar[i]);
     double *const x = sdm_report_room(r, 3 * POINTS);
     if (!x || s->count < 2)
         return;
@@ -178,7 +175,6 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
             .y_label = "share (%)",
             .x0 = low,
             .x1 = high,
-            .y1 = top,
             .count = 3,
             .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
                        {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
@@ -336,17 +332,14 @@ static void add_variogram(SdmReport *r, const SdmComparison *w)
 static void add_inputs(SdmReport *r, const SdmComparison *w)
 {
     SdmCompareOptions usual;
-    char value[4096], other[4096];
+    char value[4096];
     const SdmReportItem to = sdm_report_section(r, NULL, "Inputs", SDM_PAGE_PARAMETERS, SDM_STYLE_CARD);
     sdm_compare_default(&usual);
     sdm_report_row(to, "DEM\t%s", w->in[SDM_IN_DEM].path);
     sdm_report_row(to, "reference\t%s", w->in[SDM_IN_REFERENCE].path);
-    for (const SdmOptionSpec *s = sdm_compare_options; s->name; s++) {
-        sdm_option_show(s, w->opt, value, sizeof value);
-        sdm_option_show(s, &usual, other, sizeof other);
-        if (strcmp(value, other) != 0)
+    for (const SdmOptionSpec *s = sdm_compare_options; s->name; s++)
+        if (sdm_option_show_other(s, w->opt, &usual, value, sizeof value))
             sdm_report_row(to, "%s\t%s", s->name, value);
-    }
 }
 
 SdmStatus sdm_compare_page_write(const SdmComparison *w)

@@ -18,21 +18,17 @@ enum { FALLS, RISES, STAYS, KINDS };
 static void add_histogram(SdmReport *r, const SdmStackTrend *t)
 {
     enum { BARS = 80 };
-    double top = 1.0;
     double bar[BARS + 1] = {0.0}; /* and the rate 0 */
     for (int64_t i = 0; i < t->cols * t->rows; i++) {
         const double k = ((double)t->line[i].rate / t->limit + 1.0) * 0.5 * BARS;
         if (k >= 0.0 && k < BARS)
             bar[(int)k] += 1.0;
     }
-    for (int i = 0; i < BARS; i++)
-        top = fmax(top, bar[i]);
     const SdmPlot plot = {
         .x_label = "rate (m a year)",
         .y_label = "places",
         .x0 = -t->limit,
         .x1 = t->limit,
-        .y1 = top,
         .height = 200,
         .count = 2,
         .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS}, {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1}}};

@@ -375,8 +375,7 @@ static SdmStatus write_collection(SdmContext *ctx, const Merge *m)
 static bool is_dem_name(const char *output)
 {
     struct stat s;
-    return output && sdm_output_stem(output) < strlen(output) &&
-           (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
+    return output && sdm_path_stem(output) < strlen(output) && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
 }
 
 /* The folder of the products.  *made: it was not there. */

@@ -238,7 +238,7 @@ SdmStatus sdm_stac_item(SdmContext *ctx, const SdmStacItem *of, char **out)
     const char *const dem = sdm_path_base(of->files->path[SDM_FILE_DEM]);
     char id[SDM_PATH_SIZE];
     cJSON *const root = cJSON_CreateObject();
-    snprintf(id, sizeof id, "%.*s", (int)sdm_output_stem(dem), dem);
+    snprintf(id, sizeof id, "%.*s", (int)sdm_path_stem(dem), dem);
     cJSON_AddStringToObject(root, "type", "Feature");
     cJSON_AddStringToObject(root, "stac_version", "1.1.0");
     cJSON_AddItemToObject(root, "stac_extensions", cJSON_CreateStringArray(extension, 3));
