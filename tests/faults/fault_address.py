@@ -129,9 +129,12 @@ def reading(bench):
         silent = f"http://127.0.0.1:{free.getsockname()[1]}"
     bench.refuse("nothing there", 1, [f"run: {web}/absent.zip: nothing", "check the address"], f"{web}/absent.zip", "-o", "o.tif")
     bench.refuse("nobody there", 1, [f"run: {silent}/a.tif: nothing", "check the address"], f"{silent}/a.tif", f"{silent}/b.tif", "-o", "o.tif")
-    bench.refuse("no bucket", 1, ["run: s3://nobody/a.tif: nothing"], "s3://nobody/a.tif", "-o", "o.tif",
-                 env=os.environ | {"AWS_NO_SIGN_REQUEST": "YES", "AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE",
-                                   "AWS_S3_ENDPOINT": silent[7:]})
+    store = {"AWS_NO_SIGN_REQUEST": "YES", "AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_S3_ENDPOINT": silent[7:]}
+    bench.refuse("no bucket", 1, ["run: s3://nobody/a.tif: nothing"], "s3://nobody/a.tif", "-o", "o.tif", env=os.environ | store)
+    store["AWS_S3_ENDPOINT"] = web[7:]
+    done = bench.call("compare", "again.tif", "s3://scene/truth.tif", "-o", "page", env=os.environ | store)
+    bench.check("a reference in a bucket", done.returncode == 0 and "coverage 100.00 %" in done.stdout, done.stderr)
+    base.remove("page.html")
     bench.refuse("a server that gives files whole", 1, [f"run: {whole}/pair/", "Range"], f"{whole}/pair/left.tif", f"{whole}/pair/right.tif",
                  "-o", "o.tif")
     if sample(bench):
