@@ -29,10 +29,17 @@ static const char *text_of(cJSON *value)
     return value->valuestring;
 }
 
+/* Put before the sentence of a failure that --options met. */
+static SdmStatus fail_in(SdmCall *call, SdmStatus st, const char *file)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", sdm_error(call->ctx));
+    return sdm_fail(call->ctx, st, "--options %s%s%.900s", file, *file ? ": " : "", why);
+}
+
 static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool is_report)
 {
     SdmStatus st = SDM_OK;
-    char why[1024];
     const bool several = cJSON_IsArray(value) && sdm_options_takes_pairs(&call->line, value->string);
     for (cJSON *item = several ? value->child : value; item; item = several ? item->next : NULL) {
         const char *const text = text_of(item);
@@ -41,10 +48,8 @@ static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool 
                             "--options %s: %s is neither a text, a number, true, false nor a list of these",
                             file, value->string);
         st = sdm_options_fill(call->ctx, &call->line, value->string, text, is_report);
-        if (st != SDM_OK) {
-            snprintf(why, sizeof why, "%s", sdm_error(call->ctx));
-            return sdm_fail(call->ctx, st, "--options %s: %.900s", file, why);
-        }
+        if (st != SDM_OK)
+            return fail_in(call, st, file);
     }
     return st;
 }
@@ -77,7 +82,9 @@ SdmStatus sdm_options_file(SdmCall *call)
     size_t size;
     if (!file)
         return SDM_OK;
-    TRY(sdm_file_read(call->ctx, file, LARGEST, &text, &size));
+    st = sdm_file_read(call->ctx, file, LARGEST, &text, &size);
+    if (st != SDM_OK)
+        return fail_in(call, st, "");
     call->file = cJSON_ParseWithOpts(text, NULL, true);
     cJSON *const given = cJSON_GetObjectItemCaseSensitive(call->file, "options"),
                  *const program = cJSON_GetObjectItemCaseSensitive(call->file, "program");

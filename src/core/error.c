@@ -1,5 +1,6 @@
 /* Failures as one sentence and a status, log lines and progress, and text of a bounded size. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/address.h"
 #include "core/context.h"
 #include "core/secrets.h"
 
@@ -22,14 +23,6 @@ void sdm_thread_end(SdmLocale around)
 {
     if (around)
         (void)sdm_system_use_locale(around);
-}
-
-/* vsnprintf() with a decimal point, on any thread. */
-static void print(const SdmContext *ctx, char *out, size_t size, const char *fmt, va_list ap)
-{
-    const SdmLocale around = sdm_thread_begin(ctx);
-    vsnprintf(out, size, fmt, ap);
-    sdm_thread_end(around);
 }
 
 /* "--mask-left FILE" -> "mask_left FILE", "-o" -> "output": names of options as sdm_set() takes them, in a
@@ -59,6 +52,17 @@ static void plain_names(char *text, size_t size)
     *to = '\0';
 }
 
+/* A sentence: vsnprintf() with a decimal point, on any thread; names as its reader knows them. */
+static void print(const SdmContext *ctx, char *out, size_t size, const char *fmt, va_list ap)
+{
+    const SdmLocale around = sdm_thread_begin(ctx);
+    vsnprintf(out, size, fmt, ap);
+    sdm_thread_end(around);
+    sdm_address_show(out);
+    if (ctx->plain_names)
+        plain_names(out, size);
+}
+
 SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
 {
     if (ctx) {
@@ -67,8 +71,6 @@ SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...)
 #pragma omp critical(sdm_error)
         {
             print(ctx, ctx->error, sizeof ctx->error, fmt, ap);
-            if (ctx->plain_names)
-                plain_names(ctx->error, sizeof ctx->error);
         }
         va_end(ap);
     }
@@ -125,8 +127,6 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
     va_start(ap, fmt);
     print(ctx, text, sizeof text, fmt, ap);
     va_end(ap);
-    if (ctx->plain_names)
-        plain_names(text, sizeof text);
     pthread_mutex_lock(&ctx->calling);
     if (ctx->file_log)
         sdm_log_to_file(ctx, level, stage, text);

@@ -21,6 +21,15 @@ bool sdm_path_ends_in(const char *path, const char *ending)
     return n > k && strcasecmp(base + n - k, ending) == 0;
 }
 
+size_t sdm_path_stem(const char *output)
+{
+    static const char *const known[] = {".tif", ".tiff", ".gtiff"};
+    for (int i = 0; i < 3; i++)
+        if (sdm_path_ends_in(output, known[i]))
+            return strlen(output) - strlen(known[i]);
+    return strlen(output);
+}
+
 bool sdm_path_is_hidden(const char *base)
 {
     return *base == '.' || strcmp(base, "__MACOSX") == 0;

@@ -10,6 +10,9 @@ const char *sdm_path_base(const char *path); /* behind the last slash */
 /* Does the name of the file end so, in letters of either case, with more before it? */
 bool sdm_path_ends_in(const char *path, const char *ending);
 
+/* Length of the name without .tif, .tiff or .gtiff. */
+size_t sdm_path_stem(const char *output);
+
 /* Is it a file that no user made: hidden (".x", "._x", rests of a transfer), or macOS's resource forks in a
  * zip archive ("__MACOSX")?  base: name without its folder. */
 bool sdm_path_is_hidden(const char *base);

@@ -16,14 +16,7 @@ static const char FIRST[] = "# stereodem log of ";
 
 static bool name_log(const char *output, char *out, size_t size)
 {
-    static const char *const known[] = {".tif", ".tiff", ".gtiff"};
-    size_t n = strlen(output);
-    for (int i = 0; i < 3; i++)
-        if (sdm_path_ends_in(output, known[i])) {
-            n -= strlen(known[i]);
-            break;
-        }
-    return sdm_format(NULL, out, size, "%.*s.log", (int)n, output) == SDM_OK;
+    return sdm_format(NULL, out, size, "%.*s.log", (int)sdm_path_stem(output), output) == SDM_OK;
 }
 
 /* Is the file a log of a run, which may be replaced? */
@@ -47,13 +40,11 @@ bool sdm_run_log_find(const char *output, char *out, size_t size)
 static void put_options(FILE *f, const SdmOptions *o)
 {
     SdmOptions usual;
-    char value[4096], other[4096];
+    char value[4096];
     sdm_options_default(&usual);
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
         const bool again = s[1].name && strcmp(s[1].name, s->name) == 0;
-        sdm_option_show(s, o, value, sizeof value);
-        sdm_option_show(s, &usual, other, sizeof other);
-        if (!again && strcmp(value, other) != 0)
+        if (!again && sdm_option_show_other(s, o, &usual, value, sizeof value))
             fprintf(f, "# %s %s\n", s->name, value);
     }
 }

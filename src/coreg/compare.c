@@ -341,6 +341,7 @@ static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *refe
                                                           .path = path[k],
                                                           .layer = k < SDM_IN_AREA ? opt->layer : NULL,
                                                           .where = k < SDM_IN_AREA ? opt->where : NULL,
+                                                          .is_single = k >= SDM_IN_AREA,
                                                           .field = k == SDM_IN_CLASS ? "class" : NULL,
                                                           .may_miss = k == SDM_IN_EXCLUDE},
                                       &w->in[k]));

@@ -147,7 +147,7 @@ static void add_class(SdmText *t, const char *name, const SdmCompareClass *k)
 {
     if (k->cells)
         sdm_text_add(
-            t, "%-12s cells %lld  filled %.2f %%  of these off by over 10 m %.2f %%, over 30 m %.2f %%\n",
+            t, "%-12s cells %lld, %.2f %% of them filled; off by over 10 m %.2f %%, over 30 m %.2f %%\n",
             name, (long long)k->cells, 100.0 * k->filled, 100.0 * k->over10, 100.0 * k->over30);
 }
 

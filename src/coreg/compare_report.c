@@ -16,20 +16,23 @@ static const double RANGE_NMADS = 5.0;    /* of a histogram */
 
 SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SDM_PATH_SIZE])
 {
-    static const char *const other[] = {".tif", ".tiff", ".json", ".png", ".qml", "/"};
+    static const char *const other[] = {".tif", ".tiff", ".json", ".png", ".qml"};
+    const char *const base = sdm_path_base(output);
+    bool is_page = base[strspn(base, ".")] != '\0'; /* else a folder */
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (sdm_path_ends_in(output, other[i]))
-            return sdm_fail(ctx, SDM_ERR_USAGE,
-                            "-o %s: expected the name of the page, NAME or NAME.html; rasters are written by "
-                            "--aligned and --difference",
-                            output);
+        is_page = is_page && !sdm_path_ends_in(output, other[i]);
+    if (!is_page)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o %s: expected the name of the page, NAME or NAME.html; rasters are written by "
+                        "--aligned and --difference",
+                        output);
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s", output,
                       sdm_path_ends_in(output, ".html") ? "" : ".html");
 }
 
 SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])
 {
-    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_output_stem(raster), raster);
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_path_stem(raster), raster);
 }
 
 /* ---- while the comparison runs ---- */
@@ -155,9 +158,6 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
     enum { POINTS = 201 };
     const double low = p->view[view].low_m, high = p->view[view].high_m,
                  width = (high - low) / SDM_DIFFERENCE_BARS;
-    double top = 0.0;
-    for (int i = 0; i < SDM_DIFFERENCE_BARS; i++)
-        top = fmax(top, 1.1 * p->view[view].bar[i]);
     double *const x = sdm_report_room(r, 3 * POINTS);
     if (!x || s->count < 2)
         return;
@@ -175,7 +175,6 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
             .y_label = "share (%)",
             .x0 = low,
             .x1 = high,
-            .y1 = top,
             .count = 3,
             .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
                        {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
@@ -244,10 +243,11 @@ static void add_aspect(SdmReport *r, const SdmComparison *w)
                     -cosine[1], -cosine[0], w->out->move.move_m[0], w->out->move.move_m[1]);
 }
 
-/* Median and NMAD of n classes at x. */
+/* Median and NMAD of n classes at x; ordered: a line joins them. */
 static void add_classes(SdmReport *r, const char *title, const char *x_label, const double *centre,
-                        const SdmErrorStats *const *stats, int n)
+                        const SdmErrorStats *const *stats, int n, bool ordered)
 {
+    const SdmSeriesKind kind = ordered ? SDM_SERIES_LINE : SDM_SERIES_POINTS;
     double *const x = sdm_report_room(r, 4 * n);
     int known = 0;
     for (int i = 0; x && i < n; i++) {
@@ -264,11 +264,12 @@ static void add_classes(SdmReport *r, const char *title, const char *x_label, co
     sdm_report_plot(sdm_report_section(r, NULL, title, SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF), title,
                     &(SdmPlot){.x_label = x_label,
                                .y_label = "aligned DEM minus reference (m)",
+                               .whole_x = !ordered,
                                .count = 4,
                                .series = {{SDM_SERIES_POINTS, "after", x, x + n, known, NULL},
-                                          {SDM_SERIES_LINE, "after", x, x + n, known, "median"},
-                                          {SDM_SERIES_LINE, "p", x, x + 2 * n, known, "median ± NMAD"},
-                                          {SDM_SERIES_LINE, "p", x, x + 3 * n, known, NULL}}});
+                                          {kind, "after", x, x + n, known, "median"},
+                                          {kind, "p", x, x + 2 * n, known, "median ± NMAD"},
+                                          {kind, "p", x, x + 3 * n, known, NULL}}});
 }
 
 static void add_bands(SdmReport *r, const SdmCompareResult *c)
@@ -280,17 +281,18 @@ static void add_bands(SdmReport *r, const SdmCompareResult *c)
         centre[k] = c->slope[k].lo_deg + 5.0;
         stats[k] = &c->slope[k].aligned;
     }
-    add_classes(r, "Differences by slope", "slope of the reference (degrees)", centre, stats, 6);
+    add_classes(r, "Differences by slope", "slope of the reference (degrees)", centre, stats, 6, true);
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         centre[k] = k ? c->band[k].lo_m + half_m : c->band[k].hi_m - half_m;
         stats[k] = &c->band[k].aligned;
     }
-    add_classes(r, "Differences by height", "height of the reference (m)", centre, stats, SDM_COMPARE_BANDS);
+    add_classes(r, "Differences by height", "height of the reference (m)", centre, stats, SDM_COMPARE_BANDS,
+                true);
     for (int k = 0; k < SDM_COMPARE_CLASSES; k++) {
         centre[k] = k;
         stats[k] = &c->class[k];
     }
-    add_classes(r, "Differences by class", "value of --class", centre, stats, SDM_COMPARE_CLASSES);
+    add_classes(r, "Differences by class", "value of --class", centre, stats, SDM_COMPARE_CLASSES, false);
 }
 
 static void add_variogram(SdmReport *r, const SdmComparison *w)
@@ -330,17 +332,14 @@ static void add_variogram(SdmReport *r, const SdmComparison *w)
 static void add_inputs(SdmReport *r, const SdmComparison *w)
 {
     SdmCompareOptions usual;
-    char value[4096], other[4096];
+    char value[4096];
     const SdmReportItem to = sdm_report_section(r, NULL, "Inputs", SDM_PAGE_PARAMETERS, SDM_STYLE_CARD);
     sdm_compare_default(&usual);
     sdm_report_row(to, "DEM\t%s", w->in[SDM_IN_DEM].path);
     sdm_report_row(to, "reference\t%s", w->in[SDM_IN_REFERENCE].path);
-    for (const SdmOptionSpec *s = sdm_compare_options; s->name; s++) {
-        sdm_option_show(s, w->opt, value, sizeof value);
-        sdm_option_show(s, &usual, other, sizeof other);
-        if (strcmp(value, other) != 0)
+    for (const SdmOptionSpec *s = sdm_compare_options; s->name; s++)
+        if (sdm_option_show_other(s, w->opt, &usual, value, sizeof value))
             sdm_report_row(to, "%s\t%s", s->name, value);
-    }
 }
 
 SdmStatus sdm_compare_page_write(const SdmComparison *w)

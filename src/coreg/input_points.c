@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/path.h"
 #include "coreg/input_raster.h"
+#include "geo/first_band.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -21,10 +22,10 @@ bool sdm_input_is_points(const char *path)
 {
     if (is_table(path))
         return true;
-    GDALDatasetH file = GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL);
+    GDALDatasetH file = sdm_open_file(path, GDAL_OF_RASTER);
     const bool raster = file != NULL;
     if (!raster)
-        file = GDALOpenEx(path, GDAL_OF_VECTOR, NULL, NULL, NULL);
+        file = sdm_open_file(path, GDAL_OF_VECTOR);
     const bool opened = file != NULL;
     if (file)
         GDALClose(file);
@@ -281,7 +282,7 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
         TRY(sdm_alloc(ctx, &name, strlen(path) + 5, 1, "name of the reference"));
         snprintf(name, strlen(path) + 5, "CSV:%s", path);
     }
-    raster->file = GDALOpenEx(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    raster->file = sdm_open_file(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
     if (!layer)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT,

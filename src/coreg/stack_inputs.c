@@ -59,7 +59,7 @@ static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
     char *text = NULL;
     size_t size = 0;
     struct stat at;
-    snprintf(path, sizeof path, "%.*s.json", (int)sdm_output_stem(dem), dem);
+    snprintf(path, sizeof path, "%.*s.json", (int)sdm_path_stem(dem), dem);
     if (stat(path, &at) != 0 || sdm_file_read(ctx, path, LARGEST_JSON, &text, &size) != SDM_OK)
         return false;
     cJSON *const root = cJSON_ParseWithLength(text, size);

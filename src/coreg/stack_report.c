@@ -18,21 +18,17 @@ enum { FALLS, RISES, STAYS, KINDS };
 static void add_histogram(SdmReport *r, const SdmStackTrend *t)
 {
     enum { BARS = 80 };
-    double top = 1.0;
     double bar[BARS + 1] = {0.0}; /* and the rate 0 */
     for (int64_t i = 0; i < t->cols * t->rows; i++) {
         const double k = ((double)t->line[i].rate / t->limit + 1.0) * 0.5 * BARS;
         if (k >= 0.0 && k < BARS)
             bar[(int)k] += 1.0;
     }
-    for (int i = 0; i < BARS; i++)
-        top = fmax(top, bar[i]);
     const SdmPlot plot = {
         .x_label = "rate (m a year)",
         .y_label = "places",
         .x0 = -t->limit,
         .x1 = t->limit,
-        .y1 = top,
         .height = 200,
         .count = 2,
         .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS}, {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1}}};
@@ -99,7 +95,8 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
                           .series = {{SDM_SERIES_POINTS, "after", year, height_m, n},
                                      {SDM_SERIES_LINE, "p", line, line + 2, 2}}};
     sdm_report_plot(to, "heights by date", &plot);
-    sdm_report_note(to, "%+.2f ± %.2f m a year at %.9g, %.9g; heights of %d dates.", (double)l->rate,
+    sdm_report_note(to, "%+.2f ± %.2f m a year at %.9g, %.9g; heights of %d dates.",
+                    round(100.0 * (double)l->rate) / 100.0 + 0.0, /* no -0.00 */
                     (double)l->error, s->grid.x0 + ((double)col + 0.5) * s->grid.spacing,
                     s->grid.y0 - ((double)row + 0.5) * s->grid.spacing, n);
 }
@@ -232,7 +229,7 @@ static void add_dem(SdmReportItem to, const SdmStackReport *s, const SdmStackedD
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
     const SdmReportItem to =
-        sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
+        sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_WIDE);
     sdm_report_row(to, "DEM\tmoved east, north, up\tNMAD\tsmooth error");
     for (int i = 0; i < s->count; i++)
         add_dem(to, s, &s->dems[i]);

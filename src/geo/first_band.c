@@ -1,10 +1,23 @@
 /* A raster of several bands -> one band with the mask that the raster gives it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/first_band.h"
+#include "core/address.h"
+#include "core/file.h"
 
 #include <cpl_conv.h>
 #include <gdal_utils.h>
 #include <string.h>
+
+GDALDatasetH sdm_open_file(const char *name, unsigned flags)
+{
+    char path[SDM_PATH_SIZE];
+    const char *rest, *const beginning = sdm_address_split(name, &rest);
+    const int n = snprintf(path, sizeof path, "%s%s", beginning, rest);
+    const bool fits = n > 0 && (size_t)n < sizeof path;
+    GDALDatasetH const file = fits ? GDALOpenEx(path, flags, NULL, NULL, NULL) : NULL;
+    /* a server that gives no parts: GDAL's driver fetches the whole */
+    return file || !*beginning ? file : GDALOpenEx(name, flags, NULL, NULL, NULL);
+}
 
 GDALDatasetH sdm_wrap_samples(const SdmSamples *s)
 {

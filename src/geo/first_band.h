@@ -6,6 +6,10 @@
 
 #include <gdal.h>
 
+/* Open a file or an address (https://, s3:// ...), of which only what is needed is read where its server
+ * gives parts.  flags: GDAL_OF_...; NULL: GDAL says why. */
+GDALDatasetH sdm_open_file(const char *name, unsigned flags);
+
 /* Samples in memory: where each pixel, row and band begins, in bytes. */
 typedef struct SdmSamples {
     const void *first;

@@ -411,6 +411,37 @@ static SdmStatus fail_outside(SdmContext *ctx, const char *text, const char *wkt
                     text, as, digits, lies[0], digits, lies[1], digits, lies[2], digits, lies[3]);
 }
 
+/* Turn bounds in degrees by 360 to those of the DEM. */
+static void turn_to(const double whole_deg[4], double b[4])
+{
+    const double middle = 0.5 * (b[0] + b[2]),
+                 turn = sdm_longitude_near(middle, 0.5 * (whole_deg[0] + whole_deg[2])) - middle;
+    b[0] += turn;
+    b[2] += turn;
+}
+
+/* Bounds in degrees -> the CRS of the grid.  Far from the DEM, where a projection may fail, they are cut; not
+ * about a pole. */
+static SdmStatus move_degrees(SdmContext *ctx, const char *wkt, const double whole[4], double b[4],
+                              double out[4])
+{
+    double lies[4];
+    PASS(move_box(ctx, wkt, true, whole, lies));
+    if (lies[2] - lies[0] < 180.0) {
+        turn_to(lies, b);
+        if (!meet(b, lies)) {
+            memcpy(out, (double[4]){INFINITY, INFINITY, -INFINITY, -INFINITY}, 4 * sizeof *out);
+            return SDM_OK;
+        }
+        for (int k = 0; k < 2; k++) {
+            const double side = lies[2 + k] - lies[k];
+            b[k] = fmax(b[k], lies[k] - side);
+            b[2 + k] = fmin(b[2 + k], lies[2 + k] + side);
+        }
+    }
+    return move_box(ctx, wkt, false, b, out);
+}
+
 /* --bounds in the CRS of the grid.  Numbers that can be degrees are degrees. */
 static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *crs, const double whole[4],
                               bool tell, double out[4])
@@ -423,14 +454,11 @@ static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *
     if (crs->geographic && !is_degrees)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--bounds %s: the output CRS %s is in degrees, found metres",
                         text, name);
+    if (crs->geographic)
+        turn_to(whole, b);
     memcpy(out, b, sizeof b);
-    if (crs->geographic) {
-        const double turn_deg = sdm_longitude_near(b[0], 0.5 * (whole[0] + whole[2])) - b[0];
-        out[0] += turn_deg;
-        out[2] += turn_deg;
-    } else if (is_degrees) {
-        PASS(move_box(ctx, crs->wkt, false, b, out));
-    }
+    if (is_degrees && !crs->geographic)
+        PASS(move_degrees(ctx, crs->wkt, whole, b, out));
     if (!meet(out, whole))
         PASS(fail_outside(ctx, text, crs->wkt, whole, is_degrees));
     if (tell && is_degrees && !crs->geographic)
@@ -441,7 +469,7 @@ static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *
 
 static SdmOutlineSource area_of(const SdmOptions *o, bool tell)
 {
-    return (SdmOutlineSource){.option = "--area", .path = o->area, .quiet = !tell};
+    return (SdmOutlineSource){.option = "--area", .path = o->area, .is_single = true, .quiet = !tell};
 }
 
 /* Bounds of the polygons near the box, in its CRS. */
@@ -458,8 +486,8 @@ static SdmStatus area_bounds(SdmContext *ctx, const SdmOptions *o, const char *w
         .rows = 1};
     TRY(sdm_outlines_open(ctx, &source, &outlines));
     TRY(sdm_outlines_bounds(ctx, &outlines, &box, out));
-    if (!meet(out, whole))
-        st = sdm_fail(ctx, SDM_ERR_DATA, "--area %s: its polygons lie outside of the DEM", o->area);
+    if (!meet(out, whole) || !(out[0] < out[2]) || !(out[1] < out[3]))
+        st = sdm_fail(ctx, SDM_ERR_DATA, "--area %s: its polygons have no area within the DEM", o->area);
 done:
     sdm_outlines_close(&outlines);
     return st;

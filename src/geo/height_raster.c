@@ -158,7 +158,7 @@ static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHe
     const char *const option = source->option, *const path = source->path;
     r->source = *source;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    r->ds = GDALOpen(path, GA_ReadOnly);
+    r->ds = sdm_open_file(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR);
     CPLPopErrorHandler();
     if (!r->ds)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/outlines.h"
 #include "core/path.h"
+#include "geo/first_band.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -24,7 +25,7 @@ static const double MARGIN = 1.0 / 16.0; /* of the grid's extent, on each side *
 bool sdm_is_raster(const char *path)
 {
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    GDALDatasetH const file = GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL);
+    GDALDatasetH const file = sdm_open_file(path, GDAL_OF_RASTER);
     if (file)
         GDALClose(file);
     CPLPopErrorHandler();
@@ -49,7 +50,7 @@ static SdmStatus open_file(SdmContext *ctx, SdmOutlines *o)
     const char *const path = o->source.path;
     char reason[256], *inside = NULL;
     CPLErrorReset();
-    o->file = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    o->file = sdm_open_file(path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
     copy_reason(reason, sizeof reason);
     const bool zip = sdm_path_ends_in(path, ".zip");
     if (!o->file && zip) {
@@ -111,9 +112,9 @@ static SdmStatus choose_layer(SdmContext *ctx, SdmOutlines *o)
                             s->option, s->path, all);
     }
     if (found > 1)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s has %d layers that can hold polygons (%s); name one with --layer", s->option,
-                        s->path, found, able);
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s has %d layers that can hold polygons (%s); %s", s->option,
+                        s->path, found, able,
+                        s->is_single ? "give a file with one of them" : "name one with --layer");
     if (found < 1) {
         OGRLayerH const layer = o->layer ? o->layer : GDALDatasetGetLayer(o->file, 0);
         const OGRwkbGeometryType type = layer ? OGR_L_GetGeomType(layer) : wkbNone;

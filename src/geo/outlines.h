@@ -11,6 +11,7 @@
 typedef struct SdmOutlineSource {
     const char *option, *path; /* "--exclude" and its value */
     const char *layer;         /* of a file that has several; NULL: the only one of polygons */
+    bool is_single;            /* no option names its layer: the file has one of polygons */
     const char *where;         /* attribute filter of OGR (SQL WHERE); NULL: all polygons */
     const char *field;         /* holds the value of each polygon, 0 to 255; NULL, or not there: 1 */
     bool may_miss;             /* polygons that cover no cell are warned of, not refused */

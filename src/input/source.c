@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/source.h"
+#include "core/address.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -385,15 +386,8 @@ void sdm_granule_time(const char *granule, char time_utc[32])
 
 SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t size)
 {
-    static const char *const web[] = {"https://", "http://", "ftp://"};
-    static const char *const store[][2] = {{"s3://", "/vsis3/"}, {"gs://", "/vsigs/"}, {"az://", "/vsiaz/"}};
-    for (int i = 0; i < 3; ++i) {
-        if (EQUALN(name, web[i], strlen(web[i])))
-            return sdm_format(ctx, out, size, "/vsicurl/%s", name);
-        if (EQUALN(name, store[i][0], strlen(store[i][0])))
-            return sdm_format(ctx, out, size, "%s%s", store[i][1], name + strlen(store[i][0]));
-    }
-    return sdm_format(ctx, out, size, "%s", name);
+    const char *rest, *const beginning = sdm_address_split(name, &rest);
+    return sdm_format(ctx, out, size, "%s%s", beginning, rest);
 }
 
 bool sdm_is_virtual(const char *name)

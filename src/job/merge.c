@@ -5,6 +5,7 @@
 #include "job/build_products.h"
 #include "job/job_commands.h"
 #include "product/output_files.h"
+#include "product/stac_item.h"
 
 #include <math.h>
 #include <string.h>
@@ -272,6 +273,15 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
     return SDM_OK;
 }
 
+/* The name of a product of a scene in the folder of the products. */
+static SdmStatus name_product(SdmContext *ctx, const Merge *m, const char *scene, const char *ending,
+                              char out[SDM_PATH_SIZE])
+{
+    const char *const folder = m->q->folder;
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s/%s%s", folder ? folder : m->job.folder,
+                      folder ? "" : "/dem", scene, ending);
+}
+
 static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
 {
     SdmStatus st = SDM_OK;
@@ -286,8 +296,7 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
     if (m->is_file)
         TRY(sdm_format(ctx, output, sizeof output, "%s", folder));
     else
-        TRY(sdm_format(ctx, output, sizeof output, "%s%s/%s.tif", folder ? folder : m->job.folder,
-                       folder ? "" : "/dem", one.scene->name));
+        TRY(name_product(ctx, m, one.scene->name, ".tif", output));
     one.options.output = output;
     TRY(sdm_job_unit(ctx, &m->job, one.scene, SDM_UNIT_RECORD, 0, &one.name));
     one.options.overwrite = m->again || (!folder && access(one.name.path, F_OK) == 0); /* its own products */
@@ -350,12 +359,23 @@ static SdmStatus tell_missing(SdmContext *ctx, const Merge *m)
     return SDM_OK;
 }
 
+/* The catalogue of all DEMs of the job that are there. */
+static SdmStatus write_collection(SdmContext *ctx, const Merge *m)
+{
+    SdmStacCollection all = {0};
+    char path[SDM_PATH_SIZE], item[SDM_PATH_SIZE];
+    PASS(name_product(ctx, m, "stac_collection", ".json", path));
+    for (int i = 0; i < m->job.plan->count && !m->is_file; i++)
+        if (name_product(NULL, m, m->job.plan->scene[i].name, ".stac.json", item) == SDM_OK)
+            sdm_stac_collect(&all, item);
+    return sdm_stac_collection_close(ctx, &all, path);
+}
+
 /* Does the output name a DEM? */
 static bool is_dem_name(const char *output)
 {
     struct stat s;
-    return output && sdm_output_stem(output) < strlen(output) &&
-           (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
+    return output && sdm_path_stem(output) < strlen(output) && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
 }
 
 /* The folder of the products.  *made: it was not there. */
@@ -405,6 +425,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         TRY(st);
     }
     out->missing = m.count;
+    TRY(write_collection(ctx, &m));
     TRY(tell_missing(ctx, &m));
     if (sdm_options(ctx)->strict && out->doubtful)
         st = sdm_fail(ctx, SDM_ERR_DATA, "--strict: %d of %d DEMs are doubtful, the first is %s",

@@ -49,16 +49,6 @@ static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmO
 
 enum { VALUE = 4096 }; /* length of a value as text */
 
-/* Is the value of an option the one that it has when it is not given? */
-static bool is_usual(const SdmOptionSpec *spec, const char *value)
-{
-    SdmOptions usual;
-    char text[VALUE];
-    sdm_options_default(&usual);
-    sdm_option_show(spec, &usual, text, sizeof text);
-    return strcmp(text, value) == 0;
-}
-
 /* NAME=VALUE without secrets. */
 static const char *shown_pair(const char *pair, char out[VALUE])
 {
@@ -88,7 +78,9 @@ SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned c
         sdm_report_section(r, "options", "Parameters", SDM_PAGE_PARAMETERS, SDM_STYLE_HALF);
     const SdmReportItem values =
         sdm_report_section(r, "effective_options", NULL, SDM_PAGE_NONE, SDM_STYLE_HALF);
+    SdmOptions usual;
     char key[64], value[VALUE];
+    sdm_options_default(&usual);
     for (int folded = 0; folded < 2; folded++) { /* those that were given, then the others */
         sdm_report_fold(to, folded ? "options that were not given" : NULL);
         for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
@@ -97,13 +89,13 @@ SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned c
             snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
             for (char *c = key; *c; c++)
                 *c = *c == '-' ? '_' : *c;
-            sdm_option_show(s, opt, value, sizeof value);
+            const bool given = sdm_option_show_other(s, opt, &usual, value, sizeof value);
             const char *const meant = effective(r, s, opt, found, value);
             if (!folded) {
                 put_value(to, key, s, opt, value);
                 sdm_report_text(values, key, meant);
             }
-            if (is_usual(s, value) == (folded == 1) && (folded || *value))
+            if (given == !folded && (folded || *value))
                 sdm_report_row(to, "%s\t%s", s->name, meant);
         }
     }
@@ -121,13 +113,14 @@ static const char *shell_word(SdmReport *r, const char *word)
 
 const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right)
 {
+    SdmOptions usual;
     char value[VALUE];
+    sdm_options_default(&usual);
     const char *line =
         sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left), shell_word(r, right ? right : ""));
     for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
         const char *const *pair = (const char *const *)(const void *)((const char *)opt + s->offset);
-        sdm_option_show(s, opt, value, sizeof value);
-        if (!(s->commands & SDM_CMD_RUN) || is_usual(s, value))
+        if (!(s->commands & SDM_CMD_RUN) || !sdm_option_show_other(s, opt, &usual, value, sizeof value))
             continue;
         if (s->type == SDM_OPT_KEY_VALUES)
             for (; *pair; pair++)
@@ -236,7 +229,6 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
 static void add_histogram(SdmReport *r, SdmReportItem to, const SdmDemStats *s)
 {
     enum { BARS = 96 };
-    double top = 1.0;
     const double low = sdm_dem_stats_quantile_m(s, 0.001),
                  high = fmax(sdm_dem_stats_quantile_m(s, 0.999), low + 4.0 * s->bin_m);
     double *const bar = s->valid ? sdm_report_room(r, BARS + 1) : NULL;
@@ -248,15 +240,12 @@ static void add_histogram(SdmReport *r, SdmReportItem to, const SdmDemStats *s)
         if (k >= 0.0 && k < BARS)
             bar[(int)k] += (double)s->histogram[i];
     }
-    for (int i = 0; i < BARS; i++)
-        top = fmax(top, bar[i]);
     *median = sdm_dem_stats_quantile_m(s, 0.5);
     sdm_report_plot(to, "histogram of heights",
                     &(SdmPlot){.x_label = "height (m)",
                                .y_label = "share of cells",
                                .x0 = low,
                                .x1 = high,
-                               .y1 = top,
                                .no_y_ticks = true,
                                .count = 2,
                                .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS, NULL},

@@ -47,15 +47,6 @@ static bool is_left(const SdmOutputFiles *files, int i)
     return (i == SDM_FILE_LAS || i == SDM_FILE_LAZ) && !files->made[i] && !is_own_cloud(files->path[i]);
 }
 
-size_t sdm_output_stem(const char *output)
-{
-    static const char *const known[] = {".tif", ".tiff", ".gtiff"};
-    for (int i = 0; i < 3; i++)
-        if (sdm_path_ends_in(output, known[i]))
-            return strlen(output) - strlen(known[i]);
-    return strlen(output);
-}
-
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files)
 {
     if (!output || !*output)
@@ -66,7 +57,7 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s is a folder; give the name of a file in it, such as %s%sdem.tif", output,
                         output, *base ? "/" : "");
-    const int stem = (int)sdm_output_stem(output);
+    const int stem = (int)sdm_path_stem(output);
     if (!output[stem])
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: a DEM is a GeoTIFF, in a file; give a name that ends in .tif, such as %s.tif",

@@ -39,8 +39,6 @@ typedef struct SdmOutputFiles {
         prefix[SDM_PATH_SIZE]; /* temporary files are folder/prefix*: "DEM.tif.part-" */
 } SdmOutputFiles;
 
-/* Length of the name without .tif, .tiff or .gtiff. */
-size_t sdm_output_stem(const char *output);
 /* output: name of the DEM.  SDM_ERR_USAGE for a name that is missing, a folder's, too long, or of another
  * format. */
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files);

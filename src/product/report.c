@@ -46,7 +46,8 @@ static void draw_tick(SdmText *t, const Box *b, double x)
 static void draw_axes(SdmText *t, const Box *b)
 {
     const SdmPlot *const p = b->plot;
-    const double sx = sdm_round_up((p->x1 - p->x0) / 8.0), sy = sdm_round_up((p->y1 - p->y0) / 6.0);
+    const double sx = fmax(sdm_round_up((p->x1 - p->x0) / 8.0), p->whole_x ? 1.0 : 0.0),
+                 sy = sdm_round_up((p->y1 - p->y0) / 6.0);
     for (double x = ceil(p->x0 / sx) * sx; !p->log_x && x <= p->x1; x += sx)
         draw_tick(t, b, fabs(x) < sx / 2.0 ? 0.0 : x);
     for (double x = pow(10.0, ceil(log10(p->x0))); p->log_x && x <= p->x1; x *= 10.0)
@@ -479,7 +480,7 @@ void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double h
 {
     enum { STEPS = 12 };
     for (int i = 0; i <= STEPS; i++) {
-        const double value = low + (high - low) * i / STEPS;
+        const double value = 2 * i == STEPS ? 0.5 * (low + high) : low + (high - low) * i / STEPS;
         unsigned char rgb[3];
         if (i * labels % STEPS == 0)
             sdm_report_colour(to, NULL,

@@ -144,7 +144,7 @@ typedef struct SdmPlot {
     double x0, x1, y0, y1; /* ranges of the axes, equal: those of the series; points outside y0..y1 are left
                             * out, lines are cut */
     int height;            /* of the box, units of the page; 0: 200 */
-    bool no_y_ticks, log_x;
+    bool no_y_ticks, log_x, whole_x; /* whole_x: no ticks between numbers of classes */
     int count;
     struct {
         SdmSeriesKind kind;

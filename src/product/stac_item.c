@@ -1,5 +1,5 @@
 /* Grid, statistics and files of a product -> a STAC item with the extensions projection, raster and
- * processing; the footprint is the convex hull of the heights. */
+ * processing; the footprint is the convex hull of the heights.  Items -> their collection. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/stac_item.h"
 
@@ -238,7 +238,7 @@ SdmStatus sdm_stac_item(SdmContext *ctx, const SdmStacItem *of, char **out)
     const char *const dem = sdm_path_base(of->files->path[SDM_FILE_DEM]);
     char id[SDM_PATH_SIZE];
     cJSON *const root = cJSON_CreateObject();
-    snprintf(id, sizeof id, "%.*s", (int)sdm_output_stem(dem), dem);
+    snprintf(id, sizeof id, "%.*s", (int)sdm_path_stem(dem), dem);
     cJSON_AddStringToObject(root, "type", "Feature");
     cJSON_AddStringToObject(root, "stac_version", "1.1.0");
     cJSON_AddItemToObject(root, "stac_extensions", cJSON_CreateStringArray(extension, 3));
@@ -252,5 +252,77 @@ SdmStatus sdm_stac_item(SdmContext *ctx, const SdmStacItem *of, char **out)
         st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the STAC item");
 done:
     cJSON_Delete(root);
+    return st;
+}
+
+/* ---- collection ---- */
+
+static const char *text_of(const cJSON *of, const char *name)
+{
+    const char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(of, name));
+    return text ? text : "";
+}
+
+static void add_link(cJSON *links, const char *relation, const char *path, const char *type)
+{
+    char name[SDM_PATH_SIZE + 2];
+    cJSON *const link = cJSON_CreateObject();
+    snprintf(name, sizeof name, "./%s", sdm_path_base(path));
+    cJSON_AddStringToObject(link, "rel", relation);
+    cJSON_AddStringToObject(link, "href", name);
+    cJSON_AddStringToObject(link, "type", type);
+    cJSON_AddItemToArray(links, link);
+}
+
+void sdm_stac_collect(SdmStacCollection *c, const char *path)
+{
+    enum { LARGEST = 4 << 20 };
+    char *text = NULL;
+    size_t size;
+    if (sdm_file_read(NULL, path, LARGEST, &text, &size) != SDM_OK)
+        return;
+    cJSON *const item = cJSON_Parse(text);
+    const cJSON *const box = cJSON_GetObjectItemCaseSensitive(item, "bbox"),
+                       *const of = cJSON_GetObjectItemCaseSensitive(item, "properties");
+    const char *const time = text_of(of, "datetime");
+    for (int k = 0; k < 4; k++) {
+        const double v = cJSON_GetNumberValue(cJSON_GetArrayItem(box, k));
+        c->box[k] = c->items == 0 ? v : k < 2 ? fmin(c->box[k], v) : fmax(c->box[k], v);
+    }
+    if (c->items == 0 || strcmp(time, c->first) < 0)
+        snprintf(c->first, sizeof c->first, "%s", time);
+    if (c->items == 0 || strcmp(time, c->last) > 0)
+        snprintf(c->last, sizeof c->last, "%s", time);
+    if (!c->links)
+        c->links = cJSON_CreateArray();
+    add_link(c->links, "item", path, "application/geo+json");
+    c->items++;
+    cJSON_Delete(item);
+    sdm_free(&text);
+}
+
+SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const char *path)
+{
+    SdmStatus st = SDM_OK;
+    const char *const span[2] = {c->first, c->last};
+    char *text = NULL;
+    cJSON *const root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "type", "Collection");
+    cJSON_AddStringToObject(root, "stac_version", "1.1.0");
+    cJSON_AddStringToObject(root, "id", "dems");
+    cJSON_AddStringToObject(root, "description", "Digital elevation models by stereo matching");
+    cJSON_AddStringToObject(root, "license", "other");
+    cJSON *const extent = cJSON_AddObjectToObject(root, "extent");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(extent, "spatial"), "bbox"),
+                         cJSON_CreateDoubleArray(c->box, 4));
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(extent, "temporal"), "interval"),
+                         cJSON_CreateStringArray(span, 2));
+    cJSON_AddItemToObject(root, "links", c->links);
+    text = c->items > 1 ? cJSON_Print(root) : NULL;
+    if (text)
+        st = sdm_file_write(ctx, path, text, strlen(text));
+    cJSON_free(text);
+    cJSON_Delete(root);
+    *c = (SdmStacCollection){0};
     return st;
 }

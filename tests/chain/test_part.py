@@ -104,6 +104,10 @@ t.expect([gdal.Open(at("d.tif")).RasterXSize, gdal.Open(at("d.tif")).RasterYSize
 
 # ---- wrong input: one sentence ----
 tiny = area("tiny.geojson", [[4.75001, 44.60001], [4.75002, 44.60001], [4.75002, 44.60002], [4.75001, 44.60001]])
+none_in = area("none_in.geojson", [[4.75, 44.6]] * 4)
+two = at("two.gpkg")
+for name in "ab":
+    gdal.VectorTranslate(two, outline, format="GPKG", layerName=name, accessMode="update" if name == "b" else None)
 far = area("far.geojson", [[9.7, 44.58], [9.75, 44.58], [9.74, 44.62], [9.7, 44.58]])
 for words, code, said in ((["--bounds", "1", "2", "3", "4"], 2, "taken as degrees, lies outside of the DEM, whose W S E N are 4.6"),
                           (["--bounds", "1000", "2000", "3000", "4000"], 2, "taken as units of the output CRS, lies outside"),
@@ -113,6 +117,9 @@ for words, code, said in ((["--bounds", "1", "2", "3", "4"], 2, "taken as degree
                           (["--bounds", "4.7", "44.58", "4.75"], 2, "needs the values W S E N"),
                           (["--bounds", "4.7,44.58,4.75,x"], 2, "expected the four numbers W S E N"),
                           (["--t_srs", "EPSG:4326", "--bounds", *metres], 2, "EPSG:4326 is in degrees, found metres"),
+                          (["--bounds", "170", "-10", "-170", "10"], 2, "taken as degrees, lies outside"),
+                          (["--area", none_in], 1, "its polygons have no area within the DEM"),
+                          (["--area", two], 1, "has 2 layers that can hold polygons (a, b); give a file with one of them"),
                           (["--area", TRUTH], 1, "is a raster, expected polygons"),
                           (["--area", at("none.gpkg")], 1, "none.gpkg"),
                           (["--area", tiny], 1, "--area: the part has 0 cells"),
@@ -123,4 +130,6 @@ for words, code, said in ((["--bounds", "1", "2", "3", "4"], 2, "taken as degree
              "%s: %s" % (" ".join(words)[-40:], done.stderr.strip()[-90:]))
 done = t.call([t.PROGRAM, "info", *ASTER, "--t_srs", "EPSG:4326", "--bounds", "179.9", "44.58", "-179.9", "44.62"], quiet=True)
 t.expect("lies outside" in done.stderr, "bounds across longitude 180 are read")
+done = t.call([t.PROGRAM, "info", *ASTER, "--log", "json", "--bounds", "-180", "-90", "180", "90"])
+t.expect(done.returncode == 0, "bounds of the whole earth hold the whole DEM")
 t.finish()

@@ -46,7 +46,7 @@ for value, said in (({"trr": 60}, "unknown option trr"), ({"tr": "x"}, "--tr: fo
     done = run(SCENE, "-o", at("no.tif"), *options("bad.json", value), quiet=True)
     t.expect(done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, "%s: %s" % (json.dumps(value), done.stderr.strip()[-90:]))
 done = run(SCENE, "-o", at("no.tif"), "--options", at("none.json"), quiet=True)
-t.expect(done.returncode == 1 and "none.json cannot be read" in done.stderr, "a file that is not there")
+t.expect(done.returncode == 1 and "run: --options %s cannot be read" % at("none.json") in done.stderr, "a file that is not there")
 
 # ---- secrets ----
 hidden = ["GDAL_HTTP_BEARER=s3cret-1", "AWS_SECRET_ACCESS_KEY=s3cret-2", "GDAL_HTTP_USERPWD=me:s3cret 3", "GDAL_HTTP_HEADERS=Authorization: Basic s3cret4",

@@ -9,6 +9,10 @@ import os
 import harness as t
 from with_gdal import gdal, np, ogr, osr
 gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
+try:
+    import pystac.validation
+except ImportError:
+    pystac = None
 work, at = t.work, t.at
 SCENE = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 CUSTOM = "+proj=laea +lat_0=44 +lon_0=5 +datum=WGS84"
@@ -46,9 +50,7 @@ def item_of(name):
     with open(at(name + ".stac.json")) as f:
         item = json.load(f)
     check_extensions(item, name)
-    try:
-        import pystac.validation
-    except ImportError:
+    if not pystac:
         return item
     read = pystac.Item.from_file(at(name + ".stac.json"))
     core = dict(read.to_dict(include_self_link=False), stac_extensions=[])
@@ -107,4 +109,20 @@ item = check("c")
 t.expect(item["properties"]["datetime"] == item["properties"]["created"], "has the time of the run")
 t.expect(t.call([t.PROGRAM, "stack", at("a.tif"), at("b.tif"), "-o", at("s.tif"), "-q"]).returncode == 0, "a stack")
 t.expect("ortho" not in check("s")["assets"], "has no orthoimage")
+
+# ---- a job of many scenes ----
+with open(at("list.txt"), "w") as f:
+    f.write("%s\n%s %s\n%s\n" % (SCENE, os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif"), at("none.hdf")))
+for words in (["plan", "--list", at("list.txt"), "-o", at("job")], ["tile", at("job"), "0-1"], ["merge", at("job")]):
+    done = t.call([t.PROGRAM, *words, "-q"], True)
+collection = json.load(open(at("job", "dem", "stac_collection.json")))
+items = [json.load(open(at("job", "dem", link["href"]))) for link in collection["links"] if link["rel"] == "item"]
+box = [pick(item["bbox"][k] for item in items) for k, pick in enumerate((min, min, max, max))]
+times = sorted(item["properties"]["datetime"] for item in items)
+t.expect(done.returncode == 3 and len(items) == 2 and collection["extent"] == {"spatial": {"bbox": [box]}, "temporal": {"interval": [times]}},
+         "a collection of the two scenes that have a DEM")
+if pystac:
+    read = pystac.Collection.from_file(at("job", "dem", "stac_collection.json"))
+    t.expect(bool(pystac.validation.validate_dict(read.to_dict(include_self_link=False))) and len(list(read.get_items())) == 2,
+             "it is valid by pystac, which finds its items")
 t.finish()

@@ -127,9 +127,15 @@ def reading(bench):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         silent = f"http://127.0.0.1:{free.getsockname()[1]}"
-    bench.refuse("nothing there", 1, [f"{web}/absent.zip", "check the address"], f"{web}/absent.zip", "-o", "o.tif")
-    bench.refuse("nobody there", 1, [f"{silent}/a.tif", "check the address"], f"{silent}/a.tif", f"{silent}/b.tif", "-o", "o.tif")
-    bench.refuse("a server that gives files whole", 1, ["/pair/", "Range"], f"{whole}/pair/left.tif", f"{whole}/pair/right.tif",
+    bench.refuse("nothing there", 1, [f"run: {web}/absent.zip: nothing", "check the address"], f"{web}/absent.zip", "-o", "o.tif")
+    bench.refuse("nobody there", 1, [f"run: {silent}/a.tif: nothing", "check the address"], f"{silent}/a.tif", f"{silent}/b.tif", "-o", "o.tif")
+    store = {"AWS_NO_SIGN_REQUEST": "YES", "AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_S3_ENDPOINT": silent[7:]}
+    bench.refuse("no bucket", 1, ["run: s3://nobody/a.tif: nothing"], "s3://nobody/a.tif", "-o", "o.tif", env=os.environ | store)
+    store["AWS_S3_ENDPOINT"] = web[7:]
+    done = bench.call("compare", "again.tif", "s3://scene/truth.tif", "-o", "page", env=os.environ | store)
+    bench.check("a reference in a bucket", done.returncode == 0 and "coverage 100.00 %" in done.stdout, done.stderr)
+    base.remove("page.html")
+    bench.refuse("a server that gives files whole", 1, [f"run: {whole}/pair/", "Range"], f"{whole}/pair/left.tif", f"{whole}/pair/right.tif",
                  "-o", "o.tif")
     if sample(bench):
         shutil.copy(sample(bench), "scene.hdf")
@@ -180,7 +186,7 @@ def fetching(bench, web):
 
 def writing(bench):
     for where in ("/vsimem/o.tif", "/vsis3/bucket/o.tif", "s3://bucket/o.tif", "https://host/o.tif"):
-        words = [where, "not written to", "on a disk"]
+        words = [where.replace("/vsis3/", "s3://"), "not written to", "on a disk"]
         bench.refuse(f"run to {where}", 2, words, "scene.zip", "-o", where)
         bench.refuse(f"plan to {where}", 2, words, "scene.zip", "-o", where, command="plan")
         bench.refuse(f"stack to {where}", 2, words, "truth.tif", "again.tif", "-o", where, command="stack")

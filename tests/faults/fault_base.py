@@ -129,6 +129,8 @@ def judge(done, code, words, also):
         return f"a sentence of {len(lines[0])} characters: {lines[0][:300]}..."
     if re.search(r"(?<![\w'.])-?(nan|inf)(?![\w'.])", lines[0]):
         return f"a number that is none: {lines[0]}"
+    if re.search(r"/vsi(curl/|s3/|gs/|az/)", lines[0]) and not any("/vsi" in word for word in words):
+        return f"GDAL's name of an address: {lines[0]}"
     missing = [word for word in words if word not in lines[0]]
     if missing or (also and not any(word in lines[0] for word in also)):
         return f"nothing of {missing or also} in: {lines[0]}"

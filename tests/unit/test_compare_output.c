@@ -83,6 +83,8 @@ TEST(page_holds_the_figures)
     free(text);
     refused(&(SdmCompareOptions){.output = path}, SDM_ERR_USAGE, "is there already");
     refused(&(SdmCompareOptions){.output = "/tmp/e.tif"}, SDM_ERR_USAGE, "expected the name of the page");
+    refused(&(SdmCompareOptions){.output = "/tmp/."}, SDM_ERR_USAGE, "expected the name of the page");
+    refused(&(SdmCompareOptions){.output = "/tmp/"}, SDM_ERR_USAGE, "expected the name of the page");
     refused(&(SdmCompareOptions){.output = page, .class_raster = page, .overwrite = true}, SDM_ERR_USAGE,
             "would overwrite the input");
     unlink(page);
