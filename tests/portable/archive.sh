@@ -49,7 +49,10 @@ if [ -n "$emulator" ]; then
     exit 0
 fi
 cp "$source_dir/sampledata/"{$zip,$hdf} "$work/tree/opt"
+pleiades=$source_dir/../shared/data/pleiades_reunion
+if [ -d "$pleiades" ]; then cp "$pleiades"/img_0[12].tif "$work/tree/opt"; else echo "archive: no Pleiades pair here, left out"; fi
 make() { # PROGRAM SCENES OUT: the products that are compared
+    [ ! -e "$2/img_01.tif" ] || "$1" run "$2/img_01.tif" "$2/img_02.tif" -o "$3/pair.tif" --quiet
     "$1" run "$2/$zip" -o "$3/zip.tif" --quiet
     "$1" run "$2/$hdf" -o "$3/hdf.tif" --vertical egm96 --quiet
     "$1" plan "$2/$zip" -o "$3/pieces" --tile 400 --quiet
@@ -57,10 +60,10 @@ make() { # PROGRAM SCENES OUT: the products that are compared
     "$1" merge "$3/pieces" --quiet
 }
 mkdir "$work/out/release" "$work/out/here"
-make "$release" "$source_dir/sampledata" "$work/out/release"
+make "$release" "$work/tree/opt" "$work/out/release"
 compare() {
     local product
-    for product in zip.tif zip_ortho.tif hdf.tif hdf_ortho.tif "pieces/dem/${zip%.zip}.tif"; do
+    for product in $(cd "$work/out/release" && ls pair.tif pair_ortho.tif 2>/dev/null) zip.tif zip_ortho.tif hdf.tif hdf_ortho.tif "pieces/dem/${zip%.zip}.tif"; do
         same "$1/$product" "$work/out/release/$product"
     done
 }
@@ -69,7 +72,7 @@ compare() {
 ln -s "$program" "$work/link"
 mkdir "$work/foreign"
 echo none >"$work/foreign/proj.db"
-(export PROJ_DATA=$work/foreign PROJ_LIB=$work/foreign GDAL_DATA=$work/foreign; make "$work/link" "$source_dir/sampledata" "$work/out/here")
+(export PROJ_DATA=$work/foreign PROJ_LIB=$work/foreign GDAL_DATA=$work/foreign; make "$work/link" "$work/tree/opt" "$work/out/here")
 compare "$work/out/here"
 pair=$source_dir/../shared/data/middlebury
 if [ -d "$pair/cones" ]; then
