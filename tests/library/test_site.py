@@ -85,6 +85,19 @@ class Tutorials(unittest.TestCase):
         volume, error = map(float, re.search(r"(-[0-9.]+) \+- ([0-9.]+) million", done.stdout).groups())
         self.assertLess(abs(volume + 9.03), 3 * error)
         self.assertLess(error, 2)
+        if not all(map(importlib.util.find_spec, ("xdem", "geopandas"))):
+            return
+        more = """
+import geopandas, geoutils, shapely, affine
+ellipse = shapely.affinity.scale(shapely.Point(place[0] + 250.5 * place[1], place[3] + 200.5 * place[5]).buffer(40 * place[1]), 2, 1)
+outline = geoutils.Vector(geopandas.GeoDataFrame(geometry=[ellipse], crs=crs))
+raster = geoutils.Raster.from_array(rate, affine.Affine.from_gdal(*place), crs)
+print("polygon: %.3f" % (np.nanmean(raster[outline.create_mask(raster)]) * ellipse.area / volume))
+"""
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", code + more], cwd=where, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        found = re.search(r"polygon: ([0-9.]+)", done.stdout)
+        self.assertTrue(found and abs(float(found[1]) - 1) < 0.02, done.stdout)  # by xdem's rasters and outlines
 
 
 MKDOCS = [shutil.which("mkdocs")] if shutil.which("mkdocs") else [sys.executable, "-m", "mkdocs"]
