@@ -6,6 +6,9 @@
 #include "core/core.h"
 #include "core/math.h"
 
+/* Cameras are far off whose rays miss each other by more: as delivered by 5 to 10 m. */
+#define SDM_POINTING_FAR_M 15.0
+
 enum { SDM_POINT_MAX_DEGREE = 6, SDM_POINT_MAX_TERMS = 28 /* (6+1)(6+2)/2 */ };
 
 /* The correction moves a projected right position (col, row) by

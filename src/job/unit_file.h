@@ -16,7 +16,7 @@
 #include "product/dem_result.h"
 #include "scene/scene.h"
 
-enum { SDM_UNIT_FORMAT = 7, SDM_UNIT_PIECE = 1 << 16 };
+enum { SDM_UNIT_FORMAT = 8, SDM_UNIT_PIECE = 1 << 16 };
 typedef enum SdmUnitKind { SDM_UNIT_BLOCK = 1, SDM_UNIT_PREPARED, SDM_UNIT_RECORD } SdmUnitKind;
 
 /* A file: its name, the hash of the inputs and options that its content depends on, and its kind. */

@@ -8,12 +8,15 @@
 
 enum {
     OFFSET_RANGE_PX = 32, /* offsets searched across the epipolar lines, full resolution */
+    MOST_OFFSETS = 128,   /* rows of the coarsest level */
     COARSE_BLOCK = 8,     /* pixels a side of a tie point at the last coarse level */
     FIT_POINTS = 60,      /* fewer tie points leave the correction as it is, but at the last level */
     TILT_POINTS = 300,    /* up to this many give a constant alone */
     CHANCE_ROWS = 3,      /* off the best offset, from which matches are chance */
     LAST_DEGREE = 4       /* of the correction at the last level, at most */
 };
+static const double OFFSET_RANGE_M =
+    45.0;                               /* the same where none of those stands out: raw RPCs are 30 m off */
 static const double OFFSET_GAIN = 1.02; /* an offset farther from 0 must match that much more */
 static const double LEAST_MATCHED = 0.03;
 /* Share of matched pixels at an offset that ends the search, where those two rows off match so much less. */
@@ -59,12 +62,14 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
 {
     SdmStatus st = SDM_OK;
     const SdmFrame *const f = q->frame;
-    const int level = q->in->settings->coarsest_level, reach = (OFFSET_RANGE_PX + (1 << level) - 1) >> level;
+    const int level = q->in->settings->coarsest_level, near = (OFFSET_RANGE_PX + (1 << level) - 1) >> level,
+              far = (int)fmin(OFFSET_RANGE_M / f->gsd_m / (1 << level), MOST_OFFSETS),
+              reach = far > near ? far : near;
     const SdmWindow win = sdm_frame_level(f, level);
     const double size = (double)(1 << level);
     const bool gaps = sdm_hides_clouds(q->in->settings);
     bool certain = false;
-    double best_share = -1.0, shares[2 * OFFSET_RANGE_PX + 1];
+    double best_share = -1.0, shares[2 * MOST_OFFSETS + 1];
     SdmSurface s = {0};
     for (int i = 0; i <= 2 * reach; i++)
         shares[i] = NAN;
@@ -89,8 +94,8 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
             s = (SdmSurface){0};
         }
         sdm_surface_free(&s);
-        certain = gaps ? is_no_chance(shares, reach, i / 2, *offset_rows)
-                       : i >= 4 && is_clear(shares, reach, *offset_rows);
+        certain = gaps || i == 2 * near ? is_no_chance(shares, reach, i / 2, *offset_rows)
+                                        : i >= 4 && is_clear(shares, reach, *offset_rows);
     }
     if (gaps ? !certain : best_share < LEAST_MATCHED)
         st = sdm_fail(ctx, SDM_ERR_DATA,

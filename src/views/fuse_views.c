@@ -30,7 +30,7 @@ typedef struct Fusing {
     const char *dem[SDM_MAX_VIEW_PAIRS];
     double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], move_m[SDM_MAX_VIEW_PAIRS][3],
         smooth_m[SDM_MAX_VIEW_PAIRS];
-    bool ortho[SDM_MAX_VIEW_PAIRS];
+    bool ortho[SDM_MAX_VIEW_PAIRS], far[SDM_MAX_VIEW_PAIRS];
     int view[SDM_MAX_VIEW_PAIRS][2];
     int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
@@ -82,6 +82,7 @@ static void gather(SdmViews *v, Fusing *f)
             const SdmViewPair *const p = f->pair[f->count] = v->chosen[k];
             f->dem[f->count] = p->dem;
             f->sigma_m[f->count] = p->sigma_m;
+            f->far[f->count] = fabs(p->result.pointing_px) * p->gsd_m > SDM_POINTING_FAR_M;
             f->view[f->count][0] = p->left;
             f->view[f->count][1] = p->right;
             f->trust[f->count++] = trust_of(p);
@@ -403,6 +404,8 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
                                    .least_m = LEAST_GSD * f.pair[0]->gsd_m,
                                    .ortho = f.ortho,
                                    .views = f.view,
+                                   .far = f.far,
+                                   .far_m = SDM_POINTING_FAR_M,
                                    .reference = 0,
                                    .place = f.place};
     sdm_stack_default(&stack);

@@ -99,6 +99,23 @@ count, mask, dem = qa.GetRasterBand(7).ReadAsArray(), qa.GetRasterBand(5).ReadAs
 t.expect(((count > 0) == (dem > -9000)).all() and count.max() == 3 and (mask[count > 0] & 1).all(), "heights have one to three pairs")
 shutil.rmtree(town_dem + ".views")
 
+# ---- a view whose camera is 30 m off, as raw ones are ----
+shutil.copy(town_views[2], at("far_off.tif"))
+data = gdal.Open(at("far_off.tif"), gdal.GA_Update)
+rpc = data.GetMetadata("RPC")
+rpc.update(LINE_OFF=str(float(rpc["LINE_OFF"]) + 52), SAMP_OFF=str(float(rpc["SAMP_OFF"]) - 33))
+data.SetMetadata(rpc, "RPC")
+data = None
+run(town_views[:2] + [at("far_off.tif")], at("home.tif"), "--tr", "0.5", "--t_srs", "EPSG:32631")
+truth = gdal.Open(truth_file).ReadAsArray().astype(float)
+home, inside = on_grid_of(at("home.tif"), truth_file), margin([], truth)
+at_home = figures(home, in_place(home, truth, inside, 3), inside, 3.0)
+before = on_grid_of(town_dem, truth_file)
+before = figures(before, in_place(before, truth, inside, 3), inside, 3.0)
+doubts = json.load(open(at("home.json")))["trust"]["warnings"]
+t.expect(any("miss each other by" in d for d in doubts), "a camera 30 m off is told: %s" % doubts[:1])
+t.expect(at_home[1] < 1.1 * before[1] and at_home[3] > before[3] - 1, "a camera 30 m off: RMSE %.3f m of %.3f, coverage %.1f %% of %.1f" % (at_home[1], before[1], at_home[3], before[3]))
+
 # ---- terrain ----
 for k, (ratio, seed) in enumerate(((0.25, 11), (0.5, 12))):
     t.simulate(at("sim%d" % k), "--layout", "rpc", "--gsd", "0.7", "--width", "700", "--height", "700", "--relief", "200", "--base", "200", "--base-height", str(ratio),
