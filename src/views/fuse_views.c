@@ -61,8 +61,8 @@ static int find_place(const Fusing *f)
 static int find_ortho_view(const Fusing *f)
 {
     for (int k = 0; k < f->count; k++)
-        if (f->pair[k]->left == 0)
-            return 0;
+        if (f->pair[k]->left == f->views->first)
+            return f->views->first;
     return f->pair[f->place]->left;
 }
 
@@ -144,13 +144,18 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
 /* Views of one exposure, the doubts of the pairs, and pairs that failed. */
 static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
 {
-    PASS(sdm_alloc(v->ctx, &out->doubt, (size_t)v->pairs + (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1),
+    PASS(sdm_alloc(v->ctx, &out->doubt,
+                   (size_t)(v->pairs + v->count) + (size_t)v->chosen_count * (SDM_MAX_WARNINGS + 1),
                    sizeof *out->doubt, "the result"));
     for (int k = 0; k < v->pairs; k++)
         if (v->pair[k].same_camera)
             snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text,
                      "%s and %s have one camera: the same exposure counts twice; leave one of them out",
                      sdm_view_name(v, v->pair[k].left), sdm_view_name(v, v->pair[k].right));
+    for (int i = 0; i < v->count; i++)
+        if (*v->left_out[i])
+            snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s is left out: %s",
+                     sdm_view_name(v, i), v->left_out[i]);
     for (int k = 0; k < v->chosen_count; k++) {
         const SdmViewPair *const p = v->chosen[k];
         const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
@@ -189,17 +194,17 @@ static SdmStatus take_result(const Fusing *f, const SdmProduct *product)
 static void add_title(SdmReport *r, const Fusing *f)
 {
     const SdmViews *const v = f->views;
-    sdm_report_title(r, v->options.output, "%s · %s · %s · stereodem %s", v->id, f->kind,
-                     v->time_utc[0][0] ? v->time_utc[0] : "time unknown", SDM_VERSION);
+    sdm_report_title(r, v->options.output, "%s · %s · %s · stereodem %s", v->id[v->first], f->kind,
+                     v->time_utc[v->first][0] ? v->time_utc[v->first] : "time unknown", SDM_VERSION);
 }
 
 static void add_scene(SdmReport *r, const Fusing *f)
 {
     const SdmViews *const v = f->views;
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    sdm_report_text(to, "id", v->id);
+    sdm_report_text(to, "id", v->id[v->first]);
     sdm_report_text(to, "kind", f->kind);
-    sdm_report_text(to, "acquisition_time_utc", v->time_utc[0]);
+    sdm_report_text(to, "acquisition_time_utc", v->time_utc[v->first]);
     sdm_report_number(to, "base_height", f->pair[0]->base_height);
     sdm_report_number(to, "ground_sample_distance_m", f->pair[0]->gsd_m);
     sdm_report_number(to, "centre_lon_deg", f->pair[0]->lon_deg);
@@ -374,9 +379,9 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
                                        .grid = &s->part,
                                        .qa = &sdm_qa_views,
                                        .ortho = true,
-                                       .id = v->id,
+                                       .id = v->id[v->first],
                                        .kind = f->kind,
-                                       .time_utc = v->time_utc[0],
+                                       .time_utc = v->time_utc[v->first],
                                        .job = v->fingerprint};
     const int around = sdm_stage_enter(s->ctx, 8);
     TRY(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */

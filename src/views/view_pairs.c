@@ -15,6 +15,7 @@ static const double MATCH_NOISE_PX = 0.1;    /* of a parallax, of views from one
 static const double NOISE_BASE_HEIGHT = 0.5; /* at this ratio the images differ by as much again */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
+enum { LEAST_JOINED = 3 /* views that a run goes on with where others are left out */ };
 static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others serve views that are in no pair */
 static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
 
@@ -77,8 +78,7 @@ static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f,
     memcpy(v->time_utc[p->left], scene->time_utc, sizeof scene->time_utc);
     memcpy(v->time_utc[p->right], scene->right_time_utc, sizeof scene->right_time_utc);
     p->days = fabs(sdm_time_days(scene->time_utc) - sdm_time_days(scene->right_time_utc));
-    if (p->left == 0)
-        memcpy(v->id, scene->id, sizeof v->id);
+    memcpy(v->id[p->left], scene->id, sizeof v->id[0]);
     return SDM_OK;
 }
 
@@ -245,21 +245,6 @@ done:
     return st;
 }
 
-/* A view that is in no usable pair has no place here. */
-static SdmStatus check_views(const SdmViews *v, const bool *seen)
-{
-    for (int i = 0; i < v->count; i++) {
-        const char *why = "";
-        for (int k = v->pairs - 1; k >= 0; k--)
-            why = v->pair[k].left == i || v->pair[k].right == i ? v->pair[k].why : why;
-        if (!seen[i])
-            return sdm_fail(v->ctx, SDM_ERR_DATA,
-                            "%s makes a pair with none of the other %d views (the first: %s); leave it out",
-                            v->path[i], v->count - 1, why);
-    }
-    return SDM_OK;
-}
-
 SdmStatus sdm_views_check_left(SdmViews *v, bool made)
 {
     const SdmViewPair *good = NULL, *bad = NULL;
@@ -287,19 +272,63 @@ SdmStatus sdm_views_check_left(SdmViews *v, bool made)
     return SDM_OK;
 }
 
-/* Views that no chain of usable pairs joins with the first one see another place. */
-static SdmStatus check_place(const SdmViews *v)
+/* Views that a chain of usable pairs joins with this one, itself, too.  @return how many */
+static int join_views(const SdmViews *v, int first, bool *joined)
 {
-    bool joined[SDM_MAX_VIEWS] = {true};
+    int n = 0;
+    memset(joined, 0, SDM_MAX_VIEWS * sizeof *joined);
+    joined[first] = true;
     for (int turn = 0; turn < v->count; turn++)
         for (int k = 0; k < v->pairs; k++)
             if (v->pair[k].merit > 0.0 && (joined[v->pair[k].left] || joined[v->pair[k].right]))
                 joined[v->pair[k].left] = joined[v->pair[k].right] = true;
-    for (int i = 1; i < v->count; i++)
+    for (int i = 0; i < v->count; i++)
+        n += joined[i];
+    return n;
+}
+
+/* Why no pair has the view: of its first one. */
+static const char *why_alone(const SdmViews *v, int view)
+{
+    const char *why = "";
+    for (int k = v->pairs - 1; k >= 0; k--)
+        why = v->pair[k].left == view || v->pair[k].right == view ? v->pair[k].why : why;
+    return why;
+}
+
+/* Views that no pair joins with most, three at least, are left out, since clouds hide the ground in them or
+ * they see another place; two places are a mistake. */
+static SdmStatus leave_out_views(SdmViews *v)
+{
+    bool joined[SDM_MAX_VIEWS];
+    int best = 0, most = 0, alone = -1;
+    for (int i = 0; i < v->count; i++) {
+        const int n = join_views(v, i, joined);
+        best = n > most ? i : best;
+        most = n > most ? n : most;
+        alone = n == 1 && alone < 0 ? i : alone;
+    }
+    v->joined = join_views(v, best, joined);
+    v->first = best;
+    if (v->joined == v->count)
+        return SDM_OK;
+    const bool few = v->joined < LEAST_JOINED || 2 * v->joined <= v->count;
+    if (few && alone >= 0)
+        return sdm_fail(v->ctx, SDM_ERR_DATA,
+                        "%s makes a pair with none of the other %d views (the first: %s); leave it out",
+                        v->path[alone], v->count - 1, why_alone(v, alone));
+    for (int i = 0; i < v->count && few; i++)
         if (!joined[i])
             return sdm_fail(v->ctx, SDM_ERR_DATA,
                             "%s sees another place than %s: no pairs join them; give views of one place",
-                            v->path[i], v->path[0]);
+                            v->path[i], v->path[best]);
+    for (int i = 0; i < v->count; i++)
+        if (!joined[i])
+            snprintf(v->left_out[i], sizeof v->left_out[i], "no pair joins it with the %d others%s%s",
+                     v->joined, *why_alone(v, i) ? "; the first: " : "", why_alone(v, i));
+    for (int k = 0; k < v->pairs; k++)
+        if (!joined[v->pair[k].left])
+            v->pair[k].merit = 0.0;
     return SDM_OK;
 }
 
@@ -334,7 +363,7 @@ SdmViewPair *sdm_views_spare(SdmViews *v)
 static void choose_reversed(SdmViews *v)
 {
     const int straight = v->pairs;
-    while (v->chosen_count < v->count) {
+    while (v->chosen_count < v->joined) {
         const SdmViewPair *best = NULL;
         for (int k = 0; k < straight; k++) {
             const SdmViewPair *const p = &v->pair[k];
@@ -357,17 +386,16 @@ SdmStatus sdm_views_choose(SdmViews *v)
     bool seen[SDM_MAX_VIEWS] = {false};
     double least = 0.0;
     PASS(sdm_views_check_left(v, false));
+    PASS(leave_out_views(v));
     for (int k = 0; k < v->pairs; k++)
         least = v->pair[k].merit > 0.0 ? fmax(least, LEAST_AGREEMENT * v->pair[k].agreement) : least;
     for (int fresh = 1; fresh >= 0; fresh--)
         for (SdmViewPair *p;
-             v->chosen_count < v->count && (p = best_left(v, seen, fresh, fresh ? 0.0 : least)) != NULL;) {
+             v->chosen_count < v->joined && (p = best_left(v, seen, fresh, fresh ? 0.0 : least)) != NULL;) {
             (void)take(v, p);
             seen[p->left] = seen[p->right] = true;
         }
     choose_reversed(v);
-    PASS(check_views(v, seen));
-    PASS(check_place(v));
     order_chosen(v, least);
     for (int k = 0; k < v->pairs; k++)
         log_pair(v, &v->pair[k]);

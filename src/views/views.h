@@ -35,19 +35,21 @@ typedef struct SdmViews {
     int count;
     const char *path[SDM_MAX_VIEWS]; /* borrowed */
     char time_utc[SDM_MAX_VIEWS][32];
-    char id[256];                                         /* of the first view */
+    char id[SDM_MAX_VIEWS][256];
     SdmViewPair pair[SDM_MAX_VIEW_PAIRS + SDM_MAX_VIEWS]; /* those beyond: chosen ones with views exchanged */
     int pairs;
     SdmViewPair *chosen[SDM_MAX_VIEW_PAIRS]; /* by weight: the first is the reference */
     int chosen_count;
     SdmGrid grid; /* CRS and spacing of all DEMs */
     char t_srs[sizeof(((SdmGrid *)0)->wkt)];
-    char failure[1024];         /* of the first pair that made no DEM; "": none */
-    char folder[SDM_PATH_SIZE]; /* OUTPUT.views, or a temporary one; "" before it is made */
-    uint64_t fingerprint;       /* of the inputs and parameters of all pairs */
-    SdmLease *lease;            /* of the output; NULL in memory */
-    SdmKeptProduct *keep;       /* see SdmProductRequest */
-    bool has_log;               /* NAME.log is this run's */
+    int joined, first;                  /* views that are not left out, the first of them */
+    char left_out[SDM_MAX_VIEWS][1024]; /* why a view is; "": it is not */
+    char failure[1024];                 /* of the first pair that made no DEM; "": none */
+    char folder[SDM_PATH_SIZE];         /* OUTPUT.views, or a temporary one; "" before it is made */
+    uint64_t fingerprint;               /* of the inputs and parameters of all pairs */
+    SdmLease *lease;                    /* of the output; NULL in memory */
+    SdmKeptProduct *keep;               /* see SdmProductRequest */
+    bool has_log;                       /* NAME.log is this run's */
 } SdmViews;
 
 /* Name of a view without its folder, or with as many of its last folders as tell it from other views. */
@@ -59,8 +61,8 @@ const char *sdm_view_name(const SdmViews *v, int view);
  * pairs' figures, and why some cannot be used. */
 SdmStatus sdm_views_look(SdmViews *v);
 /* Choose as many pairs as there are views, with every view in one of them, some with their views exchanged;
- * chooses CRS and spacing, and logs the choice.  SDM_ERR_DATA where fewer than two can be used, or a view in
- * none, or views see two places. */
+ * chooses CRS and spacing, and logs the choice.  Views that no pair joins with most are left out.
+ * SDM_ERR_DATA where fewer than two pairs can be used, or less than three views or half of them are left. */
 SdmStatus sdm_views_choose(SdmViews *v);
 /* Fewer than two pairs can be used, or (made) have a DEM: SDM_ERR_DATA with the reasons. */
 SdmStatus sdm_views_check_left(SdmViews *v, bool made);

@@ -222,7 +222,11 @@ os.symlink(a, at("link.tif"))
 refused(2, ["given twice"], "run", a, b, at("link.tif"), "-o", out)
 refused(1, ["part1.tif and", "part0.tif alone make a pair", "do not overlap", "give these two"], "run", a, b, far, "-o", out)
 refused(1, ["no two of the 3 views make a pair"], "run", a, far, c, "-o", out)  # a and c have too few matches
-refused(1, ["far.tif makes a pair with none of the other 3 views", "leave it out"], "run", a, b, far, c, "-o", out)
+for path, options, code in ((at("without.tif"), ["--strict"], 1), (at("three_left.tif"), [], 0)):  # three views are left
+    run([far, a, b, c], path, *options, code=code)
+report = json.load(open(at("three_left.json")))
+t.expect(any("far.tif is left out: no pair joins it with the 3 others" in d for d in report["trust"]["warnings"]) and report["scene"]["id"].startswith("part"),
+         "a view of another place is left out with a doubt: %s" % report["trust"]["warnings"][:1])
 refused(1, ["no two of the 3 views make a pair"], "run", a, far, close, "-o", out)
 refused(1, ["no RPC camera"], "run", a, b, plain, "-o", out)
 refused(1, ["no such file"], "run", a, b, at("nothing.tif"), "-o", out)
