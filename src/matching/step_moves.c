@@ -131,13 +131,14 @@ static void small_means(const SdmStepBlock *s, const SdmStepSide *side, int cx, 
                         apart = fabsf(d - own) / (float)GREY;
             differ[j][i] = d != UNKNOWN && apart < MOST_DIFFER ? apart : MOST_DIFFER;
         }
-    for (int j = 0; j < PLACES; j++)
-        for (int i = 0; i < PLACES; i++) {
-            float sum = 0.0f;
-            for (int k = 0; k < SMALL * SMALL; k++)
-                sum += differ[j + k / SMALL][i + k % SMALL];
-            out[j][i] = sum / (float)(SMALL * SMALL);
-        }
+    for (int j = 0; j < PLACES; j++) { /* side by side, each in the order of its pixels */
+        float sum[PLACES] = {0};
+        for (int k = 0; k < SMALL * SMALL; k++)
+            for (int i = 0; i < PLACES; i++)
+                sum[i] += differ[j + k / SMALL][i + k % SMALL];
+        for (int i = 0; i < PLACES; i++)
+            out[j][i] = sum[i] / (float)(SMALL * SMALL);
+    }
 }
 
 /* The least mean of the windows that hold a pixel: some of them hold nothing of the other side (shiftable
@@ -151,8 +152,10 @@ static void find_agreement(const SdmStepBlock *s, const Sides *sides, int cx, in
         small_means(s, &side[k], cx, cy, mean);
         for (int n = 0; n < SHARED * SHARED; n++) {
             float least = MOST_DIFFER;
-            for (int m = 0; m < SMALL * SMALL; m++)
-                least = fminf(least, mean[n / SHARED + m / SMALL][n % SHARED + m % SMALL]);
+            for (int m = 0; m < SMALL * SMALL; m++) {
+                const float at = mean[n / SHARED + m / SMALL][n % SHARED + m % SMALL];
+                least = at < least ? at : least;
+            }
             out->cost[k][n] = least;
         }
     }

@@ -219,7 +219,7 @@ done:
     return st;
 }
 
-enum { BAND_MAP = 300 }; /* pixels of a map's longest side */
+enum { BAND_MAP = 240 }; /* pixels of a map's longest side */
 
 SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t nodata, const char *path,
                             SdmBandMap *out)
