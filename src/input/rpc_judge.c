@@ -340,6 +340,28 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
     return SDM_OK;
 }
 
+/* Seen from above, the rows of an image lie on the right of its columns, however it was taken: LONG_SCALE or
+ * LAT_SCALE of the wrong sign in both views is a mirrored DEM, else faultless. */
+static void judge_side(const char *name, const SdmImage *im, const SdmCamera *cam, SdmCameraNote *note)
+{
+    double at[3][3], ground[3][3], h[2], d[2][2];
+    heights(cam, &h[0], &h[1]);
+    for (int k = 0; k < 3; k++) { /* the middle, to its right, below it */
+        place(im, k == 0 ? 4 : k == 1 ? 5 : 7, at[k]);
+        at[k][2] = 0.5 * (h[0] + h[1]);
+    }
+    sdm_camera_locate(cam, 3, at[0], ground[0]);
+    for (int k = 0; k < 2; k++) {
+        d[k][0] = remainder(ground[k + 1][0] - ground[0][0], 360.0);
+        d[k][1] = ground[k + 1][1] - ground[0][1];
+    }
+    if (d[0][0] * d[1][1] - d[0][1] * d[1][0] > 0.0)
+        add_doubt(note,
+                  "the RPC of %.120s mirrors the image: where LONG_SCALE or LAT_SCALE has the wrong sign, "
+                  "the DEM is mirrored, too",
+                  sdm_path_base(name));
+}
+
 SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, const SdmFoundRpc *found,
                         SdmCamera **out, SdmCameraNote *note)
 {
@@ -352,6 +374,7 @@ SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, c
     judge_order(name, im, &rpc, out, note);
     TRY(judge_heights(ctx, name, im, &rpc, out, note));
     TRY(judge_map(ctx, name, im, *out, note));
+    judge_side(name, im, *out, note);
 done:
     if (st != SDM_OK)
         sdm_camera_close(out);

@@ -167,6 +167,11 @@ as_plain("RPC00A", other)
 t.expect(all("order of RPC00A" in s for s in told("RPC00A", other)[0]), "RPC00A: info says so")
 down = lambda r: dict(coefs(r, lambda c: [repr(-v if i in ODD_P else v) for i, v in enumerate(c)]), LAT_SCALE="-" + r["LAT_SCALE"])
 as_plain("latitude downwards", pair("down", lambda k, a, r, p: write(p, a, down(r))))
+for key in ("LONG_SCALE", "LAT_SCALE"):
+    mirrored = pair("mirrored_" + key, lambda k, a, r, p: write(p, a, dict(r, **{key: "-" + r[key]})))
+    t.expect("mirrors the image" in t.call([t.PROGRAM, "info", *mirrored], True).stdout, "%s of the wrong sign in both views is told" % key)
+    done = t.call([t.PROGRAM, "run", *mirrored, "-o", at("mirrored.tif"), "--overwrite", "--strict"], True)
+    t.expect(done.returncode == 1 and "mirrors the image" in done.stderr, "%s of the wrong sign in both views: a doubt" % key)
 
 feet = lambda r: dict(r, **{k: repr(float(r[k].split()[0]) / 0.3048) for k in ("HEIGHT_OFF", "HEIGHT_SCALE")})
 both = pair("feet", lambda k, a, r, p: write(p, a, feet(r)))
