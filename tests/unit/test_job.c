@@ -223,7 +223,7 @@ TEST_CTX(other_programs_are_told_apart)
     const struct {
         int at;
         const char *why;
-    } cases[] = {{FORMAT_AT, "has format 6"}, {BUILD_AT, "another build"}};
+    } cases[] = {{FORMAT_AT, "has format 9"}, {BUILD_AT, "another build"}};
     for (int i = 0; i < 2; i++) {
         write_unit(ctx);
         const size_t n = read_bytes("u", bytes, sizeof bytes);
