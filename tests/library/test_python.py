@@ -153,6 +153,8 @@ class Python(unittest.TestCase):
         dem = stereodem.run(image(self.left), self.right, image(third))
         np.testing.assert_array_equal(np.nan_to_num(dem.height, nan=-9999), band(at("views.tif")))
         np.testing.assert_array_equal(dem.pairs, band(at("views_qa.tif"), 7))
+        error, step = band(at("views_qa.tif"), 8).astype(float), dem.report["grid"]["qa_error_step_m"]
+        np.testing.assert_allclose(dem.predicted_error, np.where(error == 65535, np.nan, error * step), rtol=1e-5)
         self.assertEqual(len(dem.report["pairs"]), 3)
         self.assertEqual([n for n in os.listdir(tempfile.gettempdir()) if n.startswith("stereodem-views-")], [])
         with self.assertRaisesRegex(stereodem.Error, "given twice"):
