@@ -13,6 +13,7 @@
 
 static const double FILLED_SCORE = 0.3;      /* a height that is filled everywhere needs it, */
 static const double FILLED_SHARE = 0.6;      /* and more where it is that of fewer pairs that see the cell */
+static const double MOST_NMADS = 5.0;        /* of the median pair */
 static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
 static const double SURFACE_SHARE = 0.4;     /* of the votes lies below the surface, or at it */
 static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
@@ -39,7 +40,7 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
         const int *const a = s->opt->fusion->views[s->layer[pair[k].a].given],
                          *const b = s->opt->fusion->views[s->layer[pair[k].b].given];
         const double expected_m = hypot(error_m[pair[k].a], error_m[pair[k].b]);
-        if (expected_m > 0.0 && !(a[0] == b[1] && a[1] == b[0]))
+        if (expected_m > 0.0 && !(a[0] == b[1] && a[1] == b[0]) && !(a[0] == b[0] && a[1] == b[1]))
             ratio[n++] = pair[k].spread / expected_m;
     }
     s->error_scale = n ? sdm_median_f64(ratio, n) : 1.0;
@@ -96,9 +97,15 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
                    "pairs of DEMs"));
     for (int i = 0; i < s->count * s->count; i++)
         s->tolerance_m[i] = INFINITY;
+    double *nmad = NULL;
+    PASS(sdm_alloc(s->ctx, &nmad, (size_t)count + 1, sizeof *nmad, "pairs of DEMs"));
+    for (int k = 0; k < count; k++)
+        nmad[k] = pair[k].nmad;
+    const double most = MOST_NMADS * sdm_median_f64(nmad, count); /* a spoilt DEM is given no more room */
+    sdm_free(&nmad);
     for (int k = 0; k < count; k++)
         s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
-            AGREE_NMADS * fmax(pair[k].nmad, s->opt->fusion->least_m);
+            AGREE_NMADS * fmax(fmin(pair[k].nmad, most), s->opt->fusion->least_m);
     return scale_errors(s, pair, count);
 }
 

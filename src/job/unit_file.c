@@ -264,7 +264,7 @@ static void move_window(Body *b, SdmWindow *w)
     move_int(b, &w->h, 1, INT32_MAX);
 }
 
-/* Heights of the coarse surface, and of the terrain in the same window. */
+/* Heights and flags of the coarse surface, and of the terrain in the same window. */
 static void move_surfaces(Body *b, SdmPrepared *p)
 {
     SdmTerrainMask *const t = &p->terrain;
@@ -272,6 +272,7 @@ static void move_surfaces(Body *b, SdmPrepared *p)
     move_window(b, &t->win);
     const int64_t n = (int64_t)p->coarse.win.w * p->coarse.win.h;
     move_numbers(b, &p->coarse.h_m, n, sizeof(float));
+    move_numbers(b, &p->coarse.flags, n, sizeof *p->coarse.flags);
     move_numbers(b, &t->h_m, n, sizeof(float));
     move_numbers(b, &t->distance_px, n, sizeof(uint16_t));
 }

@@ -74,6 +74,18 @@ static double trust_of(const SdmViewPair *p)
     return isnan(share) ? 0.0 : share * share * share * sqrt(p->trust);
 }
 
+/* The view, or the first one of the same camera. */
+static int camera_of(const SdmViews *v, int view)
+{
+    int first = view;
+    for (int k = 0; k < v->pairs; k++)
+        if (v->pair[k].same_camera && (v->pair[k].left == view || v->pair[k].right == view)) {
+            const int other = v->pair[k].left + v->pair[k].right - view;
+            first = other < first ? other : first;
+        }
+    return first;
+}
+
 static void gather(SdmViews *v, Fusing *f)
 {
     f->views = v;
@@ -83,15 +95,15 @@ static void gather(SdmViews *v, Fusing *f)
             f->dem[f->count] = p->dem;
             f->sigma_m[f->count] = p->sigma_m;
             f->far[f->count] = fabs(p->result.pointing_px) * p->gsd_m > SDM_POINTING_FAR_M;
-            f->view[f->count][0] = p->left;
-            f->view[f->count][1] = p->right;
+            f->view[f->count][0] = camera_of(v, p->left);
+            f->view[f->count][1] = camera_of(v, p->right);
             f->trust[f->count++] = trust_of(p);
         }
     f->place = find_place(f);
     f->ortho_view = find_ortho_view(f);
     for (int k = 0; k < f->count; k++)
         f->ortho[k] = f->pair[k]->left == f->ortho_view;
-    snprintf(f->kind, sizeof f->kind, "%d views with RPC, %d pairs", v->count, f->count);
+    snprintf(f->kind, sizeof f->kind, "%d views with RPC, %d pairs", v->joined, f->count);
 }
 
 static void keep_shifts(Fusing *f, const SdmStack *s)
@@ -325,7 +337,7 @@ static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
                  alone = (double)sdm_dem_stats_count(stats, SDM_QA_DISAGREE);
     const SdmReportItem to =
         sdm_report_section(r, NULL, "How good is it?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
-    sdm_report_figure(to, NULL, "views", f->views->count, "", 0);
+    sdm_report_figure(to, NULL, "views", f->views->joined, "", 0);
     sdm_report_figure(to, NULL, "pairs", f->count, "", 0);
     sdm_report_judged(to, "of the cells seen by two views have a height",
                       fmin(100.0 * valid / fmax(seen, 1.0), 100.0), " %", 1, &sdm_scale_seen);

@@ -43,11 +43,12 @@ static void make_whole(const char *path, Whole whole[2])
                      .terrain.win = win,
                      .grid = {.wkt = "LOCAL_CS[]", .spacing = 30.0, .cols = SIDE, .rows = SIDE}};
     float height[SIDE * SIDE] = {1.0F};
-    uint16_t away[SIDE * SIDE] = {3};
+    uint16_t away[SIDE * SIDE] = {3}, flags[SIDE * SIDE] = {1};
     double profile[5] = {0.25};
     SdmPointSample sample[4];
     memset(sample, 0, sizeof sample);
     p.coarse.h_m = height;
+    p.coarse.flags = flags;
     p.terrain.h_m = height;
     p.terrain.distance_px = away;
     p.pointing.profile_px = profile;

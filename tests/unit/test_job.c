@@ -321,7 +321,8 @@ TEST_CTX(a_prepared_scene_comes_back)
     assert_true(back.coarse.win.level == 3 && back.coarse.win.u0 == -2 && back.coarse.win.h == SIDE);
     assert_memory_equal(back.coarse.h_m, height, sizeof height);
     assert_memory_equal(back.terrain.distance_px, away, sizeof away);
-    assert_true(!back.coarse.flags && !back.coarse.score && !back.settings.kernels && !back.coarse.extent);
+    assert_memory_equal(back.coarse.flags, flags, sizeof flags);
+    assert_true(!back.coarse.score && !back.settings.kernels && !back.coarse.extent);
     assert_true(isnan(back.lattice_error_px) && back.grid.geographic && back.grid.rows == 6);
     assert_memory_equal(&back.along, &p.along, sizeof p.along);
     assert_true(back.reference.state == SDM_REFERENCE_FITTED && back.reference.masked == 0.25);
