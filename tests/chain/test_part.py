@@ -90,6 +90,11 @@ g = gdal.Open(at("town.tif")).GetGeoTransform()
 box = [repr(v) for v in (g[0] + 120.0, g[3] - 220.0, g[0] + 230.0, g[3] - 130.0)]
 t.expect(t.run(pair, at("block.tif"), "--optimizer", "sgm", "--cost", "census", "--bounds", *box), "a part of it")
 check("block", at("town.tif"), at("block.tif"))
+kept = [t.PROGRAM, "run", *pair, "-o", at("kept_town.tif"), "--optimizer", "sgm", "--cost", "census", "--keep-job", "--overwrite", "-q", "--bounds"]
+for k in (0, 1):  # the second time from the scene's record
+    ended = t.call([*kept, box[0], box[1], box[2], repr(float(box[3]) - k)])
+    t.expect(ended.returncode == 0, "a town from %s" % ("a kept scene" if k else "its images"))
+check("kept block", at("town.tif"), at("kept_town.tif"))
 
 # ---- stack and compare ----
 for name, more in (("s.tif", []), ("sp.tif", ["--bounds", *DEGREES])):
