@@ -5,14 +5,15 @@
 
 #include <math.h>
 
-enum { HALF = SDM_GAP_HALF, NEAR_PX2 = 4 };
+enum { FAR_STEP = 2 /* px, where few heights are near */, HALF = SDM_GAP_HALF / FAR_STEP, NEAR_PX2 = 4 };
 #define LEAST_WEIGHT 0.5   /* of the heights around: a plane from afar errs */
+#define FAR_RMS_M 30.0     /* of the heights about a plane from afar, at most */
 #define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
 /* Weighted sums about a pixel; z: heights. */
 typedef struct PlaneSums {
-    double n, u, v, uu, uv, vv, z, uz, vz;
+    double n, u, v, uu, uv, vv, z, uz, vz, zz;
 } PlaneSums;
 
 static void add_height(PlaneSums *s, int i, int j, double z)
@@ -27,33 +28,39 @@ static void add_height(PlaneSums *s, int i, int j, double z)
     s->z += k * z;
     s->uz += k * i * z;
     s->vz += k * j * z;
+    s->zz += k * z * z;
 }
 
-/* The plane's height at the pixel. */
-static double height_of(const PlaneSums *s)
+/* The plane's height at the pixel; *square: the mean square of the heights about it. */
+static double height_of(const PlaneSums *s, double *square)
 {
     const double a = s->uu - s->u * s->u / s->n + RIDGE_PX2 * s->n, b = s->uv - s->u * s->v / s->n,
                  c = s->vv - s->v * s->v / s->n + RIDGE_PX2 * s->n, p = s->uz - s->u * s->z / s->n,
-                 q = s->vz - s->v * s->z / s->n, det = a * c - b * b;
-    return (s->z - (c * p - b * q) / det * s->u - (a * q - b * p) / det * s->v) / s->n;
+                 q = s->vz - s->v * s->z / s->n, det = a * c - b * b, du = (c * p - b * q) / det,
+                 dv = (a * q - b * p) / det;
+    *square = (s->zz - s->z * s->z / s->n - du * p - dv * q) / s->n;
+    return (s->z - du * s->u - dv * s->v) / s->n;
 }
 
-/* Through the matches around (x, y); false: too few. */
-static bool find_height(const SdmSurface *s, const float *agreed_m, int x, int y, float *height)
+/* Through every step-th of the matches around (x, y); false: too few, or too rough a ground. */
+static bool find_height(const SdmSurface *s, const float *agreed_m, int x, int y, int step, float *height)
 {
     const int w = s->win.w, h = s->win.h;
+    double square;
     PlaneSums sums = {0};
-    for (int j = y > HALF ? -HALF : -y; j <= HALF && y + j < h; j++)
-        for (int i = x > HALF ? -HALF : -x; i <= HALF && x + i < w; i++) {
+    for (int j = -HALF * step; j <= HALF * step; j += step)
+        for (int i = -HALF * step; i <= HALF * step; i += step) {
+            if (x + i < 0 || x + i >= w || y + j < 0 || y + j >= h)
+                continue;
             const size_t at = (size_t)(y + j) * (size_t)w + (size_t)(x + i);
             const float h_m = s->flags[at] & SDM_QA_VALID ? s->h_m[at] : agreed_m[at];
             if (!isnan(h_m))
                 add_height(&sums, i, j, (double)h_m);
         }
-    if (sums.n < LEAST_WEIGHT)
+    if (sums.n * step * step < LEAST_WEIGHT)
         return false;
-    *height = (float)height_of(&sums);
-    return true;
+    *height = (float)height_of(&sums, &square);
+    return step == 1 || square <= FAR_RMS_M * FAR_RMS_M;
 }
 
 /* Is a view as bright as clouds at an image position (px)? */
@@ -106,8 +113,9 @@ void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, const float *agreed
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
             float height = agreed_m[i];
             filled[i] = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
-                        (!isnan(height) ||
-                         (find_height(s, agreed_m, x, y, &height) && is_dark(in, &s->win, x, y, height)));
+                        (!isnan(height) || ((find_height(s, agreed_m, x, y, 1, &height) ||
+                                             find_height(s, agreed_m, x, y, FAR_STEP, &height)) &&
+                                            is_dark(in, &s->win, x, y, height)));
             if (filled[i]) /* no plane goes through it but by agreed_m */
                 s->h_m[i] = height;
         }

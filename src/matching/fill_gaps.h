@@ -6,7 +6,7 @@
 #include "matching/backend.h"
 
 enum {
-    SDM_GAP_HALF = 16,  /* px, of the window that a plane goes through */
+    SDM_GAP_HALF = 32,  /* px, of the window that a plane goes through */
     SDM_GAP_PIECE = 128 /* px: smaller pieces of labels are chance */
 };
 

@@ -30,7 +30,7 @@ enum {
 /* Share of the variance of the grey values that lies between their two classes: 0.64 for normal ones. */
 #define LEAST_APART 0.7
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
-#define LEAST_GROUND_SHARE 0.1
+#define LEAST_GROUND_SHARE 0.07
 #define AGREE_PX 0.5f /* across the lines, of the level */
 #define BETTER 1.1    /* what it must find more: census measures less exactly, and wide windows agree more */
 /* Where the views agree at that share of the dark ground, the first search found it (the second one: at the
