@@ -179,11 +179,10 @@ static int64_t clamp_index(int64_t i, int64_t n)
  * edge. Same as scipy.ndimage.spline_filter of order 3 on the padded array; Unser 1999, eq. 20-21. */
 static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
 {
-    SdmStatus st = SDM_OK;
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
-    double *lanes = NULL;
-    TRY(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)s->threads, sizeof *lanes,
-                  "spline lines"));
+    SDM_OWNED double *lanes = NULL;
+    PASS(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)s->threads, sizeof *lanes,
+                   "spline lines"));
 #pragma omp parallel for num_threads(s->threads) schedule(static)
     for (int64_t j = 0; j < h; j++) {
         const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, s->rows) * s->cols;
@@ -192,9 +191,7 @@ static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
     }
     filter_lines(s->coefficient, h, w, w, 1, lanes, s->threads);
     filter_lines(s->coefficient, w, h, 1, w, lanes, s->threads);
-done:
-    sdm_free(&lanes);
-    return st;
+    return SDM_OK;
 }
 
 typedef struct Taps { /* four neighbours and their weights on one axis */
@@ -219,12 +216,11 @@ static Taps taps_at(double position, int64_t n)
 
 SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out)
 {
-    SdmStatus st = SDM_OK;
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
-    Taps *columns = NULL;
-    float *lines = NULL;
-    TRY(sdm_alloc(ctx, &columns, (size_t)s->cols, sizeof *columns, "spline weights"));
-    TRY(sdm_alloc(ctx, &lines, (size_t)w * (size_t)s->threads, sizeof *lines, "spline line"));
+    SDM_OWNED Taps *columns = NULL;
+    SDM_OWNED float *lines = NULL;
+    PASS(sdm_alloc(ctx, &columns, (size_t)s->cols, sizeof *columns, "spline weights"));
+    PASS(sdm_alloc(ctx, &lines, (size_t)w * (size_t)s->threads, sizeof *lines, "spline line"));
     for (int64_t i = 0; i < s->cols; i++)
         columns[i] = taps_at((double)(i + SDM_SPLINE_PAD) + dcol, w);
 #pragma omp parallel for num_threads(s->threads) schedule(static)
@@ -241,10 +237,7 @@ SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, dou
                                    x->weight[2] * line[x->at[2]] + x->weight[3] * line[x->at[3]];
         }
     }
-done:
-    sdm_free(&lines);
-    sdm_free(&columns);
-    return st;
+    return SDM_OK;
 }
 
 /* Weights of the spline at a position and of its central difference over a cell on each side, for the six
@@ -588,15 +581,14 @@ static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double m
 
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out)
 {
-    SdmStatus st = SDM_OK;
-    Places places = {.g = g};
+    SDM_CLOSED_BY(places_close) Places places = {.g = g};
     const double cell_m = fmin(g->dx_m, g->dy_m);
     *out = (SdmCoregShift){.move = {.undetermined = 0}};
     if (g->own_cells)
-        TRY(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
+        PASS(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
     else
-        TRY(sdm_coreg_fit(ctx, g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_COMMON));
-    TRY(choose_places(ctx, g, &places));
+        PASS(sdm_coreg_fit(ctx, g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_COMMON));
+    PASS(choose_places(ctx, g, &places));
     const SdmShiftTask task = {.measure = measure_places,
                                .surfaces = &places,
                                .count = places.count,
@@ -607,14 +599,12 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
                                .walls = cell_m < SDM_SHIFT_WALL_CELL_M,
                                .threads = g->threads,
                                .work = places.work};
-    TRY(sdm_shift_fit(ctx, &task, &out->move));
+    PASS(sdm_shift_fit(ctx, &task, &out->move));
     if (judge)
-        TRY(sdm_shift_judge(ctx, &task, &out->move));
+        PASS(sdm_shift_judge(ctx, &task, &out->move));
     sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", out->move.move_m[0],
             out->move.move_m[1], out->move.move_m[2]);
-    TRY(find_residuals(ctx, g, out->move.move_m));
+    PASS(find_residuals(ctx, g, out->move.move_m));
     sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->residual);
-done:
-    places_close(&places);
-    return st;
+    return SDM_OK;
 }

@@ -271,31 +271,28 @@ static SdmStatus transform(SdmContext *ctx, const SdmInputRaster *dem, const Sdm
 SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem,
                                 SdmInputRaster *raster, SdmInputPoints *out)
 {
-    SdmStatus st = SDM_OK;
     Reading r = {.ctx = ctx, .path = path, .out = out};
-    char *name = NULL;
+    SDM_OWNED char *name = NULL;
     *out = (SdmInputPoints){.count = 0};
     *raster = (SdmInputRaster){.path = path, .role = "reference", .datum.vertical = SDM_VERTICAL_UNKNOWN};
     CPLErrorReset();
     const char *const dot = strrchr(path, '.');
     if (dot && strcasecmp(dot, ".txt") == 0) {
-        TRY(sdm_alloc(ctx, &name, strlen(path) + 5, 1, "name of the reference"));
+        PASS(sdm_alloc(ctx, &name, strlen(path) + 5, 1, "name of the reference"));
         snprintf(name, strlen(path) + 5, "CSV:%s", path);
     }
     raster->file = sdm_open_file(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
     if (!layer)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
-                     "file with Z, or a table whose first line names its columns",
-                     path, raster->file ? "it has no layer" : CPLGetLastErrorMsg()));
-    TRY(choose_columns(&r, layer));
-    TRY(read_features(&r, layer));
-    TRY(choose_srs(&r, layer, dem, raster));
-    TRY(transform(ctx, dem, raster, out));
-done:
-    sdm_free(&name);
-    return st;
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
+            "file with Z, or a table whose first line names its columns",
+            path, raster->file ? "it has no layer" : CPLGetLastErrorMsg());
+    PASS(choose_columns(&r, layer));
+    PASS(read_features(&r, layer));
+    PASS(choose_srs(&r, layer, dem, raster));
+    return transform(ctx, dem, raster, out);
 }
 
 void sdm_input_points_close(SdmInputPoints *points)

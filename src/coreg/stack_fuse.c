@@ -29,13 +29,12 @@ enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
  * that are not of the same two views, of the NMAD of their differences in units of the predicted one. */
 static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count)
 {
-    SdmStatus st = SDM_OK;
-    double *error_m = NULL, *ratio = NULL;
+    SDM_OWNED double *error_m = NULL, *ratio = NULL;
     int n = 0;
-    TRY(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
-    TRY(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
+    PASS(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
+    PASS(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
     for (int i = 0; i < s->count; i++)
-        TRY(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
+        PASS(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
     for (int k = 0; k < count; k++) {
         const int *const a = s->opt->fusion->views[s->layer[pair[k].a].given],
                          *const b = s->opt->fusion->views[s->layer[pair[k].b].given];
@@ -45,10 +44,7 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
     }
     s->error_scale = n ? sdm_median_f64(ratio, n) : 1.0;
     sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "predicted errors times %.2f", s->error_scale);
-done:
-    sdm_free(&ratio);
-    sdm_free(&error_m);
-    return st;
+    return SDM_OK;
 }
 
 /* The DEM of that number, or where a camera of it is far off that in the middle of the others. */

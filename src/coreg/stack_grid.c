@@ -102,21 +102,19 @@ static SdmStatus find_centres(SdmStack *s, double place_deg[2])
 static SdmStatus median_pixel(SdmStack *s, OGRSpatialReferenceH target, const double place_deg[2],
                               double *out)
 {
-    SdmStatus st = SDM_OK;
-    double *cell = NULL, to_m, from_m;
-    TRY(sdm_alloc(s->ctx, &cell, (size_t)s->count, sizeof *cell, "cell sizes"));
-    TRY(ground_unit_m(s->ctx, s->grid.wkt, target, place_deg, &to_m));
+    SDM_OWNED double *cell = NULL;
+    double to_m, from_m;
+    PASS(sdm_alloc(s->ctx, &cell, (size_t)s->count, sizeof *cell, "cell sizes"));
+    PASS(ground_unit_m(s->ctx, s->grid.wkt, target, place_deg, &to_m));
     for (int i = 0; i < s->count; i++) {
         const SdmLayerCrs *const crs = &s->crs[s->layer[i].crs];
-        TRY(ground_unit_m(s->ctx, crs->wkt, crs->srs, place_deg, &from_m));
+        PASS(ground_unit_m(s->ctx, crs->wkt, crs->srs, place_deg, &from_m));
         const double times = fabs(from_m / to_m - 1.0) > 1e-3 ? from_m / to_m : 1.0;
         const double v = s->layer[i].pixel * times, digit = pow(10.0, floor(log10(v)) - 1.0);
         cell[i] = times == 1.0 ? v : round(v / digit) * digit;
     }
     *out = sdm_select_f64(cell, s->count, (s->count - 1) / 2);
-done:
-    sdm_free(&cell);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus open_transforms(SdmStack *s)

@@ -155,14 +155,13 @@ static float node_rate(const SdmStackTrend *t, int64_t col, int64_t row)
 /* Ground moves where the rates of a node differ from those of most nodes, or a sample's from theirs. */
 static SdmStatus find_moving(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *const t = s->trend;
     const int64_t across = (t->cols + NODE - 1) / NODE, down = (t->rows + NODE - 1) / NODE;
-    float *rate = NULL, *spare = NULL;
+    SDM_OWNED float *rate = NULL, *spare = NULL;
     double middle = 0.0, nmad = INFINITY;
     int64_t n = 0, stable = 0, known = 0;
-    TRY(sdm_alloc(s->ctx, &rate, (size_t)(across * down), sizeof *rate, "rates"));
-    TRY(sdm_alloc(s->ctx, &spare, (size_t)(across * down), sizeof *spare, "rates"));
+    PASS(sdm_alloc(s->ctx, &rate, (size_t)(across * down), sizeof *rate, "rates"));
+    PASS(sdm_alloc(s->ctx, &spare, (size_t)(across * down), sizeof *spare, "rates"));
     for (int64_t k = 0; k < across * down; k++) {
         rate[k] = node_rate(t, k % across * NODE, k / across * NODE);
         if (!isnan(rate[k]))
@@ -179,10 +178,7 @@ static SdmStatus find_moving(SdmStack *s)
         stable += !isnan(t->line[i].rate) && !t->moving[i];
     }
     t->stable = known ? (double)stable / (double)known : 0.0;
-done:
-    sdm_free(&spare);
-    sdm_free(&rate);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- the plane of a layer ---- */
@@ -262,12 +258,11 @@ static SdmStatus share_error(SdmStack *s, SdmLayer *l)
  * lines on stable ground agree with them. */
 static SdmStatus calibrate(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmStackTrend *const t = s->trend;
-    float *factor = NULL;
+    SDM_OWNED float *factor = NULL;
     double freedom = 0.0, scale = 1.0;
     int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
+    PASS(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
     for (int64_t i = 0; i < t->cols * t->rows; i++)
         if (t->line[i].factor > 0.0f && t->line[i].dates > SDM_TREND_LEAST && !t->moving[i]) {
             freedom += (double)t->line[i].dates - 2.0;
@@ -277,9 +272,7 @@ static SdmStatus calibrate(SdmStack *s)
         scale = sqrt(sdm_median_f32(factor, n) / pow(1.0 - 2.0 / 9.0 * (double)n / freedom, 3.0));
     for (int i = 0; i < s->count; i++)
         s->layer[i].scene_m *= scale;
-done:
-    sdm_free(&factor);
-    return st;
+    return SDM_OK;
 }
 
 /* A step of all layers, on all threads. */
@@ -298,22 +291,19 @@ static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer
 /* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates. */
 static SdmStatus choose_limit(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *const t = s->trend;
-    float *rate = NULL;
+    SDM_OWNED float *rate = NULL;
     int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
+    PASS(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
     for (int64_t i = 0; i < t->cols * t->rows; i++)
         if (!isnan(t->line[i].rate))
             rate[n++] = fabsf(t->line[i].rate);
     if (n == 0)
-        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
-                     "--trend: no place has heights of %d dates or more that lie over five weeks apart",
-                     SDM_TREND_LEAST));
+        return sdm_fail(s->ctx, SDM_ERR_DATA,
+                        "--trend: no place has heights of %d dates or more that lie over five weeks apart",
+                        SDM_TREND_LEAST);
     t->limit = sdm_round_up(fmax(sdm_quantile_f32(rate, n, 0.98), 0.01));
-done:
-    sdm_free(&rate);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_trend(SdmStack *s)

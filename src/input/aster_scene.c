@@ -609,19 +609,15 @@ done:
 
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
-    SdmHdf4 *hdf = NULL;
+    SDM_CLOSED_BY(sdm_hdf4_close) SdmHdf4 *hdf = NULL;
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(gdal_path, "/vsizip/", 8) == 0)
-        TRY(sdm_check_packed(ctx, gdal_path));
-    TRY(sdm_hdf4_open(ctx, gdal_path, &hdf));
+        PASS(sdm_check_packed(ctx, gdal_path));
+    PASS(sdm_hdf4_open(ctx, gdal_path, &hdf));
     scene->sensor = SDM_SENSOR_ASTER;
     const bool v003 = strncmp(sdm_path_base(gdal_path), "AST_L1A_003", 11) == 0;
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V00%d (HDF)", v003 ? 3 : 4);
-    TRY(sdm_scene_add_file(ctx, scene, path));
-    TRY(open_hdf(ctx, gdal_path, hdf, scene));
-done:
-    sdm_hdf4_close(&hdf);
-    return st;
+    PASS(sdm_scene_add_file(ctx, scene, path));
+    return open_hdf(ctx, gdal_path, hdf, scene);
 }
 
 /* Files of one kind that a walk finds. */

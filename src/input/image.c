@@ -99,20 +99,17 @@ static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int6
 static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, SdmImageWindow at,
                             unsigned added, uint8_t *flaws)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)(at.w * at.h);
-    float *mask = NULL;
+    SDM_OWNED float *mask = NULL;
     if (!band)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
+    PASS(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
     if (!read_band(band, at, mask))
-        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y,
-                        at.h));
+        return read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y,
+                           at.h);
     for (size_t i = 0; i < n; ++i)
         flaws[i] |= (uint8_t)(mask[i] != 0.0f && !isnan(mask[i]) ? 0 : added);
-done:
-    sdm_free(&mask);
-    return st;
+    return SDM_OK;
 }
 
 SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, int64_t w, uint8_t *flaws)
@@ -167,21 +164,17 @@ static void average_bins(int bin, int64_t w, int64_t h, const float *in, const u
 
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
-    SdmStatus st = SDM_OK;
     const int bin = im->bin;
-    float *in = NULL;
-    uint8_t *found = NULL;
+    SDM_OWNED float *in = NULL;
+    SDM_OWNED uint8_t *found = NULL;
     if (!bin)
         return read_raster(ctx, im, at, raw, flaws);
     const SdmImageWindow pixels = {at.x * bin, at.y * bin, at.w * bin, at.h * bin};
-    TRY(sdm_alloc(ctx, &in, (size_t)(pixels.w * pixels.h), sizeof *in, "image strip"));
-    TRY(sdm_alloc(ctx, &found, (size_t)(pixels.w * pixels.h), 1, "image strip"));
-    TRY(read_raster(ctx, im, pixels, in, found));
+    PASS(sdm_alloc(ctx, &in, (size_t)(pixels.w * pixels.h), sizeof *in, "image strip"));
+    PASS(sdm_alloc(ctx, &found, (size_t)(pixels.w * pixels.h), 1, "image strip"));
+    PASS(read_raster(ctx, im, pixels, in, found));
     average_bins(bin, at.w, at.h, in, found, raw, flaws);
-done:
-    sdm_free(&in);
-    sdm_free(&found);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_image_bin(SdmImage *im, int bin)

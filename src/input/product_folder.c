@@ -66,10 +66,10 @@ done:
  * filename = "...". */
 static SdmStatus check_tiles(SdmContext *ctx, const char *index)
 {
-    SdmStatus st = SDM_OK;
-    char *text = NULL, folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
+    SDM_OWNED char *text = NULL;
+    char folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", CPLGetPath(index));
-    TRY(read_text(ctx, index, &text));
+    PASS(read_text(ctx, index, &text));
     const char *const key = sdm_path_ends_in(index, ".til") ? "filename" : "DATA_FILE_PATH";
     for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
         const char *const open = at + strcspn(at, "\"'\n>");
@@ -80,12 +80,10 @@ static SdmStatus check_tiles(SdmContext *ctx, const char *index)
             continue;
         snprintf(path, sizeof path, "%s/%s", *folder ? folder : ".", name);
         if (!sdm_path_exists(path))
-            TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product",
-                         index, name, *folder ? folder : "."));
+            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product",
+                            index, name, *folder ? folder : ".");
     }
-done:
-    sdm_free(&text);
-    return st;
+    return SDM_OK;
 }
 
 bool sdm_product_tile(const char *base, int *row, int *column)

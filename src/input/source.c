@@ -252,9 +252,8 @@ done:
 SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
 {
     enum { PART = 1 << 16 };
-    SdmStatus st = SDM_OK;
-    char *part = NULL;
-    TRY(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
+    SDM_OWNED char *part = NULL;
+    PASS(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
     sdm_quiet_begin();
     VSILFILE *const file = VSIFOpenL(path, "rb");
     while (file && VSIFReadL(part, 1, PART, file) == PART && CPLGetLastErrorType() != CE_Failure)
@@ -264,10 +263,8 @@ SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
         VSIFCloseL(file);
     sdm_quiet_end();
     if (!good)
-        TRY(fail_packed(ctx, path));
-done:
-    sdm_free(&part);
-    return st;
+        return fail_packed(ctx, path);
+    return SDM_OK;
 }
 
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)

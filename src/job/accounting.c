@@ -95,23 +95,20 @@ done:
 
 SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmAccounting *a = NULL;
+    SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &a, 1, sizeof *a, "the accounts"));
-    TRY(sdm_job_open(ctx, folder, sdm_options(ctx), &a->job));
+    PASS(sdm_alloc(ctx, &a, 1, sizeof *a, "the accounts"));
+    PASS(sdm_job_open(ctx, folder, sdm_options(ctx), &a->job));
     const SdmPlan *const plan = a->job.plan;
-    TRY(sdm_alloc(ctx, &a->item, (size_t)(plan->units + 2 * plan->count), sizeof *a->item, "the accounts"));
+    PASS(sdm_alloc(ctx, &a->item, (size_t)(plan->units + 2 * plan->count), sizeof *a->item, "the accounts"));
     for (int s = 0; s < plan->count; s++)
         if (!plan->scene[s].error)
             add_scene(a, &plan->scene[s]);
     for (int kind = 0; kind < SDM_ACCOUNT_KINDS; kind++)
-        TRY(judge_kind(ctx, a, (SdmAccountKind)kind));
+        PASS(judge_kind(ctx, a, (SdmAccountKind)kind));
     *out = a;
     a = NULL;
-done:
-    sdm_accounting_close(&a);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_accounting_close(SdmAccounting **accounting)

@@ -179,26 +179,22 @@ done:
  * prepares holds a lease on the file of the prepared scene, so tasks that begin together prepare it once. */
 static SdmStatus need_prepared(SdmContext *ctx, SdmFlow *f, int64_t unit)
 {
-    SdmStatus st = SDM_OK;
     SdmUnitName name;
-    SdmLease *lease = NULL;
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *lease = NULL;
     if (find_prepared(ctx, f))
         return SDM_OK;
     if (f->q.has_store) {
-        TRY(sdm_job_unit(ctx, f->q.job, f->scene.plan, SDM_UNIT_PREPARED, unit, &name));
+        PASS(sdm_job_unit(ctx, f->q.job, f->scene.plan, SDM_UNIT_PREPARED, unit, &name));
         tell_unusable(ctx, name.path);
     }
     if (f->q.is_shared) {
         const double since_s = sdm_now_s();
-        TRY(sdm_lease_wait_output(ctx, name.path, "the preparation of the scene", f->q.wait_s, &lease));
+        PASS(sdm_lease_wait_output(ctx, name.path, "the preparation of the scene", f->q.wait_s, &lease));
         f->mark.wall_s += sdm_now_s() - since_s; /* waiting is no work of a unit */
         if (find_prepared(ctx, f))
-            goto done;
+            return SDM_OK;
     }
-    TRY(prepare_now(ctx, f, unit));
-done:
-    sdm_lease_release(&lease);
-    return st;
+    return prepare_now(ctx, f, unit);
 }
 
 SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *f, int scene, const SdmPrepared **prepared,

@@ -314,20 +314,16 @@ done:
 /* missing.txt: the units that are missing, one a line. */
 static SdmStatus write_missing(SdmContext *ctx, const Merge *m, const char *path)
 {
-    SdmStatus st = SDM_OK;
-    char *text = NULL;
+    SDM_OWNED char *text = NULL;
     size_t n = 0;
     if (!m->count)
         unlink(path);
     if (!m->count)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &text, (size_t)m->count, 24, "the missing units"));
+    PASS(sdm_alloc(ctx, &text, (size_t)m->count, 24, "the missing units"));
     for (int64_t i = 0; i < m->count; i++)
         n += (size_t)snprintf(text + n, 24, "%lld\n", (long long)m->missing[i]);
-    TRY(sdm_file_write(ctx, path, text, n));
-done:
-    sdm_free(&text);
-    return st;
+    return sdm_file_write(ctx, path, text, n);
 }
 
 /* The sentence that tells which units are missing, and how to run them. */

@@ -25,18 +25,15 @@ struct SdmPlanText {
 
 SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlan *p = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *p = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
-    TRY(sdm_alloc(ctx, &p->scene, (size_t)count, sizeof *p->scene, "the plan"));
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
+    PASS(sdm_alloc(ctx, &p->scene, (size_t)count, sizeof *p->scene, "the plan"));
     p->count = count;
     sdm_options_default(&p->options);
     *out = p;
     p = NULL;
-done:
-    sdm_plan_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_plan_close(SdmPlan **out)
@@ -389,13 +386,12 @@ typedef struct Planning {
 
 static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene *scene, SdmPlanScene *to)
 {
-    SdmStatus st = SDM_OK;
-    SdmTiling t = {.edge = 0};
-    TRY(sdm_tiling_find(ctx, scene, &t));
-    TRY(sdm_plan_keep(ctx, q->plan, scene->id, &to->id));
-    TRY(sdm_plan_keep(ctx, q->plan, scene->kind, &to->kind));
-    TRY(sdm_plan_keep(ctx, q->plan, scene->time_utc, &to->time_utc));
-    TRY(sdm_plan_keep(ctx, q->plan, sdm_cost_for(q->options->cost, t.frame.gsd_m), &to->cost));
+    SDM_CLOSED_BY(sdm_tiling_free) SdmTiling t = {.edge = 0};
+    PASS(sdm_tiling_find(ctx, scene, &t));
+    PASS(sdm_plan_keep(ctx, q->plan, scene->id, &to->id));
+    PASS(sdm_plan_keep(ctx, q->plan, scene->kind, &to->kind));
+    PASS(sdm_plan_keep(ctx, q->plan, scene->time_utc, &to->time_utc));
+    PASS(sdm_plan_keep(ctx, q->plan, sdm_cost_for(q->options->cost, t.frame.gsd_m), &to->cost));
     to->frame_cols = t.frame.width;
     to->frame_rows = t.frame.height;
     to->frame_spacing_m = t.frame.gsd_m;
@@ -404,11 +400,8 @@ static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene 
     to->spacing = t.grid.spacing;
     to->cols = t.grid.cols;
     to->rows = t.grid.rows;
-    TRY(add_files(ctx, q->plan, q->folder, q->options, scene, to));
-    TRY(add_tiles(ctx, &t, q->options->memory_bytes, to));
-done:
-    sdm_tiling_free(&t);
-    return st;
+    PASS(add_files(ctx, q->plan, q->folder, q->options, scene, to));
+    return add_tiles(ctx, &t, q->options->memory_bytes, to);
 }
 
 static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to)

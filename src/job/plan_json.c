@@ -329,16 +329,13 @@ SdmStatus sdm_plan_parse(SdmContext *ctx, const char *name, const char *text, si
 
 SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL;
+    SDM_OWNED char *text = NULL;
+    char path[SDM_PATH_SIZE];
     size_t size = 0;
     *out = NULL;
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_file_read(ctx, path, LONGEST, &text, &size));
-    TRY(sdm_plan_parse(ctx, path, text, size, out));
-done:
-    sdm_free(&text);
-    return st;
+    PASS(sdm_path_join(ctx, folder, "plan.json", path));
+    PASS(sdm_file_read(ctx, path, LONGEST, &text, &size));
+    return sdm_plan_parse(ctx, path, text, size, out);
 }
 
 /* ---- write ---- */
@@ -426,12 +423,9 @@ SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out)
 
 SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL;
-    TRY(sdm_plan_print(ctx, plan, &text));
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_file_write(ctx, path, text, strlen(text)));
-done:
-    sdm_free(&text);
-    return st;
+    SDM_OWNED char *text = NULL;
+    char path[SDM_PATH_SIZE];
+    PASS(sdm_plan_print(ctx, plan, &text));
+    PASS(sdm_path_join(ctx, folder, "plan.json", path));
+    return sdm_file_write(ctx, path, text, strlen(text));
 }

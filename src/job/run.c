@@ -167,23 +167,19 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 /* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
 static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmDevicePool **queue)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlan *plan = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     char folder[SDM_PATH_SIZE];
-    TRY(sdm_device_pool_open(ctx, r->options.device, queue));
+    PASS(sdm_device_pool_open(ctx, r->options.device, queue));
     r->options.device = sdm_device_pool_name(*queue);
-    TRY(sdm_lease_take_output(ctx, r->options.output, &r->lease));
+    PASS(sdm_lease_take_output(ctx, r->options.output, &r->lease));
     r->has_log = sdm_run_log_begin(ctx, r->options.output, "run");
-    TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
-    TRY(sdm_file_make_folder(ctx, folder));
+    PASS(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
+    PASS(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
-    TRY(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
-    TRY(sdm_plan_make(ctx, &r->options, r->folder,
-                      &(SdmPlanSource){.input = input, .count = 1, .scene = r->scene}, &plan));
-    TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
-done:
-    sdm_plan_close(&plan);
-    return st;
+    PASS(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
+    PASS(sdm_plan_make(ctx, &r->options, r->folder,
+                       &(SdmPlanSource){.input = input, .count = 1, .scene = r->scene}, &plan));
+    return sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job);
 }
 
 SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result)

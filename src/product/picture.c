@@ -224,21 +224,20 @@ enum { BAND_MAP = 240 }; /* pixels of a map's longest side */
 SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t nodata, const char *path,
                             SdmBandMap *out)
 {
-    SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
     const int width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
-    uint16_t *step = NULL;
-    float *known = NULL;
+    SDM_OWNED uint16_t *step = NULL;
+    SDM_OWNED float *known = NULL;
     int64_t count = 0;
-    TRY(sdm_mean_map_open(ctx, width, height, BAND_MAP, &out->map));
+    PASS(sdm_mean_map_open(ctx, width, height, BAND_MAP, &out->map));
     const int cols = out->map.cols, rows = out->map.rows, n = cols * rows;
-    TRY(sdm_alloc(ctx, &step, (size_t)n, sizeof *step, "map"));
-    TRY(sdm_alloc(ctx, &known, (size_t)n, sizeof *known, "map"));
+    PASS(sdm_alloc(ctx, &step, (size_t)n, sizeof *step, "map"));
+    PASS(sdm_alloc(ctx, &known, (size_t)n, sizeof *known, "map"));
     sdm_gdal_errors_begin(&errors);
     const CPLErr e = GDALRasterIO(band, GF_Read, 0, 0, width, height, step, cols, rows, GDT_UInt16, 0, 0);
     sdm_gdal_errors_end(&errors);
     if (e != CE_None || errors.failed)
-        TRY(sdm_fail_write(ctx, path, errors.text));
+        return sdm_fail_write(ctx, path, errors.text);
     for (int i = 0; i < n; i++) {
         out->map.sum[i] = step[i];
         out->map.count[i] = step[i] != nodata;
@@ -247,10 +246,7 @@ SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t noda
     }
     out->median = sdm_quantile_f32(known, count, 0.5);
     out->high = fmax(sdm_quantile_f32(known, count, 0.95), 1.0);
-done:
-    sdm_free(&known);
-    sdm_free(&step);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_band_map_close(SdmBandMap *map)

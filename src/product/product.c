@@ -49,23 +49,19 @@ static SdmStatus name_kept(SdmContext *ctx, SdmOutputFiles **out)
 SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *const *inputs,
                             int input_count)
 {
-    SdmStatus st = SDM_OK;
-    SdmOutputFiles *files = NULL;
+    SDM_OWNED SdmOutputFiles *files = NULL;
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
                                 opt->reference, opt->reference_mask, opt->exclude,
                                 opt->area};
-    TRY(name_files(ctx, opt->output, opt->points, &files));
+    PASS(name_files(ctx, opt->output, opt->points, &files));
     for (int i = 0; i < input_count; i++)
-        TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
+        PASS(sdm_output_files_check_input(ctx, files, inputs[i]));
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
-        TRY(sdm_output_files_check_input(ctx, files, more[i]));
-    TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
-    TRY(sdm_grid_check_srs(ctx, opt->t_srs));
-    TRY(sdm_cog_check(ctx, opt->co));
-    TRY(sdm_point_cloud_check(ctx, opt->points));
-done:
-    sdm_free(&files);
-    return st;
+        PASS(sdm_output_files_check_input(ctx, files, more[i]));
+    PASS(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
+    PASS(sdm_grid_check_srs(ctx, opt->t_srs));
+    PASS(sdm_cog_check(ctx, opt->co));
+    return sdm_point_cloud_check(ctx, opt->points);
 }
 
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)

@@ -330,10 +330,9 @@ static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const
 
 SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const SdmCogRequest *request)
 {
-    SdmStatus st = SDM_OK;
     const GDALDatasetH ds = raster->dataset;
-    float *in = NULL, *out = NULL;
-    double *sums = NULL;
+    SDM_OWNED float *in = NULL, *out = NULL;
+    SDM_OWNED double *sums = NULL;
     int level[MAX_LEVELS], n = 0;
     const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
     while (longest >> n > SMALLEST && n < MAX_LEVELS) {
@@ -343,20 +342,16 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
     if (n == 0)
         return SDM_OK;
     if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* allocates them */
-        TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
-    TRY(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));
-    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
-    TRY(sdm_alloc_raw(ctx, &sums, ((size_t)w + 1) / 2 * 5, sizeof *sums, "a row of an overview"));
+        return sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg());
+    PASS(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));
+    PASS(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
+    PASS(sdm_alloc_raw(ctx, &sums, ((size_t)w + 1) / 2 * 5, sizeof *sums, "a row of an overview"));
     for (int b = 1; b <= GDALGetRasterCount(ds); b++)
         for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, b)); k++) {
             const Half l = half_of(request, ds, b, k, sums);
-            TRY(halve_band(ctx, request, &l, in, out));
+            PASS(halve_band(ctx, request, &l, in, out));
         }
-done:
-    sdm_free(&sums);
-    sdm_free(&out);
-    sdm_free(&in);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- Cloud-Optimised GeoTIFF, by GDAL ---- */

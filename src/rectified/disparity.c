@@ -479,19 +479,16 @@ done:
 SdmStatus sdm_disparity_arrays(SdmContext *ctx, const SdmImageArray array[2], const SdmOptions *options,
                                const SdmDisparityOptions *opt, SdmDisparityResult *result, float **disparity)
 {
-    SdmStatus st = SDM_OK;
-    Run *run = NULL;
+    SDM_CLOSED_BY(close_run) Run *run = NULL;
     *disparity = NULL;
-    TRY(open_run(ctx, options, opt, result, &run));
+    PASS(open_run(ctx, options, opt, result, &run));
     snprintf(run->slot[0].files.left, sizeof run->slot[0].files.left, "in memory");
     snprintf(run->slot[0].files.output, sizeof run->slot[0].files.output, "match");
-    TRY(open_device(ctx, run));
-    TRY(sdm_image_pair_take(ctx, array, &run->slot[0].in));
+    PASS(open_device(ctx, run));
+    PASS(sdm_image_pair_take(ctx, array, &run->slot[0].in));
     sdm_progress(ctx, 5, 0.1, "match");
-    TRY(match_pair(run, 0));
+    PASS(match_pair(run, 0));
     *disparity = run->slot[0].disparity;
     run->slot[0].disparity = NULL;
-done:
-    close_run(&run);
-    return st;
+    return SDM_OK;
 }

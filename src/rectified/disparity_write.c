@@ -164,16 +164,12 @@ static unsigned char shade(float d, int dmin, int dmax)
 
 static SdmStatus write_preview(SdmContext *ctx, const SdmOutput *o)
 {
-    SdmStatus st = SDM_OK;
-    SdmPng png = {.data = NULL};
+    SDM_CLOSED_BY(sdm_png_close) SdmPng png = {.data = NULL};
     SdmFileWriter file;
-    TRY(sdm_png_encode(ctx, o->grey, o->width, o->height, 1, &png));
-    TRY(sdm_file_create(ctx, o->files->preview, &file));
+    PASS(sdm_png_encode(ctx, o->grey, o->width, o->height, 1, &png));
+    PASS(sdm_file_create(ctx, o->files->preview, &file));
     sdm_file_put(&file, png.data, png.size);
-    TRY(sdm_file_commit(ctx, &file, false));
-done:
-    sdm_png_close(&png);
-    return st;
+    return sdm_file_commit(ctx, &file, false);
 }
 
 SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)

@@ -257,24 +257,21 @@ static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, co
 /* Rows y0..y1 - 1 of an image of `height` rows, of which the pair holds those from `origin` on. */
 static SdmStatus match_chunk(SdmContext *ctx, SdmGpu *g, Chunk *c, int y0, int y1, int height, int origin)
 {
-    SdmStatus st = SDM_OK;
-    SdmGpuBand *bands = NULL;
+    SDM_OWNED SdmGpuBand *bands = NULL;
     const SdmGpuOwnRows own = {.y0 = y0, .y1 = y1, .rows = SDM_PAIR_BAND};
     int rows;
     const int count = sdm_gpu_bands(own, height, SDM_OFFSET_REACH, origin, NULL, &rows);
-    TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a pair"));
+    PASS(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a pair"));
     sdm_gpu_bands(own, height, SDM_OFFSET_REACH, origin, bands, &rows);
     c->volume.rows = c->pair.height;
-    TRY(make_costs(ctx, g, c));
-    TRY(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
-    TRY(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
+    PASS(make_costs(ctx, g, c));
+    PASS(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
+    PASS(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
     if (sdm_pair_wants_energy(c->set))
-        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume,
-                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND, bands}, c->labels.left,
-                              c->set->energy));
-done:
-    sdm_free(&bands);
-    return st;
+        PASS(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume,
+                               (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND, bands},
+                               c->labels.left, c->set->energy));
+    return SDM_OK;
 }
 
 /* Rows of a chunk: a multiple of a band's that takes at most half of the device's budget. */

@@ -204,7 +204,6 @@ static void make_rows(const Costs *m, const CostRows *r, int from, int to)
 SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                           const SdmPairSettings *set, int y0, const SdmVolume *v)
 {
-    SdmStatus st = SDM_OK;
     const int before = v->first < 0 ? -v->first : 0, after = v->first > 0 ? v->first : 0;
     Costs m = {.image = {left, right},
                .set = set,
@@ -218,10 +217,10 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
     const int threads = sdm_threads(ctx);
     CostRows rows;
     SdmArena measured = {NULL, 0};
-    char *block = NULL;
+    SDM_OWNED char *block = NULL;
     m.planes = (m.terms.bits + 7) / 8;
     take_cost_rows(&m, &measured, &rows);
-    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "costs of rows"));
+    PASS(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "costs of rows"));
 #pragma omp parallel for schedule(static) num_threads(threads) private(rows)
     for (int t = 0; t < threads; t++) {
         SdmArena mine = {block + measured.used * (size_t)t, 0};
@@ -229,9 +228,7 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
         make_rows(&m, &rows, y0 + (int)((int64_t)v->height * t / threads),
                   y0 + (int)((int64_t)v->height * (t + 1) / threads));
     }
-done:
-    sdm_free(&block);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- disparities of windows without texture ---- */
@@ -352,7 +349,6 @@ static void reject_strip(const Texture *t, TextureRows *r, int y0, int y1)
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, int y0, int y1, float *disparity)
 {
-    SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
     const SdmPairKernels *const kernels = sdm_pair_kernels(level, SDM_PAIR_LANES_MAX);
     const int window = set->window < FLAT_WINDOW ? FLAT_WINDOW : set->window;
@@ -370,20 +366,18 @@ SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const 
     const int strip = share < STRIP_LEAST ? STRIP_LEAST : share;
     TextureRows rows;
     SdmArena measured = {NULL, 0};
-    char *block = NULL;
+    SDM_OWNED char *block = NULL;
     if (!(set->min_sigma > 0.0f))
         return SDM_OK;
     take_texture_rows(&t, &measured, &rows);
-    TRY(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
+    PASS(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(rows)
     for (int y = y0; y < y1; y += strip) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
         take_texture_rows(&t, &mine, &rows);
         reject_strip(&t, &rows, y, y + strip < y1 ? y + strip : y1);
     }
-done:
-    sdm_free(&block);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- bands ---- */
