@@ -138,16 +138,12 @@ done:
 /* The plan names the views as the report does: images in memory as their scene does. */
 static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlanInput *input = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
     const SdmScene *const s = m->scene;
-    TRY(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
-                : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
-    TRY(sdm_plan_make(ctx, &m->options, ".", &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene},
-                      out));
-done:
-    sdm_free(&input);
-    return st;
+    PASS(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
+                 : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
+    return sdm_plan_make(ctx, &m->options, ".",
+                         &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene}, out);
 }
 
 /* The units of the scene, without a store, into a product that stays in memory. */
@@ -275,15 +271,13 @@ done:
 
 static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
 {
-    SdmStatus st = SDM_OK;
     const SdmFace *const f = ctx->face;
-    TRY(check_side(ctx, side, true));
+    PASS(check_side(ctx, side, true));
     if (f->image[side].mask)
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "the %s image has a mask, which match does not take; give its pixels a nodata value",
-                      side ? "right" : "left");
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "the %s image has a mask, which match does not take; give its pixels a nodata value",
+                        side ? "right" : "left");
+    return SDM_OK;
 }
 
 SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)

@@ -91,14 +91,14 @@ static void next_rim(const float *h, int64_t cols, int64_t rows, const Rim *rim,
  * mark: rows x cols, overwritten.  At most UINT32_MAX cells. */
 static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark)
 {
-    SdmStatus st = SDM_OK;
     const int64_t found = find_rim(h, cols, rows, NULL, 0), voids = count_voids(h, cols * rows);
     const int64_t room = (12 * found < voids ? 12 * found : voids) + 1; /* about a single cell it grows so */
-    Rim rim = {.count = found, .room = room}, next = {.room = room};
-    float *value = NULL;
-    TRY(sdm_alloc(ctx, &rim.cell, (size_t)room, sizeof *rim.cell, "voids of a DEM"));
-    TRY(sdm_alloc(ctx, &next.cell, (size_t)room, sizeof *next.cell, "voids of a DEM"));
-    TRY(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
+    SDM_OWNED uint32_t *cell = NULL, *spare = NULL;
+    SDM_OWNED float *value = NULL;
+    PASS(sdm_alloc(ctx, &cell, (size_t)room, sizeof *cell, "voids of a DEM"));
+    PASS(sdm_alloc(ctx, &spare, (size_t)room, sizeof *spare, "voids of a DEM"));
+    Rim rim = {.cell = cell, .count = found, .room = room}, next = {.cell = spare, .room = room};
+    PASS(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
     memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
     find_rim(h, cols, rows, rim.cell, room);
     for (int64_t k = 0; k < rim.count; k++)
@@ -115,11 +115,7 @@ static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t row
     }
     for (int64_t i = 0; i < cols * rows; i++)
         h[i] = isnan(h[i]) ? 0.0f : h[i];
-done:
-    sdm_free(&value);
-    sdm_free(&next.cell);
-    sdm_free(&rim.cell);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- cubic B-spline of a grid ---- */

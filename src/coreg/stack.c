@@ -4,9 +4,9 @@
 #include "core/run_log.h"
 #include "coreg/stack.h"
 #include "coreg/stack_trend.h"
+#include "geo/gdal_scope.h"
 #include "geo/own_data.h"
 
-#include <cpl_error.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmStackOptions, name)
@@ -110,45 +110,37 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
 
 SdmStatus sdm_stack_prepare(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    const int around = sdm_stage_enter(s->ctx, 1);
-    TRY(sdm_stack_choose_grid(s));
-    TRY(sdm_stack_sample(s));
+    SDM_STAGE(s->ctx, 1);
+    PASS(sdm_stack_choose_grid(s));
+    PASS(sdm_stack_sample(s));
     if (!s->opt->fusion)
-        TRY(sdm_stack_drop_copies(s));
+        PASS(sdm_stack_drop_copies(s));
     if (s->opt->trend)
-        TRY(sdm_stack_dates(s));
+        PASS(sdm_stack_dates(s));
     sdm_stack_sort(s);
-    TRY(sdm_stack_align(s));
+    PASS(sdm_stack_align(s));
     if (s->opt->trend)
-        TRY(sdm_stack_trend(s));
-    else if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)
-        TRY(sdm_stack_bias(s));
-done:
-    sdm_stage_leave(s->ctx, around);
-    return st;
+        return sdm_stack_trend(s);
+    return strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0 ? sdm_stack_bias(s)
+                                                                                   : SDM_OK;
 }
 
 static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double started_s, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_STAGE(s->ctx, 8);
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *product = NULL;
     SdmReportWork work = {0};
-    const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
-    TRY(sdm_stack_combine(s, product, &work.blocks));
+    PASS(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
+    PASS(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
+    PASS(sdm_stack_combine(s, product, &work.blocks));
     if (s->trend)
-        TRY(sdm_mean_map_draw(s->ctx, &s->trend->mean, -s->trend->limit / SDM_TREND_STEP,
-                              s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
+        PASS(sdm_mean_map_draw(s->ctx, &s->trend->mean, -s->trend->limit / SDM_TREND_STEP,
+                               s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
     const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);
-    st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
+    const SdmStatus st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
     sdm_progress_leave(s->ctx, part);
-done:
-    sdm_product_close(&product);
-    sdm_stage_leave(s->ctx, around);
     return st;
 }
 
@@ -162,7 +154,7 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     const double started_s = sdm_now_s();
     *out = (SdmStackResult){.dems = NULL};
     sdm_gdal_register();
-    CPLPushErrorHandler(CPLQuietErrorHandler);
+    SDM_QUIET;
     TRY(sdm_stack_open(&s, dems, count));
     if (!keep) {
         TRY(sdm_lease_take_output(ctx, options->output, &lease));
@@ -180,7 +172,6 @@ done:
         sdm_run_log_end(ctx, st);
     sdm_lease_release(&lease);
     sdm_stack_close(&s);
-    CPLPopErrorHandler();
     return st;
 }
 

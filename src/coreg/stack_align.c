@@ -19,22 +19,7 @@ static const double HUBER = 1.345;
 typedef struct Work {
     double *step, *residual, *scaled, *product, *diagonal; /* n each */
     double *weight, *size;                                 /* of each observation */
-    double *room;                                          /* owned: all of them */
 } Work;
-
-static SdmStatus work_open(SdmContext *ctx, int n, int count, Work *w)
-{
-    const SdmStatus st =
-        sdm_alloc(ctx, &w->room, 5 * (size_t)n + 2 * (size_t)count + 1, sizeof(double), "adjustment");
-    double **const of_node[] = {&w->step, &w->residual, &w->scaled, &w->product, &w->diagonal};
-    for (int i = 0; i < 5 && !st; i++)
-        *of_node[i] = w->room + i * n;
-    if (!st) {
-        w->weight = w->room + 5 * n;
-        w->size = w->weight + count;
-    }
-    return st;
-}
 
 /* Weighted least squares with the weights of w: x solves the normal equations, by conjugate gradients
  * (preconditioned by the diagonal) from the x of the last round.  The equations are singular, since only
@@ -124,9 +109,9 @@ static void centre(int n, const int *group, int groups, double *spare, double *x
 SdmStatus sdm_adjust_network(SdmContext *ctx, int n, const SdmObservation *observations, int count, double *x,
                              int *group, int *groups)
 {
-    SdmStatus st = SDM_OK;
-    Work w = {0};
-    TRY(work_open(ctx, n, count, &w));
+    SDM_OWNED double *room = NULL;
+    PASS(sdm_alloc(ctx, &room, 5 * (size_t)n + 2 * (size_t)count + 1, sizeof *room, "adjustment"));
+    Work w = {room, room + n, room + 2 * n, room + 3 * n, room + 4 * n, room + 5 * n, room + 5 * n + count};
     for (int i = 0; i < n; i++)
         x[i] = 0.0;
     for (int k = 0; k < count; k++)
@@ -135,15 +120,13 @@ SdmStatus sdm_adjust_network(SdmContext *ctx, int n, const SdmObservation *obser
         solve(n, observations, count, &w, x);
         if (!update_weights(observations, count, x, &w))
             break;
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
     }
     const int found = find_groups(n, observations, count, group);
     centre(n, group, found, w.step, x);
     if (groups)
         *groups = found;
-done:
-    sdm_free(&w.room);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- observations of pairs ---- */
@@ -321,25 +304,23 @@ static SdmStatus read_measured(const SdmStack *s, const SdmLayer *l, SdmCellWind
 /* Both layers of a pair over the window -> g, whose arrays are allocated. */
 static SdmStatus load_pair(const SdmStack *s, const SdmObservation *o, SdmCellWindow w, SdmCoregGrid *g)
 {
-    SdmStatus st = SDM_OK, other = SDM_OK;
-    uint8_t *filled = NULL;
+    SdmStatus one = SDM_OK, other = SDM_OK;
+    SDM_OWNED uint8_t *filled = NULL;
     const size_t n = (size_t)(w.w * w.h);
     *g = (SdmCoregGrid){.cols = w.w, .rows = w.h, .dx_m = s->dx_m, .dy_m = s->dy_m, .threads = s->threads};
-    TRY(sdm_coreg_open(s->ctx, g));
-    TRY(sdm_alloc(s->ctx, &filled, 2 * n, 1, "mask"));
+    PASS(sdm_coreg_open(s->ctx, g));
+    PASS(sdm_alloc(s->ctx, &filled, 2 * n, 1, "mask"));
 #pragma omp parallel sections num_threads(s->threads > 1 ? 2 : 1)
     {
 #pragma omp section
-        st = read_measured(s, &s->layer[o->a], w, g->dem_m, filled);
+        one = read_measured(s, &s->layer[o->a], w, g->dem_m, filled);
 #pragma omp section
         other = read_measured(s, &s->layer[o->b], w, g->reference_m, filled + n);
     }
-    TRY(st);
-    TRY(other);
+    PASS(one);
+    PASS(other);
     memset(g->mask, SDM_COREG_STABLE, n);
-done:
-    sdm_free(&filled);
-    return st;
+    return SDM_OK;
 }
 
 /* The orthoimage of a layer over the window, without what lies near a step of the heights: of it each view
@@ -373,14 +354,13 @@ static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindo
 static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m,
                                  bool *known)
 {
-    SdmStatus st = SDM_OK;
     const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
     const SdmCellWindow w = common_window(s, a, b);
-    float *image[2] = {NULL, NULL};
+    SDM_OWNED float *of_a = NULL, *of_b = NULL;
     SdmOrthoShift found;
-    TRY(read_texture(s, a, w, &image[0]));
-    TRY(read_texture(s, b, w, &image[1]));
-    TRY(sdm_ortho_shift(s->ctx, image[0], image[1], w.w, w.h, &found));
+    PASS(read_texture(s, a, w, &of_a));
+    PASS(read_texture(s, b, w, &of_b));
+    PASS(sdm_ortho_shift(s->ctx, of_a, of_b, w.w, w.h, &found));
     *known = found.patches > 0;
     o->samples = found.patches;
     o->weight = weight_of(found.patches, found.nmad * s->dx_m);
@@ -390,10 +370,7 @@ static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *e
             "%s to %s by their orthoimages: %.2f %.2f m east and north, NMAD %.2f cells, %lld patches%s",
             a->path, b->path, *east_m, *north_m, found.nmad, (long long)found.patches,
             *known ? "" : ", not used");
-done:
-    sdm_free(&image[0]);
-    sdm_free(&image[1]);
-    return st;
+    return SDM_OK;
 }
 
 /* Co-register a pair: the offset of a from b is the move that lays a on b, turned round.  o->samples = 0
@@ -457,20 +434,15 @@ enum { HEIGHT_ROUNDS = 3 }; /* unstable samples are found again in each */
 /* Shifts east and north, then samples at the shifted positions. */
 static SdmStatus align_horizontally(SdmStack *s, double *shift_m, int *group)
 {
-    SdmStatus st = SDM_OK;
-    SdmObservation *of_axis[2] = {NULL, NULL};
+    SDM_OWNED SdmObservation *east = NULL, *north = NULL;
     int count = 0;
-    TRY(horizontal_shifts(s, &of_axis[0], &of_axis[1], &count));
+    PASS(horizontal_shifts(s, &east, &north, &count));
     for (int axis = 0; axis < 2; axis++) {
-        TRY(sdm_adjust_network(s->ctx, s->count, of_axis[axis], count, shift_m, group, NULL));
+        PASS(sdm_adjust_network(s->ctx, s->count, axis ? north : east, count, shift_m, group, NULL));
         for (int i = 0; i < s->count; i++)
             s->layer[i].shift_m[axis] = shift_m[i];
     }
-    TRY(sdm_stack_sample(s));
-done:
-    sdm_free(&of_axis[0]);
-    sdm_free(&of_axis[1]);
-    return st;
+    return sdm_stack_sample(s);
 }
 
 /* Figures of the last round, for the report and the mask. */

@@ -126,31 +126,29 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
 /* Read all layers that overlap the block. */
 static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
 {
-    SdmStatus st = SDM_OK, why = SDM_OK;
+    SdmStatus why = SDM_OK;
     const size_t n = (size_t)(b->w * b->h);
     layers_clear(p);
     for (int i = 0; i < s->count; i++)
         if (overlaps(s, &s->layer[i], b->col0, b->row0, b->w, b->h)) {
             const int k = p->count++;
             p->index[k] = i;
-            TRY(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
-            TRY(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
+            PASS(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
+            PASS(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
             if (s->layer[i].error_band)
-                TRY(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
+                PASS(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)
         if (p->geoid_m[v])
-            TRY(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h,
-                                      p->geoid_m[v]));
+            PASS(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h,
+                                       p->geoid_m[v]));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int k = 0; k < p->count; k++) {
         const SdmStatus one = read_layer(s, b, p, k);
 #pragma omp critical(stack_status)
         why = one && !why ? one : why;
     }
-    TRY(why);
-done:
-    return st;
+    return why;
 }
 
 /* Heights of some cells of a row by layer, INFINITY: none. */

@@ -16,7 +16,6 @@
 #include <cJSON.h>
 #include <cpl_conv.h>
 #include <ctype.h>
-#include <gdal.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -371,11 +370,9 @@ static bool is_beside(const SdmPaths *paths, const char *path)
                 strncmp(paths->path[i], path, stem) == 0 && (strcasecmp(paths->path[i] + stem, ".tif") == 0 ||
                                                              strcasecmp(paths->path[i] + stem, ".tiff") == 0);
     }
+    SDM_CLOSED_BY(sdm_dataset_close)
     GDALDatasetH const file = found ? GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL) : NULL;
-    found = file && GDALGetRasterCount(file) > 0 && sdm_is_companion(file);
-    if (file)
-        GDALClose(file);
-    return found;
+    return file && GDALGetRasterCount(file) > 0 && sdm_is_companion(file);
 }
 
 /* Leave out what lies beside the DEMs: `*.tif` names it, too. */
@@ -434,22 +431,20 @@ static int find_crs(SdmStack *s, const SdmInputRaster *raster)
 /* Find NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
 static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    char *qa = NULL;
+    SDM_OWNED char *qa = NULL;
     double transform[6];
     const char *const dot = strrchr(l->path, '.');
-    GDALDatasetH ds = NULL;
     if (!dot || (strcasecmp(dot, ".tif") != 0 && strcasecmp(dot, ".tiff") != 0))
         return SDM_OK;
     const size_t size = (size_t)(dot - l->path) + sizeof "_qa.tif";
-    TRY(sdm_alloc(s->ctx, &qa, size, 1, "name of a DEM"));
+    PASS(sdm_alloc(s->ctx, &qa, size, 1, "name of a DEM"));
     snprintf(qa, size, "%.*s_qa.tif", (int)(dot - l->path), l->path);
-    ds = GDALOpenEx(qa, GDAL_OF_RASTER, NULL, NULL, NULL);
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = GDALOpenEx(qa, GDAL_OF_RASTER, NULL, NULL, NULL);
     const char *const bit = ds ? GDALGetMetadataItem(ds, "MASK_BIT_1", NULL) : NULL;
     if (!bit || strcmp(bit, sdm_qa_names[1]) != 0 || GDALGetRasterXSize(ds) != l->width ||
         GDALGetRasterYSize(ds) != l->height || GDALGetGeoTransform(ds, transform) != CE_None ||
         memcmp(transform, l->transform, sizeof transform) != 0)
-        goto done;
+        return SDM_OK;
     for (int b = GDALGetRasterCount(ds); b > 0; b--) {
         const char *const name = GDALGetDescription(GDALGetRasterBand(ds, b));
         l->qa_band = strcmp(name, "mask") == 0 ? b : l->qa_band;
@@ -460,11 +455,7 @@ static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
         l->qa = qa;
         qa = NULL;
     }
-done:
-    if (ds)
-        GDALClose(ds);
-    sdm_free(&qa);
-    return st;
+    return SDM_OK;
 }
 
 /* A datum that the file declares goes before the option, and the option before a guess from name or cells. */

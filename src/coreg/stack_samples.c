@@ -4,10 +4,9 @@
 #include "core/qa_reasons.h"
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
+#include "geo/gdal_scope.h"
 #include "geo/height_raster.h"
 
-#include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,10 +97,8 @@ SdmCellWindow sdm_layer_samples(const SdmStack *s, const SdmLayer *l)
 SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m)
 {
     const SdmHeightSource qa = qa_source(s, l, l->error_band);
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    const SdmStatus st = read_raster(s, l, &qa, window, SDM_KERNEL_MEAN, error_m);
-    CPLPopErrorHandler();
-    return st;
+    SDM_QUIET;
+    return read_raster(s, l, &qa, window, SDM_KERNEL_MEAN, error_m);
 }
 
 SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *median_m)
@@ -121,33 +118,25 @@ SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *m
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled)
 {
-    SdmStatus st = SDM_OK;
     const SdmHeightSource dem = {.option = "DEM",
                                  .path = l->path,
                                  .datum_option = "--dem-vertical",
                                  .keeps_datum = true,
                                  .declares_voids = true},
-                          qa = {.option = "QA raster",
-                                .path = l->qa,
-                                .keeps_datum = true,
-                                .band = l->qa_band,
-                                .wkt = s->crs ? s->crs[l->crs].wkt : NULL};
+                          qa = qa_source(s, l, l->qa_band);
     const size_t n = (size_t)(window.w * window.h);
-    float *mask = NULL;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    TRY(read_raster(s, l, &dem, window, SDM_KERNEL_MEAN, height_m));
+    SDM_OWNED float *mask = NULL;
+    SDM_QUIET;
+    PASS(read_raster(s, l, &dem, window, SDM_KERNEL_MEAN, height_m));
     for (size_t i = 0; filled && i < n; i++)
         filled[i] = 0;
     if (!filled || !l->qa)
-        goto done;
-    TRY(sdm_alloc_raw(s->ctx, &mask, n, sizeof *mask, "mask"));
-    TRY(read_raster(s, l, &qa, window, SDM_KERNEL_NEAREST, mask));
+        return SDM_OK;
+    PASS(sdm_alloc_raw(s->ctx, &mask, n, sizeof *mask, "mask"));
+    PASS(read_raster(s, l, &qa, window, SDM_KERNEL_NEAREST, mask));
     for (size_t i = 0; i < n; i++)
         filled[i] = mask[i] > 0.0f && ((unsigned)mask[i] & SDM_QA_FILLED);
-done:
-    sdm_free(&mask);
-    CPLPopErrorHandler();
-    return st;
+    return SDM_OK;
 }
 
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
@@ -266,19 +255,16 @@ static SdmStatus add_geoid(SdmStack *s, SdmLayer *l, SdmUndulation *u)
 
 static SdmStatus add_geoids(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     for (int vertical = SDM_EGM96; vertical <= SDM_EGM2008; vertical++) {
-        SdmUndulation u = {0};
-        for (int i = 0; i < s->count && !st; i++)
+        SDM_CLOSED_BY(sdm_undulation_close) SdmUndulation u = {0};
+        for (int i = 0; i < s->count; i++)
             if (s->layer[i].vertical == vertical) {
-                st = u.geoid ? SDM_OK : sdm_undulation_open(s->ctx, &s->grid, vertical, &u);
-                st = st ? st : add_geoid(s, &s->layer[i], &u);
+                if (!u.geoid)
+                    PASS(sdm_undulation_open(s->ctx, &s->grid, vertical, &u));
+                PASS(add_geoid(s, &s->layer[i], &u));
             }
-        sdm_undulation_close(&u);
-        TRY(st);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_sample(SdmStack *s)

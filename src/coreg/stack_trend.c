@@ -216,28 +216,22 @@ static void take_out(const SdmStack *s, const SdmTilt *tilt, SdmLayer *l, SdmTil
  * error is the NMAD that is left. */
 static SdmStatus lay(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    SdmTiltSamples samples = {0};
+    SDM_OWNED float *room = NULL;
     SdmTilt tilt = {.fitted = false};
     const size_t most = (size_t)(l->sample_cols * l->sample_rows) + 1;
     const bool move = strcmp(s->opt->align, "none") != 0;
     double median_m;
-    TRY(sdm_alloc(s->ctx, &samples.east_m, most, sizeof(float), "samples"));
-    TRY(sdm_alloc(s->ctx, &samples.north_m, most, sizeof(float), "samples"));
-    TRY(sdm_alloc(s->ctx, &samples.error_m, most, sizeof(float), "samples"));
+    PASS(sdm_alloc(s->ctx, &room, most, 3 * sizeof *room, "samples"));
+    SdmTiltSamples samples = {0, room, room + most, room + 2 * most};
     gather_stable(s, l, &samples);
     if (samples.count < SDM_STACK_MIN_SAMPLES)
-        goto done;
+        return SDM_OK;
     if (move && samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
-        TRY(sdm_tilt_fit(s->ctx, &samples, &tilt));
+        PASS(sdm_tilt_fit(s->ctx, &samples, &tilt));
     take_out(s, &tilt, l, &samples);
     l->scene_m = fmax(sdm_nmad_f32(samples.error_m, samples.count, &median_m), 0.01);
     l->shift_m[2] += move ? median_m : 0.0;
-done:
-    sdm_free(&samples.east_m);
-    sdm_free(&samples.north_m);
-    sdm_free(&samples.error_m);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- errors ---- */
@@ -383,19 +377,16 @@ static void put(void *user, int64_t row, int64_t col, const SdmTrend *line)
 
 SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in)
 {
-    SdmStatus st = SDM_OK;
-    TrendBlock k = {.s = s, .b = b, .in = in};
+    SDM_OWNED float *plane = NULL;
+    PASS(sdm_alloc_raw(s->ctx, &plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *plane, "block"));
+    TrendBlock k = {.s = s, .b = b, .in = in, .plane = plane};
     sdm_part_at(&s->grid, &s->part, k.at);
     k.at[0] += b->col0;
     k.at[1] += b->row0;
-    TRY(sdm_alloc_raw(s->ctx, &k.plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *k.plane, "block"));
-    TRY(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
+    PASS(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
     for (int64_t i = 0; i < b->w * b->h; i++)
-        if (k.plane[i] != SDM_NODATA)
+        if (plane[i] != SDM_NODATA)
             sdm_mean_map_add(&s->trend->mean, b->col0 + i % b->w, b->row0 + i / b->w,
-                             (double)k.plane[i] / SDM_TREND_STEP);
-    TRY(sdm_product_write_trend(s->ctx, product, b, k.plane));
-done:
-    sdm_free(&k.plane);
-    return st;
+                             (double)plane[i] / SDM_TREND_STEP);
+    return sdm_product_write_trend(s->ctx, product, b, plane);
 }

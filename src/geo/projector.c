@@ -145,18 +145,15 @@ done:
 
 SdmStatus sdm_projector_clone(SdmContext *ctx, const SdmProjector *from, SdmProjector **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
     copy(from, p);
     if (!p->pj)
-        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation"));
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation");
     *out = p;
     p = NULL;
-done:
-    sdm_projector_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 static void transform(PJ *pj, PJ_DIRECTION direction, size_t n, double *x, double *y)

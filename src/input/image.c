@@ -124,22 +124,18 @@ SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, i
 /* A window of the raster itself. */
 static SdmStatus read_raster(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
-    SdmStatus st = SDM_OK;
-    sdm_quiet_begin();
+    SDM_QUIET;
     if (im->raw)
         for (int64_t r = 0; r < at.h; ++r)
             for (int64_t c = 0; c < at.w; ++c)
                 raw[r * at.w + c] = im->raw[(at.y + r) * im->width + at.x + c];
     else if (!read_band(im->band, at, raw))
-        TRY(read_failed(ctx, im->name, at.y, at.h));
+        return read_failed(ctx, im->name, at.y, at.h);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t r = 0; r < at.h; ++r)
         find_nodata(im, raw + r * at.w, at.w, flaws + r * at.w);
-    TRY(apply_mask(ctx, im, im->own_mask, at, SDM_FLAW_NODATA, flaws));
-    TRY(apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws));
-done:
-    sdm_quiet_end();
-    return st;
+    PASS(apply_mask(ctx, im, im->own_mask, at, SDM_FLAW_NODATA, flaws));
+    return apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws);
 }
 
 /* The mean of the usable pixels of w x h bins; a bin of which not most can be used has their flaws. */
@@ -370,14 +366,10 @@ void sdm_image_close(SdmImage **im)
 {
     if (!im || !*im)
         return;
-    sdm_quiet_begin();
-    if ((*im)->mask_dataset)
-        GDALClose((*im)->mask_dataset);
-    if ((*im)->mean)
-        GDALClose((*im)->mean);
-    if ((*im)->dataset)
-        GDALClose((*im)->dataset);
-    sdm_quiet_end();
+    SDM_QUIET;
+    sdm_dataset_close(&(*im)->mask_dataset);
+    sdm_dataset_close(&(*im)->mean);
+    sdm_dataset_close(&(*im)->dataset);
     sdm_free(&(*im)->raw);
     sdm_free(&(*im)->gain);
     sdm_free(&(*im)->bias);

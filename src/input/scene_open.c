@@ -438,6 +438,7 @@ static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
 static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
                                  SdmScene *scene)
 {
+    SDM_QUIET;
     Content content[2];
     char name[2][1024];
     const char *const left = given_right ? name[0] : given_left, *const right = given_right ? name[1] : NULL;
@@ -502,9 +503,7 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     (*out)->options = options;
     (*out)->depth = (int)depth;
     sdm_gdal_register();
-    sdm_quiet_begin();
     st = open_by_content(ctx, name[0], right ? name[1] : NULL, *out);
-    sdm_quiet_end();
 done:
     sdm_gdal_config_end(&config);
     sdm_stage_leave(ctx, around);

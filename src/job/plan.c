@@ -171,10 +171,9 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
 /* Copies of one scene get keys of their own, by their order. */
 static SdmStatus part_copies(SdmContext *ctx, SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    SdmTable before;
+    SDM_CLOSED_BY(sdm_table_close) SdmTable before = {0};
     char number[16];
-    TRY(sdm_table_open(ctx, (size_t)plan->count, &before));
+    PASS(sdm_table_open(ctx, (size_t)plan->count, &before));
     for (int n = 0; n < plan->count; n++) {
         char *const key = plan->scene[n].key;
         int *const copies = sdm_table_at(&before, sdm_hash_text(0, key));
@@ -183,9 +182,7 @@ static SdmStatus part_copies(SdmContext *ctx, SdmPlan *plan)
             snprintf(key, sizeof plan->scene->key, "%016" PRIx64,
                      sdm_hash_text(sdm_hash_text(3, key), number));
     }
-done:
-    sdm_table_close(&before);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan)
@@ -491,34 +488,29 @@ static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, Sdm
 /* Scenes of the former plan keep their names: their DEMs are called so. */
 static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan, SdmTable *names)
 {
-    SdmStatus st = SDM_OK;
-    SdmTable known; /* scene of each key, its number + 1 */
+    /* scene of each key, its number + 1 */
+    SDM_CLOSED_BY(sdm_table_close) SdmTable known = {0};
     if (!former)
         return SDM_OK;
-    TRY(sdm_table_open(ctx, (size_t)former->count + (size_t)plan->count, &known));
+    PASS(sdm_table_open(ctx, (size_t)former->count + (size_t)plan->count, &known));
     for (int n = 0; n < former->count; n++)
         *sdm_table_at(&known, sdm_hash_text(0, former->scene[n].key)) = n + 1;
     for (int n = 0; n < plan->count; n++) {
         const int found = *sdm_table_at(&known, sdm_hash_text(0, plan->scene[n].key));
         if (found && take(names, former->scene[found - 1].name))
-            TRY(sdm_plan_keep(ctx, plan, former->scene[found - 1].name, &plan->scene[n].name));
+            PASS(sdm_plan_keep(ctx, plan, former->scene[found - 1].name, &plan->scene[n].name));
     }
-done:
-    sdm_table_close(&known);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus name_scenes(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    SdmTable names;
-    TRY(sdm_table_open(ctx, 16 * (size_t)plan->count, &names)); /* with those that are tried */
-    TRY(keep_names(ctx, former, plan, &names));
+    SDM_CLOSED_BY(sdm_table_close) SdmTable names = {0};
+    PASS(sdm_table_open(ctx, 16 * (size_t)plan->count, &names)); /* with those that are tried */
+    PASS(keep_names(ctx, former, plan, &names));
     for (int s = 0; s < plan->count; s++)
-        TRY(name_scene(ctx, plan, &plan->scene[s], &names));
-done:
-    sdm_table_close(&names);
-    return st;
+        PASS(name_scene(ctx, plan, &plan->scene[s], &names));
+    return SDM_OK;
 }
 
 /* ---- acquisitions ---- */
@@ -533,11 +525,11 @@ static bool is_same_place(const SdmPlanScene *a, const SdmPlanScene *b)
 /* An ASTER acquisition that was delivered more than once makes a DEM each time: say so in one line. */
 static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
     const SdmPlanScene *copy = NULL, *of = NULL;
-    SdmTable first; /* scene of each time, its number + 1 */
+    /* scene of each time, its number + 1 */
+    SDM_CLOSED_BY(sdm_table_close) SdmTable first = {0};
     int copies = 0;
-    TRY(sdm_table_open(ctx, (size_t)plan->count, &first));
+    PASS(sdm_table_open(ctx, (size_t)plan->count, &first));
     for (int n = 0; n < plan->count; n++) {
         const SdmPlanScene *const s = &plan->scene[n];
         if (!s->kind || strncmp(s->kind, "ASTER", 5) != 0 || !s->time_utc || !*s->time_utc)
@@ -555,9 +547,7 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
                 "%d scene%s of an acquisition that is planned already (%s and %s are both of %s); each gets "
                 "a DEM of its own, of which stack needs one",
                 copies, copies == 1 ? " is" : "s are", of->name, copy->name, copy->time_utc);
-done:
-    sdm_table_close(&first);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,

@@ -219,15 +219,14 @@ static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
 SdmStatus sdm_output_files_rename(SdmContext *ctx, SdmOutputFiles *files, uint64_t job, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_lease_check(ctx, lease));
-    TRY(write_marker(ctx, files, job));
+    PASS(sdm_lease_check(ctx, lease));
+    PASS(write_marker(ctx, files, job));
     for (int i = 0; i < SDM_FILES && st == SDM_OK; i++) {
         st = sdm_lease_check(ctx, lease);
         files->is_lost = st != SDM_OK;
         if (st == SDM_OK && (st = rename_one(ctx, files, i)) != SDM_OK)
             sdm_output_files_recover(files);
     }
-done:
     return st;
 }
 

@@ -112,29 +112,24 @@ static void reduce(const unsigned char *rgba, int cols, int rows, int f, unsigne
  * colours, so that the page stays small. */
 static SdmStatus encode_page(SdmContext *ctx, const unsigned char *rgba, int cols, int rows, SdmPng *out)
 {
-    SdmStatus st = SDM_OK;
-    unsigned char *small = NULL;
+    SDM_OWNED unsigned char *small = NULL;
     const int longest = cols > rows ? cols : rows,
               f = (longest + SDM_PREVIEW_MAX / 2 - 1) / (SDM_PREVIEW_MAX / 2);
     const int across = (cols + f - 1) / f, down = (rows + f - 1) / f;
-    TRY(sdm_alloc(ctx, &small, (size_t)across * (size_t)down, 4, "preview"));
+    PASS(sdm_alloc(ctx, &small, (size_t)across * (size_t)down, 4, "preview"));
     reduce(rgba, cols, rows, f, small);
-    TRY(sdm_png_encode(ctx, small, across, down, 4, out));
-done:
-    sdm_free(&small);
-    return st;
+    return sdm_png_encode(ctx, small, across, down, 4, out);
 }
 
 SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out, SdmPng *page)
 {
-    SdmStatus st = SDM_OK;
     const double spacing_m = cell_m * s->factor;
     const double low = sdm_dem_stats_quantile_m(s, 0.01),
                  high = fmax(sdm_dem_stats_quantile_m(s, 0.99), low + 1.0);
-    float *h = NULL;
-    unsigned char *rgba = NULL;
-    TRY(sdm_dem_stats_preview(ctx, s, &h));
-    TRY(sdm_alloc(ctx, &rgba, (size_t)s->cols * (size_t)s->rows, 4, "preview"));
+    SDM_OWNED float *h = NULL;
+    SDM_OWNED unsigned char *rgba = NULL;
+    PASS(sdm_dem_stats_preview(ctx, s, &h));
+    PASS(sdm_alloc(ctx, &rgba, (size_t)s->cols * (size_t)s->rows, 4, "preview"));
     const double stretch = exaggeration(h, s->cols, s->rows, spacing_m);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int r = 0; r < s->rows; r++)
@@ -149,32 +144,24 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_
                 rgba[4 * i + (size_t)k] = (unsigned char)fmin(rgb[k] * light, 255.0);
             rgba[4 * i + 3] = 255;
         }
-    TRY(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
-    TRY(encode_page(ctx, rgba, s->cols, s->rows, page));
-done:
-    sdm_free(&rgba);
-    sdm_free(&h);
-    return st;
+    PASS(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
+    return encode_page(ctx, rgba, s->cols, s->rows, page);
 }
 
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out)
 {
-    SdmStatus st = SDM_OK;
     const int f =
         (s->cols > s->rows ? s->cols : s->rows) > SDM_PREVIEW_MAX / 2 ? 2 : 1; /* half the preview's size */
     const int cols = (s->cols + f - 1) / f, rows = (s->rows + f - 1) / f;
-    unsigned char *rgb = NULL;
-    TRY(sdm_alloc(ctx, &rgb, (size_t)cols * (size_t)rows, 3, "coverage map"));
+    SDM_OWNED unsigned char *rgb = NULL;
+    PASS(sdm_alloc(ctx, &rgb, (size_t)cols * (size_t)rows, 3, "coverage map"));
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < cols; c++) {
             const size_t i = (size_t)(r * f) * (size_t)s->cols + (size_t)(c * f);
             memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c),
                    sdm_qa_reasons[sdm_qa_reason(s->preview_mask[i])].rgb, 3);
         }
-    TRY(sdm_png_encode(ctx, rgb, cols, rows, 3, out));
-done:
-    sdm_free(&rgb);
-    return st;
+    return sdm_png_encode(ctx, rgb, cols, rows, 3, out);
 }
 
 SdmStatus sdm_mean_map_open(SdmContext *ctx, int64_t cols, int64_t rows, int longest, SdmMeanMap *out)
@@ -204,19 +191,15 @@ void sdm_mean_map_add(SdmMeanMap *map, int64_t col, int64_t row, double value)
 SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double low, double high,
                             sdm_ramp_fn *ramp, SdmPng *out)
 {
-    SdmStatus st = SDM_OK;
-    unsigned char *rgba = NULL;
+    SDM_OWNED unsigned char *rgba = NULL;
     const size_t n = (size_t)map->cols * (size_t)map->rows;
-    TRY(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
+    PASS(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
     for (size_t i = 0; i < n; i++)
         if (map->count[i]) { /* else it stays transparent */
             ramp((map->sum[i] / map->count[i] - low) / (high - low), rgba + 4 * i);
             rgba[4 * i + 3] = 255;
         }
-    TRY(encode_page(ctx, rgba, map->cols, map->rows, out));
-done:
-    sdm_free(&rgba);
-    return st;
+    return encode_page(ctx, rgba, map->cols, map->rows, out);
 }
 
 enum { BAND_MAP = 240 }; /* pixels of a map's longest side */

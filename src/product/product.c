@@ -193,16 +193,15 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
     static const int for_people[] = {SDM_FILE_PNG,   SDM_FILE_HTML,     SDM_FILE_STAC,
                                      SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_REASON};
-    SdmStatus st = SDM_OK;
-    SdmProduct *p = NULL;
-    const int around = sdm_stage_enter(ctx, 9);
+    SDM_STAGE(ctx, 9);
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *p = NULL;
     *out = NULL;
     sdm_gdal_register();
     if (!request->keep)
-        TRY(sdm_product_check(ctx, request->options, NULL, 0));
+        PASS(sdm_product_check(ctx, request->options, NULL, 0));
     else if (strcmp(request->options->points, "none") != 0)
-        TRY(sdm_fail(ctx, SDM_ERR_USAGE, "--points: needs a DEM that is a file, found one in memory"));
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--points: needs a DEM that is a file, found one in memory");
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->request = *request;
     p->grid = *request->grid;
     p->request.grid = &p->grid;
@@ -212,8 +211,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->metadata = metadata_of(request);
-    TRY(request->keep ? name_kept(ctx, &p->files)
-                      : name_files(ctx, request->options->output, request->options->points, &p->files));
+    PASS(request->keep ? name_kept(ctx, &p->files)
+                       : name_files(ctx, request->options->output, request->options->points, &p->files));
     for (size_t i = 0; i < sizeof for_people / sizeof *for_people && request->options->rasters_alone; i++)
         p->files->made[for_people[i]] = false;
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
@@ -223,29 +222,26 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         sdm_output_files_recover(p->files);
         sdm_output_files_sweep(p->files);
     }
-    TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
-    TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
+    PASS(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
+    PASS(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
     p->geoid = p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
     if (p->undulation.geoid)
         sdm_log(ctx, SDM_LOG_INFO, 8, "heights above %s, whose undulation is of %s",
                 sdm_vertical_datum(request->options->vertical)->phrase, p->geoid);
     if (request->reference)
-        TRY(sdm_change_open(ctx,
-                            &(SdmChangeSource){request->options, request->reference, request->reference_dem,
-                                               request->lon_deg, request->lat_deg},
-                            &p->grid, &p->change));
+        PASS(sdm_change_open(ctx,
+                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
+                                                request->lon_deg, request->lat_deg},
+                             &p->grid, &p->change));
     for (int i = 0; i < 5; i++)
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);
-            TRY(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
+            PASS(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
         }
     describe_bands(p);
     *out = p;
     p = NULL;
-done:
-    sdm_product_close(&p);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- write a block ---- */
@@ -416,7 +412,7 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
     SdmStatus st = SDM_OK;
     Strip s = {NULL};
-    const int around = sdm_stage_enter(ctx, 9);
+    SDM_STAGE(ctx, 9);
     TRY(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
     s.plane = (int64_t)n;
@@ -436,7 +432,6 @@ done:
     sdm_free(&s.change);
     sdm_free(&s.ortho);
     sdm_free(&s.height_m);
-    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -600,11 +595,11 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
                                    SDM_FILE_CHANGE,
                                    SDM_FILE_TREND}; /* -1: pictures, by one thread: first */
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
+    SDM_STAGE(ctx, 9);
     const int64_t cells = p->grid.cols * p->grid.rows;
     if (p->stats.cells != cells)
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
                         p->files->path[SDM_FILE_DEM], (long long)p->stats.cells, (long long)cells);
-    const int around = sdm_stage_enter(ctx, 9);
     const GIntBig cache = GDALGetCacheMax64();
     TRY(sdm_check_stop(ctx));
     sdm_progress(ctx, 9, 0.15, "writing");
@@ -630,7 +625,6 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
         TRY(job_st[job]);
 done:
     GDALSetCacheMax64(cache);
-    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -651,11 +645,8 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data,
 /* Write a companion that is a text; its name is not given yet. */
 static SdmStatus write_text(SdmContext *ctx, const SdmProduct *p, int file, const SdmText *text)
 {
-    SdmStatus st = text->st;
-    TRY(st);
-    TRY(write_file(ctx, p->files->part[file], text->data, text->size));
-done:
-    return st;
+    PASS(text->st);
+    return write_file(ctx, p->files->part[file], text->data, text->size);
 }
 
 /* Files that show the rasters in a GIS: styles of QGIS, the reasons with their words. */
@@ -744,31 +735,25 @@ void sdm_kept_product_free(SdmKeptProduct *kept)
 
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
-    const int around = sdm_stage_enter(ctx, 9);
-    TRY(sdm_report_json(report, &json));
+    SDM_STAGE(ctx, 9);
+    SDM_CLOSED_BY(sdm_text_close) SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
+    PASS(sdm_report_json(report, &json));
     if (p->files->made[SDM_FILE_HTML])
-        TRY(sdm_report_html(report, &html));
+        PASS(sdm_report_html(report, &html));
     if (p->request.keep) {
         keep(p, &json, &html);
-        goto done;
+        return SDM_OK;
     }
-    TRY(write_text(ctx, p, SDM_FILE_JSON, &json));
+    PASS(write_text(ctx, p, SDM_FILE_JSON, &json));
     if (p->files->made[SDM_FILE_PNG])
-        TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
+        PASS(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
     if (p->files->made[SDM_FILE_HTML])
-        TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
-    TRY(write_styles(ctx, p));
+        PASS(write_text(ctx, p, SDM_FILE_HTML, &html));
+    PASS(write_styles(ctx, p));
     if (p->files->made[SDM_FILE_STAC])
-        TRY(write_stac(ctx, p));
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_output_files_rename(ctx, p->files, p->request.job, lease));
-done:
-    sdm_text_close(&html);
-    sdm_text_close(&json);
-    sdm_stage_leave(ctx, around);
-    return st;
+        PASS(write_stac(ctx, p));
+    PASS(sdm_check_stop(ctx));
+    return sdm_output_files_rename(ctx, p->files, p->request.job, lease);
 }
 
 double sdm_product_error_m(const SdmProduct *p)

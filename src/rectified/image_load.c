@@ -452,8 +452,8 @@ static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *
 static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
+    SDM_QUIET;
     *out = (SdmImagePair){.width = 0};
-    sdm_quiet_begin();
     TRY(open_raster(ctx, &im[0], band));
     TRY(open_raster(ctx, &im[1], band));
     TRY(check_pair(ctx, &im[0], &im[1]));
@@ -463,11 +463,9 @@ static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, Sd
         TRY(check_usable(ctx, &im[k], out->samples[k]));
 done:
     for (int k = 0; k < 2; k++) {
-        if (im[k].dataset)
-            GDALClose(im[k].dataset);
+        sdm_dataset_close(&im[k].dataset);
         sdm_free(&im[k].palette);
     }
-    sdm_quiet_end();
     if (st != SDM_OK)
         sdm_image_pair_free(out);
     return st;
