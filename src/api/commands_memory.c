@@ -129,10 +129,8 @@ static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, Sdm
     if (st != SDM_OK || !u->block)
         return st;
     if (!m->build)
-        TRY(open_build(ctx, m));
-    TRY(sdm_build_add(ctx, m->build, u->block));
-done:
-    return st;
+        PASS(open_build(ctx, m));
+    return sdm_build_add(ctx, m->build, u->block);
 }
 
 /* The plan names the views as the report does: images in memory as their scene does. */
@@ -149,15 +147,14 @@ static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
 /* The units of the scene, without a store, into a product that stays in memory. */
 static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
     bool no_dem;
-    SdmDevicePool *queue = NULL;
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
     SdmPlan *planned = NULL;
     const double started_s = sdm_now_s();
-    TRY(sdm_device_pool_open(ctx, m->options.device, &queue));
+    PASS(sdm_device_pool_open(ctx, m->options.device, &queue));
     sdm_device_pool_log(ctx, queue);
-    TRY(plan(ctx, m, &planned));
-    TRY(sdm_job_start(ctx, ".", &m->options, &planned, &m->job));
+    PASS(plan(ctx, m, &planned));
+    PASS(sdm_job_start(ctx, ".", &m->options, &planned, &m->job));
     const SdmFlowRequest request = {.job = &m->job,
                                     .images = m->scene,
                                     .count = m->job.plan->units,
@@ -167,17 +164,15 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
                                     .user = m};
     m->input = (SdmBuildInput){
         .job = &m->job, .scene = &m->job.plan->scene[0], .started_s = started_s, .keep = &m->dem->kept};
-    TRY(sdm_flow_open(ctx, &request, &queue, &m->flow));
-    TRY(sdm_flow_run(ctx, m->flow));
+    PASS(sdm_flow_open(ctx, &request, &queue, &m->flow));
+    PASS(sdm_flow_run(ctx, m->flow));
     if (!m->build)
-        TRY(open_build(ctx, m));
+        PASS(open_build(ctx, m));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    st = sdm_build_finish(ctx, m->build, result, &no_dem);
+    const SdmStatus st = sdm_build_finish(ctx, m->build, result, &no_dem);
     sdm_progress_leave(ctx, around);
-    TRY(st);
-    sdm_progress(ctx, 9, 1.0, "done");
-done:
-    sdm_device_pool_close(&queue);
+    if (st == SDM_OK)
+        sdm_progress(ctx, 9, 1.0, "done");
     return st;
 }
 

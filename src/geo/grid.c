@@ -3,6 +3,7 @@
 #include "core/options.h"
 #include "core/qa_reasons.h"
 #include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
 #include "geo/outlines.h"
@@ -96,28 +97,22 @@ static bool has_bad_code(const char *text)
 /* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
 static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     /* a URL would need the network */
     if (strstr(text, "://") || has_bad_code(text) || OSRSetFromUserInput(srs, text) != OGRERR_NONE) {
-        TRY(sdm_proj_check(ctx));
-        st = sdm_fail(
+        PASS(sdm_proj_check(ctx));
+        return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",
             text, errors.text[0] ? ": " : "", errors.text);
-        goto done;
     }
-    TRY(check_kind(ctx, srs, text));
+    PASS(check_kind(ctx, srs, text));
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     grid->geographic = OSRIsGeographic(srs);
     *unit_m = grid->geographic ? 1.0 : OSRGetLinearUnits(srs, NULL);
-    TRY(export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt));
-done:
-    OSRDestroySpatialReference(srs);
-    sdm_gdal_errors_end(&errors);
-    return st;
+    return export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt);
 }
 
 /* Has a GeoTIFF keys for the CRS?  Where it has none, GDAL writes a second file beside the GeoTIFF. */
@@ -141,22 +136,19 @@ static bool can_store(const char *wkt)
 
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
     SdmGrid grid;
     double unit_m;
     if (!t_srs)
         return SDM_OK;
-    TRY(resolve(ctx, t_srs, &grid, &unit_m));
+    PASS(resolve(ctx, t_srs, &grid, &unit_m));
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
     if (!can_store(grid.wkt))
-        st = sdm_fail(
+        return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s cannot be stored in a GeoTIFF; give a CRS with an EPSG code, or a common projection",
             t_srs);
-    sdm_gdal_errors_end(&errors);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,

@@ -535,15 +535,11 @@ done:
 SdmStatus sdm_outlines_burn(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
                             uint8_t *out)
 {
-    SdmStatus st = SDM_OK;
-    Burn b = {.ctx = ctx, .from = outlines, .grid = grid, .out = out};
     const size_t cells = (size_t)(grid->cols * grid->rows);
+    SDM_OWNED uint8_t *odd = NULL;
     memset(out, 0, cells);
-    TRY(sdm_alloc(ctx, &b.odd, cells, 1, "cells inside of polygons"));
-    TRY(burn_all(&b));
-done:
-    sdm_free(&b.odd);
-    return st;
+    PASS(sdm_alloc(ctx, &odd, cells, 1, "cells inside of polygons"));
+    return burn_all(&(Burn){.ctx = ctx, .from = outlines, .grid = grid, .out = out, .odd = odd});
 }
 
 SdmStatus sdm_outlines_bounds(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,

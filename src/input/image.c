@@ -265,10 +265,10 @@ static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p
 /* p: the part of the window that lies in the image.  *any: flaws of its pixels are added. */
 static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, const Target *to, unsigned *any)
 {
-    SdmStatus st = SDM_OK;
-    float *raw = NULL;
-    uint8_t *found = NULL;
-    int16_t *row = NULL;
+    SdmStatus st;
+    SDM_OWNED float *raw = NULL;
+    SDM_OWNED uint8_t *found = NULL;
+    SDM_OWNED int16_t *row = NULL;
     if (im->raw && !im->user_mask) {
         *any |= read_bytes(ctx, im, p, to);
         return SDM_OK;
@@ -276,15 +276,15 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
     const int64_t row_px = p.w * (im->bin ? im->bin * im->bin : 1);
     const int64_t fit = STRIP_PX / row_px > 1 ? STRIP_PX / row_px : 1, strip = p.h < fit ? p.h : fit;
     const int64_t row_pitch = (p.w + 63) / 64 * 64 + 32; /* an odd number of lines, see TILE_PITCH */
-    TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
-    TRY(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));
+    PASS(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
+    PASS(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));
     if (to->turned)
-        TRY(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
+        PASS(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
 #pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
         st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, found);
-        TRY(st);
+        PASS(st);
         unsigned seen = 0;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(| : seen) if (!to->turned)
         for (int64_t r = 0; r < h; ++r) {
@@ -297,11 +297,7 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
         }
         *any |= seen;
     }
-done:
-    sdm_free(&raw);
-    sdm_free(&found);
-    sdm_free(&row);
-    return st;
+    return SDM_OK;
 }
 
 static void clear_pixels(int16_t *out, uint8_t *flaws, int64_t n)

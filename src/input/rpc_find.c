@@ -36,20 +36,16 @@ static const char *find_component(const CPLXMLNode *node)
  * where that is not there. */
 static SdmStatus dimap_rpc_path(SdmContext *ctx, const char *index, char out[SDM_PATH_SIZE])
 {
-    SdmStatus st = SDM_OK;
-    CPLXMLNode *const root = CPLParseXMLFile(index);
+    SDM_CLOSED_BY(sdm_xml_free) CPLXMLNode *const root = CPLParseXMLFile(index);
     const char *const href = find_component(root);
     out[0] = '\0';
-    if (href) {
-        TRY(sdm_format(ctx, out, SDM_PATH_SIZE, "%s", CPLFormFilename(CPLGetPath(index), href, NULL)));
-        if (!sdm_path_exists(out))
-            st =
-                sdm_fail(ctx, SDM_ERR_INPUT,
-                         "%s: names %s as its RPC, which is not there; fetch the whole product", index, href);
-    }
-done:
-    CPLDestroyXMLNode(root);
-    return st;
+    if (!href)
+        return SDM_OK;
+    PASS(sdm_format(ctx, out, SDM_PATH_SIZE, "%s", CPLFormFilename(CPLGetPath(index), href, NULL)));
+    if (!sdm_path_exists(out))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: names %s as its RPC, which is not there; fetch the whole product", index, href);
+    return SDM_OK;
 }
 
 /* A number of a tag below a node; false where it is missing or no number. */
@@ -404,29 +400,25 @@ static GDALDatasetH open_first_tile(GDALDatasetH ds)
 static SdmStatus find_in_product(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out,
                                  bool *found)
 {
-    SdmStatus st = SDM_OK;
-    GDALDatasetH tile = NULL;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH tile = NULL;
     if (EQUAL(GDALGetDriverShortName(GDALGetDatasetDriver(ds)), "DIMAP"))
-        TRY(dimap_rpc_path(ctx, name, out->path));
+        PASS(dimap_rpc_path(ctx, name, out->path));
     if (*out->path)
-        TRY(read_dimap_rpc(ctx, out->path, &out->rpc, found));
+        PASS(read_dimap_rpc(ctx, out->path, &out->rpc, found));
     if (!*found)
-        TRY(find_dimap(ctx, ds, out, found));
+        PASS(find_dimap(ctx, ds, out, found));
     if (!*found && !GDALGetMetadata(ds, "RPC"))
         tile = open_first_tile(ds);
     if (tile) {
-        TRY(find_dimap(ctx, tile, out, found));
+        PASS(find_dimap(ctx, tile, out, found));
         if (!*found && take_domain(GDALGetMetadata(tile, "RPC"), &out->rpc)) {
             *found = true;
-            TRY(sdm_format(ctx, out->path, sizeof out->path, "%s", GDALGetDescription(tile)));
+            PASS(sdm_format(ctx, out->path, sizeof out->path, "%s", GDALGetDescription(tile)));
         }
     }
     if (*found)
         snprintf(out->source, sizeof out->source, "%.200s", sdm_path_base(out->path));
-done:
-    if (tile)
-        GDALClose(tile);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out)

@@ -495,7 +495,7 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     SdmGdalConfig config;
     char name[2][1024];
-    const int around = sdm_stage_enter(ctx, 1);
+    SDM_STAGE(ctx, 1);
     TRY(sdm_gdal_config_begin(ctx, options, &config));
     TRY(sdm_gdal_name(ctx, left, name[0], sizeof name[0]));
     TRY(sdm_gdal_name(ctx, right ? right : "", name[1], sizeof name[1]));
@@ -506,7 +506,6 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     st = open_by_content(ctx, name[0], right ? name[1] : NULL, *out);
 done:
     sdm_gdal_config_end(&config);
-    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(out);
     return st;
@@ -547,7 +546,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
 {
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
-    const int around = sdm_stage_enter(ctx, 1);
+    SDM_STAGE(ctx, 1);
     TRY(check_no_file_options(ctx, options));
     TRY(sdm_alloc(ctx, &scene, 1, sizeof *scene, "scene"));
     scene->options = options;
@@ -565,7 +564,6 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
 done:
     for (int k = 0; k < 2; ++k)
         sdm_camera_close(&view[k].camera);
-    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(&scene);
     *out = scene;

@@ -68,29 +68,25 @@ enum { SLOW_TIMES = 3, SLOW_S = 1, HUNGRY_TIMES = 2, HUNGRY_MIB = 32 };
 /* Mark the slow and hungry units of a kind that has at least three. */
 static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind kind)
 {
-    SdmStatus st = SDM_OK;
     int64_t n = 0;
-    double *value[2] = {NULL, NULL};
-    for (int k = 0; k < 2; k++)
-        TRY(sdm_alloc(ctx, &value[k], (size_t)a->count + 1, sizeof *value[k], "the accounts"));
+    SDM_OWNED double *walls = NULL, *peaks = NULL;
+    PASS(sdm_alloc(ctx, &walls, (size_t)a->count + 1, sizeof *walls, "the accounts"));
+    PASS(sdm_alloc(ctx, &peaks, (size_t)a->count + 1, sizeof *peaks, "the accounts"));
     for (int64_t i = 0; i < a->count; i++)
         if (a->item[i].kind == kind) {
-            value[0][n] = a->item[i].used.wall_s;
-            value[1][n++] = a->item[i].used.peak_bytes;
+            walls[n] = a->item[i].used.wall_s;
+            peaks[n++] = a->item[i].used.peak_bytes;
         }
     if (n < 3)
-        goto done;
-    const double wall_s = sdm_median_f64(value[0], n), bytes = sdm_median_f64(value[1], n);
+        return SDM_OK;
+    const double wall_s = sdm_median_f64(walls, n), bytes = sdm_median_f64(peaks, n);
     for (int64_t i = 0; i < a->count; i++) {
         SdmAccount *const u = &a->item[i];
         u->is_slow |= u->kind == kind && u->used.wall_s > fmax(SLOW_TIMES * wall_s, wall_s + SLOW_S);
         u->is_hungry |= u->kind == kind &&
                         u->used.peak_bytes > fmax(HUNGRY_TIMES * bytes, bytes + HUNGRY_MIB * 1048576.0);
     }
-done:
-    sdm_free(&value[0]);
-    sdm_free(&value[1]);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out)

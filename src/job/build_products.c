@@ -156,14 +156,13 @@ SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOpti
 
 SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, bool *no_dem)
 {
-    SdmStatus st = assess(ctx, m);
+    const SdmStatus st = assess(ctx, m);
     *no_dem = st != SDM_OK;
-    TRY(st);
+    PASS(st);
     m->report.work.wall_s += sdm_now_s() - m->in->started_s;
-    TRY(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
+    PASS(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
     log_warnings(ctx, &m->quality, m->options->output);
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_build_close(SdmBuild **build)

@@ -414,8 +414,7 @@ static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanIn
 static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
                             SdmStatus *bad)
 {
-    SdmStatus st = SDM_OK;
-    SdmScene *scene = NULL;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     const char *const slash = sdm_system_slash(in->left);
     (void)place_views(ctx, q, in, to); /* opening them says what is wrong */
     SdmStatus one = q->scene ? SDM_OK
@@ -423,21 +422,16 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
                                                  SDM_DEPTH_CAMERAS, &scene);
     if (one == SDM_OK)
         one = plan_opened(ctx, q, q->scene ? q->scene : scene, to);
-    if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY) {
-        st = one;
-        goto done;
-    }
+    if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY)
+        return one;
     to->first_unit = q->plan->units;
     to->unit_count = one == SDM_OK ? to->tile_count + to->tiled : 0;
     q->plan->units += to->unit_count;
-    if (one != SDM_OK) {
-        *bad = one;
-        TRY(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
-        TRY(sdm_plan_keep(ctx, q->plan, sdm_error(ctx), &to->error));
-    }
-done:
-    sdm_scene_close(&scene);
-    return st;
+    if (one == SDM_OK)
+        return SDM_OK;
+    *bad = one;
+    PASS(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
+    return sdm_plan_keep(ctx, q->plan, sdm_error(ctx), &to->error);
 }
 
 /* ---- names of products ---- */

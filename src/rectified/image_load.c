@@ -349,26 +349,23 @@ static void quantise(const float *grey, int64_t n, Scaling s, int16_t *out)
 
 static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
-    SdmStatus st = SDM_OK;
     const int64_t n = (int64_t)out->width * out->height;
-    float *grey[2] = {NULL, NULL};
+    SDM_OWNED float *left = NULL, *right = NULL;
+    float **const grey[2] = {&left, &right};
     Scaling scaling;
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc(ctx, &grey[k], (size_t)n, sizeof(float), "image"));
-        TRY(read_raster(ctx, &im[k], grey[k], NULL));
+        PASS(sdm_alloc(ctx, grey[k], (size_t)n, sizeof(float), "image"));
+        PASS(read_raster(ctx, &im[k], *grey[k], NULL));
         if (!im[k].mask[0])
-            TRY(mask_fill(ctx, &im[k], grey[k], n));
+            PASS(mask_fill(ctx, &im[k], *grey[k], n));
     }
-    TRY(find_scaling(ctx, (const float *const[2]){grey[0], grey[1]}, n, &scaling));
+    PASS(find_scaling(ctx, (const float *const[2]){left, right}, n, &scaling));
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc(ctx, &out->samples[k], (size_t)n, sizeof **out->samples, "image"));
-        quantise(grey[k], n, scaling, out->samples[k]);
-        sdm_free(&grey[k]);
+        PASS(sdm_alloc(ctx, &out->samples[k], (size_t)n, sizeof **out->samples, "image"));
+        quantise(*grey[k], n, scaling, out->samples[k]);
+        sdm_free(grey[k]);
     }
-done:
-    sdm_free(&grey[0]);
-    sdm_free(&grey[1]);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- 8 bits ---- */
