@@ -54,6 +54,8 @@ typedef struct SdmOptionSpec {
     const char *help;     /* with units */
 } SdmOptionSpec;
 
+#define SDM_NO_RANGE 0.0, 0.0, NULL /* lo, hi and choices of an option that has none */
+
 extern const SdmOptionSpec sdm_option_table[]; /* fields of SdmOptions; every table ends with name == NULL */
 
 /* Check every field of `opts` against its table; the first bad one is named.  A number at its default is

@@ -12,62 +12,26 @@
 #define FIELD(name) offsetof(SdmStackOptions, name)
 
 const SdmOptionSpec sdm_stack_options[] = {
-    {.name = "--list",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(list),
-     .commands = SDM_CMD_STACK,
-     .help =
-         "Text file with one DEM per line, relative to that file; empty lines and lines with # are skipped."},
-    {.name = "--align",
-     .metavar = "AXES",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(align),
-     .choices = "z|xyz|none",
-     .fallback = "z",
-     .commands = SDM_CMD_STACK,
-     .help =
-         "Shift each DEM to the others over stable cells: z in height; xyz horizontally, too, by Nuth & Kaab "
-         "(2011); none takes them as they are."},
-    {.name = "--bias",
-     .metavar = "MODE",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(bias),
-     .choices = "auto|keep",
-     .fallback = "auto",
-     .commands = SDM_CMD_STACK,
-     .help =
-         "auto: with three or more DEMs, the smooth error of each (jitter, tilt), seen in its differences "
-         "from the others, is reduced to the mean of all before the median is taken, where it is a third "
-         "of the NMAD or more; keep: it is left in. Needs --align z or xyz."},
-    {.name = "--dem-vertical",
-     .metavar = "DATUM",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(dem_vertical),
-     .choices = "auto|" SDM_VERTICAL_WORDS,
-     .fallback = "auto",
-     .commands = SDM_CMD_STACK,
-     .help = "Vertical datum of DEMs that declare none; auto assumes nothing."},
-    {.name = "--trend",
-     .type = SDM_OPT_BOOL,
-     .offset = FIELD(trend),
-     .commands = SDM_CMD_STACK,
-     .help = "Fit a robust line to the heights of each cell by date: NAME_trend.tif has its rate (m a year), "
-             "standard error, dates, span and residual NMAD. Takes DEMs of three dates or more."},
-    {.name = "--dates",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(dates),
-     .commands = SDM_CMD_STACK,
-     .help = "Text file for --trend with a DEM and its date per line (dem.tif 2003-05-06), which go before "
-             "those of metadata, NAME.json and names."},
-    {.name = "--no-filled",
-     .type = SDM_OPT_BOOL,
-     .offset = FIELD(no_filled),
-     .commands = SDM_CMD_STACK,
-     .help = "Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where "
-             "no DEM "
-             "has a measured height."},
+    {"--list", "FILE", SDM_OPT_TEXT, FIELD(list), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Text file with one DEM per line, relative to that file; empty lines and lines with # are skipped."},
+    {"--align", "AXES", SDM_OPT_CHOICE, FIELD(align), 0.0, 0.0, "z|xyz|none", "z", SDM_CMD_STACK,
+     "Shift each DEM to the others over stable cells: z in height; xyz horizontally, too, by Nuth & Kaab "
+     "(2011); none takes them as they are."},
+    {"--bias", "MODE", SDM_OPT_CHOICE, FIELD(bias), 0.0, 0.0, "auto|keep", "auto", SDM_CMD_STACK,
+     "auto: with three or more DEMs, the smooth error of each (jitter, tilt), seen in its differences from "
+     "the others, is reduced to the mean of all before the median is taken, where it is a third of the NMAD "
+     "or more; keep: it is left in. Needs --align z or xyz."},
+    {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, FIELD(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
+     "auto", SDM_CMD_STACK, "Vertical datum of DEMs that declare none; auto assumes nothing."},
+    {"--trend", NULL, SDM_OPT_BOOL, FIELD(trend), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Fit a robust line to the heights of each cell by date: NAME_trend.tif has its rate (m a year), "
+     "standard error, dates, span and residual NMAD. Takes DEMs of three dates or more."},
+    {"--dates", "FILE", SDM_OPT_TEXT, FIELD(dates), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Text file for --trend with a DEM and its date per line (dem.tif 2003-05-06), which go before those of "
+     "metadata, NAME.json and names."},
+    {"--no-filled", NULL, SDM_OPT_BOOL, FIELD(no_filled), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where no DEM "
+     "has a measured height."},
     {.name = NULL},
 };
 
