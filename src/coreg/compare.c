@@ -44,7 +44,7 @@ static void raw_stats(SdmCoregGrid *g, SdmCompareResult *out)
 {
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
-    sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->raw);
+    sdm_coreg_stats(g, g->residual_m, &out->raw);
     sdm_compare_height_ratio(g->reference_m, g->residual_m, g->rows * g->cols, &out->height_ratio);
     out->water = class_share(g, 2);
     out->cloud = class_share(g, 3);

@@ -211,18 +211,6 @@ static void add_tilt(SdmText *t, const SdmCompareResult *r)
                  1000.0 * tilt[1]);
 }
 
-/* A model is kept in any case: does it do harm? */
-static bool model_harms(const SdmCompareResult *r)
-{
-    return r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m;
-}
-
-/* Most cells have voids around their place in the reference: the figures are of the others. */
-static bool is_thin(const SdmCompareResult *r)
-{
-    return 5 * r->aligned.count < r->raw.count;
-}
-
 enum { FEW = 10 };                    /* differences, the move is fitted to */
 static const double OTHER_UNIT = 2.0; /* heights of one place are not so many times as large */
 
@@ -258,7 +246,7 @@ static void add_doubts(SdmText *t, const SdmCompareResult *r)
                      r->points ? "DEM at the points" : "reference",
                      move->undetermined > 1 ? "are flat, a plane or of another place"
                                             : "do not change along the other");
-    if (is_thin(r))
+    if (5 * r->aligned.count < r->raw.count)
         sdm_text_add(
             t,
             "only %lld of %lld %s have no voids around their place in the %s: the move and the figures after "
@@ -270,7 +258,7 @@ static void add_doubts(SdmText *t, const SdmCompareResult *r)
         sdm_text_add(
             t, "only %lld %s%s: after a move that was fitted to so few, the figures say nothing of the DEM\n",
             (long long)r->aligned.count, r->points ? "point" : "cell", r->aligned.count == 1 ? "" : "s");
-    if (model_harms(r))
+    if (r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m)
         sdm_text_add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
                      r->aligned.nmad_m);
     if (move->verdict)

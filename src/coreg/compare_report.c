@@ -122,13 +122,6 @@ static void add_row(void *to, const char *name, const SdmErrorStats *s)
                    s->p99_m, 100.0 * s->over30);
 }
 
-static void add_figures(SdmReport *r, const SdmCompareResult *c)
-{
-    SdmReportItem to = sdm_report_section(r, NULL, "Differences in metres", SDM_PAGE_TIME, SDM_STYLE_WIDE);
-    sdm_report_row(to, "\tn\tbias\tmedian\tstd\tNMAD\tRMSE\tLE90\t99 %%\tover 30 m");
-    sdm_compare_each(c, add_row, &to);
-}
-
 double sdm_difference_limit_m(const SdmErrorStats *s)
 {
     return sdm_round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
@@ -360,7 +353,9 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
     add_aspect(&r, w);
     add_variogram(&r, w);
     add_bands(&r, w->out);
-    add_figures(&r, w->out);
+    SdmReportItem to = sdm_report_section(&r, NULL, "Differences in metres", SDM_PAGE_TIME, SDM_STYLE_WIDE);
+    sdm_report_row(to, "\tn\tbias\tmedian\tstd\tNMAD\tRMSE\tLE90\t99 %%\tover 30 m");
+    sdm_compare_each(w->out, add_row, &to);
     add_inputs(&r, w);
     PASS(sdm_report_html(&r, &html));
     PASS(sdm_compare_page_name(w->ctx, w->opt->output, path));

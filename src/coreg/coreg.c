@@ -122,14 +122,6 @@ static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t row
 
 enum { LANES = 16 }; /* lines filtered together */
 
-/* Room for a spline through cols x rows values; close after failure, too. */
-static SdmStatus spline_open(SdmContext *ctx, int64_t cols, int64_t rows, int threads, SdmSpline *out)
-{
-    const size_t n = (size_t)(cols + 2 * SDM_SPLINE_PAD) * (size_t)(rows + 2 * SDM_SPLINE_PAD);
-    *out = (SdmSpline){.cols = cols, .rows = rows, .threads = threads};
-    return sdm_alloc(ctx, &out->coefficient, n, sizeof *out->coefficient, "spline");
-}
-
 /* Prefilter LANES lines at once: a is n x LANES.  A line continues before its start with its first value, and
  * is mirrored after its end about the edge of its last cell. */
 static void filter_lanes(double *a, int64_t n)
@@ -299,7 +291,9 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
     PASS(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
     PASS(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
     PASS(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
-    return spline_open(ctx, g->cols, g->rows, g->threads, &g->spline);
+    const size_t padded = (size_t)(g->cols + 2 * SDM_SPLINE_PAD) * (size_t)(g->rows + 2 * SDM_SPLINE_PAD);
+    g->spline = (SdmSpline){.cols = g->cols, .rows = g->rows, .threads = g->threads};
+    return sdm_alloc(ctx, &g->spline.coefficient, padded, sizeof *g->spline.coefficient, "spline");
 }
 
 void sdm_coreg_close(SdmCoregGrid *g)
@@ -328,11 +322,11 @@ int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference)
     return common;
 }
 
-void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted, SdmErrorStats *out)
+void sdm_coreg_stats(SdmCoregGrid *g, const float *values, SdmErrorStats *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
-        if ((g->mask[i] & bits) == wanted && !isnan(values[i]))
+        if ((g->mask[i] & SDM_COREG_COMMON) && !isnan(values[i]))
             g->scratch[n++] = values[i];
     sdm_error_stats(g->scratch, n, g->spline.coefficient, out);
 }
@@ -601,6 +595,6 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
     sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", out->move.move_m[0],
             out->move.move_m[1], out->move.move_m[2]);
     PASS(find_residuals(ctx, g, out->move.move_m));
-    sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->residual);
+    sdm_coreg_stats(g, g->residual_m, &out->residual);
     return SDM_OK;
 }

@@ -65,16 +65,6 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
     return SDM_OK;
 }
 
-/* ---- is it a DEM? ---- */
-
-static SdmStatus assess(SdmContext *ctx, SdmBuild *m)
-{
-    PASS(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
-                            m->report.right, &m->quality));
-    m->report.quality = &m->quality;
-    return SDM_OK;
-}
-
 /* One line for the DEM, whatever there is to say. */
 static void log_warnings(SdmContext *ctx, const SdmQuality *q, const char *output)
 {
@@ -156,9 +146,11 @@ SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOpti
 
 SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, bool *no_dem)
 {
-    const SdmStatus st = assess(ctx, m);
-    *no_dem = st != SDM_OK;
+    const SdmStatus st = sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared,
+                                            m->report.left, m->report.right, &m->quality);
+    *no_dem = st != SDM_OK; /* it is no DEM */
     PASS(st);
+    m->report.quality = &m->quality;
     m->report.work.wall_s += sdm_now_s() - m->in->started_s;
     PASS(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
     log_warnings(ctx, &m->quality, m->options->output);

@@ -209,15 +209,6 @@ SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *f, int scene, const SdmPre
 
 /* ---- a block ---- */
 
-/* The back end, which may be opening while the scene is prepared, made ready for the units that will come. */
-static SdmStatus ready_queue(SdmContext *ctx, SdmFlow *f)
-{
-    PASS(sdm_device_pool_ready(ctx, f->queue));
-    if (f->count == 0)
-        sdm_device_pool_expect(f->queue, f->q.count);
-    return SDM_OK;
-}
-
 /* The cells of a tile on the grid of the prepared scene. */
 static void place_block(const SdmFlow *f, const SdmPlanTile *tile, SdmBlock *b)
 {
@@ -240,7 +231,9 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
     if (!f->queue)
         PASS(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
     PASS(need_prepared(ctx, f, w->unit));
-    PASS(ready_queue(ctx, f));
+    PASS(sdm_device_pool_ready(ctx, f->queue)); /* it may be opening while the scene is prepared */
+    if (f->count == 0)
+        sdm_device_pool_expect(f->queue, f->q.count);
     PASS(open_images(ctx, f, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);

@@ -284,9 +284,7 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
 {
     char path[SDM_PATH_SIZE], then[40], now[40];
     struct stat s;
-    const SdmStatus st = sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path);
-    if (st != SDM_OK)
-        return st;
+    PASS(sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path));
     if (stat(path, &s) != 0 && !needed)
         return SDM_OK;
     if (stat(path, &s) != 0 && errno != ENOENT && errno != ENOTDIR)

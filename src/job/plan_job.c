@@ -52,8 +52,8 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
 {
     SdmStatus st = SDM_OK;
     const SdmOptions options = *sdm_options(ctx);
-    SdmPlanInput *input = NULL;
-    SdmPlan *plan = NULL, *former = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL, *former = NULL;
     int count = 1;
     if (!q->job || !*q->job)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
@@ -73,8 +73,5 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
 done:
     if (st != SDM_OK)
         rmdir(q->job); /* only when empty */
-    sdm_free(&input);
-    sdm_plan_close(&plan);
-    sdm_plan_close(&former);
     return st;
 }

@@ -65,8 +65,8 @@ static SdmStatus leave(SdmContext *ctx, Run *r)
 
 static SdmStatus build(SdmContext *ctx, Run *r)
 {
-    SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_CLOSED_BY(sdm_product_close)
+    SdmProduct *product = NULL; /* closed after the job is gone: see sdm_build_products() */
     SdmBuildInput in = {.job = &r->job,
                         .scene = &r->job.plan->scene[0],
                         .made = r->made,
@@ -75,15 +75,12 @@ static SdmStatus build(SdmContext *ctx, Run *r)
                         .device_why = sdm_flow_device_why(r->flow),
                         .started_s = r->started_s,
                         .lease = r->lease};
-    TRY(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
+    PASS(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    st = sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem);
+    const SdmStatus st = sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem);
     sdm_progress_leave(ctx, around);
-    TRY(st);
-    TRY(leave(ctx, r));
-done:
-    sdm_product_close(&product); /* after the job is gone: see sdm_build_products() */
-    return st;
+    PASS(st);
+    return leave(ctx, r);
 }
 
 /* Compute and build what the plan says. */
@@ -187,8 +184,8 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, Sd
     SdmStatus st = SDM_OK;
     const SdmOptions caller = *sdm_options(ctx);
     Run r = {.started_s = sdm_now_s(), .options = caller, .result = result};
-    SdmPlanInput *input = NULL;
-    SdmDevicePool *queue = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
     *result = (SdmDemResult){.known = false};
     if (!caller.output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
@@ -212,7 +209,5 @@ done:
     sdm_block_free(&r.last);
     sdm_free(&r.made);
     sdm_job_close(&r.job);
-    sdm_device_pool_close(&queue);
-    sdm_free(&input);
     return st;
 }

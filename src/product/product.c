@@ -2,6 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/product.h"
+#include "core/path.h"
 #include "core/system.h"
 #include "core/vector_loops.h"
 #include "geo/gdal_errors.h"
@@ -343,34 +344,23 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
                      s->qa + k * s->plane + at);
 }
 
-static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
-                       const Strip *s)
+/* Cells of a file at column, row, w, h; cells: the bands, `plane` cells apart. */
+static SdmStatus write_cells(SdmContext *ctx, const SdmProduct *p, int file, const int64_t at[4],
+                             int64_t plane, const void *cells)
 {
-    const struct {
-        int file;
-        void *cells;
-        GDALDataType type;
-    } part[] = {{SDM_FILE_DEM, s->height_m, GDT_Float32},
-                {SDM_FILE_ORTHO, s->ortho, GDT_Float32},
-                {SDM_FILE_CHANGE, s->change, GDT_Float32},
-                {SDM_FILE_QA, s->qa, GDT_UInt16}};
-    SdmGdalErrors errors = {.failed = false};
-    const int w = (int)b->w, n = (int)h;
-    for (int i = 0; i < 4; i++) {
-        GDALDatasetH const to = p->raster[part[i].file].dataset;
-        const GSpacing cell = GDALGetDataTypeSizeBytes(part[i].type);
-        if (!to)
-            continue;
-        const int bands = GDALGetRasterCount(to);
-        sdm_gdal_errors_begin(&errors);
-        const CPLErr e =
-            GDALDatasetRasterIOEx(to, GF_Write, (int)b->col0, (int)(b->row0 + row), w, n, part[i].cells, w, n,
-                                  part[i].type, bands, NULL, cell, cell * w, cell * s->plane, NULL);
-        sdm_gdal_errors_end(&errors);
-        if (e != CE_None || errors.failed)
-            return sdm_fail_write(ctx, p->files->path[part[i].file], errors.text);
-    }
-    return SDM_OK;
+    SdmGdalErrors errors;
+    GDALDatasetH const to = p->raster[file].dataset;
+    const GDALDataType type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32;
+    const GSpacing cell = GDALGetDataTypeSizeBytes(type);
+    const int w = (int)at[2], h = (int)at[3];
+    if (!to)
+        return SDM_OK;
+    sdm_gdal_errors_begin(&errors);
+    const CPLErr e =
+        GDALDatasetRasterIOEx(to, GF_Write, (int)at[0], (int)at[1], w, h, (void *)(uintptr_t)cells, w, h,
+                              type, GDALGetRasterCount(to), NULL, cell, cell * w, cell * plane, NULL);
+    sdm_gdal_errors_end(&errors);
+    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
 }
 
 static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBlock *b)
@@ -403,50 +393,40 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
         PASS(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
                              b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->change,
                              s->change + s->plane));
-    PASS(store(ctx, p, b, row, h, s));
+    const int64_t at[4] = {b->col0, b->row0 + row, b->w, h};
+    PASS(write_cells(ctx, p, SDM_FILE_DEM, at, s->plane, s->height_m));
+    PASS(write_cells(ctx, p, SDM_FILE_ORTHO, at, s->plane, s->ortho));
+    PASS(write_cells(ctx, p, SDM_FILE_CHANGE, at, s->plane, s->change));
+    PASS(write_cells(ctx, p, SDM_FILE_QA, at, s->plane, s->qa));
     sdm_dem_stats_add(&p->stats, &cells);
     return SDM_OK;
 }
 
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    Strip s = {NULL};
     SDM_STAGE(ctx, 9);
-    TRY(check_block(ctx, p, b));
+    SDM_OWNED float *height_m = NULL, *ortho = NULL, *undulation_m = NULL, *change = NULL;
+    SDM_OWNED uint16_t *qa = NULL;
+    PASS(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
-    s.plane = (int64_t)n;
-    TRY(sdm_alloc_raw(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
-    TRY(sdm_alloc_raw(ctx, &s.qa, n, (size_t)p->request.qa->bands * sizeof *s.qa, "rows to write"));
+    PASS(sdm_alloc_raw(ctx, &height_m, n, sizeof *height_m, "rows to write"));
+    PASS(sdm_alloc_raw(ctx, &qa, n, (size_t)p->request.qa->bands * sizeof *qa, "rows to write"));
     if (p->request.ortho)
-        TRY(sdm_alloc_raw(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
+        PASS(sdm_alloc_raw(ctx, &ortho, n, sizeof *ortho, "rows to write"));
     if (p->request.reference)
-        TRY(sdm_alloc_raw(ctx, &s.change, n, SDM_CHANGE_BANDS * sizeof *s.change, "rows to write"));
+        PASS(sdm_alloc_raw(ctx, &change, n, SDM_CHANGE_BANDS * sizeof *change, "rows to write"));
     if (p->undulation.geoid)
-        TRY(sdm_alloc_raw(ctx, &s.undulation_m, n, sizeof *s.undulation_m, "rows to write"));
+        PASS(sdm_alloc_raw(ctx, &undulation_m, n, sizeof *undulation_m, "rows to write"));
+    const Strip s = {height_m, ortho, undulation_m, change, qa, (int64_t)n};
     for (int64_t row = 0; row < b->h; row += STRIP_ROWS)
-        TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
-done:
-    sdm_free(&s.undulation_m);
-    sdm_free(&s.qa);
-    sdm_free(&s.change);
-    sdm_free(&s.ortho);
-    sdm_free(&s.height_m);
-    return st;
+        PASS(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
+    return SDM_OK;
 }
 
 SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, const float *plane)
 {
-    SdmGdalErrors errors;
-    const SdmRaster *const to = &p->raster[SDM_FILE_TREND];
-    const int w = (int)b->w, h = (int)b->h;
-    sdm_gdal_errors_begin(&errors);
-    const CPLErr e =
-        GDALDatasetRasterIO(to->dataset, GF_Write, (int)b->col0, (int)b->row0, w, h, (void *)(uintptr_t)plane,
-                            w, h, GDT_Float32, SDM_TREND_BANDS, NULL, 0, 0, 0);
-    sdm_gdal_errors_end(&errors);
-    return e == CE_None && !errors.failed ? SDM_OK
-                                          : sdm_fail_write(ctx, p->files->path[SDM_FILE_TREND], errors.text);
+    return write_cells(ctx, p, SDM_FILE_TREND, (const int64_t[]){b->col0, b->row0, b->w, b->h}, b->w * b->h,
+                       plane);
 }
 
 /* ---- complete and publish ---- */
@@ -655,13 +635,12 @@ static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
     static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON,
                                SDM_FILE_TREND_STYLE};
     SdmStatus st = SDM_OK;
-    const char *const slash = sdm_system_slash(p->files->path[SDM_FILE_QA]);
     SdmText text[5] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
     sdm_style_dem(&text[0], sdm_dem_stats_quantile_m(&p->stats, 0.01),
                   sdm_dem_stats_quantile_m(&p->stats, 0.99));
     sdm_style_qa(&text[1], p->request.qa);
     sdm_style_change(&text[2], SDM_CHANGE_MAP_M, "m");
-    sdm_reason_raster(&text[3], &p->grid, p->request.qa, slash ? slash + 1 : p->files->path[SDM_FILE_QA]);
+    sdm_reason_raster(&text[3], &p->grid, p->request.qa, sdm_path_base(p->files->path[SDM_FILE_QA]));
     if (p->request.trend)
         sdm_style_change(&text[4], *p->request.trend, "m/year");
     for (int i = 0; i < 5; i++)

@@ -453,11 +453,6 @@ static int CPL_STDCALL go_on(double done, const char *text, void *watch)
 }
 
 /* Have the bytes written to the disk: those in the system's buffers may still meet a full disk or quota. */
-static SdmStatus sync_file(SdmContext *ctx, const char *path)
-{
-    return sdm_system_sync_path(path) != 0 ? sdm_fail_write(ctx, path, strerror(errno)) : SDM_OK;
-}
-
 static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request,
                                char **co, Watch *watch)
 {
@@ -489,5 +484,5 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     const SdmStatus written = write_by_gdal(ctx, from, request, co, &watch);
     PASS(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */
     PASS(written);
-    return sync_file(ctx, request->path);
+    return sdm_system_sync_path(request->path) ? sdm_fail_write(ctx, request->path, strerror(errno)) : SDM_OK;
 }

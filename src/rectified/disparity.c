@@ -264,9 +264,7 @@ static SdmStatus shrink(const Run *run, const SdmImagePair *in, int factor, int1
     if (factor == 1)
         return SDM_OK;
     const size_t n = (size_t)(in->width / factor) * (size_t)(in->height / factor);
-    const SdmStatus st = sdm_alloc(run->ctx, &small, n, sizeof *small, "smaller image");
-    if (st != SDM_OK)
-        return st;
+    PASS(sdm_alloc(run->ctx, &small, n, sizeof *small, "smaller image"));
     sdm_pair_shrink(run->ctx, *image, in->width, in->width, in->height, factor, small);
     sdm_free(image);
     *image = small;
@@ -388,14 +386,13 @@ static SdmStatus end_before(Run *run, int index, SdmStatus why)
 
 static SdmStatus run_pairs(Run *run)
 {
-    SdmStatus st = SDM_OK;
-    TRY(read_pair(run->ctx, run, 0));
+    PASS(read_pair(run->ctx, run, 0));
     for (int i = 0; i < run->count; i++) {
         ReadWrite other = {.run = run, .index = i};
         pthread_t thread;
         report_progress(run, i);
         const bool threaded = run->count > 1 && pthread_create(&thread, NULL, read_and_write, &other) == 0;
-        st = match_pair(run, i);
+        SdmStatus st = match_pair(run, i);
         if (threaded)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
@@ -406,14 +403,10 @@ static SdmStatus run_pairs(Run *run)
             st = end_before(run, i, other.st);
         else if (st == SDM_OK && other.st != SDM_OK)
             st = sdm_fail(run->ctx, other.st, "%s", sdm_error(run->io));
-        if (st == SDM_OK)
-            st = sdm_check_stop(run->ctx);
-        if (st != SDM_OK)
-            goto done;
+        PASS(st);
+        PASS(sdm_check_stop(run->ctx));
     }
-    TRY(write_pair(run->ctx, run, run->count - 1));
-done:
-    return st;
+    return write_pair(run->ctx, run, run->count - 1);
 }
 
 /* *out: for close_run(), also after a failure. */

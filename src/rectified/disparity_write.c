@@ -236,10 +236,7 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
 SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt,
                             int width, int height, const float *disparity)
 {
-    SdmStatus st = SDM_OK;
     SdmOutput o = {.files = files, .opt = opt, .width = width, .height = height};
-    TRY(sdm_output_open(ctx, &o));
-    TRY(sdm_output_rows(ctx, &o, 0, height, disparity));
-done:
-    return sdm_output_close(ctx, &o, st);
+    const SdmStatus st = sdm_output_open(ctx, &o);
+    return sdm_output_close(ctx, &o, st ? st : sdm_output_rows(ctx, &o, 0, height, disparity));
 }
