@@ -112,7 +112,8 @@ typedef struct SdmStage {
 } SdmStage;
 void sdm_stage_close(const SdmStage *stage);
 #define SDM_STAGE(ctx, stage)                                                                                \
-    SDM_CLOSED_BY(sdm_stage_close) const SdmStage in_stage = {ctx, sdm_stage_enter(ctx, stage)}
+    __attribute__((unused)) SDM_CLOSED_BY(sdm_stage_close)                                                   \
+        const SdmStage in_stage = {ctx, sdm_stage_enter(ctx, stage)}
 void sdm_stage_add(SdmContext *ctx, int stage, double seconds); /* time of another process */
 double sdm_stage_time(const SdmContext *ctx, int stage);        /* seconds so far */
 extern const char *const sdm_stage_names[10];                   /* "", "read", "point" ... "write" */

@@ -33,7 +33,7 @@ static inline void sdm_xml_free(CPLXMLNode *const *root)
 }
 
 /* GDAL's messages go nowhere until the scope ends; the last one stays readable.  Per thread. */
-#define SDM_QUIET SDM_CLOSED_BY(sdm_quiet_end) const bool quiet = sdm_quiet_begin()
+#define SDM_QUIET __attribute__((unused)) SDM_CLOSED_BY(sdm_quiet_end) const bool quiet = sdm_quiet_begin()
 static inline bool sdm_quiet_begin(void)
 {
     CPLPushErrorHandler(CPLQuietErrorHandler);
