@@ -2,22 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* --json: the result alone, one object; --log json: its fields in the last line. */
 static SdmStatus print_json(SdmCall *call, const SdmCompareResult *result)
 {
-    char *const text = sdm_compare_json(result);
-    cJSON *const object = text && call->summary ? cJSON_Parse(text) : NULL;
-    if (text && !call->summary)
+    cJSON *const own = call->summary ? NULL : cJSON_CreateObject();
+    sdm_compare_json(result, own ? own : call->summary);
+    char *const text = own ? cJSON_PrintUnformatted(own) : NULL;
+    cJSON_Delete(own);
+    if (text)
         puts(text);
-    free(text);
-    if (!text || (call->summary && !object))
-        return sdm_fail(call->ctx, SDM_ERR_MEMORY, "out of memory: the result as JSON");
-    if (call->summary)
-        sdm_json_move(call->summary, object);
-    return SDM_OK;
+    cJSON_free(text);
+    return text || call->summary ? SDM_OK
+                                 : sdm_fail(call->ctx, SDM_ERR_MEMORY, "out of memory: the result as JSON");
 }
 
 SdmStatus sdm_command_compare(SdmCall *call)

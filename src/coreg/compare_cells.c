@@ -12,6 +12,7 @@
 #include "geo/gdal_scope.h"
 #include "geo/grid.h"
 #include "product/raster.h"
+#include "product/report.h"
 #include "product/style_files.h"
 
 #include <errno.h>
@@ -326,12 +327,7 @@ void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n)
         out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
     }
     const double low = sdm_quantile_f32(height_m, n, 0.01), high = sdm_quantile_f32(height_m, n, 0.99);
-    const double least = fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0),
-                 digit = pow(10.0, floor(log10(least)));
-    const double step = least <= digit         ? digit
-                        : least <= 2.0 * digit ? 2.0 * digit
-                        : least <= 5.0 * digit ? 5.0 * digit
-                                               : 10.0 * digit;
+    const double step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0));
     const double first = floor(low / step) * step;
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         out->band[k].lo_m = k ? first + k * step : -INFINITY;

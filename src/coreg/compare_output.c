@@ -97,9 +97,8 @@ static void json_move(cJSON *root, const SdmShift *move)
         cJSON_AddItemToArray(halves, cJSON_CreateDoubleArray(move->half_m[k], 2));
 }
 
-char *sdm_compare_json(const SdmCompareResult *r)
+void sdm_compare_json(const SdmCompareResult *r, cJSON *root)
 {
-    cJSON *const root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "reference", r->points ? "points" : "raster");
     cJSON_AddStringToObject(root, "sign", "DEM minus reference, metres");
     cJSON_AddNumberToObject(root, "cells", (double)r->cells);
@@ -125,9 +124,6 @@ char *sdm_compare_json(const SdmCompareResult *r)
         cJSON_AddStringToObject(root, "source", r->source);
     if (r->note[0])
         cJSON_AddStringToObject(root, "note", r->note);
-    char *const text = cJSON_PrintUnformatted(root);
-    cJSON_Delete(root);
-    return text;
 }
 
 static void add_stats(void *to, const char *name, const SdmErrorStats *s)

@@ -451,37 +451,36 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                 const SdmPairSettings *set, SdmPairSink *sink)
 {
-    SdmStatus st = SDM_OK;
-    SdmVolume v = {.cost = NULL};
-    float *band = NULL;
-    Labelled b = {.image = {left, right}, .set = set, .kernels = sdm_cpu_level(set->cpu_level)->sgm};
+    SDM_CLOSED_BY(sdm_volume_close) SdmVolume v = {.cost = NULL};
+    SDM_OWNED float *band = NULL;
+    SDM_OWNED uint16_t *of_left = NULL, *of_right = NULL;
+    SDM_OWNED uint32_t *near = NULL;
+    SDM_OWNED int16_t *guide = NULL;
     const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
     v.width = left->width;
     v.height = rows;
     if (!sink->disparity)
-        TRY(sdm_alloc_raw(ctx, &band, (size_t)left->width * BAND, sizeof *band, "a band of disparities"));
-    TRY(sdm_volume_open(ctx, &v));
-    TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
+        PASS(sdm_alloc_raw(ctx, &band, (size_t)left->width * BAND, sizeof *band, "a band of disparities"));
+    PASS(sdm_volume_open(ctx, &v));
+    PASS(sdm_alloc_raw(ctx, &of_left, pixels, sizeof *of_left, "labels"));
     if (set->lr_threshold >= 0.0f)
-        TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
+        PASS(sdm_alloc_raw(ctx, &of_right, pixels, sizeof *of_right, "labels of the right image"));
     if (left->bytes)
-        TRY(sdm_alloc_raw(ctx, &b.guide, pixels, sizeof *b.guide, "samples of the left image"));
+        PASS(sdm_alloc_raw(ctx, &guide, pixels, sizeof *guide, "samples of the left image"));
     if (set->subpixel)
-        TRY(sdm_alloc_raw(ctx, &b.labels.near, pixels, 2 * sizeof(uint32_t), "costs about the labels"));
+        PASS(sdm_alloc_raw(ctx, &near, pixels, 2 * sizeof *near, "costs about the labels"));
+    Labelled b = {.image = {left, right},
+                  .set = set,
+                  .kernels = sdm_cpu_level(set->cpu_level)->sgm,
+                  .labels = {of_left, of_right, near},
+                  .guide = guide};
     for (int y0 = 0; y0 < h && sdm_pair_goes_on(ctx, sink); y0 += BAND) {
         const int y1 = y0 + BAND < h ? y0 + BAND : h;
         float *const out = sdm_pair_room(sink, y0, left->width, band);
-        TRY(match_band(ctx, &b, &v, y0, y1, out));
+        PASS(match_band(ctx, &b, &v, y0, y1, out));
         sdm_pair_put(ctx, sink, y0, y1, out);
     }
-done:
-    sdm_free(&band);
-    sdm_free(&b.labels.left);
-    sdm_free(&b.labels.right);
-    sdm_free(&b.labels.near);
-    sdm_free(&b.guide);
-    sdm_volume_close(&v);
-    return st;
+    return SDM_OK;
 }
