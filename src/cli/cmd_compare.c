@@ -18,21 +18,16 @@ static SdmStatus print_json(SdmCall *call, const SdmCompareResult *result)
 
 SdmStatus sdm_command_compare(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmCompareResult result = {.cells = 0};
-    SdmText text = {.ctx = call->ctx};
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = call->ctx};
     call->own.compare.memory_bytes = call->options.memory_bytes;
     call->own.compare.overwrite = call->options.overwrite;
-    TRY(sdm_compare_dems(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
-                         &result));
-    if (call->summary || call->own.compare.json) {
-        TRY(print_json(call, &result));
-    } else {
-        sdm_compare_text(&result, &text);
-        TRY(text.st);
-        sdm_screen_print(&call->screen, "%.*s", (int)text.size - 1, text.data);
-    }
-done:
-    sdm_text_close(&text);
-    return st;
+    PASS(sdm_compare_dems(call->ctx, call->line.positional[0], call->line.positional[1], &call->own.compare,
+                          &result));
+    if (call->summary || call->own.compare.json)
+        return print_json(call, &result);
+    sdm_compare_text(&result, &text);
+    PASS(text.st);
+    sdm_screen_print(&call->screen, "%.*s", (int)text.size - 1, text.data);
+    return SDM_OK;
 }
