@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # The sources keep their measures: lines of up to 110 characters, functions of up to 60 lines and 7 parameters,
 # documents of up to 30,000 words (35,000 with the lab's) in such lines, a first line that says what the file is,
-# a licence, no function of external linkage that nobody calls, no sentence of a comment that has a clause for a subject.
+# a licence, no function of external linkage that nobody calls, no jump over a variable that its scope closes,
+# no sentence of a comment that has a clause for a subject.
 # test_house_style.py SOURCE_DIR
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -69,6 +70,11 @@ for path, text in sources.items():
             failures.append("%s:%d: a function of %d lines" % (path, number, length))
         if not kernel and parameters(header) > PARAMETERS:  # a kernel's arguments are set one by one
             failures.append("%s:%d: a function of %d parameters" % (path, number, parameters(header)))
+        body = lines[number - 1:number - 1 + length]
+        jumps = [i for i, line in enumerate(body) if re.search(r"\bTRY\(|\bgoto ", line)]
+        scopes = [i for i, line in enumerate(body) if re.match(r"    SDM_(OWNED|CLOSED_BY|QUIET|STAGE)", line)]
+        if "done:" in body and jumps and scopes and jumps[0] < scopes[-1]:  # gcc does not say so
+            failures.append("%s:%d: a jump over a variable that its scope closes" % (path, number))
 
 words = {}
 for path, text in {**sources, **read(["tests", "lab/tests", "examples", "python"], (".c", ".h", ".py"))}.items():

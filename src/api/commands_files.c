@@ -6,8 +6,6 @@
 #include "scene/scene.h"
 #include "views/run_views.h"
 
-#include <stdlib.h>
-
 /* End the call; after a failure it has no result. */
 static SdmStatus finish(SdmFaceCall *call, SdmStatus st, cJSON *result)
 {
@@ -93,11 +91,8 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference)
     own->memory_bytes = call.face->values.common.memory_bytes;
     own->overwrite = call.face->values.common.overwrite;
     TRY(sdm_compare_dems(ctx, dem, reference, own, &found));
-    char *const text = sdm_compare_json(&found);
-    result = text ? cJSON_Parse(text) : NULL;
-    free(text);
-    if (!result)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the result as JSON");
+    result = cJSON_CreateObject();
+    sdm_compare_json(&found, result);
 done:
     return finish(&call, st, result);
 }

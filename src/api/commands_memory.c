@@ -129,39 +129,32 @@ static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, Sdm
     if (st != SDM_OK || !u->block)
         return st;
     if (!m->build)
-        TRY(open_build(ctx, m));
-    TRY(sdm_build_add(ctx, m->build, u->block));
-done:
-    return st;
+        PASS(open_build(ctx, m));
+    return sdm_build_add(ctx, m->build, u->block);
 }
 
 /* The plan names the views as the report does: images in memory as their scene does. */
 static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlanInput *input = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
     const SdmScene *const s = m->scene;
-    TRY(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
-                : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
-    TRY(sdm_plan_make(ctx, &m->options, ".", &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene},
-                      out));
-done:
-    sdm_free(&input);
-    return st;
+    PASS(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
+                 : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
+    return sdm_plan_make(ctx, &m->options, ".",
+                         &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene}, out);
 }
 
 /* The units of the scene, without a store, into a product that stays in memory. */
 static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
     bool no_dem;
-    SdmDevicePool *queue = NULL;
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
     SdmPlan *planned = NULL;
     const double started_s = sdm_now_s();
-    TRY(sdm_device_pool_open(ctx, m->options.device, &queue));
+    PASS(sdm_device_pool_open(ctx, m->options.device, &queue));
     sdm_device_pool_log(ctx, queue);
-    TRY(plan(ctx, m, &planned));
-    TRY(sdm_job_start(ctx, ".", &m->options, &planned, &m->job));
+    PASS(plan(ctx, m, &planned));
+    PASS(sdm_job_start(ctx, ".", &m->options, &planned, &m->job));
     const SdmFlowRequest request = {.job = &m->job,
                                     .images = m->scene,
                                     .count = m->job.plan->units,
@@ -171,17 +164,15 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
                                     .user = m};
     m->input = (SdmBuildInput){
         .job = &m->job, .scene = &m->job.plan->scene[0], .started_s = started_s, .keep = &m->dem->kept};
-    TRY(sdm_flow_open(ctx, &request, &queue, &m->flow));
-    TRY(sdm_flow_run(ctx, m->flow));
+    PASS(sdm_flow_open(ctx, &request, &queue, &m->flow));
+    PASS(sdm_flow_run(ctx, m->flow));
     if (!m->build)
-        TRY(open_build(ctx, m));
+        PASS(open_build(ctx, m));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    st = sdm_build_finish(ctx, m->build, result, &no_dem);
+    const SdmStatus st = sdm_build_finish(ctx, m->build, result, &no_dem);
     sdm_progress_leave(ctx, around);
-    TRY(st);
-    sdm_progress(ctx, 9, 1.0, "done");
-done:
-    sdm_device_pool_close(&queue);
+    if (st == SDM_OK)
+        sdm_progress(ctx, 9, 1.0, "done");
     return st;
 }
 
@@ -275,15 +266,13 @@ done:
 
 static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
 {
-    SdmStatus st = SDM_OK;
     const SdmFace *const f = ctx->face;
-    TRY(check_side(ctx, side, true));
+    PASS(check_side(ctx, side, true));
     if (f->image[side].mask)
-        st = sdm_fail(ctx, SDM_ERR_USAGE,
-                      "the %s image has a mask, which match does not take; give its pixels a nodata value",
-                      side ? "right" : "left");
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "the %s image has a mask, which match does not take; give its pixels a nodata value",
+                        side ? "right" : "left");
+    return SDM_OK;
 }
 
 SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)

@@ -67,9 +67,7 @@ static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotran
 
 SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name)
 {
-    SdmStatus st = SDM_OK;
     SdmFace *const f = ctx->face;
-    GDALDatasetH from = NULL, to = NULL;
     const SdmImageArray array = {.type = shape->type,
                                  .samples = samples,
                                  .width = shape->width,
@@ -84,23 +82,18 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
                             "raster in memory: number %d of its geotransform is %g, expected a finite one",
                             i + 1, shape->geotransform[i]);
     sdm_gdal_register();
-    sdm_quiet_begin();
-    TRY(sdm_array_open(ctx, "raster in memory", &array, &from));
-    TRY(describe(ctx, from, shape->geotransform, shape->crs));
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH from = NULL, to = NULL;
+    PASS(sdm_array_open(ctx, "raster in memory", &array, &from));
+    PASS(describe(ctx, from, shape->geotransform, shape->crs));
     char *const path = new_name(f);
     if (path)
         to = GDALCreateCopy(GDALGetDriverByName("GTiff"), path, from, false, NULL, NULL, NULL);
-    if (!to)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a raster of %lld x %lld cells",
-                      (long long)shape->width, (long long)shape->height);
     *name = path;
-done:
-    if (to)
-        GDALClose(to);
-    if (from)
-        GDALClose(from);
-    sdm_quiet_end();
-    return st;
+    if (!to)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a raster of %lld x %lld cells",
+                        (long long)shape->width, (long long)shape->height);
+    return SDM_OK;
 }
 
 static char **add_numbers(char **to, const char *name, const double *values, int count)
@@ -146,16 +139,11 @@ static SdmStatus open_raster(SdmContext *ctx, const char *name, GDALDatasetH *ou
 
 static SdmStatus set_metadata(SdmContext *ctx, const char *name, const char *key, const char *value)
 {
-    SdmStatus st = SDM_OK;
-    GDALDatasetH raster = NULL;
-    sdm_quiet_begin();
-    TRY(open_raster(ctx, name, &raster));
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH raster = NULL;
+    PASS(open_raster(ctx, name, &raster));
     GDALSetMetadataItem(raster, key, value, NULL);
-done:
-    if (raster)
-        GDALClose(raster);
-    sdm_quiet_end();
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_set_raster_time(SdmContext *ctx, const char *name, const char *time_utc)
@@ -183,20 +171,13 @@ SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char 
 
 SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc)
 {
-    SdmStatus st = SDM_OK;
-    GDALDatasetH raster = NULL;
-    char **metadata = NULL;
-    sdm_quiet_begin();
-    TRY(open_raster(ctx, name, &raster));
-    metadata = rpc_metadata(rpc);
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH raster = NULL;
+    PASS(open_raster(ctx, name, &raster));
+    SDM_CLOSED_BY(sdm_string_list_free) char **const metadata = rpc_metadata(rpc);
     if (GDALSetMetadata(raster, metadata, "RPC") != CE_None)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the camera of a raster");
-done:
-    CSLDestroy(metadata);
-    if (raster)
-        GDALClose(raster);
-    sdm_quiet_end();
-    return st;
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the camera of a raster");
+    return SDM_OK;
 }
 
 /* Name the mask's bits as the QA raster of a stack does. */
@@ -209,32 +190,23 @@ static void describe_mask(GDALDatasetH to, const double transform[6])
 
 SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes)
 {
-    SdmStatus st = SDM_OK;
-    GDALDatasetH raster = NULL, from = NULL, to = NULL;
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH raster = NULL, from = NULL, to = NULL;
     double transform[6];
     char qa[QA_NAME];
-    sdm_quiet_begin();
-    TRY(open_raster(ctx, name, &raster));
+    PASS(open_raster(ctx, name, &raster));
     const SdmImageArray array = {.type = SDM_SAMPLE_UINT16,
                                  .samples = mask,
                                  .width = GDALGetRasterXSize(raster),
                                  .height = GDALGetRasterYSize(raster),
                                  .row_bytes = row_bytes};
-    TRY(sdm_array_open(ctx, "mask in memory", &array, &from));
+    PASS(sdm_array_open(ctx, "mask in memory", &array, &from));
     GDALGetGeoTransform(raster, transform);
     describe_mask(from, transform);
     name_qa(name, qa);
     to = GDALCreateCopy(GDALGetDriverByName("GTiff"), qa, from, false, NULL, NULL, NULL);
     if (!to)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a mask of %lld x %lld cells",
-                      (long long)array.width, (long long)array.height);
-done:
-    if (to)
-        GDALClose(to);
-    if (from)
-        GDALClose(from);
-    if (raster)
-        GDALClose(raster);
-    sdm_quiet_end();
-    return st;
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a mask of %lld x %lld cells",
+                        (long long)array.width, (long long)array.height);
+    return SDM_OK;
 }

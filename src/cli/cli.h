@@ -105,8 +105,6 @@ sdm_progress_fn sdm_screen_progress;
 SdmStatus sdm_screen_refuse_views(const SdmCall *call);
 /* A line of results on stdout; nothing in quiet and JSON mode. */
 void sdm_screen_print(SdmScreen *screen, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Move all fields of *from (then deleted) to the end of `to`. */
-void sdm_json_move(cJSON *to, cJSON *from);
 /* One JSON object as a line on stdout with "event" first and "seconds" since the start last; frees it. */
 void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object);
 /* The sentence of a failure. */

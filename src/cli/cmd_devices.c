@@ -107,14 +107,11 @@ static void print_processor(SdmCall *call)
 
 SdmStatus sdm_command_devices(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
-    SdmDeviceInfo *list = NULL;
-    TRY(sdm_alloc(call->ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
+    SDM_OWNED SdmDeviceInfo *list = NULL;
+    PASS(sdm_alloc(call->ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
     cJSON *const devices = call->summary ? cJSON_AddArrayToObject(call->summary, "devices") : NULL;
     print_processor(call);
     print_api(call, SDM_API_OPENCL, list, devices);
     print_api(call, SDM_API_CUDA, list, devices);
-done:
-    sdm_free(&list);
-    return st;
+    return SDM_OK;
 }

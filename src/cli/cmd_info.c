@@ -69,19 +69,15 @@ static void print_text(SdmScreen *screen, const SdmSceneInfo *info, int threads)
 
 SdmStatus sdm_command_info(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
-    SdmScene *scene = NULL;
-    SdmSceneInfo *info = NULL;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
+    SDM_OWNED SdmSceneInfo *info = NULL;
     const char *const right = call->line.count > 1 ? call->line.positional[1] : NULL;
-    TRY(sdm_screen_refuse_views(call));
-    TRY(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
-    TRY(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], right, &scene));
-    TRY(sdm_scene_describe(call->ctx, scene, info));
+    PASS(sdm_screen_refuse_views(call));
+    PASS(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
+    PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], right, &scene));
+    PASS(sdm_scene_describe(call->ctx, scene, info));
     print_text(&call->screen, info, sdm_threads(call->ctx));
     if (call->summary)
         sdm_result_info(info, call->summary);
-done:
-    sdm_scene_close(&scene);
-    sdm_free(&info);
-    return st;
+    return SDM_OK;
 }

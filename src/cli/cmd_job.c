@@ -169,9 +169,9 @@ static SdmStatus read_environment(SdmContext *ctx, const SdmJobOptions *o, int64
 
 SdmStatus sdm_command_tile(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmTileSummary s;
-    int64_t *unit = NULL, count = 0, task = 0;
+    SDM_OWNED int64_t *unit = NULL;
+    int64_t count = 0, task = 0;
     const SdmJobOptions *const o = &call->own.job;
     const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL;
     SdmTileRequest q = {.job = call->line.positional[0], .wait_s = o->wait_s, .count = o->count};
@@ -180,12 +180,12 @@ SdmStatus sdm_command_tile(SdmCall *call)
                         "found %s, expected a number behind the job folder, or --index-env NAME",
                         text ? "both a number and --index-env" : "no number of a unit");
     if (o->index_env) {
-        TRY(read_environment(call->ctx, o, &task));
+        PASS(read_environment(call->ctx, o, &task));
     } else {
-        TRY(read_list(call->ctx, text, &unit, &count));
+        PASS(read_list(call->ctx, text, &unit, &count));
         task = unit[0];
         if (o->count > 1 && count > 1)
-            TRY(sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text));
+            return sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text);
     }
     q.first = task * o->count;
     if (count > 1) {
@@ -194,15 +194,13 @@ SdmStatus sdm_command_tile(SdmCall *call)
     }
     sdm_set_sinks(call->ctx, sdm_screen_log, NULL,
                   &call->screen); /* a line a unit is enough in a cluster's logs */
-    st = sdm_tile(call->ctx, &q, &s);
+    const SdmStatus st = sdm_tile(call->ctx, &q, &s);
     if (call->summary) {
         cJSON_AddNumberToObject(call->summary, "units_done", (double)s.done);
         cJSON_AddNumberToObject(call->summary, "units_done_before", (double)s.skipped);
         cJSON_AddNumberToObject(call->summary, "units_failed", (double)s.failed);
         cJSON_AddNumberToObject(call->summary, "memory_peak_bytes", (double)sdm_memory_resident(call->ctx));
     }
-done:
-    sdm_free(&unit);
     return st;
 }
 

@@ -52,18 +52,16 @@ static void print_result(SdmScreen *screen, const SdmDemResult *r)
 
 SdmStatus sdm_command_run(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
-    cJSON *result = NULL;
-    SdmDemResult found = {.known = false};
+    SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult found = {.known = false};
     const char *const output = call->options.output;
     if (!output)
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "-o is missing: give the DEM to write, such as -o dem.tif");
     if (call->line.count > 2)
-        TRY(sdm_run_several(call->ctx, call->line.positional, call->line.count, NULL, &found));
+        PASS(sdm_run_several(call->ctx, call->line.positional, call->line.count, NULL, &found));
     else
-        TRY(sdm_run_scene(call->ctx, call->line.positional[0],
-                          call->line.count > 1 ? call->line.positional[1] : NULL, &found));
-    result = cJSON_CreateObject();
+        PASS(sdm_run_scene(call->ctx, call->line.positional[0],
+                           call->line.count > 1 ? call->line.positional[1] : NULL, &found));
+    cJSON *const own = call->summary ? NULL : cJSON_CreateObject(), *const result = own ? own : call->summary;
     sdm_result_run(call->ctx, output, &found, result);
     sdm_screen_print(&call->screen, "%s: done in %.1f s, %.0f MiB of memory at most", output,
                      sdm_now_s() - call->screen.started_s,
@@ -72,13 +70,6 @@ SdmStatus sdm_command_run(SdmCall *call)
         print_result(&call->screen, &found);
         print_files(&call->screen, result);
     }
-    st = sdm_result_check(call->ctx, output, &found);
-    if (call->summary) {
-        sdm_json_move(call->summary, result);
-        result = NULL;
-    }
-done:
-    cJSON_Delete(result);
-    sdm_dem_result_free(&found);
-    return st;
+    cJSON_Delete(own);
+    return sdm_result_check(call->ctx, output, &found);
 }

@@ -4,14 +4,13 @@
 
 SdmStatus sdm_command_stack(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
-    SdmStackResult result = {.dems = NULL};
+    SDM_CLOSED_BY(sdm_stack_free) SdmStackResult result = {.dems = NULL};
     const char *const output = call->options.output;
     if (!output)
         return sdm_fail(call->ctx, SDM_ERR_USAGE,
                         "-o is missing: give the DEM to write, such as -o stacked.tif");
-    TRY(sdm_stack_dems(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
-                       NULL, &result));
+    PASS(sdm_stack_dems(call->ctx, &call->options, &call->own.stack, call->line.positional, call->line.count,
+                        NULL, &result));
     sdm_screen_print(&call->screen, "%-40s %8s %8s %8s %8s", "moved by, m", "east", "north", "up", "NMAD");
     for (int i = 0; i < result.report.count; i++) {
         const SdmStackedDem *const d = &result.dems[i];
@@ -24,7 +23,5 @@ SdmStatus sdm_command_stack(SdmCall *call)
         sdm_now_s() - call->screen.started_s, (double)sdm_memory_resident(call->ctx) / (1024.0 * 1024.0));
     if (call->summary)
         sdm_result_stack(call->ctx, output, &result.report, call->summary);
-done:
-    sdm_stack_free(&result);
-    return st;
+    return SDM_OK;
 }

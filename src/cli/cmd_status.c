@@ -85,11 +85,10 @@ static int64_t print_named(SdmCall *call, const SdmAccounting *a, bool hungry)
 
 static SdmStatus account(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
-    SdmAccounting *a = NULL;
+    SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     const char *const path = call->own.job.accounting;
-    TRY(sdm_accounting_open(call->ctx, call->line.positional[0], &a));
-    TRY(sdm_accounting_write(call->ctx, a, path));
+    PASS(sdm_accounting_open(call->ctx, call->line.positional[0], &a));
+    PASS(sdm_accounting_write(call->ctx, a, path));
     sdm_screen_print(&call->screen, "%-12s %6s %11s %11s %9s %8s", "kind", "units", "wall s", "user s",
                      "system s", "peak MiB");
     for (int kind = 0; kind < SDM_ACCOUNT_KINDS; kind++)
@@ -108,25 +107,22 @@ static SdmStatus account(SdmCall *call)
         cJSON_AddNumberToObject(o, "slow", (double)slow);
         cJSON_AddNumberToObject(o, "hungry", (double)hungry);
     }
-done:
-    sdm_accounting_close(&a);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_command_status(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
-    SdmJobProgress *report = NULL;
+    SDM_CLOSED_BY(sdm_job_progress_close) SdmJobProgress *report = NULL;
     SdmSceneProgress s, all = {.number = 0};
     int merged = 0, permanent = 0;
     if (call->own.job.accounting)
-        TRY(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting,
-                                 call->options.overwrite));
-    TRY(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
+        PASS(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting,
+                                  call->options.overwrite));
+    PASS(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done  fail  miss  name");
     for (int i = 0; i < sdm_job_progress_scenes(report); i++) {
-        TRY(sdm_job_progress_scene(call->ctx, report, i, &s));
+        PASS(sdm_job_progress_scene(call->ctx, report, i, &s));
         const bool failed = s.failed || *s.error;
         if (failed || !call->own.job.failed)
             print_scene(call, &s);
@@ -145,8 +141,6 @@ SdmStatus sdm_command_status(SdmCall *call)
     if (call->summary)
         add_totals(call->summary, report, &all, merged);
     if (call->own.job.accounting)
-        TRY(account(call));
-done:
-    sdm_job_progress_close(&report);
-    return st;
+        PASS(account(call));
+    return SDM_OK;
 }

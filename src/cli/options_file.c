@@ -76,13 +76,12 @@ static void take_inputs(SdmCall *call, const cJSON *root)
 
 SdmStatus sdm_options_file(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     const char *const file = call->options.options;
-    char *text = NULL;
+    SDM_OWNED char *text = NULL;
     size_t size;
     if (!file)
         return SDM_OK;
-    st = sdm_file_read(call->ctx, file, LARGEST, &text, &size);
+    const SdmStatus st = sdm_file_read(call->ctx, file, LARGEST, &text, &size);
     if (st != SDM_OK)
         return fail_in(call, st, "");
     call->file = cJSON_ParseWithOpts(text, NULL, true);
@@ -91,16 +90,14 @@ SdmStatus sdm_options_file(SdmCall *call)
     const bool is_report = cJSON_IsObject(given) && cJSON_IsString(program);
     cJSON *const from = is_report ? given : call->file;
     if (!cJSON_IsObject(from))
-        TRY(sdm_fail(call->ctx, SDM_ERR_USAGE,
-                     "--options %s: expected JSON, an object of names and values such as {\"tr\": 10}, or "
-                     "NAME.json of an earlier run",
-                     file));
+        return sdm_fail(call->ctx, SDM_ERR_USAGE,
+                        "--options %s: expected JSON, an object of names and values such as {\"tr\": 10}, or "
+                        "NAME.json of an earlier run",
+                        file);
     for (cJSON *value = from->child; value; value = value->next)
         if (!cJSON_IsNull(value) && !(is_report && is_left_out(value->string)))
-            TRY(take_value(call, file, value, is_report));
+            PASS(take_value(call, file, value, is_report));
     if (is_report && call->line.count == 0)
         take_inputs(call, call->file);
-done:
-    sdm_free(&text);
-    return st;
+    return SDM_OK;
 }

@@ -49,7 +49,8 @@ void sdm_screen_close(SdmScreen *screen)
     fflush(stderr);
 }
 
-void sdm_json_move(cJSON *to, cJSON *from)
+/* Move all fields of *from (then deleted) to the end of `to`. */
+static void move_fields(cJSON *to, cJSON *from)
 {
     while (from && from->child) {
         cJSON *const item = cJSON_DetachItemViaPointer(from, from->child);
@@ -79,7 +80,7 @@ void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
     cJSON *const line = cJSON_CreateObject();
     cJSON_AddStringToObject(line, "event", event);
     cJSON_AddStringToObject(line, "command", screen->command);
-    sdm_json_move(line, object);
+    move_fields(line, object);
     cJSON_AddNumberToObject(line, "seconds",
                             (double)(int64_t)((sdm_now_s() - screen->started_s) * 1e3) / 1e3);
     char *const text = cJSON_PrintUnformatted(line);

@@ -12,19 +12,25 @@
  * st.  Called once, where the failure is found; callers only pass the status on.  ctx may be NULL. */
 SdmStatus sdm_fail(SdmContext *ctx, SdmStatus st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Pass a failure on: functions that use it have `SdmStatus st = SDM_OK;` and a `done:` label. */
-#define TRY(call)                                                                                            \
-    do {                                                                                                     \
-        if ((st = (call)) != SDM_OK)                                                                         \
-            goto done;                                                                                       \
-    } while (0)
-/* The same in a function that has nothing to release. */
+/* Pass a failure on; variables that are SDM_OWNED or SDM_CLOSED_BY are released on the way. */
 #define PASS(call)                                                                                           \
     do {                                                                                                     \
         const SdmStatus passed_st = (call);                                                                  \
         if (passed_st != SDM_OK)                                                                             \
             return passed_st;                                                                                \
     } while (0)
+/* The same in a function with `SdmStatus st = SDM_OK;` and a `done:` label, where more must be done at the
+ * end than to release variables. */
+#define TRY(call)                                                                                            \
+    do {                                                                                                     \
+        if ((st = (call)) != SDM_OK)                                                                         \
+            goto done;                                                                                       \
+    } while (0)
+/* A variable that is closed when its scope ends, by a function that takes a pointer to it and accepts one
+ * that is not open; initialise it. */
+#define SDM_CLOSED_BY(close) __attribute__((cleanup(close)))
+/* A pointer to memory of sdm_alloc() that is freed when its scope ends. */
+#define SDM_OWNED SDM_CLOSED_BY(sdm_free)
 
 /* The options that the context was opened with.  For public functions, which hand them down; nothing below
  * asks. */
@@ -99,6 +105,15 @@ double sdm_now_s(void); /* monotonic clock */
  * @return what sdm_stage_leave() needs */
 int sdm_stage_enter(SdmContext *ctx, int stage);
 void sdm_stage_leave(SdmContext *ctx, int around);
+/* The same until the scope ends. */
+typedef struct SdmStage {
+    SdmContext *ctx;
+    int around;
+} SdmStage;
+void sdm_stage_close(const SdmStage *stage);
+#define SDM_STAGE(ctx, stage)                                                                                \
+    __attribute__((unused)) SDM_CLOSED_BY(sdm_stage_close)                                                   \
+        const SdmStage in_stage = {ctx, sdm_stage_enter(ctx, stage)}
 void sdm_stage_add(SdmContext *ctx, int stage, double seconds); /* time of another process */
 double sdm_stage_time(const SdmContext *ctx, int stage);        /* seconds so far */
 extern const char *const sdm_stage_names[10];                   /* "", "read", "point" ... "write" */

@@ -92,16 +92,12 @@ static SdmStatus refuse(SdmContext *ctx, const char *path, int error)
 
 SdmStatus sdm_file_create(SdmContext *ctx, const char *path, SdmFileWriter *w)
 {
-    SdmStatus st = SDM_OK;
     *w = (SdmFileWriter){.f = NULL};
-    TRY(sdm_format(ctx, w->path, sizeof w->path, "%s", path));
-    TRY(sdm_file_temporary_name(ctx, path, w->temporary, sizeof w->temporary));
+    PASS(sdm_format(ctx, w->path, sizeof w->path, "%s", path));
+    PASS(sdm_file_temporary_name(ctx, path, w->temporary, sizeof w->temporary));
     const int fd = sdm_system_create(w->temporary);
     w->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (!w->f)
-        st = refuse(ctx, path, errno);
-done:
-    return st;
+    return w->f ? SDM_OK : refuse(ctx, path, errno);
 }
 
 static void note_failure(SdmFileWriter *w, bool failed)

@@ -428,32 +428,29 @@ static SdmStatus try_take(SdmContext *ctx, const SdmLease *l, Watch *w)
 static SdmStatus take(SdmContext *ctx, const char *output, const char *what, double wait_s, Watch *w,
                       SdmLease **out)
 {
-    SdmStatus st = SDM_OK;
     const Holder me = myself();
     const double start = sdm_now_s();
-    SdmLease *l = NULL;
+    SDM_OWNED SdmLease *l = NULL;
     bool told = false;
     *out = NULL;
     *w = (Watch){.held = false};
-    TRY(prepare(ctx, output, &me, &l));
+    PASS(prepare(ctx, output, &me, &l));
     for (;;) {
-        TRY(try_take(ctx, l, w));
+        PASS(try_take(ctx, l, w));
         if (w->held)
             break;
         if (isfinite(wait_s) && (sdm_now_s() - start >= wait_s || w->silent_s > SDM_LEASE_SILENT_S))
-            goto done;
+            return SDM_OK;
         if (!told)
             sdm_log(ctx, SDM_LOG_INFO, 0, "waiting while another process is at %s", what);
         told = true;
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
         nanosleep(&POLL, NULL);
     }
-    TRY(hold(ctx, &l));
+    PASS(hold(ctx, &l));
     *out = l;
     l = NULL;
-done:
-    sdm_free(&l);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_lease_wait_output(SdmContext *ctx, const char *output, const char *what, double wait_s,

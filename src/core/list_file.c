@@ -27,9 +27,8 @@ static SdmStatus read_all(SdmContext *ctx, FILE *f, SdmListFile *list)
 SdmStatus sdm_list_file_open(SdmContext *ctx, const char *option, const char *path, const char *expected,
                              SdmListFile *out)
 {
-    SdmStatus st = SDM_OK;
     *out = (SdmListFile){.text = NULL};
-    TRY(sdm_format(ctx, out->folder, sizeof out->folder, "%s", path));
+    PASS(sdm_format(ctx, out->folder, sizeof out->folder, "%s", path));
     char *const slash = sdm_system_slash(out->folder);
     out->folder[slash ? slash - out->folder + (slash == out->folder) : 0] = '\0';
     FILE *const f = fopen(path, "r");
@@ -37,7 +36,7 @@ SdmStatus sdm_list_file_open(SdmContext *ctx, const char *option, const char *pa
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be opened (%s); expected a text file with %s",
                         option, path, strerror(errno), expected);
     errno = 0;
-    st = read_all(ctx, f, out);
+    SdmStatus st = read_all(ctx, f, out);
     if (!st && ferror(f))
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: cannot be read (%s); expected a text file with %s", option,
                       path, strerror(errno), expected);
@@ -45,13 +44,12 @@ SdmStatus sdm_list_file_open(SdmContext *ctx, const char *option, const char *pa
         st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: is larger than 256 MiB; expected a text file with %s",
                       option, path, expected);
     fclose(f);
-    TRY(st);
+    PASS(st);
     out->lines = 1;
     for (size_t i = 0; i < out->size; i++)
         out->lines += out->text[i] == '\n';
     out->next = out->text + (strncmp(out->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_list_file_close(SdmListFile *list)

@@ -18,10 +18,9 @@
 #define INPUT SDM_NAMES_INPUT
 #define AREAS SDM_NAMES_AREAS
 #define MIB (1024.0 * 1024.0)
-#define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_option_table[] = {
-    {"--output", "FILE", SDM_OPT_TEXT, AT(output), NO_RANGE, "none, must be given",
+    {"--output", "FILE", SDM_OPT_TEXT, AT(output), SDM_NO_RANGE, "none, must be given",
      SDM_CMD_RUN | SDM_CMD_STACK | FIRST,
      "DEM to write, NAME.tif, a GeoTIFF; its companions NAME_qa.tif, NAME_ortho.tif (run alone), NAME.json, "
      "NAME.stac.json, NAME.html, NAME.png and NAME.log lie beside it."},
@@ -29,18 +28,18 @@ const SdmOptionSpec sdm_option_table[] = {
      "the round step nearest to 2 x the ground sample distance, 30 m for ASTER; stack: as its DEMs",
      PLACE | BLOCKS | FIRST,
      "Spacing of the DEM in units of the output CRS: metres, or degrees for a geographic CRS."},
-    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), NO_RANGE,
+    {"--t_srs", "CRS", SDM_OPT_TEXT, AT(t_srs), SDM_NO_RANGE,
      "the UTM zone of the scene; stack: the CRS of most DEMs", PLACE | BLOCKS | FIRST,
      "Output CRS, anything that GDAL understands, such as EPSG:32633."},
     {"--vertical", "DATUM", SDM_OPT_ENUM, AT(vertical), 0.0, 0.0, SDM_VERTICAL_WORDS, "ellipsoid",
      DEM | PRODUCTS | FIRST,
      "Vertical datum of the heights: the WGS 84 ellipsoid or a geoid. Heights are in metres."},
-    {"--bounds", "W S E N", SDM_OPT_TEXT, AT(bounds), NO_RANGE, "all of the scene",
+    {"--bounds", "W S E N", SDM_OPT_TEXT, AT(bounds), SDM_NO_RANGE, "all of the scene",
      PLACE | SDM_CMD_COMPARE | PRODUCTS | FIRST,
      "Part to make: west, south, east and north, in degrees of WGS 84 where all four can be degrees (the "
      "part may cross longitude 180), else in units of the output CRS (compare: of the DEM's). Its cells are "
      "those of the whole DEM."},
-    {"--area", "FILE", SDM_OPT_TEXT, AT(area), NO_RANGE, "none",
+    {"--area", "FILE", SDM_OPT_TEXT, AT(area), SDM_NO_RANGE, "none",
      PLACE | SDM_CMD_COMPARE | PRODUCTS | INPUT | AREAS,
      "Polygons in any CRS, where the DEM is made: cells outside of them have no height."},
     {"--cost", "COST", SDM_OPT_CHOICE, AT(cost), 0.0, 0.0, "auto|zncc|census", "auto", MAKE | BLOCKS,
@@ -103,26 +102,26 @@ const SdmOptionSpec sdm_option_table[] = {
      SCENE | BLOCKS, "Lowest height to search and to write, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene",
      SCENE | BLOCKS, "Highest height to search and to write, in metres above the ellipsoid."},
-    {"--dem", "FILE", SDM_OPT_TEXT, AT(dem), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
+    {"--dem", "FILE", SDM_OPT_TEXT, AT(dem), SDM_NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "DEM to start from, heights in metres: only heights within 400 m of it are searched. It is not needed; "
      "it helps in extreme terrain."},
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
      "auto", SCENE | BLOCKS, "Vertical datum of --dem; auto reads it from the file."},
-    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), NO_RANGE, "none", MAKE | BLOCKS | INPUT | FIRST,
+    {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), SDM_NO_RANGE, "none", MAKE | BLOCKS | INPUT | FIRST,
      "DEM that corrects the cameras, heights in metres: a 3-D shift and the jitter along the track, which a "
      "pair cannot show, are fitted to it where the ground has not changed. None of its heights enters the "
      "DEM."},
-    {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), NO_RANGE, "none",
+    {"--reference-mask", "FILE", SDM_OPT_TEXT, AT(reference_mask), SDM_NO_RANGE, "none",
      MAKE | BLOCKS | INPUT | AREAS,
      "Stable ground for --reference: a raster, which leaves out cells of 0, NaN or no data, or polygons, "
      "which leave out the ground outside. Not needed: changed ground is detected."},
-    {"--exclude", "FILE", SDM_OPT_TEXT, AT(exclude), NO_RANGE, "none", MAKE | BLOCKS | INPUT | AREAS,
+    {"--exclude", "FILE", SDM_OPT_TEXT, AT(exclude), SDM_NO_RANGE, "none", MAKE | BLOCKS | INPUT | AREAS,
      "Ground that the fit to --reference leaves out: polygons, such as outlines of glaciers, or a raster "
      "that is not 0 there. The DEM itself is made there as elsewhere."},
-    {"--where", "SQL", SDM_OPT_TEXT, AT(where), NO_RANGE, "none", MAKE | BLOCKS,
+    {"--where", "SQL", SDM_OPT_TEXT, AT(where), SDM_NO_RANGE, "none", MAKE | BLOCKS,
      "Take only the polygons of --reference-mask and --exclude that this attribute filter selects, as behind "
      "WHERE in SQL: 'area_km2 > 1'."},
-    {"--layer", "NAME", SDM_OPT_TEXT, AT(layer), NO_RANGE, "the only one of polygons", MAKE | BLOCKS,
+    {"--layer", "NAME", SDM_OPT_TEXT, AT(layer), SDM_NO_RANGE, "the only one of polygons", MAKE | BLOCKS,
      "Layer of these polygons, for a file that has several."},
     {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, AT(reference_vertical), 0.0, 0.0,
      "auto|" SDM_VERTICAL_WORDS, "auto", MAKE | BLOCKS,
@@ -131,9 +130,9 @@ const SdmOptionSpec sdm_option_table[] = {
      "Band to match, counted from 1. Without it the mean of the red, green and blue bands is matched, or of "
      "all bands where the file declares no colours. A single band, such as a panchromatic one beside a "
      "multispectral one, is taken as it is."},
-    {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
+    {"--mask-left", "FILE", SDM_OPT_TEXT, AT(mask_left), SDM_NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the left image; 0 or NaN = do not use the pixel."},
-    {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), NO_RANGE, "none", SCENE | BLOCKS | INPUT,
+    {"--mask-right", "FILE", SDM_OPT_TEXT, AT(mask_right), SDM_NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "Raster of the size of the right image; 0 or NaN = do not use the pixel."},
     {"--base-height", "RATIO", SDM_OPT_REAL, AT(base_height), 0.01, 5.0, NULL,
      "the images have cameras of their own", SCENE | BLOCKS,
@@ -141,25 +140,25 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--points", "FORMAT", SDM_OPT_CHOICE, AT(points), 0.0, 0.0, "none|las|laz", "none", MAKE | PRODUCTS,
      "Write the heights as a point cloud, too, NAME.las or NAME.laz (LAS 1.4): with the grey value as "
      "intensity, score and predicted error. laz, which is smaller, needs the library LASzip."},
-    {"--co", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(co), NO_RANGE, "none", DEM | PRODUCTS,
+    {"--co", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(co), SDM_NO_RANGE, "none", DEM | PRODUCTS,
      "Creation option of GDAL's COG driver for the DEM, such as COMPRESS=ZSTD; may be given again."},
-    {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), NO_RANGE, "none", PLANNED | BLOCKS,
+    {"--config", "NAME=VALUE", SDM_OPT_KEY_VALUES, AT(config), SDM_NO_RANGE, "none", PLANNED | BLOCKS,
      "Configuration option of GDAL, such as GDAL_HTTP_PROXY=HOST:PORT; may be given again."},
-    {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), NO_RANGE, "off: existing files are refused",
+    {"--overwrite", NULL, SDM_OPT_BOOL, AT(overwrite), SDM_NO_RANGE, "off: existing files are refused",
      DEM | SDM_CMD_MERGE | SDM_CMD_COMPARE | SDM_CMD_STATUS | FIRST, "Overwrite existing output."},
-    {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), NO_RANGE, "off: removed after success",
+    {"--keep-job", NULL, SDM_OPT_BOOL, AT(keep_job), SDM_NO_RANGE, "off: removed after success",
      SDM_CMD_RUN | SDM_CMD_MERGE,
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "
      "the scene."},
-    {"--strict", NULL, SDM_OPT_BOOL, AT(strict), NO_RANGE, "off: doubts are told, and the exit code is 0",
+    {"--strict", NULL, SDM_OPT_BOOL, AT(strict), SDM_NO_RANGE, "off: doubts are told, and the exit code is 0",
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE,
      "Exit code 1 where a DEM is doubtful, such as with a reference that was refused. Its files are written "
      "all the same."},
-    {"--options", "FILE", SDM_OPT_TEXT, AT(options), NO_RANGE, "none", ALL,
+    {"--options", "FILE", SDM_OPT_TEXT, AT(options), SDM_NO_RANGE, "none", ALL,
      "Options from a file: a JSON object of names and values, or NAME.json of an earlier run, whose inputs "
      "are taken, too, where none is given. What the command line gives counts."},
-    {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), NO_RANGE, "off", ALL, "Print errors only."},
-    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), NO_RANGE, "off", ALL, "Print details of each stage."},
+    {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), SDM_NO_RANGE, "off", ALL, "Print errors only."},
+    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), SDM_NO_RANGE, "off", ALL, "Print details of each stage."},
     {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,
      "text: lines for people on standard error; json: one JSON object a line on standard output, the last "
      "one a summary."},

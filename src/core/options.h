@@ -54,6 +54,8 @@ typedef struct SdmOptionSpec {
     const char *help;     /* with units */
 } SdmOptionSpec;
 
+#define SDM_NO_RANGE 0.0, 0.0, NULL /* lo, hi and choices of an option that has none */
+
 extern const SdmOptionSpec sdm_option_table[]; /* fields of SdmOptions; every table ends with name == NULL */
 
 /* Check every field of `opts` against its table; the first bad one is named.  A number at its default is
@@ -84,9 +86,8 @@ SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bo
 /* The value of the field as text that sdm_option_set takes back (report, plan.json): "" for none (NULL, NaN),
  * "true" or "false" for a bool, pairs separated by blanks. */
 void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size);
-/* The same for a file that is passed on: passwords, tokens and keys are hidden, see core/secrets.h. */
-void sdm_option_show(const SdmOptionSpec *spec, const void *opts, char *out, size_t size);
-/* The same; false: the value is that of the other options, such as the defaults. */
+/* The same for a file that is passed on: passwords, tokens and keys are hidden, see core/secrets.h.
+ * @return false: the value is that of the other options, such as the defaults */
 bool sdm_option_show_other(const SdmOptionSpec *spec, const void *opts, const void *other, char *out,
                            size_t size);
 

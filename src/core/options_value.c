@@ -324,16 +324,11 @@ void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, si
     print_value(spec, opts, false, out, size);
 }
 
-void sdm_option_show(const SdmOptionSpec *spec, const void *opts, char *out, size_t size)
-{
-    print_value(spec, opts, true, out, size);
-}
-
 bool sdm_option_show_other(const SdmOptionSpec *spec, const void *opts, const void *other, char *out,
                            size_t size)
 {
     char text[4096];
-    sdm_option_show(spec, opts, out, size);
-    sdm_option_show(spec, other, text, sizeof text);
+    print_value(spec, opts, true, out, size);
+    print_value(spec, other, true, text, sizeof text);
     return strcmp(out, text) != 0;
 }

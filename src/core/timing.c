@@ -24,6 +24,11 @@ void sdm_stage_leave(SdmContext *ctx, int around)
     ctx->stage_since_s = now;
 }
 
+void sdm_stage_close(const SdmStage *stage)
+{
+    sdm_stage_leave(stage->ctx, stage->around);
+}
+
 int sdm_stage_enter(SdmContext *ctx, int stage)
 {
     enum { POINT = 2 };

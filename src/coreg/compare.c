@@ -4,9 +4,9 @@
 #include "core/stats.h"
 #include "core/system.h"
 #include "coreg/compare_steps.h"
+#include "geo/gdal_scope.h"
 #include "geo/own_data.h"
 
-#include <cpl_error.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static void raw_stats(SdmCoregGrid *g, SdmCompareResult *out)
 {
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
-    sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->raw);
+    sdm_coreg_stats(g, g->residual_m, &out->raw);
     sdm_compare_height_ratio(g->reference_m, g->residual_m, g->rows * g->cols, &out->height_ratio);
     out->water = class_share(g, 2);
     out->cloud = class_share(g, 3);
@@ -191,10 +191,11 @@ static SdmStatus find_shift(void *of)
  * that have heights on both sides in their row, and in their column. */
 static SdmStatus measure_footprint(SdmComparison *w, int64_t common)
 {
-    SdmStatus st = SDM_OK;
     const SdmCoregGrid *const g = &w->g;
-    int64_t *ends = NULL, count = 0; /* of each column: its first row with a height, one after its last */
-    TRY(sdm_alloc(w->ctx, &ends, 2 * (size_t)g->cols, sizeof *ends, "columns"));
+    /* of each column: its first row with a height, one after its last */
+    SDM_OWNED int64_t *ends = NULL;
+    int64_t count = 0;
+    PASS(sdm_alloc(w->ctx, &ends, 2 * (size_t)g->cols, sizeof *ends, "columns"));
     for (int64_t i = 0; i < g->rows * g->cols; i++) {
         int64_t *const end = ends + 2 * (i % g->cols);
         if (isnan(g->dem_m[i]))
@@ -214,9 +215,7 @@ static SdmStatus measure_footprint(SdmComparison *w, int64_t common)
                 (g->mask[j * g->cols + i] & SDM_COREG_REFERENCE) && j >= ends[2 * i] && j < ends[2 * i + 1];
     }
     w->out->footprint_coverage = share(common, count);
-done:
-    sdm_free(&ends);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus compare_rasters(SdmComparison *w)
@@ -365,7 +364,7 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
     SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};
     *out = (SdmCompareResult){0};
     sdm_gdal_register();
-    CPLPushErrorHandler(CPLQuietErrorHandler);
+    SDM_QUIET;
     TRY(check_outputs(ctx, dem, reference, opt));
     TRY(open_inputs(&w, dem, reference));
     TRY(out->points ? sdm_compare_points(&w) : compare_rasters(&w));
@@ -378,6 +377,5 @@ done:
     sdm_input_points_close(&w.points);
     for (int k = 0; k < SDM_INPUTS; k++)
         sdm_input_raster_close(&w.in[k]);
-    CPLPopErrorHandler();
     return st;
 }

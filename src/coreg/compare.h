@@ -103,8 +103,9 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
 
 /* ---- compare_output.c ---- */
 
-/* One line of JSON, metres, shares 0..1.  Free with free(); NULL: no memory. */
-char *sdm_compare_json(const SdmCompareResult *result);
+/* Add the figures to a JSON object: metres, shares 0..1. */
+struct cJSON;
+void sdm_compare_json(const SdmCompareResult *result, struct cJSON *to);
 /* The same for people, several lines, each with newline. */
 void sdm_compare_text(const SdmCompareResult *result, SdmText *out);
 /* Why the move or a figure is doubtful, and what was assumed: lines as above. */

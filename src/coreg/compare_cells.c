@@ -9,11 +9,12 @@
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
 #include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "geo/grid.h"
 #include "product/raster.h"
+#include "product/report.h"
 #include "product/style_files.h"
 
-#include <cpl_string.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -326,12 +327,7 @@ void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n)
         out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
     }
     const double low = sdm_quantile_f32(height_m, n, 0.01), high = sdm_quantile_f32(height_m, n, 0.99);
-    const double least = fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0),
-                 digit = pow(10.0, floor(log10(least)));
-    const double step = least <= digit         ? digit
-                        : least <= 2.0 * digit ? 2.0 * digit
-                        : least <= 5.0 * digit ? 5.0 * digit
-                                               : 10.0 * digit;
+    const double step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0));
     const double first = floor(low / step) * step;
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         out->band[k].lo_m = k ? first + k * step : -INFINITY;
@@ -368,8 +364,8 @@ static void take_out(SdmComparison *w, const SdmTilt *before, const SdmTilt *now
 
 SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
 {
-    SdmStatus st = SDM_OK;
-    SdmTiltSamples samples = {0};
+    SDM_OWNED float *room = NULL;
+    const size_t most = steps->samples;
     SdmTilt taken_out = {.fitted = false};
     const double *const move_m = w->out->move.move_m;
     double before_m[3] = {0.0, 0.0, 0.0};
@@ -377,30 +373,25 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
     w->out->centre_m[0] = t[0] + 0.5 * (double)w->grid.cols * t[1];
     w->out->centre_m[1] = t[3] + 0.5 * (double)w->grid.rows * t[5];
     w->tilts = w->opt->model && strcmp(w->opt->model, "tilt") == 0;
-    TRY(steps->find_shift(steps->of));
+    PASS(steps->find_shift(steps->of));
     if (!w->tilts)
         return SDM_OK;
-    TRY(sdm_alloc(w->ctx, &samples.east_m, steps->samples, sizeof(float), "residuals"));
-    TRY(sdm_alloc(w->ctx, &samples.north_m, steps->samples, sizeof(float), "residuals"));
-    TRY(sdm_alloc(w->ctx, &samples.error_m, steps->samples, sizeof(float), "residuals"));
+    PASS(sdm_alloc(w->ctx, &room, most, 3 * sizeof *room, "residuals"));
+    SdmTiltSamples samples = {0, room, room + most, room + 2 * most};
     for (int round = 0; round < MODEL_ROUNDS; round++) {
         memcpy(before_m, move_m, sizeof before_m);
         steps->take_samples(steps->of, &taken_out, &samples);
-        TRY(sdm_tilt_fit(w->ctx, &samples, &w->out->tilt));
+        PASS(sdm_tilt_fit(w->ctx, &samples, &w->out->tilt));
         take_out(w, &taken_out, &w->out->tilt);
         taken_out = w->out->tilt;
         if (steps->dem_changed)
-            TRY(steps->dem_changed(steps->of));
-        TRY(steps->find_shift(steps->of));
+            PASS(steps->dem_changed(steps->of));
+        PASS(steps->find_shift(steps->of));
         if (hypot(move_m[0] - before_m[0], move_m[1] - before_m[1]) < SAME_SHIFT_M &&
             fabs(move_m[2] - before_m[2]) < SAME_SHIFT_M)
             break;
     }
-done:
-    sdm_free(&samples.east_m);
-    sdm_free(&samples.north_m);
-    sdm_free(&samples.error_m);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- the resampled DEM ---- */
@@ -448,16 +439,16 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
     return list;
 }
 
-static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **items, bool difference)
+static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **given, bool difference)
 {
+    SDM_CLOSED_BY(sdm_string_list_free) char **const items = given;
     const AlignedFile file = {.path = path,
                               .grid = &w->grid,
                               .value_m = value_m,
                               .metadata = items,
                               .difference = difference,
                               .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
-    SdmStatus st = SDM_OK;
-    SdmText style = {.ctx = w->ctx};
+    SDM_CLOSED_BY(sdm_text_close) SdmText style = {.ctx = w->ctx};
     char name[SDM_PATH_SIZE];
     float *const known_m = w->g.spline.coefficient;
     memcpy(known_m, value_m, (size_t)(w->g.cols * w->g.rows) * sizeof *known_m);
@@ -466,14 +457,10 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
         sdm_style_change(&style, sdm_difference_limit_m(&w->out->aligned), "m");
     else
         sdm_style_dem(&style, sdm_quantile_f32(known_m, n, 0.01), sdm_quantile_f32(known_m, n, 0.99));
-    TRY(style.st);
-    TRY(write_raster(w->ctx, &file));
-    TRY(sdm_compare_style_name(w->ctx, path, name));
-    TRY(sdm_file_write(w->ctx, name, style.data, style.size));
-done:
-    sdm_text_close(&style);
-    CSLDestroy(items);
-    return st;
+    PASS(style.st);
+    PASS(write_raster(w->ctx, &file));
+    PASS(sdm_compare_style_name(w->ctx, path, name));
+    return sdm_file_write(w->ctx, name, style.data, style.size);
 }
 
 static int class_bin(const SdmComparison *w, int64_t at)

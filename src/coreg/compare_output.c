@@ -97,9 +97,8 @@ static void json_move(cJSON *root, const SdmShift *move)
         cJSON_AddItemToArray(halves, cJSON_CreateDoubleArray(move->half_m[k], 2));
 }
 
-char *sdm_compare_json(const SdmCompareResult *r)
+void sdm_compare_json(const SdmCompareResult *r, cJSON *root)
 {
-    cJSON *const root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "reference", r->points ? "points" : "raster");
     cJSON_AddStringToObject(root, "sign", "DEM minus reference, metres");
     cJSON_AddNumberToObject(root, "cells", (double)r->cells);
@@ -125,9 +124,6 @@ char *sdm_compare_json(const SdmCompareResult *r)
         cJSON_AddStringToObject(root, "source", r->source);
     if (r->note[0])
         cJSON_AddStringToObject(root, "note", r->note);
-    char *const text = cJSON_PrintUnformatted(root);
-    cJSON_Delete(root);
-    return text;
 }
 
 static void add_stats(void *to, const char *name, const SdmErrorStats *s)
@@ -211,18 +207,6 @@ static void add_tilt(SdmText *t, const SdmCompareResult *r)
                  1000.0 * tilt[1]);
 }
 
-/* A model is kept in any case: does it do harm? */
-static bool model_harms(const SdmCompareResult *r)
-{
-    return r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m;
-}
-
-/* Most cells have voids around their place in the reference: the figures are of the others. */
-static bool is_thin(const SdmCompareResult *r)
-{
-    return 5 * r->aligned.count < r->raw.count;
-}
-
 enum { FEW = 10 };                    /* differences, the move is fitted to */
 static const double OTHER_UNIT = 2.0; /* heights of one place are not so many times as large */
 
@@ -258,7 +242,7 @@ static void add_doubts(SdmText *t, const SdmCompareResult *r)
                      r->points ? "DEM at the points" : "reference",
                      move->undetermined > 1 ? "are flat, a plane or of another place"
                                             : "do not change along the other");
-    if (is_thin(r))
+    if (5 * r->aligned.count < r->raw.count)
         sdm_text_add(
             t,
             "only %lld of %lld %s have no voids around their place in the %s: the move and the figures after "
@@ -270,7 +254,7 @@ static void add_doubts(SdmText *t, const SdmCompareResult *r)
         sdm_text_add(
             t, "only %lld %s%s: after a move that was fitted to so few, the figures say nothing of the DEM\n",
             (long long)r->aligned.count, r->points ? "point" : "cell", r->aligned.count == 1 ? "" : "s");
-    if (model_harms(r))
+    if (r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m)
         sdm_text_add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
                      r->aligned.nmad_m);
     if (move->verdict)
@@ -326,100 +310,43 @@ void sdm_compare_remarks(const SdmCompareResult *r, SdmText *t)
 #define DATUMS "auto|" SDM_VERTICAL_WORDS
 
 const SdmOptionSpec sdm_compare_options[] = {
-    {.name = "--output",
-     .metavar = "FILE.html",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(output),
-     .commands = SDM_CMD_COMPARE | SDM_SHOWN_FIRST,
-     .fallback = "none",
-     .help = "Write a page with maps and histograms before and after alignment, differences by aspect (the "
-             "curve of Nuth and Kaab), slope, height and class, and a semivariogram."},
-    {.name = "--class",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(class_raster),
-     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
-     .help = "Score only the cells of class 1 (land) of this raster, or of these polygons by their field "
-             "class (without one: 1); 2 (water) and 3 (cloud) are reported apart."},
-    {.name = "--within",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(within),
-     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
-     .help = "Compare only where this raster is valid, too, or inside of these polygons: coverage is counted "
-             "there, not over all of the reference."},
-    {.name = "--dem-vertical",
-     .metavar = "DATUM",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(dem_vertical),
-     .choices = DATUMS,
-     .fallback = "auto",
-     .commands = SDM_CMD_COMPARE,
-     .help = "Vertical datum of the DEM's heights; auto reads its vertical CRS or VERTICAL_DATUM."},
-    {.name = "--reference-vertical",
-     .metavar = "DATUM",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(reference_vertical),
-     .choices = DATUMS,
-     .fallback = "auto",
-     .commands = SDM_CMD_COMPARE,
-     .help = "Vertical datum of the reference's heights; auto reads its vertical CRS or VERTICAL_DATUM."},
-    {.name = "--mask",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(mask),
-     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
-     .help = "Stable ground: only cells where this raster is not 0, or inside of these polygons, are used "
-             "for the shift and are scored; the others are reported apart."},
-    {.name = "--exclude",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(exclude),
-     .commands = SDM_CMD_COMPARE | SDM_NAMES_AREAS,
-     .help = "Unstable ground, such as outlines of glaciers: cells inside of these polygons, or where this "
-             "raster is not 0, are not used for the shift and are reported apart."},
-    {.name = "--where",
-     .metavar = "SQL",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(where),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Take only the polygons that this attribute filter selects, as behind WHERE in SQL: 'area_km2 > "
-             "1'. It holds for every file of polygons that is given."},
-    {.name = "--layer",
-     .metavar = "NAME",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(layer),
-     .fallback = "the only one of polygons",
-     .commands = SDM_CMD_COMPARE,
-     .help = "Layer of the polygons, for a file that has several."},
-    {.name = "--aligned",
-     .metavar = "FILE.tif",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(aligned),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Write the DEM without the shift and the systematic error of --model: on the same cells, "
-             "resampled once from the original by cubic spline."},
-    {.name = "--difference",
-     .metavar = "FILE.tif",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(difference),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Write the aligned DEM minus the reference in metres, in stable and other places, with "
-             "statistics as "
-             "metadata."},
-    {.name = "--model",
-     .metavar = "MODEL",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(model),
-     .choices = "shift|tilt",
-     .fallback = "shift",
-     .commands = SDM_CMD_COMPARE,
-     .help = "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane."},
-    {.name = "--json",
-     .type = SDM_OPT_BOOL,
-     .offset = FIELD(json),
-     .commands = SDM_CMD_COMPARE,
-     .help = "Print the figures as one line of JSON (metres, shares 0..1)."},
+    {"--output", "FILE.html", SDM_OPT_TEXT, FIELD(output), SDM_NO_RANGE, "none",
+     SDM_CMD_COMPARE | SDM_SHOWN_FIRST,
+     "Write a page with maps and histograms before and after alignment, differences by aspect (the curve of "
+     "Nuth and Kaab), slope, height and class, and a semivariogram."},
+    {"--class", "FILE", SDM_OPT_TEXT, FIELD(class_raster), SDM_NO_RANGE, NULL,
+     SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     "Score only the cells of class 1 (land) of this raster, or of these polygons by their field class "
+     "(without one: 1); 2 (water) and 3 (cloud) are reported apart."},
+    {"--within", "FILE", SDM_OPT_TEXT, FIELD(within), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     "Compare only where this raster is valid, too, or inside of these polygons: coverage is counted there, "
+     "not over all of the reference."},
+    {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, FIELD(dem_vertical), 0.0, 0.0, DATUMS, "auto",
+     SDM_CMD_COMPARE, "Vertical datum of the DEM's heights; auto reads its vertical CRS or VERTICAL_DATUM."},
+    {"--reference-vertical", "DATUM", SDM_OPT_CHOICE, FIELD(reference_vertical), 0.0, 0.0, DATUMS, "auto",
+     SDM_CMD_COMPARE,
+     "Vertical datum of the reference's heights; auto reads its vertical CRS or VERTICAL_DATUM."},
+    {"--mask", "FILE", SDM_OPT_TEXT, FIELD(mask), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     "Stable ground: only cells where this raster is not 0, or inside of these polygons, are used for the "
+     "shift and are scored; the others are reported apart."},
+    {"--exclude", "FILE", SDM_OPT_TEXT, FIELD(exclude), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE | SDM_NAMES_AREAS,
+     "Unstable ground, such as outlines of glaciers: cells inside of these polygons, or where this raster is "
+     "not 0, are not used for the shift and are reported apart."},
+    {"--where", "SQL", SDM_OPT_TEXT, FIELD(where), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE,
+     "Take only the polygons that this attribute filter selects, as behind WHERE in SQL: 'area_km2 > 1'. It "
+     "holds for every file of polygons that is given."},
+    {"--layer", "NAME", SDM_OPT_TEXT, FIELD(layer), SDM_NO_RANGE, "the only one of polygons", SDM_CMD_COMPARE,
+     "Layer of the polygons, for a file that has several."},
+    {"--aligned", "FILE.tif", SDM_OPT_TEXT, FIELD(aligned), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE,
+     "Write the DEM without the shift and the systematic error of --model: on the same cells, resampled once "
+     "from the original by cubic spline."},
+    {"--difference", "FILE.tif", SDM_OPT_TEXT, FIELD(difference), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE,
+     "Write the aligned DEM minus the reference in metres, in stable and other places, with statistics as "
+     "metadata."},
+    {"--model", "MODEL", SDM_OPT_CHOICE, FIELD(model), 0.0, 0.0, "shift|tilt", "shift", SDM_CMD_COMPARE,
+     "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane."},
+    {"--json", NULL, SDM_OPT_BOOL, FIELD(json), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE,
+     "Print the figures as one line of JSON (metres, shares 0..1)."},
     {.name = NULL},
 };
 

@@ -62,10 +62,9 @@ static int from_the_north(const void *a, const void *b)
  * the area. */
 static SdmStatus choose_sites(Sites *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmComparison *const w = s->w;
-    Order *order = NULL;
-    TRY(sdm_alloc_raw(w->ctx, &order, (size_t)w->points.count, sizeof *order, "points"));
+    SDM_OWNED Order *order = NULL;
+    PASS(sdm_alloc_raw(w->ctx, &order, (size_t)w->points.count, sizeof *order, "points"));
     for (int64_t i = 0; i < w->points.count; i++)
         order[i] = (Order){w->points.y[i], i};
     qsort(order, (size_t)w->points.count, sizeof *order, from_the_north);
@@ -85,9 +84,7 @@ static SdmStatus choose_sites(Sites *s)
         s->height_m[s->count++] = w->points.height_m[i];
         s->filled += !isnan(g->dem_m[at]);
     }
-done:
-    sdm_free(&order);
-    return st;
+    return SDM_OK;
 }
 
 /* SdmShiftTask.measure of a DEM and points. */
@@ -284,8 +281,7 @@ static SdmStatus fail_outside(const Sites *s)
 
 SdmStatus sdm_compare_points(SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
-    Sites s = {0};
+    SDM_CLOSED_BY(sites_close) Sites s = {0};
     static const double none_m[3] = {0.0, 0.0, 0.0};
     if (w->opt->difference)
         return sdm_fail(w->ctx, SDM_ERR_USAGE,
@@ -293,15 +289,15 @@ SdmStatus sdm_compare_points(SdmComparison *w)
                         w->in[SDM_IN_REFERENCE].path);
     snprintf(w->out->source, sizeof w->out->source, "%s", w->points.source);
     sdm_raster_grid_own(&w->in[SDM_IN_DEM], &w->grid);
-    TRY(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
-                                     w->out->note));
-    TRY(sdm_compare_open_grid(w));
-    TRY(sdm_compare_load_cells(w));
-    TRY(sites_open(w, &s));
-    TRY(choose_sites(&s));
+    PASS(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
+                                      w->out->note));
+    PASS(sdm_compare_open_grid(w));
+    PASS(sdm_compare_load_cells(w));
+    PASS(sites_open(w, &s));
+    PASS(choose_sites(&s));
     if (s.count == 0)
-        TRY(fail_outside(&s));
-    TRY(fit_spline(&s));
+        return fail_outside(&s);
+    PASS(fit_spline(&s));
     measure(&s, none_m);
     stats_of(&s, BY_NONE, 0, &w->out->raw);
     take_height_ratio(&s);
@@ -309,17 +305,14 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;
     if (w->out->raw.count == 0)
-        TRY(sdm_fail(w->ctx, SDM_ERR_DATA,
-                     "DEM %s has no heights around any of the %lld points of reference %s",
-                     w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path));
-    TRY(sdm_compare_align(w, &(SdmCompareSteps){.of = &s,
-                                                .find_shift = find_shift,
-                                                .take_samples = take_samples,
-                                                .dem_changed = fit_spline,
-                                                .samples = (size_t)s.count}));
-    TRY(residual_stats(&s));
-    TRY(sdm_compare_write(w));
-done:
-    sites_close(&s);
-    return st;
+        return sdm_fail(w->ctx, SDM_ERR_DATA,
+                        "DEM %s has no heights around any of the %lld points of reference %s",
+                        w->in[SDM_IN_DEM].path, (long long)s.count, w->in[SDM_IN_REFERENCE].path);
+    PASS(sdm_compare_align(w, &(SdmCompareSteps){.of = &s,
+                                                 .find_shift = find_shift,
+                                                 .take_samples = take_samples,
+                                                 .dem_changed = fit_spline,
+                                                 .samples = (size_t)s.count}));
+    PASS(residual_stats(&s));
+    return sdm_compare_write(w);
 }

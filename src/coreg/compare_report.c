@@ -122,13 +122,6 @@ static void add_row(void *to, const char *name, const SdmErrorStats *s)
                    s->p99_m, 100.0 * s->over30);
 }
 
-static void add_figures(SdmReport *r, const SdmCompareResult *c)
-{
-    SdmReportItem to = sdm_report_section(r, NULL, "Differences in metres", SDM_PAGE_TIME, SDM_STYLE_WIDE);
-    sdm_report_row(to, "\tn\tbias\tmedian\tstd\tNMAD\tRMSE\tLE90\t99 %%\tover 30 m");
-    sdm_compare_each(c, add_row, &to);
-}
-
 double sdm_difference_limit_m(const SdmErrorStats *s)
 {
     return sdm_round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
@@ -344,10 +337,9 @@ static void add_inputs(SdmReport *r, const SdmComparison *w)
 
 SdmStatus sdm_compare_page_write(const SdmComparison *w)
 {
-    SdmStatus st = SDM_OK;
-    SdmReport r;
-    SdmText html = {.ctx = w->ctx};
-    SdmPng png[2] = {{0}, {0}};
+    SDM_CLOSED_BY(sdm_report_close) SdmReport r;
+    SDM_CLOSED_BY(sdm_text_close) SdmText html = {.ctx = w->ctx};
+    SDM_CLOSED_BY(sdm_png_close) SdmPng before = {0}, after = {0};
     char path[SDM_PATH_SIZE];
     sdm_report_open(w->ctx, &r);
     sdm_report_title(&r, w->opt->output, "%s against %s · stereodem %s",
@@ -355,21 +347,17 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
                      SDM_VERSION);
     add_summary(&r, w->out);
     for (int k = 0; k < 2; k++) {
-        TRY(add_map(&r, w, k, &png[k]));
+        PASS(add_map(&r, w, k, k ? &after : &before));
         add_histogram(&r, w->page, k, k ? &w->out->aligned : &w->out->raw);
     }
     add_aspect(&r, w);
     add_variogram(&r, w);
     add_bands(&r, w->out);
-    add_figures(&r, w->out);
+    SdmReportItem to = sdm_report_section(&r, NULL, "Differences in metres", SDM_PAGE_TIME, SDM_STYLE_WIDE);
+    sdm_report_row(to, "\tn\tbias\tmedian\tstd\tNMAD\tRMSE\tLE90\t99 %%\tover 30 m");
+    sdm_compare_each(w->out, add_row, &to);
     add_inputs(&r, w);
-    TRY(sdm_report_html(&r, &html));
-    TRY(sdm_compare_page_name(w->ctx, w->opt->output, path));
-    TRY(sdm_file_write(w->ctx, path, html.data, html.size));
-done:
-    sdm_text_close(&html);
-    sdm_png_close(&png[0]);
-    sdm_png_close(&png[1]);
-    sdm_report_close(&r);
-    return st;
+    PASS(sdm_report_html(&r, &html));
+    PASS(sdm_compare_page_name(w->ctx, w->opt->output, path));
+    return sdm_file_write(w->ctx, path, html.data, html.size);
 }

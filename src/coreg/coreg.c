@@ -91,14 +91,14 @@ static void next_rim(const float *h, int64_t cols, int64_t rows, const Rim *rim,
  * mark: rows x cols, overwritten.  At most UINT32_MAX cells. */
 static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark)
 {
-    SdmStatus st = SDM_OK;
     const int64_t found = find_rim(h, cols, rows, NULL, 0), voids = count_voids(h, cols * rows);
     const int64_t room = (12 * found < voids ? 12 * found : voids) + 1; /* about a single cell it grows so */
-    Rim rim = {.count = found, .room = room}, next = {.room = room};
-    float *value = NULL;
-    TRY(sdm_alloc(ctx, &rim.cell, (size_t)room, sizeof *rim.cell, "voids of a DEM"));
-    TRY(sdm_alloc(ctx, &next.cell, (size_t)room, sizeof *next.cell, "voids of a DEM"));
-    TRY(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
+    SDM_OWNED uint32_t *cell = NULL, *spare = NULL;
+    SDM_OWNED float *value = NULL;
+    PASS(sdm_alloc(ctx, &cell, (size_t)room, sizeof *cell, "voids of a DEM"));
+    PASS(sdm_alloc(ctx, &spare, (size_t)room, sizeof *spare, "voids of a DEM"));
+    Rim rim = {.cell = cell, .count = found, .room = room}, next = {.cell = spare, .room = room};
+    PASS(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
     memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
     find_rim(h, cols, rows, rim.cell, room);
     for (int64_t k = 0; k < rim.count; k++)
@@ -115,24 +115,12 @@ static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t row
     }
     for (int64_t i = 0; i < cols * rows; i++)
         h[i] = isnan(h[i]) ? 0.0f : h[i];
-done:
-    sdm_free(&value);
-    sdm_free(&next.cell);
-    sdm_free(&rim.cell);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- cubic B-spline of a grid ---- */
 
 enum { LANES = 16 }; /* lines filtered together */
-
-/* Room for a spline through cols x rows values; close after failure, too. */
-static SdmStatus spline_open(SdmContext *ctx, int64_t cols, int64_t rows, int threads, SdmSpline *out)
-{
-    const size_t n = (size_t)(cols + 2 * SDM_SPLINE_PAD) * (size_t)(rows + 2 * SDM_SPLINE_PAD);
-    *out = (SdmSpline){.cols = cols, .rows = rows, .threads = threads};
-    return sdm_alloc(ctx, &out->coefficient, n, sizeof *out->coefficient, "spline");
-}
 
 /* Prefilter LANES lines at once: a is n x LANES.  A line continues before its start with its first value, and
  * is mirrored after its end about the edge of its last cell. */
@@ -179,11 +167,10 @@ static int64_t clamp_index(int64_t i, int64_t n)
  * edge. Same as scipy.ndimage.spline_filter of order 3 on the padded array; Unser 1999, eq. 20-21. */
 static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
 {
-    SdmStatus st = SDM_OK;
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
-    double *lanes = NULL;
-    TRY(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)s->threads, sizeof *lanes,
-                  "spline lines"));
+    SDM_OWNED double *lanes = NULL;
+    PASS(sdm_alloc(ctx, &lanes, (size_t)(w > h ? w : h) * LANES * (size_t)s->threads, sizeof *lanes,
+                   "spline lines"));
 #pragma omp parallel for num_threads(s->threads) schedule(static)
     for (int64_t j = 0; j < h; j++) {
         const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, s->rows) * s->cols;
@@ -192,9 +179,7 @@ static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
     }
     filter_lines(s->coefficient, h, w, w, 1, lanes, s->threads);
     filter_lines(s->coefficient, w, h, 1, w, lanes, s->threads);
-done:
-    sdm_free(&lanes);
-    return st;
+    return SDM_OK;
 }
 
 typedef struct Taps { /* four neighbours and their weights on one axis */
@@ -219,12 +204,11 @@ static Taps taps_at(double position, int64_t n)
 
 SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out)
 {
-    SdmStatus st = SDM_OK;
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
-    Taps *columns = NULL;
-    float *lines = NULL;
-    TRY(sdm_alloc(ctx, &columns, (size_t)s->cols, sizeof *columns, "spline weights"));
-    TRY(sdm_alloc(ctx, &lines, (size_t)w * (size_t)s->threads, sizeof *lines, "spline line"));
+    SDM_OWNED Taps *columns = NULL;
+    SDM_OWNED float *lines = NULL;
+    PASS(sdm_alloc(ctx, &columns, (size_t)s->cols, sizeof *columns, "spline weights"));
+    PASS(sdm_alloc(ctx, &lines, (size_t)w * (size_t)s->threads, sizeof *lines, "spline line"));
     for (int64_t i = 0; i < s->cols; i++)
         columns[i] = taps_at((double)(i + SDM_SPLINE_PAD) + dcol, w);
 #pragma omp parallel for num_threads(s->threads) schedule(static)
@@ -241,10 +225,7 @@ SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, dou
                                    x->weight[2] * line[x->at[2]] + x->weight[3] * line[x->at[3]];
         }
     }
-done:
-    sdm_free(&lines);
-    sdm_free(&columns);
-    return st;
+    return SDM_OK;
 }
 
 /* Weights of the spline at a position and of its central difference over a cell on each side, for the six
@@ -310,7 +291,9 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
     PASS(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
     PASS(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
     PASS(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
-    return spline_open(ctx, g->cols, g->rows, g->threads, &g->spline);
+    const size_t padded = (size_t)(g->cols + 2 * SDM_SPLINE_PAD) * (size_t)(g->rows + 2 * SDM_SPLINE_PAD);
+    g->spline = (SdmSpline){.cols = g->cols, .rows = g->rows, .threads = g->threads};
+    return sdm_alloc(ctx, &g->spline.coefficient, padded, sizeof *g->spline.coefficient, "spline");
 }
 
 void sdm_coreg_close(SdmCoregGrid *g)
@@ -339,11 +322,11 @@ int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference)
     return common;
 }
 
-void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted, SdmErrorStats *out)
+void sdm_coreg_stats(SdmCoregGrid *g, const float *values, SdmErrorStats *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
-        if ((g->mask[i] & bits) == wanted && !isnan(values[i]))
+        if ((g->mask[i] & SDM_COREG_COMMON) && !isnan(values[i]))
             g->scratch[n++] = values[i];
     sdm_error_stats(g->scratch, n, g->spline.coefficient, out);
 }
@@ -588,15 +571,14 @@ static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double m
 
 SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out)
 {
-    SdmStatus st = SDM_OK;
-    Places places = {.g = g};
+    SDM_CLOSED_BY(places_close) Places places = {.g = g};
     const double cell_m = fmin(g->dx_m, g->dy_m);
     *out = (SdmCoregShift){.move = {.undetermined = 0}};
     if (g->own_cells)
-        TRY(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
+        PASS(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
     else
-        TRY(sdm_coreg_fit(ctx, g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_COMMON));
-    TRY(choose_places(ctx, g, &places));
+        PASS(sdm_coreg_fit(ctx, g, g->reference_m, SDM_COREG_REFERENCE, SDM_COREG_COMMON));
+    PASS(choose_places(ctx, g, &places));
     const SdmShiftTask task = {.measure = measure_places,
                                .surfaces = &places,
                                .count = places.count,
@@ -607,14 +589,12 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
                                .walls = cell_m < SDM_SHIFT_WALL_CELL_M,
                                .threads = g->threads,
                                .work = places.work};
-    TRY(sdm_shift_fit(ctx, &task, &out->move));
+    PASS(sdm_shift_fit(ctx, &task, &out->move));
     if (judge)
-        TRY(sdm_shift_judge(ctx, &task, &out->move));
+        PASS(sdm_shift_judge(ctx, &task, &out->move));
     sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", out->move.move_m[0],
             out->move.move_m[1], out->move.move_m[2]);
-    TRY(find_residuals(ctx, g, out->move.move_m));
-    sdm_coreg_stats(g, g->residual_m, SDM_COREG_COMMON, SDM_COREG_COMMON, &out->residual);
-done:
-    places_close(&places);
-    return st;
+    PASS(find_residuals(ctx, g, out->move.move_m));
+    sdm_coreg_stats(g, g->residual_m, &out->residual);
+    return SDM_OK;
 }

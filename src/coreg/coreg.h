@@ -57,9 +57,8 @@ void sdm_coreg_close(SdmCoregGrid *g);
  * @return number of common cells */
 int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference);
 
-/* Error statistics of values (rows x cols) over the cells with (mask & bits) == wanted that have one. */
-void sdm_coreg_stats(SdmCoregGrid *g, const float *values, unsigned bits, unsigned wanted,
-                     SdmErrorStats *out);
+/* Error statistics of values (rows x cols) over the common cells that have one. */
+void sdm_coreg_stats(SdmCoregGrid *g, const float *values, SdmErrorStats *out);
 
 /* Fit the spline to the heights (rows x cols, may be residual_m) of cells that have all `bits`; voids are
  * extended from their surroundings before.  Set the bit SURE where the cells around are known, too: two on

@@ -133,20 +133,16 @@ static int64_t point_pairs(const float *residual_m, const double *x_m, const dou
 SdmStatus sdm_error_lag_points(SdmContext *ctx, const float *residual_m, const double *x_m, const double *y_m,
                                int64_t n, SdmErrorLag *out)
 {
-    SdmStatus st = SDM_OK;
-    PointInSquare *square = NULL;
-    float *value = NULL;
+    SDM_OWNED PointInSquare *square = NULL;
+    SDM_OWNED float *value = NULL;
     const double lag_m = out->lag_m;
     *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
-    TRY(sdm_alloc(ctx, &square, (size_t)n + 1, sizeof *square, "points by area"));
-    TRY(sdm_alloc(ctx, &value, (size_t)(n > MAX_PAIRS ? n : MAX_PAIRS), sizeof *value, "pairs of points"));
+    PASS(sdm_alloc(ctx, &square, (size_t)n + 1, sizeof *square, "points by area"));
+    PASS(sdm_alloc(ctx, &value, (size_t)(n > MAX_PAIRS ? n : MAX_PAIRS), sizeof *value, "pairs of points"));
     set_pairs(value, point_pairs(residual_m, x_m, y_m, n, lag_m, value), out);
     for (int64_t i = 0; i < n; i++)
         square[i] = (PointInSquare){(int64_t)floor(x_m[i] / lag_m), (int64_t)floor(y_m[i] / lag_m), i};
     qsort(square, (size_t)n, sizeof *square, by_square);
     set_areas(value, point_areas(square, residual_m, n, value), out);
-done:
-    sdm_free(&value);
-    sdm_free(&square);
-    return st;
+    return SDM_OK;
 }

@@ -3,9 +3,9 @@
 #include "core/path.h"
 #include "coreg/input_raster.h"
 #include "geo/first_band.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_conv.h>
-#include <cpl_error.h>
 #include <math.h>
 #include <ogr_api.h>
 #include <string.h>
@@ -183,24 +183,22 @@ static SdmStatus choose_columns(Reading *r, OGRLayerH layer)
 
 static SdmStatus read_features(Reading *r, OGRLayerH layer)
 {
-    SdmStatus st = SDM_OK;
     OGR_L_ResetReading(layer);
     for (OGRFeatureH feature; (feature = OGR_L_GetNextFeature(layer)) != NULL;) {
-        st = read_feature(r, feature);
+        const SdmStatus st = read_feature(r, feature);
         OGR_F_Destroy(feature);
-        if (!st && r->features % 65536 == 0)
-            st = sdm_check_stop(r->ctx);
-        TRY(st);
+        PASS(st);
+        if (r->features % 65536 == 0)
+            PASS(sdm_check_stop(r->ctx));
     }
     if (r->out->count == 0 && r->without_height > 0)
-        st = sdm_fail(
+        return sdm_fail(
             r->ctx, SDM_ERR_INPUT,
             "reference %s: its points have no heights; expected a Z coordinate, or a column " HEIGHT_NAMES,
             r->path);
-    else if (r->out->count == 0)
-        st = sdm_fail(r->ctx, SDM_ERR_INPUT, "reference %s: its first layer has no points", r->path);
-done:
-    return st;
+    if (r->out->count == 0)
+        return sdm_fail(r->ctx, SDM_ERR_INPUT, "reference %s: its first layer has no points", r->path);
+    return SDM_OK;
 }
 
 /* ---- CRS ---- */
@@ -208,21 +206,20 @@ done:
 /* The CRS of the points: the layer's, else EPSG:4326 for longitude and latitude, else the DEM's. */
 static SdmStatus choose_srs(Reading *r, OGRLayerH layer, const SdmInputRaster *dem, SdmInputRaster *raster)
 {
-    SdmStatus st = SDM_OK;
     OGRSpatialReferenceH const declared = OGR_L_GetSpatialRef(layer);
-    OGRSpatialReferenceH degrees = NULL;
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH degrees = NULL;
     const Columns *const c = &r->columns;
     char places[64] = "their geometry", height[64] = "Z";
     SdmDatumFound *const datum = &raster->datum;
     datum->vertical = sdm_vertical_of_srs(declared, NULL, datum->name, sizeof datum->name);
     if (declared) {
-        TRY(sdm_input_raster_set_srs(r->ctx, raster, declared));
+        PASS(sdm_input_raster_set_srs(r->ctx, raster, declared));
     } else if (c->degrees) {
         degrees = OSRNewSpatialReference(NULL);
         OSRImportFromEPSG(degrees, 4326);
-        TRY(sdm_input_raster_set_srs(r->ctx, raster, degrees));
+        PASS(sdm_input_raster_set_srs(r->ctx, raster, degrees));
     } else {
-        TRY(sdm_input_raster_set_srs(r->ctx, raster, dem->srs));
+        PASS(sdm_input_raster_set_srs(r->ctx, raster, dem->srs));
     }
     if (c->x >= 0)
         snprintf(places, sizeof places, "columns %.20s and %.20s", field_name(r->fields, c->x),
@@ -234,9 +231,7 @@ static SdmStatus choose_srs(Reading *r, OGRLayerH layer, const SdmInputRaster *d
              : c->degrees ? "EPSG:4326 (assumed)"
                           : "the DEM's CRS (assumed)",
              height);
-done:
-    OSRDestroySpatialReference(degrees);
-    return st;
+    return SDM_OK;
 }
 
 /* Bring the points to the DEM's CRS; NaN where that is impossible. */
@@ -271,31 +266,28 @@ static SdmStatus transform(SdmContext *ctx, const SdmInputRaster *dem, const Sdm
 SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInputRaster *dem,
                                 SdmInputRaster *raster, SdmInputPoints *out)
 {
-    SdmStatus st = SDM_OK;
     Reading r = {.ctx = ctx, .path = path, .out = out};
-    char *name = NULL;
+    SDM_OWNED char *name = NULL;
     *out = (SdmInputPoints){.count = 0};
     *raster = (SdmInputRaster){.path = path, .role = "reference", .datum.vertical = SDM_VERTICAL_UNKNOWN};
     CPLErrorReset();
     const char *const dot = strrchr(path, '.');
     if (dot && strcasecmp(dot, ".txt") == 0) {
-        TRY(sdm_alloc(ctx, &name, strlen(path) + 5, 1, "name of the reference"));
+        PASS(sdm_alloc(ctx, &name, strlen(path) + 5, 1, "name of the reference"));
         snprintf(name, strlen(path) + 5, "CSV:%s", path);
     }
     raster->file = sdm_open_file(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
     if (!layer)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
-                     "file with Z, or a table whose first line names its columns",
-                     path, raster->file ? "it has no layer" : CPLGetLastErrorMsg()));
-    TRY(choose_columns(&r, layer));
-    TRY(read_features(&r, layer));
-    TRY(choose_srs(&r, layer, dem, raster));
-    TRY(transform(ctx, dem, raster, out));
-done:
-    sdm_free(&name);
-    return st;
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "reference %s: GDAL finds neither a raster nor points in it (%s); give a DEM, a vector "
+            "file with Z, or a table whose first line names its columns",
+            path, raster->file ? "it has no layer" : CPLGetLastErrorMsg());
+    PASS(choose_columns(&r, layer));
+    PASS(read_features(&r, layer));
+    PASS(choose_srs(&r, layer, dem, raster));
+    return transform(ctx, dem, raster, out);
 }
 
 void sdm_input_points_close(SdmInputPoints *points)

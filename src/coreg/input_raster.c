@@ -245,18 +245,15 @@ GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int6
 static SdmStatus load_outlines(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                float *out)
 {
-    SdmStatus st = SDM_OK;
-    uint8_t *value = NULL;
+    SDM_OWNED uint8_t *value = NULL;
     const int64_t cells = grid->cols * grid->rows;
     SdmOutlineGrid on = {.wkt = grid->dem->wkt, .cols = grid->cols, .rows = grid->rows};
     memcpy(on.transform, grid->transform, sizeof on.transform);
-    TRY(sdm_alloc_raw(ctx, &value, (size_t)cells, 1, "cells inside of polygons"));
-    TRY(sdm_outlines_burn(ctx, &raster->outlines, &on, value));
+    PASS(sdm_alloc_raw(ctx, &value, (size_t)cells, 1, "cells inside of polygons"));
+    PASS(sdm_outlines_burn(ctx, &raster->outlines, &on, value));
     for (int64_t i = 0; i < cells; i++)
         out[i] = value[i] ? (float)value[i] : NAN;
-done:
-    sdm_free(&value);
-    return st;
+    return SDM_OK;
 }
 
 /* The grid as geo/ takes it, with a spacing between those of columns and rows. */
@@ -287,30 +284,26 @@ static SdmStatus load_window(SdmContext *ctx, SdmHeightsOnGrid *on, const int64_
 SdmStatus sdm_input_raster_load(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                 SdmHeightKernel kernel, float *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmHeightsOnGrid on = {.raster = NULL};
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {.raster = NULL};
     SdmGrid cells;
-    float *room = NULL;
+    SDM_OWNED float *room = NULL;
     if (raster->outlines.file)
         return load_outlines(ctx, raster, grid, out);
-    TRY(describe_grid(ctx, grid, &cells));
-    TRY(sdm_heights_on_grid_open(ctx, raster->reader, &cells, NAN, NAN, &on));
+    PASS(describe_grid(ctx, grid, &cells));
+    PASS(sdm_heights_on_grid_open(ctx, raster->reader, &cells, NAN, NAN, &on));
     on.dx = grid->transform[1];
     on.dy = -grid->transform[5];
     sdm_heights_on_grid_set_kernel(&on, kernel);
-    TRY(sdm_alloc_raw(ctx, &room, (size_t)WINDOW * WINDOW, sizeof *room, "a window of a raster"));
+    PASS(sdm_alloc_raw(ctx, &room, (size_t)WINDOW * WINDOW, sizeof *room, "a window of a raster"));
     for (int64_t row = 0; row < grid->rows; row += WINDOW)
         for (int64_t col = 0; col < grid->cols; col += WINDOW) {
             const int64_t w = grid->cols - col, h = grid->rows - row;
-            TRY(load_window(ctx, &on,
-                            (const int64_t[4]){col, row, w < WINDOW ? w : WINDOW, h < WINDOW ? h : WINDOW},
-                            room, out));
+            PASS(load_window(ctx, &on,
+                             (const int64_t[4]){col, row, w < WINDOW ? w : WINDOW, h < WINDOW ? h : WINDOW},
+                             room, out));
         }
     GDALFlushCache(raster->file); /* its blocks are not needed again */
-done:
-    sdm_heights_on_grid_close(&on);
-    sdm_free(&room);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- vertical datums ---- */
@@ -348,44 +341,37 @@ static SdmStatus add_on_grid(SdmContext *ctx, const SdmRasterGrid *grid, const S
                              float sign, float *height_m, char source[SOURCE_SIZE])
 {
     enum { ROWS = 64 };
-    SdmStatus st = SDM_OK;
     SdmGrid cells;
-    SdmUndulation u = {.geoid = NULL};
+    SDM_CLOSED_BY(sdm_undulation_close) SdmUndulation u = {.geoid = NULL};
     SdmGeoid *geoid = NULL;
-    float *undulation_m = NULL;
-    TRY(open_geoid(ctx, raster, source, &geoid));
-    TRY(describe_grid(ctx, grid, &cells));
-    TRY(sdm_undulation_of(ctx, &cells, geoid, &u));
+    SDM_OWNED float *undulation_m = NULL;
+    PASS(open_geoid(ctx, raster, source, &geoid));
+    PASS(describe_grid(ctx, grid, &cells));
+    PASS(sdm_undulation_of(ctx, &cells, geoid, &u));
     u.dx = grid->transform[1];
     u.dy = -grid->transform[5];
-    TRY(sdm_alloc_raw(ctx, &undulation_m, (size_t)grid->cols * ROWS, sizeof *undulation_m, "undulation"));
+    PASS(sdm_alloc_raw(ctx, &undulation_m, (size_t)grid->cols * ROWS, sizeof *undulation_m, "undulation"));
     for (int64_t row = 0; row < grid->rows && u.geoid; row += ROWS) {
         const int64_t rows = grid->rows - row < ROWS ? grid->rows - row : ROWS;
-        TRY(sdm_undulation_window(ctx, &u, 0, row, grid->cols, rows, undulation_m));
+        PASS(sdm_undulation_window(ctx, &u, 0, row, grid->cols, rows, undulation_m));
         for (int64_t i = 0; i < rows * grid->cols; i++)
             height_m[row * grid->cols + i] += sign * undulation_m[i];
     }
-done:
-    sdm_undulation_close(&u);
-    sdm_free(&undulation_m);
-    return st;
+    return SDM_OK;
 }
 
 /* The same to heights at n places: their longitudes, then their latitudes. */
 static SdmStatus add_at_points(SdmContext *ctx, const SdmInputRaster *raster, double sign, size_t n,
                                const double *place_deg, double *height_m, char source[SOURCE_SIZE])
 {
-    SdmStatus st = SDM_OK;
-    SdmGeoid *geoid = NULL;
+    SDM_CLOSED_BY(sdm_geoid_close) SdmGeoid *geoid = NULL;
     double undulation_m;
-    TRY(open_geoid(ctx, raster, source, &geoid));
+    PASS(open_geoid(ctx, raster, source, &geoid));
     for (size_t i = 0; i < n && geoid; i++) {
-        TRY(sdm_geoid_undulation(ctx, geoid, 1, place_deg + i, place_deg + n + i, &undulation_m));
+        PASS(sdm_geoid_undulation(ctx, geoid, 1, place_deg + i, place_deg + n + i, &undulation_m));
         height_m[i] += sign * undulation_m;
     }
-done:
-    sdm_geoid_close(&geoid);
-    return st;
+    return SDM_OK;
 }
 
 /* Say what a name or the cells of a raster told. */
@@ -462,26 +448,22 @@ SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *de
                                        const SdmInputRaster *reference, const SdmInputPoints *points,
                                        char note[SDM_DATUM_NOTE])
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *projector = NULL;
-    double *room = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
+    SDM_OWNED double *room = NULL;
     char source[SOURCE_SIZE] = "";
     const size_t n = (size_t)points->count;
     bool convert = false;
     compare_datums(dem, reference, note, &convert);
     if (!convert)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &room, 2 * n, sizeof *room, "undulations"));
+    PASS(sdm_alloc(ctx, &room, 2 * n, sizeof *room, "undulations"));
     double *const lon = room, *const lat = room + n;
     memcpy(lon, points->x, n * sizeof *lon);
     memcpy(lat, points->y, n * sizeof *lat);
-    TRY(sdm_projector_open(ctx, dem->wkt, &projector));
+    PASS(sdm_projector_open(ctx, dem->wkt, &projector));
     sdm_projector_inverse(projector, n, lon, lat);
-    TRY(add_at_points(ctx, reference, 1.0, n, room, points->height_m, source));
-    TRY(add_at_points(ctx, dem, -1.0, n, room, points->height_m, source));
+    PASS(add_at_points(ctx, reference, 1.0, n, room, points->height_m, source));
+    PASS(add_at_points(ctx, dem, -1.0, n, room, points->height_m, source));
     note_conversion(dem, reference, source, note);
-done:
-    sdm_projector_close(&projector);
-    sdm_free(&room);
-    return st;
+    return SDM_OK;
 }

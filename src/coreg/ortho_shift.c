@@ -67,16 +67,15 @@ static void shrink(const float *in, int64_t cols, float *out, int64_t small_cols
 /* Shift of the small images, in cells; 0 where they show none. */
 static SdmStatus find_coarse(SdmContext *ctx, const Pictures *p, int64_t at[2])
 {
-    SdmStatus st = SDM_OK;
-    float *a = NULL, *b = NULL;
+    SDM_OWNED float *a = NULL, *b = NULL;
     const int64_t cols = p->cols / SMALL, rows = p->rows / SMALL;
     double best = LEAST_SMALL, found[(2 * SMALL_REACH + 1) * (2 * SMALL_REACH + 1)];
     const int64_t side = 2 * SMALL_REACH + 1;
     at[0] = at[1] = 0;
     if (cols < 2 * SMALL_REACH || rows < 2 * SMALL_REACH)
         return SDM_OK;
-    TRY(sdm_alloc_raw(ctx, &a, (size_t)(cols * rows), sizeof *a, "orthoimage"));
-    TRY(sdm_alloc_raw(ctx, &b, (size_t)(cols * rows), sizeof *b, "orthoimage"));
+    PASS(sdm_alloc_raw(ctx, &a, (size_t)(cols * rows), sizeof *a, "orthoimage"));
+    PASS(sdm_alloc_raw(ctx, &b, (size_t)(cols * rows), sizeof *b, "orthoimage"));
     shrink(p->a, p->cols, a, cols, rows);
     shrink(p->b, p->cols, b, cols, rows);
     const Pictures small = {.a = a, .b = b, .cols = cols, .rows = rows};
@@ -90,10 +89,7 @@ static SdmStatus find_coarse(SdmContext *ctx, const Pictures *p, int64_t at[2])
             at[0] = (k % side - SMALL_REACH) * SMALL;
             at[1] = (k / side - SMALL_REACH) * SMALL;
         }
-done:
-    sdm_free(&a);
-    sdm_free(&b);
-    return st;
+    return SDM_OK;
 }
 
 /* Place of the maximum through three values, from the middle one. */
@@ -140,9 +136,8 @@ static bool match_patch(const Pictures *p, const int64_t patch[2], const int64_t
 /* Median and NMAD of the patches' shifts. */
 static SdmStatus combine(SdmContext *ctx, const double *shift, int64_t n, SdmOrthoShift *out)
 {
-    SdmStatus st = SDM_OK;
-    double *value = NULL;
-    TRY(sdm_alloc(ctx, &value, (size_t)n, sizeof *value, "patches"));
+    SDM_OWNED double *value = NULL;
+    PASS(sdm_alloc(ctx, &value, (size_t)n, sizeof *value, "patches"));
     out->nmad = 0.0;
     for (int axis = 0; axis < 2; axis++) {
         for (int64_t k = 0; k < n; k++)
@@ -154,18 +149,15 @@ static SdmStatus combine(SdmContext *ctx, const double *shift, int64_t n, SdmOrt
                         fmax(3.0 * out->nmad, 0.5);
     if (out->patches < LEAST_PATCHES || 2 * out->patches < n || out->nmad > 1.0) /* they do not agree */
         out->patches = 0;
-done:
-    sdm_free(&value);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows,
                           SdmOrthoShift *out)
 {
-    SdmStatus st = SDM_OK;
     const Pictures p = {.a = a, .b = b, .cols = cols, .rows = rows};
-    double *shift = NULL;
-    bool *good = NULL;
+    SDM_OWNED double *shift = NULL;
+    SDM_OWNED bool *good = NULL;
     int64_t around[2], n = 0;
     const double spread = sqrt((double)cols * (double)rows / (double)MOST_PATCHES);
     const int64_t step = spread > STEP ? (int64_t)spread : STEP, across = (cols - 2 * HALF) / step,
@@ -173,24 +165,21 @@ SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64
     *out = (SdmOrthoShift){.nmad = NAN};
     if (across < 1 || down < 1)
         return SDM_OK;
-    TRY(find_coarse(ctx, &p, around));
-    TRY(sdm_alloc(ctx, &shift, 2 * (size_t)(across * down), sizeof *shift, "patches"));
-    TRY(sdm_alloc(ctx, &good, (size_t)(across * down), sizeof *good, "patches"));
+    PASS(find_coarse(ctx, &p, around));
+    PASS(sdm_alloc(ctx, &shift, 2 * (size_t)(across * down), sizeof *shift, "patches"));
+    PASS(sdm_alloc(ctx, &good, (size_t)(across * down), sizeof *good, "patches"));
 #pragma omp parallel for schedule(dynamic, 4) num_threads(sdm_threads(ctx))
     for (int64_t k = 0; k < across * down; k++) {
         const int64_t patch[2] = {HALF + step / 2 + k % across * step, HALF + step / 2 + k / across * step};
         good[k] = match_patch(&p, patch, around, shift + 2 * k);
     }
-    TRY(sdm_check_stop(ctx));
+    PASS(sdm_check_stop(ctx));
     for (int64_t k = 0; k < across * down; k++)
         if (good[k]) {
             shift[2 * n] = shift[2 * k];
             shift[2 * n++ + 1] = shift[2 * k + 1];
         }
     if (n > 0)
-        TRY(combine(ctx, shift, n, out));
-done:
-    sdm_free(&good);
-    sdm_free(&shift);
-    return st;
+        PASS(combine(ctx, shift, n, out));
+    return SDM_OK;
 }

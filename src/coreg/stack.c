@@ -4,70 +4,34 @@
 #include "core/run_log.h"
 #include "coreg/stack.h"
 #include "coreg/stack_trend.h"
+#include "geo/gdal_scope.h"
 #include "geo/own_data.h"
 
-#include <cpl_error.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmStackOptions, name)
 
 const SdmOptionSpec sdm_stack_options[] = {
-    {.name = "--list",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(list),
-     .commands = SDM_CMD_STACK,
-     .help =
-         "Text file with one DEM per line, relative to that file; empty lines and lines with # are skipped."},
-    {.name = "--align",
-     .metavar = "AXES",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(align),
-     .choices = "z|xyz|none",
-     .fallback = "z",
-     .commands = SDM_CMD_STACK,
-     .help =
-         "Shift each DEM to the others over stable cells: z in height; xyz horizontally, too, by Nuth & Kaab "
-         "(2011); none takes them as they are."},
-    {.name = "--bias",
-     .metavar = "MODE",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(bias),
-     .choices = "auto|keep",
-     .fallback = "auto",
-     .commands = SDM_CMD_STACK,
-     .help =
-         "auto: with three or more DEMs, the smooth error of each (jitter, tilt), seen in its differences "
-         "from the others, is reduced to the mean of all before the median is taken, where it is a third "
-         "of the NMAD or more; keep: it is left in. Needs --align z or xyz."},
-    {.name = "--dem-vertical",
-     .metavar = "DATUM",
-     .type = SDM_OPT_CHOICE,
-     .offset = FIELD(dem_vertical),
-     .choices = "auto|" SDM_VERTICAL_WORDS,
-     .fallback = "auto",
-     .commands = SDM_CMD_STACK,
-     .help = "Vertical datum of DEMs that declare none; auto assumes nothing."},
-    {.name = "--trend",
-     .type = SDM_OPT_BOOL,
-     .offset = FIELD(trend),
-     .commands = SDM_CMD_STACK,
-     .help = "Fit a robust line to the heights of each cell by date: NAME_trend.tif has its rate (m a year), "
-             "standard error, dates, span and residual NMAD. Takes DEMs of three dates or more."},
-    {.name = "--dates",
-     .metavar = "FILE",
-     .type = SDM_OPT_TEXT,
-     .offset = FIELD(dates),
-     .commands = SDM_CMD_STACK,
-     .help = "Text file for --trend with a DEM and its date per line (dem.tif 2003-05-06), which go before "
-             "those of metadata, NAME.json and names."},
-    {.name = "--no-filled",
-     .type = SDM_OPT_BOOL,
-     .offset = FIELD(no_filled),
-     .commands = SDM_CMD_STACK,
-     .help = "Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where "
-             "no DEM "
-             "has a measured height."},
+    {"--list", "FILE", SDM_OPT_TEXT, FIELD(list), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Text file with one DEM per line, relative to that file; empty lines and lines with # are skipped."},
+    {"--align", "AXES", SDM_OPT_CHOICE, FIELD(align), 0.0, 0.0, "z|xyz|none", "z", SDM_CMD_STACK,
+     "Shift each DEM to the others over stable cells: z in height; xyz horizontally, too, by Nuth & Kaab "
+     "(2011); none takes them as they are."},
+    {"--bias", "MODE", SDM_OPT_CHOICE, FIELD(bias), 0.0, 0.0, "auto|keep", "auto", SDM_CMD_STACK,
+     "auto: with three or more DEMs, the smooth error of each (jitter, tilt), seen in its differences from "
+     "the others, is reduced to the mean of all before the median is taken, where it is a third of the NMAD "
+     "or more; keep: it is left in. Needs --align z or xyz."},
+    {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, FIELD(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
+     "auto", SDM_CMD_STACK, "Vertical datum of DEMs that declare none; auto assumes nothing."},
+    {"--trend", NULL, SDM_OPT_BOOL, FIELD(trend), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Fit a robust line to the heights of each cell by date: NAME_trend.tif has its rate (m a year), "
+     "standard error, dates, span and residual NMAD. Takes DEMs of three dates or more."},
+    {"--dates", "FILE", SDM_OPT_TEXT, FIELD(dates), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Text file for --trend with a DEM and its date per line (dem.tif 2003-05-06), which go before those of "
+     "metadata, NAME.json and names."},
+    {"--no-filled", NULL, SDM_OPT_BOOL, FIELD(no_filled), SDM_NO_RANGE, NULL, SDM_CMD_STACK,
+     "Leave out cells that NAME_qa.tif beside a DEM marks as filled; otherwise they are used where no DEM "
+     "has a measured height."},
     {.name = NULL},
 };
 
@@ -110,45 +74,37 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
 
 SdmStatus sdm_stack_prepare(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    const int around = sdm_stage_enter(s->ctx, 1);
-    TRY(sdm_stack_choose_grid(s));
-    TRY(sdm_stack_sample(s));
+    SDM_STAGE(s->ctx, 1);
+    PASS(sdm_stack_choose_grid(s));
+    PASS(sdm_stack_sample(s));
     if (!s->opt->fusion)
-        TRY(sdm_stack_drop_copies(s));
+        PASS(sdm_stack_drop_copies(s));
     if (s->opt->trend)
-        TRY(sdm_stack_dates(s));
+        PASS(sdm_stack_dates(s));
     sdm_stack_sort(s);
-    TRY(sdm_stack_align(s));
+    PASS(sdm_stack_align(s));
     if (s->opt->trend)
-        TRY(sdm_stack_trend(s));
-    else if (strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0)
-        TRY(sdm_stack_bias(s));
-done:
-    sdm_stage_leave(s->ctx, around);
-    return st;
+        return sdm_stack_trend(s);
+    return strcmp(s->opt->align, "none") != 0 && strcmp(s->opt->bias, "auto") == 0 ? sdm_stack_bias(s)
+                                                                                   : SDM_OK;
 }
 
 static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double started_s, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_STAGE(s->ctx, 8);
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *product = NULL;
     SdmReportWork work = {0};
-    const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
-    TRY(sdm_stack_combine(s, product, &work.blocks));
+    PASS(sdm_lease_check(s->ctx, lease)); /* opening removes temporary files of earlier runs */
+    PASS(sdm_stack_product_open(s->ctx, s->options, &s->part, stack, s->keep, &product));
+    PASS(sdm_stack_combine(s, product, &work.blocks));
     if (s->trend)
-        TRY(sdm_mean_map_draw(s->ctx, &s->trend->mean, -s->trend->limit / SDM_TREND_STEP,
-                              s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
+        PASS(sdm_mean_map_draw(s->ctx, &s->trend->mean, -s->trend->limit / SDM_TREND_STEP,
+                               s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
     const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);
-    st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
+    const SdmStatus st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
     sdm_progress_leave(s->ctx, part);
-done:
-    sdm_product_close(&product);
-    sdm_stage_leave(s->ctx, around);
     return st;
 }
 
@@ -162,7 +118,7 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     const double started_s = sdm_now_s();
     *out = (SdmStackResult){.dems = NULL};
     sdm_gdal_register();
-    CPLPushErrorHandler(CPLQuietErrorHandler);
+    SDM_QUIET;
     TRY(sdm_stack_open(&s, dems, count));
     if (!keep) {
         TRY(sdm_lease_take_output(ctx, options->output, &lease));
@@ -180,7 +136,6 @@ done:
         sdm_run_log_end(ctx, st);
     sdm_lease_release(&lease);
     sdm_stack_close(&s);
-    CPLPopErrorHandler();
     return st;
 }
 

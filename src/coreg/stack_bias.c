@@ -109,17 +109,14 @@ static float node_median(const SdmStack *s, const SdmLayer *l, int64_t col, int6
 /* NMAD of a layer's nodes -> spread_m; NaN for few. */
 static SdmStatus find_spread(SdmStack *s, const SdmLayer *l, LayerNodes *v)
 {
-    SdmStatus st = SDM_OK;
-    float *value = NULL;
+    SDM_OWNED float *value = NULL;
     int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &value, (size_t)node_count(l) + 1, sizeof *value, "smooth errors"));
+    PASS(sdm_alloc(s->ctx, &value, (size_t)node_count(l) + 1, sizeof *value, "smooth errors"));
     for (int64_t k = 0; k < node_count(l); k++)
         if (counts(v, k))
             value[n++] = v->median_m[k];
     v->spread_m = n < MIN_NODES ? (double)NAN : sdm_nmad_f32(value, n, NULL);
-done:
-    sdm_free(&value);
-    return st;
+    return SDM_OK;
 }
 
 static double median_of_finite(double *value, int count)
@@ -202,10 +199,9 @@ static void find_weights(const SdmStack *s, LayerNodes *nodes, NodeSums *sums, d
 /* Fill NaN with the mean of the neighbours that have a value, from the edges of the gaps inwards. */
 static SdmStatus fill_gaps(SdmStack *s, float *value, int64_t cols, int64_t rows)
 {
-    SdmStatus st = SDM_OK;
-    float *next = NULL;
+    SDM_OWNED float *next = NULL;
     int64_t open = cols * rows, before = open + 1;
-    TRY(sdm_alloc(s->ctx, &next, (size_t)(cols * rows), sizeof *next, "smooth errors"));
+    PASS(sdm_alloc(s->ctx, &next, (size_t)(cols * rows), sizeof *next, "smooth errors"));
     while (open > 0 && open < before) {
         before = open;
         open = 0;
@@ -225,11 +221,9 @@ static SdmStatus fill_gaps(SdmStack *s, float *value, int64_t cols, int64_t rows
             open += n == 0;
         }
         memcpy(value, next, (size_t)(cols * rows) * sizeof *value);
-        TRY(sdm_check_stop(s->ctx));
+        PASS(sdm_check_stop(s->ctx));
     }
-done:
-    sdm_free(&next);
-    return st;
+    return SDM_OK;
 }
 
 /* Add to a layer's bias its nodes minus the means of all layers.  Overwrites the nodes. */

@@ -126,31 +126,29 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
 /* Read all layers that overlap the block. */
 static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
 {
-    SdmStatus st = SDM_OK, why = SDM_OK;
+    SdmStatus why = SDM_OK;
     const size_t n = (size_t)(b->w * b->h);
     layers_clear(p);
     for (int i = 0; i < s->count; i++)
         if (overlaps(s, &s->layer[i], b->col0, b->row0, b->w, b->h)) {
             const int k = p->count++;
             p->index[k] = i;
-            TRY(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
-            TRY(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
+            PASS(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
+            PASS(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
             if (s->layer[i].error_band)
-                TRY(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
+                PASS(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)
         if (p->geoid_m[v])
-            TRY(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h,
-                                      p->geoid_m[v]));
+            PASS(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h,
+                                       p->geoid_m[v]));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int k = 0; k < p->count; k++) {
         const SdmStatus one = read_layer(s, b, p, k);
 #pragma omp critical(stack_status)
         why = one && !why ? one : why;
     }
-    TRY(why);
-done:
-    return st;
+    return why;
 }
 
 /* Heights of some cells of a row by layer, INFINITY: none. */
@@ -272,23 +270,22 @@ static void block_close(SdmBlock *b)
 
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
 {
-    SdmStatus st = SDM_OK;
-    BlockLayers p = {0};
-    SdmBlock b = {0};
+    SDM_CLOSED_BY(layers_close) BlockLayers p = {0};
+    SDM_CLOSED_BY(block_close) SdmBlock b = {0};
     int64_t heights = 0;
     const SdmGrid *const part = &s->part;
     const int64_t edge = choose_edge(s), across = (part->cols + edge - 1) / edge,
                   down = (part->rows + edge - 1) / edge;
     int64_t at[2];
     sdm_part_at(&s->grid, part, at);
-    TRY(layers_open(s, edge * edge, &p));
-    TRY(block_open(s->ctx, edge * edge, &b));
+    PASS(layers_open(s, edge * edge, &p));
+    PASS(block_open(s->ctx, edge * edge, &b));
     if (s->opt->fusion)
-        TRY(fused_block_open(s->ctx, edge * edge, &b));
+        PASS(fused_block_open(s->ctx, edge * edge, &b));
     if (s->trend)
-        TRY(sdm_mean_map_open(s->ctx, s->part.cols, s->part.rows, SDM_CHANGE_PREVIEW, &s->trend->mean));
+        PASS(sdm_mean_map_open(s->ctx, s->part.cols, s->part.rows, SDM_CHANGE_PREVIEW, &s->trend->mean));
     for (int64_t k = 0; k < across * down; k++) {
-        TRY(sdm_check_stop(s->ctx));
+        PASS(sdm_check_stop(s->ctx));
         sdm_progress(s->ctx, 8, 0.5 + 0.4 * (double)k / (double)(across * down),
                      s->opt->fusion ? "fuse the pairs" : "median of the cells");
         const int64_t col = k % across * edge, row = k / across * edge;
@@ -296,7 +293,7 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         b.row0 = at[1] + row;
         b.w = edge < part->cols - col ? edge : part->cols - col;
         b.h = edge < part->rows - row ? edge : part->rows - row;
-        TRY(read_layers(s, &b, &p));
+        PASS(read_layers(s, &b, &p));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
         for (int64_t i = 0; i < b.w * b.h; i += SDM_TREND_CELLS) {
             const int n = i + SDM_TREND_CELLS < b.w * b.h ? SDM_TREND_CELLS : (int)(b.w * b.h - i);
@@ -305,21 +302,18 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
             if (!s->opt->fusion)
                 combine_cells(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, n, &b);
         }
-        TRY(sdm_part_take(s->ctx, s->options, &s->grid, part, &b));
+        PASS(sdm_part_take(s->ctx, s->options, &s->grid, part, &b));
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);
-        TRY(sdm_product_write(s->ctx, product, &b));
+        PASS(sdm_product_write(s->ctx, product, &b));
         if (s->trend)
-            TRY(sdm_trend_block(s, product, &b,
-                                &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled, p.error_m}));
+            PASS(sdm_trend_block(s, product, &b,
+                                 &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled, p.error_m}));
     }
     if (heights == 0)
-        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
-                     "none of the %d DEMs has a height%s, so there is nothing to combine", s->count,
-                     s->opt->no_filled ? " that is not filled" : ""));
+        return sdm_fail(s->ctx, SDM_ERR_DATA,
+                        "none of the %d DEMs has a height%s, so there is nothing to combine", s->count,
+                        s->opt->no_filled ? " that is not filled" : "");
     *blocks = (int)(across * down);
-done:
-    block_close(&b);
-    layers_close(&p);
-    return st;
+    return SDM_OK;
 }

@@ -5,9 +5,8 @@
 #include "core/qa_reasons.h"
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
+#include "geo/gdal_scope.h"
 
-#include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,13 +28,12 @@ enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
  * that are not of the same two views, of the NMAD of their differences in units of the predicted one. */
 static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count)
 {
-    SdmStatus st = SDM_OK;
-    double *error_m = NULL, *ratio = NULL;
+    SDM_OWNED double *error_m = NULL, *ratio = NULL;
     int n = 0;
-    TRY(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
-    TRY(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
+    PASS(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
+    PASS(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
     for (int i = 0; i < s->count; i++)
-        TRY(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
+        PASS(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
     for (int k = 0; k < count; k++) {
         const int *const a = s->opt->fusion->views[s->layer[pair[k].a].given],
                          *const b = s->opt->fusion->views[s->layer[pair[k].b].given];
@@ -45,10 +43,7 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
     }
     s->error_scale = n ? sdm_median_f64(ratio, n) : 1.0;
     sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "predicted errors times %.2f", s->error_scale);
-done:
-    sdm_free(&ratio);
-    sdm_free(&error_m);
-    return st;
+    return SDM_OK;
 }
 
 /* The DEM of that number, or where a camera of it is far off that in the middle of the others. */
@@ -136,7 +131,8 @@ static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, G
                             void *out, double *nodata)
 {
     const GSpacing size = GDALGetDataTypeSizeBytes(type), cell = size * bands;
-    const GDALDatasetH file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    SDM_CLOSED_BY(sdm_dataset_close)
+    GDALDatasetH const file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     int has = 0;
     bool good = file && GDALGetRasterCount(file) >= bands;
     if (good) {
@@ -147,13 +143,10 @@ static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, G
                                      (char *)out + (p->r0 * p->w + p->c0) * cell, cols, rows, type, bands,
                                      NULL, cell, cell * p->w, size, NULL) == CE_None;
     }
-    const SdmStatus st =
-        good ? SDM_OK
-             : sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
+    if (!good)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
                         CPLGetLastErrorMsg());
-    if (file)
-        GDALClose(file);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out)
@@ -176,21 +169,16 @@ SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBl
 
 SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out)
 {
-    SdmStatus st = SDM_OK;
     const Place p = find_place(s, l, b);
     const size_t n = (size_t)(b->w * b->h) * SDM_FUSED_BANDS;
     double nodata;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    TRY(sdm_alloc_raw(s->ctx, &out->qa, n, sizeof *out->qa, "block"));
+    SDM_QUIET;
+    PASS(sdm_alloc_raw(s->ctx, &out->qa, n, sizeof *out->qa, "block"));
     for (size_t i = 0; i < n; i++)
         out->qa[i] = i % SDM_FUSED_BANDS == MASK ? SDM_QA_OUTSIDE : NONE;
     if (l->qa && p.c0 < p.c1 && p.r0 < p.r1)
-        TRY(read_cells(s->ctx, l->qa, &p, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
-    if (s->opt->fusion->ortho[l->given])
-        TRY(sdm_fused_read_ortho(s, l, b, &out->ortho));
-done:
-    CPLPopErrorHandler();
-    return st;
+        PASS(read_cells(s->ctx, l->qa, &p, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
+    return s->opt->fusion->ortho[l->given] ? sdm_fused_read_ortho(s, l, b, &out->ortho) : SDM_OK;
 }
 
 void sdm_fused_free(SdmFusedLayer *f)

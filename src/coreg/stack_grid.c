@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
+#include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
 
-#include <cpl_error.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,19 +61,16 @@ static SdmStatus ground_unit_m(SdmContext *ctx, const char *wkt, OGRSpatialRefer
 /* Longitude and latitude of a layer's centre. */
 static SdmStatus layer_centre(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     const double col = 0.5 * (double)l->width, row = 0.5 * (double)l->height;
     *lon_deg = l->transform[0] + col * l->transform[1] + row * l->transform[2];
     *lat_deg = l->transform[3] + col * l->transform[4] + row * l->transform[5];
-    TRY(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
+    PASS(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
     sdm_projector_inverse(p, 1, lon_deg, lat_deg);
     if (!isfinite(*lat_deg))
-        st = sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express",
-                      l->path);
-done:
-    sdm_projector_close(&p);
-    return st;
+        return sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express",
+                        l->path);
+    return SDM_OK;
 }
 
 double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l)
@@ -102,27 +99,24 @@ static SdmStatus find_centres(SdmStack *s, double place_deg[2])
 static SdmStatus median_pixel(SdmStack *s, OGRSpatialReferenceH target, const double place_deg[2],
                               double *out)
 {
-    SdmStatus st = SDM_OK;
-    double *cell = NULL, to_m, from_m;
-    TRY(sdm_alloc(s->ctx, &cell, (size_t)s->count, sizeof *cell, "cell sizes"));
-    TRY(ground_unit_m(s->ctx, s->grid.wkt, target, place_deg, &to_m));
+    SDM_OWNED double *cell = NULL;
+    double to_m, from_m;
+    PASS(sdm_alloc(s->ctx, &cell, (size_t)s->count, sizeof *cell, "cell sizes"));
+    PASS(ground_unit_m(s->ctx, s->grid.wkt, target, place_deg, &to_m));
     for (int i = 0; i < s->count; i++) {
         const SdmLayerCrs *const crs = &s->crs[s->layer[i].crs];
-        TRY(ground_unit_m(s->ctx, crs->wkt, crs->srs, place_deg, &from_m));
+        PASS(ground_unit_m(s->ctx, crs->wkt, crs->srs, place_deg, &from_m));
         const double times = fabs(from_m / to_m - 1.0) > 1e-3 ? from_m / to_m : 1.0;
         const double v = s->layer[i].pixel * times, digit = pow(10.0, floor(log10(v)) - 1.0);
         cell[i] = times == 1.0 ? v : round(v / digit) * digit;
     }
     *out = sdm_select_f64(cell, s->count, (s->count - 1) / 2);
-done:
-    sdm_free(&cell);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus open_transforms(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    OGRSpatialReferenceH grid = OSRNewSpatialReference(s->grid.wkt);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH grid = OSRNewSpatialReference(s->grid.wkt);
     OSRSetAxisMappingStrategy(grid, OAMS_TRADITIONAL_GIS_ORDER);
     for (int i = 0; i < s->crs_count; i++) {
         SdmLayerCrs *const crs = &s->crs[i];
@@ -131,14 +125,12 @@ static SdmStatus open_transforms(SdmStack *s)
             continue;
         crs->to_grid = OCTNewCoordinateTransformation(crs->srs, grid);
         if (!crs->to_grid)
-            TRY(sdm_fail(
+            return sdm_fail(
                 s->ctx, SDM_ERR_UNSUPPORTED,
                 "DEMs in '%s' cannot be brought to the output CRS (PROJ: %s); run gdalwarp on them first",
-                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg()));
+                OSRGetName(crs->srs) ? OSRGetName(crs->srs) : "", CPLGetLastErrorMsg());
     }
-done:
-    OSRDestroySpatialReference(grid);
-    return st;
+    return SDM_OK;
 }
 
 /* Bring a layer of the grid's own geographic CRS within half a turn of the longitude. */
@@ -208,13 +200,13 @@ static void find_cells(const SdmStack *s, SdmLayer *l, const double bounds[4])
 /* Extent of the grid: the union of all layers, about a longitude; cells of each layer. */
 static SdmStatus choose_extent(SdmStack *s, double about_deg)
 {
-    SdmStatus st = SDM_OK;
-    double(*bounds)[4] = NULL, all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, filled = 0.0;
-    TRY(sdm_alloc(s->ctx, &bounds, (size_t)s->count, sizeof *bounds, "extents"));
+    SDM_OWNED double(*bounds)[4] = NULL;
+    double all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, filled = 0.0;
+    PASS(sdm_alloc(s->ctx, &bounds, (size_t)s->count, sizeof *bounds, "extents"));
     const double cell = s->grid.spacing,
                  slack = 1e-6 * cell; /* for rounding: an edge on a grid line stays there */
     for (int i = 0; i < s->count; i++) {
-        TRY(find_bounds(s, &s->layer[i], about_deg, bounds[i]));
+        PASS(find_bounds(s, &s->layer[i], about_deg, bounds[i]));
         const double *const b = bounds[i];
         filled += (b[2] - b[0]) * (b[3] - b[1]) / (cell * cell);
         all[0] = fmin(all[0], b[0] + slack);
@@ -222,25 +214,23 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
         all[2] = fmax(all[2], b[2] - slack);
         all[3] = fmax(all[3], b[3] - slack);
     }
-    TRY(sdm_grid_cover(s->ctx, all, &s->grid));
+    PASS(sdm_grid_cover(s->ctx, all, &s->grid));
     if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled)
-        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
-                     "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack those "
-                     "of one place",
-                     (long long)s->grid.cols, (long long)s->grid.rows));
+        return sdm_fail(s->ctx, SDM_ERR_DATA,
+                        "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack "
+                        "those of one place",
+                        (long long)s->grid.cols, (long long)s->grid.rows);
     if ((double)s->grid.cols * (double)s->grid.rows > 1e5 + 10.0 * filled)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "the DEMs fill %.0f %% of their common grid of %lld x %lld cells",
                 100.0 * filled / ((double)s->grid.cols * (double)s->grid.rows), (long long)s->grid.cols,
                 (long long)s->grid.rows);
     if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2)
-        TRY(sdm_fail(s->ctx, SDM_ERR_USAGE,
-                     "the stack would have %lld x %lld cells; give a larger --tr than %g",
-                     (long long)s->grid.cols, (long long)s->grid.rows, cell));
+        return sdm_fail(s->ctx, SDM_ERR_USAGE,
+                        "the stack would have %lld x %lld cells; give a larger --tr than %g",
+                        (long long)s->grid.cols, (long long)s->grid.rows, cell);
     for (int i = 0; i < s->count; i++)
         find_cells(s, &s->layer[i], bounds[i]);
-done:
-    sdm_free(&bounds);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus check_spacing(SdmStack *s, double usual)
@@ -257,30 +247,27 @@ static SdmStatus check_spacing(SdmStack *s, double usual)
 
 SdmStatus sdm_stack_choose_grid(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     char code[32];
     double place_deg[2], usual;
     const char *const text = crs_text(&s->crs[main_crs(s)], code, sizeof code);
-    OGRSpatialReferenceH target = NULL;
-    TRY(find_centres(s, place_deg));
-    TRY(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, place_deg[0], place_deg[1], &s->grid)); /* CRS */
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH target = NULL;
+    PASS(find_centres(s, place_deg));
+    PASS(sdm_grid_choose_like(s->ctx, s->options, text, 1.0, place_deg[0], place_deg[1], &s->grid)); /* CRS */
     sdm_grid_warn(s->ctx, s->options->t_srs, place_deg[0], place_deg[1]);
     target = OSRNewSpatialReference(s->grid.wkt);
-    TRY(median_pixel(s, target, place_deg, &usual));
+    PASS(median_pixel(s, target, place_deg, &usual));
     if (!(s->options->tr > 0.0))
         s->grid.spacing = usual;
-    TRY(check_spacing(s, usual));
-    TRY(open_transforms(s));
-    TRY(choose_extent(s, place_deg[0]));
+    PASS(check_spacing(s, usual));
+    PASS(open_transforms(s));
+    PASS(choose_extent(s, place_deg[0]));
     s->part = s->grid;
-    TRY(sdm_part_cut(s->ctx, s->options, true, &s->part));
+    PASS(sdm_part_cut(s->ctx, s->options, true, &s->part));
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
     s->dy_m = sdm_grid_spacing_m(&s->grid);
     s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "output CRS %.60s, %lld x %lld cells of %.10g %s",
             s->options->t_srs ? s->options->t_srs : text, (long long)s->grid.cols, (long long)s->grid.rows,
             s->grid.spacing, s->grid.geographic ? "degrees" : "units of the CRS");
-done:
-    OSRDestroySpatialReference(target);
-    return st;
+    return SDM_OK;
 }

@@ -16,7 +16,6 @@
 #include <cJSON.h>
 #include <cpl_conv.h>
 #include <ctype.h>
-#include <gdal.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -142,27 +141,24 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry, Da
 
 static SdmStatus read_list(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    SdmListFile list = {.lines = 0};
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {.lines = 0};
     DateLines lines = {.known = 0};
-    TRY(sdm_list_file_open(s->ctx, "--dates", s->opt->dates, "a DEM and its date a line", &list));
+    PASS(sdm_list_file_open(s->ctx, "--dates", s->opt->dates, "a DEM and its date a line", &list));
     for (char *entry; (entry = sdm_list_file_next(&list)) != NULL;)
-        TRY(take_line(s, &list, entry, &lines));
+        PASS(take_line(s, &list, entry, &lines));
     if (lines.known == 0)
-        TRY(sdm_fail(
+        return sdm_fail(
             s->ctx, SDM_ERR_INPUT,
             "--dates %s: no line names a DEM of this stack%s%s; expected lines such as '%s 2003-05-06'",
             s->opt->dates, lines.unknown ? ", the first is " : "", lines.first,
-            sdm_path_base(s->layer[0].path)));
+            sdm_path_base(s->layer[0].path));
     if (lines.unknown)
         sdm_log(
             s->ctx, SDM_LOG_WARNING, 0,
             "--dates %s: %d of %d lines name no DEM of this stack (the first is %s); expected its path or "
             "file name",
             s->opt->dates, lines.unknown, lines.known + lines.unknown, lines.first);
-done:
-    sdm_list_file_close(&list);
-    return st;
+    return SDM_OK;
 }
 
 /* Three dates that differ make a trend. */
@@ -230,11 +226,10 @@ static bool same_place(const SdmStack *s, const SdmLayer *a, const SdmLayer *b)
  * time, too, and simulated scenes are, but their errors differ. */
 static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer *b, bool *same)
 {
-    SdmStatus st = SDM_OK;
-    float *difference_m = NULL;
+    SDM_OWNED float *difference_m = NULL;
     int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &difference_m, (size_t)(a->sample_cols * a->sample_rows), sizeof *difference_m,
-                  "differences of DEMs"));
+    PASS(sdm_alloc(s->ctx, &difference_m, (size_t)(a->sample_cols * a->sample_rows), sizeof *difference_m,
+                   "differences of DEMs"));
     for (int64_t i = 0; i < a->sample_cols * a->sample_rows; i++) {
         const int64_t col = a->sample_col0 + i % a->sample_cols - b->sample_col0,
                       row = a->sample_row0 + i / a->sample_cols - b->sample_row0;
@@ -245,9 +240,7 @@ static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer 
             difference_m[n++] = d;
     }
     *same = n >= SDM_STACK_MIN_SAMPLES && sdm_nmad_f32(difference_m, n, NULL) < SAME_HEIGHTS * s->dy_m;
-done:
-    sdm_free(&difference_m);
-    return st;
+    return SDM_OK;
 }
 
 /* The later version is kept ("ASTER L1A V004" after V003), of equal ones the alphabetically first file. */
@@ -351,19 +344,16 @@ static SdmStatus add_list(SdmContext *ctx, const char *path, SdmListFile *list, 
 SdmStatus sdm_stack_paths(SdmContext *ctx, const char *const *dems, int count, const char *list,
                           SdmPaths *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmListFile file = {.lines = 0};
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile file = {.lines = 0};
     if (list)
-        TRY(sdm_list_file_open(ctx, "--list", list, "one DEM a line", &file));
-    TRY(sdm_alloc(ctx, &out->path, (size_t)count + (size_t)file.lines + 1, sizeof *out->path,
-                  "list of DEMs"));
+        PASS(sdm_list_file_open(ctx, "--list", list, "one DEM a line", &file));
+    PASS(sdm_alloc(ctx, &out->path, (size_t)count + (size_t)file.lines + 1, sizeof *out->path,
+                   "list of DEMs"));
     for (int i = 0; i < count; i++)
-        TRY(copy_text(ctx, dems[i], &out->path[out->count++]));
+        PASS(copy_text(ctx, dems[i], &out->path[out->count++]));
     if (list)
-        TRY(add_list(ctx, list, &file, out));
-done:
-    sdm_list_file_close(&file);
-    return st;
+        PASS(add_list(ctx, list, &file, out));
+    return SDM_OK;
 }
 
 /* Is the path NAME_qa.tif, NAME_ortho.tif ... of a NAME.tif among the paths, and no DEM? */
@@ -380,20 +370,17 @@ static bool is_beside(const SdmPaths *paths, const char *path)
                 strncmp(paths->path[i], path, stem) == 0 && (strcasecmp(paths->path[i] + stem, ".tif") == 0 ||
                                                              strcasecmp(paths->path[i] + stem, ".tiff") == 0);
     }
+    SDM_CLOSED_BY(sdm_dataset_close)
     GDALDatasetH const file = found ? GDALOpenEx(path, GDAL_OF_RASTER, NULL, NULL, NULL) : NULL;
-    found = file && GDALGetRasterCount(file) > 0 && sdm_is_companion(file);
-    if (file)
-        GDALClose(file);
-    return found;
+    return file && GDALGetRasterCount(file) > 0 && sdm_is_companion(file);
 }
 
 /* Leave out what lies beside the DEMs: `*.tif` names it, too. */
 static SdmStatus drop_companions(SdmContext *ctx, SdmPaths *paths)
 {
-    SdmStatus st = SDM_OK;
-    bool *drop = NULL;
+    SDM_OWNED bool *drop = NULL;
     int kept = 0, first = -1;
-    TRY(sdm_alloc(ctx, &drop, (size_t)paths->count + 1, sizeof *drop, "list of DEMs"));
+    PASS(sdm_alloc(ctx, &drop, (size_t)paths->count + 1, sizeof *drop, "list of DEMs"));
     for (int i = 0; i < paths->count; i++)
         if ((drop[i] = is_beside(paths, paths->path[i])) && first < 0)
             first = i;
@@ -408,9 +395,7 @@ static SdmStatus drop_companions(SdmContext *ctx, SdmPaths *paths)
     for (int i = kept; i < paths->count; i++)
         paths->path[i] = NULL;
     paths->count = kept;
-done:
-    sdm_free(&drop);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_paths_free(SdmPaths *paths)
@@ -446,22 +431,20 @@ static int find_crs(SdmStack *s, const SdmInputRaster *raster)
 /* Find NAME_qa.tif beside NAME.tif: a raster on the same pixels with a mask whose bit 1 is `filled`. */
 static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    char *qa = NULL;
+    SDM_OWNED char *qa = NULL;
     double transform[6];
     const char *const dot = strrchr(l->path, '.');
-    GDALDatasetH ds = NULL;
     if (!dot || (strcasecmp(dot, ".tif") != 0 && strcasecmp(dot, ".tiff") != 0))
         return SDM_OK;
     const size_t size = (size_t)(dot - l->path) + sizeof "_qa.tif";
-    TRY(sdm_alloc(s->ctx, &qa, size, 1, "name of a DEM"));
+    PASS(sdm_alloc(s->ctx, &qa, size, 1, "name of a DEM"));
     snprintf(qa, size, "%.*s_qa.tif", (int)(dot - l->path), l->path);
-    ds = GDALOpenEx(qa, GDAL_OF_RASTER, NULL, NULL, NULL);
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = GDALOpenEx(qa, GDAL_OF_RASTER, NULL, NULL, NULL);
     const char *const bit = ds ? GDALGetMetadataItem(ds, "MASK_BIT_1", NULL) : NULL;
     if (!bit || strcmp(bit, sdm_qa_names[1]) != 0 || GDALGetRasterXSize(ds) != l->width ||
         GDALGetRasterYSize(ds) != l->height || GDALGetGeoTransform(ds, transform) != CE_None ||
         memcmp(transform, l->transform, sizeof transform) != 0)
-        goto done;
+        return SDM_OK;
     for (int b = GDALGetRasterCount(ds); b > 0; b--) {
         const char *const name = GDALGetDescription(GDALGetRasterBand(ds, b));
         l->qa_band = strcmp(name, "mask") == 0 ? b : l->qa_band;
@@ -472,11 +455,7 @@ static SdmStatus find_qa(SdmStack *s, SdmLayer *l)
         l->qa = qa;
         qa = NULL;
     }
-done:
-    if (ds)
-        GDALClose(ds);
-    sdm_free(&qa);
-    return st;
+    return SDM_OK;
 }
 
 /* A datum that the file declares goes before the option, and the option before a guess from name or cells. */
@@ -503,43 +482,37 @@ static SdmStatus read_datum(SdmStack *s, SdmInputRaster *raster, SdmLayer *l)
 
 static SdmStatus describe(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    SdmInputRaster raster = {0};
-    TRY(sdm_input_raster_open(s->ctx, l->path, "DEM", &raster));
+    SDM_CLOSED_BY(sdm_input_raster_close) SdmInputRaster raster = {0};
+    PASS(sdm_input_raster_open(s->ctx, l->path, "DEM", &raster));
     l->width = GDALGetRasterXSize(raster.file);
     l->height = GDALGetRasterYSize(raster.file);
     GDALGetGeoTransform(raster.file, l->transform);
     l->pixel = sqrt(fabs(l->transform[1] * l->transform[5] - l->transform[2] * l->transform[4]));
     read_acquisition(raster.file, l);
-    TRY(read_datum(s, &raster, l));
+    PASS(read_datum(s, &raster, l));
     l->crs = find_crs(s, &raster);
     s->crs[l->crs].pixels += l->width * l->height;
-    TRY(find_qa(s, l));
+    PASS(find_qa(s, l));
     if (s->opt->trend)
         read_date(s->ctx, raster.file, l);
-done:
-    sdm_input_raster_close(&raster);
-    return st;
+    return SDM_OK;
 }
 
 /* A DEM given twice would count twice. */
 static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
 {
-    SdmStatus st = SDM_OK;
-    struct stat *info = NULL;
-    TRY(sdm_alloc(ctx, &info, (size_t)count, sizeof *info, "list of DEMs"));
+    SDM_OWNED struct stat *info = NULL;
+    PASS(sdm_alloc(ctx, &info, (size_t)count, sizeof *info, "list of DEMs"));
     for (int i = 0; i < count; i++) {
         const bool file = stat(paths[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
             if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j])))
-                TRY(sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once", paths[i],
-                             paths[j]));
+                return sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once",
+                                paths[i], paths[j]);
         if (!file)
             info[i] = (struct stat){0};
     }
-done:
-    sdm_free(&info);
-    return st;
+    return SDM_OK;
 }
 
 /* Either all layers declare a vertical datum, or none does. */
@@ -596,26 +569,23 @@ static double weight_of(const SdmStackFusion *fusion, int given)
 
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
 {
-    SdmStatus st = SDM_OK;
-    SdmPaths paths = {0};
-    TRY(find_paths(s, dems, count, &paths));
-    TRY(sdm_alloc(s->ctx, &s->layer, (size_t)paths.count, sizeof *s->layer, "DEMs"));
-    TRY(sdm_alloc(s->ctx, &s->crs, (size_t)paths.count, sizeof *s->crs, "DEMs"));
+    SDM_CLOSED_BY(sdm_paths_free) SdmPaths paths = {0};
+    PASS(find_paths(s, dems, count, &paths));
+    PASS(sdm_alloc(s->ctx, &s->layer, (size_t)paths.count, sizeof *s->layer, "DEMs"));
+    PASS(sdm_alloc(s->ctx, &s->crs, (size_t)paths.count, sizeof *s->crs, "DEMs"));
     while (s->count < paths.count) {
         SdmLayer *const l = &s->layer[s->count];
         l->given = s->count;
         l->weight = weight_of(s->opt->fusion, l->given);
         l->path = paths.path[s->count]; /* handed over */
         paths.path[s->count++] = NULL;
-        TRY(describe(s, l));
-        TRY(sdm_check_stop(s->ctx));
+        PASS(describe(s, l));
+        PASS(sdm_check_stop(s->ctx));
     }
-    TRY(check_datums(s));
+    PASS(check_datums(s));
     if (s->opt->trend)
-        TRY(sdm_stack_dates(s));
-done:
-    sdm_paths_free(&paths);
-    return st;
+        PASS(sdm_stack_dates(s));
+    return SDM_OK;
 }
 
 void sdm_stack_close(SdmStack *s)

@@ -150,11 +150,6 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
 
 static const char KIND[] = "median of DEMs";
 
-static void add_title(SdmReport *r, const SdmStackReport *s, const char *output)
-{
-    sdm_report_title(r, output, "stack of %d DEMs · %s · stereodem %s", s->count, KIND, SDM_VERSION);
-}
-
 static void add_stack(SdmReport *r, const SdmStackReport *s)
 {
     const SdmReportItem to = sdm_report_section(r, "stack", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
@@ -268,7 +263,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmStackReport *const s = ((const StackDone *)what)->report;
     const SdmReportWork *const work = &((const StackDone *)what)->work;
     const SdmOptions *const opt = p->request.options;
-    add_title(r, s, opt->output);
+    sdm_report_title(r, opt->output, "stack of %d DEMs · %s · stereodem %s", s->count, KIND, SDM_VERSION);
     sdm_report_program(r, p);
     add_stack(r, s);
     const SdmEffective found = {

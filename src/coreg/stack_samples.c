@@ -4,10 +4,9 @@
 #include "core/qa_reasons.h"
 #include "core/stats.h"
 #include "coreg/stack_layer.h"
+#include "geo/gdal_scope.h"
 #include "geo/height_raster.h"
 
-#include <cpl_error.h>
-#include <gdal.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,24 +59,20 @@ static SdmStatus open_raster(const SdmStack *s, const SdmLayer *l, const SdmHeig
 static SdmStatus read_raster(const SdmStack *s, const SdmLayer *l, const SdmHeightSource *source,
                              SdmCellWindow window, SdmHeightKernel kernel, float *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmHeightRaster *raster = NULL;
-    SdmHeightsOnGrid on = {.raster = NULL};
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {.raster = NULL};
     const ShiftedWindow w = shifted_window(s, l, window);
     const double pixels = (double)window.stride * l->ratio, row_pixels = (double)window.w * pixels * pixels;
     const int64_t chunk = (int64_t)fmax(CHUNK_PIXELS / fmax(row_pixels, 1.0), 1.0);
-    TRY(open_raster(s, l, source, &w, kernel, &raster, &on));
+    PASS(open_raster(s, l, source, &w, kernel, &raster, &on));
     for (int64_t row = 0; row < window.h; row += chunk) {
         const int64_t rows = chunk < window.h - row ? chunk : window.h - row;
-        TRY(sdm_check_stop(s->ctx));
-        TRY(sdm_heights_on_grid(s->ctx, &on,
-                                (const int64_t[4]){w.cells[0], w.cells[1] + row, w.cells[2], rows}, NULL,
-                                out + row * window.w));
+        PASS(sdm_check_stop(s->ctx));
+        PASS(sdm_heights_on_grid(s->ctx, &on,
+                                 (const int64_t[4]){w.cells[0], w.cells[1] + row, w.cells[2], rows}, NULL,
+                                 out + row * window.w));
     }
-done:
-    sdm_heights_on_grid_close(&on);
-    sdm_height_raster_close(&raster);
-    return st;
+    return SDM_OK;
 }
 
 static SdmHeightSource qa_source(const SdmStack *s, const SdmLayer *l, int band)
@@ -102,59 +97,46 @@ SdmCellWindow sdm_layer_samples(const SdmStack *s, const SdmLayer *l)
 SdmStatus sdm_layer_read_errors(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *error_m)
 {
     const SdmHeightSource qa = qa_source(s, l, l->error_band);
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    const SdmStatus st = read_raster(s, l, &qa, window, SDM_KERNEL_MEAN, error_m);
-    CPLPopErrorHandler();
-    return st;
+    SDM_QUIET;
+    return read_raster(s, l, &qa, window, SDM_KERNEL_MEAN, error_m);
 }
 
 SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *median_m)
 {
-    SdmStatus st = SDM_OK;
-    float *error_m = NULL;
+    SDM_OWNED float *error_m = NULL;
     const int64_t n = l->sample_cols * l->sample_rows;
     *median_m = (double)NAN;
     if (!l->error_band || n == 0)
         return SDM_OK;
-    TRY(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
-    TRY(sdm_layer_read_errors(s, l, sdm_layer_samples(s, l), error_m));
+    PASS(sdm_alloc(s->ctx, &error_m, (size_t)n, sizeof *error_m, "predicted errors"));
+    PASS(sdm_layer_read_errors(s, l, sdm_layer_samples(s, l), error_m));
     const int64_t known = sdm_drop_nan_f32(error_m, n);
     *median_m = known ? sdm_median_f32(error_m, known) : (double)NAN;
-done:
-    sdm_free(&error_m);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled)
 {
-    SdmStatus st = SDM_OK;
     const SdmHeightSource dem = {.option = "DEM",
                                  .path = l->path,
                                  .datum_option = "--dem-vertical",
                                  .keeps_datum = true,
                                  .declares_voids = true},
-                          qa = {.option = "QA raster",
-                                .path = l->qa,
-                                .keeps_datum = true,
-                                .band = l->qa_band,
-                                .wkt = s->crs ? s->crs[l->crs].wkt : NULL};
+                          qa = qa_source(s, l, l->qa_band);
     const size_t n = (size_t)(window.w * window.h);
-    float *mask = NULL;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    TRY(read_raster(s, l, &dem, window, SDM_KERNEL_MEAN, height_m));
+    SDM_OWNED float *mask = NULL;
+    SDM_QUIET;
+    PASS(read_raster(s, l, &dem, window, SDM_KERNEL_MEAN, height_m));
     for (size_t i = 0; filled && i < n; i++)
         filled[i] = 0;
     if (!filled || !l->qa)
-        goto done;
-    TRY(sdm_alloc_raw(s->ctx, &mask, n, sizeof *mask, "mask"));
-    TRY(read_raster(s, l, &qa, window, SDM_KERNEL_NEAREST, mask));
+        return SDM_OK;
+    PASS(sdm_alloc_raw(s->ctx, &mask, n, sizeof *mask, "mask"));
+    PASS(read_raster(s, l, &qa, window, SDM_KERNEL_NEAREST, mask));
     for (size_t i = 0; i < n; i++)
         filled[i] = mask[i] > 0.0f && ((unsigned)mask[i] & SDM_QA_FILLED);
-done:
-    sdm_free(&mask);
-    CPLPopErrorHandler();
-    return st;
+    return SDM_OK;
 }
 
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
@@ -181,10 +163,9 @@ static const double OUTLIER_NMADS = 3.0, MIN_NMAD_M = 0.1; /* a residual beyond 
 /* Choose the cells between samples, so that the work stays bounded for many and for large DEMs. */
 static SdmStatus choose_steps(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    double *cells = NULL;
+    SDM_OWNED double *cells = NULL;
     double pairs = 1.0;
-    TRY(sdm_alloc(s->ctx, &cells, (size_t)s->count, sizeof *cells, "sizes of the DEMs"));
+    PASS(sdm_alloc(s->ctx, &cells, (size_t)s->count, sizeof *cells, "sizes of the DEMs"));
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const a = &s->layer[i];
         cells[i] = (double)(a->cols * a->rows);
@@ -199,9 +180,7 @@ static SdmStatus choose_steps(SdmStack *s)
     const int64_t step = (int64_t)fmax(floor(sqrt(median_cells / samples)), 1.0);
     s->pair_step = step > 1 ? 2 : 1; /* smooth errors are found from denser samples than shifts are */
     s->sample_step = (step + 1) / 2;
-done:
-    sdm_free(&cells);
-    return st;
+    return SDM_OK;
 }
 
 /* First sample at or after a cell; sample k is cell k step + step / 2. */
@@ -228,8 +207,7 @@ static uint64_t checksum_of(const float *height_m, const uint8_t *filled, int64_
 
 static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    uint8_t *filled = NULL;
+    SDM_OWNED uint8_t *filled = NULL;
     const int64_t step = s->sample_step;
     const bool first = !l->sample;
     l->sample_col0 = first_sample(l->col0, step);
@@ -240,63 +218,53 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
     l->sample_rows = l->sample_rows < 0 ? 0 : l->sample_rows;
     const int64_t n = l->sample_cols * l->sample_rows;
     if (first) {
-        TRY(sdm_alloc(s->ctx, &l->sample, (size_t)n + 1, sizeof *l->sample, "samples"));
-        TRY(sdm_alloc(s->ctx, &l->residual, (size_t)n + 1, sizeof *l->residual, "samples"));
-        TRY(sdm_alloc(s->ctx, &l->unstable, (size_t)n + 1, sizeof *l->unstable, "samples"));
+        PASS(sdm_alloc(s->ctx, &l->sample, (size_t)n + 1, sizeof *l->sample, "samples"));
+        PASS(sdm_alloc(s->ctx, &l->residual, (size_t)n + 1, sizeof *l->residual, "samples"));
+        PASS(sdm_alloc(s->ctx, &l->unstable, (size_t)n + 1, sizeof *l->unstable, "samples"));
     }
     if (n == 0)
-        goto done;
-    TRY(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
-    TRY(sdm_layer_read(s, l, sdm_layer_samples(s, l), l->sample, filled));
+        return SDM_OK;
+    PASS(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
+    PASS(sdm_layer_read(s, l, sdm_layer_samples(s, l), l->sample, filled));
     if (first)
         l->checksum = checksum_of(l->sample, filled, n);
     for (int64_t i = 0; i < n; i++) {
         l->sample[i] = filled[i] ? NAN : l->sample[i];
         l->unstable[i] = 0;
     }
-done:
-    sdm_free(&filled);
-    return st;
+    return SDM_OK;
 }
 
 /* Convert the samples of a layer from heights above its geoid to heights above the ellipsoid. */
 static SdmStatus add_geoid(SdmStack *s, SdmLayer *l, SdmUndulation *u)
 {
-    SdmStatus st = SDM_OK;
-    double *x = NULL, *y = NULL, *n = NULL;
+    SDM_OWNED double *x = NULL, *y = NULL, *n = NULL;
     const size_t count = (size_t)(l->sample_cols * l->sample_rows);
-    TRY(sdm_alloc(s->ctx, &x, count + 1, sizeof *x, "geoid"));
-    TRY(sdm_alloc(s->ctx, &y, count + 1, sizeof *y, "geoid"));
-    TRY(sdm_alloc(s->ctx, &n, count + 1, sizeof *n, "geoid"));
+    PASS(sdm_alloc(s->ctx, &x, count + 1, sizeof *x, "geoid"));
+    PASS(sdm_alloc(s->ctx, &y, count + 1, sizeof *y, "geoid"));
+    PASS(sdm_alloc(s->ctx, &n, count + 1, sizeof *n, "geoid"));
     for (size_t i = 0; i < count; i++) {
         x[i] = (double)((l->sample_col0 + (int64_t)i % l->sample_cols) * s->sample_step + s->sample_step / 2);
         y[i] = (double)((l->sample_row0 + (int64_t)i / l->sample_cols) * s->sample_step + s->sample_step / 2);
     }
-    TRY(sdm_undulation_cells(s->ctx, u, count, x, y, n));
+    PASS(sdm_undulation_cells(s->ctx, u, count, x, y, n));
     for (size_t i = 0; i < count; i++)
         l->sample[i] = (float)((double)l->sample[i] + n[i]);
-done:
-    sdm_free(&n);
-    sdm_free(&y);
-    sdm_free(&x);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus add_geoids(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     for (int vertical = SDM_EGM96; vertical <= SDM_EGM2008; vertical++) {
-        SdmUndulation u = {0};
-        for (int i = 0; i < s->count && !st; i++)
+        SDM_CLOSED_BY(sdm_undulation_close) SdmUndulation u = {0};
+        for (int i = 0; i < s->count; i++)
             if (s->layer[i].vertical == vertical) {
-                st = u.geoid ? SDM_OK : sdm_undulation_open(s->ctx, &s->grid, vertical, &u);
-                st = st ? st : add_geoid(s, &s->layer[i], &u);
+                if (!u.geoid)
+                    PASS(sdm_undulation_open(s->ctx, &s->grid, vertical, &u));
+                PASS(add_geoid(s, &s->layer[i], &u));
             }
-        sdm_undulation_close(&u);
-        TRY(st);
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_sample(SdmStack *s)
@@ -391,30 +359,26 @@ static void residual_row(SdmStack *s, int64_t row, int *here, float *value)
 /* NMAD of a layer's residuals.  Outliers among three or more layers (cloud, change, blunder) are unstable. */
 static SdmStatus mark_unstable(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    float *value = NULL;
+    SDM_OWNED float *value = NULL;
     const int64_t n = l->sample_cols * l->sample_rows;
-    TRY(sdm_alloc(s->ctx, &value, (size_t)n + 1, sizeof *value, "samples"));
+    PASS(sdm_alloc(s->ctx, &value, (size_t)n + 1, sizeof *value, "samples"));
     memcpy(value, l->residual, (size_t)n * sizeof *value);
     l->residual_count = sdm_drop_nan_f32(value, n);
     l->residual_nmad_m = l->residual_count ? sdm_nmad_f32(value, l->residual_count, NULL) : (double)NAN;
     const double limit_m = OUTLIER_NMADS * fmax(l->residual_nmad_m, MIN_NMAD_M);
     for (int64_t i = 0; i < n; i++)
         l->unstable[i] = l->unstable[i] && fabs((double)l->residual[i]) > limit_m;
-done:
-    sdm_free(&value);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_residuals(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    int *here = NULL;
-    float *value = NULL;
+    SDM_OWNED int *here = NULL;
+    SDM_OWNED float *value = NULL;
     int64_t rows = 0;
     const size_t room = (size_t)s->count * (size_t)s->threads;
-    TRY(sdm_alloc(s->ctx, &here, room, sizeof *here, "samples"));
-    TRY(sdm_alloc(s->ctx, &value, room, sizeof *value, "samples"));
+    PASS(sdm_alloc(s->ctx, &here, room, sizeof *here, "samples"));
+    PASS(sdm_alloc(s->ctx, &value, room, sizeof *value, "samples"));
     for (int i = 0; i < s->count; i++) {
         const int64_t end = s->layer[i].sample_row0 + s->layer[i].sample_rows;
         rows = end > rows ? end : rows;
@@ -425,9 +389,6 @@ SdmStatus sdm_stack_residuals(SdmStack *s)
         residual_row(s, row, here + at, value + at);
     }
     for (int i = 0; i < s->count; i++)
-        TRY(mark_unstable(s, &s->layer[i]));
-done:
-    sdm_free(&value);
-    sdm_free(&here);
-    return st;
+        PASS(mark_unstable(s, &s->layer[i]));
+    return SDM_OK;
 }

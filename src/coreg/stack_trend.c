@@ -155,14 +155,13 @@ static float node_rate(const SdmStackTrend *t, int64_t col, int64_t row)
 /* Ground moves where the rates of a node differ from those of most nodes, or a sample's from theirs. */
 static SdmStatus find_moving(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *const t = s->trend;
     const int64_t across = (t->cols + NODE - 1) / NODE, down = (t->rows + NODE - 1) / NODE;
-    float *rate = NULL, *spare = NULL;
+    SDM_OWNED float *rate = NULL, *spare = NULL;
     double middle = 0.0, nmad = INFINITY;
     int64_t n = 0, stable = 0, known = 0;
-    TRY(sdm_alloc(s->ctx, &rate, (size_t)(across * down), sizeof *rate, "rates"));
-    TRY(sdm_alloc(s->ctx, &spare, (size_t)(across * down), sizeof *spare, "rates"));
+    PASS(sdm_alloc(s->ctx, &rate, (size_t)(across * down), sizeof *rate, "rates"));
+    PASS(sdm_alloc(s->ctx, &spare, (size_t)(across * down), sizeof *spare, "rates"));
     for (int64_t k = 0; k < across * down; k++) {
         rate[k] = node_rate(t, k % across * NODE, k / across * NODE);
         if (!isnan(rate[k]))
@@ -179,10 +178,7 @@ static SdmStatus find_moving(SdmStack *s)
         stable += !isnan(t->line[i].rate) && !t->moving[i];
     }
     t->stable = known ? (double)stable / (double)known : 0.0;
-done:
-    sdm_free(&spare);
-    sdm_free(&rate);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- the plane of a layer ---- */
@@ -220,28 +216,22 @@ static void take_out(const SdmStack *s, const SdmTilt *tilt, SdmLayer *l, SdmTil
  * error is the NMAD that is left. */
 static SdmStatus lay(SdmStack *s, SdmLayer *l)
 {
-    SdmStatus st = SDM_OK;
-    SdmTiltSamples samples = {0};
+    SDM_OWNED float *room = NULL;
     SdmTilt tilt = {.fitted = false};
     const size_t most = (size_t)(l->sample_cols * l->sample_rows) + 1;
     const bool move = strcmp(s->opt->align, "none") != 0;
     double median_m;
-    TRY(sdm_alloc(s->ctx, &samples.east_m, most, sizeof(float), "samples"));
-    TRY(sdm_alloc(s->ctx, &samples.north_m, most, sizeof(float), "samples"));
-    TRY(sdm_alloc(s->ctx, &samples.error_m, most, sizeof(float), "samples"));
+    PASS(sdm_alloc(s->ctx, &room, most, 3 * sizeof *room, "samples"));
+    SdmTiltSamples samples = {0, room, room + most, room + 2 * most};
     gather_stable(s, l, &samples);
     if (samples.count < SDM_STACK_MIN_SAMPLES)
-        goto done;
+        return SDM_OK;
     if (move && samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
-        TRY(sdm_tilt_fit(s->ctx, &samples, &tilt));
+        PASS(sdm_tilt_fit(s->ctx, &samples, &tilt));
     take_out(s, &tilt, l, &samples);
     l->scene_m = fmax(sdm_nmad_f32(samples.error_m, samples.count, &median_m), 0.01);
     l->shift_m[2] += move ? median_m : 0.0;
-done:
-    sdm_free(&samples.east_m);
-    sdm_free(&samples.north_m);
-    sdm_free(&samples.error_m);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- errors ---- */
@@ -262,12 +252,11 @@ static SdmStatus share_error(SdmStack *s, SdmLayer *l)
  * lines on stable ground agree with them. */
 static SdmStatus calibrate(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmStackTrend *const t = s->trend;
-    float *factor = NULL;
+    SDM_OWNED float *factor = NULL;
     double freedom = 0.0, scale = 1.0;
     int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
+    PASS(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
     for (int64_t i = 0; i < t->cols * t->rows; i++)
         if (t->line[i].factor > 0.0f && t->line[i].dates > SDM_TREND_LEAST && !t->moving[i]) {
             freedom += (double)t->line[i].dates - 2.0;
@@ -277,9 +266,7 @@ static SdmStatus calibrate(SdmStack *s)
         scale = sqrt(sdm_median_f32(factor, n) / pow(1.0 - 2.0 / 9.0 * (double)n / freedom, 3.0));
     for (int i = 0; i < s->count; i++)
         s->layer[i].scene_m *= scale;
-done:
-    sdm_free(&factor);
-    return st;
+    return SDM_OK;
 }
 
 /* A step of all layers, on all threads. */
@@ -298,22 +285,19 @@ static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer
 /* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates. */
 static SdmStatus choose_limit(SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
     SdmStackTrend *const t = s->trend;
-    float *rate = NULL;
+    SDM_OWNED float *rate = NULL;
     int64_t n = 0;
-    TRY(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
+    PASS(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
     for (int64_t i = 0; i < t->cols * t->rows; i++)
         if (!isnan(t->line[i].rate))
             rate[n++] = fabsf(t->line[i].rate);
     if (n == 0)
-        TRY(sdm_fail(s->ctx, SDM_ERR_DATA,
-                     "--trend: no place has heights of %d dates or more that lie over five weeks apart",
-                     SDM_TREND_LEAST));
+        return sdm_fail(s->ctx, SDM_ERR_DATA,
+                        "--trend: no place has heights of %d dates or more that lie over five weeks apart",
+                        SDM_TREND_LEAST);
     t->limit = sdm_round_up(fmax(sdm_quantile_f32(rate, n, 0.98), 0.01));
-done:
-    sdm_free(&rate);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack_trend(SdmStack *s)
@@ -393,19 +377,16 @@ static void put(void *user, int64_t row, int64_t col, const SdmTrend *line)
 
 SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in)
 {
-    SdmStatus st = SDM_OK;
-    TrendBlock k = {.s = s, .b = b, .in = in};
+    SDM_OWNED float *plane = NULL;
+    PASS(sdm_alloc_raw(s->ctx, &plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *plane, "block"));
+    TrendBlock k = {.s = s, .b = b, .in = in, .plane = plane};
     sdm_part_at(&s->grid, &s->part, k.at);
     k.at[0] += b->col0;
     k.at[1] += b->row0;
-    TRY(sdm_alloc_raw(s->ctx, &k.plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *k.plane, "block"));
-    TRY(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
+    PASS(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
     for (int64_t i = 0; i < b->w * b->h; i++)
-        if (k.plane[i] != SDM_NODATA)
+        if (plane[i] != SDM_NODATA)
             sdm_mean_map_add(&s->trend->mean, b->col0 + i % b->w, b->row0 + i / b->w,
-                             (double)k.plane[i] / SDM_TREND_STEP);
-    TRY(sdm_product_write_trend(s->ctx, product, b, k.plane));
-done:
-    sdm_free(&k.plane);
-    return st;
+                             (double)plane[i] / SDM_TREND_STEP);
+    return sdm_product_write_trend(s->ctx, product, b, plane);
 }

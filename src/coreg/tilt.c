@@ -93,16 +93,15 @@ static bool fit_plane(const SdmTiltSamples *s, const SdmTilt *t, float *room, do
 
 SdmStatus sdm_tilt_fit(SdmContext *ctx, const SdmTiltSamples *samples, SdmTilt *t)
 {
-    SdmStatus st = SDM_OK;
-    float *room = NULL;
+    SDM_OWNED float *room = NULL;
     double plane[TERMS] = {0.0}, terms[TERMS], sum = 0.0;
     *t = (SdmTilt){.fitted = true};
     find_extent(samples, t);
-    TRY(sdm_alloc_raw(ctx, &room, 2 * (size_t)samples->count + 2, sizeof *room, "residuals"));
+    PASS(sdm_alloc_raw(ctx, &room, 2 * (size_t)samples->count + 2, sizeof *room, "residuals"));
     if (samples->count < LEAST_SAMPLES || !fit_plane(samples, t, room, plane))
-        TRY(sdm_fail(ctx, SDM_ERR_DATA,
-                     "--model tilt: DEM and reference have too little ground in common for a plane; take "
-                     "--model shift"));
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "--model tilt: DEM and reference have too little ground in common for a plane; take "
+                        "--model shift");
     for (int64_t i = 0; i < samples->count; i++) {
         terms_at(samples, t, i, terms);
         sum += plane[1] * terms[1] + plane[2] * terms[2];
@@ -110,7 +109,5 @@ SdmStatus sdm_tilt_fit(SdmContext *ctx, const SdmTiltSamples *samples, SdmTilt *
     t->east_m = plane[1];
     t->north_m = plane[2];
     t->constant_m = -sum / (double)samples->count;
-done:
-    sdm_free(&room);
-    return st;
+    return SDM_OK;
 }

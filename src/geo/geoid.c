@@ -78,22 +78,19 @@ static void fill_edges(float *value)
 /* Unpack a grid.  vertical: SDM_EGM96 or SDM_EGM2008.  Free it after failure, too. */
 static SdmStatus grid_open(SdmContext *ctx, int vertical, GeoidGrid *out)
 {
-    SdmStatus st = SDM_OK;
     const size_t size = 2 * (size_t)ROWS * COLS;
     size_t bytes, unpacked = 0;
-    uint8_t *packed = NULL;
+    SDM_OWNED uint8_t *packed = NULL;
     const uint8_t *const stream = find_stream(vertical, &bytes);
     *out = (GeoidGrid){.value = NULL};
-    TRY(sdm_alloc_raw(ctx, &packed, size, 1, "geoid"));
-    TRY(sdm_alloc_raw(ctx, &out->value, (size_t)WIDE * HIGH, sizeof *out->value, "geoid"));
+    PASS(sdm_alloc_raw(ctx, &packed, size, 1, "geoid"));
+    PASS(sdm_alloc_raw(ctx, &out->value, (size_t)WIDE * HIGH, sizeof *out->value, "geoid"));
     if (!CPLZLibInflate(stream, bytes, packed, size, &unpacked) || unpacked != size)
-        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the geoid cannot be unpacked"));
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the geoid cannot be unpacked");
     sum_differences(packed, out->value);
     fill_edges(out->value);
     out->plane = (SdmBicubicPlane){out->value, WIDE, HIGH};
-done:
-    sdm_free(&packed);
-    return st;
+    return SDM_OK;
 }
 
 /* Metres at a finite longitude and latitude of at most 90 degrees, bicubic. */
@@ -304,27 +301,22 @@ static SdmStatus fill_row(SdmContext *ctx, SdmUndulation *u, const CellRow *in, 
 SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,
                                 int64_t h, float *undulation_m)
 {
-    SdmStatus st = SDM_OK;
-    double *x = NULL, *y = NULL, *node = NULL;
+    SDM_OWNED double *x = NULL, *y = NULL, *node = NULL;
     const int64_t step = u->step, i0 = col0 / step, j0 = row0 / step;
     const size_t nx = (size_t)((col0 + w - 1) / step - i0 + 2), ny = (size_t)((row0 + h - 1) / step - j0 + 2);
-    TRY(sdm_alloc(ctx, &x, nx * ny, sizeof *x, "undulation"));
-    TRY(sdm_alloc(ctx, &y, nx * ny, sizeof *y, "undulation"));
-    TRY(sdm_alloc(ctx, &node, nx * ny, sizeof *node, "undulation"));
+    PASS(sdm_alloc(ctx, &x, nx * ny, sizeof *x, "undulation"));
+    PASS(sdm_alloc(ctx, &y, nx * ny, sizeof *y, "undulation"));
+    PASS(sdm_alloc(ctx, &node, nx * ny, sizeof *node, "undulation"));
     for (size_t j = 0; j < ny; j++)
         for (size_t i = 0; i < nx; i++) {
             x[j * nx + i] = (double)((i0 + (int64_t)i) * step);
             y[j * nx + i] = (double)((j0 + (int64_t)j) * step);
         }
-    TRY(sdm_undulation_cells(ctx, u, nx * ny, x, y, node));
+    PASS(sdm_undulation_cells(ctx, u, nx * ny, x, y, node));
     for (int64_t r = 0; r < h; r++) {
         const size_t j = (size_t)((row0 + r) / step - j0);
         const CellRow row = {col0, row0 + r, w, node + j * nx, node + (j + 1) * nx};
-        TRY(fill_row(ctx, u, &row, undulation_m + r * w));
+        PASS(fill_row(ctx, u, &row, undulation_m + r * w));
     }
-done:
-    sdm_free(&node);
-    sdm_free(&y);
-    sdm_free(&x);
-    return st;
+    return SDM_OK;
 }

@@ -3,6 +3,7 @@
 #include "core/options.h"
 #include "core/qa_reasons.h"
 #include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
 #include "geo/outlines.h"
@@ -96,28 +97,22 @@ static bool has_bad_code(const char *text)
 /* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
 static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     /* a URL would need the network */
     if (strstr(text, "://") || has_bad_code(text) || OSRSetFromUserInput(srs, text) != OGRERR_NONE) {
-        TRY(sdm_proj_check(ctx));
-        st = sdm_fail(
+        PASS(sdm_proj_check(ctx));
+        return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s is not a coordinate system that PROJ knows%s%s; expected for example EPSG:32631",
             text, errors.text[0] ? ": " : "", errors.text);
-        goto done;
     }
-    TRY(check_kind(ctx, srs, text));
+    PASS(check_kind(ctx, srs, text));
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     grid->geographic = OSRIsGeographic(srs);
     *unit_m = grid->geographic ? 1.0 : OSRGetLinearUnits(srs, NULL);
-    TRY(export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt));
-done:
-    OSRDestroySpatialReference(srs);
-    sdm_gdal_errors_end(&errors);
-    return st;
+    return export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt);
 }
 
 /* Has a GeoTIFF keys for the CRS?  Where it has none, GDAL writes a second file beside the GeoTIFF. */
@@ -141,40 +136,34 @@ static bool can_store(const char *wkt)
 
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
     SdmGrid grid;
     double unit_m;
     if (!t_srs)
         return SDM_OK;
-    TRY(resolve(ctx, t_srs, &grid, &unit_m));
+    PASS(resolve(ctx, t_srs, &grid, &unit_m));
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
     if (!can_store(grid.wkt))
-        st = sdm_fail(
+        return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s cannot be stored in a GeoTIFF; give a CRS with an EPSG code, or a common projection",
             t_srs);
-    sdm_gdal_errors_end(&errors);
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *text, double lon_deg,
                              double lat_deg)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     double x = lon_deg, y = lat_deg;
-    TRY(sdm_projector_open(ctx, grid->wkt, &p));
+    PASS(sdm_projector_open(ctx, grid->wkt, &p));
     sdm_projector_forward(p, 1, &x, &y);
     if (isnan(x) || isnan(y))
-        st = sdm_fail(
+        return sdm_fail(
             ctx, SDM_ERR_USAGE,
             "--t_srs %s cannot express the scene's centre, lon %.4f lat %.4f; give a CRS of that place", text,
             lon_deg, lat_deg);
-done:
-    sdm_projector_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 /* Heights are in metres, whatever unit the map has. */
@@ -333,14 +322,11 @@ double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double l
 SdmStatus sdm_grid_ground_m(SdmContext *ctx, const SdmGrid *grid, double lon_deg, double lat_deg,
                             double *side_m)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     *side_m = sdm_grid_spacing_m(grid);
-    TRY(sdm_projector_open(ctx, grid->wkt, &p));
+    PASS(sdm_projector_open(ctx, grid->wkt, &p));
     *side_m = sdm_grid_ground_by(p, grid, lon_deg, lat_deg);
-done:
-    sdm_projector_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 enum { EDGE_POINTS = 64, STRIP_ROWS = 256 };
@@ -352,10 +338,9 @@ static const double SAME_EDGE = 1e-6; /* of a cell: bounds that lie on an edge *
 static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const double box[4], double out[4])
 {
     enum { N = 4 * EDGE_POINTS };
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     double x[N], y[N];
-    TRY(sdm_projector_open(ctx, wkt, &p));
+    PASS(sdm_projector_open(ctx, wkt, &p));
     for (int k = 0; k < N; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
         const double u = k < N / 4       ? t
@@ -379,9 +364,7 @@ static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const 
         out[2] = fmax(out[2], at);
         out[3] = fmax(out[3], y[k]);
     }
-done:
-    sdm_projector_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 static bool is_geographic(const char *wkt)
@@ -476,21 +459,18 @@ static SdmOutlineSource area_of(const SdmOptions *o, bool tell)
 static SdmStatus area_bounds(SdmContext *ctx, const SdmOptions *o, const char *wkt, const double whole[4],
                              bool tell, double out[4])
 {
-    SdmStatus st = SDM_OK;
-    SdmOutlines outlines;
+    SDM_CLOSED_BY(sdm_outlines_close) SdmOutlines outlines = {0};
     const SdmOutlineSource source = area_of(o, tell);
     const SdmOutlineGrid box = {
         .wkt = wkt,
         .transform = {whole[0], whole[2] - whole[0], 0.0, whole[3], 0.0, whole[1] - whole[3]},
         .cols = 1,
         .rows = 1};
-    TRY(sdm_outlines_open(ctx, &source, &outlines));
-    TRY(sdm_outlines_bounds(ctx, &outlines, &box, out));
+    PASS(sdm_outlines_open(ctx, &source, &outlines));
+    PASS(sdm_outlines_bounds(ctx, &outlines, &box, out));
     if (!meet(out, whole) || !(out[0] < out[2]) || !(out[1] < out[3]))
-        st = sdm_fail(ctx, SDM_ERR_DATA, "--area %s: its polygons have no area within the DEM", o->area);
-done:
-    sdm_outlines_close(&outlines);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_DATA, "--area %s: its polygons have no area within the DEM", o->area);
+    return SDM_OK;
 }
 
 SdmStatus sdm_part_bounds(SdmContext *ctx, const SdmOptions *o, const char *wkt, const double whole[4],
@@ -579,9 +559,8 @@ void sdm_part_at(const SdmGrid *grid, const SdmGrid *part, int64_t out[2])
 SdmStatus sdm_part_take(SdmContext *ctx, const SdmOptions *o, const SdmGrid *grid, const SdmGrid *part,
                         SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    SdmOutlines area;
-    uint8_t *inside = NULL;
+    SDM_CLOSED_BY(sdm_outlines_close) SdmOutlines area = {0};
+    SDM_OWNED uint8_t *inside = NULL;
     int64_t at[2];
     sdm_part_at(grid, part, at);
     b->col0 -= at[0];
@@ -589,12 +568,9 @@ SdmStatus sdm_part_take(SdmContext *ctx, const SdmOptions *o, const SdmGrid *gri
     if (!o->area || b->w < 1 || b->h < 1)
         return SDM_OK;
     const SdmOutlineSource source = area_of(o, false);
-    TRY(sdm_outlines_open(ctx, &source, &area));
-    TRY(sdm_alloc_raw(ctx, &inside, (size_t)part->cols * STRIP_ROWS, 1, "cells inside of polygons"));
+    PASS(sdm_outlines_open(ctx, &source, &area));
+    PASS(sdm_alloc_raw(ctx, &inside, (size_t)part->cols * STRIP_ROWS, 1, "cells inside of polygons"));
     for (int64_t s = b->row0 / STRIP_ROWS; s * STRIP_ROWS < b->row0 + b->h; s++)
-        TRY(clear_strip(ctx, &area, part, s, inside, b));
-done:
-    sdm_free(&inside);
-    sdm_outlines_close(&area);
-    return st;
+        PASS(clear_strip(ctx, &area, part, s, inside, b));
+    return SDM_OK;
 }

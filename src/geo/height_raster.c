@@ -6,17 +6,14 @@
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
 #include "geo/first_band.h"
+#include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
 
 #include <cpl_conv.h>
-#include <cpl_error.h>
-#include <cpl_string.h>
 #include <float.h>
-#include <gdal.h>
 #include <gdal_utils.h>
 #include <math.h>
-#include <ogr_srs_api.h>
 #include <string.h>
 
 static const double HIGHEST_M = 12000.0; /* no ground lies farther from the ellipsoid, up or down */
@@ -157,9 +154,10 @@ static SdmStatus open_file(SdmContext *ctx, const SdmHeightSource *source, SdmHe
 {
     const char *const option = source->option, *const path = source->path;
     r->source = *source;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    r->ds = sdm_open_file(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR);
-    CPLPopErrorHandler();
+    {
+        SDM_QUIET;
+        r->ds = sdm_open_file(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR);
+    }
     if (!r->ds)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster: %s", option, path,
                         CPLGetLastErrorMsg());
@@ -197,21 +195,18 @@ static SdmStatus find_crs(SdmContext *ctx, SdmHeightRaster *r)
 
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmHeightRaster *r = NULL;
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *r = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
-    TRY(open_file(ctx, source, r));
-    TRY(find_crs(ctx, r));
+    PASS(sdm_alloc(ctx, &r, 1, sizeof *r, "a raster of heights"));
+    PASS(open_file(ctx, source, r));
+    PASS(find_crs(ctx, r));
     if (!source->keeps_datum)
-        TRY(sdm_projector_open(ctx, r->wkt, &r->proj));
+        PASS(sdm_projector_open(ctx, r->wkt, &r->proj));
     if (source->datum_option)
-        TRY(open_datum(ctx, r));
+        PASS(open_datum(ctx, r));
     *out = r;
     r = NULL;
-done:
-    sdm_height_raster_close(&r);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_height_raster_close(SdmHeightRaster **out)
@@ -366,7 +361,7 @@ typedef struct Sampled {
 static void sample_values(const SdmHeightsOnGrid *g, Sampled *s)
 {
     SdmHeightRaster *const r = g->raster;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
+    SDM_QUIET;
     for (int k = 0; k < SAMPLED_SIDE * SAMPLED_SIDE; k++) {
         const double across = (k % SAMPLED_SIDE + 0.5) / SAMPLED_SIDE,
                      down = (k / SAMPLED_SIDE + 0.5) / SAMPLED_SIDE;
@@ -384,7 +379,6 @@ static void sample_values(const SdmHeightsOnGrid *g, Sampled *s)
         s->absurd += h > HIGHEST_M;
         s->value = h > HIGHEST_M ? (double)v : s->value;
     }
-    CPLPopErrorHandler();
 }
 
 /* See sdm_heights_on_grid_open(). */
@@ -602,14 +596,13 @@ static CPLErr read_means(GDALRasterBandH band, const int64_t part[4], int k, voi
 
 static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t part[4], float **out)
 {
-    SdmStatus st = SDM_OK;
     SdmHeightRaster *const r = g->raster;
     const int k = g->shrink, w = (int)part[2], h = (int)part[3];
     const size_t cells = (size_t)w * (size_t)h;
-    uint8_t *valid = NULL;
-    TRY(sdm_alloc_raw(ctx, out, cells, sizeof **out, "the reference"));
+    SDM_OWNED uint8_t *valid = NULL;
+    PASS(sdm_alloc_raw(ctx, out, cells, sizeof **out, "the reference"));
     if (r->mask)
-        TRY(sdm_alloc_raw(ctx, &valid, cells, 1, "the reference's mask"));
+        PASS(sdm_alloc_raw(ctx, &valid, cells, 1, "the reference's mask"));
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLErr e = read_means(r->band, part, k, *out, GDT_Float32);
     if (e == CE_None && r->mask)
@@ -617,14 +610,12 @@ static SdmStatus read_part(SdmContext *ctx, const SdmHeightsOnGrid *g, const int
     CPLPopErrorHandler();
     r->unread |= e != CE_None;
     r->read_cells += (int64_t)w * h * k * k;
-    TRY(sdm_height_raster_check(ctx, r));
+    PASS(sdm_height_raster_check(ctx, r));
     for (size_t i = 0; r->mask && i < cells; i++)
         (*out)[i] = valid[i] ? (*out)[i] : NAN;
     for (size_t i = 0; i < cells; i += TOGETHER)
         convert_values(r, cells - i < TOGETHER ? (int)(cells - i) : TOGETHER, *out + i);
-done:
-    sdm_free(&valid);
-    return st;
+    return SDM_OK;
 }
 
 static double nearest(const float *plane, int w, int h, double col, double row)

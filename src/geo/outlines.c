@@ -3,11 +3,10 @@
 #include "geo/outlines.h"
 #include "core/path.h"
 #include "geo/first_band.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_conv.h>
-#include <cpl_error.h>
 #include <math.h>
-#include <ogr_srs_api.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +23,8 @@ static const double MARGIN = 1.0 / 16.0; /* of the grid's extent, on each side *
 
 bool sdm_is_raster(const char *path)
 {
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    GDALDatasetH const file = sdm_open_file(path, GDAL_OF_RASTER);
-    if (file)
-        GDALClose(file);
-    CPLPopErrorHandler();
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const file = sdm_open_file(path, GDAL_OF_RASTER);
     return file != NULL;
 }
 
@@ -45,29 +41,27 @@ static void copy_reason(char *out, size_t size)
 
 static SdmStatus open_file(SdmContext *ctx, SdmOutlines *o)
 {
-    SdmStatus st = SDM_OK;
     static const char ZIP[] = "/vsizip/";
     const char *const path = o->source.path;
-    char reason[256], *inside = NULL;
+    SDM_OWNED char *inside = NULL;
+    char reason[256];
     CPLErrorReset();
     o->file = sdm_open_file(path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
     copy_reason(reason, sizeof reason);
     const bool zip = sdm_path_ends_in(path, ".zip");
     if (!o->file && zip) {
         const size_t size = strlen(path) + sizeof ZIP;
-        TRY(sdm_alloc(ctx, &inside, size, 1, "a name"));
+        PASS(sdm_alloc(ctx, &inside, size, 1, "a name"));
         snprintf(inside, size, "%s%s", ZIP, path);
         o->file = GDALOpenEx(inside, GDAL_OF_VECTOR, NULL, NULL, NULL);
     }
     if (!o->file && sdm_is_raster(path))
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s is a raster, expected polygons", o->source.option, path);
-    else if (!o->file)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster or as polygons: %s%s",
-                      o->source.option, path, reason,
-                      zip ? "; name the file inside, /vsizip/FILE.zip/FOLDER/NAME.shp" : "");
-done:
-    sdm_free(&inside);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s is a raster, expected polygons", o->source.option, path);
+    if (!o->file)
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s cannot be opened as a raster or as polygons: %s%s",
+                        o->source.option, path, reason,
+                        zip ? "; name the file inside, /vsizip/FILE.zip/FOLDER/NAME.shp" : "");
+    return SDM_OK;
 }
 
 static bool is_surface(OGRwkbGeometryType type)
@@ -174,10 +168,8 @@ static SdmStatus open_layer(SdmContext *ctx, SdmOutlines *o)
 SdmStatus sdm_outlines_open(SdmContext *ctx, const SdmOutlineSource *source, SdmOutlines *out)
 {
     *out = (SdmOutlines){.source = *source, .field = -1};
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    const SdmStatus st = open_layer(ctx, out);
-    CPLPopErrorHandler();
-    return st;
+    SDM_QUIET;
+    return open_layer(ctx, out);
 }
 
 void sdm_outlines_close(SdmOutlines *outlines)
@@ -524,7 +516,7 @@ static SdmStatus judge(Burn *b)
 static SdmStatus burn_all(Burn *b)
 {
     SdmStatus st = SDM_OK;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
+    SDM_QUIET;
     CPLSetThreadLocalConfigOption(PARTLY, "YES"); /* places about the grid may lie beyond its CRS */
     TRY(open_transformations(b));
     TRY(find_box(b));
@@ -535,7 +527,6 @@ static SdmStatus burn_all(Burn *b)
     TRY(judge(b));
 done:
     CPLSetThreadLocalConfigOption(PARTLY, NULL);
-    CPLPopErrorHandler();
     OCTDestroyCoordinateTransformation(b->to_grid);
     OCTDestroyCoordinateTransformation(b->to_file);
     return st;
@@ -544,15 +535,11 @@ done:
 SdmStatus sdm_outlines_burn(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,
                             uint8_t *out)
 {
-    SdmStatus st = SDM_OK;
-    Burn b = {.ctx = ctx, .from = outlines, .grid = grid, .out = out};
     const size_t cells = (size_t)(grid->cols * grid->rows);
+    SDM_OWNED uint8_t *odd = NULL;
     memset(out, 0, cells);
-    TRY(sdm_alloc(ctx, &b.odd, cells, 1, "cells inside of polygons"));
-    TRY(burn_all(&b));
-done:
-    sdm_free(&b.odd);
-    return st;
+    PASS(sdm_alloc(ctx, &odd, cells, 1, "cells inside of polygons"));
+    return burn_all(&(Burn){.ctx = ctx, .from = outlines, .grid = grid, .out = out, .odd = odd});
 }
 
 SdmStatus sdm_outlines_bounds(SdmContext *ctx, const SdmOutlines *outlines, const SdmOutlineGrid *grid,

@@ -123,40 +123,34 @@ static void copy_kept(const char *wkt, SdmProjector *out)
 
 SdmStatus sdm_projector_open(SdmContext *ctx, const char *wkt, SdmProjector **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
     copy_kept(wkt, p);
     if (!p->pj) {
-        TRY(sdm_proj_check(ctx));
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "PROJ has no transformation of stated accuracy from WGS 84 to the output CRS %.60s...; "
-                      "a grid file may be missing (see `projinfo`)",
-                      wkt);
-        goto done;
+        PASS(sdm_proj_check(ctx));
+        return sdm_fail(
+            ctx, SDM_ERR_UNSUPPORTED,
+            "PROJ has no transformation of stated accuracy from WGS 84 to the output CRS %.60s...; "
+            "a grid file may be missing (see `projinfo`)",
+            wkt);
     }
     *out = p;
     p = NULL;
-done:
-    sdm_projector_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_projector_clone(SdmContext *ctx, const SdmProjector *from, SdmProjector **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *p = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "projector"));
     copy(from, p);
     if (!p->pj)
-        TRY(sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation"));
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: PROJ cannot copy a transformation");
     *out = p;
     p = NULL;
-done:
-    sdm_projector_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 static void transform(PJ *pj, PJ_DIRECTION direction, size_t n, double *x, double *y)

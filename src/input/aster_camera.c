@@ -300,32 +300,29 @@ static void take_samples(int n, const double *row, const double *position_m, con
 static SdmStatus fit_orbit(SdmContext *ctx, const char *name, int n, const double *row,
                            const double *position_m, const double *velocity_mps, SdmOrbit *out)
 {
-    SdmStatus st = SDM_OK;
-    Samples *s = NULL;
+    SDM_OWNED Samples *s = NULL;
     memset(out, 0, sizeof *out);
-    TRY(check_samples(ctx, name, n, row, position_m));
+    PASS(check_samples(ctx, name, n, row, position_m));
     const int kind = velocity_mps ? velocity_kind(n, position_m, velocity_mps) : 0;
     if (kind < 0)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: satellite velocity is %.0f m/s, expected about 7500 (inertial) or 7590 "
-                     "(Earth-fixed); the file is damaged, fetch it again",
-                     name, length3(velocity_mps)));
-    TRY(sdm_alloc(ctx, &s, 1, sizeof *s, "orbit"));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: satellite velocity is %.0f m/s, expected about 7500 (inertial) or 7590 "
+                        "(Earth-fixed); the file is damaged, fetch it again",
+                        name, length3(velocity_mps));
+    PASS(sdm_alloc(ctx, &s, 1, sizeof *s, "orbit"));
     out->row_mid = (row[0] + row[n - 1]) / 2;
     out->row_half = (row[n - 1] - row[0]) / 2;
     take_samples(n, row, position_m, velocity_mps, kind, s, out);
     const State mid = fit_state(s, &out->position_rms_m, &out->velocity_rms_mps);
     if (!(out->line_time_s > 1e-3 && out->line_time_s < 4e-3) || !(out->position_rms_m < 50.0) ||
         !(out->velocity_rms_mps < 5.0))
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
-                     "rms %.3g m and %.3g m/s off it); the file is damaged or its rows are out of order, "
-                     "fetch it again",
-                     name, 1e3 * out->line_time_s, out->position_rms_m, out->velocity_rms_mps));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: satellite positions and velocities are not those of one orbit (%.4g ms a line, "
+                        "rms %.3g m and %.3g m/s off it); the file is damaged or its rows are out of order, "
+                        "fetch it again",
+                        name, 1e3 * out->line_time_s, out->position_rms_m, out->velocity_rms_mps);
     make_polynomials(&mid, out);
-done:
-    sdm_free(&s);
-    return st;
+    return SDM_OK;
 }
 
 enum { SIGHT_DEGREE = 7 };               /* at most */

@@ -263,36 +263,33 @@ static SdmStatus read_shaped(SdmContext *ctx, SdmHdf4 *hdf, const char *path, co
 static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                           SdmAsterBand *out)
 {
-    SdmStatus st = SDM_OK;
     int s[3] = {0, 0, 0};
-    memset(out, 0, sizeof *out);
-    TRY(sdm_format(ctx, out->label, sizeof out->label, "%s (VNIR_Band%s)", path, telescope));
-    TRY(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
-    TRY(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
+    PASS(sdm_format(ctx, out->label, sizeof out->label, "%s (VNIR_Band%s)", path, telescope));
+    PASS(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
+    PASS(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
     if (s[2] != 2)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: field LatticePoint of VNIR_Band%s has %d values a point, expected 2 (column, row); "
-                     "the file is damaged, fetch it again",
-                     path, telescope, s[2]));
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "%s: field LatticePoint of VNIR_Band%s has %d values a point, expected 2 (column, row); "
+            "the file is damaged, fetch it again",
+            path, telescope, s[2]);
     out->nrow = s[0];
     out->ncol = s[1];
     const int sight[3] = {out->nrow, out->ncol, 3}, state[3] = {1, out->nrow, 3};
-    TRY(read_shaped(ctx, hdf, path, telescope, "SightVector", sight, &out->sight));
-    TRY(read_shaped(ctx, hdf, path, telescope, "SatellitePosition", state, &out->position_m));
-    TRY(read_shaped(ctx, hdf, path, telescope, "SatelliteVelocity", state, &out->velocity_mps));
-    TRY(sdm_format(ctx, out->table, sizeof out->table, "%s (RadiometricCorrTable of VNIR_Band%s)", path,
-                   telescope));
-    TRY(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, s));
+    PASS(read_shaped(ctx, hdf, path, telescope, "SightVector", sight, &out->sight));
+    PASS(read_shaped(ctx, hdf, path, telescope, "SatellitePosition", state, &out->position_m));
+    PASS(read_shaped(ctx, hdf, path, telescope, "SatelliteVelocity", state, &out->velocity_mps));
+    PASS(sdm_format(ctx, out->table, sizeof out->table, "%s (RadiometricCorrTable of VNIR_Band%s)", path,
+                    telescope));
+    PASS(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, s));
     out->radiometry_lines = s[1];
     if (s[0] != 1 || s[2] != 3)
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s: field RadiometricCorrTable of VNIR_Band%s has %d values a line, expected 3 (C0 C1 "
-                      "C2); the file is damaged, fetch it again",
-                      path, telescope, s[2]);
-done:
-    if (st != SDM_OK)
-        band_free(out);
-    return st;
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "%s: field RadiometricCorrTable of VNIR_Band%s has %d values a line, expected 3 (C0 C1 "
+            "C2); the file is damaged, fetch it again",
+            path, telescope, s[2]);
+    return SDM_OK;
 }
 
 /* ---- V003: text tables of one telescope -> band ---- */
@@ -378,38 +375,35 @@ static SdmStatus read_velocity(SdmContext *ctx, const Tables *t, SdmAsterBand *o
 static SdmStatus read_geocentric(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
 {
     static const char *const suffix[2] = {"Latitude.txt", "Longitude.txt"};
-    SdmStatus st = SDM_OK;
-    double *degrees[2] = {NULL, NULL};
+    SDM_OWNED double *latitude = NULL, *longitude = NULL;
+    double **const degrees[2] = {&latitude, &longitude};
     int missing = 0;
     for (int k = 0; k < 2; ++k) {
         char path[1024];
-        TRY(table_path(ctx, t, suffix[k], path));
+        PASS(table_path(ctx, t, suffix[k], path));
         if (!sdm_path_exists(path)) {
             if (!out->velocity_mps)
-                TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                             "%s: no such file, and no SatelliteVelocity.txt to do without; the scene "
-                             "is incomplete, fetch it again",
-                             path));
+                return sdm_fail(ctx, SDM_ERR_INPUT,
+                                "%s: no such file, and no SatelliteVelocity.txt to do without; the scene "
+                                "is incomplete, fetch it again",
+                                path);
             sdm_log(ctx, SDM_LOG_WARNING, 1, "%s is missing; going on with positions and velocities", path);
             ++missing;
             continue;
         }
         int lines = 0;
-        TRY(read_file(ctx, t, suffix[k], out->ncol, &degrees[k], &lines));
-        TRY(expect_lines(ctx, t, suffix[k], lines, out->nrow));
+        PASS(read_file(ctx, t, suffix[k], out->ncol, degrees[k], &lines));
+        PASS(expect_lines(ctx, t, suffix[k], lines, out->nrow));
     }
     if (missing)
-        goto done;
+        return SDM_OK;
     const size_t count = (size_t)out->nrow * (size_t)out->ncol;
-    TRY(sdm_alloc(ctx, &out->geocentric_deg, count, 2 * sizeof(double), "table"));
+    PASS(sdm_alloc(ctx, &out->geocentric_deg, count, 2 * sizeof(double), "table"));
     for (size_t i = 0; i < count; ++i) {
-        out->geocentric_deg[2 * i] = degrees[0][i];
-        out->geocentric_deg[2 * i + 1] = degrees[1][i];
+        out->geocentric_deg[2 * i] = latitude[i];
+        out->geocentric_deg[2 * i + 1] = longitude[i];
     }
-done:
-    sdm_free(&degrees[0]);
-    sdm_free(&degrees[1]);
-    return st;
+    return SDM_OK;
 }
 
 /* V003: read the files <base>.VNIR_Band<telescope>.<suffix>.txt; the radiometric table only if `image` is
@@ -417,36 +411,31 @@ done:
 static SdmStatus read_text(SdmContext *ctx, const char *base, const char *telescope, bool image,
                            SdmScene *scene, SdmAsterBand *out)
 {
-    SdmStatus st = SDM_OK;
     const Tables t = {base, telescope, scene};
     int lines = 0;
-    memset(out, 0, sizeof *out);
     if (image) {
-        TRY(table_path(ctx, &t, "ImageData.tif", out->image));
-        TRY(sdm_format(ctx, out->label, sizeof out->label, "%s", out->image));
+        PASS(table_path(ctx, &t, "ImageData.tif", out->image));
+        PASS(sdm_format(ctx, out->label, sizeof out->label, "%s", out->image));
         if (!sdm_path_exists(out->image))
-            TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                         "%s: no such file; the scene is incomplete (a scene without band %s cannot make "
-                         "a DEM), fetch it again",
-                         out->image, telescope));
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: no such file; the scene is incomplete (a scene without band %s cannot make "
+                            "a DEM), fetch it again",
+                            out->image, telescope);
         if (scene)
-            TRY(sdm_scene_add_file(ctx, scene, out->image));
+            PASS(sdm_scene_add_file(ctx, scene, out->image));
     }
-    TRY(sdm_format(ctx, out->source, sizeof out->source, "%s.VNIR_Band%s.*.txt", base, telescope));
-    TRY(read_lattice(ctx, &t, out));
-    TRY(read_file(ctx, &t, "SightVector.txt", 3, &out->sight, &lines));
-    TRY(expect_lines(ctx, &t, "SightVector.txt", lines, out->nrow * out->ncol));
-    TRY(read_file(ctx, &t, "SatellitePosition.txt", 3, &out->position_m, &lines));
-    TRY(expect_lines(ctx, &t, "SatellitePosition.txt", lines, out->nrow));
-    TRY(read_velocity(ctx, &t, out));
-    TRY(read_geocentric(ctx, &t, out));
-    TRY(table_path(ctx, &t, "RadiometricCorrTable.txt", out->table));
+    PASS(sdm_format(ctx, out->source, sizeof out->source, "%s.VNIR_Band%s.*.txt", base, telescope));
+    PASS(read_lattice(ctx, &t, out));
+    PASS(read_file(ctx, &t, "SightVector.txt", 3, &out->sight, &lines));
+    PASS(expect_lines(ctx, &t, "SightVector.txt", lines, out->nrow * out->ncol));
+    PASS(read_file(ctx, &t, "SatellitePosition.txt", 3, &out->position_m, &lines));
+    PASS(expect_lines(ctx, &t, "SatellitePosition.txt", lines, out->nrow));
+    PASS(read_velocity(ctx, &t, out));
+    PASS(read_geocentric(ctx, &t, out));
+    PASS(table_path(ctx, &t, "RadiometricCorrTable.txt", out->table));
     if (image)
-        TRY(read_file(ctx, &t, "RadiometricCorrTable.txt", 3, &out->radiometry, &out->radiometry_lines));
-done:
-    if (st != SDM_OK)
-        band_free(out);
-    return st;
+        PASS(read_file(ctx, &t, "RadiometricCorrTable.txt", 3, &out->radiometry, &out->radiometry_lines));
+    return SDM_OK;
 }
 
 static const char *const TELESCOPE[2] = {"3N", "3B"};
@@ -454,13 +443,10 @@ static const char *const TELESCOPE[2] = {"3N", "3B"};
 SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const char *telescope,
                                 SdmCamera **out)
 {
-    SdmAsterBand band;
+    SDM_CLOSED_BY(band_free) SdmAsterBand band = {.nrow = 0};
     *out = NULL;
-    SdmStatus st = read_text(ctx, base_path, telescope, false, NULL, &band);
-    if (st == SDM_OK)
-        st = open_camera(ctx, &band, telescope, out);
-    band_free(&band);
-    return st;
+    PASS(read_text(ctx, base_path, telescope, false, NULL, &band));
+    return open_camera(ctx, &band, telescope, out);
 }
 
 /* The lattice must cover the image, and no more than that. */
@@ -588,7 +574,6 @@ static void name_from_metadata(SdmContext *ctx, char **metadata, const char *pat
 static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmHdf4 *hdf, SdmScene *scene)
 {
     SdmStatus st = SDM_OK;
-    SdmAsterBand band;
     SdmUnpackedBand unpacked[2] = {{.sample = NULL}};
     TRY(refuse_hdf(ctx, hdf, path));
     name_by_file(path, scene);
@@ -596,10 +581,9 @@ static SdmStatus open_hdf(SdmContext *ctx, const char *path, SdmHdf4 *hdf, SdmSc
     TRY(sdm_hdf4_images(ctx, hdf, (const char *const[2]){"VNIR_Band3N", "VNIR_Band3B"},
                         scene->depth != SDM_DEPTH_CAMERAS, unpacked));
     for (int k = 0; k < 2; ++k) {
+        SDM_CLOSED_BY(band_free) SdmAsterBand band = {.nrow = 0};
         TRY(read_hdf(ctx, hdf, path, TELESCOPE[k], &band));
-        st = open_view(ctx, k, &band, &unpacked[k], scene);
-        band_free(&band);
-        TRY(st);
+        TRY(open_view(ctx, k, &band, &unpacked[k], scene));
     }
 done:
     for (int k = 0; k < 2; ++k)
@@ -609,19 +593,15 @@ done:
 
 SdmStatus sdm_aster_open_hdf(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
-    SdmHdf4 *hdf = NULL;
+    SDM_CLOSED_BY(sdm_hdf4_close) SdmHdf4 *hdf = NULL;
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(gdal_path, "/vsizip/", 8) == 0)
-        TRY(sdm_check_packed(ctx, gdal_path));
-    TRY(sdm_hdf4_open(ctx, gdal_path, &hdf));
+        PASS(sdm_check_packed(ctx, gdal_path));
+    PASS(sdm_hdf4_open(ctx, gdal_path, &hdf));
     scene->sensor = SDM_SENSOR_ASTER;
     const bool v003 = strncmp(sdm_path_base(gdal_path), "AST_L1A_003", 11) == 0;
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V00%d (HDF)", v003 ? 3 : 4);
-    TRY(sdm_scene_add_file(ctx, scene, path));
-    TRY(open_hdf(ctx, gdal_path, hdf, scene));
-done:
-    sdm_hdf4_close(&hdf);
-    return st;
+    PASS(sdm_scene_add_file(ctx, scene, path));
+    return open_hdf(ctx, gdal_path, hdf, scene);
 }
 
 /* Files of one kind that a walk finds. */
@@ -683,8 +663,6 @@ static SdmStatus open_other(SdmContext *ctx, const char *path, const char *gdal_
 
 SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *gdal_path, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
-    SdmAsterBand band;
     Found found = {.count = 0};
     const char *const base = found.first;
     char fault[256] = "";
@@ -716,13 +694,11 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
     snprintf(scene->kind, sizeof scene->kind, "ASTER L1A V003 (%s)", zip ? "zip" : "folder");
     name_scene(sdm_path_base(base), strlen(sdm_path_base(base)), scene);
     if (zip)
-        TRY(sdm_scene_add_file(ctx, scene, path));
+        PASS(sdm_scene_add_file(ctx, scene, path));
     for (int k = 0; k < 2; ++k) {
-        TRY(read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
-        st = open_view(ctx, k, &band, NULL, scene);
-        band_free(&band);
-        TRY(st);
+        SDM_CLOSED_BY(band_free) SdmAsterBand band = {.nrow = 0};
+        PASS(read_text(ctx, base, TELESCOPE[k], true, zip ? NULL : scene, &band));
+        PASS(open_view(ctx, k, &band, NULL, scene));
     }
-done:
-    return st;
+    return SDM_OK;
 }

@@ -315,26 +315,23 @@ static bool read_contents(SdmHdf4 *f)
 
 SdmStatus sdm_hdf4_open(SdmContext *ctx, const char *path, SdmHdf4 **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmHdf4 *f = NULL;
+    SDM_CLOSED_BY(sdm_hdf4_close) SdmHdf4 *f = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &f, 1, sizeof *f, "HDF4 descriptors"));
-    TRY(sdm_format(ctx, f->path, sizeof f->path, "%s", path));
+    PASS(sdm_alloc(ctx, &f, 1, sizeof *f, "HDF4 descriptors"));
+    PASS(sdm_format(ctx, f->path, sizeof f->path, "%s", path));
     f->file = VSIFOpenL(path, "rb");
     bool good = f->file && read_descriptors(f);
     if (good)
-        TRY(sdm_alloc(ctx, &f->variable, (size_t)f->variables + 1, sizeof *f->variable, "HDF4 fields"));
+        PASS(sdm_alloc(ctx, &f->variable, (size_t)f->variables + 1, sizeof *f->variable, "HDF4 fields"));
     good = good && read_contents(f);
     if (!good)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: an HDF4 file whose list of contents cannot be read; it is cut short or damaged, "
-                     "fetch it again",
-                     path));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: an HDF4 file whose list of contents cannot be read; it is cut short or damaged, "
+                        "fetch it again",
+                        path);
     *out = f;
     f = NULL;
-done:
-    sdm_hdf4_close(&f);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_hdf4_close(SdmHdf4 **file)
@@ -532,22 +529,19 @@ static double number_at(const uint8_t *p, const Field *d)
 SdmStatus sdm_hdf4_table(SdmContext *ctx, SdmHdf4 *f, const char *swath, const char *name, double **out,
                          int shape[3])
 {
-    SdmStatus st = SDM_OK;
     Field field;
-    uint8_t *bytes = NULL;
+    SDM_OWNED uint8_t *bytes = NULL;
     *out = NULL;
-    TRY(find_field(ctx, f, swath, name, &field));
+    PASS(find_field(ctx, f, swath, name, &field));
     if (field.stream.size > MOST_TABLE)
         return fail_field(ctx, f, &field);
-    TRY(read_fields(ctx, f, 1, &field, &bytes));
+    PASS(read_fields(ctx, f, 1, &field, &bytes));
     const size_t count = field.stream.size / field.bytes;
-    TRY(sdm_alloc(ctx, out, count, sizeof **out, "table"));
+    PASS(sdm_alloc(ctx, out, count, sizeof **out, "table"));
     for (size_t i = 0; i < count; i++)
         (*out)[i] = number_at(bytes + i * field.bytes, &field);
     memcpy(shape, field.shape, sizeof field.shape);
-done:
-    sdm_free(&bytes);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_hdf4_images(SdmContext *ctx, SdmHdf4 *f, const char *const swath[2], bool samples,

@@ -99,20 +99,17 @@ static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int6
 static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH band, SdmImageWindow at,
                             unsigned added, uint8_t *flaws)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)(at.w * at.h);
-    float *mask = NULL;
+    SDM_OWNED float *mask = NULL;
     if (!band)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
+    PASS(sdm_alloc(ctx, &mask, n, sizeof *mask, "image mask"));
     if (!read_band(band, at, mask))
-        TRY(read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y,
-                        at.h));
+        return read_failed(ctx, band == im->user_mask ? GDALGetDescription(im->mask_dataset) : im->name, at.y,
+                           at.h);
     for (size_t i = 0; i < n; ++i)
         flaws[i] |= (uint8_t)(mask[i] != 0.0f && !isnan(mask[i]) ? 0 : added);
-done:
-    sdm_free(&mask);
-    return st;
+    return SDM_OK;
 }
 
 SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, int64_t w, uint8_t *flaws)
@@ -127,22 +124,18 @@ SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, i
 /* A window of the raster itself. */
 static SdmStatus read_raster(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
-    SdmStatus st = SDM_OK;
-    sdm_quiet_begin();
+    SDM_QUIET;
     if (im->raw)
         for (int64_t r = 0; r < at.h; ++r)
             for (int64_t c = 0; c < at.w; ++c)
                 raw[r * at.w + c] = im->raw[(at.y + r) * im->width + at.x + c];
     else if (!read_band(im->band, at, raw))
-        TRY(read_failed(ctx, im->name, at.y, at.h));
+        return read_failed(ctx, im->name, at.y, at.h);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t r = 0; r < at.h; ++r)
         find_nodata(im, raw + r * at.w, at.w, flaws + r * at.w);
-    TRY(apply_mask(ctx, im, im->own_mask, at, SDM_FLAW_NODATA, flaws));
-    TRY(apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws));
-done:
-    sdm_quiet_end();
-    return st;
+    PASS(apply_mask(ctx, im, im->own_mask, at, SDM_FLAW_NODATA, flaws));
+    return apply_mask(ctx, im, im->user_mask, at, SDM_FLAW_NODATA | SDM_FLAW_MASKED, flaws);
 }
 
 /* The mean of the usable pixels of w x h bins; a bin of which not most can be used has their flaws. */
@@ -167,21 +160,17 @@ static void average_bins(int bin, int64_t w, int64_t h, const float *in, const u
 
 SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float *raw, uint8_t *flaws)
 {
-    SdmStatus st = SDM_OK;
     const int bin = im->bin;
-    float *in = NULL;
-    uint8_t *found = NULL;
+    SDM_OWNED float *in = NULL;
+    SDM_OWNED uint8_t *found = NULL;
     if (!bin)
         return read_raster(ctx, im, at, raw, flaws);
     const SdmImageWindow pixels = {at.x * bin, at.y * bin, at.w * bin, at.h * bin};
-    TRY(sdm_alloc(ctx, &in, (size_t)(pixels.w * pixels.h), sizeof *in, "image strip"));
-    TRY(sdm_alloc(ctx, &found, (size_t)(pixels.w * pixels.h), 1, "image strip"));
-    TRY(read_raster(ctx, im, pixels, in, found));
+    PASS(sdm_alloc(ctx, &in, (size_t)(pixels.w * pixels.h), sizeof *in, "image strip"));
+    PASS(sdm_alloc(ctx, &found, (size_t)(pixels.w * pixels.h), 1, "image strip"));
+    PASS(read_raster(ctx, im, pixels, in, found));
     average_bins(bin, at.w, at.h, in, found, raw, flaws);
-done:
-    sdm_free(&in);
-    sdm_free(&found);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_image_bin(SdmImage *im, int bin)
@@ -276,10 +265,10 @@ static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p
 /* p: the part of the window that lies in the image.  *any: flaws of its pixels are added. */
 static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, const Target *to, unsigned *any)
 {
-    SdmStatus st = SDM_OK;
-    float *raw = NULL;
-    uint8_t *found = NULL;
-    int16_t *row = NULL;
+    SdmStatus st;
+    SDM_OWNED float *raw = NULL;
+    SDM_OWNED uint8_t *found = NULL;
+    SDM_OWNED int16_t *row = NULL;
     if (im->raw && !im->user_mask) {
         *any |= read_bytes(ctx, im, p, to);
         return SDM_OK;
@@ -287,15 +276,15 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
     const int64_t row_px = p.w * (im->bin ? im->bin * im->bin : 1);
     const int64_t fit = STRIP_PX / row_px > 1 ? STRIP_PX / row_px : 1, strip = p.h < fit ? p.h : fit;
     const int64_t row_pitch = (p.w + 63) / 64 * 64 + 32; /* an odd number of lines, see TILE_PITCH */
-    TRY(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
-    TRY(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));
+    PASS(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
+    PASS(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));
     if (to->turned)
-        TRY(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
+        PASS(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
         const int64_t h = strip < p.h - y ? strip : p.h - y;
 #pragma omp critical(sdm_image) /* GDAL's datasets are for one thread at a time */
         st = sdm_image_raw(ctx, im, (SdmImageWindow){p.x, p.y + y, p.w, h}, raw, found);
-        TRY(st);
+        PASS(st);
         unsigned seen = 0;
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static) reduction(| : seen) if (!to->turned)
         for (int64_t r = 0; r < h; ++r) {
@@ -308,11 +297,7 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
         }
         *any |= seen;
     }
-done:
-    sdm_free(&raw);
-    sdm_free(&found);
-    sdm_free(&row);
-    return st;
+    return SDM_OK;
 }
 
 static void clear_pixels(int16_t *out, uint8_t *flaws, int64_t n)
@@ -377,14 +362,10 @@ void sdm_image_close(SdmImage **im)
 {
     if (!im || !*im)
         return;
-    sdm_quiet_begin();
-    if ((*im)->mask_dataset)
-        GDALClose((*im)->mask_dataset);
-    if ((*im)->mean)
-        GDALClose((*im)->mean);
-    if ((*im)->dataset)
-        GDALClose((*im)->dataset);
-    sdm_quiet_end();
+    SDM_QUIET;
+    sdm_dataset_close(&(*im)->mask_dataset);
+    sdm_dataset_close(&(*im)->mean);
+    sdm_dataset_close(&(*im)->dataset);
     sdm_free(&(*im)->raw);
     sdm_free(&(*im)->gain);
     sdm_free(&(*im)->bias);

@@ -320,12 +320,9 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
 SdmStatus sdm_image_open(SdmContext *ctx, const SdmImageSource *src, SdmImage **out)
 {
     *out = NULL;
-    SdmStatus st = sdm_alloc(ctx, out, 1, sizeof **out, "image");
-    if (st != SDM_OK)
-        return st;
-    sdm_quiet_begin();
-    st = build(ctx, src, *out);
-    sdm_quiet_end();
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "image"));
+    SDM_QUIET;
+    const SdmStatus st = build(ctx, src, *out);
     if (st != SDM_OK)
         sdm_image_close(out);
     return st;

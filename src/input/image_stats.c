@@ -138,25 +138,25 @@ static SdmImageWindow choose_window(const SdmImage *im)
 /* Blocks in the order of the file: each is decoded once. */
 static SdmStatus sample_image(SdmContext *ctx, Measure *m, SdmImageWindow size)
 {
-    SdmStatus st = SDM_OK;
     const int64_t width = m->im->width, height = m->im->height;
     const int64_t rows = size.h < WINDOW_PX / size.w ? size.h : WINDOW_PX / size.w;
-    TRY(sdm_alloc(ctx, &m->raw, (size_t)(size.w * rows), sizeof *m->raw, "image window"));
-    TRY(sdm_alloc(ctx, &m->flaws, (size_t)(size.w * rows), 1, "image window"));
+    SDM_OWNED float *raw = NULL;
+    SDM_OWNED uint8_t *flaws = NULL;
+    PASS(sdm_alloc(ctx, &raw, (size_t)(size.w * rows), sizeof *raw, "image window"));
+    PASS(sdm_alloc(ctx, &flaws, (size_t)(size.w * rows), 1, "image window"));
+    m->raw = raw;
+    m->flaws = flaws;
     for (int64_t top = 0; top < height; top += size.h)
         for (int64_t x = 0; x < width; x += size.w) {
             const int64_t end = top + size.h < height ? top + size.h : height;
             for (int64_t y = top; y < end; y += rows)
-                TRY(sample_bands(ctx, m,
-                                 (SdmImageWindow){.x = x,
-                                                  .y = y,
-                                                  .w = size.w < width - x ? size.w : width - x,
-                                                  .h = rows < end - y ? rows : end - y}));
+                PASS(sample_bands(ctx, m,
+                                  (SdmImageWindow){.x = x,
+                                                   .y = y,
+                                                   .w = size.w < width - x ? size.w : width - x,
+                                                   .h = rows < end - y ? rows : end - y}));
         }
-done:
-    sdm_free(&m->raw);
-    sdm_free(&m->flaws);
-    return st;
+    return SDM_OK;
 }
 
 /* The samples without those at the highest value, where these are more than the percentile leaves out and lie
@@ -265,15 +265,11 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
 
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
 {
-    SdmStatus st = SDM_OK;
-    Measure m = {
-        .im = im, .p = choose_sampling(im->width, im->height), .s = {.min = INFINITY, .max = -INFINITY}};
-    TRY(sdm_alloc_raw(ctx, &m.s.value, (size_t)m.p.most, sizeof *m.s.value, "image samples"));
-    TRY(sdm_alloc_raw(ctx, &m.s.spare, (size_t)m.p.most, sizeof *m.s.spare, "image samples"));
-    TRY(sample_image(ctx, &m, choose_window(im)));
-    TRY(set_radiometry(ctx, im, &m.s));
-done:
-    sdm_free(&m.s.value);
-    sdm_free(&m.s.spare);
-    return st;
+    const Sampling p = choose_sampling(im->width, im->height);
+    SDM_OWNED float *value = NULL, *spare = NULL;
+    PASS(sdm_alloc_raw(ctx, &value, (size_t)p.most, sizeof *value, "image samples"));
+    PASS(sdm_alloc_raw(ctx, &spare, (size_t)p.most, sizeof *spare, "image samples"));
+    Measure m = {.im = im, .p = p, .s = {.value = value, .spare = spare, .min = INFINITY, .max = -INFINITY}};
+    PASS(sample_image(ctx, &m, choose_window(im)));
+    return set_radiometry(ctx, im, &m.s);
 }

@@ -54,14 +54,11 @@ static void take_time(SdmContext *ctx, const char *name, GDALDatasetH ds, char t
 
 static SdmStatus add_files(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmScene *scene)
 {
-    SdmStatus st = SDM_OK;
-    char **const list = GDALGetFileList(ds);
-    TRY(sdm_scene_add_file(ctx, scene, name));
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = GDALGetFileList(ds);
+    PASS(sdm_scene_add_file(ctx, scene, name));
     for (int i = 0; list && list[i]; ++i)
-        TRY(sdm_scene_add_file(ctx, scene, list[i]));
-done:
-    CSLDestroy(list);
-    return st;
+        PASS(sdm_scene_add_file(ctx, scene, list[i]));
+    return SDM_OK;
 }
 
 static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *scene)

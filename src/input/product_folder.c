@@ -66,10 +66,10 @@ done:
  * filename = "...". */
 static SdmStatus check_tiles(SdmContext *ctx, const char *index)
 {
-    SdmStatus st = SDM_OK;
-    char *text = NULL, folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
+    SDM_OWNED char *text = NULL;
+    char folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", CPLGetPath(index));
-    TRY(read_text(ctx, index, &text));
+    PASS(read_text(ctx, index, &text));
     const char *const key = sdm_path_ends_in(index, ".til") ? "filename" : "DATA_FILE_PATH";
     for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
         const char *const open = at + strcspn(at, "\"'\n>");
@@ -80,12 +80,10 @@ static SdmStatus check_tiles(SdmContext *ctx, const char *index)
             continue;
         snprintf(path, sizeof path, "%s/%s", *folder ? folder : ".", name);
         if (!sdm_path_exists(path))
-            TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product",
-                         index, name, *folder ? folder : "."));
+            return sdm_fail(ctx, SDM_ERR_INPUT, "%s: its image %s is missing in %s; fetch the whole product",
+                            index, name, *folder ? folder : ".");
     }
-done:
-    sdm_free(&text);
-    return st;
+    return SDM_OK;
 }
 
 bool sdm_product_tile(const char *base, int *row, int *column)
@@ -106,24 +104,21 @@ bool sdm_product_tile(const char *base, int *row, int *column)
 /* The description beside a tile that names it; out stays empty where there is none. */
 static SdmStatus find_beside(SdmContext *ctx, const char *tile, char *out, size_t size)
 {
-    SdmStatus st = SDM_OK;
-    char folder[PATH_BYTES], path[2 * PATH_BYTES], *text = NULL;
+    SDM_OWNED char *text = NULL;
+    char folder[PATH_BYTES], path[2 * PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", CPLGetPath(tile));
-    char **const list = VSIReadDir(*folder ? folder : ".");
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(*folder ? folder : ".");
     *out = '\0';
     for (int i = 0; list && list[i] && !*out; i++) {
         if (sdm_path_is_hidden(list[i]) || !is_index(list[i]))
             continue;
         snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", list[i]);
-        TRY(read_text(ctx, path, &text));
+        PASS(read_text(ctx, path, &text));
         if (strstr(text, sdm_path_base(tile)))
-            TRY(sdm_format(ctx, out, size, "%s", path));
+            PASS(sdm_format(ctx, out, size, "%s", path));
         sdm_free(&text);
     }
-done:
-    sdm_free(&text);
-    CSLDestroy(list);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus find_in_folder(SdmContext *ctx, const char *folder, char *out, size_t size)

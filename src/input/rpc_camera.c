@@ -178,13 +178,12 @@ static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
 
 SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *given, SdmCamera **out)
 {
-    SdmStatus st = SDM_OK;
-    Rpc *cam = NULL;
+    SDM_OWNED Rpc *cam = NULL;
     SdmRpc turned = *given, *const rpc = &turned;
     make_positive(rpc);
     *out = NULL;
-    TRY(check(ctx, name, rpc));
-    TRY(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
+    PASS(check(ctx, name, rpc));
+    PASS(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
     cam->base = (SdmCamera){.kind = "rpc",
                             .hmin_m = rpc->height_off - rpc->height_scale,
                             .hmax_m = rpc->height_off + rpc->height_scale,
@@ -193,14 +192,12 @@ SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *g
     cam->c = *rpc;
     double image[3] = {rpc->samp_off, rpc->line_off, rpc->height_off}, ground[3];
     locate(&cam->base, 1, image, ground);
-    if (!isfinite(ground[0])) {
-        st = sdm_fail(ctx, SDM_ERR_INPUT,
-                      "%s: the RPC puts no ground point into the middle of its image; get the image's RPC "
-                      "from its supplier again",
-                      name);
-        sdm_free(&cam);
-    }
-    *out = cam ? &cam->base : NULL;
-done:
-    return st;
+    if (!isfinite(ground[0]))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the RPC puts no ground point into the middle of its image; get the image's RPC "
+                        "from its supplier again",
+                        name);
+    *out = &cam->base;
+    cam = NULL;
+    return SDM_OK;
 }

@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "input/rpc_find.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_conv.h>
-#include <cpl_error.h>
-#include <cpl_minixml.h>
-#include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <math.h>
 #include <string.h>
@@ -38,20 +36,16 @@ static const char *find_component(const CPLXMLNode *node)
  * where that is not there. */
 static SdmStatus dimap_rpc_path(SdmContext *ctx, const char *index, char out[SDM_PATH_SIZE])
 {
-    SdmStatus st = SDM_OK;
-    CPLXMLNode *const root = CPLParseXMLFile(index);
+    SDM_CLOSED_BY(sdm_xml_free) CPLXMLNode *const root = CPLParseXMLFile(index);
     const char *const href = find_component(root);
     out[0] = '\0';
-    if (href) {
-        TRY(sdm_format(ctx, out, SDM_PATH_SIZE, "%s", CPLFormFilename(CPLGetPath(index), href, NULL)));
-        if (!sdm_path_exists(out))
-            st =
-                sdm_fail(ctx, SDM_ERR_INPUT,
-                         "%s: names %s as its RPC, which is not there; fetch the whole product", index, href);
-    }
-done:
-    CPLDestroyXMLNode(root);
-    return st;
+    if (!href)
+        return SDM_OK;
+    PASS(sdm_format(ctx, out, SDM_PATH_SIZE, "%s", CPLFormFilename(CPLGetPath(index), href, NULL)));
+    if (!sdm_path_exists(out))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: names %s as its RPC, which is not there; fetch the whole product", index, href);
+    return SDM_OK;
 }
 
 /* A number of a tag below a node; false where it is missing or no number. */
@@ -95,9 +89,8 @@ static bool take_all(CPLXMLNode *model, CPLXMLNode *validity, SdmRpc *c, char ta
  * is none. */
 static SdmStatus read_dimap_rpc(SdmContext *ctx, const char *path, SdmRpc *out, bool *is_one)
 {
-    SdmStatus st = SDM_OK;
     char tag[32] = "";
-    CPLXMLNode *const root = CPLParseXMLFile(path);
+    SDM_CLOSED_BY(sdm_xml_free) CPLXMLNode *const root = CPLParseXMLFile(path);
     CPLXMLNode *const function = root ? CPLSearchXMLNode(root, "=Rational_Function_Model") : NULL;
     CPLXMLNode *const validity = function ? CPLSearchXMLNode(function, "=RFM_Validity") : NULL;
     CPLXMLNode *model = function ? CPLSearchXMLNode(function, "=GroundtoImage_Values") : NULL;
@@ -106,8 +99,9 @@ static SdmStatus read_dimap_rpc(SdmContext *ctx, const char *path, SdmRpc *out, 
     *is_one = model && validity;
     if (*is_one) {
         if (!take_all(model, validity, out, tag))
-            TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                         "%s: has no number in %s, which an RPC needs; fetch the product again", path, tag));
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: has no number in %s, which an RPC needs; fetch the product again", path,
+                            tag);
         /* Airbus counts the pixels of Pleiades and SPOT from 1, those of Pleiades Neo from 0 */
         const CPLXMLNode *const profile = CPLSearchXMLNode(root, "=METADATA_PROFILE");
         const char *const text = profile ? CPLGetXMLValue((CPLXMLNode *)(uintptr_t)profile, "", "") : "";
@@ -115,9 +109,7 @@ static SdmStatus read_dimap_rpc(SdmContext *ctx, const char *path, SdmRpc *out, 
         out->line_off -= first;
         out->samp_off -= first;
     }
-done:
-    CPLDestroyXMLNode(root);
-    return st;
+    return SDM_OK;
 }
 
 /* Two RPCs of one image that place the ground farther apart than their own
@@ -381,19 +373,16 @@ static SdmStatus check_sources(SdmContext *ctx, const char *name, GDALDatasetH d
 /* The RPC of a DIMAP file RPC_*.XML among the files of a data set. */
 static SdmStatus find_dimap(SdmContext *ctx, GDALDatasetH ds, SdmFoundRpc *out, bool *found)
 {
-    SdmStatus st = SDM_OK;
-    char **const list = GDALGetFileList(ds);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = GDALGetFileList(ds);
     for (int i = 0; list && list[i] && !*found; i++) {
         const char *const base = sdm_path_base(list[i]);
         if (!EQUALN(base, "RPC_", 4) || !sdm_path_ends_in(base, ".xml"))
             continue;
-        TRY(read_dimap_rpc(ctx, list[i], &out->rpc, found));
+        PASS(read_dimap_rpc(ctx, list[i], &out->rpc, found));
         if (*found)
-            TRY(sdm_format(ctx, out->path, sizeof out->path, "%s", list[i]));
+            PASS(sdm_format(ctx, out->path, sizeof out->path, "%s", list[i]));
     }
-done:
-    CSLDestroy(list);
-    return st;
+    return SDM_OK;
 }
 
 /* The first tile, which begins where the image does: some products have their RPC there alone. */
@@ -411,53 +400,46 @@ static GDALDatasetH open_first_tile(GDALDatasetH ds)
 static SdmStatus find_in_product(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out,
                                  bool *found)
 {
-    SdmStatus st = SDM_OK;
-    GDALDatasetH tile = NULL;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH tile = NULL;
     if (EQUAL(GDALGetDriverShortName(GDALGetDatasetDriver(ds)), "DIMAP"))
-        TRY(dimap_rpc_path(ctx, name, out->path));
+        PASS(dimap_rpc_path(ctx, name, out->path));
     if (*out->path)
-        TRY(read_dimap_rpc(ctx, out->path, &out->rpc, found));
+        PASS(read_dimap_rpc(ctx, out->path, &out->rpc, found));
     if (!*found)
-        TRY(find_dimap(ctx, ds, out, found));
+        PASS(find_dimap(ctx, ds, out, found));
     if (!*found && !GDALGetMetadata(ds, "RPC"))
         tile = open_first_tile(ds);
     if (tile) {
-        TRY(find_dimap(ctx, tile, out, found));
+        PASS(find_dimap(ctx, tile, out, found));
         if (!*found && take_domain(GDALGetMetadata(tile, "RPC"), &out->rpc)) {
             *found = true;
-            TRY(sdm_format(ctx, out->path, sizeof out->path, "%s", GDALGetDescription(tile)));
+            PASS(sdm_format(ctx, out->path, sizeof out->path, "%s", GDALGetDescription(tile)));
         }
     }
     if (*found)
         snprintf(out->source, sizeof out->source, "%.200s", sdm_path_base(out->path));
-done:
-    if (tile)
-        GDALClose(tile);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out)
 {
-    SdmStatus st = SDM_OK;
     bool found = false;
-    char **beside = NULL;
+    SDM_CLOSED_BY(sdm_string_list_free) char **beside = NULL;
     *out = (SdmFoundRpc){.path = ""};
-    TRY(find_in_product(ctx, name, ds, out, &found));
+    PASS(find_in_product(ctx, name, ds, out, &found));
     if (found)
-        goto done;
+        return SDM_OK;
     out->path[0] = '\0';
     char **const domain = GDALGetMetadata(ds, "RPC");
     beside = list_beside(name, ds);
     if (!domain || !*domain)
-        TRY(fail_none(ctx, name, beside));
+        return fail_none(ctx, name, beside);
     if (!take_domain(domain, &out->rpc))
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
-                     sdm_gdal_reason()));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,
+                        sdm_gdal_reason());
     snprintf(out->source, sizeof out->source, "%s", IN_FILE);
     if (beside)
-        TRY(check_sources(ctx, name, ds, beside, out));
-done:
-    CSLDestroy(beside);
-    return st;
+        PASS(check_sources(ctx, name, ds, beside, out));
+    return SDM_OK;
 }

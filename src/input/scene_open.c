@@ -438,6 +438,7 @@ static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
 static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
                                  SdmScene *scene)
 {
+    SDM_QUIET;
     Content content[2];
     char name[2][1024];
     const char *const left = given_right ? name[0] : given_left, *const right = given_right ? name[1] : NULL;
@@ -494,7 +495,7 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
     SdmGdalConfig config;
     char name[2][1024];
-    const int around = sdm_stage_enter(ctx, 1);
+    SDM_STAGE(ctx, 1);
     TRY(sdm_gdal_config_begin(ctx, options, &config));
     TRY(sdm_gdal_name(ctx, left, name[0], sizeof name[0]));
     TRY(sdm_gdal_name(ctx, right ? right : "", name[1], sizeof name[1]));
@@ -502,12 +503,9 @@ SdmStatus sdm_scene_open_to(SdmContext *ctx, const SdmOptions *options, const ch
     (*out)->options = options;
     (*out)->depth = (int)depth;
     sdm_gdal_register();
-    sdm_quiet_begin();
     st = open_by_content(ctx, name[0], right ? name[1] : NULL, *out);
-    sdm_quiet_end();
 done:
     sdm_gdal_config_end(&config);
-    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(out);
     return st;
@@ -548,7 +546,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
 {
     SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
-    const int around = sdm_stage_enter(ctx, 1);
+    SDM_STAGE(ctx, 1);
     TRY(check_no_file_options(ctx, options));
     TRY(sdm_alloc(ctx, &scene, 1, sizeof *scene, "scene"));
     scene->options = options;
@@ -566,7 +564,6 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
 done:
     for (int k = 0; k < 2; ++k)
         sdm_camera_close(&view[k].camera);
-    sdm_stage_leave(ctx, around);
     if (st != SDM_OK)
         sdm_scene_close(&scene);
     *out = scene;

@@ -14,17 +14,6 @@
 
 enum { TABLE_BYTES_MAX = 16 << 20 };
 
-void sdm_quiet_begin(void)
-{
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    CPLErrorReset();
-}
-
-void sdm_quiet_end(void)
-{
-    CPLPopErrorHandler();
-}
-
 void sdm_gdal_steady(void (*set)(const char *name, const char *value))
 {
     static const char *const usual[][2] = {{"GTIFF_IGNORE_READ_ERRORS", "NO"},
@@ -220,11 +209,10 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
     vsi_l_offset bytes = 0;
     size_t count = 1;
     *out = NULL;
-    sdm_quiet_begin();
+    SDM_QUIET;
     const bool there = sdm_path_exists(path);
     const int ok = there && VSIIngestFile(NULL, path, &text, &bytes, TABLE_BYTES_MAX);
     const bool good = CPLGetLastErrorType() != CE_Failure; /* of a zip archive: else a wrong checksum */
-    sdm_quiet_end();
     if (!there)
         TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again", path));
     if (ok && bytes == 0)
@@ -252,22 +240,16 @@ done:
 SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
 {
     enum { PART = 1 << 16 };
-    SdmStatus st = SDM_OK;
-    char *part = NULL;
-    TRY(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
-    sdm_quiet_begin();
+    SDM_OWNED char *part = NULL;
+    PASS(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
+    SDM_QUIET;
     VSILFILE *const file = VSIFOpenL(path, "rb");
     while (file && VSIFReadL(part, 1, PART, file) == PART && CPLGetLastErrorType() != CE_Failure)
         ;
     const bool good = file && CPLGetLastErrorType() != CE_Failure;
     if (file)
         VSIFCloseL(file);
-    sdm_quiet_end();
-    if (!good)
-        TRY(fail_packed(ctx, path));
-done:
-    sdm_free(&part);
-    return st;
+    return good ? SDM_OK : fail_packed(ctx, path);
 }
 
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)

@@ -3,13 +3,9 @@
 #pragma once
 
 #include "core/path.h"
+#include "geo/gdal_scope.h"
 #include "input/scene_open.h"
 
-#include <gdal.h>
-
-/* GDAL's messages go nowhere between the two calls; the last one stays readable.  Per thread. */
-void sdm_quiet_begin(void);
-void sdm_quiet_end(void);
 /* GDAL's last message, or "no reason given"; one line. */
 const char *sdm_gdal_reason(void);
 

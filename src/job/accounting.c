@@ -68,50 +68,43 @@ enum { SLOW_TIMES = 3, SLOW_S = 1, HUNGRY_TIMES = 2, HUNGRY_MIB = 32 };
 /* Mark the slow and hungry units of a kind that has at least three. */
 static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind kind)
 {
-    SdmStatus st = SDM_OK;
     int64_t n = 0;
-    double *value[2] = {NULL, NULL};
-    for (int k = 0; k < 2; k++)
-        TRY(sdm_alloc(ctx, &value[k], (size_t)a->count + 1, sizeof *value[k], "the accounts"));
+    SDM_OWNED double *walls = NULL, *peaks = NULL;
+    PASS(sdm_alloc(ctx, &walls, (size_t)a->count + 1, sizeof *walls, "the accounts"));
+    PASS(sdm_alloc(ctx, &peaks, (size_t)a->count + 1, sizeof *peaks, "the accounts"));
     for (int64_t i = 0; i < a->count; i++)
         if (a->item[i].kind == kind) {
-            value[0][n] = a->item[i].used.wall_s;
-            value[1][n++] = a->item[i].used.peak_bytes;
+            walls[n] = a->item[i].used.wall_s;
+            peaks[n++] = a->item[i].used.peak_bytes;
         }
     if (n < 3)
-        goto done;
-    const double wall_s = sdm_median_f64(value[0], n), bytes = sdm_median_f64(value[1], n);
+        return SDM_OK;
+    const double wall_s = sdm_median_f64(walls, n), bytes = sdm_median_f64(peaks, n);
     for (int64_t i = 0; i < a->count; i++) {
         SdmAccount *const u = &a->item[i];
         u->is_slow |= u->kind == kind && u->used.wall_s > fmax(SLOW_TIMES * wall_s, wall_s + SLOW_S);
         u->is_hungry |= u->kind == kind &&
                         u->used.peak_bytes > fmax(HUNGRY_TIMES * bytes, bytes + HUNGRY_MIB * 1048576.0);
     }
-done:
-    sdm_free(&value[0]);
-    sdm_free(&value[1]);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmAccounting *a = NULL;
+    SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &a, 1, sizeof *a, "the accounts"));
-    TRY(sdm_job_open(ctx, folder, sdm_options(ctx), &a->job));
+    PASS(sdm_alloc(ctx, &a, 1, sizeof *a, "the accounts"));
+    PASS(sdm_job_open(ctx, folder, sdm_options(ctx), &a->job));
     const SdmPlan *const plan = a->job.plan;
-    TRY(sdm_alloc(ctx, &a->item, (size_t)(plan->units + 2 * plan->count), sizeof *a->item, "the accounts"));
+    PASS(sdm_alloc(ctx, &a->item, (size_t)(plan->units + 2 * plan->count), sizeof *a->item, "the accounts"));
     for (int s = 0; s < plan->count; s++)
         if (!plan->scene[s].error)
             add_scene(a, &plan->scene[s]);
     for (int kind = 0; kind < SDM_ACCOUNT_KINDS; kind++)
-        TRY(judge_kind(ctx, a, (SdmAccountKind)kind));
+        PASS(judge_kind(ctx, a, (SdmAccountKind)kind));
     *out = a;
     a = NULL;
-done:
-    sdm_accounting_close(&a);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_accounting_close(SdmAccounting **accounting)

@@ -33,17 +33,13 @@ static SdmStatus list_inputs(SdmContext *ctx, const SdmJob *job, const SdmPlanSc
 SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
                                  const SdmOptions *options)
 {
-    SdmStatus st = SDM_OK;
-    SdmInputFile *files = NULL;
+    SDM_OWNED SdmInputFile *files = NULL;
     const char *paths[64];
     int n = 0;
-    TRY(list_inputs(ctx, job, scene, &files));
+    PASS(list_inputs(ctx, job, scene, &files));
     for (; n < scene->file_count && n < 64; n++)
         paths[n] = files[n].path;
-    TRY(sdm_product_check(ctx, options, paths, n));
-done:
-    sdm_free(&files);
-    return st;
+    return sdm_product_check(ctx, options, paths, n);
 }
 
 static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmSceneReport *out)
@@ -66,16 +62,6 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
     PASS(sdm_job_find(ctx, in->job, &s->left, out->left));
     if (s->right.path)
         PASS(sdm_job_find(ctx, in->job, &s->right, out->right));
-    return SDM_OK;
-}
-
-/* ---- is it a DEM? ---- */
-
-static SdmStatus assess(SdmContext *ctx, SdmBuild *m)
-{
-    PASS(sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared, m->report.left,
-                            m->report.right, &m->quality));
-    m->report.quality = &m->quality;
     return SDM_OK;
 }
 
@@ -127,22 +113,19 @@ SdmStatus sdm_build_add(SdmContext *ctx, SdmBuild *m, const SdmBlock *b)
 
 static SdmStatus add_blocks(SdmContext *ctx, SdmBuild *m)
 {
-    SdmStatus st = SDM_OK;
-    SdmBlock b = {0};
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock b = {0};
     const SdmPlanScene *const s = m->in->scene;
     const int64_t end = s->first_unit + s->unit_count;
     for (int64_t unit = s->first_unit + s->tiled; unit < end; unit++) {
         const SdmBlock *const kept = unit == end - 1 ? m->in->last : NULL;
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
         if (!kept)
-            TRY(read_block(ctx, m, unit, &b));
+            PASS(read_block(ctx, m, unit, &b));
         m->report.work.blocks_resumed += !is_made_here(m->in, unit);
-        TRY(sdm_build_add(ctx, m, kept ? kept : &b));
+        PASS(sdm_build_add(ctx, m, kept ? kept : &b));
         sdm_block_free(&b);
     }
-done:
-    sdm_block_free(&b);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options, SdmBuild **out)
@@ -163,14 +146,15 @@ SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOpti
 
 SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, bool *no_dem)
 {
-    SdmStatus st = assess(ctx, m);
-    *no_dem = st != SDM_OK;
-    TRY(st);
+    const SdmStatus st = sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared,
+                                            m->report.left, m->report.right, &m->quality);
+    *no_dem = st != SDM_OK; /* it is no DEM */
+    PASS(st);
+    m->report.quality = &m->quality;
     m->report.work.wall_s += sdm_now_s() - m->in->started_s;
-    TRY(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
+    PASS(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
     log_warnings(ctx, &m->quality, m->options->output);
-done:
-    return st;
+    return SDM_OK;
 }
 
 void sdm_build_close(SdmBuild **build)
@@ -186,17 +170,14 @@ void sdm_build_close(SdmBuild **build)
 SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
                              SdmProduct **out, SdmDemResult *result, bool *no_dem)
 {
-    SdmStatus st = SDM_OK;
-    SdmBuild *m = NULL;
+    SDM_CLOSED_BY(sdm_build_close) SdmBuild *m = NULL;
     *out = NULL;
     *no_dem = false;
     sdm_progress(ctx, 9, 0.0, "writing");
-    TRY(sdm_build_open(ctx, in, options, &m));
-    TRY(add_blocks(ctx, m));
-    TRY(sdm_build_finish(ctx, m, result, no_dem));
+    PASS(sdm_build_open(ctx, in, options, &m));
+    PASS(add_blocks(ctx, m));
+    PASS(sdm_build_finish(ctx, m, result, no_dem));
     *out = m->product;
     m->product = NULL;
-done:
-    sdm_build_close(&m);
-    return st;
+    return SDM_OK;
 }

@@ -179,26 +179,22 @@ done:
  * prepares holds a lease on the file of the prepared scene, so tasks that begin together prepare it once. */
 static SdmStatus need_prepared(SdmContext *ctx, SdmFlow *f, int64_t unit)
 {
-    SdmStatus st = SDM_OK;
     SdmUnitName name;
-    SdmLease *lease = NULL;
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *lease = NULL;
     if (find_prepared(ctx, f))
         return SDM_OK;
     if (f->q.has_store) {
-        TRY(sdm_job_unit(ctx, f->q.job, f->scene.plan, SDM_UNIT_PREPARED, unit, &name));
+        PASS(sdm_job_unit(ctx, f->q.job, f->scene.plan, SDM_UNIT_PREPARED, unit, &name));
         tell_unusable(ctx, name.path);
     }
     if (f->q.is_shared) {
         const double since_s = sdm_now_s();
-        TRY(sdm_lease_wait_output(ctx, name.path, "the preparation of the scene", f->q.wait_s, &lease));
+        PASS(sdm_lease_wait_output(ctx, name.path, "the preparation of the scene", f->q.wait_s, &lease));
         f->mark.wall_s += sdm_now_s() - since_s; /* waiting is no work of a unit */
         if (find_prepared(ctx, f))
-            goto done;
+            return SDM_OK;
     }
-    TRY(prepare_now(ctx, f, unit));
-done:
-    sdm_lease_release(&lease);
-    return st;
+    return prepare_now(ctx, f, unit);
 }
 
 SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *f, int scene, const SdmPrepared **prepared,
@@ -212,15 +208,6 @@ SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *f, int scene, const SdmPre
 }
 
 /* ---- a block ---- */
-
-/* The back end, which may be opening while the scene is prepared, made ready for the units that will come. */
-static SdmStatus ready_queue(SdmContext *ctx, SdmFlow *f)
-{
-    PASS(sdm_device_pool_ready(ctx, f->queue));
-    if (f->count == 0)
-        sdm_device_pool_expect(f->queue, f->q.count);
-    return SDM_OK;
-}
 
 /* The cells of a tile on the grid of the prepared scene. */
 static void place_block(const SdmFlow *f, const SdmPlanTile *tile, SdmBlock *b)
@@ -244,7 +231,9 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
     if (!f->queue)
         PASS(sdm_device_pool_open(ctx, f->q.job->options.device, &f->queue));
     PASS(need_prepared(ctx, f, w->unit));
-    PASS(ready_queue(ctx, f));
+    PASS(sdm_device_pool_ready(ctx, f->queue)); /* it may be opening while the scene is prepared */
+    if (f->count == 0)
+        sdm_device_pool_expect(f->queue, f->q.count);
     PASS(open_images(ctx, f, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
         sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);

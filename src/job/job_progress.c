@@ -10,16 +10,13 @@ struct SdmJobProgress {
 
 SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *folder, SdmJobProgress **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmJobProgress *r = NULL;
+    SDM_CLOSED_BY(sdm_job_progress_close) SdmJobProgress *r = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &r, 1, sizeof *r, "the progress of the job"));
-    TRY(sdm_job_open(ctx, folder, sdm_options(ctx), &r->job));
+    PASS(sdm_alloc(ctx, &r, 1, sizeof *r, "the progress of the job"));
+    PASS(sdm_job_open(ctx, folder, sdm_options(ctx), &r->job));
     *out = r;
     r = NULL;
-done:
-    sdm_job_progress_close(&r);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_job_progress_close(SdmJobProgress **out)

@@ -232,16 +232,14 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
  * folder may be held by another job: then the merge fails. */
 static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
 {
-    SdmStatus st = SDM_OK;
     if (!m->again && access(m->options.output, F_OK) == 0 && find_record(m) &&
         !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint))
         return take_file(ctx, m);
     if (m->is_elsewhere)
-        TRY(sdm_lease_take_output(ctx, m->options.output, &m->lease));
+        PASS(sdm_lease_take_output(ctx, m->options.output, &m->lease));
     else
-        TRY(sdm_lease_wait_output(ctx, m->options.output, m->scene->name, (double)INFINITY, &m->lease));
-    st = merge_held(ctx, m);
-done:
+        PASS(sdm_lease_wait_output(ctx, m->options.output, m->scene->name, (double)INFINITY, &m->lease));
+    const SdmStatus st = merge_held(ctx, m);
     sdm_lease_release(&m->lease);
     return st;
 }
@@ -300,11 +298,9 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
     one.options.output = output;
     TRY(sdm_job_unit(ctx, &m->job, one.scene, SDM_UNIT_RECORD, 0, &one.name));
     one.options.overwrite = m->again || (!folder && access(one.name.path, F_OK) == 0); /* its own products */
-    if (one.scene->error)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error);
-    else
-        st = merge_in_turn(ctx, &one);
-    st = count_scene(ctx, m, &one, st);
+    st = count_scene(ctx, m, &one,
+                     one.scene->error ? sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error)
+                                      : merge_in_turn(ctx, &one));
 done:
     sdm_prepared_free(&one.prepared);
     sdm_product_record_free(&one.record);
@@ -314,20 +310,16 @@ done:
 /* missing.txt: the units that are missing, one a line. */
 static SdmStatus write_missing(SdmContext *ctx, const Merge *m, const char *path)
 {
-    SdmStatus st = SDM_OK;
-    char *text = NULL;
+    SDM_OWNED char *text = NULL;
     size_t n = 0;
     if (!m->count)
         unlink(path);
     if (!m->count)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &text, (size_t)m->count, 24, "the missing units"));
+    PASS(sdm_alloc(ctx, &text, (size_t)m->count, 24, "the missing units"));
     for (int64_t i = 0; i < m->count; i++)
         n += (size_t)snprintf(text + n, 24, "%lld\n", (long long)m->missing[i]);
-    TRY(sdm_file_write(ctx, path, text, n));
-done:
-    sdm_free(&text);
-    return st;
+    return sdm_file_write(ctx, path, text, n);
 }
 
 /* The sentence that tells which units are missing, and how to run them. */

@@ -25,18 +25,15 @@ struct SdmPlanText {
 
 SdmStatus sdm_plan_new(SdmContext *ctx, int count, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlan *p = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *p = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
-    TRY(sdm_alloc(ctx, &p->scene, (size_t)count, sizeof *p->scene, "the plan"));
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "the plan"));
+    PASS(sdm_alloc(ctx, &p->scene, (size_t)count, sizeof *p->scene, "the plan"));
     p->count = count;
     sdm_options_default(&p->options);
     *out = p;
     p = NULL;
-done:
-    sdm_plan_close(&p);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_plan_close(SdmPlan **out)
@@ -174,10 +171,9 @@ static uint64_t hash_files(uint64_t h, const SdmPlanScene *s)
 /* Copies of one scene get keys of their own, by their order. */
 static SdmStatus part_copies(SdmContext *ctx, SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    SdmTable before;
+    SDM_CLOSED_BY(sdm_table_close) SdmTable before = {0};
     char number[16];
-    TRY(sdm_table_open(ctx, (size_t)plan->count, &before));
+    PASS(sdm_table_open(ctx, (size_t)plan->count, &before));
     for (int n = 0; n < plan->count; n++) {
         char *const key = plan->scene[n].key;
         int *const copies = sdm_table_at(&before, sdm_hash_text(0, key));
@@ -186,9 +182,7 @@ static SdmStatus part_copies(SdmContext *ctx, SdmPlan *plan)
             snprintf(key, sizeof plan->scene->key, "%016" PRIx64,
                      sdm_hash_text(sdm_hash_text(3, key), number));
     }
-done:
-    sdm_table_close(&before);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan)
@@ -290,9 +284,7 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
 {
     char path[SDM_PATH_SIZE], then[40], now[40];
     struct stat s;
-    const SdmStatus st = sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path);
-    if (st != SDM_OK)
-        return st;
+    PASS(sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path));
     if (stat(path, &s) != 0 && !needed)
         return SDM_OK;
     if (stat(path, &s) != 0 && errno != ENOENT && errno != ENOTDIR)
@@ -389,13 +381,12 @@ typedef struct Planning {
 
 static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene *scene, SdmPlanScene *to)
 {
-    SdmStatus st = SDM_OK;
-    SdmTiling t = {.edge = 0};
-    TRY(sdm_tiling_find(ctx, scene, &t));
-    TRY(sdm_plan_keep(ctx, q->plan, scene->id, &to->id));
-    TRY(sdm_plan_keep(ctx, q->plan, scene->kind, &to->kind));
-    TRY(sdm_plan_keep(ctx, q->plan, scene->time_utc, &to->time_utc));
-    TRY(sdm_plan_keep(ctx, q->plan, sdm_cost_for(q->options->cost, t.frame.gsd_m), &to->cost));
+    SDM_CLOSED_BY(sdm_tiling_free) SdmTiling t = {.edge = 0};
+    PASS(sdm_tiling_find(ctx, scene, &t));
+    PASS(sdm_plan_keep(ctx, q->plan, scene->id, &to->id));
+    PASS(sdm_plan_keep(ctx, q->plan, scene->kind, &to->kind));
+    PASS(sdm_plan_keep(ctx, q->plan, scene->time_utc, &to->time_utc));
+    PASS(sdm_plan_keep(ctx, q->plan, sdm_cost_for(q->options->cost, t.frame.gsd_m), &to->cost));
     to->frame_cols = t.frame.width;
     to->frame_rows = t.frame.height;
     to->frame_spacing_m = t.frame.gsd_m;
@@ -404,11 +395,8 @@ static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene 
     to->spacing = t.grid.spacing;
     to->cols = t.grid.cols;
     to->rows = t.grid.rows;
-    TRY(add_files(ctx, q->plan, q->folder, q->options, scene, to));
-    TRY(add_tiles(ctx, &t, q->options->memory_bytes, to));
-done:
-    sdm_tiling_free(&t);
-    return st;
+    PASS(add_files(ctx, q->plan, q->folder, q->options, scene, to));
+    return add_tiles(ctx, &t, q->options->memory_bytes, to);
 }
 
 static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to)
@@ -424,8 +412,7 @@ static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanIn
 static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
                             SdmStatus *bad)
 {
-    SdmStatus st = SDM_OK;
-    SdmScene *scene = NULL;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     const char *const slash = sdm_system_slash(in->left);
     (void)place_views(ctx, q, in, to); /* opening them says what is wrong */
     SdmStatus one = q->scene ? SDM_OK
@@ -433,21 +420,16 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
                                                  SDM_DEPTH_CAMERAS, &scene);
     if (one == SDM_OK)
         one = plan_opened(ctx, q, q->scene ? q->scene : scene, to);
-    if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY) {
-        st = one;
-        goto done;
-    }
+    if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY)
+        return one;
     to->first_unit = q->plan->units;
     to->unit_count = one == SDM_OK ? to->tile_count + to->tiled : 0;
     q->plan->units += to->unit_count;
-    if (one != SDM_OK) {
-        *bad = one;
-        TRY(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
-        TRY(sdm_plan_keep(ctx, q->plan, sdm_error(ctx), &to->error));
-    }
-done:
-    sdm_scene_close(&scene);
-    return st;
+    if (one == SDM_OK)
+        return SDM_OK;
+    *bad = one;
+    PASS(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
+    return sdm_plan_keep(ctx, q->plan, sdm_error(ctx), &to->error);
 }
 
 /* ---- names of products ---- */
@@ -498,34 +480,29 @@ static SdmStatus name_scene(SdmContext *ctx, SdmPlan *plan, SdmPlanScene *s, Sdm
 /* Scenes of the former plan keep their names: their DEMs are called so. */
 static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan, SdmTable *names)
 {
-    SdmStatus st = SDM_OK;
-    SdmTable known; /* scene of each key, its number + 1 */
+    /* scene of each key, its number + 1 */
+    SDM_CLOSED_BY(sdm_table_close) SdmTable known = {0};
     if (!former)
         return SDM_OK;
-    TRY(sdm_table_open(ctx, (size_t)former->count + (size_t)plan->count, &known));
+    PASS(sdm_table_open(ctx, (size_t)former->count + (size_t)plan->count, &known));
     for (int n = 0; n < former->count; n++)
         *sdm_table_at(&known, sdm_hash_text(0, former->scene[n].key)) = n + 1;
     for (int n = 0; n < plan->count; n++) {
         const int found = *sdm_table_at(&known, sdm_hash_text(0, plan->scene[n].key));
         if (found && take(names, former->scene[found - 1].name))
-            TRY(sdm_plan_keep(ctx, plan, former->scene[found - 1].name, &plan->scene[n].name));
+            PASS(sdm_plan_keep(ctx, plan, former->scene[found - 1].name, &plan->scene[n].name));
     }
-done:
-    sdm_table_close(&known);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus name_scenes(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    SdmTable names;
-    TRY(sdm_table_open(ctx, 16 * (size_t)plan->count, &names)); /* with those that are tried */
-    TRY(keep_names(ctx, former, plan, &names));
+    SDM_CLOSED_BY(sdm_table_close) SdmTable names = {0};
+    PASS(sdm_table_open(ctx, 16 * (size_t)plan->count, &names)); /* with those that are tried */
+    PASS(keep_names(ctx, former, plan, &names));
     for (int s = 0; s < plan->count; s++)
-        TRY(name_scene(ctx, plan, &plan->scene[s], &names));
-done:
-    sdm_table_close(&names);
-    return st;
+        PASS(name_scene(ctx, plan, &plan->scene[s], &names));
+    return SDM_OK;
 }
 
 /* ---- acquisitions ---- */
@@ -540,11 +517,11 @@ static bool is_same_place(const SdmPlanScene *a, const SdmPlanScene *b)
 /* An ASTER acquisition that was delivered more than once makes a DEM each time: say so in one line. */
 static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
     const SdmPlanScene *copy = NULL, *of = NULL;
-    SdmTable first; /* scene of each time, its number + 1 */
+    /* scene of each time, its number + 1 */
+    SDM_CLOSED_BY(sdm_table_close) SdmTable first = {0};
     int copies = 0;
-    TRY(sdm_table_open(ctx, (size_t)plan->count, &first));
+    PASS(sdm_table_open(ctx, (size_t)plan->count, &first));
     for (int n = 0; n < plan->count; n++) {
         const SdmPlanScene *const s = &plan->scene[n];
         if (!s->kind || strncmp(s->kind, "ASTER", 5) != 0 || !s->time_utc || !*s->time_utc)
@@ -562,9 +539,7 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
                 "%d scene%s of an acquisition that is planned already (%s and %s are both of %s); each gets "
                 "a DEM of its own, of which stack needs one",
                 copies, copies == 1 ? " is" : "s are", of->name, copy->name, copy->time_utc);
-done:
-    sdm_table_close(&first);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,

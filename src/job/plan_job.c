@@ -10,25 +10,22 @@
 /* Keep an equal plan as it is; replace a different one with --overwrite alone. */
 static SdmStatus store_plan(SdmContext *ctx, const char *folder, const SdmPlan *plan, bool overwrite)
 {
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL, *old = NULL;
+    SDM_OWNED char *text = NULL, *old = NULL;
+    char path[SDM_PATH_SIZE];
     size_t size;
-    TRY(sdm_plan_print(ctx, plan, &text));
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
+    PASS(sdm_plan_print(ctx, plan, &text));
+    PASS(sdm_path_join(ctx, folder, "plan.json", path));
     const bool there = access(path, F_OK) == 0;
     if (there && sdm_file_read(ctx, path, (size_t)1 << 28, &old, &size) == SDM_OK && strcmp(old, text) == 0)
-        goto done;
+        return SDM_OK;
     if (there && !overwrite)
-        TRY(sdm_fail(
+        return sdm_fail(
             ctx, SDM_ERR_USAGE,
-            "%s exists and is of another plan; give --overwrite to plan the job again, or another -o", path));
-    TRY(sdm_file_write(ctx, path, text, strlen(text)));
+            "%s exists and is of another plan; give --overwrite to plan the job again, or another -o", path);
+    PASS(sdm_file_write(ctx, path, text, strlen(text)));
     if (there)
         sdm_job_renew(folder, plan);
-done:
-    sdm_free(&old);
-    sdm_free(&text);
-    return st;
+    return SDM_OK;
 }
 
 static void summarise(SdmContext *ctx, const SdmPlan *plan, SdmPlanSummary *out)
@@ -55,8 +52,8 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
 {
     SdmStatus st = SDM_OK;
     const SdmOptions options = *sdm_options(ctx);
-    SdmPlanInput *input = NULL;
-    SdmPlan *plan = NULL, *former = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL, *former = NULL;
     int count = 1;
     if (!q->job || !*q->job)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
@@ -76,8 +73,5 @@ SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out
 done:
     if (st != SDM_OK)
         rmdir(q->job); /* only when empty */
-    sdm_free(&input);
-    sdm_plan_close(&plan);
-    sdm_plan_close(&former);
     return st;
 }

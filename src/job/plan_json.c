@@ -286,7 +286,6 @@ static SdmStatus read_options(const Mover *m, const cJSON *from)
 
 static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
     cJSON *item, *const scenes = cJSON_GetObjectItemCaseSensitive(root, "scenes");
     const char *const version = text_of(root, "version"), *const program = text_of(root, "program");
     if (!version || !program || strcmp(program, "stereodem") != 0)
@@ -299,22 +298,20 @@ static SdmStatus read_tree(Mover *m, const cJSON *root, SdmPlan **out)
             m->name, version, SDM_VERSION);
     if (!cJSON_IsArray(scenes) || cJSON_GetArraySize(scenes) < 1)
         return damaged(m, "it lists no scenes");
-    TRY(sdm_plan_new(m->ctx, cJSON_GetArraySize(scenes), &m->plan));
-    TRY(read_options(m, cJSON_GetObjectItemCaseSensitive(root, "options")));
+    PASS(sdm_plan_new(m->ctx, cJSON_GetArraySize(scenes), &m->plan));
+    PASS(read_options(m, cJSON_GetObjectItemCaseSensitive(root, "options")));
     cJSON_ArrayForEach(item, scenes)
     {
         m->plan->scene[m->scene].number = m->scene;
-        TRY(read_scene(m, item, &m->plan->scene[m->scene]));
+        PASS(read_scene(m, item, &m->plan->scene[m->scene]));
         m->scene++;
     }
     if (m->plan->units != whole_of(root, "unit_count", MOST_UNITS))
-        TRY(damaged(m, "its number of units does not fit"));
-    TRY(sdm_plan_complete(m->ctx, m->plan));
+        return damaged(m, "its number of units does not fit");
+    PASS(sdm_plan_complete(m->ctx, m->plan));
     *out = m->plan;
     m->plan = NULL;
-done:
-    sdm_plan_close(&m->plan);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_plan_parse(SdmContext *ctx, const char *name, const char *text, size_t size, SdmPlan **out)
@@ -323,22 +320,20 @@ SdmStatus sdm_plan_parse(SdmContext *ctx, const char *name, const char *text, si
     *out = NULL;
     cJSON *const root = cJSON_ParseWithLength(text, size);
     const SdmStatus st = read_tree(&m, root, out);
+    sdm_plan_close(&m.plan);
     cJSON_Delete(root);
     return st;
 }
 
 SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out)
 {
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL;
+    SDM_OWNED char *text = NULL;
+    char path[SDM_PATH_SIZE];
     size_t size = 0;
     *out = NULL;
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_file_read(ctx, path, LONGEST, &text, &size));
-    TRY(sdm_plan_parse(ctx, path, text, size, out));
-done:
-    sdm_free(&text);
-    return st;
+    PASS(sdm_path_join(ctx, folder, "plan.json", path));
+    PASS(sdm_file_read(ctx, path, LONGEST, &text, &size));
+    return sdm_plan_parse(ctx, path, text, size, out);
 }
 
 /* ---- write ---- */
@@ -426,12 +421,9 @@ SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out)
 
 SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *plan)
 {
-    SdmStatus st = SDM_OK;
-    char path[SDM_PATH_SIZE], *text = NULL;
-    TRY(sdm_plan_print(ctx, plan, &text));
-    TRY(sdm_path_join(ctx, folder, "plan.json", path));
-    TRY(sdm_file_write(ctx, path, text, strlen(text)));
-done:
-    sdm_free(&text);
-    return st;
+    SDM_OWNED char *text = NULL;
+    char path[SDM_PATH_SIZE];
+    PASS(sdm_plan_print(ctx, plan, &text));
+    PASS(sdm_path_join(ctx, folder, "plan.json", path));
+    return sdm_file_write(ctx, path, text, strlen(text));
 }

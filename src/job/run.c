@@ -65,8 +65,8 @@ static SdmStatus leave(SdmContext *ctx, Run *r)
 
 static SdmStatus build(SdmContext *ctx, Run *r)
 {
-    SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_CLOSED_BY(sdm_product_close)
+    SdmProduct *product = NULL; /* closed after the job is gone: see sdm_build_products() */
     SdmBuildInput in = {.job = &r->job,
                         .scene = &r->job.plan->scene[0],
                         .made = r->made,
@@ -75,15 +75,12 @@ static SdmStatus build(SdmContext *ctx, Run *r)
                         .device_why = sdm_flow_device_why(r->flow),
                         .started_s = r->started_s,
                         .lease = r->lease};
-    TRY(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
+    PASS(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    st = sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem);
+    const SdmStatus st = sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem);
     sdm_progress_leave(ctx, around);
-    TRY(st);
-    TRY(leave(ctx, r));
-done:
-    sdm_product_close(&product); /* after the job is gone: see sdm_build_products() */
-    return st;
+    PASS(st);
+    return leave(ctx, r);
 }
 
 /* Compute and build what the plan says. */
@@ -167,23 +164,19 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 /* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
 static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmDevicePool **queue)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlan *plan = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     char folder[SDM_PATH_SIZE];
-    TRY(sdm_device_pool_open(ctx, r->options.device, queue));
+    PASS(sdm_device_pool_open(ctx, r->options.device, queue));
     r->options.device = sdm_device_pool_name(*queue);
-    TRY(sdm_lease_take_output(ctx, r->options.output, &r->lease));
+    PASS(sdm_lease_take_output(ctx, r->options.output, &r->lease));
     r->has_log = sdm_run_log_begin(ctx, r->options.output, "run");
-    TRY(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
-    TRY(sdm_file_make_folder(ctx, folder));
+    PASS(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
+    PASS(sdm_file_make_folder(ctx, folder));
     memcpy(r->folder, folder, sizeof folder);
-    TRY(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
-    TRY(sdm_plan_make(ctx, &r->options, r->folder,
-                      &(SdmPlanSource){.input = input, .count = 1, .scene = r->scene}, &plan));
-    TRY(sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job));
-done:
-    sdm_plan_close(&plan);
-    return st;
+    PASS(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
+    PASS(sdm_plan_make(ctx, &r->options, r->folder,
+                       &(SdmPlanSource){.input = input, .count = 1, .scene = r->scene}, &plan));
+    return sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job);
 }
 
 SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result)
@@ -191,8 +184,8 @@ SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, Sd
     SdmStatus st = SDM_OK;
     const SdmOptions caller = *sdm_options(ctx);
     Run r = {.started_s = sdm_now_s(), .options = caller, .result = result};
-    SdmPlanInput *input = NULL;
-    SdmDevicePool *queue = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
     *result = (SdmDemResult){.known = false};
     if (!caller.output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
@@ -216,7 +209,5 @@ done:
     sdm_block_free(&r.last);
     sdm_free(&r.made);
     sdm_job_close(&r.job);
-    sdm_device_pool_close(&queue);
-    sdm_free(&input);
     return st;
 }

@@ -125,32 +125,28 @@ static void drop_repeated(SdmContext *ctx, const char *path, int number, const S
 
 SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count)
 {
-    SdmStatus st = SDM_OK;
-    SdmListFile list;
-    SdmTable seen = {NULL};
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {0};
+    SDM_CLOSED_BY(sdm_table_close) SdmTable seen = {NULL};
     *out = NULL;
     *count = 0;
-    TRY(sdm_list_file_open(ctx, "--list", path, "a scene, or a left and a right image, a line", &list));
-    TRY(sdm_alloc(ctx, out, (size_t)list.lines, sizeof **out, "the list of scenes"));
-    TRY(sdm_table_open(ctx, (size_t)list.lines, &seen));
+    PASS(sdm_list_file_open(ctx, "--list", path, "a scene, or a left and a right image, a line", &list));
+    PASS(sdm_alloc(ctx, out, (size_t)list.lines, sizeof **out, "the list of scenes"));
+    PASS(sdm_table_open(ctx, (size_t)list.lines, &seen));
     for (char *line = sdm_list_file_next(&list); line; line = sdm_list_file_next(&list)) {
         const int before = *count;
         if (list.has_control)
-            TRY(sdm_fail(
+            return sdm_fail(
                 ctx, SDM_ERR_USAGE,
                 "%s is no text in UTF-8: line %d holds a zero byte or another control character; expected "
                 "a scene, or a left and a right image, a line",
-                path, list.line));
-        TRY(take_line(ctx, path, list.folder, list.line, line, *out, count));
+                path, list.line);
+        PASS(take_line(ctx, path, list.folder, list.line, line, *out, count));
         if (*count > before)
             drop_repeated(ctx, path, list.line, *out, count, &seen);
     }
     if (*count == 0)
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "%s: no scenes in it; give one scene or pair a line", path);
-done:
-    sdm_table_close(&seen);
-    sdm_list_file_close(&list);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: no scenes in it; give one scene or pair a line", path);
+    return SDM_OK;
 }
 
 SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out)

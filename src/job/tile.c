@@ -6,7 +6,7 @@
 typedef struct Tile {
     const SdmTileRequest *q;
     SdmTileSummary *out;
-    SdmJob job;
+    const SdmPlan *plan;
     SdmStatus failed; /* the first failure */
     char first[1024];
 } Tile;
@@ -15,7 +15,7 @@ typedef struct Tile {
 static SdmStatus count_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
 {
     Tile *const t = user;
-    const SdmPlan *const plan = t->job.plan;
+    const SdmPlan *const plan = t->plan;
     if (st == SDM_ERR_USAGE || st == SDM_ERR_STOPPED)
         return st;
     if (st == SDM_OK) {
@@ -37,13 +37,13 @@ static SdmStatus count_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, S
 
 SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out)
 {
-    SdmStatus st = SDM_OK;
-    Tile t = {.q = q, .out = out};
-    SdmFlow *flow = NULL;
+    SDM_CLOSED_BY(sdm_job_close) SdmJob job = {0};
+    SDM_CLOSED_BY(sdm_flow_close) SdmFlow *flow = NULL;
     SdmDevicePool *none = NULL;
     *out = (SdmTileSummary){0};
-    TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &t.job));
-    const SdmFlowRequest request = {.job = &t.job,
+    PASS(sdm_job_open(ctx, q->job, sdm_options(ctx), &job));
+    Tile t = {.q = q, .out = out, .plan = job.plan};
+    const SdmFlowRequest request = {.job = &job,
                                     .has_store = true,
                                     .is_shared = true,
                                     .wait_s = q->wait_s,
@@ -54,19 +54,15 @@ SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out
                                     .share = 1.0,
                                     .ended = count_unit,
                                     .user = &t};
-    TRY(sdm_flow_open(ctx, &request, &none, &flow));
-    TRY(sdm_flow_run(ctx, flow));
-    st = t.failed;
+    PASS(sdm_flow_open(ctx, &request, &none, &flow));
+    PASS(sdm_flow_run(ctx, flow));
     if (out->failed > 1)
-        st = sdm_fail(ctx, st, "%lld of %lld units failed, the first because of this: %.800s",
-                      (long long)out->failed, (long long)(out->done + out->failed), t.first);
-    else if (out->failed)
-        st = sdm_fail(ctx, st, "%s", t.first);
-    else if (sdm_options(ctx)->strict && *sdm_flow_doubt(flow))
-        st = sdm_fail(ctx, SDM_ERR_DATA, "--strict: the units are done, but doubtful: %s",
-                      sdm_flow_doubt(flow));
-done:
-    sdm_flow_close(&flow);
-    sdm_job_close(&t.job);
-    return st;
+        return sdm_fail(ctx, t.failed, "%lld of %lld units failed, the first because of this: %.800s",
+                        (long long)out->failed, (long long)(out->done + out->failed), t.first);
+    if (out->failed)
+        return sdm_fail(ctx, t.failed, "%s", t.first);
+    if (sdm_options(ctx)->strict && *sdm_flow_doubt(flow))
+        return sdm_fail(ctx, SDM_ERR_DATA, "--strict: the units are done, but doubtful: %s",
+                        sdm_flow_doubt(flow));
+    return SDM_OK;
 }

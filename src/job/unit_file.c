@@ -457,31 +457,27 @@ static sdm_move_fn *move_of(SdmUnitKind kind)
 static SdmStatus write_file(SdmContext *ctx, const SdmUnitName *name, void *object, const SdmUsage *usage,
                             bool sync, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
     SdmFileWriter w;
-    Body *body = NULL;
+    SDM_OWNED Body *body = NULL;
     Header h = make_header(name);
     sdm_move_fn *const move = move_of(name->kind);
     if (usage)
         h.usage = *usage;
-    TRY(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
+    PASS(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
     move(body, object); /* COUNT */
     h.body_bytes = body->bytes;
-    TRY(sdm_file_create(ctx, name->path, &w));
+    PASS(sdm_file_create(ctx, name->path, &w));
     body->way = WRITE;
     body->to = &w;
     move_header(body, &h);
     end_writing(body);
     move(body, object);
     end_writing(body);
-    TRY(sdm_file_close(ctx, &w, sync));
-    st = sdm_lease_check(ctx, lease);
+    PASS(sdm_file_close(ctx, &w, sync));
+    const SdmStatus st = sdm_lease_check(ctx, lease);
     if (st == SDM_OK)
-        st = sdm_file_rename(ctx, &w);
-    else
-        sdm_file_discard(&w);
-done:
-    sdm_free(&body);
+        return sdm_file_rename(ctx, &w);
+    sdm_file_discard(&w);
     return st;
 }
 
@@ -534,18 +530,13 @@ static void close_file(Body **body)
 /* *h: the header of the file, checked; *out: what follows, to be closed by the caller. */
 static SdmStatus open_file(SdmContext *ctx, const SdmUnitName *name, Header *h, Body **out)
 {
-    SdmStatus st = SDM_OK;
     const Header want = make_header(name);
-    TRY(sdm_alloc(ctx, out, 1, sizeof **out, "a file's buffer"));
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "a file's buffer"));
     (*out)->way = READ;
     (*out)->from = fopen(name->path, "rb");
     if (!(*out)->from)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", name->path, strerror(errno)));
-    TRY(check_header(ctx, name->path, *out, &want, h));
-done:
-    if (st != SDM_OK)
-        close_file(out);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: %s", name->path, strerror(errno));
+    return check_header(ctx, name->path, *out, &want, h);
 }
 
 /* Read the rest of the body and compare its checksum. */
@@ -575,26 +566,23 @@ static bool is_consistent(const SdmPrepared *p)
 /* object NULL: only the checksum is looked at. */
 static SdmStatus read_file(SdmContext *ctx, const SdmUnitName *name, void *object, SdmUsage *usage)
 {
-    SdmStatus st = SDM_OK;
     Header h;
-    Body *body = NULL;
-    TRY(open_file(ctx, name, &h, &body));
+    SDM_CLOSED_BY(close_file) Body *body = NULL;
+    PASS(open_file(ctx, name, &h, &body));
     body->ctx = ctx;
     if (object)
         move_of(name->kind)(body, object);
-    TRY(body->st);
+    PASS(body->st);
     while (!object && body->bytes > 0 && !body->bad) {
         fill_piece(body);
         body->used = body->filled;
     }
-    TRY(end_body(ctx, name->path, body));
-    if (object && name->kind == SDM_UNIT_PREPARED && !is_consistent(object))
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: a value in it cannot be", name->path);
+    PASS(end_body(ctx, name->path, body));
     if (usage)
         *usage = h.usage;
-done:
-    close_file(&body);
-    return st;
+    if (object && name->kind == SDM_UNIT_PREPARED && !is_consistent(object))
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s is damaged: a value in it cannot be", name->path);
+    return SDM_OK;
 }
 
 SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, SdmUsage *usage)
@@ -621,10 +609,9 @@ SdmStatus sdm_unit_check(SdmContext *ctx, const SdmUnitName *name)
 bool sdm_unit_peek(const SdmUnitName *name, SdmUsage *usage)
 {
     Header h;
-    Body *body = NULL;
+    SDM_CLOSED_BY(close_file) Body *body = NULL;
     if (open_file(NULL, name, &h, &body) != SDM_OK)
         return false;
-    close_file(&body);
     *usage = h.usage;
     return true;
 }

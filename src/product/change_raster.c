@@ -154,7 +154,7 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     SdmStatus st = SDM_OK;
     const int64_t w = window[2], h = window[3];
     SdmPlaceNodes n = {0};
-    float *reference_m = NULL;
+    SDM_OWNED float *reference_m = NULL;
     TRY(sdm_alloc_raw(ctx, &reference_m, (size_t)(w * h), sizeof *reference_m, "rows of the reference"));
     TRY(place_mask(ctx, c, window, &n));
     TRY(sdm_heights_on_grid(ctx, &c->on_grid, window, height_m, reference_m));
@@ -171,7 +171,6 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
 done:
     sdm_free(&n.x);
     sdm_free(&n.y);
-    sdm_free(&reference_m);
     return st;
 }
 

@@ -315,15 +315,11 @@ SdmStatus sdm_report_publish(SdmContext *ctx, SdmProduct *p,
                                            SdmReport *r),
                              const void *what, SdmReportWork *work, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmReport r = {0};
+    SDM_CLOSED_BY(sdm_report_close) SdmReport r = {0};
     const double start = sdm_now_s();
-    TRY(sdm_product_complete(ctx, p));
+    PASS(sdm_product_complete(ctx, p));
     work->wall_s += sdm_now_s() - start;
     sdm_report_open(ctx, &r);
     build(ctx, p, what, &r);
-    TRY(sdm_product_publish(ctx, p, &r, lease));
-done:
-    sdm_report_close(&r);
-    return st;
+    return sdm_product_publish(ctx, p, &r, lease);
 }

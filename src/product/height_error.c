@@ -417,9 +417,8 @@ done:
 
 SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in)
 {
-    SdmStatus st = SDM_OK;
-    Work *w = NULL;
-    TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "errors of heights"));
+    SDM_OWNED Work *w = NULL;
+    PASS(sdm_alloc(ctx, &w, 1, sizeof *w, "errors of heights"));
     w->ctx = ctx;
     w->in = in;
     w->cols = GDALGetRasterBandXSize(in->height);
@@ -430,8 +429,5 @@ SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in)
     w->strips = (w->rows + STRIP - 1) / STRIP;
     w->threads = strips_at_once(w);
     fill_noise(w);
-    TRY(write_all(w));
-done:
-    sdm_free(&w);
-    return st;
+    return write_all(w);
 }

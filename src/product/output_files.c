@@ -52,7 +52,7 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
     if (!output || !*output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output named; give -o DEM.tif");
     struct stat at;
-    const char *const slash = sdm_system_slash(output), *const base = slash ? slash + 1 : output;
+    const char *const base = sdm_path_base(output);
     if (!*base || (stat(output, &at) == 0 && S_ISDIR(at.st_mode)))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s is a folder; give the name of a file in it, such as %s%sdem.tif", output,
@@ -72,11 +72,7 @@ SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFi
     }
     PASS(sdm_format(ctx, files->path[SDM_FILE_DEM], SDM_PATH_SIZE, "%s", output));
     PASS(sdm_format(ctx, files->marker, SDM_PATH_SIZE, "%s.part-naming", output));
-    if (slash)
-        PASS(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "%.*s",
-                        slash == output ? 1 : (int)(slash - output), output));
-    else
-        PASS(sdm_format(ctx, files->folder, SDM_PATH_SIZE, "."));
+    sdm_file_folder(output, files->folder);
     return sdm_format(ctx, files->prefix, SDM_PATH_SIZE, "%s.part-", base);
 }
 
@@ -219,15 +215,14 @@ static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
 SdmStatus sdm_output_files_rename(SdmContext *ctx, SdmOutputFiles *files, uint64_t job, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
-    TRY(sdm_lease_check(ctx, lease));
-    TRY(write_marker(ctx, files, job));
+    PASS(sdm_lease_check(ctx, lease));
+    PASS(write_marker(ctx, files, job));
     for (int i = 0; i < SDM_FILES && st == SDM_OK; i++) {
         st = sdm_lease_check(ctx, lease);
         files->is_lost = st != SDM_OK;
         if (st == SDM_OK && (st = rename_one(ctx, files, i)) != SDM_OK)
             sdm_output_files_recover(files);
     }
-done:
     return st;
 }
 
@@ -265,9 +260,8 @@ SdmStatus sdm_output_files_check_input(SdmContext *ctx, const SdmOutputFiles *fi
         if (!is_left(files, i) && sdm_system_is_same(input, files->path[i]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s would overwrite the input %s; give another -o",
                             files->path[i], input);
-    const char *const slash = sdm_system_slash(input);
     sdm_file_folder(input, folder);
-    if (is_temporary(files, slash ? slash + 1 : input) && sdm_system_is_same(folder, files->folder))
+    if (is_temporary(files, sdm_path_base(input)) && sdm_system_is_same(folder, files->folder))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s has a name that -o %s uses for its temporary files; give another -o", input,
                         files->path[SDM_FILE_DEM]);

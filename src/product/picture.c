@@ -112,29 +112,24 @@ static void reduce(const unsigned char *rgba, int cols, int rows, int f, unsigne
  * colours, so that the page stays small. */
 static SdmStatus encode_page(SdmContext *ctx, const unsigned char *rgba, int cols, int rows, SdmPng *out)
 {
-    SdmStatus st = SDM_OK;
-    unsigned char *small = NULL;
+    SDM_OWNED unsigned char *small = NULL;
     const int longest = cols > rows ? cols : rows,
               f = (longest + SDM_PREVIEW_MAX / 2 - 1) / (SDM_PREVIEW_MAX / 2);
     const int across = (cols + f - 1) / f, down = (rows + f - 1) / f;
-    TRY(sdm_alloc(ctx, &small, (size_t)across * (size_t)down, 4, "preview"));
+    PASS(sdm_alloc(ctx, &small, (size_t)across * (size_t)down, 4, "preview"));
     reduce(rgba, cols, rows, f, small);
-    TRY(sdm_png_encode(ctx, small, across, down, 4, out));
-done:
-    sdm_free(&small);
-    return st;
+    return sdm_png_encode(ctx, small, across, down, 4, out);
 }
 
 SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_m, SdmPng *out, SdmPng *page)
 {
-    SdmStatus st = SDM_OK;
     const double spacing_m = cell_m * s->factor;
     const double low = sdm_dem_stats_quantile_m(s, 0.01),
                  high = fmax(sdm_dem_stats_quantile_m(s, 0.99), low + 1.0);
-    float *h = NULL;
-    unsigned char *rgba = NULL;
-    TRY(sdm_dem_stats_preview(ctx, s, &h));
-    TRY(sdm_alloc(ctx, &rgba, (size_t)s->cols * (size_t)s->rows, 4, "preview"));
+    SDM_OWNED float *h = NULL;
+    SDM_OWNED unsigned char *rgba = NULL;
+    PASS(sdm_dem_stats_preview(ctx, s, &h));
+    PASS(sdm_alloc(ctx, &rgba, (size_t)s->cols * (size_t)s->rows, 4, "preview"));
     const double stretch = exaggeration(h, s->cols, s->rows, spacing_m);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int r = 0; r < s->rows; r++)
@@ -149,32 +144,24 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_
                 rgba[4 * i + (size_t)k] = (unsigned char)fmin(rgb[k] * light, 255.0);
             rgba[4 * i + 3] = 255;
         }
-    TRY(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
-    TRY(encode_page(ctx, rgba, s->cols, s->rows, page));
-done:
-    sdm_free(&rgba);
-    sdm_free(&h);
-    return st;
+    PASS(sdm_png_encode(ctx, rgba, s->cols, s->rows, 4, out));
+    return encode_page(ctx, rgba, s->cols, s->rows, page);
 }
 
 SdmStatus sdm_picture_coverage(SdmContext *ctx, const SdmDemStats *s, SdmPng *out)
 {
-    SdmStatus st = SDM_OK;
     const int f =
         (s->cols > s->rows ? s->cols : s->rows) > SDM_PREVIEW_MAX / 2 ? 2 : 1; /* half the preview's size */
     const int cols = (s->cols + f - 1) / f, rows = (s->rows + f - 1) / f;
-    unsigned char *rgb = NULL;
-    TRY(sdm_alloc(ctx, &rgb, (size_t)cols * (size_t)rows, 3, "coverage map"));
+    SDM_OWNED unsigned char *rgb = NULL;
+    PASS(sdm_alloc(ctx, &rgb, (size_t)cols * (size_t)rows, 3, "coverage map"));
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < cols; c++) {
             const size_t i = (size_t)(r * f) * (size_t)s->cols + (size_t)(c * f);
             memcpy(rgb + 3 * ((size_t)r * (size_t)cols + (size_t)c),
                    sdm_qa_reasons[sdm_qa_reason(s->preview_mask[i])].rgb, 3);
         }
-    TRY(sdm_png_encode(ctx, rgb, cols, rows, 3, out));
-done:
-    sdm_free(&rgb);
-    return st;
+    return sdm_png_encode(ctx, rgb, cols, rows, 3, out);
 }
 
 SdmStatus sdm_mean_map_open(SdmContext *ctx, int64_t cols, int64_t rows, int longest, SdmMeanMap *out)
@@ -204,19 +191,15 @@ void sdm_mean_map_add(SdmMeanMap *map, int64_t col, int64_t row, double value)
 SdmStatus sdm_mean_map_draw(SdmContext *ctx, const SdmMeanMap *map, double low, double high,
                             sdm_ramp_fn *ramp, SdmPng *out)
 {
-    SdmStatus st = SDM_OK;
-    unsigned char *rgba = NULL;
+    SDM_OWNED unsigned char *rgba = NULL;
     const size_t n = (size_t)map->cols * (size_t)map->rows;
-    TRY(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
+    PASS(sdm_alloc(ctx, &rgba, n, 4, "map of differences"));
     for (size_t i = 0; i < n; i++)
         if (map->count[i]) { /* else it stays transparent */
             ramp((map->sum[i] / map->count[i] - low) / (high - low), rgba + 4 * i);
             rgba[4 * i + 3] = 255;
         }
-    TRY(encode_page(ctx, rgba, map->cols, map->rows, out));
-done:
-    sdm_free(&rgba);
-    return st;
+    return encode_page(ctx, rgba, map->cols, map->rows, out);
 }
 
 enum { BAND_MAP = 240 }; /* pixels of a map's longest side */
@@ -224,21 +207,20 @@ enum { BAND_MAP = 240 }; /* pixels of a map's longest side */
 SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t nodata, const char *path,
                             SdmBandMap *out)
 {
-    SdmStatus st = SDM_OK;
     SdmGdalErrors errors;
     const int width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
-    uint16_t *step = NULL;
-    float *known = NULL;
+    SDM_OWNED uint16_t *step = NULL;
+    SDM_OWNED float *known = NULL;
     int64_t count = 0;
-    TRY(sdm_mean_map_open(ctx, width, height, BAND_MAP, &out->map));
+    PASS(sdm_mean_map_open(ctx, width, height, BAND_MAP, &out->map));
     const int cols = out->map.cols, rows = out->map.rows, n = cols * rows;
-    TRY(sdm_alloc(ctx, &step, (size_t)n, sizeof *step, "map"));
-    TRY(sdm_alloc(ctx, &known, (size_t)n, sizeof *known, "map"));
+    PASS(sdm_alloc(ctx, &step, (size_t)n, sizeof *step, "map"));
+    PASS(sdm_alloc(ctx, &known, (size_t)n, sizeof *known, "map"));
     sdm_gdal_errors_begin(&errors);
     const CPLErr e = GDALRasterIO(band, GF_Read, 0, 0, width, height, step, cols, rows, GDT_UInt16, 0, 0);
     sdm_gdal_errors_end(&errors);
     if (e != CE_None || errors.failed)
-        TRY(sdm_fail_write(ctx, path, errors.text));
+        return sdm_fail_write(ctx, path, errors.text);
     for (int i = 0; i < n; i++) {
         out->map.sum[i] = step[i];
         out->map.count[i] = step[i] != nodata;
@@ -247,10 +229,7 @@ SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t noda
     }
     out->median = sdm_quantile_f32(known, count, 0.5);
     out->high = fmax(sdm_quantile_f32(known, count, 0.95), 1.0);
-done:
-    sdm_free(&known);
-    sdm_free(&step);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_band_map_close(SdmBandMap *map)

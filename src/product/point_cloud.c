@@ -198,14 +198,13 @@ static char *crs_of(GDALDatasetH dem)
     static const char *const form[] = {"FORMAT=WKT1_GDAL", NULL};
     const OGRSpatialReferenceH own = GDALGetSpatialRef(dem), srs = own ? OSRClone(own) : NULL;
     char *wkt = NULL;
-    sdm_quiet_begin();
+    SDM_QUIET;
     if (srs && OSRExportToWktEx(srs, &wkt, form) != OGRERR_NONE) {
         CPLFree(wkt);
         wkt = NULL;
         OSRDemoteTo2D(srs, NULL);
         (void)OSRExportToWktEx(srs, &wkt, form);
     }
-    sdm_quiet_end();
     OSRRelease(srs);
     return wkt ? wkt : CPLStrdup("");
 }
@@ -334,7 +333,7 @@ SdmStatus sdm_point_cloud_compress(SdmContext *ctx, const char *las, const char 
     void *reader = NULL, *writer = NULL, *header = NULL;
     int32_t compressed;
     char why[256];
-    TRY(sdm_point_cloud_check(ctx, "laz"));
+    PASS(sdm_point_cloud_check(ctx, "laz"));
     if (!open_laszip(&z) || z.create(&reader) || z.create(&writer))
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: LASzip cannot be started", laz);
     bool good = !z.open_reader(reader, las, &compressed) && !z.get_header_pointer(reader, &header) &&

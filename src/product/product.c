@@ -2,6 +2,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/product.h"
+#include "core/path.h"
 #include "core/system.h"
 #include "core/vector_loops.h"
 #include "geo/gdal_errors.h"
@@ -49,23 +50,19 @@ static SdmStatus name_kept(SdmContext *ctx, SdmOutputFiles **out)
 SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *const *inputs,
                             int input_count)
 {
-    SdmStatus st = SDM_OK;
-    SdmOutputFiles *files = NULL;
+    SDM_OWNED SdmOutputFiles *files = NULL;
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
                                 opt->reference, opt->reference_mask, opt->exclude,
                                 opt->area};
-    TRY(name_files(ctx, opt->output, opt->points, &files));
+    PASS(name_files(ctx, opt->output, opt->points, &files));
     for (int i = 0; i < input_count; i++)
-        TRY(sdm_output_files_check_input(ctx, files, inputs[i]));
+        PASS(sdm_output_files_check_input(ctx, files, inputs[i]));
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
-        TRY(sdm_output_files_check_input(ctx, files, more[i]));
-    TRY(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
-    TRY(sdm_grid_check_srs(ctx, opt->t_srs));
-    TRY(sdm_cog_check(ctx, opt->co));
-    TRY(sdm_point_cloud_check(ctx, opt->points));
-done:
-    sdm_free(&files);
-    return st;
+        PASS(sdm_output_files_check_input(ctx, files, more[i]));
+    PASS(sdm_output_files_check(ctx, files, opt->overwrite, !inputs));
+    PASS(sdm_grid_check_srs(ctx, opt->t_srs));
+    PASS(sdm_cog_check(ctx, opt->co));
+    return sdm_point_cloud_check(ctx, opt->points);
 }
 
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
@@ -197,16 +194,15 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
     static const int for_people[] = {SDM_FILE_PNG,   SDM_FILE_HTML,     SDM_FILE_STAC,
                                      SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_REASON};
-    SdmStatus st = SDM_OK;
-    SdmProduct *p = NULL;
-    const int around = sdm_stage_enter(ctx, 9);
+    SDM_STAGE(ctx, 9);
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *p = NULL;
     *out = NULL;
     sdm_gdal_register();
     if (!request->keep)
-        TRY(sdm_product_check(ctx, request->options, NULL, 0));
+        PASS(sdm_product_check(ctx, request->options, NULL, 0));
     else if (strcmp(request->options->points, "none") != 0)
-        TRY(sdm_fail(ctx, SDM_ERR_USAGE, "--points: needs a DEM that is a file, found one in memory"));
-    TRY(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--points: needs a DEM that is a file, found one in memory");
+    PASS(sdm_alloc(ctx, &p, 1, sizeof *p, "product"));
     p->request = *request;
     p->grid = *request->grid;
     p->request.grid = &p->grid;
@@ -216,8 +212,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->metadata = metadata_of(request);
-    TRY(request->keep ? name_kept(ctx, &p->files)
-                      : name_files(ctx, request->options->output, request->options->points, &p->files));
+    PASS(request->keep ? name_kept(ctx, &p->files)
+                       : name_files(ctx, request->options->output, request->options->points, &p->files));
     for (size_t i = 0; i < sizeof for_people / sizeof *for_people && request->options->rasters_alone; i++)
         p->files->made[for_people[i]] = false;
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
@@ -227,29 +223,26 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         sdm_output_files_recover(p->files);
         sdm_output_files_sweep(p->files);
     }
-    TRY(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
-    TRY(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
+    PASS(sdm_dem_stats_open(ctx, &p->grid, &p->stats));
+    PASS(sdm_undulation_open(ctx, &p->grid, request->options->vertical, &p->undulation));
     p->geoid = p->undulation.geoid ? sdm_geoid_source(p->undulation.geoid) : "";
     if (p->undulation.geoid)
         sdm_log(ctx, SDM_LOG_INFO, 8, "heights above %s, whose undulation is of %s",
                 sdm_vertical_datum(request->options->vertical)->phrase, p->geoid);
     if (request->reference)
-        TRY(sdm_change_open(ctx,
-                            &(SdmChangeSource){request->options, request->reference, request->reference_dem,
-                                               request->lon_deg, request->lat_deg},
-                            &p->grid, &p->change));
+        PASS(sdm_change_open(ctx,
+                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
+                                                request->lon_deg, request->lat_deg},
+                             &p->grid, &p->change));
     for (int i = 0; i < 5; i++)
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);
-            TRY(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
+            PASS(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
         }
     describe_bands(p);
     *out = p;
     p = NULL;
-done:
-    sdm_product_close(&p);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- write a block ---- */
@@ -351,34 +344,23 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
                      s->qa + k * s->plane + at);
 }
 
-static SdmStatus store(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
-                       const Strip *s)
+/* Cells of a file at column, row, w, h; cells: the bands, `plane` cells apart. */
+static SdmStatus write_cells(SdmContext *ctx, const SdmProduct *p, int file, const int64_t at[4],
+                             int64_t plane, const void *cells)
 {
-    const struct {
-        int file;
-        void *cells;
-        GDALDataType type;
-    } part[] = {{SDM_FILE_DEM, s->height_m, GDT_Float32},
-                {SDM_FILE_ORTHO, s->ortho, GDT_Float32},
-                {SDM_FILE_CHANGE, s->change, GDT_Float32},
-                {SDM_FILE_QA, s->qa, GDT_UInt16}};
-    SdmGdalErrors errors = {.failed = false};
-    const int w = (int)b->w, n = (int)h;
-    for (int i = 0; i < 4; i++) {
-        GDALDatasetH const to = p->raster[part[i].file].dataset;
-        const GSpacing cell = GDALGetDataTypeSizeBytes(part[i].type);
-        if (!to)
-            continue;
-        const int bands = GDALGetRasterCount(to);
-        sdm_gdal_errors_begin(&errors);
-        const CPLErr e =
-            GDALDatasetRasterIOEx(to, GF_Write, (int)b->col0, (int)(b->row0 + row), w, n, part[i].cells, w, n,
-                                  part[i].type, bands, NULL, cell, cell * w, cell * s->plane, NULL);
-        sdm_gdal_errors_end(&errors);
-        if (e != CE_None || errors.failed)
-            return sdm_fail_write(ctx, p->files->path[part[i].file], errors.text);
-    }
-    return SDM_OK;
+    SdmGdalErrors errors;
+    GDALDatasetH const to = p->raster[file].dataset;
+    const GDALDataType type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32;
+    const GSpacing cell = GDALGetDataTypeSizeBytes(type);
+    const int w = (int)at[2], h = (int)at[3];
+    if (!to)
+        return SDM_OK;
+    sdm_gdal_errors_begin(&errors);
+    const CPLErr e =
+        GDALDatasetRasterIOEx(to, GF_Write, (int)at[0], (int)at[1], w, h, (void *)(uintptr_t)cells, w, h,
+                              type, GDALGetRasterCount(to), NULL, cell, cell * w, cell * plane, NULL);
+    sdm_gdal_errors_end(&errors);
+    return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
 }
 
 static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBlock *b)
@@ -411,51 +393,40 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
         PASS(sdm_change_rows(ctx, &p->change, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
                              b->height_m + row * b->w, CHANGE_STEPS * p->stats.step_m, s->change,
                              s->change + s->plane));
-    PASS(store(ctx, p, b, row, h, s));
+    const int64_t at[4] = {b->col0, b->row0 + row, b->w, h};
+    PASS(write_cells(ctx, p, SDM_FILE_DEM, at, s->plane, s->height_m));
+    PASS(write_cells(ctx, p, SDM_FILE_ORTHO, at, s->plane, s->ortho));
+    PASS(write_cells(ctx, p, SDM_FILE_CHANGE, at, s->plane, s->change));
+    PASS(write_cells(ctx, p, SDM_FILE_QA, at, s->plane, s->qa));
     sdm_dem_stats_add(&p->stats, &cells);
     return SDM_OK;
 }
 
 SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    Strip s = {NULL};
-    const int around = sdm_stage_enter(ctx, 9);
-    TRY(check_block(ctx, p, b));
+    SDM_STAGE(ctx, 9);
+    SDM_OWNED float *height_m = NULL, *ortho = NULL, *undulation_m = NULL, *change = NULL;
+    SDM_OWNED uint16_t *qa = NULL;
+    PASS(check_block(ctx, p, b));
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
-    s.plane = (int64_t)n;
-    TRY(sdm_alloc_raw(ctx, &s.height_m, n, sizeof *s.height_m, "rows to write"));
-    TRY(sdm_alloc_raw(ctx, &s.qa, n, (size_t)p->request.qa->bands * sizeof *s.qa, "rows to write"));
+    PASS(sdm_alloc_raw(ctx, &height_m, n, sizeof *height_m, "rows to write"));
+    PASS(sdm_alloc_raw(ctx, &qa, n, (size_t)p->request.qa->bands * sizeof *qa, "rows to write"));
     if (p->request.ortho)
-        TRY(sdm_alloc_raw(ctx, &s.ortho, n, sizeof *s.ortho, "rows to write"));
+        PASS(sdm_alloc_raw(ctx, &ortho, n, sizeof *ortho, "rows to write"));
     if (p->request.reference)
-        TRY(sdm_alloc_raw(ctx, &s.change, n, SDM_CHANGE_BANDS * sizeof *s.change, "rows to write"));
+        PASS(sdm_alloc_raw(ctx, &change, n, SDM_CHANGE_BANDS * sizeof *change, "rows to write"));
     if (p->undulation.geoid)
-        TRY(sdm_alloc_raw(ctx, &s.undulation_m, n, sizeof *s.undulation_m, "rows to write"));
+        PASS(sdm_alloc_raw(ctx, &undulation_m, n, sizeof *undulation_m, "rows to write"));
+    const Strip s = {height_m, ortho, undulation_m, change, qa, (int64_t)n};
     for (int64_t row = 0; row < b->h; row += STRIP_ROWS)
-        TRY(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
-done:
-    sdm_free(&s.undulation_m);
-    sdm_free(&s.qa);
-    sdm_free(&s.change);
-    sdm_free(&s.ortho);
-    sdm_free(&s.height_m);
-    sdm_stage_leave(ctx, around);
-    return st;
+        PASS(write_strip(ctx, p, b, row, b->h - row < STRIP_ROWS ? b->h - row : STRIP_ROWS, &s));
+    return SDM_OK;
 }
 
 SdmStatus sdm_product_write_trend(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, const float *plane)
 {
-    SdmGdalErrors errors;
-    const SdmRaster *const to = &p->raster[SDM_FILE_TREND];
-    const int w = (int)b->w, h = (int)b->h;
-    sdm_gdal_errors_begin(&errors);
-    const CPLErr e =
-        GDALDatasetRasterIO(to->dataset, GF_Write, (int)b->col0, (int)b->row0, w, h, (void *)(uintptr_t)plane,
-                            w, h, GDT_Float32, SDM_TREND_BANDS, NULL, 0, 0, 0);
-    sdm_gdal_errors_end(&errors);
-    return e == CE_None && !errors.failed ? SDM_OK
-                                          : sdm_fail_write(ctx, p->files->path[SDM_FILE_TREND], errors.text);
+    return write_cells(ctx, p, SDM_FILE_TREND, (const int64_t[]){b->col0, b->row0, b->w, b->h}, b->w * b->h,
+                       plane);
 }
 
 /* ---- complete and publish ---- */
@@ -604,11 +575,11 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
                                    SDM_FILE_CHANGE,
                                    SDM_FILE_TREND}; /* -1: pictures, by one thread: first */
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
+    SDM_STAGE(ctx, 9);
     const int64_t cells = p->grid.cols * p->grid.rows;
     if (p->stats.cells != cells)
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %lld of %lld cells were written, expected every one once",
                         p->files->path[SDM_FILE_DEM], (long long)p->stats.cells, (long long)cells);
-    const int around = sdm_stage_enter(ctx, 9);
     const GIntBig cache = GDALGetCacheMax64();
     TRY(sdm_check_stop(ctx));
     sdm_progress(ctx, 9, 0.15, "writing");
@@ -634,7 +605,6 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
         TRY(job_st[job]);
 done:
     GDALSetCacheMax64(cache);
-    sdm_stage_leave(ctx, around);
     return st;
 }
 
@@ -655,11 +625,8 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data,
 /* Write a companion that is a text; its name is not given yet. */
 static SdmStatus write_text(SdmContext *ctx, const SdmProduct *p, int file, const SdmText *text)
 {
-    SdmStatus st = text->st;
-    TRY(st);
-    TRY(write_file(ctx, p->files->part[file], text->data, text->size));
-done:
-    return st;
+    PASS(text->st);
+    return write_file(ctx, p->files->part[file], text->data, text->size);
 }
 
 /* Files that show the rasters in a GIS: styles of QGIS, the reasons with their words. */
@@ -668,13 +635,12 @@ static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
     static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON,
                                SDM_FILE_TREND_STYLE};
     SdmStatus st = SDM_OK;
-    const char *const slash = sdm_system_slash(p->files->path[SDM_FILE_QA]);
     SdmText text[5] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
     sdm_style_dem(&text[0], sdm_dem_stats_quantile_m(&p->stats, 0.01),
                   sdm_dem_stats_quantile_m(&p->stats, 0.99));
     sdm_style_qa(&text[1], p->request.qa);
     sdm_style_change(&text[2], SDM_CHANGE_MAP_M, "m");
-    sdm_reason_raster(&text[3], &p->grid, p->request.qa, slash ? slash + 1 : p->files->path[SDM_FILE_QA]);
+    sdm_reason_raster(&text[3], &p->grid, p->request.qa, sdm_path_base(p->files->path[SDM_FILE_QA]));
     if (p->request.trend)
         sdm_style_change(&text[4], *p->request.trend, "m/year");
     for (int i = 0; i < 5; i++)
@@ -748,31 +714,25 @@ void sdm_kept_product_free(SdmKeptProduct *kept)
 
 SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report, SdmLease *lease)
 {
-    SdmStatus st = SDM_OK;
-    SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
-    const int around = sdm_stage_enter(ctx, 9);
-    TRY(sdm_report_json(report, &json));
+    SDM_STAGE(ctx, 9);
+    SDM_CLOSED_BY(sdm_text_close) SdmText json = {.ctx = ctx}, html = {.ctx = ctx};
+    PASS(sdm_report_json(report, &json));
     if (p->files->made[SDM_FILE_HTML])
-        TRY(sdm_report_html(report, &html));
+        PASS(sdm_report_html(report, &html));
     if (p->request.keep) {
         keep(p, &json, &html);
-        goto done;
+        return SDM_OK;
     }
-    TRY(write_text(ctx, p, SDM_FILE_JSON, &json));
+    PASS(write_text(ctx, p, SDM_FILE_JSON, &json));
     if (p->files->made[SDM_FILE_PNG])
-        TRY(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
+        PASS(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
     if (p->files->made[SDM_FILE_HTML])
-        TRY(write_text(ctx, p, SDM_FILE_HTML, &html));
-    TRY(write_styles(ctx, p));
+        PASS(write_text(ctx, p, SDM_FILE_HTML, &html));
+    PASS(write_styles(ctx, p));
     if (p->files->made[SDM_FILE_STAC])
-        TRY(write_stac(ctx, p));
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_output_files_rename(ctx, p->files, p->request.job, lease));
-done:
-    sdm_text_close(&html);
-    sdm_text_close(&json);
-    sdm_stage_leave(ctx, around);
-    return st;
+        PASS(write_stac(ctx, p));
+    PASS(sdm_check_stop(ctx));
+    return sdm_output_files_rename(ctx, p->files, p->request.job, lease);
 }
 
 double sdm_product_error_m(const SdmProduct *p)

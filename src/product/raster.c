@@ -5,17 +5,15 @@
 #include "core/vector_loops.h"
 #include "geo/first_band.h"
 #include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "geo/own_data.h"
 #include "geo/vertical_datum.h"
 #include "product/dem_stats.h"
 
 #include <cpl_conv.h>
-#include <cpl_error.h>
-#include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <errno.h>
 #include <math.h>
-#include <ogr_srs_api.h>
 #include <string.h>
 
 /* Horizontal CRS, compound with a vertical one where heights are above a geoid.  Heights above the ellipsoid:
@@ -23,9 +21,9 @@
  * heights in a GeoTIFF (docs/qgis.md). */
 static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, int vertical)
 {
-    SdmStatus st = SDM_OK;
     char *wkt = (char *)(uintptr_t)grid->wkt;
     char name[512];
+    SDM_CLOSED_BY(sdm_srs_free)
     OGRSpatialReferenceH flat = OSRNewSpatialReference(NULL), up = OSRNewSpatialReference(NULL),
                          both = OSRNewSpatialReference(NULL);
     OGRErr e = OSRImportFromWkt(flat, &wkt);
@@ -35,20 +33,16 @@ static SdmStatus set_crs(SdmContext *ctx, GDALDatasetH ds, const SdmGrid *grid, 
     if (vertical > SDM_ELLIPSOID) {
         const SdmVerticalDatum *const datum = sdm_vertical_datum(vertical);
         e = e ? e : OSRImportFromEPSG(up, datum->epsg);
-        TRY(sdm_format(ctx, name, sizeof name, "%s + %s", e ? "" : OSRGetName(flat), datum->crs));
+        PASS(sdm_format(ctx, name, sizeof name, "%s + %s", e ? "" : OSRGetName(flat), datum->crs));
         e = e ? e : OSRSetCompoundCS(both, name, flat, up);
     }
     OGRSpatialReferenceH srs = vertical > SDM_ELLIPSOID ? both : flat;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (e || GDALSetSpatialRef(ds, srs) != CE_None)
-        st = sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                      "the output CRS cannot be stored in a GeoTIFF; give another --t_srs than %.80s...",
-                      grid->wkt);
-done:
-    OSRDestroySpatialReference(both);
-    OSRDestroySpatialReference(up);
-    OSRDestroySpatialReference(flat);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "the output CRS cannot be stored in a GeoTIFF; give another --t_srs than %.80s...",
+                        grid->wkt);
+    return SDM_OK;
 }
 
 /* Bytes that a cell takes in all raw rasters and their overviews; divisor of the budget that gives their
@@ -76,32 +70,27 @@ SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaste
     static const char *const options[] = {
         "INTERLEAVE=BAND",  "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
         "BIGTIFF=IF_SAFER", NULL};
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     const SdmGrid *const grid = spec->grid;
     *out = (SdmRaster){0};
     sdm_gdal_errors_begin(&errors);
     if (grid->cols * grid->rows <= spec->memory_bytes / MEMORY_SHARE / CELL_BYTES)
-        TRY(create_in_memory(ctx, spec, out));
+        PASS(create_in_memory(ctx, spec, out));
     else
         out->dataset = GDALCreate(GDALGetDriverByName("GTiff"), spec->path, (int)grid->cols, (int)grid->rows,
                                   spec->bands, spec->type, (char **)(uintptr_t)options);
     if (!out->dataset)
-        TRY(sdm_fail_write(ctx, spec->path, errors.text));
+        return sdm_fail_write(ctx, spec->path, errors.text);
     double transform[6] = {grid->x0, grid->spacing, 0.0, grid->y0, 0.0, -grid->spacing};
     GDALSetGeoTransform(out->dataset, transform);
-    TRY(set_crs(ctx, out->dataset, grid, spec->vertical));
+    PASS(set_crs(ctx, out->dataset, grid, spec->vertical));
     for (char **m = spec->metadata; m && *m; m++) {
         char *name = NULL;
         const char *const value = CPLParseNameValue(*m, &name);
         GDALSetMetadataItem(out->dataset, name, value, NULL);
         CPLFree(name);
     }
-    if (errors.failed)
-        st = sdm_fail_write(ctx, spec->path, errors.text);
-done:
-    sdm_gdal_errors_end(&errors);
-    return st;
+    return errors.failed ? sdm_fail_write(ctx, spec->path, errors.text) : SDM_OK;
 }
 
 SdmStatus sdm_raster_close(SdmContext *ctx, SdmRaster *raster, const char *path)
@@ -138,16 +127,15 @@ static uint16_t to_integer(float in, float top)
 static SdmStatus convert(SdmContext *ctx, const SdmRasterSpec *spec, GDALDatasetH raw, GDALDatasetH typed)
 {
     enum { ROWS = 512 };
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
-    float *in = NULL;
-    uint16_t *out = NULL;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
+    SDM_OWNED float *in = NULL;
+    SDM_OWNED uint16_t *out = NULL;
     const int cols = (int)spec->grid->cols, rows = (int)spec->grid->rows;
     GDALRasterBandH from = GDALGetRasterBand(raw, 1), to = GDALGetRasterBand(typed, 1);
     const float top = spec->type == GDT_Byte ? 255.0F : 65535.0F;
     sdm_gdal_errors_begin(&errors);
-    TRY(sdm_alloc(ctx, &in, (size_t)cols * ROWS, sizeof *in, "ortho rows"));
-    TRY(sdm_alloc(ctx, &out, (size_t)cols * ROWS, sizeof *out, "ortho rows"));
+    PASS(sdm_alloc(ctx, &in, (size_t)cols * ROWS, sizeof *in, "ortho rows"));
+    PASS(sdm_alloc(ctx, &out, (size_t)cols * ROWS, sizeof *out, "ortho rows"));
     for (int r = 0; r < rows && !errors.failed; r += ROWS) {
         const int h = rows - r < ROWS ? rows - r : ROWS;
         if (GDALRasterIO(from, GF_Read, 0, r, cols, h, in, cols, h, GDT_Float32, 0, 0) != CE_None)
@@ -158,13 +146,7 @@ static SdmStatus convert(SdmContext *ctx, const SdmRasterSpec *spec, GDALDataset
         if (GDALRasterIO(to, GF_Write, 0, r, cols, h, out, cols, h, GDT_UInt16, 0, 0) != CE_None)
             errors.failed = true;
     }
-done:
-    sdm_gdal_errors_end(&errors);
-    if (st == SDM_OK && errors.failed)
-        st = sdm_fail_write(ctx, spec->path, errors.text);
-    sdm_free(&out);
-    sdm_free(&in);
-    return st;
+    return errors.failed ? sdm_fail_write(ctx, spec->path, errors.text) : SDM_OK;
 }
 
 SdmStatus sdm_ortho_convert(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *raster,
@@ -330,10 +312,9 @@ static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const
 
 SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const SdmCogRequest *request)
 {
-    SdmStatus st = SDM_OK;
     const GDALDatasetH ds = raster->dataset;
-    float *in = NULL, *out = NULL;
-    double *sums = NULL;
+    SDM_OWNED float *in = NULL, *out = NULL;
+    SDM_OWNED double *sums = NULL;
     int level[MAX_LEVELS], n = 0;
     const int w = GDALGetRasterXSize(ds), h = GDALGetRasterYSize(ds), longest = w > h ? w : h;
     while (longest >> n > SMALLEST && n < MAX_LEVELS) {
@@ -343,20 +324,16 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
     if (n == 0)
         return SDM_OK;
     if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* allocates them */
-        TRY(sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg()));
-    TRY(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));
-    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
-    TRY(sdm_alloc_raw(ctx, &sums, ((size_t)w + 1) / 2 * 5, sizeof *sums, "a row of an overview"));
+        return sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg());
+    PASS(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));
+    PASS(sdm_alloc_raw(ctx, &out, (size_t)w * ROWS, sizeof *out, "rows of an overview"));
+    PASS(sdm_alloc_raw(ctx, &sums, ((size_t)w + 1) / 2 * 5, sizeof *sums, "a row of an overview"));
     for (int b = 1; b <= GDALGetRasterCount(ds); b++)
         for (int k = 0; k < n && k < GDALGetOverviewCount(GDALGetRasterBand(ds, b)); k++) {
             const Half l = half_of(request, ds, b, k, sums);
-            TRY(halve_band(ctx, request, &l, in, out));
+            PASS(halve_band(ctx, request, &l, in, out));
         }
-done:
-    sdm_free(&sums);
-    sdm_free(&out);
-    sdm_free(&in);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- Cloud-Optimised GeoTIFF, by GDAL ---- */
@@ -434,10 +411,7 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
 {
     static const char *const fixed[] = {"TILING_SCHEME", "TARGET_SRS",     "RES",
                                         "EXTENT",        "ALIGNED_LEVELS", "ADD_ALPHA"};
-    SdmStatus st = SDM_OK;
-    SdmGdalErrors errors;
     const SdmCogRequest request = {.co = co};
-    char **options = NULL;
     sdm_gdal_register();
     GDALDriverH driver = GDALGetDriverByName("COG");
     if (!driver)
@@ -446,24 +420,22 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co)
                         GDALVersionInfo("RELEASE_NAME"));
     if (!co || !co[0])
         return SDM_OK; /* DEFLATE is always there */
-    sdm_gdal_errors_begin(&errors);
     for (const char *const *o = co; *o; o++) {
         if (!strchr(*o, '='))
-            TRY(sdm_fail(ctx, SDM_ERR_USAGE, "--co %s: expected NAME=VALUE", *o));
+            return sdm_fail(ctx, SDM_ERR_USAGE, "--co %s: expected NAME=VALUE", *o);
         for (int i = 0; i < 6; i++)
             if (!strncasecmp(*o, fixed[i], strlen(fixed[i])) && (*o)[strlen(fixed[i])] == '=')
-                TRY(sdm_fail(ctx, SDM_ERR_USAGE,
-                             "--co %s would change the grid of the DEM; use --t_srs and --tr", *o));
+                return sdm_fail(ctx, SDM_ERR_USAGE,
+                                "--co %s would change the grid of the DEM; use --t_srs and --tr", *o);
     }
-    options = creation_options(ctx, &request, 1, GDT_Float32);
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
+    sdm_gdal_errors_begin(&errors);
+    SDM_CLOSED_BY(sdm_string_list_free) char **options = creation_options(ctx, &request, 1, GDT_Float32);
     options = CSLSetNameValue(options, "NUM_THREADS", NULL); /* errors of other threads would not be caught */
     if (!GDALValidateCreationOptions(driver, options) || !try_small(options) || errors.failed)
-        st = sdm_fail(ctx, SDM_ERR_USAGE, "--co: GDAL's COG driver cannot write a DEM with these options: %s",
-                      errors.text);
-done:
-    CSLDestroy(options);
-    sdm_gdal_errors_end(&errors);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "--co: GDAL's COG driver cannot write a DEM with these options: %s", errors.text);
+    return SDM_OK;
 }
 
 typedef struct Watch {
@@ -481,11 +453,6 @@ static int CPL_STDCALL go_on(double done, const char *text, void *watch)
 }
 
 /* Have the bytes written to the disk: those in the system's buffers may still meet a full disk or quota. */
-static SdmStatus sync_file(SdmContext *ctx, const char *path)
-{
-    return sdm_system_sync_path(path) != 0 ? sdm_fail_write(ctx, path, strerror(errno)) : SDM_OK;
-}
-
 static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request,
                                char **co, Watch *watch)
 {
@@ -506,19 +473,16 @@ static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const Sdm
 
 SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request)
 {
-    SdmStatus st = SDM_OK;
     Watch watch = {ctx, request->tell_from};
+    SDM_CLOSED_BY(sdm_string_list_free)
     char **const co = creation_options(ctx, request, GDALGetRasterCount(from->dataset),
                                        GDALGetRasterDataType(GDALGetRasterBand(from->dataset, 1)));
     (void)go_on(0.0, NULL, &watch);
     if (!CSLFetchNameValue(co, "OVERVIEW_RESAMPLING") && /* the user asks for others: GDAL makes them */
         !EQUAL(CSLFetchNameValueDef(co, "OVERVIEWS", ""), "NONE"))
-        TRY(sdm_overviews_build(ctx, from, request));
+        PASS(sdm_overviews_build(ctx, from, request));
     const SdmStatus written = write_by_gdal(ctx, from, request, co, &watch);
-    TRY(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */
-    TRY(written);
-    TRY(sync_file(ctx, request->path));
-done:
-    CSLDestroy(co);
-    return st;
+    PASS(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */
+    PASS(written);
+    return sdm_system_sync_path(request->path) ? sdm_fail_write(ctx, request->path, strerror(errno)) : SDM_OK;
 }

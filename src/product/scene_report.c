@@ -7,13 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static void add_title(SdmReport *r, const SdmSceneReport *s, const SdmOptions *opt)
-{
-    sdm_report_title(r, opt->output, "%s · %s · %s · matched by %s · stereodem %s", s->scene_id,
-                     s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown",
-                     s->prepared->settings.cost_name, SDM_VERSION);
-}
-
 static void add_scene(SdmReport *r, const SdmSceneReport *s)
 {
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
@@ -461,8 +454,9 @@ static void add_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
 static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
     const SdmSceneReport *const s = what;
-    const SdmOptions *const opt = p->request.options;
-    add_title(r, s, opt);
+    sdm_report_title(r, p->request.options->output, "%s · %s · %s · matched by %s · stereodem %s",
+                     s->scene_id, s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown",
+                     s->prepared->settings.cost_name, SDM_VERSION);
     sdm_report_program(r, p);
     add_scene(r, s);
     add_inputs(r, s);

@@ -64,13 +64,12 @@ static double digits(double deg)
 
 static SdmStatus add_footprint(SdmContext *ctx, const SdmStacItem *of, cJSON *to)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *projector = NULL;
-    Point *ends = NULL, *hull = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
+    SDM_OWNED Point *ends = NULL, *hull = NULL;
     double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    TRY(sdm_alloc(ctx, &ends, 4 * (size_t)of->stats->rows, sizeof *ends, "the footprint"));
-    TRY(sdm_alloc(ctx, &hull, 4 * (size_t)of->stats->rows + 1, sizeof *hull, "the footprint"));
-    TRY(sdm_projector_open(ctx, of->grid->wkt, &projector));
+    PASS(sdm_alloc(ctx, &ends, 4 * (size_t)of->stats->rows, sizeof *ends, "the footprint"));
+    PASS(sdm_alloc(ctx, &hull, 4 * (size_t)of->stats->rows + 1, sizeof *hull, "the footprint"));
+    PASS(sdm_projector_open(ctx, of->grid->wkt, &projector));
     const size_t n = find_hull(ends, find_ends(of, ends), hull);
     cJSON *const geometry = cJSON_AddObjectToObject(to, "geometry");
     cJSON_AddStringToObject(geometry, "type", "Polygon");
@@ -88,11 +87,7 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmStacItem *of, cJSON *to
         cJSON_AddItemToArray(ring, cJSON_CreateDoubleArray(at, 2));
     }
     cJSON_AddItemToObject(to, "bbox", cJSON_CreateDoubleArray(box, 4));
-done:
-    sdm_projector_close(&projector);
-    sdm_free(&hull);
-    sdm_free(&ends);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- properties ---- */

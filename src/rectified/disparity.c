@@ -264,9 +264,7 @@ static SdmStatus shrink(const Run *run, const SdmImagePair *in, int factor, int1
     if (factor == 1)
         return SDM_OK;
     const size_t n = (size_t)(in->width / factor) * (size_t)(in->height / factor);
-    const SdmStatus st = sdm_alloc(run->ctx, &small, n, sizeof *small, "smaller image");
-    if (st != SDM_OK)
-        return st;
+    PASS(sdm_alloc(run->ctx, &small, n, sizeof *small, "smaller image"));
     sdm_pair_shrink(run->ctx, *image, in->width, in->width, in->height, factor, small);
     sdm_free(image);
     *image = small;
@@ -388,14 +386,13 @@ static SdmStatus end_before(Run *run, int index, SdmStatus why)
 
 static SdmStatus run_pairs(Run *run)
 {
-    SdmStatus st = SDM_OK;
-    TRY(read_pair(run->ctx, run, 0));
+    PASS(read_pair(run->ctx, run, 0));
     for (int i = 0; i < run->count; i++) {
         ReadWrite other = {.run = run, .index = i};
         pthread_t thread;
         report_progress(run, i);
         const bool threaded = run->count > 1 && pthread_create(&thread, NULL, read_and_write, &other) == 0;
-        st = match_pair(run, i);
+        SdmStatus st = match_pair(run, i);
         if (threaded)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
@@ -406,14 +403,10 @@ static SdmStatus run_pairs(Run *run)
             st = end_before(run, i, other.st);
         else if (st == SDM_OK && other.st != SDM_OK)
             st = sdm_fail(run->ctx, other.st, "%s", sdm_error(run->io));
-        if (st == SDM_OK)
-            st = sdm_check_stop(run->ctx);
-        if (st != SDM_OK)
-            goto done;
+        PASS(st);
+        PASS(sdm_check_stop(run->ctx));
     }
-    TRY(write_pair(run->ctx, run, run->count - 1));
-done:
-    return st;
+    return write_pair(run->ctx, run, run->count - 1);
 }
 
 /* *out: for close_run(), also after a failure. */
@@ -479,19 +472,16 @@ done:
 SdmStatus sdm_disparity_arrays(SdmContext *ctx, const SdmImageArray array[2], const SdmOptions *options,
                                const SdmDisparityOptions *opt, SdmDisparityResult *result, float **disparity)
 {
-    SdmStatus st = SDM_OK;
-    Run *run = NULL;
+    SDM_CLOSED_BY(close_run) Run *run = NULL;
     *disparity = NULL;
-    TRY(open_run(ctx, options, opt, result, &run));
+    PASS(open_run(ctx, options, opt, result, &run));
     snprintf(run->slot[0].files.left, sizeof run->slot[0].files.left, "in memory");
     snprintf(run->slot[0].files.output, sizeof run->slot[0].files.output, "match");
-    TRY(open_device(ctx, run));
-    TRY(sdm_image_pair_take(ctx, array, &run->slot[0].in));
+    PASS(open_device(ctx, run));
+    PASS(sdm_image_pair_take(ctx, array, &run->slot[0].in));
     sdm_progress(ctx, 5, 0.1, "match");
-    TRY(match_pair(run, 0));
+    PASS(match_pair(run, 0));
     *disparity = run->slot[0].disparity;
     run->slot[0].disparity = NULL;
-done:
-    close_run(&run);
-    return st;
+    return SDM_OK;
 }

@@ -9,19 +9,18 @@
 #include <strings.h>
 
 #define FIELD(name) offsetof(SdmDisparityOptions, name)
-#define NO_RANGE 0.0, 0.0, NULL
 #define MATCH SDM_CMD_MATCH
 
 enum { CENSUS_9X7 = 2 }; /* in `census_sides` */
 static const int census_sides[4][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
 
 const SdmOptionSpec sdm_disparity_options[] = {
-    {"--output", "FILE", SDM_OPT_TEXT, FIELD(output), NO_RANGE, "none, must be given", MATCH,
+    {"--output", "FILE", SDM_OPT_TEXT, FIELD(output), SDM_NO_RANGE, "none, must be given", MATCH,
      "Disparities to write: 32-bit floating point, in pixels, x_right = x_left - d; .tif has NaN where there "
      "is no match, .pfm inf."},
     {"--format", "NAME", SDM_OPT_ENUM, FIELD(format), 0.0, 0.0, "auto|tif|pfm", "auto", MATCH,
      "File format of the output; auto takes it from the name's ending, .tif, .tiff or .pfm."},
-    {"--preview", "FILE.png", SDM_OPT_TEXT, FIELD(preview), NO_RANGE, "none", MATCH,
+    {"--preview", "FILE.png", SDM_OPT_TEXT, FIELD(preview), SDM_NO_RANGE, "none", MATCH,
      "8-bit PNG to write as well: 1..255 from the smallest to the largest disparity asked for, 0 where there "
      "is none."},
     {"--min-disparity", "PX", SDM_OPT_INT, FIELD(min_disparity), -1e6, 1e6, NULL, "0", MATCH,
@@ -73,8 +72,8 @@ const SdmOptionSpec sdm_disparity_options[] = {
      "Sequences: number of the first image."},
     {"--last", "N", SDM_OPT_INT, FIELD(last), 0.0, 999999999.0, NULL, "the highest there is", MATCH,
      "Sequences: number of the last image."},
-    {"--overwrite", NULL, SDM_OPT_BOOL, FIELD(overwrite), NO_RANGE, "off: existing files are refused", MATCH,
-     "Replace existing outputs."},
+    {"--overwrite", NULL, SDM_OPT_BOOL, FIELD(overwrite), SDM_NO_RANGE, "off: existing files are refused",
+     MATCH, "Replace existing outputs."},
     {.name = NULL},
 };
 

@@ -35,15 +35,11 @@ static int format_of(const char *path, const SdmDisparityOptions *opt)
 static bool is_read_from(const char *path, const char *input)
 {
     bool found = false;
-    sdm_quiet_begin();
-    const GDALDatasetH ds = sdm_gdal_open(input);
-    char **const list = ds ? GDALGetFileList(ds) : NULL;
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = sdm_gdal_open(input);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = ds ? GDALGetFileList(ds) : NULL;
     for (int i = 0; list && list[i]; i++)
         found |= sdm_system_is_same(path, list[i]);
-    CSLDestroy(list);
-    if (ds)
-        GDALClose(ds);
-    sdm_quiet_end();
     return found;
 }
 
@@ -107,15 +103,13 @@ static bool put_pfm(SdmOutput *o, int y0, int y1, const float *rows)
 
 static SdmStatus open_pfm(SdmContext *ctx, SdmOutput *o)
 {
-    SdmStatus st = SDM_OK;
-    TRY(sdm_alloc(ctx, &o->row, (size_t)o->width, sizeof *o->row, "row of the PFM"));
+    PASS(sdm_alloc(ctx, &o->row, (size_t)o->width, sizeof *o->row, "row of the PFM"));
     errno = 0;
     o->pfm = fopen(o->temporary, "wb");
     o->header = o->pfm ? fprintf(o->pfm, "Pf\n%d %d\n-1.0\n", o->width, o->height) : -1;
     if (o->header < 0)
-        st = sdm_fail_write(ctx, o->temporary, strerror(errno));
-done:
-    return st;
+        return sdm_fail_write(ctx, o->temporary, strerror(errno));
+    return SDM_OK;
 }
 
 static SdmStatus open_tif(SdmContext *ctx, SdmOutput *o)
@@ -164,16 +158,12 @@ static unsigned char shade(float d, int dmin, int dmax)
 
 static SdmStatus write_preview(SdmContext *ctx, const SdmOutput *o)
 {
-    SdmStatus st = SDM_OK;
-    SdmPng png = {.data = NULL};
+    SDM_CLOSED_BY(sdm_png_close) SdmPng png = {.data = NULL};
     SdmFileWriter file;
-    TRY(sdm_png_encode(ctx, o->grey, o->width, o->height, 1, &png));
-    TRY(sdm_file_create(ctx, o->files->preview, &file));
+    PASS(sdm_png_encode(ctx, o->grey, o->width, o->height, 1, &png));
+    PASS(sdm_file_create(ctx, o->files->preview, &file));
     sdm_file_put(&file, png.data, png.size);
-    TRY(sdm_file_commit(ctx, &file, false));
-done:
-    sdm_png_close(&png);
-    return st;
+    return sdm_file_commit(ctx, &file, false);
 }
 
 SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)
@@ -246,10 +236,7 @@ SdmStatus sdm_output_close(SdmContext *ctx, SdmOutput *o, SdmStatus st)
 SdmStatus sdm_outputs_write(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt,
                             int width, int height, const float *disparity)
 {
-    SdmStatus st = SDM_OK;
     SdmOutput o = {.files = files, .opt = opt, .width = width, .height = height};
-    TRY(sdm_output_open(ctx, &o));
-    TRY(sdm_output_rows(ctx, &o, 0, height, disparity));
-done:
-    return sdm_output_close(ctx, &o, st);
+    const SdmStatus st = sdm_output_open(ctx, &o);
+    return sdm_output_close(ctx, &o, st ? st : sdm_output_rows(ctx, &o, 0, height, disparity));
 }

@@ -219,27 +219,23 @@ static SdmStatus read_plain(SdmContext *ctx, const Raster *im, uint8_t *out)
 /* Grey values of the whole image to `grey`, or as 8-bit samples to `samples`; the other is NULL. */
 static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int16_t *samples)
 {
-    SdmStatus st = SDM_OK;
-    Strip s = {.mask = NULL};
-    float *spare = NULL;
+    SDM_CLOSED_BY(close_strip) Strip s = {.mask = NULL};
+    SDM_OWNED float *spare = NULL;
     const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1,
               rows = fit < im->height ? fit : im->height;
-    TRY(open_strip(ctx, im, rows, &s));
+    PASS(open_strip(ctx, im, rows, &s));
     if (samples)
-        TRY(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));
+        PASS(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));
     for (int y = 0; y < im->height; y += rows) {
         const int h = rows < im->height - y ? rows : im->height - y;
         const ptrdiff_t first = (ptrdiff_t)y * im->width, n = (ptrdiff_t)h * im->width;
         float *const out = samples ? spare : grey + first;
-        TRY(sdm_check_stop(ctx));
-        TRY(read_strip(ctx, im, y, h, &s, out));
+        PASS(sdm_check_stop(ctx));
+        PASS(read_strip(ctx, im, y, h, &s, out));
         for (ptrdiff_t i = 0; samples && i < n; i++)
             samples[first + i] = isnan(out[i]) ? SDM_PIXEL_NODATA : (int16_t)floorf(out[i] + 0.5f);
     }
-done:
-    close_strip(&s);
-    sdm_free(&spare);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- fill that a file does not declare ---- */
@@ -247,20 +243,20 @@ done:
 /* n grey values, NaN where there is none: values that look like fill become NaN, with a warning. */
 static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64_t n)
 {
-    SdmStatus st = SDM_OK;
-    float *sample = NULL, *spare = NULL, fill[2] = {NAN, NAN};
+    SDM_OWNED float *sample = NULL, *spare = NULL;
+    float fill[2] = {NAN, NAN};
     char value[2][24];
     int64_t count = 0, from = 0, masked = 0;
     const int64_t step = n / FILL_SAMPLE_PX + 1;
-    TRY(sdm_alloc(ctx, &sample, (size_t)(n / step + 1), sizeof *sample, "sample of an image"));
+    PASS(sdm_alloc(ctx, &sample, (size_t)(n / step + 1), sizeof *sample, "sample of an image"));
     for (int64_t i = 0; i < n; i += step)
         if (!isnan(grey[i]))
             sample[count++] = grey[i];
-    TRY(sdm_alloc_raw(ctx, &spare, (size_t)count + 1, sizeof *spare, "sample of an image"));
+    PASS(sdm_alloc_raw(ctx, &spare, (size_t)count + 1, sizeof *spare, "sample of an image"));
     sdm_sort_f32(sample, count, spare);
     const int found = sdm_fill_find(sample, &from, &count, false, fill);
     if (!found)
-        goto done;
+        return SDM_OK;
     for (int64_t i = 0; i < n; i++)
         if (grey[i] == fill[0] || grey[i] == fill[1]) {
             grey[i] = NAN;
@@ -273,10 +269,7 @@ static SdmStatus mask_fill(SdmContext *ctx, const Raster *im, float *grey, int64
             "pixels); declare it with gdal_edit.py -a_nodata %s",
             im->role, im->path, value[0], found > 1 ? " and " : "", found > 1 ? value[1] : "",
             found > 1 ? "are" : "is", 100.0 * (double)masked / (double)n, value[0]);
-done:
-    sdm_free(&spare);
-    sdm_free(&sample);
-    return st;
+    return SDM_OK;
 }
 
 /* Mark zeros from an end of n samples, `step` apart, where they are BORDER_PX or more.  Marked samples
@@ -326,11 +319,10 @@ typedef struct Scaling { /* q = (v - middle) * gain, cut to +-Q_MAX */
 /* The scale of both images, from the quantiles of at most SAMPLE_PX evenly spread pixels of each. */
 static SdmStatus find_scaling(SdmContext *ctx, const float *const grey[2], int64_t n, Scaling *out)
 {
-    SdmStatus st = SDM_OK;
-    float *sample = NULL;
+    SDM_OWNED float *sample = NULL;
     int64_t count = 0;
     const int64_t step = (n + SAMPLE_PX - 1) / SAMPLE_PX;
-    TRY(sdm_alloc(ctx, &sample, (size_t)(2 * (n / step + 1)), sizeof *sample, "sample of the images"));
+    PASS(sdm_alloc(ctx, &sample, (size_t)(2 * (n / step + 1)), sizeof *sample, "sample of the images"));
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < n; i += step)
             if (!isnan(grey[k][i]))
@@ -343,9 +335,7 @@ static SdmStatus find_scaling(SdmContext *ctx, const float *const grey[2], int64
     }
     *out = (Scaling){.middle = 0.5f * lo + 0.5f * hi,
                      .gain = hi > lo ? (float)Q_MAX / (0.5f * hi - 0.5f * lo) : 0.0f};
-done:
-    sdm_free(&sample);
-    return st;
+    return SDM_OK;
 }
 
 static void quantise(const float *grey, int64_t n, Scaling s, int16_t *out)
@@ -359,26 +349,23 @@ static void quantise(const float *grey, int64_t n, Scaling s, int16_t *out)
 
 static SdmStatus read_wide(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 {
-    SdmStatus st = SDM_OK;
     const int64_t n = (int64_t)out->width * out->height;
-    float *grey[2] = {NULL, NULL};
+    SDM_OWNED float *left = NULL, *right = NULL;
+    float **const grey[2] = {&left, &right};
     Scaling scaling;
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc(ctx, &grey[k], (size_t)n, sizeof(float), "image"));
-        TRY(read_raster(ctx, &im[k], grey[k], NULL));
+        PASS(sdm_alloc(ctx, grey[k], (size_t)n, sizeof(float), "image"));
+        PASS(read_raster(ctx, &im[k], *grey[k], NULL));
         if (!im[k].mask[0])
-            TRY(mask_fill(ctx, &im[k], grey[k], n));
+            PASS(mask_fill(ctx, &im[k], *grey[k], n));
     }
-    TRY(find_scaling(ctx, (const float *const[2]){grey[0], grey[1]}, n, &scaling));
+    PASS(find_scaling(ctx, (const float *const[2]){left, right}, n, &scaling));
     for (int k = 0; k < 2; k++) {
-        TRY(sdm_alloc(ctx, &out->samples[k], (size_t)n, sizeof **out->samples, "image"));
-        quantise(grey[k], n, scaling, out->samples[k]);
-        sdm_free(&grey[k]);
+        PASS(sdm_alloc(ctx, &out->samples[k], (size_t)n, sizeof **out->samples, "image"));
+        quantise(*grey[k], n, scaling, out->samples[k]);
+        sdm_free(grey[k]);
     }
-done:
-    sdm_free(&grey[0]);
-    sdm_free(&grey[1]);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- 8 bits ---- */
@@ -462,8 +449,8 @@ static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *
 static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, SdmImagePair *out)
 {
     SdmStatus st = SDM_OK;
+    SDM_QUIET;
     *out = (SdmImagePair){.width = 0};
-    sdm_quiet_begin();
     TRY(open_raster(ctx, &im[0], band));
     TRY(open_raster(ctx, &im[1], band));
     TRY(check_pair(ctx, &im[0], &im[1]));
@@ -473,11 +460,9 @@ static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, Sd
         TRY(check_usable(ctx, &im[k], out->samples[k]));
 done:
     for (int k = 0; k < 2; k++) {
-        if (im[k].dataset)
-            GDALClose(im[k].dataset);
+        sdm_dataset_close(&im[k].dataset);
         sdm_free(&im[k].palette);
     }
-    sdm_quiet_end();
     if (st != SDM_OK)
         sdm_image_pair_free(out);
     return st;

@@ -96,7 +96,6 @@ SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPair
 static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                      const SdmPairSettings *set, SdmPairSink *sink)
 {
-    SdmStatus st = SDM_OK;
     const SdmPairReference definition = {.image = {left, right},
                                          .cost = set->cost,
                                          .window = set->window,
@@ -111,10 +110,10 @@ static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, 
     const int threads = sdm_threads(ctx);
     const size_t scratch = sdm_pair_reference_scratch(&definition);
     const ptrdiff_t band = (ptrdiff_t)left->width * SDM_PAIR_ROWS;
-    char *block = NULL;
-    float *bands = NULL;
-    TRY(sdm_alloc(ctx, &block, scratch, (size_t)threads, "matching by definition"));
-    TRY(sdm_alloc(ctx, &bands, (size_t)band * (size_t)threads, sizeof *bands, "matching by definition"));
+    SDM_OWNED char *block = NULL;
+    SDM_OWNED float *bands = NULL;
+    PASS(sdm_alloc(ctx, &block, scratch, (size_t)threads, "matching by definition"));
+    PASS(sdm_alloc(ctx, &bands, (size_t)band * (size_t)threads, sizeof *bands, "matching by definition"));
 #pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads)
     for (int y0 = 0; y0 < left->height; y0 += SDM_PAIR_ROWS) {
         const int y1 = y0 + SDM_PAIR_ROWS < left->height ? y0 + SDM_PAIR_ROWS : left->height;
@@ -127,10 +126,7 @@ static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, 
         if (matched)
             sdm_pair_put(ctx, sink, y0, y1, out);
     }
-done:
-    sdm_free(&block);
-    sdm_free(&bands);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,

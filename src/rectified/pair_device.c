@@ -257,24 +257,21 @@ static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, co
 /* Rows y0..y1 - 1 of an image of `height` rows, of which the pair holds those from `origin` on. */
 static SdmStatus match_chunk(SdmContext *ctx, SdmGpu *g, Chunk *c, int y0, int y1, int height, int origin)
 {
-    SdmStatus st = SDM_OK;
-    SdmGpuBand *bands = NULL;
+    SDM_OWNED SdmGpuBand *bands = NULL;
     const SdmGpuOwnRows own = {.y0 = y0, .y1 = y1, .rows = SDM_PAIR_BAND};
     int rows;
     const int count = sdm_gpu_bands(own, height, SDM_OFFSET_REACH, origin, NULL, &rows);
-    TRY(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a pair"));
+    PASS(sdm_alloc(ctx, &bands, (size_t)count, sizeof *bands, "bands of a pair"));
     sdm_gpu_bands(own, height, SDM_OFFSET_REACH, origin, bands, &rows);
     c->volume.rows = c->pair.height;
-    TRY(make_costs(ctx, g, c));
-    TRY(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
-    TRY(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
+    PASS(make_costs(ctx, g, c));
+    PASS(sdm_gpu_optimize(ctx, g, c->set->optimizer, &c->volume, bands, count, &c->labels));
+    PASS(make_disparities(ctx, g, c, bands, count, y0 - origin, y1 - y0));
     if (sdm_pair_wants_energy(c->set))
-        TRY(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume,
-                              (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND, bands}, c->labels.left,
-                              c->set->energy));
-done:
-    sdm_free(&bands);
-    return st;
+        PASS(sdm_gpu_bp_energy(ctx, g, c->set->optimizer, &c->volume,
+                               (SdmGpuOwnRows){y0 - origin, y1 - origin, SDM_PAIR_BAND, bands},
+                               c->labels.left, c->set->energy));
+    return SDM_OK;
 }
 
 /* Rows of a chunk: a multiple of a band's that takes at most half of the device's budget. */
@@ -288,7 +285,8 @@ static int chunk_rows(const SdmGpu *g, const Chunk *c, int height)
 
 static void chunk_close(Chunk *c)
 {
-    SdmBuffer **const all[] = {&c->volume.cost, &c->labels.left, &c->labels.right, &c->out};
+    SdmBuffer **const all[] = {&c->pair.image[0], &c->pair.image[1], &c->volume.cost,
+                               &c->labels.left,   &c->labels.right,  &c->out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sdm_buffer_free(all[i]);
 }
@@ -335,35 +333,28 @@ static int band_rows(const SdmGpu *g, int width, int height)
 SdmStatus sdm_pair_match_device(SdmContext *ctx, SdmGpu *g, const SdmPairImage *left,
                                 const SdmPairImage *right, const SdmPairSettings *set, float *disparity)
 {
-    SdmStatus st = SDM_OK;
     const SdmPairImage *const image[2] = {left, right};
     const bool local = sdm_pair_is_local(set);
     const int w = left->width, h = left->height, around = local ? MARGIN : SDM_OVERLAP + MARGIN;
-    Chunk c = chunk_of(left, set);
+    SDM_CLOSED_BY(chunk_close) Chunk c = chunk_of(left, set);
     const int rows = local ? band_rows(g, w, h) : chunk_rows(g, &c, h),
               most = rows + 2 * around < h ? rows + 2 * around : h;
     for (int side = 0; side < 2; side++)
-        TRY(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair",
-                           &c.pair.image[side]));
-    TRY(chunk_open(ctx, g, &c, rows, most));
+        PASS(sdm_buffer_new(ctx, g->device, (int64_t)w * most * 2, "an image of the pair",
+                            &c.pair.image[side]));
+    PASS(chunk_open(ctx, g, &c, rows, most));
     for (int y0 = 0; y0 < h; y0 += rows) {
         const int y1 = y0 + rows < h ? y0 + rows : h, first = y0 > around ? y0 - around : 0;
         const int end = y1 + around < h ? y1 + around : h;
-        TRY(sdm_check_stop(ctx));
+        PASS(sdm_check_stop(ctx));
         c.pair.height = end - first;
         for (int side = 0; side < 2; side++)
-            TRY(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
-        TRY(local ? match_local(ctx, g, &c.pair, set, y0 - first, y1 - first, c.out)
-                  : match_chunk(ctx, g, &c, y0, y1, h, first));
-        TRY(sdm_device_pause(ctx, g->device, g->queue));
-        TRY(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
-                         true));
+            PASS(upload_rows(ctx, g, image[side], first, end, c.pair.image[side]));
+        PASS(local ? match_local(ctx, g, &c.pair, set, y0 - first, y1 - first, c.out)
+                   : match_chunk(ctx, g, &c, y0, y1, h, first));
+        PASS(sdm_device_pause(ctx, g->device, g->queue));
+        PASS(sdm_download(ctx, c.out, 0, disparity + (int64_t)y0 * w, (int64_t)(y1 - y0) * w * 4, g->queue,
+                          true));
     }
-    if (!local)
-        TRY(sdm_pair_reject_flat(ctx, left, right, set, 0, h, disparity));
-done:
-    for (int side = 0; side < 2; side++)
-        sdm_buffer_free(&c.pair.image[side]);
-    chunk_close(&c);
-    return st;
+    return local ? SDM_OK : sdm_pair_reject_flat(ctx, left, right, set, 0, h, disparity);
 }

@@ -92,23 +92,20 @@ void sdm_pair_median(SdmContext *ctx, const float *in, int width, int height, in
 
 SdmStatus sdm_pair_despeckle(SdmContext *ctx, int least, int width, int height, float *disparity)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)width * (size_t)height;
-    uint16_t *flags = NULL;
+    SDM_OWNED uint16_t *flags = NULL;
     if (least == 0)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &flags, n, sizeof *flags, "speckles"));
+    PASS(sdm_alloc(ctx, &flags, n, sizeof *flags, "speckles"));
     for (size_t i = 0; i < n; i++)
         if (!isnan(disparity[i]))
             flags[i] = SDM_QA_VALID;
-    TRY(sdm_drop_pieces(ctx, &(SdmPieces){width, height, disparity, NULL, flags, SPECKLE_STEP_PX}, least, 0,
-                        0));
+    PASS(sdm_drop_pieces(ctx, &(SdmPieces){width, height, disparity, NULL, flags, SPECKLE_STEP_PX}, least, 0,
+                         0));
     for (size_t i = 0; i < n; i++)
         if (flags[i] != SDM_QA_VALID)
             disparity[i] = NAN;
-done:
-    sdm_free(&flags);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- filling by the nearest ---- */
@@ -185,13 +182,12 @@ static void fill_row_nearest(const int32_t *row, int width, int y, const Envelop
 
 static SdmStatus fill_nearest(SdmContext *ctx, int width, int height, float *d)
 {
-    SdmStatus st = SDM_OK;
     const int threads = sdm_threads(ctx);
-    int32_t *row = NULL;
-    int *spare = NULL;
-    TRY(sdm_alloc(ctx, &row, (size_t)width * (size_t)height, sizeof *row, "nearest disparities"));
-    TRY(sdm_alloc(ctx, &spare, 2 * (size_t)width * (size_t)threads, sizeof *spare,
-                  "nearest disparities of a row"));
+    SDM_OWNED int32_t *row = NULL;
+    SDM_OWNED int *spare = NULL;
+    PASS(sdm_alloc(ctx, &row, (size_t)width * (size_t)height, sizeof *row, "nearest disparities"));
+    PASS(sdm_alloc(ctx, &spare, 2 * (size_t)width * (size_t)threads, sizeof *spare,
+                   "nearest disparities of a row"));
 #pragma omp parallel num_threads(threads)
     {
         int *const mine = spare + 2 * (ptrdiff_t)width * sdm_thread();
@@ -203,10 +199,7 @@ static SdmStatus fill_nearest(SdmContext *ctx, int width, int height, float *d)
         for (int y = 0; y < height; y++)
             fill_row_nearest(row + (ptrdiff_t)y * width, width, y, &e, d);
     }
-done:
-    sdm_free(&row);
-    sdm_free(&spare);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- filling along the row ---- */

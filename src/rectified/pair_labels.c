@@ -204,7 +204,6 @@ static void make_rows(const Costs *m, const CostRows *r, int from, int to)
 SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                           const SdmPairSettings *set, int y0, const SdmVolume *v)
 {
-    SdmStatus st = SDM_OK;
     const int before = v->first < 0 ? -v->first : 0, after = v->first > 0 ? v->first : 0;
     Costs m = {.image = {left, right},
                .set = set,
@@ -218,10 +217,10 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
     const int threads = sdm_threads(ctx);
     CostRows rows;
     SdmArena measured = {NULL, 0};
-    char *block = NULL;
+    SDM_OWNED char *block = NULL;
     m.planes = (m.terms.bits + 7) / 8;
     take_cost_rows(&m, &measured, &rows);
-    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "costs of rows"));
+    PASS(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "costs of rows"));
 #pragma omp parallel for schedule(static) num_threads(threads) private(rows)
     for (int t = 0; t < threads; t++) {
         SdmArena mine = {block + measured.used * (size_t)t, 0};
@@ -229,9 +228,7 @@ SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPa
         make_rows(&m, &rows, y0 + (int)((int64_t)v->height * t / threads),
                   y0 + (int)((int64_t)v->height * (t + 1) / threads));
     }
-done:
-    sdm_free(&block);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- disparities of windows without texture ---- */
@@ -352,7 +349,6 @@ static void reject_strip(const Texture *t, TextureRows *r, int y0, int y1)
 SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, int y0, int y1, float *disparity)
 {
-    SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
     const SdmPairKernels *const kernels = sdm_pair_kernels(level, SDM_PAIR_LANES_MAX);
     const int window = set->window < FLAT_WINDOW ? FLAT_WINDOW : set->window;
@@ -370,20 +366,18 @@ SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const 
     const int strip = share < STRIP_LEAST ? STRIP_LEAST : share;
     TextureRows rows;
     SdmArena measured = {NULL, 0};
-    char *block = NULL;
+    SDM_OWNED char *block = NULL;
     if (!(set->min_sigma > 0.0f))
         return SDM_OK;
     take_texture_rows(&t, &measured, &rows);
-    TRY(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
+    PASS(sdm_alloc_raw(ctx, &block, measured.used, (size_t)threads, "texture of rows"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) private(rows)
     for (int y = y0; y < y1; y += strip) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
         take_texture_rows(&t, &mine, &rows);
         reject_strip(&t, &rows, y, y + strip < y1 ? y + strip : y1);
     }
-done:
-    sdm_free(&block);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- bands ---- */
@@ -457,37 +451,36 @@ static SdmStatus match_band(SdmContext *ctx, Labelled *b, SdmVolume *v, int y0, 
 SdmStatus sdm_pair_match_labels(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                 const SdmPairSettings *set, SdmPairSink *sink)
 {
-    SdmStatus st = SDM_OK;
-    SdmVolume v = {.cost = NULL};
-    float *band = NULL;
-    Labelled b = {.image = {left, right}, .set = set, .kernels = sdm_cpu_level(set->cpu_level)->sgm};
+    SDM_CLOSED_BY(sdm_volume_close) SdmVolume v = {.cost = NULL};
+    SDM_OWNED float *band = NULL;
+    SDM_OWNED uint16_t *of_left = NULL, *of_right = NULL;
+    SDM_OWNED uint32_t *near = NULL;
+    SDM_OWNED int16_t *guide = NULL;
     const int h = left->height, rows = h < BAND + 2 * SDM_OVERLAP ? h : BAND + 2 * SDM_OVERLAP;
     const size_t pixels = (size_t)left->width * (size_t)rows;
     sdm_pair_volume_shape(set, &v);
     v.width = left->width;
     v.height = rows;
     if (!sink->disparity)
-        TRY(sdm_alloc_raw(ctx, &band, (size_t)left->width * BAND, sizeof *band, "a band of disparities"));
-    TRY(sdm_volume_open(ctx, &v));
-    TRY(sdm_alloc_raw(ctx, &b.labels.left, pixels, sizeof(uint16_t), "labels"));
+        PASS(sdm_alloc_raw(ctx, &band, (size_t)left->width * BAND, sizeof *band, "a band of disparities"));
+    PASS(sdm_volume_open(ctx, &v));
+    PASS(sdm_alloc_raw(ctx, &of_left, pixels, sizeof *of_left, "labels"));
     if (set->lr_threshold >= 0.0f)
-        TRY(sdm_alloc_raw(ctx, &b.labels.right, pixels, sizeof(uint16_t), "labels of the right image"));
+        PASS(sdm_alloc_raw(ctx, &of_right, pixels, sizeof *of_right, "labels of the right image"));
     if (left->bytes)
-        TRY(sdm_alloc_raw(ctx, &b.guide, pixels, sizeof *b.guide, "samples of the left image"));
+        PASS(sdm_alloc_raw(ctx, &guide, pixels, sizeof *guide, "samples of the left image"));
     if (set->subpixel)
-        TRY(sdm_alloc_raw(ctx, &b.labels.near, pixels, 2 * sizeof(uint32_t), "costs about the labels"));
+        PASS(sdm_alloc_raw(ctx, &near, pixels, 2 * sizeof *near, "costs about the labels"));
+    Labelled b = {.image = {left, right},
+                  .set = set,
+                  .kernels = sdm_cpu_level(set->cpu_level)->sgm,
+                  .labels = {of_left, of_right, near},
+                  .guide = guide};
     for (int y0 = 0; y0 < h && sdm_pair_goes_on(ctx, sink); y0 += BAND) {
         const int y1 = y0 + BAND < h ? y0 + BAND : h;
         float *const out = sdm_pair_room(sink, y0, left->width, band);
-        TRY(match_band(ctx, &b, &v, y0, y1, out));
+        PASS(match_band(ctx, &b, &v, y0, y1, out));
         sdm_pair_put(ctx, sink, y0, y1, out);
     }
-done:
-    sdm_free(&band);
-    sdm_free(&b.labels.left);
-    sdm_free(&b.labels.right);
-    sdm_free(&b.labels.near);
-    sdm_free(&b.guide);
-    sdm_volume_close(&v);
-    return st;
+    return SDM_OK;
 }

@@ -634,15 +634,14 @@ static void match_band(const Match *m, Scratch *s, int y0, int y1)
 SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
                                const SdmPairSettings *set, SdmPairSink *sink)
 {
-    SdmStatus st = SDM_OK;
     Match m = {.image = {left, right}, .set = set, .in_place = sink->disparity != NULL};
     const int threads = sdm_threads(ctx);
     Scratch scratch;
     SdmArena measured = {NULL, 0};
-    char *block = NULL;
+    SDM_OWNED char *block = NULL;
     lay_out(&m, threads);
     take_scratch(&m, &measured, &scratch);
-    TRY(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows of matching"));
+    PASS(sdm_alloc(ctx, &block, measured.used, (size_t)threads, "rows of matching"));
 #pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads) private(scratch)
     for (int y0 = 0; y0 < m.height; y0 += m.band_rows) {
         SdmArena mine = {block + measured.used * (size_t)sdm_thread(), 0};
@@ -656,7 +655,5 @@ SdmStatus sdm_pair_match_local(SdmContext *ctx, const SdmPairImage *left, const 
         if (matched)
             sdm_pair_put(ctx, sink, y0, y1, scratch.disparity);
     }
-done:
-    sdm_free(&block);
-    return st;
+    return SDM_OK;
 }

@@ -1,9 +1,10 @@
 /* A name with a number in it -> the files of a sequence of images. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rectified/sequence.h"
+#include "core/path.h"
 #include "core/system.h"
+#include "geo/gdal_scope.h"
 
-#include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -93,27 +94,25 @@ static int by_number(const void *a, const void *b)
 SdmStatus sdm_pattern_numbers(SdmContext *ctx, const SdmPattern *p, int first, int last, int **numbers,
                               int *count)
 {
-    SdmStatus st = SDM_OK;
     char folder[SDM_PATH_SIZE];
-    const char *const slash = sdm_system_slash(p->before), *const base = slash ? slash + 1 : p->before;
+    const char *const base = sdm_path_base(p->before);
     *count = 0;
     *numbers = NULL;
     sdm_file_folder(p->before, folder);
-    char **const names = VSIReadDir(folder);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const names = VSIReadDir(folder);
+    SDM_OWNED int *found = NULL;
     const int most = CSLCount(names);
-    TRY(sdm_alloc(ctx, numbers, (size_t)most + 1, sizeof **numbers, "images of the sequence"));
+    PASS(sdm_alloc(ctx, &found, (size_t)most + 1, sizeof *found, "images of the sequence"));
     for (int i = 0; i < most; i++) {
         const int number = number_of(p, base, names[i]);
         if (number >= 0 && number >= first && (last < 0 || number <= last))
-            (*numbers)[(*count)++] = number;
+            found[(*count)++] = number;
     }
-    qsort(*numbers, (size_t)*count, sizeof **numbers, by_number);
+    qsort(found, (size_t)*count, sizeof *found, by_number);
     if (*count == 0)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "LEFT: no image from %d to %d of %s%%0%dd%s in folder %s",
-                      first < 0 ? 0 : first, last < 0 ? LAST : last, base, p->digits, p->after, folder);
-done:
-    CSLDestroy(names);
-    if (st != SDM_OK)
-        sdm_free(numbers);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "LEFT: no image from %d to %d of %s%%0%dd%s in folder %s",
+                        first < 0 ? 0 : first, last < 0 ? LAST : last, base, p->digits, p->after, folder);
+    *numbers = found;
+    found = NULL;
+    return SDM_OK;
 }

@@ -62,9 +62,8 @@ SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmRef
                      v = (double)frame->height * (i / TRIED_SIDE) / (TRIED_SIDE - 1);
         double lon_deg, lat_deg;
         sdm_frame_ground(frame, u, v, &lon_deg, &lat_deg);
-        sdm_quiet_begin();
+        SDM_QUIET;
         (void)sdm_height_raster_at(ctx, files->dem, lon_deg, lat_deg);
-        sdm_quiet_end();
         PASS(sdm_height_raster_check(ctx, files->dem));
     }
     return SDM_OK;
