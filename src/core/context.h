@@ -42,6 +42,9 @@ struct SdmContext {
     sdm_progress_fn *progress;
     SdmProgressPart part; /* current part of the whole */
     sdm_cancel_fn *cancel;
+    bool once; /* see sdm_log_once() */
+    int said_count;
+    uint64_t said[64]; /* hashes of warnings */
     void *log_user, *progress_user, *cancel_user;
     pthread_mutex_t calling; /* one of these functions is being called */
     SdmLocale numbers;       /* "C", with a decimal point; (SdmLocale)0: as the thread has it; of a child its

@@ -87,6 +87,9 @@ SdmStatus sdm_check_stop(SdmContext *ctx);
 /* stage: 1..9 as in docs/chain.md, 0 = none */
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* once: from now on a warning that was said is not said again, for runs that read a file more than once; it
+ * goes to NAME.log each time. */
+void sdm_log_once(SdmContext *ctx, bool once);
 /* done: 0..1 of the current part of the whole. */
 void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
 /* Map the progress that follows to from..to, 0..1, of the current part.

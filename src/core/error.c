@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/address.h"
 #include "core/context.h"
+#include "core/hash.h"
 #include "core/secrets.h"
 
 #include <ctype.h>
@@ -118,6 +119,23 @@ void sdm_log_to_file(SdmContext *ctx, SdmLogLevel level, int stage, const char *
     fprintf(ctx->file_log, "%8.2f s  %s%s%s\n", sdm_now_s() - ctx->started_s, place, word[level], shown);
 }
 
+void sdm_log_once(SdmContext *ctx, bool once)
+{
+    ctx->once = once;
+    ctx->said_count = 0;
+}
+
+static bool was_said(SdmContext *ctx, const char *text)
+{
+    const uint64_t hash = sdm_hash_text(0, text);
+    for (int i = 0; i < ctx->said_count; i++)
+        if (ctx->said[i] == hash)
+            return true;
+    if (ctx->said_count < (int)(sizeof ctx->said / sizeof *ctx->said))
+        ctx->said[ctx->said_count++] = hash;
+    return false;
+}
+
 void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...)
 {
     if (!ctx || (!ctx->log && !ctx->file_log))
@@ -130,7 +148,7 @@ void sdm_log(SdmContext *ctx, SdmLogLevel level, int stage, const char *fmt, ...
     pthread_mutex_lock(&ctx->calling);
     if (ctx->file_log)
         sdm_log_to_file(ctx, level, stage, text);
-    if (ctx->log)
+    if (ctx->log && !(ctx->once && level == SDM_LOG_WARNING && was_said(ctx, text)))
         ctx->log(ctx->log_user, level, stage, text);
     pthread_mutex_unlock(&ctx->calling);
 }

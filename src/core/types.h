@@ -60,6 +60,7 @@ typedef struct SdmOptions {
     const char *log;                        /* "text" or "json" */
     bool keep_job;                          /* keep the job folder after success */
     bool rasters_alone;                     /* no option: what people look at is left out */
+    double move_deg[2][2]; /* no option: longitude and latitude to add to those of the left and right RPC */
 } SdmOptions;
 
 void sdm_options_default(SdmOptions *opt); /* set every field to its default */

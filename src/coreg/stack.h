@@ -17,8 +17,6 @@ typedef struct SdmStackFusion {
     double least_m;        /* heights agree that differ by no more than a few times this */
     const bool *ortho;     /* its orthoimage shows the view that is wanted */
     int (*views)[2];       /* numbers of its two views */
-    const bool *far;       /* one of its cameras is known to be far off */
-    double far_m;          /* what lies so far from most is far off, too */
     int reference;         /* the DEM that keeps its height: the others are brought to it */
     int place;             /* the same of the place east and north; it is not resampled */
 } SdmStackFusion;

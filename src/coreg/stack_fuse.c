@@ -46,40 +46,18 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
     return SDM_OK;
 }
 
-/* The DEM of that number, or where a camera of it is far off that in the middle of the others. */
-static const SdmLayer *home_of(const SdmStack *s, int given)
+static const SdmLayer *layer_of(const SdmStack *s, int given)
 {
-    const SdmStackFusion *const f = s->opt->fusion;
-    const SdmLayer *home = s->layer;
-    double middle_m[3], value[SDM_MAX_VIEW_PAIRS], nearest_m = INFINITY;
-    int near = 0;
-    for (int i = 0; i < s->count; i++)
-        near += !f->far[s->layer[i].given];
-    for (int k = 0; k < 3; k++) {
-        int n = 0;
-        for (int i = 0; i < s->count; i++)
-            if (!near || !f->far[s->layer[i].given])
-                value[n++] = s->layer[i].shift_m[k];
-        middle_m[k] = sdm_median_f64(value, n);
-    }
-    for (int i = 0; i < s->count; i++) {
-        const SdmLayer *const l = &s->layer[i];
-        const double off_m = hypot(hypot(l->shift_m[0] - middle_m[0], l->shift_m[1] - middle_m[1]),
-                                   l->shift_m[2] - middle_m[2]);
-        if (near && f->far[l->given])
-            continue;
-        if (l->given == given && off_m < f->far_m)
-            return l;
-        home = off_m < nearest_m ? l : home;
-        nearest_m = fmin(off_m, nearest_m);
-    }
-    return home;
+    const SdmLayer *l = s->layer;
+    while (l->given != given)
+        l++;
+    return l;
 }
 
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
 {
-    const SdmLayer *const place = home_of(s, s->opt->fusion->place), *const reference = home_of(
-                                                                         s, s->opt->fusion->reference);
+    const SdmLayer *const place = layer_of(s, s->opt->fusion->place), *const reference = layer_of(
+                                                                          s, s->opt->fusion->reference);
     const double shift_m[3] = {place->shift_m[0], place->shift_m[1], reference->shift_m[2]};
     const int group = reference->group;
     for (int i = 0; i < s->count; i++)

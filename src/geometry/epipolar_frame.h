@@ -32,6 +32,12 @@ typedef struct SdmFrame {
  * ground from the same direction.  hmin/hmax: options, or the cameras' range. */
 SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *frame);
 
+/* Rays of right cameras miss each other by no more. */
+static inline double sdm_frame_far_m(const SdmFrame *f)
+{
+    return fmax(SDM_POINTING_FAR_M, SDM_POINTING_FAR_PX * f->right_gsd_m);
+}
+
 /* Pixels of the frame: of the overlap of the views. */
 static inline double sdm_frame_pixels(const SdmFrame *f)
 {

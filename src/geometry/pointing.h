@@ -8,6 +8,7 @@
 
 /* Cameras are far off whose rays miss each other by more: as delivered by 5 to 10 m. */
 #define SDM_POINTING_FAR_M 15.0
+#define SDM_POINTING_FAR_PX 10.0 /* and by that; ASTER's miss by 2 */
 
 enum { SDM_POINT_MAX_DEGREE = 6, SDM_POINT_MAX_TERMS = 28 /* (6+1)(6+2)/2 */ };
 

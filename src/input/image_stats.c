@@ -241,12 +241,12 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
 {
     const int64_t before = s->count;
     if (!(s->min <= s->max))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
+        return sdm_fail(ctx, SDM_ERR_DATA,
                         "%s: has no usable pixel (all of %lld looked at are 0, nodata, masked or NaN); give "
                         "another image or mask",
                         im->name, (long long)s->tried);
     if (!(s->max > s->min))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
+        return sdm_fail(ctx, SDM_ERR_DATA,
                         "%s: has no usable pixel (all of %lld looked at have the value %g); give another "
                         "image",
                         im->name, (long long)s->tried, (double)s->min);

@@ -11,7 +11,10 @@
 static SdmStatus open_rpc(SdmContext *ctx, const char *name, SdmScene *scene, SdmView *view)
 {
     SdmFoundRpc found;
+    const double *const move_deg = scene->options->move_deg[view - scene->view];
     PASS(sdm_rpc_find(ctx, name, view->image->dataset, &found));
+    found.rpc.long_off += move_deg[0];
+    found.rpc.lat_off += move_deg[1];
     if (*found.path)
         PASS(sdm_scene_add_file(ctx, scene, found.path));
     PASS(sdm_rpc_judge(ctx, name, view->image, &found, &view->camera, &view->note));

@@ -71,7 +71,7 @@ static void log_warnings(SdmContext *ctx, const SdmQuality *q, const char *outpu
     char text[SDM_MAX_WARNINGS * sizeof q->text[0]] = "";
     for (int i = 0, n = 0; i < q->count; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", q->text[i]);
-    if (q->count)
+    if (q->count && !sdm_options(ctx)->rasters_alone) /* else the caller says it */
         sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", output ? output : "the DEM", text);
 }
 

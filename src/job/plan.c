@@ -193,7 +193,8 @@ SdmStatus sdm_plan_complete(SdmContext *ctx, SdmPlan *plan)
         const uint64_t unplanned = sdm_hash_text(sdm_hash_text(2, s->left.path ? s->left.path : ""),
                                                  s->right.path ? s->right.path : "");
         snprintf(s->key, sizeof s->key, "%016" PRIx64, s->error ? unplanned : h);
-        s->fingerprint = hash_options(h, &plan->options, SDM_CHANGES_BLOCKS);
+        s->fingerprint = hash_options(sdm_hash(h, plan->options.move_deg, sizeof plan->options.move_deg),
+                                      &plan->options, SDM_CHANGES_BLOCKS);
         s->product_fingerprint = hash_options(s->fingerprint, &plan->options, SDM_CHANGES_PRODUCTS);
         for (int64_t i = 0; i < s->tile_count; i++)
             for (int k = 0; k < 2; k++) {

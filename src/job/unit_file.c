@@ -371,8 +371,8 @@ static void move_record(Body *b, void *object)
     r->known = true;
     move_whole(b, &r->cols, 0, MOST);
     move_whole(b, &r->rows, 0, MOST);
-    MOVE_EACH(b, &r->spacing, &r->coverage, &r->pointing_residual_px, &r->tie_points, &r->pointing_px,
-              &r->matched_share, &r->wall_s);
+    MOVE_EACH(b, &r->spacing, &r->coverage, &r->pointing_residual_px, &r->tie_points, &r->matched_share,
+              &r->wall_s);
     move_whole(b, &p->dem_bytes, -1, INT64_MAX);
     move_whole(b, &p->dem_mtime_us, INT64_MIN, INT64_MAX);
     move_bytes(b, &p->dem_hash, sizeof p->dem_hash);

@@ -24,7 +24,6 @@ typedef struct SdmDemResult {
     int64_t cols, rows;
     double spacing, coverage; /* coverage: cells with a height of those seen by two views, 0..1 */
     double pointing_residual_px, tie_points; /* NMAD; NaN: no correction was estimated */
-    double pointing_px;                      /* correction across the rays, mean, of the right image */
     double matched_share;                    /* matched cells of those with texture, 0..1; NaN: not known */
     double wall_s;
     SdmDoubt *doubt;     /* owned, as all below */

@@ -483,7 +483,6 @@ static SdmStatus take_result(SdmContext *ctx, const SdmProduct *p, const SdmScen
     const SdmPointRound *const last = last_round(s);
     *out = (SdmDemResult){.pointing_residual_px = last ? last->after_nmad_px : (double)NAN,
                           .tie_points = last ? (double)last->inliers : (double)NAN,
-                          .pointing_px = s->prepared->pointing.coef[0],
                           .matched_share = s->quality ? s->quality->matched_share : (double)NAN};
     PASS(sdm_alloc(ctx, &out->file, (size_t)s->file_count + 1, sizeof *out->file, "the result"));
     PASS(sdm_alloc(ctx, &out->doubt, SDM_MAX_WARNINGS, sizeof *out->doubt, "the result"));

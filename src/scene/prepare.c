@@ -262,23 +262,6 @@ done:
     return st;
 }
 
-SdmStatus sdm_scene_agreement(SdmContext *ctx, const SdmScene *scene, double *share)
-{
-    SdmStatus st = SDM_OK;
-    SdmPrepared p = {0};
-    size_t seen = 0, matched = 0;
-    TRY(sdm_prepare_frame(ctx, scene, &p));
-    TRY(sdm_coarse_find(ctx, scene, &p, NULL));
-    for (size_t i = 0; i < (size_t)p.coarse.win.w * (size_t)p.coarse.win.h; i++) {
-        seen += !(p.coarse.flags[i] & SDM_QA_OUTSIDE);
-        matched += (p.coarse.flags[i] & SDM_QA_VALID) != 0;
-    }
-    *share = seen ? (double)matched / (double)seen : 0.0;
-done:
-    sdm_prepared_free(&p);
-    return st;
-}
-
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;

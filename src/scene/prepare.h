@@ -36,11 +36,6 @@ typedef struct SdmPrepared {
     SdmGrid part;            /* the cells of it that are asked for */
 } SdmPrepared;
 
-/* Match the coarse levels of a scene that is open to SDM_DEPTH_WHOLE alone: the share of the pixels seen by
- * both views that have a match, 0..1.  Views of other seasons and suns agree less.  Errors as
- * sdm_scene_prepare(). */
-SdmStatus sdm_scene_agreement(SdmContext *ctx, const SdmScene *scene, double *share);
-
 /* Prepare a scene that is open to SDM_DEPTH_WHOLE: match the coarse levels of the whole frame, fit the
  * pointing on the way and once more at full resolution, choose the grid of the DEM.  *out: to be freed by
  * the caller, also after a failure.  SDM_ERR_DATA where the views do not overlap or matches are too few. */

@@ -111,8 +111,6 @@ double sdm_quality_ray_error_share(const SdmQualitySums *sums)
     return NAN;
 }
 
-static const double FAR_PX = 10.0; /* ASTER's miss by 2 */
-
 static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
 {
     const int rounds = p->points.rounds;
@@ -121,8 +119,8 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
     const double limit_px = SDM_MATCH_NOISE_PX * (double)(1 << last->level);
     if (rounds < 1)
         return;
-    const double off_px = fabs(p->pointing.coef[0]), off_m = off_px * p->frame.right_gsd_m;
-    if (off_px > FAR_PX && off_m > SDM_POINTING_FAR_M && !sdm_reference_applied(&p->reference))
+    const double off_m = fabs(p->pointing.coef[0]) * p->frame.right_gsd_m;
+    if (off_m > sdm_frame_far_m(&p->frame) && !sdm_reference_applied(&p->reference))
         sdm_quality_warn(out,
                          "the rays of the two cameras miss each other by %.0f m: the DEM may lie as far off, "
                          "and in height",

@@ -1,6 +1,7 @@
 /* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report.
  * Cells are fused by src/coreg/stack_fuse.c. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/path.h"
 #include "coreg/stack_layer.h"
 #include "product/dem_report.h"
 #include "product/dem_result.h"
@@ -30,7 +31,7 @@ typedef struct Fusing {
     const char *dem[SDM_MAX_VIEW_PAIRS];
     double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], move_m[SDM_MAX_VIEW_PAIRS][3],
         smooth_m[SDM_MAX_VIEW_PAIRS];
-    bool ortho[SDM_MAX_VIEW_PAIRS], far[SDM_MAX_VIEW_PAIRS];
+    bool ortho[SDM_MAX_VIEW_PAIRS];
     int view[SDM_MAX_VIEW_PAIRS][2];
     int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
@@ -40,8 +41,8 @@ typedef struct Fusing {
 
 /* ---- what is fused ---- */
 
-/* The pair of largest weight whose left view is that of most pairs: these all lie where the camera of that
- * view says, and need not be resampled. */
+/* The pair of largest weight whose left view is that of most pairs and was not moved: these all lie where the
+ * camera of that view says, and need not be resampled. */
 static int find_place(const Fusing *f)
 {
     int place = 0, most = 0;
@@ -49,7 +50,7 @@ static int find_place(const Fusing *f)
         int n = 0;
         for (int i = 0; i < f->count; i++)
             n += f->pair[i]->left == f->pair[k]->left;
-        if (n > most) {
+        if (n > most && !(sdm_views_move_m(f->views, f->pair[k]->left) > 0.0)) {
             most = n;
             place = k;
         }
@@ -94,7 +95,6 @@ static void gather(SdmViews *v, Fusing *f)
             const SdmViewPair *const p = f->pair[f->count] = v->chosen[k];
             f->dem[f->count] = p->dem;
             f->sigma_m[f->count] = p->sigma_m;
-            f->far[f->count] = fabs(p->result.pointing_px) * p->gsd_m > SDM_POINTING_FAR_M;
             f->view[f->count][0] = camera_of(v, p->left);
             f->view[f->count][1] = camera_of(v, p->right);
             f->trust[f->count++] = trust_of(p);
@@ -142,7 +142,7 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
                            .overlap = p->overlap,
                            .sigma_m = p->sigma_m,
                            .weight = share_of(f, k),
-                           .agreement = p->agreement,
+                           .agreement = p->look.share,
                            .trust = f->trust[k] / fmax(f->trust[0], 1e-12),
                            .smooth_m = f->smooth_m[k],
                            .coverage = p->result.coverage,
@@ -153,7 +153,29 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
     snprintf(out->names, sizeof out->names, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
 }
 
-/* Views of one exposure, the doubts of the pairs, and pairs that failed. */
+static bool is_named(const char *text, const char *path)
+{
+    const char *const base = sdm_path_base(path);
+    return *base && strstr(text, base);
+}
+
+/* A doubt about one of the images is said once, without the pair. */
+static void add_pair_doubt(const SdmViews *v, const SdmViewPair *p, const char *text, SdmDemResult *out)
+{
+    const bool of_image = is_named(text, v->path[p->left]) || is_named(text, v->path[p->right]);
+    char *const to = out->doubt[out->doubts].text;
+    for (int i = 0; i < out->doubts && of_image; i++)
+        if (strcmp(out->doubt[i].text, text) == 0)
+            return;
+    if (of_image)
+        snprintf(to, sizeof out->doubt->text, "%s", text);
+    else
+        snprintf(to, sizeof out->doubt->text, "%s and %s: %.1300s", sdm_view_name(v, p->left),
+                 sdm_view_name(v, p->right), text);
+    out->doubts++;
+}
+
+/* Views of one exposure, moved and left out, the doubts of the pairs, and pairs that failed. */
 static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
 {
     PASS(sdm_alloc(v->ctx, &out->doubt,
@@ -164,20 +186,28 @@ static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
             snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text,
                      "%s and %s have one camera: the same exposure counts twice; leave one of them out",
                      sdm_view_name(v, v->pair[k].left), sdm_view_name(v, v->pair[k].right));
-    for (int i = 0; i < v->count; i++)
+    for (int i = 0; i < v->count; i++) {
         if (*v->left_out[i])
             snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s is left out: %s",
                      sdm_view_name(v, i), v->left_out[i]);
+        else if (sdm_views_move_m(v, i) > 0.0)
+            snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text,
+                     "the camera of %s is %.0f m off those of other views, and was moved to them%s",
+                     sdm_view_name(v, i), sdm_views_move_m(v, i),
+                     v->is_guess ? ": these views do not tell which of them are right, so the DEM may lie as "
+                                   "far off, and farther in height"
+                                 : "");
+    }
     for (int k = 0; k < v->chosen_count; k++) {
         const SdmViewPair *const p = v->chosen[k];
-        const char *const left = sdm_view_name(v, p->left), *const right = sdm_view_name(v, p->right);
         if (!p->has_dem)
             snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s and %s are left out: %s",
-                     left, right, p->why);
+                     sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->why);
         for (int i = 0; i < p->result.doubts; i++)
-            snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s and %s: %.1300s", left,
-                     right, p->result.doubt[i].text);
+            add_pair_doubt(v, p, p->result.doubt[i].text, out);
     }
+    for (int i = 0; i < out->doubts; i++)
+        sdm_log(v->ctx, SDM_LOG_WARNING, 9, "%s", out->doubt[i].text);
     return SDM_OK;
 }
 
@@ -421,8 +451,6 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
                                    .least_m = LEAST_GSD * f.pair[0]->gsd_m,
                                    .ortho = f.ortho,
                                    .views = f.view,
-                                   .far = f.far,
-                                   .far_m = SDM_POINTING_FAR_M,
                                    .reference = 0,
                                    .place = f.place};
     sdm_stack_default(&stack);

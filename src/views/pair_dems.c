@@ -100,6 +100,8 @@ static SdmOptions options_of(const SdmViews *v, const SdmViewPair *p)
     o.overwrite = true; /* in the folder */
     o.keep_job = false;
     o.points = "none";
+    memcpy(o.move_deg[0], v->move_deg[p->left], sizeof o.move_deg[0]);
+    memcpy(o.move_deg[1], v->move_deg[p->right], sizeof o.move_deg[1]);
     return o;
 }
 

@@ -141,6 +141,7 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, 
     if (keep)
         v->options.output = NULL;
     memcpy(v->path, views, (size_t)count * sizeof *views);
+    sdm_log_once(ctx, true);
     TRY(check(v));
     TRY(sdm_views_look(v));
     TRY(sdm_views_choose(v));
@@ -151,6 +152,7 @@ SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, 
         sdm_views_remove(v);
     sdm_progress(ctx, 9, 1.0, "done");
 done:
+    sdm_log_once(ctx, false);
     if (v && st != SDM_OK)
         st = leave_failed(v, st);
     if (v && v->has_log)

@@ -15,7 +15,6 @@ static const double MATCH_NOISE_PX = 0.1;    /* of a parallax, of views from one
 static const double NOISE_BASE_HEIGHT = 0.5; /* at this ratio the images differ by as much again */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */
 static const double BEST_BASE_HEIGHT[2] = {0.2, 0.6}; /* pairs beyond are taken later */
-enum { LEAST_JOINED = 3 /* views that a run goes on with where others are left out */ };
 static const double LEAST_AGREEMENT = 0.9; /* of the best pair's: others serve views that are in no pair */
 static const double STEEPER = 0.02; /* by which the other view must be steeper to become the left one */
 
@@ -86,15 +85,15 @@ static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f,
  * it lacks to be a pair goes to `why`. */
 static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
 {
-    SdmStatus st = SDM_OK;
     SdmScene *scene = NULL;
     SdmFrame frame = {.base_height = NAN};
-    TRY(sdm_scene_open_to(v->ctx, &v->options, v->path[p->left], v->path[p->right],
-                          pixels ? SDM_DEPTH_WHOLE : SDM_DEPTH_CAMERAS, &scene));
-    if (pixels)
-        st = sdm_scene_agreement(v->ctx, scene, &p->agreement);
-    else
-        st = sdm_frame_find(v->ctx, scene, &frame);
+    SdmOptions options = v->options;
+    memcpy(options.move_deg[0], v->move_deg[p->left], sizeof options.move_deg[0]);
+    memcpy(options.move_deg[1], v->move_deg[p->right], sizeof options.move_deg[1]);
+    SdmStatus st = sdm_scene_open_to(v->ctx, &options, v->path[p->left], v->path[p->right],
+                                     pixels ? SDM_DEPTH_WHOLE : SDM_DEPTH_CAMERAS, &scene);
+    if (st == SDM_OK)
+        st = pixels ? sdm_scene_agreement(v->ctx, scene, &p->look) : sdm_frame_find(v->ctx, scene, &frame);
     if (st == SDM_OK && !pixels)
         st = describe(v, scene, &frame, p);
     if (st == SDM_ERR_DATA) {
@@ -102,24 +101,8 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
         sdm_view_pair_refuse(p, sdm_error(v->ctx));
         st = SDM_OK;
     }
-done:
     sdm_scene_close(&scene);
     return st;
-}
-
-/* Measure how well the images of each pair agree.  Views of one town on three days, the times unknown: the
- * coarse levels match 98, 98 and 91 % in the pairs of a day or a season, 67 to 85 % in the twelve others; of
- * textured cells at full size some fourth power of that is matched. */
-static SdmStatus measure_agreement(SdmViews *v)
-{
-    for (int k = 0; k < v->pairs; k++) {
-        SdmViewPair *const p = &v->pair[k];
-        PASS(sdm_check_stop(v->ctx));
-        if (p->merit > 0.0)
-            PASS(open_pair(v, p, true));
-        p->merit = *p->why ? 0.0 : p->merit * pow(p->agreement, 8.0);
-    }
-    return SDM_OK;
 }
 
 /* Precision, trust and merit from the figures. */
@@ -143,22 +126,52 @@ static void judge(SdmViewPair *p)
                fmin(1.0, BEST_BASE_HEIGHT[1] / p->base_height) / aged;
 }
 
+static SdmStatus look_at(SdmViews *v, SdmViewPair *p, int left, int right)
+{
+    *p = (SdmViewPair){.left = left, .right = right, .days = NAN, .look.share = NAN};
+    PASS(sdm_check_stop(v->ctx));
+    PASS(open_pair(v, p, false));
+    if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
+        p->left = right;
+        p->right = left;
+        PASS(open_pair(v, p, false));
+    }
+    judge(p);
+    return SDM_OK;
+}
+
+/* Measure how well the images of a pair agree.  Views of one town on three days, the times unknown: the
+ * coarse levels match 98, 98 and 91 % in the pairs of a day or a season, 67 to 85 % in the twelve others; of
+ * textured cells at full size some fourth power of that is matched. */
+static SdmStatus measure_agreement(SdmViews *v, SdmViewPair *p)
+{
+    PASS(sdm_check_stop(v->ctx));
+    memcpy(p->look.pitch_deg, v->pitch_deg, sizeof v->pitch_deg);
+    if (p->merit > 0.0)
+        PASS(open_pair(v, p, true));
+    memcpy(v->pitch_deg, p->look.pitch_deg, sizeof v->pitch_deg);
+    p->merit = *p->why ? 0.0 : p->merit * pow(p->look.share, 8.0);
+    return SDM_OK;
+}
+
 SdmStatus sdm_views_look(SdmViews *v)
 {
+    enum { ROUNDS = 2 }; /* of moves: the second one has matches of heights that are almost right */
+    bool moved[SDM_MAX_VIEWS] = {false};
     for (int i = 0; i < v->count; i++)
-        for (int j = i + 1; j < v->count; j++) {
-            SdmViewPair *const p = &v->pair[v->pairs++];
-            *p = (SdmViewPair){.left = i, .right = j, .days = NAN, .agreement = NAN};
-            PASS(sdm_check_stop(v->ctx));
-            PASS(open_pair(v, p, false));
-            if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
-                p->left = j;
-                p->right = i;
-                PASS(open_pair(v, p, false));
-            }
-            judge(p);
+        for (int j = i + 1; j < v->count; j++)
+            PASS(look_at(v, &v->pair[v->pairs++], i, j));
+    for (int k = 0; k < v->pairs; k++)
+        PASS(measure_agreement(v, &v->pair[k]));
+    for (int round = 0; round < ROUNDS && sdm_views_move_cameras(v, moved); round++)
+        for (int k = 0; k < v->pairs; k++) {
+            SdmViewPair *const p = &v->pair[k];
+            if (!moved[p->left] && !moved[p->right])
+                continue;
+            PASS(look_at(v, p, p->left, p->right));
+            PASS(measure_agreement(v, p));
         }
-    return measure_agreement(v);
+    return SDM_OK;
 }
 
 /* ---- choose ---- */
@@ -177,7 +190,7 @@ static void log_pair(const SdmViews *v, const SdmViewPair *p)
                 "%s and %s: %s, base/height %.2f%s, overlap %.0f %%, agreement %.0f %%, heights to some "
                 "%.2g m%s",
                 sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->number ? "matched" : "not needed",
-                p->base_height, time, 100.0 * p->overlap, 100.0 * p->agreement, p->sigma_m,
+                p->base_height, time, 100.0 * p->overlap, 100.0 * p->look.share, p->sigma_m,
                 p->number == 1 ? ": the reference" : "");
 }
 
@@ -197,24 +210,25 @@ static SdmViewPair *best_left(SdmViews *v, const bool *seen, bool fresh, double 
     SdmViewPair *best = NULL;
     for (int k = 0; k < v->pairs; k++) {
         SdmViewPair *const p = &v->pair[k];
-        if (p->merit > 0.0 && p->agreement >= least && !p->number && !*p->why &&
+        if (p->merit > 0.0 && p->look.share >= least && !p->number && !*p->why &&
             (!fresh || !seen[p->left] || !seen[p->right]) && (!best || p->merit > best->merit))
             best = p;
     }
     return best;
 }
 
-/* The reference comes first: of the pairs that agree at least as well as asked that of the largest weight, by
- * precision and overlap. */
+/* The reference comes first: of the pairs that agree at least as well as asked, and whose cameras were not
+ * moved, that of the largest weight, by precision and overlap. */
 static void order_chosen(SdmViews *v, double least)
 {
     int first = -1;
     double most = 0.0;
     for (int k = 0; k < v->chosen_count; k++) {
         const SdmViewPair *const p = v->chosen[k];
-        const double weight = p->overlap / (p->sigma_m * p->sigma_m);
-        if (first < 0 || (p->agreement >= least && weight > most)) {
-            most = p->agreement >= least ? weight : 0.0;
+        const bool moved = sdm_views_move_m(v, p->left) + sdm_views_move_m(v, p->right) > 0.0;
+        const double weight = p->look.share < least || moved ? 0.0 : p->overlap / (p->sigma_m * p->sigma_m);
+        if (first < 0 || weight > most) {
+            most = weight;
             first = k;
         }
     }
@@ -252,11 +266,11 @@ SdmStatus sdm_views_check_left(SdmViews *v, bool made)
     for (int k = v->pairs - 1; k >= 0; k--) {
         SdmViewPair *const p = &v->pair[k];
         const bool left = made ? p->has_dem : !*p->why;
-        usable += left && !(good && good->left == p->right && good->right == p->left);
+        usable += left;
         good = left ? p : good;
         bad = *p->why ? p : bad;
     }
-    if (usable == 1 && bad)
+    if (usable == 1 && made && bad)
         return sdm_fail(
             v->ctx, SDM_ERR_DATA,
             "of the %d views %s and %s alone make a pair (%s and %s: %s); give these two without the others",
@@ -287,17 +301,20 @@ static int join_views(const SdmViews *v, int first, bool *joined)
     return n;
 }
 
-/* Why no pair has the view: of its first one. */
-static const char *why_alone(const SdmViews *v, int view)
+/* Why no pair has the view and one of those that are joined: of its first one. */
+static const char *why_alone(const SdmViews *v, int view, const bool *joined)
 {
     const char *why = "";
-    for (int k = v->pairs - 1; k >= 0; k--)
-        why = v->pair[k].left == view || v->pair[k].right == view ? v->pair[k].why : why;
+    for (int k = v->pairs - 1; k >= 0; k--) {
+        const SdmViewPair *const p = &v->pair[k];
+        if ((p->left == view && joined[p->right]) || (p->right == view && joined[p->left]))
+            why = p->why;
+    }
     return why;
 }
 
-/* Views that no pair joins with most, three at least, are left out, since clouds hide the ground in them or
- * they see another place; two places are a mistake. */
+/* Views that no pair joins with most are left out, since clouds hide the ground in them or they see another
+ * place; two places are a mistake. */
 static SdmStatus leave_out_views(SdmViews *v)
 {
     bool joined[SDM_MAX_VIEWS];
@@ -312,11 +329,11 @@ static SdmStatus leave_out_views(SdmViews *v)
     v->first = best;
     if (v->joined == v->count)
         return SDM_OK;
-    const bool few = v->joined < LEAST_JOINED || 2 * v->joined <= v->count;
+    const bool few = 2 * v->joined <= v->count;
     if (few && alone >= 0)
         return sdm_fail(v->ctx, SDM_ERR_DATA,
                         "%s makes a pair with none of the other %d views (the first: %s); leave it out",
-                        v->path[alone], v->count - 1, why_alone(v, alone));
+                        v->path[alone], v->count - 1, why_alone(v, alone, joined));
     for (int i = 0; i < v->count && few; i++)
         if (!joined[i])
             return sdm_fail(v->ctx, SDM_ERR_DATA,
@@ -324,8 +341,9 @@ static SdmStatus leave_out_views(SdmViews *v)
                             v->path[i], v->path[best]);
     for (int i = 0; i < v->count; i++)
         if (!joined[i])
-            snprintf(v->left_out[i], sizeof v->left_out[i], "no pair joins it with the %d others%s%s",
-                     v->joined, *why_alone(v, i) ? "; the first: " : "", why_alone(v, i));
+            snprintf(v->left_out[i], sizeof v->left_out[i],
+                     "no pair joins it with the %d others; the first: %s", v->joined,
+                     why_alone(v, i, joined));
     for (int k = 0; k < v->pairs; k++)
         if (!joined[v->pair[k].left])
             v->pair[k].merit = 0.0;
@@ -388,7 +406,7 @@ SdmStatus sdm_views_choose(SdmViews *v)
     PASS(sdm_views_check_left(v, false));
     PASS(leave_out_views(v));
     for (int k = 0; k < v->pairs; k++)
-        least = v->pair[k].merit > 0.0 ? fmax(least, LEAST_AGREEMENT * v->pair[k].agreement) : least;
+        least = v->pair[k].merit > 0.0 ? fmax(least, LEAST_AGREEMENT * v->pair[k].look.share) : least;
     for (int fresh = 1; fresh >= 0; fresh--)
         for (SdmViewPair *p;
              v->chosen_count < v->joined && (p = best_left(v, seen, fresh, fresh ? 0.0 : least)) != NULL;) {

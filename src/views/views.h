@@ -7,6 +7,7 @@
 #include "core/options.h"
 #include "core/path.h"
 #include "geo/grid.h"
+#include "scene/agreement.h"
 #include "views/run_views.h"
 
 /* Two of the views. */
@@ -15,7 +16,7 @@ typedef struct SdmViewPair {
     double base_height, gsd_m, overlap; /* overlap: share of the left image, 0..1 */
     double slant[2];         /* of left and right: horizontal way of its rays for a metre of height */
     double days;             /* between the views; NaN: unknown */
-    double agreement;        /* share of the pixels that the coarse levels match, 0..1; NaN: not measured */
+    SdmAgreement look;       /* of the coarse levels; share NaN: not measured */
     double lon_deg, lat_deg; /* centre of the overlap */
     double sigma_m;          /* predicted precision of a height */
     double trust;            /* weight of its vote where pairs disagree: of slant and time */
@@ -44,6 +45,9 @@ typedef struct SdmViews {
     char t_srs[sizeof(((SdmGrid *)0)->wkt)];
     int joined, first;                  /* views that are not left out, the first of them */
     char left_out[SDM_MAX_VIEWS][1024]; /* why a view is; "": it is not */
+    double pitch_deg[2];                /* of the heights that are compared; see SdmAgreement */
+    double move_deg[SDM_MAX_VIEWS][2];  /* of its camera to those of most views: longitude, latitude */
+    bool is_guess;                      /* other views may be the right ones just as well */
     char failure[1024];                 /* of the first pair that made no DEM; "": none */
     char folder[SDM_PATH_SIZE];         /* OUTPUT.views, or a temporary one; "" before it is made */
     uint64_t fingerprint;               /* of the inputs and parameters of all pairs */
@@ -58,19 +62,27 @@ const char *sdm_view_name(const SdmViews *v, int view);
 /* ---- view_pairs.c ---- */
 
 /* Open the cameras of all pairs, and match their coarse levels; sets the
- * pairs' figures, and why some cannot be used. */
+ * pairs' figures, and why some cannot be used.  Cameras that are far from those of most views are moved. */
 SdmStatus sdm_views_look(SdmViews *v);
 /* Choose as many pairs as there are views, with every view in one of them, some with their views exchanged;
  * chooses CRS and spacing, and logs the choice.  Views that no pair joins with most are left out.
- * SDM_ERR_DATA where fewer than two pairs can be used, or less than three views or half of them are left. */
+ * SDM_ERR_DATA where no pair can be used, or no more than half of the views are left. */
 SdmStatus sdm_views_choose(SdmViews *v);
-/* Fewer than two pairs can be used, or (made) have a DEM: SDM_ERR_DATA with the reasons. */
+/* No pair can be used, or (made) fewer than two have a DEM: SDM_ERR_DATA with the reasons. */
 SdmStatus sdm_views_check_left(SdmViews *v, bool made);
 /* Choose one more pair, in the place of one that failed; NULL: there is none. */
 SdmViewPair *sdm_views_spare(SdmViews *v);
 
 /* Keep why a pair is not used: a sentence up to its advice, which is for a pair alone. */
 void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence);
+
+/* ---- view_cameras.c ---- */
+
+/* Add to the moves of cameras that are far from those of most views, and of those that were moved before.
+ * moved: SDM_MAX_VIEWS.  @return any */
+bool sdm_views_move_cameras(SdmViews *v, bool *moved);
+/* How far a camera was moved, m. */
+double sdm_views_move_m(const SdmViews *v, int view);
 
 /* ---- pair_dems.c ---- */
 

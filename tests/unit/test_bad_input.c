@@ -264,7 +264,7 @@ TEST(useless_images)
         if (isnan(bad[i].fill))
             r.nodata = 1;
         write_raster(path_b, r);
-        refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "bad.tif", bad[i].word);
+        refuse(NULL, path_a, path_b, i > 0 && i < 5 ? SDM_ERR_DATA : SDM_ERR_INPUT, "bad.tif", bad[i].word);
     }
 }
 
