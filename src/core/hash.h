@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/core.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* Hash of `size` bytes, continued from `seed`: sdm_hash(sdm_hash(s, a, n), b, m) depends on a and b, and on
  * where a ends.  Each word of 8 bytes (then each byte that is left) goes through FNV-1a's step
@@ -12,16 +13,3 @@
 uint64_t sdm_hash(uint64_t seed, const void *data, size_t size);
 /* The same of a text and its length; NULL counts as "". */
 uint64_t sdm_hash_text(uint64_t seed, const char *text);
-
-/* A table from such hashes to numbers. */
-typedef struct SdmTable {
-    uint64_t *key; /* mask + 1, open addressing; 0: free */
-    int *value;
-    size_t mask;
-} SdmTable;
-
-/* most: keys that the table will hold.  *out: closed by the caller, also after a failure. */
-SdmStatus sdm_table_open(SdmContext *ctx, size_t most, SdmTable *out);
-void sdm_table_close(SdmTable *table);
-/* The number of a key, 0 at first; borrowed. */
-int *sdm_table_at(SdmTable *table, uint64_t key);

@@ -5,6 +5,7 @@
 #include "core/hash.h"
 #include "core/options.h"
 #include "core/path.h"
+#include "core/hash_table.h"
 #include "input/scene_open.h"
 
 /* Where a file lies. */
