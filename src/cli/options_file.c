@@ -94,9 +94,13 @@ SdmStatus sdm_options_file(SdmCall *call)
                         "--options %s: expected JSON, an object of names and values such as {\"tr\": 10}, or "
                         "NAME.json of an earlier run",
                         file);
-    for (cJSON *value = from->child; value; value = value->next)
+    for (cJSON *value = from->child; value; value = value->next) {
+        if (cJSON_GetObjectItemCaseSensitive(from, value->string) != value)
+            return sdm_fail(call->ctx, SDM_ERR_USAGE, "--options %s: %s is given twice, expected once", file,
+                            value->string);
         if (!cJSON_IsNull(value) && !(is_report && is_left_out(value->string)))
             PASS(take_value(call, file, value, is_report));
+    }
     if (is_report && call->line.count == 0)
         take_inputs(call, call->file);
     return SDM_OK;
