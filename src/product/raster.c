@@ -452,7 +452,6 @@ static int CPL_STDCALL go_on(double done, const char *text, void *watch)
     return sdm_check_stop(w->ctx) == SDM_OK;
 }
 
-/* Have the bytes written to the disk: those in the system's buffers may still meet a full disk or quota. */
 static SdmStatus write_by_gdal(SdmContext *ctx, const SdmRaster *from, const SdmCogRequest *request,
                                char **co, Watch *watch)
 {
@@ -484,5 +483,6 @@ SdmStatus sdm_cog_write(SdmContext *ctx, const SdmRaster *from, const SdmCogRequ
     const SdmStatus written = write_by_gdal(ctx, from, request, co, &watch);
     PASS(sdm_check_stop(ctx)); /* to GDAL a stop is a failure */
     PASS(written);
+    /* bytes in the system's buffers may still meet a full disk or quota */
     return sdm_system_sync_path(request->path) ? sdm_fail_write(ctx, request->path, strerror(errno)) : SDM_OK;
 }

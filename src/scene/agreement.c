@@ -33,17 +33,13 @@ static int node_of(double value, double pitch)
 
 static void find_heights(const SdmPrepared *p, SdmAgreement *out)
 {
-    enum { MOST = 128, ALONG = 10 }; /* pixels and nodes along the frame */
+    enum { MOST = 128 }; /* pixels along the frame */
     const SdmFrame *const f = &p->frame;
     const SdmWindow *const win = &p->coarse.win;
     const int longest = win->w > win->h ? win->w : win->h, step = (longest + MOST - 1) / MOST;
     const double size = (double)(1 << win->level);
     int count[SDM_AGREEMENT_NODES] = {0};
     double sum[SDM_AGREEMENT_NODES] = {0.0};
-    if (!(out->pitch_deg[1] > 0.0)) {
-        out->pitch_deg[1] = longest * size * f->gsd_m / (ALONG * SDM_METRES_PER_DEGREE);
-        out->pitch_deg[0] = out->pitch_deg[1] / cos(f->lat_deg * SDM_DEG);
-    }
     for (int y = 0; y < win->h; y += step)
         for (int x = 0; x < win->w; x += step) {
             const size_t i = (size_t)y * (size_t)win->w + (size_t)x;

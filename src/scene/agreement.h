@@ -12,7 +12,7 @@ typedef struct SdmAgreement {
     double miss_m[2]; /* east, north: right rays from left ones, across the epipolar lines */
     double base[2];   /* east, north: way of a left ray less that of a right one, for a metre of height */
     double far_m;     /* see sdm_frame_far_m() */
-    double pitch_deg[2]; /* of the nodes, longitude and latitude: given, or 0: set by the frame */
+    double pitch_deg[2]; /* of the nodes, longitude and latitude: given; a pair has fewer than SIDE */
     float height_m[SDM_AGREEMENT_NODES]; /* NaN: none */
 } SdmAgreement;
 

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_NODES = 8 /* that two pairs share, to be compared */ };
+enum { LEAST_NODES = 8 /* that two pairs share, to be compared */, APART = 6 /* nodes, of their centres */ };
 
 /* Errors of all cameras where those of one pair are right. */
 typedef struct Errors {
@@ -22,11 +22,15 @@ typedef struct Errors {
     double cost;
 } Errors;
 
-/* How far the heights of a pair lie above those of another; NaN: they share too few. */
+/* How far the heights of a pair lie above those of another; NaN: they share too few, or are so far apart that
+ * other places have the same nodes. */
 static double height_off(const SdmViewPair *p, const SdmViewPair *base)
 {
     float off_m[SDM_AGREEMENT_NODES];
     int n = 0;
+    if (!(fabs(remainder(p->lon_deg - base->lon_deg, 360.0)) < APART * p->look.pitch_deg[0] &&
+          fabs(p->lat_deg - base->lat_deg) < APART * p->look.pitch_deg[1]))
+        return (double)NAN;
     for (int i = 0; i < SDM_AGREEMENT_NODES; i++) {
         const float d = p->look.height_m[i] - base->look.height_m[i];
         if (!isnan(d))

@@ -1,5 +1,6 @@
 /* Views -> their pairs: base, overlap and time of each from the cameras, and the choice of those to match. */
 // SPDX-License-Identifier: Apache-2.0
+#include "geo/geodesy.h"
 #include "geometry/epipolar_frame.h"
 #include "input/source.h"
 #include "scene/scene.h"
@@ -71,6 +72,7 @@ static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f,
     p->gsd_m = f->gsd_m;
     p->lon_deg = f->lon_deg;
     p->lat_deg = f->lat_deg;
+    p->long_m = fmax((double)f->width, (double)f->height) * f->gsd_m;
     for (int k = 0; k < 2; k++)
         p->slant[k] = slant_of(&scene->view[k], f);
     PASS(sdm_scene_overlap(v->ctx, scene, f, &p->overlap));
@@ -149,9 +151,23 @@ static SdmStatus measure_agreement(SdmViews *v, SdmViewPair *p)
     memcpy(p->look.pitch_deg, v->pitch_deg, sizeof v->pitch_deg);
     if (p->merit > 0.0)
         PASS(open_pair(v, p, true));
-    memcpy(v->pitch_deg, p->look.pitch_deg, sizeof v->pitch_deg);
     p->merit = *p->why ? 0.0 : p->merit * pow(p->look.share, 8.0);
     return SDM_OK;
+}
+
+/* So many nodes along the longest pair that none of its places share one. */
+static void choose_pitch(SdmViews *v)
+{
+    enum { ALONG = 10 };
+    double long_m = 0.0;
+    for (int k = 0; k < v->pairs; k++) {
+        const SdmViewPair *const p = &v->pair[k];
+        if (!(p->merit > 0.0) || p->long_m <= long_m)
+            continue;
+        long_m = p->long_m;
+        v->pitch_deg[1] = long_m / (ALONG * SDM_METRES_PER_DEGREE);
+        v->pitch_deg[0] = v->pitch_deg[1] / cos(p->lat_deg * SDM_DEG);
+    }
 }
 
 SdmStatus sdm_views_look(SdmViews *v)
@@ -161,6 +177,7 @@ SdmStatus sdm_views_look(SdmViews *v)
     for (int i = 0; i < v->count; i++)
         for (int j = i + 1; j < v->count; j++)
             PASS(look_at(v, &v->pair[v->pairs++], i, j));
+    choose_pitch(v);
     for (int k = 0; k < v->pairs; k++)
         PASS(measure_agreement(v, &v->pair[k]));
     for (int round = 0; round < ROUNDS && sdm_views_move_cameras(v, moved); round++)

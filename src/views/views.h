@@ -18,6 +18,7 @@ typedef struct SdmViewPair {
     double days;             /* between the views; NaN: unknown */
     SdmAgreement look;       /* of the coarse levels; share NaN: not measured */
     double lon_deg, lat_deg; /* centre of the overlap */
+    double long_m;           /* its longer side */
     double sigma_m;          /* predicted precision of a height */
     double trust;            /* weight of its vote where pairs disagree: of slant and time */
     double merit;            /* order in which pairs are taken; 0: cannot be used */

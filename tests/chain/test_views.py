@@ -125,6 +125,17 @@ for k, lines, samples, is_guess in ((2, 52, -33, False), (1, 52, 33, False), (0,
     t.expect(is_guess or (at_home[1] < 1.1 * before[1] and at_home[3] > before[3] - 1 and abs(off_m) < 3),
              "view %d 30 m off: RMSE %.3f m of %.3f, coverage %.1f %% of %.1f, %.1f m higher" % (k, at_home[1], before[1], at_home[3], before[3], off_m))
 
+# ---- clips between whole images, in mountains: all cameras are right, whatever the sizes ----
+for k, (ratio, seed) in enumerate((("0.25", "11"), ("0.5", "12"))):
+    t.simulate(at("peaks%d" % k), "--layout", "rpc", "--gsd", "0.7", "--width", "700", "--height", "700", "--relief", "600", "--base", "200", "--base-height", ratio,
+               "--seed", "5", "--error-seed", seed, "--noise", "5", "--texture", "8")
+for clip, whole, window in (("clip0.tif", "peaks0/left.tif", (400, 400, 260, 260)), ("clip1.tif", "peaks1/right.tif", (394, 724, 330, 400))):
+    gdal.Translate(at(clip), at(whole), srcWin=window)
+run([at("clip0.tif"), at("clip1.tif"), at("peaks0/right.tif"), at("peaks1/right.tif")], at("peaks.tif"))
+report = json.load(open(at("peaks.json")))
+shifts = np.abs([p["apply_m"] for p in report["pairs"]])
+t.expect(shifts.max() < 2 and not [d for d in report["trust"]["warnings"] if "moved to them" in d], "clips and whole images: no camera is moved, the DEMs by %.2f m" % shifts.max())
+
 # ---- terrain ----
 for k, (ratio, seed) in enumerate(((0.25, 11), (0.5, 12))):
     t.simulate(at("sim%d" % k), "--layout", "rpc", "--gsd", "0.7", "--width", "700", "--height", "700", "--relief", "200", "--base", "200", "--base-height", str(ratio),
