@@ -17,6 +17,7 @@ enum { LEAST_NODES = 8 /* that two pairs share, to be compared */, APART = 6 /* 
 /* Errors of all cameras where those of one pair are right. */
 typedef struct Errors {
     double error_m[SDM_MAX_VIEWS][2]; /* east, north */
+    double far_m[SDM_MAX_VIEWS];
     bool known[SDM_MAX_VIEWS], home[SDM_MAX_VIEWS];
     int views, fit; /* known ones, and those whose error is so small that they confirm the pair */
     double cost;
@@ -59,7 +60,9 @@ static void find_errors(const SdmViews *v, const SdmViewPair *base, Errors *e)
     *e = (Errors){.views = 1, .fit = 1};
     e->known[base->left] = e->home[base->left] = true;
     for (int k = 0; k < v->pairs; k++)
-        up_m[k] = v->pair[k].merit > 0.0 ? height_off(&v->pair[k], base) : (double)NAN;
+        up_m[k] = v->pair[k].merit > 0.0 && isfinite(v->pair[k].look.miss_m[0] + v->pair[k].look.miss_m[1])
+                      ? height_off(&v->pair[k], base)
+                      : (double)NAN;
     for (const SdmViewPair *p; (p = find_next(v, up_m, e->known)) != NULL;) {
         const bool right = e->known[p->left];
         const int to = right ? p->right : p->left, from = right ? p->left : p->right;
@@ -69,6 +72,7 @@ static void find_errors(const SdmViews *v, const SdmViewPair *base, Errors *e)
         }
         const double size_m = hypot(e->error_m[to][0], e->error_m[to][1]);
         e->known[to] = true;
+        e->far_m[to] = p->look.far_m;
         e->home[to] = size_m < p->look.far_m;
         e->fit += size_m < 0.5 * p->look.far_m;
         e->cost += size_m / (size_m + p->look.far_m);
@@ -113,6 +117,8 @@ bool sdm_views_move_cameras(SdmViews *v, bool *moved)
         any = true;
         for (int k = 0; k < 2; k++)
             v->move_deg[i][k] -= e.error_m[i][k] / SDM_METRES_PER_DEGREE * v->pitch_deg[k] / v->pitch_deg[1];
+        if (sdm_views_move_m(v, i) < e.far_m[i]) /* it came back: the move before was of false heights */
+            memset(v->move_deg[i], 0, sizeof v->move_deg[i]);
         sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s: its camera is moved by %.1f, %.1f m east and north", v->path[i],
                 -e.error_m[i][0], -e.error_m[i][1]);
     }
