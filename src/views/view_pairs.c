@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const double LEAST_BASE_HEIGHT = 0.05, MOST_BASE_HEIGHT = 1.5, LEAST_OVERLAP = 0.1;
-static const double SAME_BASE_HEIGHT = 1e-6; /* of two files of one exposure */
+static const double SAME_BASE_HEIGHT = 5e-4; /* of two files of one exposure: cameras 300 m off */
 static const double MATCH_NOISE_PX = 0.1;    /* of a parallax, of views from one direction; */
 static const double NOISE_BASE_HEIGHT = 0.5; /* at this ratio the images differ by as much again */
 static const double DAYS = 30.0; /* apart: the variance of a pair's heights is taken for twice as large */

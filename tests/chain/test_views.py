@@ -125,6 +125,10 @@ for k, lines, samples, is_guess in ((2, 52, -33, False), (1, 52, 33, False), (0,
     t.expect(is_guess or (at_home[1] < 1.1 * before[1] and at_home[3] > before[3] - 1 and abs(off_m) < 3),
              "view %d 30 m off: RMSE %.3f m of %.3f, coverage %.1f %% of %.1f, %.1f m higher" % (k, at_home[1], before[1], at_home[3], before[3], off_m))
 
+run(town_views + [move_camera(town_views[1], "copy.tif", 100, 0)], at("copies.tif"), "--tr", "1")
+doubts = json.load(open(at("copies.json")))["trust"]["warnings"]
+t.expect([d for d in doubts if "copy.tif have one camera" in d or "and copy.tif" in d and "counts twice" in d], "a copy under a camera that is off: %s" % doubts)
+
 # ---- clips between whole images, in mountains: all cameras are right, whatever the sizes ----
 for k, (ratio, seed) in enumerate((("0.25", "11"), ("0.5", "12"))):
     t.simulate(at("peaks%d" % k), "--layout", "rpc", "--gsd", "0.7", "--width", "700", "--height", "700", "--relief", "600", "--base", "200", "--base-height", ratio,
