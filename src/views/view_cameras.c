@@ -119,8 +119,8 @@ bool sdm_views_move_cameras(SdmViews *v, bool *moved)
             v->move_deg[i][k] -= e.error_m[i][k] / SDM_METRES_PER_DEGREE * v->pitch_deg[k] / v->pitch_deg[1];
         if (sdm_views_move_m(v, i) < e.far_m[i]) /* it came back: the move before was of false heights */
             memset(v->move_deg[i], 0, sizeof v->move_deg[i]);
-        sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s: its camera is moved by %.1f, %.1f m east and north", v->path[i],
-                -e.error_m[i][0], -e.error_m[i][1]);
+        sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s: its camera is moved by %.1f m in all, to those of most views",
+                v->path[i], sdm_views_move_m(v, i));
     }
     v->is_guess = v->is_guess || (any && is_guess);
     return any;
