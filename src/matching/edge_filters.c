@@ -99,7 +99,8 @@ static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
     return sdm_drop_pieces(ctx, &pieces, SDM_PIECE_PX, 0, 0);
 }
 
-SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b)
+SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, bool edges, const SdmEdgeViews *views,
+                           SdmEdgeBlock *b)
 {
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
@@ -108,16 +109,19 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
                level = {LEVEL_HALF, LEVEL_PX, LEVEL_NOISE / (LEVEL_NOISE + square)};
     float *before_px = NULL;
     TRY(median(ctx, k, b));
-    for (int i = 0; i < MOVES; i++)
+    for (int i = 0; i < MOVES && edges; i++)
         TRY(sdm_move_steps(ctx, views, b));
     TRY(drop_pieces(ctx, b));
-    TRY(sdm_drop_walls(ctx, views, b));
+    if (edges)
+        TRY(sdm_drop_walls(ctx, views, b));
     TRY(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
     memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
         TRY(mean_within_steps(ctx, &noise, b));
-    TRY(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
-    TRY(sdm_close_gaps(ctx, views, b));
+    if (edges) {
+        TRY(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
+        TRY(sdm_close_gaps(ctx, views, b));
+    }
     TRY(mean_within_steps(ctx, &level, b));
 done:
     sdm_free(&before_px);
