@@ -1,6 +1,7 @@
 /* RPC, image -> camera, and doubts: by the rays, the map coordinates and the size of the image.  Are its
  * heights in metres? */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/math.h"
 #include "geo/geodesy.h"
 #include "geo/projector.h"
 #include "input/product_folder.h"
@@ -340,26 +341,59 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
     return SDM_OK;
 }
 
-/* Seen from above, the rows of an image lie on the right of its columns, however it was taken: LONG_SCALE or
- * LAT_SCALE of the wrong sign in both views is a mirrored DEM, else faultless. */
-static void judge_side(const char *name, const SdmImage *im, const SdmCamera *cam, SdmCameraNote *note)
+/* ---- pixels are squares ---- */
+
+/* Seen along the rays a pixel is square to 4 % and 2 degrees in every RPC at hand; where fore and aft views
+ * have the lines of the nadir view, to 1.2 (ALOS PRISM).  In an image that was put on a map it is square on
+ * the ground. */
+static const double SQUARE = 1.3, SQUARE_ON_GROUND = 1.1, MOST_SKEW = 0.26; /* cosine */
+static const double SMALLEST_M = 0.1; /* three times as sharp as any satellite */
+static const double STEP_PX = 16.0;
+
+static bool is_square(const double right[3], const double down[3], double most)
 {
-    double at[3][3], ground[3][3], h[2], d[2][2];
+    const double across = sdm_dot3(right, right), along = sdm_dot3(down, down), ratio = sqrt(along / across);
+    return !(ratio > most || ratio < 1.0 / most ||
+             fabs(sdm_dot3(right, down)) > MOST_SKEW * sqrt(across * along));
+}
+
+/* An error of LAT_OFF, LONG_OFF, LAT_SCALE or LONG_SCALE in both views deforms the ground, and nothing else.
+ * Seen from above, the rows of an image lie on the right of its columns, however it was taken. */
+static void judge_pixels(const char *name, const SdmImage *im, const SdmCamera *cam, SdmCameraNote *note)
+{
+    double at[4][3], ground[4][3], p[4][3], d[3][3], seen[2][3], h[2], up[3];
     heights(cam, &h[0], &h[1]);
-    for (int k = 0; k < 3; k++) { /* the middle, to its right, below it */
-        place(im, k == 0 ? 4 : k == 1 ? 5 : 7, at[k]);
-        at[k][2] = 0.5 * (h[0] + h[1]);
+    for (int k = 0; k < 4; k++) { /* the middle, to its right, below it, above it */
+        place(im, 4, at[k]);
+        at[k][0] += k == 1 ? STEP_PX : 0.0;
+        at[k][1] += k == 2 ? STEP_PX : 0.0;
+        at[k][2] = k == 3 ? h[1] : 0.5 * (h[0] + h[1]);
     }
-    sdm_camera_locate(cam, 3, at[0], ground[0]);
-    for (int k = 0; k < 2; k++) {
-        d[k][0] = remainder(ground[k + 1][0] - ground[0][0], 360.0);
-        d[k][1] = ground[k + 1][1] - ground[0][1];
-    }
-    if (d[0][0] * d[1][1] - d[0][1] * d[1][0] > 0.0)
+    sdm_camera_locate(cam, 4, at[0], ground[0]);
+    for (int k = 0; k < 4; k++)
+        sdm_geodetic_to_ecef(ground[k][0], ground[k][1], ground[k][2], p[k]);
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < 3; i++)
+            d[k][i] = p[k + 1][i] - p[0][i];
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 3; i++)
+            seen[k][i] = d[k][i] - sdm_dot3(d[k], d[2]) / sdm_dot3(d[2], d[2]) * d[2][i];
+    sdm_cross3(d[0], d[1], up);
+    if (sdm_dot3(up, p[0]) > 0.0)
         add_doubt(note,
                   "the RPC of %.120s mirrors the image: where LONG_SCALE or LAT_SCALE has the wrong sign, "
                   "the DEM is mirrored, too",
                   sdm_path_base(name));
+    else if ((!is_square(d[0], d[1], SQUARE_ON_GROUND) && !is_square(seen[0], seen[1], SQUARE)) ||
+             sdm_dot3(seen[0], seen[0]) < pow(SMALLEST_M * STEP_PX, 2.0))
+        add_doubt(
+            note,
+            "the RPC of %.120s has pixels of %.2f x %.2f m, at %.0f degrees, seen along its rays: unless its "
+            "sensor has such, LAT_OFF, LONG_OFF, LAT_SCALE or LONG_SCALE is wrong (exchanged, in radians)",
+            sdm_path_base(name), sqrt(sdm_dot3(seen[0], seen[0])) / STEP_PX,
+            sqrt(sdm_dot3(seen[1], seen[1])) / STEP_PX,
+            acos(sdm_dot3(seen[0], seen[1]) / sqrt(sdm_dot3(seen[0], seen[0]) * sdm_dot3(seen[1], seen[1]))) /
+                SDM_DEG);
 }
 
 SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, const SdmFoundRpc *found,
@@ -374,7 +408,7 @@ SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, c
     judge_order(name, im, &rpc, out, note);
     TRY(judge_heights(ctx, name, im, &rpc, out, note));
     TRY(judge_map(ctx, name, im, *out, note));
-    judge_side(name, im, *out, note);
+    judge_pixels(name, im, *out, note);
 done:
     if (st != SDM_OK)
         sdm_camera_close(out);

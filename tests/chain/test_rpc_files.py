@@ -172,6 +172,10 @@ for key in ("LONG_SCALE", "LAT_SCALE"):
     t.expect("mirrors the image" in t.call([t.PROGRAM, "info", *mirrored], True).stdout, "%s of the wrong sign in both views is told" % key)
     done = t.call([t.PROGRAM, "run", *mirrored, "-o", at("mirrored.tif"), "--overwrite", "--strict"], True)
     t.expect(done.returncode == 1 and "mirrors the image" in done.stderr, "%s of the wrong sign in both views: a doubt" % key)
+exchanged = lambda r: dict(r, LAT_OFF=r["LONG_OFF"], LONG_OFF=r["LAT_OFF"])
+narrow = pair("exchanged", lambda k, a, r, p: write(p, a, exchanged(r)))
+told_so = t.call([t.PROGRAM, "info", *narrow], True).stdout
+t.expect(told_so.count("seen along its rays: unless its sensor has such, LAT_OFF") == 2, "latitude and longitude exchanged are told: " + told_so)
 
 feet = lambda r: dict(r, **{k: repr(float(r[k].split()[0]) / 0.3048) for k in ("HEIGHT_OFF", "HEIGHT_SCALE")})
 both = pair("feet", lambda k, a, r, p: write(p, a, feet(r)))
