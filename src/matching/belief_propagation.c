@@ -157,13 +157,10 @@ done:
 
 static SdmStatus propagate_by_definition(SdmContext *ctx, const Front *b)
 {
-    SdmStatus st = SDM_OK;
-    void *scratch = NULL;
-    TRY(sdm_alloc(ctx, &scratch, sdm_bp_reference_scratch(b->f), 1, "belief propagation by definition"));
+    SDM_OWNED void *scratch = NULL;
+    PASS(sdm_alloc(ctx, &scratch, sdm_bp_reference_scratch(b->f), 1, "belief propagation by definition"));
     sdm_bp_reference(b->f, b->plan, scratch, b->label);
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* The narrowest kernels that hold all labels; vectors of 32 labels read 32 bytes of costs. */

@@ -115,11 +115,8 @@ done:
 
 SdmStatus sdm_match_left_view(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win, int16_t *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmLevelTask task = sdm_level_task(in, win);
-    TRY(sdm_level_open(ctx, &task));
+    SDM_CLOSED_BY(sdm_level_close) SdmLevelTask task = sdm_level_task(in, win);
+    PASS(sdm_level_open(ctx, &task));
     memcpy(out, task.left, (size_t)win->w * (size_t)win->h * sizeof *out);
-done:
-    sdm_level_close(&task);
-    return st;
+    return SDM_OK;
 }

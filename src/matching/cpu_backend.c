@@ -182,20 +182,16 @@ static SdmStatus match_border(void *state, int half)
 
 static SdmStatus reject(void *state, const SdmRejection *r)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
-    uint16_t *flags = NULL;
-    const int around = sdm_stage_enter(p->ctx, 6);
-    TRY(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
-    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r, flags));
+    SDM_OWNED uint16_t *flags = NULL;
+    SDM_STAGE(p->ctx, 6);
+    PASS(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
+    PASS(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
-done:
-    sdm_free(&flags);
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus median(void *state)
@@ -273,20 +269,17 @@ static void bring_back(SdmProcessor *p)
 
 static SdmStatus least_squares(void *state, float px_per_metre)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     const bool holes = p->in->left->defect || p->in->right->defect;
-    const int around = sdm_stage_enter(p->ctx, 6);
-    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    SDM_STAGE(p->ctx, 6);
+    PASS(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
     for (int side = 0; side < 2 && holes; side++)
-        TRY(set_aside(p, (enum SdmSide)side));
+        PASS(set_aside(p, (enum SdmSide)side));
     const SdmLeastSquares in = {&p->surface, p->task.left, p->task.right, px_per_metre};
-    TRY(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
+    PASS(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
     if (holes)
         bring_back(p);
-done:
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- one step instead of passes ---- */
@@ -386,18 +379,15 @@ static SdmStatus defects(void *state)
 
 static SdmStatus refine_coarse(void *state, const SdmWindow *win)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface finer = {.win = *win}; /* of heights alone */
-    const int around = sdm_stage_enter(p->ctx, 7);
-    TRY(sdm_alloc_raw(p->ctx, &finer.h_m, (size_t)win->w * (size_t)win->h, sizeof *finer.h_m,
-                      "the coarse surface"));
+    SDM_STAGE(p->ctx, 7);
+    PASS(sdm_alloc_raw(p->ctx, &finer.h_m, (size_t)win->w * (size_t)win->h, sizeof *finer.h_m,
+                       "the coarse surface"));
     sdm_surface_refine(p->ctx, p->in->settings->kernels, p->refined.h_m ? &p->refined : p->coarse, &finer);
     sdm_surface_free(&p->refined);
     p->refined = finer;
-done:
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus fill_holes(void *state, const SdmFill *how)

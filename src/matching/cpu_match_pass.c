@@ -300,13 +300,12 @@ static void find_ray_errors(void *user, const SdmCostRow *row)
 SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                               uint8_t *score0)
 {
-    SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
     SdmPass rows = *pass; /* the range is of rows */
     rows.range = 1;
     const size_t bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
-    char *scratch = NULL;
-    TRY(sdm_alloc_raw(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_alloc_raw(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
     const Strips strips = cut_strips(ctx, task->extent, 0, h);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
@@ -328,7 +327,5 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
         if (job.width > 0)
             task->cost(&job, find_ray_errors, &g);
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }

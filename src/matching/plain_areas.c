@@ -55,11 +55,10 @@ typedef struct Area {
 /* 1 for the pixels whose window has little texture. */
 static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const SdmEdgeBlock *b, uint8_t *plain)
 {
-    SdmStatus st = SDM_OK;
     const int w = b->width, h = b->height, n = (2 * HALF + 1) * (2 * HALF + 1);
-    int32_t *column = NULL; /* sums and squares of the rows of the window */
+    SDM_OWNED int32_t *column = NULL; /* sums and squares of the rows of the window */
     memset(plain, 0, (size_t)w * (size_t)h);
-    TRY(sdm_alloc_raw(ctx, &column, 2 * (size_t)w, sizeof *column, "areas without texture"));
+    PASS(sdm_alloc_raw(ctx, &column, 2 * (size_t)w, sizeof *column, "areas without texture"));
     for (int y = HALF; y < h - HALF; y++) {
         memset(column, 0, 2 * (size_t)w * sizeof *column);
         for (int j = -HALF; j <= HALF; j++) {
@@ -81,9 +80,7 @@ static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const Sd
                 squares * n - sum * sum <= (int64_t)TEXTURE_MOST * TEXTURE_MOST * n * n;
         }
     }
-done:
-    sdm_free(&column);
-    return st;
+    return SDM_OK;
 }
 
 static int left_at(const SdmEdgeViews *views, const SdmEdgeBlock *b, int i)

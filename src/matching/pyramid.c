@@ -28,11 +28,10 @@ static int64_t floor_shift(int64_t a, int n)
 static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage *in, SdmLevelImage *out,
                        int64_t begin, int64_t end)
 {
-    SdmStatus st = SDM_OK;
-    int16_t *scratch = NULL;
+    SDM_OWNED int16_t *scratch = NULL;
     const int64_t pad = 2 * out->w + 2; /* source pixels 2 x0 - 1 .. 2 (x0 + w) */
     const int threads = sdm_threads(ctx);
-    TRY(sdm_alloc(ctx, &scratch, (size_t)(threads * 4 * pad), sizeof *scratch, "pyramid rows"));
+    PASS(sdm_alloc(ctx, &scratch, (size_t)(threads * 4 * pad), sizeof *scratch, "pyramid rows"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         int16_t *const rows = scratch + (int64_t)t * 4 * pad;
@@ -55,9 +54,7 @@ static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage
             k->half_row(src, (int)out->w, out->data + (y - out->y0) * out->w);
         }
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out)

@@ -44,11 +44,10 @@ typedef struct Base {
  * count. */
 static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, float *h_m)
 {
-    SdmStatus st = SDM_OK;
     const int w = win->w, h = win->h;
-    int64_t *sums = NULL, *column = NULL;
-    TRY(sdm_alloc_raw(ctx, &sums, (size_t)w * (size_t)h, sizeof *sums, "the base surface"));
-    TRY(sdm_alloc(ctx, &column, (size_t)w, sizeof *column, "the base surface"));
+    SDM_OWNED int64_t *sums = NULL, *column = NULL;
+    PASS(sdm_alloc_raw(ctx, &sums, (size_t)w * (size_t)h, sizeof *sums, "the base surface"));
+    PASS(sdm_alloc(ctx, &column, (size_t)w, sizeof *column, "the base surface"));
     for (int y = 0; y < h; y++) {
         const float *const in = h_m + (size_t)y * (size_t)w;
         int64_t sum = 0;
@@ -70,10 +69,7 @@ static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, f
                 h_m[(size_t)y * (size_t)w + (size_t)x] = (float)((double)column[x] / (64.0 * rows * columns));
         }
     }
-done:
-    sdm_free(&sums);
-    sdm_free(&column);
-    return st;
+    return SDM_OK;
 }
 
 static int base_half(double gsd_m, int level)
@@ -273,18 +269,17 @@ _Static_assert(SLOPE_12 == 1 << 5, "a shift in place of a division, which would 
 
 static SdmStatus fill_volume(const Work *w, const Block *b)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow *const win = &w->s->win;
     const SdmVolume *const v = &b->v;
     const int most[2] = {v->width + SLACK, v->width + v->pitch + 2 * SLACK},
               view_x[2] = {b->ex, b->ex + v->first};
     const int16_t *const view[2] = {w->task->left, w->task->right}, *row[2][WORD];
-    uint8_t *words = NULL, *none = NULL;
-    int16_t *samples = NULL;
+    SDM_OWNED uint8_t *words = NULL, *none = NULL;
+    SDM_OWNED int16_t *samples = NULL;
     const size_t pitch = (size_t)(most[0] + most[1] + 2 * SLACK);
-    TRY(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (SLOPE_PLANE + 1), 1, "census words"));
-    TRY(sdm_alloc(w->ctx, &samples, pitch * WORD, sizeof *samples, "rows of the views"));
-    TRY(sdm_alloc_raw(w->ctx, &none, (size_t)most[1], 1, "rows of the views"));
+    PASS(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (SLOPE_PLANE + 1), 1, "census words"));
+    PASS(sdm_alloc(w->ctx, &samples, pitch * WORD, sizeof *samples, "rows of the views"));
+    PASS(sdm_alloc_raw(w->ctx, &none, (size_t)most[1], 1, "rows of the views"));
     uint8_t *const word[2] = {words, words + (size_t)most[0] * (SLOPE_PLANE + 1)},
                    *const slope[2] = {word[0] + (size_t)SLOPE_PLANE * (size_t)most[0],
                                       word[1] + (size_t)SLOPE_PLANE * (size_t)most[1]};
@@ -318,11 +313,7 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
         w->kernels->costs(&c);
         set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, none, c.out);
     }
-done:
-    sdm_free(&none);
-    sdm_free(&words);
-    sdm_free(&samples);
-    return st;
+    return SDM_OK;
 }
 
 /* Labels of the rows wanted -> places (px from the base's) and whether both views agree on them. */
@@ -381,13 +372,12 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
 /* Places of the pixels wanted -> heights: the right pixel x + d was sampled at the base's height there. */
 static SdmStatus set_heights(const Work *w, const Block *b)
 {
-    SdmStatus st = SDM_OK;
     const int width = w->s->win.w;
     const SdmEdgeBlock *const e = &b->edge;
     const SdmWindow part = sdm_window_columns(&w->s->win, (SdmRowExtent){b->x0, b->x1});
     SdmRowCells cells;
-    char *scratch = NULL;
-    TRY(sdm_alloc(w->ctx, &scratch, sdm_row_cells_bytes(width), 1, "lattice rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_alloc(w->ctx, &scratch, sdm_row_cells_bytes(width), 1, "lattice rows"));
     sdm_row_cells_cut(&cells, scratch, width);
     cells.cells = NULL;
     for (int y = b->y0; y < b->y1; y++) {
@@ -403,9 +393,7 @@ static SdmStatus set_heights(const Work *w, const Block *b)
             w->s->score[to + (size_t)x] = e->score[from + (size_t)x];
         }
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* First and last label of a block with its overlap, px from the base. */

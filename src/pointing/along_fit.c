@@ -303,10 +303,9 @@ static const double POINT_TUKEY = 4.685; /* biweight: beyond so many sigmas a re
 /* Sort the points into strips. */
 static SdmStatus sort_points(SdmContext *ctx, State *f)
 {
-    SdmStatus st = SDM_OK;
     const SdmAlongTask *const t = f->task;
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
-    int *cell = NULL;
+    SDM_OWNED int *cell = NULL;
     for (size_t i = 0; i < t->count; i++) {
         const double at[3] = {(double)t->point[i].row[0], (double)t->point[i].row[1],
                               (double)t->point[i].col};
@@ -325,9 +324,9 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
     }
     f->cells = f->bins[SDM_ALONG_LEFT] * STRIP_COLUMNS;
     f->rows = f->span[0];
-    TRY(sdm_alloc(ctx, &cell, t->count, sizeof *cell, "strips"));
-    TRY(sdm_alloc(ctx, &f->order, t->count, sizeof *f->order, "strips"));
-    TRY(sdm_alloc(ctx, &f->begin, (size_t)f->cells + 2, sizeof *f->begin, "strips"));
+    PASS(sdm_alloc(ctx, &cell, t->count, sizeof *cell, "strips"));
+    PASS(sdm_alloc(ctx, &f->order, t->count, sizeof *f->order, "strips"));
+    PASS(sdm_alloc(ctx, &f->begin, (size_t)f->cells + 2, sizeof *f->begin, "strips"));
     for (size_t i = 0; i < t->count; i++) {
         const double share = ((double)t->point[i].col - lo[2]) / fmax(hi[2] - lo[2], 1.0);
         const int column = (int)fmin(share * STRIP_COLUMNS, STRIP_COLUMNS - 1.0);
@@ -338,9 +337,7 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
         f->begin[c + 2] += f->begin[c + 1];
     for (size_t i = 0; i < t->count; i++)
         f->order[f->begin[cell[i] + 1]++] = i;
-done:
-    sdm_free(&cell);
-    return st;
+    return SDM_OK;
 }
 
 static int class_of(const SdmAlongPoint *p)

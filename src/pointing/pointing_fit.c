@@ -194,11 +194,11 @@ static double cross_validate(const Fit *f, int degree, const Folds *of, double c
 static SdmStatus choose_degree(SdmContext *ctx, const Fit *f, int max_degree, SdmPointing *p,
                                SdmPointRound *r)
 {
-    SdmStatus st = SDM_OK;
     Folds of[SDM_POINT_MAX_DEGREE + 1];
-    double coef[TERMS], clip = 1e9, *room = NULL;
-    TRY(sdm_alloc_raw(ctx, &room, (size_t)(2 * FOLDS * (max_degree + 1)) * f->count, sizeof *room,
-                      "fits of the folds"));
+    double coef[TERMS], clip = 1e9;
+    SDM_OWNED double *room = NULL;
+    PASS(sdm_alloc_raw(ctx, &room, (size_t)(2 * FOLDS * (max_degree + 1)) * f->count, sizeof *room,
+                       "fits of the folds"));
     if (fit_robust(f, max_degree < 2 ? max_degree : 2, -1, coef)) {
         for (size_t i = 0; i < f->count; i++)
             f->work[i] = f->residual[i];
@@ -214,9 +214,7 @@ static SdmStatus choose_degree(SdmContext *ctx, const Fit *f, int max_degree, Sd
         }
     }
     r->cross_validation_px = isfinite(best) ? best : 0.0;
-done:
-    sdm_free(&room);
-    return st;
+    return SDM_OK;
 }
 
 /* Local mean of bins with a Gaussian of `width` bins; weight, sum: of the residuals in each bin, weighted. */

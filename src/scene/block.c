@@ -89,21 +89,20 @@ static bool reaches(const Reachable *r, int i, int j)
 static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
                              Needed *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
     const int l = s->win.level;
     const int size = 1 << l;
     const SdmLatticeRequest q = sdm_coarse_request(scene, p, size);
-    int32_t *from = NULL, *to = NULL;
+    SDM_OWNED int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
     out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
-    TRY(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
-    TRY(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
-    TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
-    TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
-    TRY(sdm_lattice_build(ctx, &q, &lat));
+    PASS(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
+    PASS(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
+    PASS(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
+    PASS(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
+    PASS(sdm_lattice_build(ctx, &q, &lat));
     const Reachable reach = {.lattice = &lat,
                              .grid = grid,
                              .surface = s,
@@ -124,11 +123,7 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
         to[j] = first < end ? end : 0;
     }
     set_window(s, from, to, out);
-done:
-    sdm_free(&from);
-    sdm_free(&to);
-    sdm_lattice_free(&lat);
-    return st;
+    return SDM_OK;
 }
 
 static void clear_block(SdmBlock *b)

@@ -351,26 +351,22 @@ static void place_points(Work *w, const int32_t *count)
 /* Number the pieces of ground with at least two samples, and place them. */
 static SdmStatus make_points(SdmContext *ctx, Work *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmReferenceSamples *const s = &w->s;
-    int32_t *count = NULL;
-    TRY(sdm_alloc(ctx, &count, w->pieces, sizeof *count, "points of the reference"));
+    SDM_OWNED int32_t *count = NULL;
+    PASS(sdm_alloc(ctx, &count, w->pieces, sizeof *count, "points of the reference"));
     for (size_t i = 0; i < s->count; i++)
         if (s->sample[i].point >= 0 && !isnan(s->sample[i].d_m))
             count[s->sample[i].point]++;
     for (size_t i = 0; i < w->pieces; i++)
         w->number[i] = count[i] >= 2 ? (int32_t)w->points++ : -1;
-    TRY(sdm_alloc(ctx, &w->point, w->points + 1, sizeof *w->point, "points of the reference"));
-    TRY(sdm_alloc(ctx, &w->per_m, 4 * w->points + 4, sizeof *w->per_m, "points of the reference"));
-    TRY(sdm_alloc(ctx, &w->allowed, w->points + 1, 1, "points of the reference"));
+    PASS(sdm_alloc(ctx, &w->point, w->points + 1, sizeof *w->point, "points of the reference"));
+    PASS(sdm_alloc(ctx, &w->per_m, 4 * w->points + 4, sizeof *w->per_m, "points of the reference"));
+    PASS(sdm_alloc(ctx, &w->allowed, w->points + 1, 1, "points of the reference"));
     w->raw_m = w->per_m + w->points;
     w->place = w->raw_m + w->points;
     memset(w->allowed, 1, w->points + 1);
     place_points(w, count);
-    TRY(sdm_reference_mask_apply(ctx, &w->files->mask, &s->plane.grid, w->place, w->points, w->allowed));
-done:
-    sdm_free(&count);
-    return st;
+    return sdm_reference_mask_apply(ctx, &w->files->mask, &s->plane.grid, w->place, w->points, w->allowed);
 }
 
 /* Difference that the correction leaves at a point, metres; NaN off the reference. */
@@ -622,15 +618,14 @@ static void measure_spread(const Work *w, int when, int where)
 /* Means by row of what the waves of one view were fitted to. */
 static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenceBins *b)
 {
-    SdmStatus st = SDM_OK;
-    double *sum = NULL;
+    SDM_OWNED double *sum = NULL;
     float last = 0.0f;
     for (size_t i = 0; i < w->points; i++)
         last = fmaxf(last, w->point[i].row[view]);
     b->step_px = BIN_ROWS;
     b->count = (int)(last / BIN_ROWS) + 1;
-    TRY(sdm_alloc(ctx, &b->value_px, (size_t)b->count, sizeof *b->value_px, "means by row"));
-    TRY(sdm_alloc(ctx, &sum, 2 * (size_t)b->count, sizeof *sum, "means by row"));
+    PASS(sdm_alloc(ctx, &b->value_px, (size_t)b->count, sizeof *b->value_px, "means by row"));
+    PASS(sdm_alloc(ctx, &sum, 2 * (size_t)b->count, sizeof *sum, "means by row"));
     const double limit = 3.0 * report_of(w)->fit.point_px;
     for (size_t i = 0; i < w->points; i++) {
         const SdmAlongPoint *const a = &w->point[i];
@@ -643,9 +638,7 @@ static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenc
     }
     for (int i = 0; i < b->count; i++)
         b->value_px[i] = sum[2 * i + 1] >= 8.0 ? (float)(sum[2 * i] / sum[2 * i + 1]) : NAN;
-done:
-    sdm_free(&sum);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus report_fit(SdmContext *ctx, Work *w)
@@ -745,19 +738,15 @@ done:
 
 static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyramid images[2], Work *w)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface surface = {0};
-    TRY(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
-    TRY(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface surface = {0};
+    PASS(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
+    PASS(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
-    TRY(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch,
-                  "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
-    TRY(sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference"));
-done:
-    sdm_surface_free(&surface);
-    return st;
+    PASS(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
+    PASS(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch,
+                   "samples of the surface"));
+    PASS(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
+    return sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference");
 }
 
 static void close_work(Work *w)
@@ -775,33 +764,29 @@ static void close_work(Work *w)
 SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,
                                 const SdmPyramid images[2], SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    Work w = {.files = files, .p = p, .threads = sdm_threads(ctx)};
-    const int around = sdm_stage_enter(ctx, 2);
+    SDM_CLOSED_BY(close_work) Work w = {.files = files, .p = p, .threads = sdm_threads(ctx)};
+    SDM_STAGE(ctx, 2);
     p->along = (SdmAlongCorrection){0};
     sdm_progress(ctx, 2, 0.85, "cameras against the reference");
-    TRY(open_work(ctx, scene, images, &w));
+    PASS(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
     snprintf(p->reference.datum, sizeof p->reference.datum, "%s", sdm_height_raster_datum_phrase(files->dem));
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
-        TRY(make_points(ctx, &w));
-        TRY(sdm_reference_shift(ctx, &w.s, use_allowed(&w) ? w.use : NULL, w.scratch, w.threads, &w.shift));
+        PASS(make_points(ctx, &w));
+        PASS(sdm_reference_shift(ctx, &w.s, use_allowed(&w) ? w.use : NULL, w.scratch, w.threads, &w.shift));
     }
     if (!serves(ctx, &w, known))
-        goto done;
-    TRY(open_mask(ctx, &w));
+        return SDM_OK;
+    PASS(open_mask(ctx, &w));
     fill_points(&w);
-    TRY(iterate(ctx, &w));
+    PASS(iterate(ctx, &w));
     if (!sdm_reference_applied(&p->reference))
-        goto done;
-    TRY(report_fit(ctx, &w));
-    TRY(move_surface(ctx, &w.s.lattice, p, &w.along));
+        return SDM_OK;
+    PASS(report_fit(ctx, &w));
+    PASS(move_surface(ctx, &w.s.lattice, p, &w.along));
     p->along = w.along;
-done:
-    close_work(&w);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p)

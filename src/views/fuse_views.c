@@ -413,8 +413,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
 
 static SdmStatus write_product(Fusing *f, SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *product = NULL;
     SdmViews *const v = f->views;
     const SdmProductRequest request = {.options = &v->options,
                                        .keep = v->keep,
@@ -425,18 +424,14 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
                                        .kind = f->kind,
                                        .time_utc = v->time_utc[v->first],
                                        .job = v->fingerprint};
-    const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_product_open(s->ctx, &request, &product));
-    TRY(sdm_stack_combine(s, product, &f->work.blocks));
+    SDM_STAGE(s->ctx, 8);
+    PASS(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
+    PASS(sdm_product_open(s->ctx, &request, &product));
+    PASS(sdm_stack_combine(s, product, &f->work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     f->work.wall_s = sdm_now_s() - v->started_s;
-    TRY(take_result(f, product));
-    TRY(sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease));
-done:
-    sdm_product_close(&product);
-    sdm_stage_leave(s->ctx, around);
-    return st;
+    PASS(take_result(f, product));
+    return sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease);
 }
 
 SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)

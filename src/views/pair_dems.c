@@ -61,18 +61,14 @@ void sdm_views_remove(const SdmViews *v)
 static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const SdmOptions *options,
                                   uint64_t *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlanInput *input = NULL;
-    SdmPlan *plan = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     char build[32];
-    TRY(sdm_plan_single(v->ctx, v->path[p->left], v->path[p->right], &input));
-    TRY(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = input, .count = 1}, &plan));
+    PASS(sdm_plan_single(v->ctx, v->path[p->left], v->path[p->right], &input));
+    PASS(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = input, .count = 1}, &plan));
     snprintf(build, sizeof build, "%016" PRIx64, (uint64_t)SDM_BUILD_HASH);
     *out = sdm_hash_text(plan->scene[0].product_fingerprint, build);
-done:
-    sdm_plan_close(&plan);
-    sdm_free(&input);
-    return st;
+    return SDM_OK;
 }
 
 /* Take the result of a finished DEM of the pair that has this fingerprint. */
