@@ -140,14 +140,11 @@ SdmStatus sim_noise(SdmContext *ctx, const SimSpectrum *spec, int level, SimWind
 SdmStatus sim_noise_at(SdmContext *ctx, const SimSpectrum *spec, int level, double unit_m, double x, double y,
                        float *value)
 {
-    SdmStatus st = SDM_OK;
     const SimBox box = {x, y, x, y};
-    SimWindow win = sim_window(&box, ldexp(unit_m, level), 2);
-    TRY(sim_noise(ctx, spec, level, &win));
+    SDM_CLOSED_BY(sim_window_free) SimWindow win = sim_window(&box, ldexp(unit_m, level), 2);
+    PASS(sim_noise(ctx, spec, level, &win));
     *value = sim_value(&win, x, y);
-done:
-    sdm_free(&win.v);
-    return st;
+    return SDM_OK;
 }
 
 int sim_octave(double wave_m, double unit_m)

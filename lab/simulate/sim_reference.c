@@ -67,23 +67,20 @@ static double y_of(const Truth *t, double row)
 /* Noise of sigma 1 whose correlation falls to exp(-1/2) over `length_m`, at every cell.  *out: allocated. */
 static SdmStatus make_field(const Truth *t, uint32_t seed, double length_m, float **out)
 {
-    SdmStatus st = SDM_OK;
     SimSpectrum spec;
     SimScene *const sc = t->sc;
     const int found = sim_octave(1.22 * length_m, sc->unit_m),
               level = found > TRUTH_LEVEL ? found : TRUTH_LEVEL;
     const SimBox box = {x_of(t, 0.0), y_of(t, t->ny - 1.0), x_of(t, t->nx - 1.0), y_of(t, 0.0)};
-    SimWindow win = sim_window(&box, ldexp(sc->unit_m, level), 3);
+    SDM_CLOSED_BY(sim_window_free) SimWindow win = sim_window(&box, ldexp(sc->unit_m, level), 3);
     sim_spectrum(&spec, (uint32_t)REFERENCE_SEED * 8u + seed + 0x51ed27u, level, level, 0.0, 1.0);
-    TRY(sim_noise(sc->ctx, &spec, level, &win));
-    TRY(sdm_alloc(sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
+    PASS(sim_noise(sc->ctx, &spec, level, &win));
+    PASS(sdm_alloc(sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
 #pragma omp parallel for num_threads(sc->threads)
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++)
             (*out)[(size_t)j * (size_t)t->nx + (size_t)i] = sim_value(&win, x_of(t, i), y_of(t, j));
-done:
-    sdm_free(&win.v);
-    return st;
+    return SDM_OK;
 }
 
 /* The value that `share` of the scene's cells exceed. */
@@ -265,8 +262,9 @@ static SdmStatus patch_truth(Truth *t)
 
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny)
 {
-    SdmStatus st = SDM_OK;
     const double posting_m = sc->opt->reference_m, step = posting_m / geo[1];
+    SDM_OWNED float *height_m = NULL;
+    SDM_OWNED uint8_t *class = NULL;
     Truth t = {.sc = sc, .nx = nx, .ny = ny};
     memcpy(t.geo, geo, sizeof t.geo);
     if (!(posting_m > 0.0))
@@ -282,16 +280,14 @@ SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny)
             sc->ctx, SDM_ERR_USAGE,
             "--reference: the truth has %d x %d cells, expected at most %d in all; make a smaller scene", nx,
             ny, (int)MOST_CELLS);
-    TRY(sdm_alloc(sc->ctx, &t.height_m, cells_of(&t), sizeof *t.height_m, "the reference"));
-    TRY(sdm_alloc(sc->ctx, &t.class, cells_of(&t), 1, "the reference"));
-    TRY(read_raster(&t, "truth.tif", GDT_Float32, t.height_m));
-    TRY(read_raster(&t, "class.tif", GDT_Byte, t.class));
-    TRY(patch_truth(&t));
+    PASS(sdm_alloc(sc->ctx, &height_m, cells_of(&t), sizeof *height_m, "the reference"));
+    PASS(sdm_alloc(sc->ctx, &class, cells_of(&t), 1, "the reference"));
+    t.height_m = height_m;
+    t.class = class;
+    PASS(read_raster(&t, "truth.tif", GDT_Float32, t.height_m));
+    PASS(read_raster(&t, "class.tif", GDT_Byte, t.class));
+    PASS(patch_truth(&t));
     if (t.seen == 0)
-        TRY(sdm_fail(sc->ctx, SDM_ERR_DATA, "--reference: no cell of the truth is seen by both views"));
-    TRY(make_reference(&t, (int)lround(step)));
-done:
-    sdm_free(&t.height_m);
-    sdm_free(&t.class);
-    return st;
+        return sdm_fail(sc->ctx, SDM_ERR_DATA, "--reference: no cell of the truth is seen by both views");
+    return make_reference(&t, (int)lround(step));
 }

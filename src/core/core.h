@@ -95,10 +95,15 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
 /* Map the progress that follows to from..to, 0..1, of the current part.
  * @return the current part, for sdm_progress_leave() */
 typedef struct SdmProgressPart {
+    SdmContext *ctx;
     double from, to;
 } SdmProgressPart;
 SdmProgressPart sdm_progress_enter(SdmContext *ctx, double from, double to);
-void sdm_progress_leave(SdmContext *ctx, SdmProgressPart around);
+void sdm_progress_leave(const SdmProgressPart *around);
+/* The same until the scope ends. */
+#define SDM_PROGRESS(ctx, from, to)                                                                          \
+    __attribute__((unused)) SDM_CLOSED_BY(sdm_progress_leave) const SdmProgressPart in_part =                \
+        sdm_progress_enter(ctx, from, to)
 
 /* ---- timings per stage, for the report ---- */
 double sdm_now_s(void); /* monotonic clock */

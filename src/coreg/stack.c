@@ -102,10 +102,8 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
                                s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
-    const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);
-    const SdmStatus st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
-    sdm_progress_leave(s->ctx, part);
-    return st;
+    SDM_PROGRESS(s->ctx, 0.9, 1.0);
+    return sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
 }
 
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,

@@ -410,11 +410,8 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);
         if (end - first > 1)
             sdm_progress(ctx, 9, (double)(s - first) / (end - first), what);
-        const SdmProgressPart around =
-            sdm_progress_enter(ctx, (double)(s - first) / (end - first), (s - first + 1.0) / (end - first));
-        st = merge_scene(ctx, &m, s);
-        sdm_progress_leave(ctx, around);
-        TRY(st);
+        SDM_PROGRESS(ctx, (double)(s - first) / (end - first), (s - first + 1.0) / (end - first));
+        TRY(merge_scene(ctx, &m, s));
     }
     out->missing = m.count;
     TRY(write_collection(ctx, &m));

@@ -96,19 +96,15 @@ static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
 SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const SdmCoarsestSearch *q,
                               SdmSurface *s, double *matched)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow win = s->win;
-    SdmProcessor p = {.ctx = ctx, .in = in};
+    SDM_CLOSED_BY(sdm_processor_give) SdmProcessor p = {.ctx = ctx, .in = in};
     const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
-    TRY(sdm_processor_take(&p, s));
+    PASS(sdm_processor_take(&p, s));
     p.task.v_shift = q->v_shift;
-    TRY(sdm_copy_heights(ctx, &p.surface, &p.prior));
-    TRY(sweep_planes(&p, q));
-    TRY(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN, NULL));
+    PASS(sdm_copy_heights(ctx, &p.surface, &p.prior));
+    PASS(sweep_planes(&p, q));
+    PASS(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN, NULL));
     *matched = share_matched(&p.surface);
-    TRY(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
-    TRY(sdm_processor_ops.smooth(&p));
-done:
-    sdm_processor_give(&p, s);
-    return st;
+    PASS(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
+    return sdm_processor_ops.smooth(&p);
 }

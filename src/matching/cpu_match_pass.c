@@ -8,16 +8,11 @@
 
 SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)task->win.w * (size_t)task->win.h;
     task->left = task->right = NULL;
-    TRY(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
-    TRY(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
-    TRY(sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left));
-done:
-    if (st != SDM_OK)
-        sdm_level_close(task);
-    return st;
+    PASS(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
+    PASS(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
+    return sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left);
 }
 
 void sdm_level_close(SdmLevelTask *task)
@@ -267,17 +262,16 @@ static void match_rows(SdmContext *ctx, const Match *m)
 SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
                           bool retry, SdmSurface *out)
 {
-    SdmStatus st = SDM_OK;
     const int w = task->win.w;
     Match m = {.task = task, .pass = pass, .prior = prior, .retry = retry, .out = out};
     m.cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
     m.bytes = m.cost_bytes + consumer_bytes(w);
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_alloc_raw(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_alloc_raw(ctx, &scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    m.scratch = scratch;
     match_rows(ctx, &m);
-done:
-    sdm_free(&m.scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- ray intersection error ---- */

@@ -40,6 +40,11 @@ typedef struct Base {
     float terrain_m[2]; /* between clouds: lowest and highest terrain of the scene */
 } Base;
 
+static void close_base(Base *base)
+{
+    sdm_free(&base->h_m);
+}
+
 /* Means over windows of (2 half + 1)^2 in place, of heights in whole 1/64 m; what lies outside does not
  * count. */
 static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, float *h_m)
@@ -94,7 +99,6 @@ static void find_terrain(const SdmSurface *coarse, float range_m[2])
 static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd_m, const SdmWindow *part,
                            Base *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow *const all = &coarse->win;
     const int half = base_half(gsd_m, all->level), margin = 2 * half + 2;
     const int64_t u0 = part->u0 - margin > all->u0 ? part->u0 - margin : all->u0,
@@ -106,19 +110,16 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
                            .v0 = v0,
                            .w = (int)((u1 < eu ? u1 : eu) - u0),
                            .h = (int)((v1 < ev ? v1 : ev) - v0)};
-    TRY(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m,
-                      "the base surface"));
+    PASS(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m,
+                       "the base surface"));
     for (int y = 0; y < out->win.h; y++)
         memcpy(out->h_m + (size_t)y * (size_t)out->win.w,
                coarse->h_m + (size_t)(v0 - all->v0 + y) * (size_t)all->w + (size_t)(u0 - all->u0),
                (size_t)out->win.w * sizeof *out->h_m);
-    TRY(mean_windows(ctx, &out->win, half, out->h_m));
-    TRY(mean_windows(ctx, &out->win, half, out->h_m));
+    PASS(mean_windows(ctx, &out->win, half, out->h_m));
+    PASS(mean_windows(ctx, &out->win, half, out->h_m));
     find_terrain(coarse, out->terrain_m);
-done:
-    if (st != SDM_OK)
-        sdm_free(&out->h_m);
-    return st;
+    return SDM_OK;
 }
 
 /* The base at the pixels of a window of level 0, bilinear. */
@@ -183,10 +184,9 @@ int sdm_semi_global_likely_range(const SdmMatchSettings *set)
 
 SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMatchSettings *set)
 {
-    SdmStatus st = SDM_OK;
-    Base base = {.h_m = NULL};
+    SDM_CLOSED_BY(close_base) Base base = {.h_m = NULL};
     float range[2] = {0.0f, 0.0f};
-    TRY(find_base(ctx, coarse, set->pixel_m, &coarse->win, &base));
+    PASS(find_base(ctx, coarse, set->pixel_m, &coarse->win, &base));
     const int all[4] = {0, 0, base.win.w, base.win.h};
     widen_range(coarse, &base, all, set, range);
     const float most = ceilf(-range[0] > range[1] ? -range[0] : range[1]);
@@ -197,9 +197,7 @@ SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMa
             ctx, SDM_LOG_VERBOSE, 5,
             "heights lie up to %d px from their surroundings; the search reaches %d px, higher ones are lost",
             set->coarse_offset_px, set->label_range_px);
-done:
-    sdm_free(&base.h_m);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- a block ---- */
@@ -528,12 +526,12 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
                             .v0 = (win->v0 >> l) - around_px,
                             .w = (win->w >> l) + 2 * around_px,
                             .h = (win->h >> l) + 2 * around_px};
-    Base base = {.h_m = NULL};
-    float *base_m = NULL;
-    TRY(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));
-    TRY(find_base(ctx, coarse, in->settings->pixel_m, &part, &base));
+    SDM_CLOSED_BY(close_base) Base base = {.h_m = NULL};
+    SDM_OWNED float *base_m = NULL;
+    PASS(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));
+    PASS(find_base(ctx, coarse, in->settings->pixel_m, &part, &base));
     refine_base(ctx, &base, win, base_m);
-    TRY(sdm_level_warp(ctx, task, base_m));
+    PASS(sdm_level_warp(ctx, task, base_m));
     const Work w = {.ctx = ctx,
                     .in = in,
                     .task = task,
@@ -564,8 +562,5 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
         sdm_progress(ctx, 5, (double)++finished / (nu * nv), "level 0");
     }
     sdm_thread_limit_end(ctx, around);
-done:
-    sdm_free(&base_m);
-    sdm_free(&base.h_m);
     return st;
 }

@@ -960,9 +960,9 @@ static Model start_model(const State *f, const SdmAlongCorrection *from)
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out,
                         SdmAlongReport *report)
 {
-    SdmStatus st = SDM_OK;
     const Part all = {0, -1};
-    State f = {0};
+    SDM_CLOSED_BY(close_fit) State f = {0};
+    SDM_OWNED double *rows = NULL;
     Series s = {0};
     size_t used = 0;
     for (size_t i = 0; i < task->count; i++)
@@ -970,9 +970,10 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     if (used < LEAST_POINTS)
         return sdm_fail(ctx, SDM_ERR_DATA, "%zu places of unchanged ground, at least %d are needed", used,
                         (int)LEAST_POINTS);
-    TRY(open_fit(ctx, task, &f));
+    PASS(open_fit(ctx, task, &f));
     s.room = (size_t)fmax(fmax(f.span[0], f.span[1]) / f.step + 2.0, task->scale->profile_count);
-    TRY(sdm_alloc(ctx, &s.row, 7 * s.room, sizeof *s.row, "means by row"));
+    PASS(sdm_alloc(ctx, &rows, 7 * s.room, sizeof *rows, "means by row"));
+    s.row = rows;
     s.value = s.row + s.room;
     s.weight = s.value + s.room;
     for (int k = 0; k < 4; k++)
@@ -1001,8 +1002,5 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     const Model constant = {.degree = 0, .coef = {m.coef[0]}};
     keep_model(&f, &constant); /* a fit of the constant starts at the residuals of a constant */
     measure_rows(&f, &constant, clip, report->constant_px);
-done:
-    sdm_free(&s.row);
-    close_fit(&f);
-    return st;
+    return SDM_OK;
 }

@@ -106,17 +106,14 @@ static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
 
 static SdmStatus write_pair(SdmContext *ctx, Run *run, int index)
 {
-    SdmStatus st = SDM_OK;
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
     if (!slot->disparity)
         return SDM_OK;
-    TRY(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
+    PASS(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
     run->result->write_s += sdm_now_s() - begin;
     run->written++;
-done:
-    sdm_free(&slot->disparity);
-    return st;
+    return SDM_OK;
 }
 
 /* The range and the window against the size of the images that are matched. */

@@ -239,7 +239,7 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     w->input.in.footprint = &w->shape;
     const SdmProgressPart around = sdm_progress_enter(ctx, WINDOW_READ, WINDOW_MATCHED);
     st = sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
-    sdm_progress_leave(ctx, around);
+    sdm_progress_leave(&around);
 done:
     if (st != SDM_OK) {
         w->slot = -1;
@@ -365,31 +365,33 @@ static bool device_has_room(SdmContext *ctx, SdmDevicePool *queue, const SdmPrep
     return sdm_device_pool_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
 }
 
+static void needed_free(Needed *needed)
+{
+    shape_free(&needed->shape);
+}
+
 SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                           int64_t room, SdmBlockWork *w)
 {
-    SdmStatus st = SDM_OK;
     SdmBlock *const block = &w->block;
-    Needed part = {.any = false};
-    SdmGdalConfig config = {NULL, false};
+    SDM_CLOSED_BY(needed_free) Needed part = {.any = false};
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {NULL, false};
     w->slot = -1;
     w->scene = scene;
     w->prepared = p;
     w->room = room;
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
-    if (block->w < 1 || block->h < 1) {
-        TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
-        goto done;
-    }
-    TRY(find_needed(ctx, scene, p, block, &part));
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
+    if (block->w < 1 || block->h < 1)
+        return sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block);
+    PASS(find_needed(ctx, scene, p, block, &part));
     w->win = grow(p, part.win);
     w->need = inside(p, part.win);
     const SdmWindow *const win = &w->win, *const need = &w->need;
     if (!part.any || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
-        TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
+        PASS(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
         clear_block(block);
-        goto done;
+        return SDM_OK;
     }
     const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
                                                           p->frame.height) > room) ||
@@ -397,14 +399,7 @@ SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
             too_large ? ", in parts" : "");
-    if (too_large && block->w * block->h > LEAST_CELLS)
-        TRY(compute_halves(ctx, scene, p, queue, room, block));
-    else
-        TRY(begin_window(ctx, scene, p, queue, &part.shape, w));
-done:
-    sdm_gdal_config_end(&config);
-    shape_free(&part.shape);
-    if (st != SDM_OK)
-        sdm_block_free(block);
-    return st;
+    return too_large && block->w * block->h > LEAST_CELLS
+               ? compute_halves(ctx, scene, p, queue, room, block)
+               : begin_window(ctx, scene, p, queue, &part.shape, w);
 }

@@ -254,34 +254,33 @@ static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrep
     return SDM_OK;
 }
 
+static void close_images(SdmPyramid (*images)[2])
+{
+    sdm_pyramid_free(&(*images)[0]);
+    sdm_pyramid_free(&(*images)[1]);
+}
+
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalConfig config;
-    SdmReferenceFiles *reference = NULL;
-    SdmPyramid images[2] = {{0}};
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
+    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *reference = NULL;
+    SDM_CLOSED_BY(close_images) SdmPyramid images[2] = {{0}};
     *p = (SdmPrepared){0};
-    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
-    TRY(sdm_reference_open(ctx, scene->options, &reference));
-    TRY(sdm_prepare_frame(ctx, scene, p));
-    TRY(sdm_reference_read_some(ctx, &p->frame, reference));
-    TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    TRY(sdm_prepared_kernels(ctx, scene->options, p)); /* of the cost that clouds may have chosen */
-    TRY(coarse_range(ctx, scene, p));
-    TRY(sdm_check_exposures(ctx, scene, p));
-    TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
-    TRY(sdm_check_exchanged(ctx, scene, p));
+    PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
+    PASS(sdm_reference_open(ctx, scene->options, &reference));
+    PASS(sdm_prepare_frame(ctx, scene, p));
+    PASS(sdm_reference_read_some(ctx, &p->frame, reference));
+    PASS(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
+    PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* of the cost that clouds may have chosen */
+    PASS(coarse_range(ctx, scene, p));
+    PASS(sdm_check_exposures(ctx, scene, p));
+    PASS(sdm_pointing_at_full_resolution(ctx, scene, p));
+    PASS(sdm_check_exchanged(ctx, scene, p));
     if (reference) {
-        TRY(sdm_reference_correct(ctx, scene, reference, images, p));
+        PASS(sdm_reference_correct(ctx, scene, reference, images, p));
         sdm_reference_keep(reference, p);
-        TRY(coarse_range(ctx, scene, p));
+        PASS(coarse_range(ctx, scene, p));
     }
-    TRY(choose_grid(ctx, scene, p));
-    TRY(measure_lattice(ctx, scene, p));
-done:
-    sdm_reference_close(&reference);
-    sdm_pyramid_free(&images[0]);
-    sdm_pyramid_free(&images[1]);
-    sdm_gdal_config_end(&config);
-    return st;
+    PASS(choose_grid(ctx, scene, p));
+    return measure_lattice(ctx, scene, p);
 }

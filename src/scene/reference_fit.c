@@ -85,15 +85,11 @@ SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceF
 
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
 {
-    SdmReferenceFiles *files = NULL;
-    SdmGdalConfig config = {.changed = false};
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
+    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *files = NULL;
     sdm_gdal_register();
-    SdmStatus st = sdm_gdal_config_begin(ctx, options, &config);
-    if (st == SDM_OK)
-        st = sdm_reference_open(ctx, options, &files);
-    sdm_reference_close(&files);
-    sdm_gdal_config_end(&config);
-    return st;
+    PASS(sdm_gdal_config_begin(ctx, options, &config));
+    return sdm_reference_open(ctx, options, &files);
 }
 
 /* A fit in work. */
@@ -410,33 +406,25 @@ static size_t block_of(const Work *w, size_t i)
     return (size_t)(r * g->cols + c);
 }
 
-typedef struct Blocks {
-    size_t *begin, *order; /* points by block */
-    float *median_m;       /* NaN: none */
-    size_t count;
-} Blocks;
-
 /* Median of what the correction leaves, by block, of what the masks of the user allow. */
-static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
+static SdmStatus measure_blocks(SdmContext *ctx, Work *w, size_t count, float *median_m)
 {
-    const SdmGrid *const g = &report_of(w)->grid;
-    b->count = (size_t)(g->cols * g->rows);
-    PASS(sdm_alloc(ctx, &b->begin, b->count + 2, sizeof *b->begin, "blocks of the change mask"));
-    PASS(sdm_alloc(ctx, &b->order, w->points + 1, sizeof *b->order, "blocks of the change mask"));
-    PASS(sdm_alloc(ctx, &b->median_m, b->count, sizeof *b->median_m, "blocks of the change mask"));
+    SDM_OWNED size_t *begin = NULL, *order = NULL;
+    PASS(sdm_alloc(ctx, &begin, count + 2, sizeof *begin, "blocks of the change mask"));
+    PASS(sdm_alloc(ctx, &order, w->points + 1, sizeof *order, "blocks of the change mask"));
     for (size_t i = 0; i < w->points; i++)
-        b->begin[block_of(w, i) + 2]++;
-    for (size_t c = 0; c < b->count; c++)
-        b->begin[c + 2] += b->begin[c + 1];
+        begin[block_of(w, i) + 2]++;
+    for (size_t c = 0; c < count; c++)
+        begin[c + 2] += begin[c + 1];
     for (size_t i = 0; i < w->points; i++)
-        b->order[b->begin[block_of(w, i) + 1]++] = i;
-    for (size_t c = 0; c < b->count; c++) {
+        order[begin[block_of(w, i) + 1]++] = i;
+    for (size_t c = 0; c < count; c++) {
         int64_t n = 0;
-        for (size_t i = b->begin[c]; i < b->begin[c + 1]; i++)
-            if (w->allowed[b->order[i]])
-                w->scratch[n++] = (float)left_m(w, b->order[i]);
+        for (size_t i = begin[c]; i < begin[c + 1]; i++)
+            if (w->allowed[order[i]])
+                w->scratch[n++] = (float)left_m(w, order[i]);
         n = sdm_drop_nan_f32(w->scratch, n);
-        b->median_m[c] = (float)sdm_median_f32(w->scratch, n);
+        median_m[c] = (float)sdm_median_f32(w->scratch, n);
     }
     return SDM_OK;
 }
@@ -445,31 +433,28 @@ static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
  * and those beside them. */
 static SdmStatus find_change(SdmContext *ctx, Work *w)
 {
-    SdmStatus st = SDM_OK;
     SdmReferenceReport *const r = report_of(w);
     const int64_t cols = r->grid.cols, rows = r->grid.rows;
-    Blocks b = {0};
+    const size_t count = (size_t)(cols * rows);
+    SDM_OWNED float *median_m = NULL;
     double middle;
-    TRY(measure_blocks(ctx, w, &b));
+    PASS(sdm_alloc(ctx, &median_m, count, sizeof *median_m, "blocks of the change mask"));
+    PASS(measure_blocks(ctx, w, count, median_m));
     int64_t n = 0;
-    for (size_t c = 0; c < b.count; c++)
-        if (!isnan(b.median_m[c]) && !r->left_out[c])
-            w->scratch[n++] = b.median_m[c];
+    for (size_t c = 0; c < count; c++)
+        if (!isnan(median_m[c]) && !r->left_out[c])
+            w->scratch[n++] = median_m[c];
     const double limit = fmax(CHANGE_NMADS * sdm_nmad_f32(w->scratch, n, &middle), CHANGE_LEAST_M);
-    memset(r->left_out, 0, b.count);
+    memset(r->left_out, 0, count);
     for (int64_t j = 0; j < rows; j++)
         for (int64_t i = 0; i < cols; i++)
             for (int64_t k = 0; k < 9; k++) {
                 const int64_t y = j + k / 3 - 1, x = i + k % 3 - 1;
                 if (x >= 0 && y >= 0 && x < cols && y < rows &&
-                    fabs((double)b.median_m[y * cols + x] - middle) > limit)
+                    fabs((double)median_m[y * cols + x] - middle) > limit)
                     r->left_out[j * cols + i] = 1;
             }
-done:
-    sdm_free(&b.begin);
-    sdm_free(&b.order);
-    sdm_free(&b.median_m);
-    return st;
+    return SDM_OK;
 }
 
 /* Set which points and pieces of ground are used, and the share that is left out. */
@@ -717,11 +702,12 @@ static float change_at(const HeightChange *c, int x, int y)
 static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPrepared *p,
                               const SdmAlongCorrection *along)
 {
-    SdmStatus st = SDM_OK;
     const SdmSurface *const s = &p->coarse;
+    SDM_OWNED float *changes_m = NULL;
     HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
-    TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m,
-                      "changes of height"));
+    PASS(sdm_alloc_raw(ctx, &changes_m, (size_t)c.cols * (size_t)c.rows, sizeof *changes_m,
+                       "changes of height"));
+    c.more_m = changes_m;
     fill_change(p, along, lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
@@ -731,9 +717,7 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPre
             s->h_m[at] += more_m;
             p->terrain.h_m[at] += more_m;
         }
-done:
-    sdm_free(&c.more_m);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyramid images[2], Work *w)

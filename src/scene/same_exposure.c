@@ -190,7 +190,6 @@ static SdmStatus compare(SdmContext *ctx, const SdmScene *scene, const double pl
 
 static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, Offsets *o, Offsets *w)
 {
-    SdmStatus st = SDM_OK;
     const double spread = o->count < LEAST ? INFINITY : fit(o);
     double bent = INFINITY, alike = 0.0, stretch = INFINITY;
     const bool level = sdm_nmad_f64(o->h_m, o->count, NULL) * fabs(p->frame.du_dh) <
@@ -201,7 +200,7 @@ static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared
     for (int round = 0; round < ROUNDS; round++) {
         w->count = 0;
         for (int i = 0; i < WINDOWS; i++)
-            TRY(compare(ctx, scene, o->left[(2 * i + 1) * o->count / (2 * WINDOWS)], w->affine, w));
+            PASS(compare(ctx, scene, o->left[(2 * i + 1) * o->count / (2 * WINDOWS)], w->affine, w));
         if (w->count < LEAST_WINDOWS)
             return SDM_OK;
         bent = fit(w);
@@ -213,15 +212,14 @@ static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared
             "px, stretched by %.4f, correlate by %.4f",
             spread, (int)w->count, bent, stretch, alike);
     if (bent < BENT_PX && stretch < STRETCH && alike > (level ? IDENTICAL : ALIKE))
-        st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "%s and %s: their pixels are those of one exposure (offsets "
-                      "without any parallax, within %.3f "
-                      "px, correlation %.4f) under two cameras, which makes no "
-                      "heights; give the other view with its "
-                      "own camera",
-                      scene->view[0].name, scene->view[1].name, bent, alike);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s and %s: their pixels are those of one exposure (offsets "
+                        "without any parallax, within %.3f "
+                        "px, correlation %.4f) under two cameras, which makes no "
+                        "heights; give the other view with its "
+                        "own camera",
+                        scene->view[0].name, scene->view[1].name, bent, alike);
+    return SDM_OK;
 }
 
 /* By how much the rays of the matches miss each other, px across the epipolar lines, but for a constant, with
@@ -259,23 +257,21 @@ SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmP
 
 SdmStatus sdm_check_exchanged(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    Offsets *o = NULL;
+    SDM_OWNED Offsets *o = NULL;
     const SdmView *const view = scene->view;
     if (scene->sensor != SDM_SENSOR_RPC)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &o, 1, sizeof *o, "matches"));
-    TRY(collect(ctx, scene, p, o));
+    PASS(sdm_alloc(ctx, &o, 1, sizeof *o, "matches"));
+    PASS(collect(ctx, scene, p, o));
     const double miss = measure_miss_px(o, view[0].camera, view[1].camera),
                  exchanged = measure_miss_px(o, view[1].camera, view[0].camera);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "rays miss each other by %.3f px, with the cameras exchanged by %.3f px",
             miss, exchanged);
     if (miss > MISS_PX && miss > MISS_RATIO * exchanged)
-        st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "%s and %s: each seems to have the camera of the other (their rays miss each other by "
-                      "%.2f px, with the cameras exchanged by %.2f px); give each image its own RPC",
-                      view[0].name, view[1].name, miss, exchanged);
-done:
-    sdm_free(&o);
-    return st;
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "%s and %s: each seems to have the camera of the other (their rays miss each other by "
+            "%.2f px, with the cameras exchanged by %.2f px); give each image its own RPC",
+            view[0].name, view[1].name, miss, exchanged);
+    return SDM_OK;
 }

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/path.h"
 #include "coreg/stack_layer.h"
+#include "geo/gdal_scope.h"
 #include "product/dem_report.h"
 #include "product/dem_result.h"
 #include "scene/quality.h"
 #include "views/views.h"
 
-#include <cpl_error.h>
 #include <math.h>
 #include <string.h>
 
@@ -436,7 +436,6 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
 
 SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
     Fusing f = {.result = result};
     SdmOptions options = v->options;
     SdmStackOptions stack;
@@ -453,18 +452,14 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     stack.fusion = &fusion;
     options.t_srs = v->t_srs;
     options.tr = v->grid.spacing;
+    SDM_CLOSED_BY(sdm_stack_close)
     SdmStack s = {
         .ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx), .keep = v->keep};
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING, 1.0);
+    SDM_QUIET;
+    SDM_PROGRESS(v->ctx, SDM_VIEWS_FUSING, 1.0);
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);
-    TRY(sdm_stack_open(&s, f.dem, f.count));
-    TRY(sdm_stack_prepare(&s));
+    PASS(sdm_stack_open(&s, f.dem, f.count));
+    PASS(sdm_stack_prepare(&s));
     keep_shifts(&f, &s);
-    TRY(write_product(&f, &s));
-done:
-    sdm_progress_leave(v->ctx, around);
-    sdm_stack_close(&s);
-    CPLPopErrorHandler();
-    return st;
+    return write_product(&f, &s);
 }
