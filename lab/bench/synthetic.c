@@ -244,8 +244,7 @@ done:
 void sdm_syn_close(SynScene *s)
 {
     sdm_lattice_free(&s->lattice);
-    sdm_free(&s->left.data);
-    sdm_free(&s->right.data);
+    SDM_FREE(&s->left.data, &s->right.data);
     sdm_pyramid_free(&s->left_pyramid);
     sdm_pyramid_free(&s->right_pyramid);
 }

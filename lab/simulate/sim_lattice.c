@@ -64,9 +64,8 @@ SdmStatus sim_lattice_open(SimScene *sc, SimView *view)
     lat->ny = view->cam.height / SIM_LATTICE + 2 * EDGE + 2;
     lat->h_mid = 0.5 * (sc->h_lo + sc->h_hi);
     lat->h_half = 0.5 * (sc->h_hi - sc->h_lo);
-    PASS(sdm_alloc(sc->ctx, &lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE, sizeof(double),
-                   "lattice"));
-    PASS(sdm_alloc(sc->ctx, &scratch, (size_t)lat->nx * 7, sizeof(double), "lattice"));
+    PASS(SDM_ALLOC(sc->ctx, "lattice", SDM_ARRAY(lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE),
+                   SDM_ARRAY(scratch, (size_t)lat->nx * 7)));
     for (int j = 0; j < lat->ny; j++)
         PASS(lattice_line(sc, view, j, scratch));
     return SDM_OK;

@@ -119,8 +119,7 @@ static void blur_axis(const Truth *t, const float *in, double sigma, bool down, 
 static SdmStatus blur(const Truth *t, const float *in, double sigma, float **out)
 {
     SDM_OWNED float *half = NULL;
-    PASS(sdm_alloc(t->sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
-    PASS(sdm_alloc(t->sc->ctx, &half, cells_of(t), sizeof *half, "the reference"));
+    PASS(SDM_ALLOC(t->sc->ctx, "the reference", SDM_ARRAY(*out, cells_of(t)), SDM_ARRAY(half, cells_of(t))));
     blur_axis(t, in, sigma, false, half);
     blur_axis(t, half, sigma, true, *out);
     return SDM_OK;

@@ -232,10 +232,8 @@ SdmStatus sim_render(SimScene *sc, int view)
     SDM_OWNED uint16_t *pixels = NULL;
     Job job = {.sc = sc, .view = &sc->view[view]};
     const bool wide = strcmp(sc->opt->layout, "rpc") == 0;
-    PASS(sdm_alloc(sc->ctx, &rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6, sizeof(double),
-                   "tile"));
-    PASS(sdm_alloc(sc->ctx, &dn, SIM_TILE * SIM_TILE, sizeof(float), "tile"));
-    PASS(sdm_alloc(sc->ctx, &pixels, SIM_TILE * SIM_TILE, sizeof(uint16_t), "tile"));
+    PASS(SDM_ALLOC(sc->ctx, "tile", SDM_ARRAY(rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6),
+                   SDM_ARRAY(dn, SIM_TILE * SIM_TILE), SDM_ARRAY(pixels, SIM_TILE * SIM_TILE)));
     job.rows = rows;
     job.dn = dn;
     job.pixels = pixels;

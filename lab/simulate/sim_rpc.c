@@ -178,9 +178,8 @@ SdmStatus sim_rpc_fit(SimScene *sc, int view, char ***metadata, double *rms_px, 
     const SimCamera *const cam = &sc->view[view].cam;
     SDM_OWNED double(*at)[AXES] = NULL;
     SDM_OWNED double *a = NULL, *b = NULL;
-    PASS(sdm_alloc(sc->ctx, &at, POINTS, sizeof *at, "RPC fit"));
-    PASS(sdm_alloc(sc->ctx, &a, (size_t)POINTS * UNKNOWNS, sizeof *a, "RPC fit"));
-    PASS(sdm_alloc(sc->ctx, &b, POINTS, sizeof *b, "RPC fit"));
+    PASS(SDM_ALLOC(sc->ctx, "RPC fit", SDM_ARRAY(at, POINTS), SDM_ARRAY(a, (size_t)POINTS * UNKNOWNS),
+                   SDM_ARRAY(b, POINTS)));
     Fit fit = {.at = at, .a = a, .b = b};
     sample(sc, cam, &fit);
     PASS(solve(sc, &fit, 0));

@@ -186,8 +186,7 @@ SdmStatus sim_truth(SimScene *sc)
     SimRaster *out[2] = {NULL, NULL};
     float *truth = NULL;
     uint8_t *class = NULL;
-    TRY(sdm_alloc(sc->ctx, &truth, CELLS * CELLS, sizeof *truth, "truth"));
-    TRY(sdm_alloc(sc->ctx, &class, CELLS * CELLS, sizeof *class, "truth"));
+    TRY(SDM_ALLOC(sc->ctx, "truth", SDM_ARRAY(truth, CELLS * CELLS), SDM_ARRAY(class, CELLS * CELLS)));
     TRY(create(sc, &grid, geo, out));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
@@ -209,7 +208,6 @@ SdmStatus sim_truth(SimScene *sc)
 done:
     sim_raster_drop(&out[0]);
     sim_raster_drop(&out[1]);
-    sdm_free(&truth);
-    sdm_free(&class);
+    SDM_FREE(&truth, &class);
     return st;
 }

@@ -64,8 +64,24 @@ enum { SDM_PASS_UNITS = 16 }; /* units of one matching pass over a pixel, warp a
 SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* The same, contents undefined. */
 SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
+/* The same for several arrays, SDM_ARRAY(pointer, count) each, in their order. */
+typedef struct SdmArray {
+    void *out; /* T ** */
+    size_t count, size;
+} SdmArray;
+SdmStatus sdm_alloc_each(SdmContext *ctx, const SdmArray *array, size_t arrays, bool zeroed,
+                         const char *what);
+#define SDM_ARRAY(pointer, count)                                                                            \
+    {                                                                                                        \
+        &(pointer), count, sizeof *(pointer)                                                                 \
+    }
+#define SDM_EACH(type, ...) (type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) / sizeof(type)
+#define SDM_ALLOC(ctx, what, ...) sdm_alloc_each(ctx, SDM_EACH(const SdmArray, __VA_ARGS__), true, what)
+#define SDM_ALLOC_RAW(ctx, what, ...) sdm_alloc_each(ctx, SDM_EACH(const SdmArray, __VA_ARGS__), false, what)
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
+#define SDM_FREE(...) sdm_free_each(SDM_EACH(void *const, __VA_ARGS__))
+void sdm_free_each(void *const *p /* T ** each */, size_t count);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allocated at once */
 /* Bytes: the most memory that the process has held at once (resident), for reports; where
  * the system does not say, the most that was allocated at once. */

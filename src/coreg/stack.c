@@ -141,6 +141,5 @@ void sdm_stack_free(SdmStackResult *r)
 {
     for (int i = 0; r->paths && i < r->report.count; i++)
         sdm_free(&r->paths[i]);
-    sdm_free(&r->paths);
-    sdm_free(&r->dems);
+    SDM_FREE(&r->paths, &r->dems);
 }

@@ -161,8 +161,7 @@ SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b
 
 void sdm_fused_free(SdmFusedLayer *f)
 {
-    sdm_free(&f->qa);
-    sdm_free(&f->ortho);
+    SDM_FREE(&f->qa, &f->ortho);
 }
 
 /* ---- a cell ---- */

@@ -270,12 +270,7 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 
 static void close_layer(SdmLayer *l)
 {
-    sdm_free(&l->path);
-    sdm_free(&l->qa);
-    sdm_free(&l->sample);
-    sdm_free(&l->residual);
-    sdm_free(&l->unstable);
-    sdm_free(&l->bias_m);
+    SDM_FREE(&l->path, &l->qa, &l->sample, &l->residual, &l->unstable, &l->bias_m);
 }
 
 static void drop(SdmStack *s, int i)
@@ -598,8 +593,7 @@ void sdm_stack_close(SdmStack *s)
         OSRDestroySpatialReference(s->crs[i].srs);
         CPLFree(s->crs[i].wkt);
     }
-    sdm_free(&s->crs);
-    sdm_free(&s->tolerance_m);
+    SDM_FREE(&s->crs, &s->tolerance_m);
     sdm_stack_trend_close(s);
     sdm_free(&s->layer);
 }

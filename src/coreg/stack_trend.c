@@ -38,10 +38,7 @@ static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
 
 static void series_close(SdmTrendSeries *series)
 {
-    sdm_free(&series->year);
-    sdm_free(&series->height_m);
-    sdm_free(&series->weight);
-    sdm_free(&series->spare);
+    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare);
 }
 
 static SdmStatus fit_rows(const SdmStack *s, const Work *work)
@@ -92,8 +89,7 @@ void sdm_stack_trend_close(SdmStack *s)
     SdmStackTrend *const t = s->trend;
     if (!t)
         return;
-    sdm_free(&t->line);
-    sdm_free(&t->moving);
+    SDM_FREE(&t->line, &t->moving);
     sdm_mean_map_close(&t->mean);
     sdm_png_close(&t->map);
     sdm_free(&s->trend);

@@ -345,8 +345,7 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
             worst = mine;
         }
         sdm_projector_close(&proj);
-        sdm_free(&xy);
-        sdm_free(&block);
+        SDM_FREE(&xy, &block);
     }
     PASS(worst);
     set_du_dh(lat);

@@ -41,10 +41,8 @@ void sdm_plan_close(SdmPlan **out)
     SdmPlan *const p = out ? *out : NULL;
     if (!p)
         return;
-    for (int s = 0; s < p->count; s++) {
-        sdm_free(&p->scene[s].file);
-        sdm_free(&p->scene[s].tile);
-    }
+    for (int s = 0; s < p->count; s++)
+        SDM_FREE(&p->scene[s].file, &p->scene[s].tile);
     sdm_free(&p->scene);
     while (p->text) {
         struct SdmPlanText *const next = p->text->next;

@@ -150,8 +150,7 @@ static SdmStatus propagate(SdmContext *ctx, Front *b)
 done:
     for (int way = 0; way < SDM_BP_WAYS; way++)
         sdm_free(&b->border[way]);
-    sdm_free(&b->scratch);
-    sdm_free(&b->visits);
+    SDM_FREE(&b->scratch, &b->visits);
     return st;
 }
 

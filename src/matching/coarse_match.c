@@ -55,8 +55,7 @@ SdmStatus sdm_fill_everywhere(SdmContext *ctx, const SdmKernels *k, const float 
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SDM_OWNED uint8_t *filled = NULL, *done_before = NULL;
     SDM_STAGE(ctx, 7);
-    PASS(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
-    PASS(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
+    PASS(SDM_ALLOC(ctx, "the fill mask", SDM_ARRAY(filled, n), SDM_ARRAY(done_before, n)));
     for (int half = 2; half <= 128; half *= 4) {
         SDM_OWNED float *wide_m = NULL;
         PASS(sdm_copy_heights(ctx, s, &wide_m));

@@ -131,9 +131,7 @@ static void close_all(void *state)
     close_level(p);
     sdm_surface_free(&p->surface);
     sdm_surface_free(&p->refined);
-    sdm_free(&p->ray_error_px);
-    sdm_free(&p->score0);
-    sdm_free(&p->agreed_m);
+    SDM_FREE(&p->ray_error_px, &p->score0, &p->agreed_m);
 }
 
 void sdm_processor_give(SdmProcessor *p)

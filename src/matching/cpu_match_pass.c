@@ -17,8 +17,7 @@ SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
 
 void sdm_level_close(SdmLevelTask *task)
 {
-    sdm_free(&task->left);
-    sdm_free(&task->right);
+    SDM_FREE(&task->left, &task->right);
 }
 
 SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surface_m)

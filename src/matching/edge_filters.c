@@ -25,16 +25,13 @@ SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlo
 {
     const size_t n = (size_t)width * (size_t)height;
     *out = (SdmEdgeBlock){.width = width, .height = height};
-    PASS(sdm_alloc_raw(ctx, &out->place_px, n, sizeof *out->place_px, "a block of matches"));
-    PASS(sdm_alloc_raw(ctx, &out->flags, n, sizeof *out->flags, "a block of matches"));
-    return sdm_alloc_raw(ctx, &out->score, n, sizeof *out->score, "a block of matches");
+    return SDM_ALLOC_RAW(ctx, "a block of matches", SDM_ARRAY(out->place_px, n), SDM_ARRAY(out->flags, n),
+                         SDM_ARRAY(out->score, n));
 }
 
 void sdm_edge_block_close(SdmEdgeBlock *b)
 {
-    sdm_free(&b->place_px);
-    sdm_free(&b->flags);
-    sdm_free(&b->score);
+    SDM_FREE(&b->place_px, &b->flags, &b->score);
 }
 
 static SdmStatus median(SdmContext *ctx, const SdmKernels *k, SdmEdgeBlock *b)

@@ -57,13 +57,9 @@ SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(w * h);
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
-    TRY(sdm_alloc_raw(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->ray_error_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(SDM_ALLOC_RAW(ctx, "a block of the DEM", SDM_ARRAY(b->height_m, n), SDM_ARRAY(b->score, n),
+                      SDM_ARRAY(b->ray_error_m, n), SDM_ARRAY(b->spread_m, n), SDM_ARRAY(b->ortho, n),
+                      SDM_ARRAY(b->count, n), SDM_ARRAY(b->mask, n)));
 done:
     if (st != SDM_OK)
         sdm_block_free(b);
@@ -72,13 +68,7 @@ done:
 
 void sdm_block_free(SdmBlock *b)
 {
-    sdm_free(&b->height_m);
-    sdm_free(&b->score);
-    sdm_free(&b->ray_error_m);
-    sdm_free(&b->spread_m);
-    sdm_free(&b->ortho);
-    sdm_free(&b->count);
-    sdm_free(&b->mask);
+    SDM_FREE(&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho, &b->count, &b->mask);
 }
 
 /* Patch i of the window: a part of a lattice cell. */

@@ -655,9 +655,7 @@ static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int
 
 static void close_work(Work *w)
 {
-    sdm_free(&w->sums);
-    sdm_free(&w->blocks.gain);
-    sdm_free(&w->out);
+    SDM_FREE(&w->sums, &w->blocks.gain, &w->out);
 }
 
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)

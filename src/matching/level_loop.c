@@ -286,6 +286,5 @@ SdmStatus sdm_match_window(SdmContext *ctx, const SdmMatchCall *call, SdmFineRes
 void sdm_fine_result_free(SdmFineResult *r)
 {
     sdm_surface_free(&r->surface);
-    sdm_free(&r->ray_error_px);
-    sdm_free(&r->left);
+    SDM_FREE(&r->ray_error_px, &r->left);
 }

@@ -261,11 +261,7 @@ static void close_lattice(Lattice *l)
 {
     for (int k = 0; k < 2 * MEASURES; k++)
         sdm_free(&l->across[k / MEASURES][k % MEASURES]);
-    sdm_free(&l->place);
-    sdm_free(&l->most);
-    sdm_free(&l->sure);
-    sdm_free(&l->direction);
-    sdm_free(&l->rows);
+    SDM_FREE(&l->place, &l->most, &l->sure, &l->direction, &l->rows);
 }
 
 /* ---- pixels on ridges ---- */

@@ -443,8 +443,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     const SdmEdgeViews views = views_of(w, &b);
     const size_t n = (size_t)b.v.width * (size_t)b.v.height;
     TRY(sdm_volume_open(w->ctx, &b.v));
-    TRY(sdm_alloc(w->ctx, &b.labels.left, n, sizeof(uint16_t), "labels"));
-    TRY(sdm_alloc(w->ctx, &b.labels.right, n, sizeof(uint16_t), "labels"));
+    TRY(SDM_ALLOC(w->ctx, "labels", SDM_ARRAY(b.labels.left, n), SDM_ARRAY(b.labels.right, n)));
     TRY(fill_volume(w, &b));
     TRY(sdm_optimize(w->ctx, &w->in->settings->sgm, &b.v, &b.labels));
     TRY(sdm_alloc_raw(w->ctx, &b.labels.near, n, 2 * sizeof(uint32_t), "costs about the labels"));
@@ -457,9 +456,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
         TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &views, &b.edge));
     TRY(set_heights(w, &b));
 done:
-    sdm_free(&b.labels.left);
-    sdm_free(&b.labels.right);
-    sdm_free(&b.labels.near);
+    SDM_FREE(&b.labels.left, &b.labels.right, &b.labels.near);
     sdm_volume_close(&b.v);
     sdm_edge_block_close(&b.edge);
     return st;

@@ -324,9 +324,8 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
     }
     f->cells = f->bins[SDM_ALONG_LEFT] * STRIP_COLUMNS;
     f->rows = f->span[0];
-    PASS(sdm_alloc(ctx, &cell, t->count, sizeof *cell, "strips"));
-    PASS(sdm_alloc(ctx, &f->order, t->count, sizeof *f->order, "strips"));
-    PASS(sdm_alloc(ctx, &f->begin, (size_t)f->cells + 2, sizeof *f->begin, "strips"));
+    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(cell, t->count), SDM_ARRAY(f->order, t->count),
+                   SDM_ARRAY(f->begin, (size_t)f->cells + 2)));
     for (size_t i = 0; i < t->count; i++) {
         const double share = ((double)t->point[i].col - lo[2]) / fmax(hi[2] - lo[2], 1.0);
         const int column = (int)fmin(share * STRIP_COLUMNS, STRIP_COLUMNS - 1.0);
@@ -907,11 +906,8 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
     const size_t cells = (size_t)f->cells + 1, bins = (size_t)(f->cells + f->bins[0] + f->bins[1]);
     PASS(sdm_alloc(ctx, &f->class_weight, task->count, sizeof *f->class_weight, "weights of points"));
     PASS(sdm_alloc(ctx, &f->point_work, 2 * task->count, sizeof *f->point_work, "residuals of points"));
-    PASS(sdm_alloc(ctx, &f->strip, cells, sizeof *f->strip, "strips"));
-    PASS(sdm_alloc(ctx, &f->basis, cells * COLUMNS, sizeof *f->basis, "strips"));
-    PASS(sdm_alloc(ctx, &f->residual, cells, sizeof *f->residual, "strips"));
-    PASS(sdm_alloc(ctx, &f->weight, cells, sizeof *f->weight, "strips"));
-    PASS(sdm_alloc(ctx, &f->work, cells, sizeof *f->work, "strips"));
+    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->strip, cells), SDM_ARRAY(f->basis, cells * COLUMNS),
+                   SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells)));
     PASS(sdm_alloc(ctx, &f->bin_sum, 2 * bins, sizeof *f->bin_sum, "means by row"));
     f->bin_weight = f->bin_sum + bins;
     for (int k = 0; k < CACHED; k++)
@@ -921,16 +917,8 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
 
 static void close_fit(State *f)
 {
-    sdm_free(&f->order);
-    sdm_free(&f->begin);
-    sdm_free(&f->class_weight);
-    sdm_free(&f->point_work);
-    sdm_free(&f->strip);
-    sdm_free(&f->basis);
-    sdm_free(&f->residual);
-    sdm_free(&f->weight);
-    sdm_free(&f->work);
-    sdm_free(&f->bin_sum);
+    SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->strip, &f->basis, &f->residual,
+             &f->weight, &f->work, &f->bin_sum);
     for (int k = 0; k < CACHED; k++)
         sdm_free(&f->cached[k].value);
 }

@@ -778,8 +778,6 @@ void sdm_dem_result_take(const SdmProduct *p, SdmDemResult *out)
 
 void sdm_dem_result_free(SdmDemResult *result)
 {
-    sdm_free(&result->doubt);
-    sdm_free(&result->file);
-    sdm_free(&result->pair);
+    SDM_FREE(&result->doubt, &result->file, &result->pair);
     *result = (SdmDemResult){.known = false};
 }

@@ -294,8 +294,7 @@ static SdmStatus move_rows(const Run *run, Slot *slot)
     PASS(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
                    "right image with its rows moved"));
     sdm_row_offset_remove(run->ctx, &run->rows, &right, moved);
-    sdm_free(&in->bytes[SDM_PAIR_RIGHT]);
-    sdm_free(&in->samples[SDM_PAIR_RIGHT]);
+    SDM_FREE(&in->bytes[SDM_PAIR_RIGHT], &in->samples[SDM_PAIR_RIGHT]);
     in->samples[SDM_PAIR_RIGHT] = moved;
     return SDM_OK;
 }
@@ -437,8 +436,7 @@ static void close_run(Run **out)
     if (run->device)
         sdm_gpu_close(&run->gpu);
     sdm_device_close(&run->device);
-    sdm_free(&run->numbers);
-    sdm_free(&run->pattern);
+    SDM_FREE(&run->numbers, &run->pattern);
     sdm_free(out);
 }
 

@@ -22,8 +22,7 @@ typedef struct Needed {
 
 static void shape_free(SdmFootprint *shape)
 {
-    sdm_free(&shape->from);
-    sdm_free(&shape->to);
+    SDM_FREE(&shape->from, &shape->to);
 }
 
 /* Add the columns from..to - 1 to row j of a shape. */
@@ -98,8 +97,7 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     SDM_OWNED int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
     out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
-    PASS(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
-    PASS(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
+    PASS(SDM_ALLOC(ctx, "the window of a block", SDM_ARRAY(from, rows), SDM_ARRAY(to, rows)));
     PASS(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
     PASS(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
     PASS(sdm_lattice_build(ctx, &q, &lat));

@@ -154,9 +154,7 @@ SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t 
         memcpy(out->score + at, score + above, m);
         memcpy(out->ray_error_v + at, errors + above, m * sizeof *errors);
         memcpy(out->grey + at, grey + above, m * sizeof *grey);
-        sdm_free(&errors);
-        sdm_free(&grey);
-        sdm_free(&score);
+        SDM_FREE(&errors, &grey, &score);
     }
     return SDM_OK;
 }

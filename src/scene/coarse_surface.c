@@ -65,9 +65,7 @@ typedef struct Coarse {
 
 static void free_evidence(SdmTerrainEvidence *e)
 {
-    sdm_free(&e->grey);
-    sdm_free(&e->ray_error_v);
-    sdm_free(&e->score);
+    SDM_FREE(&e->grey, &e->ray_error_v, &e->score);
 }
 
 /* The pixel of the prior surface at the middle of a pixel of a level. */

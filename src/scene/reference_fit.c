@@ -355,9 +355,8 @@ static SdmStatus make_points(SdmContext *ctx, Work *w)
             count[s->sample[i].point]++;
     for (size_t i = 0; i < w->pieces; i++)
         w->number[i] = count[i] >= 2 ? (int32_t)w->points++ : -1;
-    PASS(sdm_alloc(ctx, &w->point, w->points + 1, sizeof *w->point, "points of the reference"));
-    PASS(sdm_alloc(ctx, &w->per_m, 4 * w->points + 4, sizeof *w->per_m, "points of the reference"));
-    PASS(sdm_alloc(ctx, &w->allowed, w->points + 1, 1, "points of the reference"));
+    PASS(SDM_ALLOC(ctx, "points of the reference", SDM_ARRAY(w->point, w->points + 1),
+                   SDM_ARRAY(w->per_m, 4 * w->points + 4), SDM_ARRAY(w->allowed, w->points + 1)));
     w->raw_m = w->per_m + w->points;
     w->place = w->raw_m + w->points;
     memset(w->allowed, 1, w->points + 1);
@@ -726,9 +725,8 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
     PASS(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
     PASS(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
-    PASS(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
-    PASS(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch,
-                   "samples of the surface"));
+    PASS(SDM_ALLOC(ctx, "samples of the surface", SDM_ARRAY(w->moved_m, w->s.count + 1),
+                   SDM_ARRAY(w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count))));
     PASS(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
     return sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference");
 }
@@ -736,13 +734,7 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
 static void close_work(Work *w)
 {
     sdm_reference_samples_free(&w->s);
-    sdm_free(&w->moved_m);
-    sdm_free(&w->scratch);
-    sdm_free(&w->point);
-    sdm_free(&w->per_m);
-    sdm_free(&w->allowed);
-    sdm_free(&w->number);
-    sdm_free(&w->use);
+    SDM_FREE(&w->moved_m, &w->scratch, &w->point, &w->per_m, &w->allowed, &w->number, &w->use);
 }
 
 SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,

@@ -28,8 +28,7 @@ static const double KNOWN_SHARE = 0.25, CENTROID_SHARE = 0.2;
 
 void sdm_reference_samples_free(SdmReferenceSamples *s)
 {
-    sdm_free(&s->plane.height_m);
-    sdm_free(&s->sample);
+    SDM_FREE(&s->plane.height_m, &s->sample);
     sdm_lattice_free(&s->lattice);
 }
 
@@ -182,10 +181,8 @@ static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRast
               more = (int)(MARGIN_M / g->spacing) + (r > 0 ? r : 0) + 4;
     SDM_OWNED Columns *of_row = NULL;
     SDM_OWNED float *strip = NULL;
-    PASS(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m,
-                       "the reference"));
-    PASS(sdm_alloc_raw(ctx, &of_row, (size_t)g->rows, sizeof *of_row, "the reference"));
-    PASS(sdm_alloc_raw(ctx, &strip, (size_t)(g->cols * STRIP_ROWS), sizeof *strip, "the reference"));
+    PASS(SDM_ALLOC_RAW(ctx, "the reference", SDM_ARRAY(out->height_m, (size_t)(g->cols * g->rows)),
+                       SDM_ARRAY(of_row, (size_t)g->rows), SDM_ARRAY(strip, (size_t)(g->cols * STRIP_ROWS))));
     find_columns(s, of_row);
     PASS(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
     for (int64_t row = 0; row < g->rows; row += STRIP_ROWS) {

@@ -229,8 +229,7 @@ static SdmStatus mend(SdmContext *ctx, SdmViewReader *r, unsigned flaws, SdmImag
     SDM_OWNED uint8_t *flawed = NULL, *defect = NULL, *columns = NULL;
     PASS(sdm_alloc_raw(ctx, &pixels, wide, sizeof *pixels, "image window"));
     PASS(sdm_alloc_raw(ctx, &flawed, wide, 1, "flaws of an image"));
-    PASS(sdm_alloc(ctx, &defect, n, 1, "defects of an image"));
-    PASS(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "defects of an image"));
+    PASS(SDM_ALLOC(ctx, "defects of an image", SDM_ARRAY(defect, n), SDM_ARRAY(columns, (size_t)at.w)));
     PASS(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)around.w, sizeof *counts, "image window"));
     Flawed q = {.at = at,
                 .wide = around,
