@@ -180,7 +180,7 @@ static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const vie
                            SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    Making *m = NULL;
+    SDM_OWNED Making *m = NULL;
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
     *m = (Making){.left = view[0], .right = view[1], .options = *sdm_options(ctx), .dem = dem};
     m->options.output = NULL;
@@ -193,7 +193,6 @@ done:
         sdm_job_close(&m->job);
         sdm_scene_close(&m->scene);
     }
-    sdm_free(&m);
     return st;
 }
 

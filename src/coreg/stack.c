@@ -110,13 +110,14 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
                          const char *const *dems, int count, SdmKeptProduct *keep, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
-    SdmLease *lease = NULL;
+    sdm_gdal_register();
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *lease = NULL;
     bool has_log = false;
+    SDM_CLOSED_BY(sdm_stack_close)
     SdmStack s = {.ctx = ctx, .options = options, .opt = opt, .threads = sdm_threads(ctx), .keep = keep};
     const double started_s = sdm_now_s();
     *out = (SdmStackResult){.dems = NULL};
-    sdm_gdal_register();
-    SDM_QUIET;
     TRY(sdm_stack_open(&s, dems, count));
     if (!keep) {
         TRY(sdm_lease_take_output(ctx, options->output, &lease));
@@ -132,8 +133,6 @@ done:
                        "stopped on request; nothing was written, give the same command to start over");
     if (has_log)
         sdm_run_log_end(ctx, st);
-    sdm_lease_release(&lease);
-    sdm_stack_close(&s);
     return st;
 }
 

@@ -55,7 +55,7 @@ static bool date_of_metadata(GDALDatasetH file, char out[32])
 static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
 {
     char path[SDM_PATH_SIZE];
-    char *text = NULL;
+    SDM_OWNED char *text = NULL;
     size_t size = 0;
     struct stat at;
     snprintf(path, sizeof path, "%.*s.json", (int)sdm_path_stem(dem), dem);
@@ -67,7 +67,6 @@ static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scene, "acquisition_time_utc"));
     const bool found = time && find_date(time, out);
     cJSON_Delete(root);
-    sdm_free(&text);
     return found;
 }
 

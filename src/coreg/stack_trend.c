@@ -46,7 +46,7 @@ static SdmStatus fit_rows(const SdmStack *s, const Work *work)
     SdmStatus why = SDM_OK;
 #pragma omp parallel num_threads(s->threads)
     {
-        SdmTrendSeries series = {0};
+        SDM_CLOSED_BY(series_close) SdmTrendSeries series = {0};
         SdmTrend line;
         const SdmStatus one = series_open(s->ctx, work->layers, &series);
 #pragma omp critical(stack_status)
@@ -58,7 +58,6 @@ static SdmStatus fit_rows(const SdmStack *s, const Work *work)
                 sdm_trend_fit(&series, &line);
                 work->put(work->user, row, col, &line);
             }
-        series_close(&series);
     }
     return why ? why : sdm_check_stop(s->ctx);
 }

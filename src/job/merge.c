@@ -115,7 +115,7 @@ static SdmStatus leave(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
 static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *product = NULL;
     bool no_dem, has_log = false;
     SdmUsage mark;
     sdm_memory_resident_restart(ctx);
@@ -138,7 +138,6 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 done:
     if (has_log)
         sdm_run_log_end(ctx, st);
-    sdm_product_close(&product);
     return st;
 }
 

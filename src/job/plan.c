@@ -545,7 +545,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
                         const SdmPlanSource *from, SdmPlan **out)
 {
     SdmStatus st = SDM_OK, bad = SDM_OK;
-    SdmPlan *p = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *p = NULL;
     char what[64];
     const int team = sdm_thread_limit_begin(ctx, 0); /* pieces of work are too small to share */
     *out = NULL;
@@ -569,6 +569,5 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     p = NULL;
 done:
     sdm_thread_limit_end(ctx, team);
-    sdm_plan_close(&p);
     return st;
 }

@@ -444,7 +444,7 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
                             const SdmDisparityOptions *opt, SdmDisparityResult *result)
 {
     SdmStatus st = SDM_OK;
-    Run *run = NULL;
+    SDM_CLOSED_BY(close_run) Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
     TRY(sdm_disparity_check(ctx, opt));
     TRY(open_run(ctx, options, opt, result, &run));
@@ -460,7 +460,6 @@ done:
                       run->count);
     else if (st == SDM_ERR_STOPPED)
         st = sdm_fail(ctx, st, "stopped on request; nothing was written");
-    close_run(&run);
     return st;
 }
 

@@ -179,10 +179,8 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
 /* Replace the heights outside the terrain by interpolation from the terrain around. */
 static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
-    SdmTerrainMask terrain = {0};
-    const SdmStatus st = find_terrain(ctx, c, s, &terrain);
-    sdm_terrain_mask_free(&terrain);
-    return st;
+    SDM_CLOSED_BY(sdm_terrain_mask_free) SdmTerrainMask terrain = {0};
+    return find_terrain(ctx, c, s, &terrain);
 }
 
 /* Fit the pointing to the ray errors of a level's surface; the lattice follows it. */

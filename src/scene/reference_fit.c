@@ -158,12 +158,11 @@ static double relief_m(const Work *w)
 
 static void find_undulation(Work *w)
 {
-    SdmGeoid *geoid = NULL;
+    SDM_CLOSED_BY(sdm_geoid_close) SdmGeoid *geoid = NULL;
     const SdmFrame *const f = &w->p->frame;
     if (sdm_geoid_open(NULL, SDM_EGM96, &geoid) != SDM_OK ||
         sdm_geoid_undulation(NULL, geoid, 1, &f->lon_deg, &f->lat_deg, &w->undulation_m) != SDM_OK)
         w->undulation_m = 0.0;
-    sdm_geoid_close(&geoid);
 }
 
 static const char *above(double up_m)

@@ -452,10 +452,10 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     stack.fusion = &fusion;
     options.t_srs = v->t_srs;
     options.tr = v->grid.spacing;
+    SDM_QUIET;
     SDM_CLOSED_BY(sdm_stack_close)
     SdmStack s = {
         .ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx), .keep = v->keep};
-    SDM_QUIET;
     SDM_PROGRESS(v->ctx, SDM_VIEWS_FUSING, 1.0);
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);
     PASS(sdm_stack_open(&s, f.dem, f.count));

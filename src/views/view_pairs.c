@@ -87,7 +87,7 @@ static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f,
  * it lacks to be a pair goes to `why`. */
 static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
 {
-    SdmScene *scene = NULL;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SdmFrame frame = {.base_height = NAN};
     SdmOptions options = v->options;
     memcpy(options.move_deg[0], v->move_deg[p->left], sizeof options.move_deg[0]);
@@ -103,7 +103,6 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
         sdm_view_pair_refuse(p, sdm_error(v->ctx));
         st = SDM_OK;
     }
-    sdm_scene_close(&scene);
     return st;
 }
 
