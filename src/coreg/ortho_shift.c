@@ -2,15 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/ortho_shift.h"
 #include "core/stats.h"
+#include "core/vector_loops.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
-    SMALL = 8,       /* cells to a cell of the small images */
-    SMALL_REACH = 8, /* of their search */
-    REACH = 10,      /* cells, of the search of the patches around that */
-    HALF = 20,       /* of a patch */
-    STEP = 36,       /* cells between patches; they grow apart in large images */
+    SMALL = 8,          /* cells to a cell of the small images */
+    SMALL_REACH = 8,    /* of their search */
+    REACH = 10,         /* cells, of the search of the patches around that */
+    HALF = 20,          /* of a patch */
+    NEAR = 2,           /* cells, of the search around the best of every second shift */
+    COARSE = REACH + 1, /* shifts of either search, a side */
+    FINE = 2 * NEAR + 1,
+    SIDE = 2 * HALF + FINE, /* of a patch and the shifts of the second search */
+    LANES = 4,              /* shifts whose sums are taken together */
+    PITCH = SIDE + LANES,
+    STEP = 36, /* cells between patches; they grow apart in large images */
     MOST_PATCHES = 900,
     LEAST_PATCHES = 12
 };
@@ -21,31 +29,37 @@ typedef struct Pictures {
     int64_t cols, rows;
 } Pictures;
 
-/* Correlation of a, shifted, with b over every `stride`-th cell of the box c0, r0, c1, r1 of b, in both axes;
- * NaN where less than a quarter of them have both. */
-static double correlate(const Pictures *p, const int64_t box[4], int64_t dc, int64_t dr, int64_t stride)
+/* Sums over the cells that both have. */
+typedef struct Sums {
+    double n, a, b, aa, bb, ab;
+} Sums;
+
+/* NaN where both have less than a quarter of `cells`. */
+static double correlation(const Sums *s, double cells)
 {
-    const int64_t c0 = box[0], r0 = box[1], c1 = box[2], r1 = box[3];
-    double n = 0.0, sa = 0.0, sb = 0.0, saa = 0.0, sbb = 0.0, sab = 0.0;
-    for (int64_t r = r0; r < r1; r += stride)
-        for (int64_t c = c0; c < c1; c += stride) {
-            if (c + dc < 0 || r + dr < 0 || c + dc >= p->cols || r + dr >= p->rows)
-                continue;
+    const double va = s->aa - s->a * s->a / fmax(s->n, 1.0), vb = s->bb - s->b * s->b / fmax(s->n, 1.0);
+    if (4.0 * s->n < cells || !(va > 1e-9 * s->aa) || !(vb > 1e-9 * s->bb))
+        return NAN;
+    return (s->ab - s->a * s->b / s->n) / sqrt(va * vb);
+}
+
+/* Correlation of a, shifted, with b. */
+static double correlate(const Pictures *p, int64_t dc, int64_t dr)
+{
+    Sums s = {.n = 0.0};
+    for (int64_t r = dr < 0 ? -dr : 0; r < p->rows && r + dr < p->rows; r++)
+        for (int64_t c = dc < 0 ? -dc : 0; c < p->cols && c + dc < p->cols; c++) {
             const double a = (double)p->a[(r + dr) * p->cols + c + dc], b = (double)p->b[r * p->cols + c];
             if (isnan(a) || isnan(b))
                 continue;
-            n += 1.0;
-            sa += a;
-            sb += b;
-            saa += a * a;
-            sbb += b * b;
-            sab += a * b;
+            s.n += 1.0;
+            s.a += a;
+            s.b += b;
+            s.aa += a * a;
+            s.bb += b * b;
+            s.ab += a * b;
         }
-    const double va = saa - sa * sa / fmax(n, 1.0), vb = sbb - sb * sb / fmax(n, 1.0);
-    if (4.0 * n * (double)(stride * stride) < (double)((c1 - c0) * (r1 - r0)) || !(va > 1e-9 * saa) ||
-        !(vb > 1e-9 * sbb))
-        return NAN;
-    return (sab - sa * sb / n) / sqrt(va * vb);
+    return correlation(&s, (double)(p->cols * p->rows));
 }
 
 /* Means of SMALL x SMALL cells, NaN where less than a quarter of them have a value. */
@@ -81,8 +95,7 @@ static SdmStatus find_coarse(SdmContext *ctx, const Pictures *p, int64_t at[2])
     const Pictures small = {.a = a, .b = b, .cols = cols, .rows = rows};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(sdm_threads(ctx))
     for (int64_t k = 0; k < side * side; k++)
-        found[k] = correlate(&small, (const int64_t[4]){0, 0, cols, rows}, k % side - SMALL_REACH,
-                             k / side - SMALL_REACH, 1);
+        found[k] = correlate(&small, k % side - SMALL_REACH, k / side - SMALL_REACH);
     for (int64_t k = 0; k < side * side; k++)
         if (found[k] > best) {
             best = found[k];
@@ -99,16 +112,64 @@ static double vertex(double before, double middle, double after)
     return bend < 0.0 ? 0.5 * (before - after) / bend : 0.0;
 }
 
-/* Best of the shifts around `at`, reach cells in steps, for the patch around (col, row) of b: its number of
- * side x side, -1 where none correlates by `least`.  found: side x side. */
+/* Values of a window of `side` x `side` cells, `step` apart, and whether they are there: 1 or 0, then of
+ * value 0. */
+typedef struct Patch {
+    double value[SIDE][PITCH], has[SIDE][PITCH];
+} Patch;
+
+static void cut(const float *from, const Pictures *p, int64_t col, int64_t row, int side, int step,
+                Patch *out)
+{
+    for (int j = 0; j < side; j++)
+        for (int i = 0; i < PITCH; i++) {
+            const int64_t c = col + i * step, r = row + j * step;
+            const bool inside = i < side && c >= 0 && r >= 0 && c < p->cols && r < p->rows;
+            const float v = inside ? from[r * p->cols + c] : NAN;
+            out->has[j][i] = isnan(v) ? 0.0 : 1.0;
+            out->value[j][i] = isnan(v) ? 0.0 : (double)v;
+        }
+}
+
+/* Sums of b's n x n cells with a's from column dc, row dr on, and at the following LANES - 1 columns. */
+SDM_VECTOR_LOOPS static void sum_lanes(const Patch *a, const Patch *b, int n, int dc, int dr, Sums out[LANES])
+{
+    typedef double Lanes __attribute__((vector_size(LANES * sizeof(double))));
+    Lanes s[6] = {{0.0}};
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++) {
+            const double v = b->value[j][i], has_b = b->has[j][i];
+            Lanes u, has_a;
+            memcpy(&u, &a->value[j + dr][i + dc], sizeof u);
+            memcpy(&has_a, &a->has[j + dr][i + dc], sizeof has_a);
+            s[0] += has_a * has_b;
+            s[1] += u * has_b;
+            s[2] += has_a * v;
+            s[3] += u * u * has_b;
+            s[4] += has_a * (v * v);
+            s[5] += u * v;
+        }
+    for (int k = 0; k < LANES; k++)
+        out[k] = (Sums){s[0][k], s[1][k], s[2][k], s[3][k], s[4][k], s[5][k]};
+}
+
+/* Best of the shifts around `at`, reach cells in steps, for the patch around (col, row) of b, of which cells
+ * in the same steps count: its number of side x side, -1 where none correlates by `least`.  found: side x
+ * side. */
 static int search(const Pictures *p, const int64_t patch[2], const int64_t at[2], int reach, int step,
                   double least, double *found)
 {
-    const int64_t box[4] = {patch[0] - HALF, patch[1] - HALF, patch[0] + HALF + 1, patch[1] + HALF + 1};
-    const int side = 2 * (reach / step) + 1;
+    const int side = 2 * (reach / step) + 1, n = 2 * HALF / step + 1;
     int best = -1;
+    Patch a, b;
+    cut(p->a, p, patch[0] - HALF + at[0] - reach, patch[1] - HALF + at[1] - reach, n + side - 1, step, &a);
+    cut(p->b, p, patch[0] - HALF, patch[1] - HALF, n, step, &b);
     for (int k = 0; k < side * side; k++) {
-        found[k] = correlate(p, box, at[0] + k % side * step - reach, at[1] + k / side * step - reach, step);
+        Sums sums[LANES];
+        if (k % side % LANES == 0)
+            sum_lanes(&a, &b, n, k % side, k / side, sums);
+        found[k] = correlation(&sums[k % side % LANES],
+                               (2.0 * HALF + 1.0) * (2.0 * HALF + 1.0) / (double)(step * step));
         if (found[k] > (best < 0 ? least : found[best]))
             best = k;
     }
@@ -118,18 +179,17 @@ static int search(const Pictures *p, const int64_t patch[2], const int64_t at[2]
 /* Shift of the patch around (col, row) of b, first in steps of two cells; false without a clear maximum. */
 static bool match_patch(const Pictures *p, const int64_t patch[2], const int64_t around[2], double shift[2])
 {
-    enum { COARSE = REACH + 1, NEAR = 2, SIDE = 2 * NEAR + 1 };
     double found[COARSE * COARSE];
     int at = search(p, patch, around, REACH, 2, 0.5 * LEAST_PATCH, found);
     if (at < 0)
         return false;
     const int64_t best[2] = {around[0] + at % COARSE * 2 - REACH, around[1] + at / COARSE * 2 - REACH};
     at = search(p, patch, best, NEAR, 1, LEAST_PATCH, found);
-    const int i = at % SIDE, j = at / SIDE;
-    if (at < 0 || i == 0 || j == 0 || i == SIDE - 1 || j == SIDE - 1)
+    const int i = at % FINE, j = at / FINE;
+    if (at < 0 || i == 0 || j == 0 || i == FINE - 1 || j == FINE - 1)
         return false;
     shift[0] = (double)(best[0] + i - NEAR) + vertex(found[at - 1], found[at], found[at + 1]);
-    shift[1] = (double)(best[1] + j - NEAR) + vertex(found[at - SIDE], found[at], found[at + SIDE]);
+    shift[1] = (double)(best[1] + j - NEAR) + vertex(found[at - FINE], found[at], found[at + FINE]);
     return isfinite(shift[0]) && isfinite(shift[1]);
 }
 

@@ -235,7 +235,10 @@ typedef struct Target {
     bool turned;
 } Target;
 
-enum { TILE_PITCH = SDM_TURN_TILE_W + 32 }; /* rows lie in different cache sets */
+enum {
+    TILE_PITCH = SDM_TURN_TILE_W + 32, /* rows lie in different cache sets */
+    AHEAD = 24                         /* rows from a row that is asked for to the one that is read */
+};
 
 /* The part p of a band that lies in memory. */
 static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p, const Target *to)
@@ -255,8 +258,11 @@ static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p
         int16_t pixel[SDM_TURN_TILE_H * TILE_PITCH];
         const SdmTurnTile tile = sdm_turn_tile(p.w, p.h, t);
         const uint8_t *const in = first + tile.y * im->width + tile.x;
-        for (int64_t i = 0; i < tile.h; ++i)
+        for (int64_t i = 0; i < tile.h; ++i) {
+            if (i + AHEAD < tile.h) /* the processor foresees no steps of whole rows */
+                __builtin_prefetch(in + (i + AHEAD) * im->width + 63);
             found |= row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL);
+        }
         sdm_turn_pixels(pixel, TILE_PITCH, tile.w, tile.h, to->out + tile.x * to->pitch + tile.y, to->pitch);
     }
     return found;

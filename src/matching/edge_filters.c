@@ -92,7 +92,8 @@ static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
     return sdm_drop_pieces(ctx, &pieces, SDM_PIECE_PX, 0, 0);
 }
 
-SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b)
+SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, bool edges, const SdmEdgeViews *views,
+                           SdmEdgeBlock *b)
 {
     const size_t n = (size_t)b->width * (size_t)b->height;
     const float square = views->base_height * views->base_height;
@@ -100,15 +101,18 @@ SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeVi
                level = {LEVEL_HALF, LEVEL_PX, LEVEL_NOISE / (LEVEL_NOISE + square)};
     SDM_OWNED float *before_px = NULL;
     PASS(median(ctx, k, b));
-    for (int i = 0; i < MOVES; i++)
+    for (int i = 0; i < MOVES && edges; i++)
         PASS(sdm_move_steps(ctx, views, b));
     PASS(drop_pieces(ctx, b));
-    PASS(sdm_drop_walls(ctx, views, b));
+    if (edges)
+        PASS(sdm_drop_walls(ctx, views, b));
     PASS(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
     memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
         PASS(mean_within_steps(ctx, &noise, b));
-    PASS(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
-    PASS(sdm_close_gaps(ctx, views, b));
+    if (edges) {
+        PASS(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
+        PASS(sdm_close_gaps(ctx, views, b));
+    }
     return mean_within_steps(ctx, &level, b);
 }

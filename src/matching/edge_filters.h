@@ -53,5 +53,7 @@ typedef struct SdmEdgeViews {
  * both views.  Where the step hides ground, the edge of the side that hides it is placed where it is
  * likeliest, from 3 px before to 5 px behind its last match: by how well the right view agrees with the
  * side, and by where the grey value lies between the side's and that of the far end of the gap; the
- * pixels behind it become SDM_QA_FOLD.  Reach along columns SDM_EDGE_FILTERS_REACH. */
-SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, const SdmEdgeViews *views, SdmEdgeBlock *b);
+ * pixels behind it become SDM_QA_FOLD.  Reach along columns SDM_EDGE_FILTERS_REACH.
+ * edges: false leaves the edges as they are matched: medians, pieces and means alone. */
+SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, bool edges, const SdmEdgeViews *views,
+                           SdmEdgeBlock *b);

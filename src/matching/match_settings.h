@@ -44,6 +44,7 @@ typedef struct SdmMatchSettings {
     int repeats;             /* how often the pixels of level 0 are matched again */
     SdmFillLimit fill_limit; /* of the small holes that are filled in the end */
     bool semi_global;        /* level 0 is matched by src/matching/semi_global_surface.h instead of passes */
+    bool edges;              /* its steps are moved to the edges of the views: edge_filters.h */
     SdmOptimizer sgm;        /* its penalties */
     float pixel_m, px_per_m; /* of level 0: ground size; parallax of a metre of height, signed */
     int threads;             /* blocks that are matched at a time */

@@ -453,7 +453,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     if (w->in->settings->semi_global && w->in->settings->fill_limit.rise_m > 0.0f)
         TRY(sdm_plain_areas(w->ctx, &views, &b.edge));
     if (w->in->settings->semi_global)
-        TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, &views, &b.edge));
+        TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, w->in->settings->edges, &views, &b.edge));
     TRY(set_heights(w, &b));
 done:
     SDM_FREE(&b.labels.left, &b.labels.right, &b.labels.near);

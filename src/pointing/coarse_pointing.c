@@ -21,6 +21,8 @@ static const double OFFSET_GAIN = 1.02; /* an offset farther from 0 must match t
 static const double LEAST_MATCHED = 0.03;
 /* Share of matched pixels at an offset that ends the search, where those two rows off match so much less. */
 static const double CLEAR_SHARE = 0.75, CLEAR_RATIO = 0.9;
+static const double PEAK_SHARE =
+    0.9; /* the same where less match on either side: little room is left above */
 static const double CHANCE_RATIO = 3.0; /* of matches over those that chance makes */
 /* Shares of the places in the overlap that must give a tie point: at least; and without asking whether
  * rays meet. */
@@ -42,8 +44,10 @@ void sdm_pointing_start(const SdmScene *scene, const SdmFrame *frame, SdmPointin
 static bool is_clear(const double *share, int reach, int best)
 {
     const int at = best + reach;
-    return share[at] >= CLEAR_SHARE && best >= 2 - reach && best <= reach - 2 &&
-           share[at - 2] < CLEAR_RATIO * share[at] && share[at + 2] < CLEAR_RATIO * share[at];
+    const bool peak = share[at] >= PEAK_SHARE && abs(best) < reach && share[at - 1] < share[at] &&
+                      share[at + 1] < share[at];
+    return peak || (share[at] >= CLEAR_SHARE && abs(best) <= reach - 2 &&
+                    share[at - 2] < CLEAR_RATIO * share[at] && share[at + 2] < CLEAR_RATIO * share[at]);
 }
 
 /* Where clouds are hidden, few matches are left.  They are no chance if those CHANCE_ROWS off and more, as
@@ -93,7 +97,7 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
             s = (SdmSurface){0};
         }
         certain = gaps || i == 2 * near ? is_no_chance(shares, reach, i / 2, *offset_rows)
-                                        : i >= 4 && is_clear(shares, reach, *offset_rows);
+                                        : is_clear(shares, reach, *offset_rows);
     }
     if (gaps ? !certain : best_share < LEAST_MATCHED)
         return sdm_fail(

@@ -77,7 +77,7 @@ typedef struct Strip {
     int y0, n;
     float *height; /* NaN for none, with MARGIN more on all four sides */
     uint16_t *mask, *score;
-    Node *node; /* of the middles of the blocks, at the height of a row between them */
+    Node *node, *cell; /* at a row between the blocks' middles: of these; of cells, SIDE / 2 more before */
 } Strip;
 
 /* ---- rows ---- */
@@ -310,38 +310,58 @@ static float cell_error(Node at, float steep, bool filled)
     return at.error_m * (1.0f + e + 0.5f * e * e) * (filled ? FILLED : 1.0f);
 }
 
-/* Block before cell `at` of an axis of `count` blocks; share: of the way from its middle to the next
- * one's. */
-static int block_before(int at, int count, float *share)
+/* Row of blocks whose middles lie before a row of cells; share: of the way from there to the next one's. */
+static int blocks_before(const Work *w, int row, float *share)
 {
-    const float place = within(((float)at + 0.5f) / (float)SIDE - 0.5f, 0.0f, (float)(count - 1));
-    const int first = (int)place < count - 1 ? (int)place : count > 1 ? count - 2 : 0;
+    const float place = within(((float)row + 0.5f) / (float)SIDE - 0.5f, 0.0f, (float)(w->high - 1));
+    const int first = (int)place < w->high - 1 ? (int)place : w->high > 1 ? w->high - 2 : 0;
     *share = place - (float)first;
     return first;
 }
 
+/* From the blocks' middles to the cells between each and the next; half a block lies before the first. */
+static void spread_nodes(const Work *w, const Strip *s)
+{
+    for (int b = -1; b < w->wide; b++) {
+        const int at = b < 0 || w->wide < 2 ? 0 : b < w->wide - 1 ? b : b - 1;
+        const Node left = s->node[at], right = s->node[w->wide < 2 ? at : at + 1];
+        for (int i = 0; i < SIDE; i++)
+            s->cell[(b + 1) * SIDE + i] = between(left, right,
+                                                  b < 0    ? 0.0f
+                                                  : b > at ? 1.0f
+                                                           : ((float)i + 0.5f) / (float)SIDE);
+    }
+}
+
 /* A row of a strip, into the place of the scores. */
-static void write_row(const Work *w, Strip *s, int row)
+SDM_VECTOR_LOOPS static void write_cells(const Work *w, const Strip *s, int row)
 {
     const ptrdiff_t pitch = w->pitch, at = (ptrdiff_t)row * w->cols;
     const float *const h = s->height + (row + MARGIN) * pitch + MARGIN;
     const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
     const float per_step = (float)(1.0 / w->in->step_m), most = (float)(NODATA - 1);
-    float down, along;
-    const int j = block_before(s->y0 + row, w->high, &down);
+    const Node *const cell = s->cell + SIDE / 2;
+    const uint16_t *const mask = s->mask + at;
+    uint16_t *restrict const out = s->score + at;
+    for (int x = 0; x < w->cols; x++) {
+        const bool filled = (mask[x] & SDM_QA_FILLED) != 0;
+        const float steps = cell_error(cell[x], steepness(h + x, pitch, per_cell), filled) * per_step;
+        const int rounded = (int)((steps < most ? steps : most) + 0.5f);
+        out[x] = (uint16_t)(mask[x] & SDM_QA_VALID ? rounded : NODATA);
+    }
+}
+
+static void write_row(const Work *w, const Strip *s, int row)
+{
+    float down;
+    const int j = blocks_before(w, s->y0 + row, &down);
     const Node *const upper = w->node + (size_t)j * (size_t)w->wide, *const lower = w->high > 1
                                                                                         ? upper + w->wide
                                                                                         : upper;
     for (int i = 0; i < w->wide; i++)
         s->node[i] = between(upper[i], lower[i], down);
-    for (int x = 0; x < w->cols; x++) {
-        const int i = block_before(x, w->wide, &along);
-        const Node node = between(s->node[i], s->node[w->wide > 1 ? i + 1 : i], along);
-        const bool filled = (s->mask[at + x] & SDM_QA_FILLED) != 0;
-        const float steps = cell_error(node, steepness(h + x, pitch, per_cell), filled) * per_step;
-        const int rounded = (int)((steps < most ? steps : most) + 0.5f);
-        s->score[at + x] = (uint16_t)(s->mask[at + x] & SDM_QA_VALID ? rounded : NODATA);
-    }
+    spread_nodes(w, s);
+    write_cells(w, s, row);
 }
 
 static SdmStatus write_errors(const Work *w, Strip *s)
@@ -382,6 +402,8 @@ static SdmStatus open_strips(Work *w)
         PASS(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
         PASS(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node),
                            "errors of blocks of cells"));
+        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].cell, (size_t)(w->wide + 1) * SIDE, sizeof(Node),
+                           "errors of a row of cells"));
     }
     return SDM_OK;
 }
@@ -393,6 +415,7 @@ static void free_strips(Work *w)
         sdm_free(&w->strip[i].mask);
         sdm_free(&w->strip[i].score);
         sdm_free(&w->strip[i].node);
+        sdm_free(&w->strip[i].cell);
     }
     sdm_free(&w->strip);
 }

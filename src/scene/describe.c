@@ -21,8 +21,8 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 enum { SIDE = 64, LEAST_STEPS = 16, MOST_STEPS = 512 }; /* heights above and below the middle */
 
 /* Count, among SIDE x SIDE places of the frame, those that the left image and both images show at height h,
- * and find the bounds of their ground in the grid's CRS, each with its surroundings. */
-static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, double h,
+ * and, with a map, find the bounds of their ground in the grid's CRS, each with its surroundings. */
+static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, bool map, double h,
                        int64_t seen_by[2], double b[4])
 {
     seen_by[0] = seen_by[1] = 0;
@@ -41,7 +41,7 @@ static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattic
                       at[k][1] < (double)sdm_image_height(scene->view[k].image);
         seen_by[0] += seen[0];
         seen_by[1] += seen[0] && seen[1];
-        for (int corner = 0; corner < 4 && seen[0] && seen[1]; corner++) {
+        for (int corner = 0; corner < 4 && map && seen[0] && seen[1]; corner++) {
             const double du = (corner & 1 ? 0.5 : -0.5) / SIDE * (double)f->width;
             const double dv = (corner & 2 ? 0.5 : -0.5) / SIDE * (double)f->height;
             sdm_lattice_ground(lat, u + du, v + dv, h, g);
@@ -71,7 +71,7 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
     PASS(sdm_lattice_build(ctx, &q, &lat));
     if (grid)
         PASS(sdm_lattice_check_map(ctx, &q, &lat));
-    count_seen(scene, f, &lat, f->h0_m, seen_by, b);
+    count_seen(scene, f, &lat, grid != NULL, f->h0_m, seen_by, b);
     /* from one height to the next the views move by at most 1/20 of the frame */
     const double moves = 20.0 * fabs(f->du_dh) * fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) /
                          (double)(f->width < f->height ? f->width : f->height);
@@ -81,7 +81,7 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
         const double h = f->h0_m + way * ((i & 1 ? f->hmax_m : f->hmin_m) - f->h0_m);
         int64_t seen[2];
         double bounds[4];
-        count_seen(scene, f, &lat, h, seen, bounds);
+        count_seen(scene, f, &lat, grid != NULL, h, seen, bounds);
         if (seen[1] > seen_by[1]) {
             memcpy(seen_by, seen, sizeof seen);
             memcpy(b, bounds, sizeof bounds);

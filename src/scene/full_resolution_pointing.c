@@ -98,7 +98,7 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     SdmMatchSettings settings = p->settings;
     if (settings.wiener) /* walls, which are matched without it, need the repeats: else rays miss there */
         settings.repeats = 0;
-    settings.wiener = false; /* what filters do to heights moves nothing across the lines */
+    settings.wiener = settings.edges = false; /* what filters do to heights moves nothing across the lines */
     TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, input));
     input->in.settings = &settings;
     for (int k = 0; k < 2 && stay; k++)

@@ -112,7 +112,7 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
     out->measured = *measured;
     if (sdm_hides_clouds(out)) /* shadows are faint */
         out->min_sigma = SHADOW_SIGMA_NOISES * noise_q(left);
-    out->semi_global = is_semi_global(o, f);
+    out->semi_global = out->edges = is_semi_global(o, f);
     out->pixel_m = (float)f->gsd_m;
     out->px_per_m = (float)f->du_dh;
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);

@@ -37,7 +37,7 @@ static SdmEdgeBlock stepped(void)
 TEST(noise_goes_and_the_step_stays)
 {
     SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
-    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &level_views, &b), SDM_OK);
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &level_views, &b), SDM_OK);
     for (int y = 8; y < H - 8; y++)
         for (int x = 8; x < W - 8; x++)
             assert_true(fabsf(b.place_px[y * W + x] - (x < W / 2 ? 0.0f : 5.0f)) < 0.15f);
@@ -59,7 +59,7 @@ TEST(steps_go_to_edges_of_the_image)
                                  : clear      ? 90
                                               : 9) +
                                 20 * ((i * 5 + i / W * 3) % 3 - 1));
-        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &views, &b), SDM_OK);
         const int step = clear ? edge : W / 2;
         for (int y = 8; y < H - 8; y++)
             for (int x = 8; x < W - 8; x++)
@@ -87,7 +87,7 @@ static void check_step_moves(int by, int brighter)
                                 .width = W,
                                 .before = STEP,
                                 .after = STEP};
-    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &views, &b), SDM_OK);
     int moved = 0, stayed = 0;
     for (int y = 8; y < H - 8; y++) {
         moved += b.place_px[y * W + edge] > 4.5f;
@@ -111,7 +111,7 @@ TEST(small_pieces_are_taken_off)
         for (int y = 20; y < 20 + side; y++)
             for (int x = 12; x < 12 + side; x++)
                 b.place_px[y * W + x] = 9.0f;
-        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &level_views, &b), SDM_OK);
+        assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &level_views, &b), SDM_OK);
         assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2],
                          side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
     }
@@ -478,7 +478,7 @@ TEST(ridges_outlast_the_means)
     const SdmEdgeViews views = {
         .left = view, .right = view, .stride = SIDE, .width = SIDE, .base_height = 0.4f};
     SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
-    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, &views, &b), SDM_OK);
+    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &views, &b), SDM_OK);
     float sum = 0.0f;
     for (int y = SIDE / 2 - 8; y < SIDE / 2 + 8; y++)
         for (int x = SIDE / 2 - 20; x < SIDE / 2 + 20; x++) {
