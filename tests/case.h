@@ -60,6 +60,15 @@ static inline int run_cases(int (*setup)(void **state), int (*teardown)(void **s
 /* A setup or teardown of all tests. */
 #define FIXTURE(name) static inline int name(void **state __attribute__((unused)))
 
+/* A pointer to memory of malloc() that is freed when its scope ends. */
+#define FREED SDM_CLOSED_BY(case_free)
+static inline void case_free(const void *p /* T ** */)
+{
+    void *at;
+    memcpy(&at, p, sizeof at);
+    free(at);
+}
+
 /* The call failed with this status and a sentence that holds the text. */
 #define assert_refused(ctx, call, expected, text)                                                            \
     do {                                                                                                     \

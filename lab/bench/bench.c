@@ -103,7 +103,7 @@ SdmStatus sdm_bench(SdmContext *ctx, const SdmOptions *options, const SdmBenchOp
                     FILE *to)
 {
     SdmStatus st = SDM_OK;
-    SdmBench *b = NULL;
+    SDM_OWNED SdmBench *b = NULL;
     if (opt->csv)
         TRY(sdm_file_check_output(ctx, "--csv", opt->csv));
     TRY(sdm_alloc(ctx, &b, 1, sizeof *b, "bench"));
@@ -120,6 +120,5 @@ SdmStatus sdm_bench(SdmContext *ctx, const SdmOptions *options, const SdmBenchOp
 done:
     if (b)
         close_bench(b);
-    sdm_free(&b);
     return st;
 }

@@ -60,8 +60,8 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
                              .spacing_m = 2.0 * SYN_GSD_M,
                              .scale = 16.0,
                              .ray_error_m_per_px = SYN_GSD_M};
-    SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
-    SdmFineResult r = {.ray_error_px = NULL};
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock block = {.w = win->w / 2, .h = win->h / 2};
+    SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult r = {.ray_error_px = NULL};
     SdmMatchCall call = {.in = &in, .coarse = &c->scene->coarse, .win = win, .need = win};
     if (c->cells) {
         left.lmax = right.lmax = 0; /* as `run` sends images: the device makes the levels */
@@ -71,8 +71,6 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     const SdmStatus st =
         c->device ? sdm_device_match(ctx, c->device, &call, &r) : sdm_match_window(ctx, &call, &r);
     c->device_s = r.device_s;
-    sdm_block_free(&block);
-    sdm_fine_result_free(&r);
     return st;
 }
 

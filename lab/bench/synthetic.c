@@ -101,9 +101,8 @@ static void draw_row(const SynScene *s, Octave line[OCTAVES], uint64_t seed, boo
 
 static SdmStatus draw(SdmContext *ctx, const SynScene *s, uint64_t seed, bool right, SdmLevelImage *im)
 {
-    SdmStatus st = SDM_OK;
     Octave line[OCTAVES] = {{0}};
-    double *knots = NULL;
+    SDM_OWNED double *knots = NULL;
     const int threads = sdm_threads(ctx);
     *im = (SdmLevelImage){.w = s->width + 2 * SYN_MARGIN, .h = s->height + 2 * SYN_MARGIN};
     size_t total = 0;
@@ -113,8 +112,8 @@ static SdmStatus draw(SdmContext *ctx, const SynScene *s, uint64_t seed, bool ri
         line[o].count = (int)((s->width + 8.0 * SYN_MARGIN) / line[o].spacing_px) + 8;
         total += (size_t)line[o].count;
     }
-    TRY(sdm_alloc(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "a synthetic image"));
-    TRY(sdm_alloc(ctx, &knots, total * (size_t)threads, sizeof *knots, "texture"));
+    PASS(sdm_alloc(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "a synthetic image"));
+    PASS(sdm_alloc(ctx, &knots, total * (size_t)threads, sizeof *knots, "texture"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
     for (int64_t y = 0; y < im->h; y++) {
         Octave mine[OCTAVES];
@@ -126,9 +125,7 @@ static SdmStatus draw(SdmContext *ctx, const SynScene *s, uint64_t seed, bool ri
         }
         draw_row(s, mine, seed, right, y, im);
     }
-done:
-    sdm_free(&knots);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- lattice ---- */
@@ -247,8 +244,7 @@ done:
 void sdm_syn_close(SynScene *s)
 {
     sdm_lattice_free(&s->lattice);
-    sdm_free(&s->left.data);
-    sdm_free(&s->right.data);
+    SDM_FREE(&s->left.data, &s->right.data);
     sdm_pyramid_free(&s->left_pyramid);
     sdm_pyramid_free(&s->right_pyramid);
 }

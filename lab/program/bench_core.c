@@ -13,7 +13,7 @@ static void log_line(void *user, SdmLogLevel level, int stage, const char *text)
 int main(int argc, char **argv)
 {
     static SdmCommandLine line;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptions opt;
     SdmBenchOptions own;
     sdm_options_default(&opt);
@@ -36,6 +36,5 @@ int main(int argc, char **argv)
         st = sdm_bench(ctx, &opt, &own, line.count ? line.positional[0] : "all", stdout);
     if (st != SDM_OK)
         fprintf(stderr, "%s\n", sdm_error(ctx));
-    sdm_close(&ctx);
     return sdm_exit_code(st);
 }

@@ -83,6 +83,11 @@ typedef struct SimWindow { /* coefficients of nodes i0..i0+nx-1, j0..j0+ny-1 of 
     double step_m;
     float *v;
 } SimWindow;
+static inline void sim_window_free(SimWindow *win)
+{
+    sdm_free(&win->v);
+}
+
 typedef struct SimSpectrum { /* octave k has its nodes every 2^k units; amplitude of its coefficients */
     uint32_t seed;
     int top;

@@ -217,12 +217,11 @@ static double mix(const double *p, size_t n, double u, double v)
 
 SdmStatus sim_dem_fill(SimScene *sc, SimWindow *win)
 {
-    SdmStatus st = SDM_OK;
-    double *a = NULL, *b = NULL;
+    SDM_OWNED double *a = NULL, *b = NULL;
     const int nx = win->nx / NODE_STEP + 2, ny = win->ny / NODE_STEP + 2, threads = sc->threads;
-    TRY(sdm_alloc(sc->ctx, &a, (size_t)nx * (size_t)ny, sizeof *a, "terrain positions"));
-    TRY(sdm_alloc(sc->ctx, &b, (size_t)nx * (size_t)ny, sizeof *b, "terrain positions"));
-    TRY(node_positions(sc, win, nx, ny, a, b));
+    PASS(sdm_alloc(sc->ctx, &a, (size_t)nx * (size_t)ny, sizeof *a, "terrain positions"));
+    PASS(sdm_alloc(sc->ctx, &b, (size_t)nx * (size_t)ny, sizeof *b, "terrain positions"));
+    PASS(node_positions(sc, win, nx, ny, a, b));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int j = 0; j < win->ny; j++)
         for (int i = 0; i < win->nx; i++) {
@@ -232,8 +231,5 @@ SdmStatus sim_dem_fill(SimScene *sc, SimWindow *win)
                 sim_cubic(sc->dem.v, sc->dem.nx, sc->dem.ny, mix(a + k, (size_t)nx, u, v),
                           mix(b + k, (size_t)nx, u, v));
         }
-done:
-    sdm_free(&a);
-    sdm_free(&b);
-    return st;
+    return SDM_OK;
 }

@@ -58,21 +58,17 @@ static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, do
 
 SdmStatus sim_lattice_open(SimScene *sc, SimView *view)
 {
-    SdmStatus st = SDM_OK;
     SimLattice *const lat = &view->lattice;
-    double *scratch = NULL;
+    SDM_OWNED double *scratch = NULL;
     lat->nx = view->cam.width / SIM_LATTICE + 2 * EDGE + 2;
     lat->ny = view->cam.height / SIM_LATTICE + 2 * EDGE + 2;
     lat->h_mid = 0.5 * (sc->h_lo + sc->h_hi);
     lat->h_half = 0.5 * (sc->h_hi - sc->h_lo);
-    TRY(sdm_alloc(sc->ctx, &lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE, sizeof(double),
-                  "lattice"));
-    TRY(sdm_alloc(sc->ctx, &scratch, (size_t)lat->nx * 7, sizeof(double), "lattice"));
+    PASS(SDM_ALLOC(sc->ctx, "lattice", SDM_ARRAY(lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE),
+                   SDM_ARRAY(scratch, (size_t)lat->nx * 7)));
     for (int j = 0; j < lat->ny; j++)
-        TRY(lattice_line(sc, view, j, scratch));
-done:
-    sdm_free(&scratch);
-    return st;
+        PASS(lattice_line(sc, view, j, scratch));
+    return SDM_OK;
 }
 
 void sim_lattice_close(SimLattice *lat)

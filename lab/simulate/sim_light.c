@@ -64,26 +64,22 @@ static void light_row(const SimWindow *sh, const float *wave, SimWindow *out, in
 
 SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g)
 {
-    SdmStatus st = SDM_OK;
     const int threads = sc->threads;
-    SimWindow sh = {.v = NULL}, wave = {.v = NULL};
+    SDM_CLOSED_BY(sim_window_free) SimWindow sh = {.v = NULL}, wave = {.v = NULL};
     SimWindow *const out = &g->light;
     *out = (SimWindow){.i0 = 2 * g->terrain.i0,
                        .j0 = 2 * g->terrain.j0,
                        .nx = 2 * g->terrain.nx - 1,
                        .ny = 2 * g->terrain.ny - 1,
                        .step_m = sc->unit_m};
-    TRY(shade_grid(sc, g, &sh));
-    TRY(sim_noise(sc->ctx, &sc->texture, 0, out));
+    PASS(shade_grid(sc, g, &sh));
+    PASS(sim_noise(sc->ctx, &sc->texture, 0, out));
     if (g->field[0].v || g->field[1].v) {
         wave = *out;
-        TRY(sim_noise(sc->ctx, &sc->wave[view], 0, &wave));
+        PASS(sim_noise(sc->ctx, &sc->wave[view], 0, &wave));
     }
 #pragma omp parallel for num_threads(threads)
     for (int j = 0; j < out->ny; j++)
         light_row(&sh, wave.v, out, j);
-done:
-    sdm_free(&sh.v);
-    sdm_free(&wave.v);
-    return st;
+    return SDM_OK;
 }

@@ -99,12 +99,11 @@ static void white_row(const SimSpectrum *spec, int level, SimWindow *win, int j)
 static SdmStatus octave(SdmContext *ctx, const SimSpectrum *spec, int level, const SimWindow *coarse,
                         SimWindow *win)
 {
-    SdmStatus st = SDM_OK;
-    float *lines = NULL;
+    SDM_OWNED float *lines = NULL;
     const int threads = sdm_threads(ctx), stripe = 64, stripes = (win->ny + stripe - 1) / stripe;
     const size_t width = coarse ? (size_t)coarse->nx : 1;
-    TRY(sdm_alloc(ctx, &win->v, (size_t)win->nx * (size_t)win->ny, sizeof *win->v, "simulated surface"));
-    TRY(sdm_alloc(ctx, &lines, (size_t)stripes * width, sizeof *lines, "simulated surface, scratch"));
+    PASS(sdm_alloc(ctx, &win->v, (size_t)win->nx * (size_t)win->ny, sizeof *win->v, "simulated surface"));
+    PASS(sdm_alloc(ctx, &lines, (size_t)stripes * width, sizeof *lines, "simulated surface, scratch"));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (stripes > 1)
     for (int s = 0; s < stripes; s++)
         for (int j = s * stripe; j < win->ny && j < (s + 1) * stripe; j++) {
@@ -113,9 +112,7 @@ static SdmStatus octave(SdmContext *ctx, const SimSpectrum *spec, int level, con
             if (coarse)
                 subdivide_row(coarse, win, j, lines + (size_t)s * width);
         }
-done:
-    sdm_free(&lines);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_noise(SdmContext *ctx, const SimSpectrum *spec, int level, SimWindow *win)
@@ -143,14 +140,11 @@ SdmStatus sim_noise(SdmContext *ctx, const SimSpectrum *spec, int level, SimWind
 SdmStatus sim_noise_at(SdmContext *ctx, const SimSpectrum *spec, int level, double unit_m, double x, double y,
                        float *value)
 {
-    SdmStatus st = SDM_OK;
     const SimBox box = {x, y, x, y};
-    SimWindow win = sim_window(&box, ldexp(unit_m, level), 2);
-    TRY(sim_noise(ctx, spec, level, &win));
+    SDM_CLOSED_BY(sim_window_free) SimWindow win = sim_window(&box, ldexp(unit_m, level), 2);
+    PASS(sim_noise(ctx, spec, level, &win));
     *value = sim_value(&win, x, y);
-done:
-    sdm_free(&win.v);
-    return st;
+    return SDM_OK;
 }
 
 int sim_octave(double wave_m, double unit_m)

@@ -67,39 +67,33 @@ static double y_of(const Truth *t, double row)
 /* Noise of sigma 1 whose correlation falls to exp(-1/2) over `length_m`, at every cell.  *out: allocated. */
 static SdmStatus make_field(const Truth *t, uint32_t seed, double length_m, float **out)
 {
-    SdmStatus st = SDM_OK;
     SimSpectrum spec;
     SimScene *const sc = t->sc;
     const int found = sim_octave(1.22 * length_m, sc->unit_m),
               level = found > TRUTH_LEVEL ? found : TRUTH_LEVEL;
     const SimBox box = {x_of(t, 0.0), y_of(t, t->ny - 1.0), x_of(t, t->nx - 1.0), y_of(t, 0.0)};
-    SimWindow win = sim_window(&box, ldexp(sc->unit_m, level), 3);
+    SDM_CLOSED_BY(sim_window_free) SimWindow win = sim_window(&box, ldexp(sc->unit_m, level), 3);
     sim_spectrum(&spec, (uint32_t)REFERENCE_SEED * 8u + seed + 0x51ed27u, level, level, 0.0, 1.0);
-    TRY(sim_noise(sc->ctx, &spec, level, &win));
-    TRY(sdm_alloc(sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
+    PASS(sim_noise(sc->ctx, &spec, level, &win));
+    PASS(sdm_alloc(sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
 #pragma omp parallel for num_threads(sc->threads)
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++)
             (*out)[(size_t)j * (size_t)t->nx + (size_t)i] = sim_value(&win, x_of(t, i), y_of(t, j));
-done:
-    sdm_free(&win.v);
-    return st;
+    return SDM_OK;
 }
 
 /* The value that `share` of the scene's cells exceed. */
 static SdmStatus exceeded_by(const Truth *t, const float *field, double share, float *value)
 {
-    SdmStatus st = SDM_OK;
-    float *copy = NULL;
+    SDM_OWNED float *copy = NULL;
     int64_t n = 0;
-    TRY(sdm_alloc(t->sc->ctx, &copy, cells_of(t), sizeof *copy, "the reference"));
+    PASS(sdm_alloc(t->sc->ctx, &copy, cells_of(t), sizeof *copy, "the reference"));
     for (size_t k = 0; k < cells_of(t); k++)
         if (t->class[k])
             copy[n++] = field[k];
     *value = share > 0.0 ? (float)sdm_quantile_f32(copy, n, 1.0 - share) : INFINITY;
-done:
-    sdm_free(&copy);
-    return st;
+    return SDM_OK;
 }
 
 /* Gaussian of sigma cells along one axis, cut at 3 sigma: in -> out. */
@@ -124,15 +118,11 @@ static void blur_axis(const Truth *t, const float *in, double sigma, bool down, 
 /* *out: allocated. */
 static SdmStatus blur(const Truth *t, const float *in, double sigma, float **out)
 {
-    SdmStatus st = SDM_OK;
-    float *half = NULL;
-    TRY(sdm_alloc(t->sc->ctx, out, cells_of(t), sizeof **out, "the reference"));
-    TRY(sdm_alloc(t->sc->ctx, &half, cells_of(t), sizeof *half, "the reference"));
+    SDM_OWNED float *half = NULL;
+    PASS(SDM_ALLOC(t->sc->ctx, "the reference", SDM_ARRAY(*out, cells_of(t)), SDM_ARRAY(half, cells_of(t))));
     blur_axis(t, in, sigma, false, half);
     blur_axis(t, half, sigma, true, *out);
-done:
-    sdm_free(&half);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- change: of the scene since the reference, metres ---- */
@@ -140,12 +130,12 @@ done:
 /* Patches of +-10 to 30 m: connected parts of where a field is high. */
 static SdmStatus make_change(const Truth *t, float *change_m)
 {
-    SdmStatus st = SDM_OK;
-    float *field = NULL, edge;
-    int32_t *set = NULL;
-    TRY(make_field(t, 1, 0.03 * t->sc->extent_m, &field));
-    TRY(exceeded_by(t, field, t->sc->opt->change_share, &edge));
-    TRY(sdm_alloc(t->sc->ctx, &set, cells_of(t), sizeof *set, "the reference"));
+    SDM_OWNED float *field = NULL;
+    float edge;
+    SDM_OWNED int32_t *set = NULL;
+    PASS(make_field(t, 1, 0.03 * t->sc->extent_m, &field));
+    PASS(exceeded_by(t, field, t->sc->opt->change_share, &edge));
+    PASS(sdm_alloc(t->sc->ctx, &set, cells_of(t), sizeof *set, "the reference"));
     for (int32_t k = 0; k < (int32_t)cells_of(t); k++) {
         set[k] = k;
         if (!(field[k] > edge))
@@ -163,10 +153,7 @@ static SdmStatus make_change(const Truth *t, float *change_m)
                           ? (float)(sign * (BLOB_LOW_M + (BLOB_HIGH_M - BLOB_LOW_M) * size))
                           : 0.0f;
     }
-done:
-    sdm_free(&field);
-    sdm_free(&set);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- the reference ---- */
@@ -174,14 +161,14 @@ done:
 /* height_m += what the reference's sensor, its forest and its long-wave error add. */
 static SdmStatus add_errors(const Truth *t, const Quality *q, double posting_m, float *height_m)
 {
-    SdmStatus st = SDM_OK;
-    float *noise = NULL, *wave = NULL, *forest = NULL, *smooth = NULL, edge;
+    SDM_OWNED float *noise = NULL, *wave = NULL, *forest = NULL, *smooth = NULL;
+    float edge;
     const size_t w = (size_t)t->nx;
-    TRY(make_field(t, 2, q->noise_cells * posting_m, &noise));
-    TRY(make_field(t, 3, LONG_WAVE_M, &wave));
-    TRY(make_field(t, 4, 0.02 * t->sc->extent_m, &forest));
-    TRY(exceeded_by(t, forest, FOREST_SHARE, &edge));
-    TRY(blur(t, t->height_m, 1.0, &smooth));
+    PASS(make_field(t, 2, q->noise_cells * posting_m, &noise));
+    PASS(make_field(t, 3, LONG_WAVE_M, &wave));
+    PASS(make_field(t, 4, 0.02 * t->sc->extent_m, &forest));
+    PASS(exceeded_by(t, forest, FOREST_SHARE, &edge));
+    PASS(blur(t, t->height_m, 1.0, &smooth));
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++) {
             const size_t k = (size_t)j * w + (size_t)i, row = (size_t)j * w, col = (size_t)i;
@@ -197,12 +184,7 @@ static SdmStatus add_errors(const Truth *t, const Quality *q, double posting_m, 
             if (forest[k] > edge)
                 height_m[k] += (float)(FOREST_M + 1.5 * n);
         }
-done:
-    sdm_free(&noise);
-    sdm_free(&wave);
-    sdm_free(&forest);
-    sdm_free(&smooth);
-    return st;
+    return SDM_OK;
 }
 
 /* Cells of the posting from those of the truth, `step` to one, shifted; voids. */
@@ -224,8 +206,7 @@ static void sample_shifted(const Truth *t, const float *height_m, const float *h
 
 static SdmStatus write_raster(const Truth *t, const char *name, const char *datum, int step, const float *v)
 {
-    SdmStatus st = SDM_OK;
-    SimRaster *out = NULL;
+    SDM_CLOSED_BY(sim_raster_drop) SimRaster *out = NULL;
     const double geo[6] = {t->geo[0], step * t->geo[1], 0.0, t->geo[3], 0.0, step * t->geo[5]};
     const SimRasterSpec spec = {.name = name,
                                 .nx = t->nx / step,
@@ -234,49 +215,39 @@ static SdmStatus write_raster(const Truth *t, const char *name, const char *datu
                                 .geo = geo,
                                 .nodata = (double)VOID_M,
                                 .heights_above = datum};
-    TRY(sim_raster_create(t->sc, &spec, &out));
-    TRY(sim_raster_write(out, 0, 0, spec.nx, spec.ny, v, GDT_Float32));
-    TRY(sim_raster_close(&out));
-done:
-    sim_raster_drop(&out);
-    return st;
+    PASS(sim_raster_create(t->sc, &spec, &out));
+    PASS(sim_raster_write(out, 0, 0, spec.nx, spec.ny, v, GDT_Float32));
+    return sim_raster_close(&out);
 }
 
 static SdmStatus make_reference(const Truth *t, int step)
 {
-    SdmStatus st = SDM_OK;
     const double posting_m = step * t->geo[1];
     const Quality *const q = posting_m < 60.0 ? &FINE : &COARSE;
-    float *change_m = NULL, *height_m = NULL, *hole = NULL, *out = NULL, edge;
-    TRY(sdm_alloc(t->sc->ctx, &change_m, cells_of(t), sizeof *change_m, "the reference"));
-    TRY(make_change(t, change_m));
-    TRY(write_raster(t, "change.tif", NULL, 1, change_m));
+    SDM_OWNED float *change_m = NULL, *height_m = NULL, *hole = NULL, *out = NULL;
+    float edge;
+    PASS(sdm_alloc(t->sc->ctx, &change_m, cells_of(t), sizeof *change_m, "the reference"));
+    PASS(make_change(t, change_m));
+    PASS(write_raster(t, "change.tif", NULL, 1, change_m));
     /* a posting's cell is a mean of the truth's: a box of `step` has the variance (step^2 - 1) / 12 */
-    TRY(blur(t, t->height_m, sqrt(q->blur_cells * q->blur_cells * step * step + (step * step - 1) / 12.0),
-             &height_m));
+    PASS(blur(t, t->height_m, sqrt(q->blur_cells * q->blur_cells * step * step + (step * step - 1) / 12.0),
+              &height_m));
     for (size_t k = 0; k < cells_of(t); k++)
         height_m[k] -= change_m[k];
-    TRY(add_errors(t, q, posting_m, height_m));
-    TRY(make_field(t, 5, 0.025 * t->sc->extent_m, &hole));
-    TRY(exceeded_by(t, hole, VOID_SHARE, &edge));
-    TRY(sdm_alloc(t->sc->ctx, &out, cells_of(t), sizeof *out, "the reference"));
+    PASS(add_errors(t, q, posting_m, height_m));
+    PASS(make_field(t, 5, 0.025 * t->sc->extent_m, &hole));
+    PASS(exceeded_by(t, hole, VOID_SHARE, &edge));
+    PASS(sdm_alloc(t->sc->ctx, &out, cells_of(t), sizeof *out, "the reference"));
     sample_shifted(t, height_m, hole, edge, step, out);
-    TRY(write_raster(t, "reference.tif", "WGS 84 ellipsoid", step, out));
-done:
-    sdm_free(&change_m);
-    sdm_free(&height_m);
-    sdm_free(&hole);
-    sdm_free(&out);
-    return st;
+    return write_raster(t, "reference.tif", "WGS 84 ellipsoid", step, out);
 }
 
 /* Where there is no truth, its median, so that filters and slopes have something to read. */
 static SdmStatus patch_truth(Truth *t)
 {
-    SdmStatus st = SDM_OK;
-    float *copy = NULL;
+    SDM_OWNED float *copy = NULL;
     int64_t n = 0;
-    TRY(sdm_alloc(t->sc->ctx, &copy, cells_of(t), sizeof *copy, "the reference"));
+    PASS(sdm_alloc(t->sc->ctx, &copy, cells_of(t), sizeof *copy, "the reference"));
     for (size_t k = 0; k < cells_of(t); k++) {
         t->seen += t->class[k] > 0;
         if (t->height_m[k] > VOID_M)
@@ -285,15 +256,14 @@ static SdmStatus patch_truth(Truth *t)
     const float median = (float)sdm_median_f32(copy, n);
     for (size_t k = 0; k < cells_of(t); k++)
         t->height_m[k] = t->height_m[k] > VOID_M ? t->height_m[k] : median;
-done:
-    sdm_free(&copy);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny)
 {
-    SdmStatus st = SDM_OK;
     const double posting_m = sc->opt->reference_m, step = posting_m / geo[1];
+    SDM_OWNED float *height_m = NULL;
+    SDM_OWNED uint8_t *class = NULL;
     Truth t = {.sc = sc, .nx = nx, .ny = ny};
     memcpy(t.geo, geo, sizeof t.geo);
     if (!(posting_m > 0.0))
@@ -309,16 +279,14 @@ SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny)
             sc->ctx, SDM_ERR_USAGE,
             "--reference: the truth has %d x %d cells, expected at most %d in all; make a smaller scene", nx,
             ny, (int)MOST_CELLS);
-    TRY(sdm_alloc(sc->ctx, &t.height_m, cells_of(&t), sizeof *t.height_m, "the reference"));
-    TRY(sdm_alloc(sc->ctx, &t.class, cells_of(&t), 1, "the reference"));
-    TRY(read_raster(&t, "truth.tif", GDT_Float32, t.height_m));
-    TRY(read_raster(&t, "class.tif", GDT_Byte, t.class));
-    TRY(patch_truth(&t));
+    PASS(sdm_alloc(sc->ctx, &height_m, cells_of(&t), sizeof *height_m, "the reference"));
+    PASS(sdm_alloc(sc->ctx, &class, cells_of(&t), 1, "the reference"));
+    t.height_m = height_m;
+    t.class = class;
+    PASS(read_raster(&t, "truth.tif", GDT_Float32, t.height_m));
+    PASS(read_raster(&t, "class.tif", GDT_Byte, t.class));
+    PASS(patch_truth(&t));
     if (t.seen == 0)
-        TRY(sdm_fail(sc->ctx, SDM_ERR_DATA, "--reference: no cell of the truth is seen by both views"));
-    TRY(make_reference(&t, (int)lround(step)));
-done:
-    sdm_free(&t.height_m);
-    sdm_free(&t.class);
-    return st;
+        return sdm_fail(sc->ctx, SDM_ERR_DATA, "--reference: no cell of the truth is seen by both views");
+    return make_reference(&t, (int)lround(step));
 }

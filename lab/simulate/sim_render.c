@@ -226,25 +226,22 @@ done:
 
 SdmStatus sim_render(SimScene *sc, int view)
 {
-    SdmStatus st = SDM_OK;
-    SimRaster *raw = NULL, *plain = NULL;
+    SDM_CLOSED_BY(sim_raster_drop) SimRaster *raw = NULL, *plain = NULL;
+    SDM_OWNED double *rows = NULL;
+    SDM_OWNED float *dn = NULL;
+    SDM_OWNED uint16_t *pixels = NULL;
     Job job = {.sc = sc, .view = &sc->view[view]};
     const bool wide = strcmp(sc->opt->layout, "rpc") == 0;
-    TRY(sdm_alloc(sc->ctx, &job.rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6, sizeof(double),
-                  "tile"));
-    TRY(sdm_alloc(sc->ctx, &job.dn, SIM_TILE * SIM_TILE, sizeof(float), "tile"));
-    TRY(sdm_alloc(sc->ctx, &job.pixels, SIM_TILE * SIM_TILE, sizeof(uint16_t), "tile"));
-    TRY(create(sc, view, &raw, &plain));
-    TRY(render_tiles(&job, wide, raw, plain));
+    PASS(SDM_ALLOC(sc->ctx, "tile", SDM_ARRAY(rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6),
+                   SDM_ARRAY(dn, SIM_TILE * SIM_TILE), SDM_ARRAY(pixels, SIM_TILE * SIM_TILE)));
+    job.rows = rows;
+    job.dn = dn;
+    job.pixels = pixels;
+    PASS(create(sc, view, &raw, &plain));
+    PASS(render_tiles(&job, wide, raw, plain));
     if (raw)
-        TRY(sim_raster_close(&raw));
+        PASS(sim_raster_close(&raw));
     if (plain)
-        TRY(sim_raster_close(&plain));
-done:
-    sim_raster_drop(&raw);
-    sim_raster_drop(&plain);
-    sdm_free(&job.rows);
-    sdm_free(&job.dn);
-    sdm_free(&job.pixels);
-    return st;
+        PASS(sim_raster_close(&plain));
+    return SDM_OK;
 }

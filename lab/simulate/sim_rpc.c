@@ -175,20 +175,16 @@ static char **describe(const Fit *fit)
 
 SdmStatus sim_rpc_fit(SimScene *sc, int view, char ***metadata, double *rms_px, double *worst_px)
 {
-    SdmStatus st = SDM_OK;
     const SimCamera *const cam = &sc->view[view].cam;
-    Fit fit = {.at = NULL};
-    TRY(sdm_alloc(sc->ctx, &fit.at, POINTS, sizeof *fit.at, "RPC fit"));
-    TRY(sdm_alloc(sc->ctx, &fit.a, (size_t)POINTS * UNKNOWNS, sizeof *fit.a, "RPC fit"));
-    TRY(sdm_alloc(sc->ctx, &fit.b, POINTS, sizeof *fit.b, "RPC fit"));
+    SDM_OWNED double(*at)[AXES] = NULL;
+    SDM_OWNED double *a = NULL, *b = NULL;
+    PASS(SDM_ALLOC(sc->ctx, "RPC fit", SDM_ARRAY(at, POINTS), SDM_ARRAY(a, (size_t)POINTS * UNKNOWNS),
+                   SDM_ARRAY(b, POINTS)));
+    Fit fit = {.at = at, .a = a, .b = b};
     sample(sc, cam, &fit);
-    TRY(solve(sc, &fit, 0));
-    TRY(solve(sc, &fit, 1));
+    PASS(solve(sc, &fit, 0));
+    PASS(solve(sc, &fit, 1));
     measure_error(sc, cam, &fit, rms_px, worst_px);
     *metadata = describe(&fit);
-done:
-    sdm_free(&fit.at);
-    sdm_free(&fit.a);
-    sdm_free(&fit.b);
-    return st;
+    return SDM_OK;
 }

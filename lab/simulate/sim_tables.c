@@ -30,8 +30,7 @@ SdmStatus sim_radiometry(SimScene *sc, int view)
     SimView *const v = &sc->view[view];
     const uint32_t seed = sim_error_seed(sc->opt) + 7u;
     const size_t n = (size_t)v->cam.width;
-    PASS(sdm_alloc(sc->ctx, &v->c1, n, sizeof *v->c1, "radiometric table"));
-    PASS(sdm_alloc(sc->ctx, &v->c0, n, sizeof *v->c0, "radiometric table"));
+    PASS(SDM_ALLOC(sc->ctx, "radiometric table", SDM_ARRAY(v->c1, n), SDM_ARRAY(v->c0, n)));
     for (int c = 0; c < v->cam.width; c++) {
         v->c1[c] = 1.0 + 0.02 * sc->opt->striping * sim_gauss(seed, c, 2 * view);
         v->c0[c] = sc->opt->striping * sim_gauss(seed, c, 2 * view + 1);

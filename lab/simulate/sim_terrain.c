@@ -121,12 +121,9 @@ SdmStatus sim_terrain_fill(SimScene *sc, SimWindow *win)
 
 SdmStatus sim_terrain_at(SimScene *sc, double x, double y, float *h)
 {
-    SdmStatus st = SDM_OK;
     const SimBox box = {x, y, x, y};
-    SimWindow win = sim_window(&box, sc->opt->gsd_m, 2);
-    TRY(sim_terrain_fill(sc, &win));
+    SDM_CLOSED_BY(sim_window_free) SimWindow win = sim_window(&box, sc->opt->gsd_m, 2);
+    PASS(sim_terrain_fill(sc, &win));
     *h = sim_value(&win, x, y);
-done:
-    sdm_free(&win.v);
-    return st;
+    return SDM_OK;
 }

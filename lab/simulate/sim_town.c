@@ -141,8 +141,7 @@ static Span span(const SimTown *t, const double box[4])
 static SdmStatus sort_solids(SimScene *sc, SimTown *t)
 {
     const size_t buckets = (size_t)t->side * (size_t)t->side;
-    sdm_free(&t->first);
-    sdm_free(&t->item);
+    SDM_FREE(&t->first, &t->item);
     PASS(sdm_alloc(sc->ctx, &t->first, buckets + 2, sizeof *t->first, "town"));
     for (int pass = 0; pass < 2; pass++) { /* count, then list; first[b + 1] is where b's next goes */
         for (int k = 0; k < t->solids; k++) {
@@ -245,9 +244,7 @@ void sim_town_close(SimTown **town)
 {
     if (!*town)
         return;
-    sdm_free(&(*town)->solid);
-    sdm_free(&(*town)->first);
-    sdm_free(&(*town)->item);
+    SDM_FREE(&(*town)->solid, &(*town)->first, &(*town)->item);
     sdm_free(town);
 }
 

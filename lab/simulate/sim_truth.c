@@ -146,21 +146,18 @@ static SimBox reach(const SimScene *sc, const Grid *t, double top)
 
 static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_t *class)
 {
-    SdmStatus st = SDM_OK;
-    SimGround g = {.top = 0.0f};
+    SDM_CLOSED_BY(sim_ground_close) SimGround g = {.top = 0.0f};
     const int threads = sc->threads;
     const SimBox box = reach(sc, tile, sc->h_hi);
     SimBox sky[SIM_DECKS];
     for (int k = 0; k < sc->decks; k++)
         sky[k] = reach(sc, tile, sc->deck[k].top);
-    TRY(sim_ground_open(sc, &box, &g));
-    TRY(sim_cloud_open(sc, sky, NULL, &g));
+    PASS(sim_ground_open(sc, &box, &g));
+    PASS(sim_cloud_open(sc, sky, NULL, &g));
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int j = 0; j < tile->ny; j++)
         truth_row(sc, &g, tile, j, truth, class);
-done:
-    sim_ground_close(&g);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster *out[2])
@@ -189,8 +186,7 @@ SdmStatus sim_truth(SimScene *sc)
     SimRaster *out[2] = {NULL, NULL};
     float *truth = NULL;
     uint8_t *class = NULL;
-    TRY(sdm_alloc(sc->ctx, &truth, CELLS * CELLS, sizeof *truth, "truth"));
-    TRY(sdm_alloc(sc->ctx, &class, CELLS * CELLS, sizeof *class, "truth"));
+    TRY(SDM_ALLOC(sc->ctx, "truth", SDM_ARRAY(truth, CELLS * CELLS), SDM_ARRAY(class, CELLS * CELLS)));
     TRY(create(sc, &grid, geo, out));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
@@ -212,7 +208,6 @@ SdmStatus sim_truth(SimScene *sc)
 done:
     sim_raster_drop(&out[0]);
     sim_raster_drop(&out[1]);
-    sdm_free(&truth);
-    sdm_free(&class);
+    SDM_FREE(&truth, &class);
     return st;
 }

@@ -26,21 +26,18 @@ static void sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
 SdmStatus sim_quantile(SimScene *sc, double h, double share, sim_field_fn *field, const void *user,
                        double *value)
 {
-    SdmStatus st = SDM_OK;
-    float *v = NULL;
-    TRY(sdm_alloc(sc->ctx, &v, SAMPLES, sizeof *v, "samples of a field"));
+    SDM_OWNED float *v = NULL;
+    PASS(sdm_alloc(sc->ctx, &v, SAMPLES, sizeof *v, "samples of a field"));
     for (int k = 0; k < SAMPLES; k++) {
         double x, y;
         sample_xy(sc, k, h, &x, &y);
-        TRY(field(sc, user, x, y, &v[k]));
+        PASS(field(sc, user, x, y, &v[k]));
     }
     qsort(v, SAMPLES, sizeof *v, by_value);
     const double t = share * SAMPLES - 0.5, f = floor(t);
     const int i = f < 0 ? 0 : f > SAMPLES - 2 ? SAMPLES - 2 : (int)f;
     *value = (double)v[i] + (t - i) * (double)(v[i + 1] - v[i]);
-done:
-    sdm_free(&v);
-    return st;
+    return SDM_OK;
 }
 
 /* Without noise: the ocean lies in the west, the lake around a point in the east. */

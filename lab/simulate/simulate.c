@@ -60,10 +60,7 @@ done:
     sim_files_abandon(&scene);
     for (int v = 0; v < 2; v++) {
         sim_lattice_close(&scene.view[v].lattice);
-        sdm_free(&scene.view[v].c1);
-        sdm_free(&scene.view[v].c0);
-        sdm_free(&scene.view[v].lost);
-        sdm_free(&scene.view[v].dead);
+        SDM_FREE(&scene.view[v].c1, &scene.view[v].c0, &scene.view[v].lost, &scene.view[v].dead);
     }
     sim_dem_close(&scene.dem);
     sim_town_close(&scene.town);

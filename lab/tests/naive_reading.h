@@ -31,13 +31,12 @@ static void out_path(char *path, size_t size, const char *dir, const char *file)
 static SdmStatus simulate(const char *dir, SdmSimulateOptions *opt, char *why, size_t size)
 {
     char path[256];
-    SdmContext *ctx;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     out_path(path, sizeof path, dir, "");
     opt->output = path;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     const SdmStatus st = sdm_simulate(ctx, opt);
     snprintf(why, size, "%s", sdm_error(ctx));
-    sdm_close(&ctx);
     return st;
 }
 
@@ -110,12 +109,11 @@ static void read_band(const char *dir, const char *name, Band *b)
         b->row[r] = t[2 * COLUMNS * r + 1];
     snprintf(file, sizeof file, BASE ".VNIR_Band%s.ImageData.tif", name);
     b->image = read_raster(dir, file, &b->nx, &b->ny, NULL);
-    double *const table = malloc((size_t)b->nx * 3 * sizeof *table);
+    FREED double *const table = malloc((size_t)b->nx * 3 * sizeof *table);
     assert_int_equal(read_numbers(dir, name, "RadiometricCorrTable", table, b->nx * 3), b->nx * 3);
     for (int k = 0; k < b->nx * b->ny; k++)
         b->image[k] = (float)(table[3 * (k % b->nx) + 1] * (double)b->image[k] / table[3 * (k % b->nx) + 2] +
                               table[3 * (k % b->nx)]);
-    free(table);
 }
 
 /* Cubic Lagrange interpolation in table[n][3] at x of grid[n]. */

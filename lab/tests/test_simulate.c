@@ -186,24 +186,21 @@ TEST(test_rpc_layout)
     for (int v = 0; v < 2; v++)
         GDALClose(ds[v]);
     int nx, ny;
-    float *const image = read_raster("rpc", "left.tif", &nx, &ny, NULL);
+    FREED float *const image = read_raster("rpc", "left.tif", &nx, &ny, NULL);
     double sigma;
     const double mean = mean_of(image, nx * ny, &sigma);
     assert_true(mean > 550 && mean < 850 && sigma > 80 && sigma < 260); /* DN x 10 */
-    free(image);
 }
 
 /* How many pixels of a raster differ between two scenes. */
 static int count_changed(const char *a, const char *b, const char *file)
 {
     int nx, ny, mx, my, changed = 0;
-    float *const one = read_raster(a, file, &nx, &ny, NULL), *const other =
-                                                                 read_raster(b, file, &mx, &my, NULL);
+    FREED float *const one = read_raster(a, file, &nx, &ny, NULL), *const other =
+                                                                       read_raster(b, file, &mx, &my, NULL);
     assert_true(nx == mx && ny == my);
     for (int k = 0; k < nx * ny; k++)
         changed += one[k] != other[k];
-    free(one);
-    free(other);
     return changed;
 }
 
@@ -267,7 +264,7 @@ TEST(test_jitter_lists)
 static double median_error(const float *truth, const float *reference, const float *change, int n,
                            bool changed)
 {
-    double *const e = malloc(sizeof *e * (size_t)n);
+    FREED double *const e = malloc(sizeof *e * (size_t)n);
     int64_t count = 0;
     assert_non_null(e);
     for (int k = 0; k < n; k++)
@@ -275,7 +272,6 @@ static double median_error(const float *truth, const float *reference, const flo
             (change[k] < 0.0f || change[k] > 0.0f) == changed)
             e[count++] = (double)(truth[k] - reference[k] - change[k]);
     const double median = sdm_median_f64(e, count);
-    free(e);
     return median;
 }
 
@@ -292,10 +288,10 @@ TEST(test_reference)
         const char *const dir = q ? "changed" : "unchanged";
         opt.change_share = 0.1 * q;
         simulate_ok(dir, &opt);
-        float *const truth = read_raster(dir, "truth.tif", &nx, &ny, NULL);
-        float *const class = read_raster(dir, "class.tif", &rx, &ry, NULL);
-        float *const reference = read_raster(dir, "reference.tif", &rx, &ry, NULL);
-        float *const change = read_raster(dir, "change.tif", &rx, &ry, NULL);
+        FREED float *const truth = read_raster(dir, "truth.tif", &nx, &ny, NULL);
+        FREED float *const class = read_raster(dir, "class.tif", &rx, &ry, NULL);
+        FREED float *const reference = read_raster(dir, "reference.tif", &rx, &ry, NULL);
+        FREED float *const change = read_raster(dir, "change.tif", &rx, &ry, NULL);
         assert_true(rx == nx && ry == ny);
         for (int k = 0; k < nx * ny; k++) {
             seen += class[k] > 0.0f;
@@ -306,10 +302,6 @@ TEST(test_reference)
         assert_true(fabs((double)empty / seen - 0.03) < 0.005);
         assert_true(fabs(median_error(truth, reference, change, nx * ny, false) + 3.0) < 1.5);
         assert_true(q == 0 || fabs(median_error(truth, reference, change, nx * ny, true) + 3.0) < 3.0);
-        free(truth);
-        free(class);
-        free(reference);
-        free(change);
     }
     simulate_ok("reference_again", &opt);
     assert_int_equal(count_changed("changed", "reference_again", "reference.tif"), 0);
@@ -359,10 +351,9 @@ TEST(test_water_and_cloud)
     opt.lake = opt.ocean = 0.0;
     opt.cloud = 0.2;
     simulate_ok("cloud", &opt);
-    float *const sky = read_raster("cloud", "class.tif", &nx, &ny, NULL);
+    FREED float *const sky = read_raster("cloud", "class.tif", &nx, &ny, NULL);
     const double cover = share_of(sky, nx * ny, 3.0f);
     assert_true(cover > 0.15 && cover < 0.6);
-    free(sky);
 }
 
 /* Columns by which the bright clouds of the right view lie beside those of the left one, beyond the
@@ -411,7 +402,7 @@ TEST(test_cloud_kinds)
         simulate_ok(kinds[k], &opt);
         read_band(kinds[k], "3N", &l);
         read_band(kinds[k], "3B", &r);
-        float *const class = read_raster(kinds[k], "class.tif", &nx, &ny, NULL);
+        FREED float *const class = read_raster(kinds[k], "class.tif", &nx, &ny, NULL);
         for (int i = 0; i < l.nx * l.ny; i++) {
             bright += l.image[i] > 130.0f;
             dark += l.image[i] < 50.0f;
@@ -438,7 +429,6 @@ TEST(test_cloud_kinds)
         }
         free(l.image);
         free(r.image);
-        free(class);
     }
 }
 
@@ -474,16 +464,14 @@ TEST(test_faults_of_detectors)
     }
     int nx, ny;
     double low = 1e9, high = -1e9; /* snow is the highest ground, but for what it blooms into */
-    float *const class = read_raster("faults", "class.tif", &nx, &ny, NULL);
-    float *const truth = read_raster("faults", "truth.tif", &nx, &ny, NULL);
+    FREED float *const class = read_raster("faults", "class.tif", &nx, &ny, NULL);
+    FREED float *const truth = read_raster("faults", "truth.tif", &nx, &ny, NULL);
     for (int k = 0; k < nx * ny; k++) {
         low = class[k] == 8.0f ? fmin(low, (double)truth[k]) : low;
         high = class[k] == 1.0f ? fmax(high, (double)truth[k]) : high;
     }
     assert_true(high < low + 120.0);
     assert_true(fabs(share_of(class, nx * ny, 8.0f) - 0.22) < 0.05);
-    free(class);
-    free(truth);
 }
 
 TEST(test_statistics)
@@ -495,11 +483,10 @@ TEST(test_statistics)
     opt.with_rpc = true;
     simulate_ok("noise", &opt);
     int nx, ny;
-    float *const image = read_raster("noise", "left.tif", &nx, &ny, NULL);
+    FREED float *const image = read_raster("noise", "left.tif", &nx, &ny, NULL);
     double sigma;
     const double mean = mean_of(image, nx * ny, &sigma);
     assert_true(fabs(mean - 70.0) < 0.1 && fabs(sigma - 2.0) < 0.1);
-    free(image);
 }
 
 TEST(test_refusals)

@@ -6,17 +6,6 @@
 #include "scene/scene.h"
 #include "views/run_views.h"
 
-/* End the call; after a failure it has no result. */
-static SdmStatus finish(SdmFaceCall *call, SdmStatus st, cJSON *result)
-{
-    if (st != SDM_OK) {
-        cJSON_Delete(result);
-        result = NULL;
-    }
-    sdm_face_end(call, result);
-    return st;
-}
-
 static SdmStatus need_output(SdmContext *ctx, const char *output)
 {
     return output ? SDM_OK
@@ -33,21 +22,17 @@ static SdmStatus need_names(SdmContext *ctx, const char *first, const char *seco
 /* Several views, or the left and the right one of a pair. */
 static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool several)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    cJSON *result = NULL;
-    SdmDemResult found = {.known = false};
-    TRY(sdm_face_begin(ctx, "run", &call));
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult found = {.known = false};
+    PASS(sdm_face_begin(ctx, "run", &call));
     const char *const output = call.face->values.common.output;
-    TRY(need_output(ctx, output));
-    TRY(several ? sdm_run_several(ctx, views, count, NULL, &found)
-                : sdm_run_scene(ctx, views[0], views[1], &found));
-    result = cJSON_CreateObject();
-    sdm_result_run(ctx, output, &found, result);
-    TRY(sdm_result_check(ctx, output, &found));
-done:
-    sdm_dem_result_free(&found);
-    return finish(&call, st, result);
+    PASS(need_output(ctx, output));
+    PASS(several ? sdm_run_several(ctx, views, count, NULL, &found)
+                 : sdm_run_scene(ctx, views[0], views[1], &found));
+    PASS(sdm_result_check(ctx, output, &found));
+    call.result = cJSON_CreateObject();
+    sdm_result_run(ctx, output, &found, call.result);
+    return SDM_OK;
 }
 
 SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
@@ -62,73 +47,58 @@ SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count)
 
 SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    SdmScene *scene = NULL;
-    SdmSceneInfo *info = NULL;
-    cJSON *result = NULL;
-    TRY(sdm_face_begin(ctx, "info", &call));
-    TRY(sdm_face_open_scene(ctx, call.face, left, right, &scene));
-    TRY(sdm_alloc(ctx, &info, 1, sizeof *info, "scene description"));
-    TRY(sdm_scene_describe(ctx, scene, info));
-    result = cJSON_CreateObject();
-    sdm_result_info(info, result);
-done:
-    sdm_free(&info);
-    sdm_scene_close(&scene);
-    return finish(&call, st, result);
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
+    SDM_OWNED SdmSceneInfo *info = NULL;
+    PASS(sdm_face_begin(ctx, "info", &call));
+    PASS(sdm_face_open_scene(ctx, call.face, left, right, &scene));
+    PASS(sdm_alloc(ctx, &info, 1, sizeof *info, "scene description"));
+    PASS(sdm_scene_describe(ctx, scene, info));
+    call.result = cJSON_CreateObject();
+    sdm_result_info(info, call.result);
+    return SDM_OK;
 }
 
 SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SdmCompareResult found;
-    cJSON *result = NULL;
-    TRY(sdm_face_begin(ctx, "compare", &call));
-    TRY(need_names(ctx, dem, reference, "the DEM and the reference"));
+    PASS(sdm_face_begin(ctx, "compare", &call));
+    PASS(need_names(ctx, dem, reference, "the DEM and the reference"));
     SdmCompareOptions *const own = &call.face->values.own.compare;
     own->memory_bytes = call.face->values.common.memory_bytes;
     own->overwrite = call.face->values.common.overwrite;
-    TRY(sdm_compare_dems(ctx, dem, reference, own, &found));
-    result = cJSON_CreateObject();
-    sdm_compare_json(&found, result);
-done:
-    return finish(&call, st, result);
+    PASS(sdm_compare_dems(ctx, dem, reference, own, &found));
+    call.result = cJSON_CreateObject();
+    sdm_compare_json(&found, call.result);
+    return SDM_OK;
 }
 
 SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    SdmStackResult found = {.dems = NULL};
-    cJSON *result = NULL;
-    TRY(sdm_face_begin(ctx, "stack", &call));
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SDM_CLOSED_BY(sdm_stack_free) SdmStackResult found = {.dems = NULL};
+    PASS(sdm_face_begin(ctx, "stack", &call));
     const SdmOptions *const options = &call.face->values.common;
-    TRY(need_output(ctx, options->output));
-    TRY(sdm_face_check_names(ctx, dems, count));
-    TRY(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, NULL, &found));
-    result = cJSON_CreateObject();
-    sdm_result_stack(ctx, options->output, &found.report, result);
-done:
-    sdm_stack_free(&found);
-    return finish(&call, st, result);
+    PASS(need_output(ctx, options->output));
+    PASS(sdm_face_check_names(ctx, dems, count));
+    PASS(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, NULL, &found));
+    call.result = cJSON_CreateObject();
+    sdm_result_stack(ctx, options->output, &found.report, call.result);
+    return SDM_OK;
 }
 
 SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SdmDisparityResult found;
-    cJSON *result = NULL;
-    TRY(sdm_face_begin(ctx, "match", &call));
+    PASS(sdm_face_begin(ctx, "match", &call));
     const SdmDisparityOptions *const own = &call.face->values.own.match;
     const SdmOptions *const options = &call.face->values.common;
-    TRY(need_output(ctx, own->output));
-    TRY(need_names(ctx, left, right, "the left and the right image"));
-    TRY(sdm_disparity_run(ctx, left, right, options, own, &found));
-    result = cJSON_CreateObject();
-    sdm_result_match(ctx, options, own->output, &found, result);
-done:
-    return finish(&call, st, result);
+    PASS(need_output(ctx, own->output));
+    PASS(need_names(ctx, left, right, "the left and the right image"));
+    PASS(sdm_disparity_run(ctx, left, right, options, own, &found));
+    call.result = cJSON_CreateObject();
+    sdm_result_match(ctx, options, own->output, &found, call.result);
+    return SDM_OK;
 }

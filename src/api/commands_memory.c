@@ -170,7 +170,7 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
         PASS(open_build(ctx, m));
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
     const SdmStatus st = sdm_build_finish(ctx, m->build, result, &no_dem);
-    sdm_progress_leave(ctx, around);
+    sdm_progress_leave(&around);
     if (st == SDM_OK)
         sdm_progress(ctx, 9, 1.0, "done");
     return st;
@@ -180,7 +180,7 @@ static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const vie
                            SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    Making *m = NULL;
+    SDM_OWNED Making *m = NULL;
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
     *m = (Making){.left = view[0], .right = view[1], .options = *sdm_options(ctx), .dem = dem};
     m->options.output = NULL;
@@ -193,33 +193,26 @@ done:
         sdm_job_close(&m->job);
         sdm_scene_close(&m->scene);
     }
-    sdm_free(&m);
     return st;
 }
 
 /* Several views, or the left and the right one of a pair. */
 static SdmStatus make_dem(SdmContext *ctx, const char *const *views, int count, bool several, SdmDem **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    SdmDemResult found = {.known = false};
-    cJSON *result = NULL;
-    SdmDem *dem = NULL;
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult found = {.known = false};
+    SDM_CLOSED_BY(sdm_dem_close) SdmDem *dem = NULL;
     *out = NULL;
-    TRY(sdm_face_begin(ctx, "run", &call));
-    TRY(sdm_dem_open(ctx, sdm_options(ctx)->vertical, &dem));
-    TRY(several ? sdm_run_several(ctx, views, count, &dem->kept, &found)
-                : make_pair(ctx, call.face, views, dem, &found));
-    result = cJSON_CreateObject();
-    sdm_result_run(ctx, NULL, &found, result);
-    TRY(sdm_result_check(ctx, "the DEM", &found));
+    PASS(sdm_face_begin(ctx, "run", &call));
+    PASS(sdm_dem_open(ctx, sdm_options(ctx)->vertical, &dem));
+    PASS(several ? sdm_run_several(ctx, views, count, &dem->kept, &found)
+                 : make_pair(ctx, call.face, views, dem, &found));
+    call.result = cJSON_CreateObject();
+    sdm_result_run(ctx, NULL, &found, call.result);
+    PASS(sdm_result_check(ctx, "the DEM", &found));
     *out = dem;
     dem = NULL;
-done:
-    sdm_dem_close(&dem);
-    sdm_dem_result_free(&found);
-    sdm_face_end(&call, result);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out)
@@ -236,30 +229,24 @@ SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int coun
 
 SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
-    SdmStackResult found = {.dems = NULL};
-    cJSON *result = NULL;
-    SdmDem *dem = NULL;
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SDM_CLOSED_BY(sdm_stack_free) SdmStackResult found = {.dems = NULL};
+    SDM_CLOSED_BY(sdm_dem_close) SdmDem *dem = NULL;
     *out = NULL;
-    TRY(sdm_face_begin(ctx, "stack", &call));
+    PASS(sdm_face_begin(ctx, "stack", &call));
     SdmOptions options = call.face->values.common;
     options.output = NULL;
-    TRY(sdm_dem_open(ctx, options.vertical, &dem));
-    TRY(sdm_face_check_names(ctx, dems, count));
-    TRY(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, &dem->kept, &found));
+    PASS(sdm_dem_open(ctx, options.vertical, &dem));
+    PASS(sdm_face_check_names(ctx, dems, count));
+    PASS(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, &dem->kept, &found));
     sdm_progress(ctx, 9, 1.0, "done");
     if (found.report.datum_unknown)
         dem->vertical = SDM_VERTICAL_UNKNOWN;
     *out = dem;
     dem = NULL;
-    result = cJSON_CreateObject();
-    sdm_result_stack(ctx, NULL, &found.report, result);
-done:
-    sdm_stack_free(&found);
-    sdm_dem_close(&dem);
-    sdm_face_end(&call, result);
-    return st;
+    call.result = cJSON_CreateObject();
+    sdm_result_stack(ctx, NULL, &found.report, call.result);
+    return SDM_OK;
 }
 
 /* ---- disparities ---- */
@@ -277,30 +264,25 @@ static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
 
 SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
 {
-    SdmStatus st = SDM_OK;
-    SdmFaceCall call;
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SdmDisparityResult found;
-    cJSON *result = NULL;
-    float *all = NULL;
-    TRY(sdm_face_begin(ctx, "match", &call));
+    SDM_OWNED float *all = NULL;
+    PASS(sdm_face_begin(ctx, "match", &call));
     const SdmOptions *const options = &call.face->values.common;
     for (int k = 0; k < 2; k++)
-        TRY(check_match_image(ctx, k ? SDM_RIGHT : SDM_LEFT));
+        PASS(check_match_image(ctx, k ? SDM_RIGHT : SDM_LEFT));
     const int64_t row =
         call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;
     if (!disparity || pitch < row)
-        TRY(sdm_fail(ctx, SDM_ERR_USAGE,
-                     "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
-                     (long long)row_bytes, (long long)row));
-    TRY(sdm_disparity_arrays(ctx, call.face->image, options, &call.face->values.own.match, &found, &all));
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "disparities with rows of %lld bytes, expected 0 or at least %lld bytes",
+                        (long long)row_bytes, (long long)row);
+    PASS(sdm_disparity_arrays(ctx, call.face->image, options, &call.face->values.own.match, &found, &all));
     for (int64_t r = 0; r < found.height; r++)
         memcpy((char *)disparity + r * pitch, all + r * found.width, (size_t)found.width * sizeof *all);
     sdm_progress(ctx, 9, 1.0, "done");
-    result = cJSON_CreateObject();
-    sdm_result_match(ctx, options, NULL, &found, result);
-done:
-    sdm_free(&all);
-    sdm_face_end(&call, result);
-    return st;
+    call.result = cJSON_CreateObject();
+    sdm_result_match(ctx, options, NULL, &found, call.result);
+    return SDM_OK;
 }

@@ -202,15 +202,15 @@ SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int cou
     return SDM_OK;
 }
 
-void sdm_face_end(SdmFaceCall *call, cJSON *result)
+void sdm_face_end(SdmFaceCall *call)
 {
     if (call->began) {
         sdm_calls_add(-1);
         CPLPopErrorHandler();
         sdm_gdal_config_end(&call->config);
     }
-    call->face->result = result;
-    call->face->result_text = result ? cJSON_PrintUnformatted(result) : NULL;
+    call->face->result = call->result;
+    call->face->result_text = call->result ? cJSON_PrintUnformatted(call->result) : NULL;
     (void)sdm_system_use_locale(call->around);
 }
 

@@ -32,13 +32,13 @@ typedef struct SdmFaceCall {
     SdmGdalConfig config; /* --config of the options holds until the end */
     bool began;
     SdmLocale around; /* of the thread, outside of the call; (SdmLocale)0: not changed */
+    cJSON *result;    /* which the end takes over; NULL after a failure */
 } SdmFaceCall;
 
 /* Check that the context was opened for this command and that the options fit together; clear the result.
  * call->face is set even so.  Every begin has its end. */
 SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call);
-/* Take over the result, NULL after a failure. */
-void sdm_face_end(SdmFaceCall *call, cJSON *result);
+void sdm_face_end(SdmFaceCall *call);
 
 /* *in_memory: no name is given and images are set.  SDM_ERR_USAGE where one of both images is missing. */
 SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,

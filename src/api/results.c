@@ -58,20 +58,17 @@ static void add_quality(const SdmDemResult *r, cJSON *to)
 /* The files of a DEM that are there. */
 static void add_files(SdmContext *ctx, const char *output, cJSON *to)
 {
-    SdmOutputFiles *files = NULL;
+    SDM_OWNED SdmOutputFiles *files = NULL;
     char log[SDM_PATH_SIZE];
     if (sdm_alloc(ctx, &files, 1, sizeof *files, "names") != SDM_OK ||
-        sdm_output_files_name(ctx, output, files) != SDM_OK) {
-        sdm_free(&files);
+        sdm_output_files_name(ctx, output, files) != SDM_OK)
         return;
-    }
     cJSON *const list = cJSON_AddArrayToObject(to, "files");
     for (int i = SDM_FILES - 1; i >= 0; i--)
         if (access(files->path[i], F_OK) == 0)
             cJSON_AddItemToArray(list, cJSON_CreateString(files->path[i]));
     if (sdm_run_log_find(output, log, sizeof log))
         cJSON_AddItemToArray(list, cJSON_CreateString(log));
-    sdm_free(&files);
 }
 
 void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to)

@@ -9,14 +9,13 @@
 /* --verbose: open the device, which builds the kernels and tests its arithmetic. */
 static void test_device(SdmContext *ctx, SdmDeviceInfo *d)
 {
-    SdmDevice *device = NULL;
+    SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = NULL;
     if (d->why_not[0])
         return;
     if (sdm_device_open(ctx, d->api, d->index, &device) == SDM_OK)
         *d = *sdm_device_info(device);
     else
         snprintf(d->why_not, sizeof d->why_not, "%.250s", sdm_error(ctx));
-    sdm_device_close(&device);
 }
 
 /* Why auto does not take the device. */

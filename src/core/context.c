@@ -23,7 +23,7 @@ SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
         return SDM_ERR_MEMORY;
     ctx->calling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ctx->started_s = sdm_now_s();
-    ctx->part = (SdmProgressPart){0.0, 1.0};
+    ctx->part = (SdmProgressPart){ctx, 0.0, 1.0};
     ctx->stop_requests = sdm_stop_requests();
     return sdm_use_options(ctx, opt);
 }
@@ -68,7 +68,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     ctx->memory_bytes = parent->memory_bytes;
     ctx->account = parent->account ? parent->account : parent;
     ctx->started_s = parent->started_s;
-    ctx->part = (SdmProgressPart){0.0, 1.0};
+    ctx->part = (SdmProgressPart){ctx, 0.0, 1.0};
     ctx->numbers = parent->numbers;
     ctx->lines = lines;
     sdm_set_sinks(ctx, keep_line, NULL, lines);

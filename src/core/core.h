@@ -64,8 +64,24 @@ enum { SDM_PASS_UNITS = 16 }; /* units of one matching pass over a pixel, warp a
 SdmStatus sdm_alloc(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
 /* The same, contents undefined. */
 SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out /* T ** */, size_t count, size_t size, const char *what);
+/* The same for several arrays, SDM_ARRAY(pointer, count) each, in their order. */
+typedef struct SdmArray {
+    void *out; /* T ** */
+    size_t count, size;
+} SdmArray;
+SdmStatus sdm_alloc_each(SdmContext *ctx, const SdmArray *array, size_t arrays, bool zeroed,
+                         const char *what);
+#define SDM_ARRAY(pointer, count)                                                                            \
+    {                                                                                                        \
+        &(pointer), count, sizeof *(pointer)                                                                 \
+    }
+#define SDM_EACH(type, ...) (type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) / sizeof(type)
+#define SDM_ALLOC(ctx, what, ...) sdm_alloc_each(ctx, SDM_EACH(const SdmArray, __VA_ARGS__), true, what)
+#define SDM_ALLOC_RAW(ctx, what, ...) sdm_alloc_each(ctx, SDM_EACH(const SdmArray, __VA_ARGS__), false, what)
 /* Free *p and set it to NULL.  Accepts pointer to NULL.  Thread-safe, as sdm_alloc is. */
 void sdm_free(void *p /* T ** */);
+#define SDM_FREE(...) sdm_free_each(SDM_EACH(void *const, __VA_ARGS__))
+void sdm_free_each(void *const *p /* T ** each */, size_t count);
 int64_t sdm_memory_peak(const SdmContext *ctx); /* bytes: the most that was allocated at once */
 /* Bytes: the most memory that the process has held at once (resident), for reports; where
  * the system does not say, the most that was allocated at once. */
@@ -95,10 +111,15 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what);
 /* Map the progress that follows to from..to, 0..1, of the current part.
  * @return the current part, for sdm_progress_leave() */
 typedef struct SdmProgressPart {
+    SdmContext *ctx;
     double from, to;
 } SdmProgressPart;
 SdmProgressPart sdm_progress_enter(SdmContext *ctx, double from, double to);
-void sdm_progress_leave(SdmContext *ctx, SdmProgressPart around);
+void sdm_progress_leave(const SdmProgressPart *around);
+/* The same until the scope ends. */
+#define SDM_PROGRESS(ctx, from, to)                                                                          \
+    __attribute__((unused)) SDM_CLOSED_BY(sdm_progress_leave) const SdmProgressPart in_part =                \
+        sdm_progress_enter(ctx, from, to)
 
 /* ---- timings per stage, for the report ---- */
 double sdm_now_s(void); /* monotonic clock */

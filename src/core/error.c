@@ -166,15 +166,15 @@ void sdm_progress(SdmContext *ctx, int stage, double done, const char *what)
 
 SdmProgressPart sdm_progress_enter(SdmContext *ctx, double from, double to)
 {
-    const SdmProgressPart around = ctx->part;
+    const SdmProgressPart around = {ctx, ctx->part.from, ctx->part.to};
     const double length = around.to - around.from;
-    ctx->part = (SdmProgressPart){around.from + from * length, around.from + to * length};
+    ctx->part = (SdmProgressPart){ctx, around.from + from * length, around.from + to * length};
     return around;
 }
 
-void sdm_progress_leave(SdmContext *ctx, SdmProgressPart around)
+void sdm_progress_leave(const SdmProgressPart *around)
 {
-    ctx->part = around;
+    around->ctx->part = *around;
 }
 
 SdmStatus sdm_format(SdmContext *ctx, char *out, size_t size, const char *fmt, ...)

@@ -13,8 +13,7 @@ SdmStatus sdm_table_open(SdmContext *ctx, size_t most, SdmTable *out)
 
 void sdm_table_close(SdmTable *table)
 {
-    sdm_free(&table->key);
-    sdm_free(&table->value);
+    SDM_FREE(&table->key, &table->value);
 }
 
 int *sdm_table_at(SdmTable *table, uint64_t key)

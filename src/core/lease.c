@@ -225,7 +225,7 @@ static int start_thread(SdmLease *l)
 static SdmStatus prepare(SdmContext *ctx, const char *output, const Holder *me, SdmLease **out)
 {
     SdmStatus st = SDM_OK;
-    SdmLease *l = NULL;
+    SDM_OWNED SdmLease *l = NULL;
     *out = NULL;
     TRY(sdm_alloc(NULL, &l, 1, sizeof *l, "a lease"));
     TRY(sdm_format(ctx, l->path, sizeof l->path, "%s.part-owner", output));
@@ -234,7 +234,6 @@ static SdmStatus prepare(SdmContext *ctx, const char *output, const Holder *me, 
     *out = l;
     l = NULL;
 done:
-    sdm_free(&l);
     return st == SDM_ERR_MEMORY ? sdm_fail(ctx, st, "out of memory: a lease") : st;
 }
 

@@ -89,6 +89,19 @@ SdmStatus sdm_alloc_raw(SdmContext *ctx, void *out, size_t count, size_t size, c
     return allocate(ctx, out, count, size, false, what);
 }
 
+SdmStatus sdm_alloc_each(SdmContext *ctx, const SdmArray *array, size_t arrays, bool zeroed, const char *what)
+{
+    for (size_t i = 0; i < arrays; i++)
+        PASS(allocate(ctx, array[i].out, array[i].count, array[i].size, zeroed, what));
+    return SDM_OK;
+}
+
+void sdm_free_each(void *const *p, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sdm_free(p[i]);
+}
+
 void sdm_free(void *p)
 {
     char *const given = p ? get_pointer(p) : NULL;

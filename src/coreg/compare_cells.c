@@ -111,7 +111,7 @@ static SdmStatus write_raster(SdmContext *ctx, const AlignedFile *file)
     SdmStatus st = SDM_OK;
     SdmRaster raster = {0};
     char part[SDM_PATH_SIZE] = "";
-    SdmLease *owner = NULL;
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *owner = NULL;
     TRY(sdm_lease_take_output(ctx, file->path, &owner));
     sdm_file_sweep(file->path);
     TRY(sdm_file_temporary_name(ctx, file->path, part, sizeof part));
@@ -125,7 +125,6 @@ done:
     if (st && part[0])
         unlink(part);
     (void)sdm_raster_close(ctx, &raster, file->path);
-    sdm_lease_release(&owner);
     return st;
 }
 

@@ -33,8 +33,7 @@ static SdmStatus sites_open(SdmComparison *w, Sites *s)
         PASS(sdm_alloc(w->ctx, place[k], n, sizeof(double), "points"));
     for (int k = 0; k < 5; k++)
         PASS(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
-    PASS(sdm_alloc(w->ctx, &s->class, n, 1, "points"));
-    return sdm_alloc(w->ctx, &s->work, SDM_SHIFT_FLOATS(n), sizeof *s->work, "points");
+    return SDM_ALLOC(w->ctx, "points", SDM_ARRAY(s->class, n), SDM_ARRAY(s->work, SDM_SHIFT_FLOATS(n)));
 }
 
 static void sites_close(Sites *s)

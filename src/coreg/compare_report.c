@@ -97,7 +97,7 @@ static void add_summary(SdmReport *r, const SdmCompareResult *c)
     static const char *const where[] = {"moved east", "moved north", "moved up"};
     const SdmReportItem to =
         sdm_report_section(r, NULL, "How well does it fit?", SDM_PAGE_SUMMARY, SDM_STYLE_FACTS);
-    SdmText text = {.ctx = r->ctx};
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = r->ctx};
     sdm_report_figure(to, NULL, "NMAD before", c->raw.nmad_m, " m", 3);
     sdm_report_figure(to, NULL, "NMAD aligned", c->aligned.nmad_m, " m", 3);
     sdm_report_figure(to, NULL, "median before: DEM minus reference", c->raw.median_m, " m", 3);
@@ -112,7 +112,6 @@ static void add_summary(SdmReport *r, const SdmCompareResult *c)
         *end = '\0';
         sdm_report_note(to, "%s", line);
     }
-    sdm_text_close(&text);
 }
 
 static void add_row(void *to, const char *name, const SdmErrorStats *s)

@@ -95,8 +95,7 @@ static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t row
     const int64_t room = (12 * found < voids ? 12 * found : voids) + 1; /* about a single cell it grows so */
     SDM_OWNED uint32_t *cell = NULL, *spare = NULL;
     SDM_OWNED float *value = NULL;
-    PASS(sdm_alloc(ctx, &cell, (size_t)room, sizeof *cell, "voids of a DEM"));
-    PASS(sdm_alloc(ctx, &spare, (size_t)room, sizeof *spare, "voids of a DEM"));
+    PASS(SDM_ALLOC(ctx, "voids of a DEM", SDM_ARRAY(cell, (size_t)room), SDM_ARRAY(spare, (size_t)room)));
     Rim rim = {.cell = cell, .count = found, .room = room}, next = {.cell = spare, .room = room};
     PASS(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
     memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
@@ -288,8 +287,7 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
                         UINT32_MAX);
     PASS(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
     PASS(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
-    PASS(sdm_alloc(ctx, &g->residual_m, n, sizeof *g->residual_m, "residuals"));
-    PASS(sdm_alloc(ctx, &g->scratch, n, sizeof *g->scratch, "residuals"));
+    PASS(SDM_ALLOC(ctx, "residuals", SDM_ARRAY(g->residual_m, n), SDM_ARRAY(g->scratch, n)));
     PASS(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
     const size_t padded = (size_t)(g->cols + 2 * SDM_SPLINE_PAD) * (size_t)(g->rows + 2 * SDM_SPLINE_PAD);
     g->spline = (SdmSpline){.cols = g->cols, .rows = g->rows, .threads = g->threads};
@@ -298,12 +296,7 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
 
 void sdm_coreg_close(SdmCoregGrid *g)
 {
-    sdm_free(&g->spline.coefficient);
-    sdm_free(&g->mask);
-    sdm_free(&g->scratch);
-    sdm_free(&g->residual_m);
-    sdm_free(&g->reference_m);
-    sdm_free(&g->dem_m);
+    SDM_FREE(&g->spline.coefficient, &g->mask, &g->scratch, &g->residual_m, &g->reference_m, &g->dem_m);
 }
 
 int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference)

@@ -292,7 +292,5 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
 
 void sdm_input_points_close(SdmInputPoints *points)
 {
-    sdm_free(&points->x);
-    sdm_free(&points->y);
-    sdm_free(&points->height_m);
+    SDM_FREE(&points->x, &points->y, &points->height_m);
 }

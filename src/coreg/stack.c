@@ -102,23 +102,22 @@ static SdmStatus make_products(SdmStack *s, const SdmStackReport *stack, double 
                                s->trend->limit / SDM_TREND_STEP, sdm_change_ramp, &s->trend->map));
     sdm_progress(s->ctx, 9, 0.9, "write");
     work.wall_s = sdm_now_s() - started_s;
-    const SdmProgressPart part = sdm_progress_enter(s->ctx, 0.9, 1.0);
-    const SdmStatus st = sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
-    sdm_progress_leave(s->ctx, part);
-    return st;
+    SDM_PROGRESS(s->ctx, 0.9, 1.0);
+    return sdm_stack_product_finish(s->ctx, product, stack, &work, lease);
 }
 
 SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmStackOptions *opt,
                          const char *const *dems, int count, SdmKeptProduct *keep, SdmStackResult *out)
 {
     SdmStatus st = SDM_OK;
-    SdmLease *lease = NULL;
+    sdm_gdal_register();
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *lease = NULL;
     bool has_log = false;
+    SDM_CLOSED_BY(sdm_stack_close)
     SdmStack s = {.ctx = ctx, .options = options, .opt = opt, .threads = sdm_threads(ctx), .keep = keep};
     const double started_s = sdm_now_s();
     *out = (SdmStackResult){.dems = NULL};
-    sdm_gdal_register();
-    SDM_QUIET;
     TRY(sdm_stack_open(&s, dems, count));
     if (!keep) {
         TRY(sdm_lease_take_output(ctx, options->output, &lease));
@@ -134,8 +133,6 @@ done:
                        "stopped on request; nothing was written, give the same command to start over");
     if (has_log)
         sdm_run_log_end(ctx, st);
-    sdm_lease_release(&lease);
-    sdm_stack_close(&s);
     return st;
 }
 
@@ -143,6 +140,5 @@ void sdm_stack_free(SdmStackResult *r)
 {
     for (int i = 0; r->paths && i < r->report.count; i++)
         sdm_free(&r->paths[i]);
-    sdm_free(&r->paths);
-    sdm_free(&r->dems);
+    SDM_FREE(&r->paths, &r->dems);
 }

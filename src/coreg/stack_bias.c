@@ -54,19 +54,16 @@ static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
         l->bias_cols = (l->sample_col0 + l->sample_cols) / s->bias_step + 1 - l->bias_col0;
         l->bias_rows = (l->sample_row0 + l->sample_rows) / s->bias_step + 1 - l->bias_row0;
         const size_t n = (size_t)node_count(l);
-        PASS(sdm_alloc(s->ctx, &(*out)[i].median_m, n, sizeof(float), "smooth errors"));
-        PASS(sdm_alloc(s->ctx, &(*out)[i].alone, n, 1, "smooth errors"));
-        PASS(sdm_alloc(s->ctx, &l->bias_m, n, sizeof *l->bias_m, "smooth errors"));
+        PASS(SDM_ALLOC(s->ctx, "smooth errors", SDM_ARRAY((*out)[i].median_m, n),
+                       SDM_ARRAY((*out)[i].alone, n), SDM_ARRAY(l->bias_m, n)));
     }
     return SDM_OK;
 }
 
 static void nodes_close(const SdmStack *s, LayerNodes **nodes)
 {
-    for (int i = 0; *nodes && i < s->count; i++) {
-        sdm_free(&(*nodes)[i].median_m);
-        sdm_free(&(*nodes)[i].alone);
-    }
+    for (int i = 0; *nodes && i < s->count; i++)
+        SDM_FREE(&(*nodes)[i].median_m, &(*nodes)[i].alone);
     sdm_free(nodes);
 }
 
@@ -76,16 +73,13 @@ static SdmStatus sums_open(SdmStack *s, NodeSums *sums)
     sums->cols = s->grid.cols / cells + 2;
     sums->rows = s->grid.rows / cells + 2;
     const size_t n = (size_t)(sums->cols * sums->rows);
-    PASS(sdm_alloc(s->ctx, &sums->value, n, sizeof(double), "smooth errors"));
-    PASS(sdm_alloc(s->ctx, &sums->weight, n, sizeof(double), "smooth errors"));
+    PASS(SDM_ALLOC(s->ctx, "smooth errors", SDM_ARRAY(sums->value, n), SDM_ARRAY(sums->weight, n)));
     return sdm_alloc(s->ctx, &sums->layers, n, sizeof(int), "smooth errors");
 }
 
 static void sums_close(NodeSums *sums)
 {
-    sdm_free(&sums->value);
-    sdm_free(&sums->weight);
-    sdm_free(&sums->layers);
+    SDM_FREE(&sums->value, &sums->weight, &sums->layers);
 }
 
 /* Median of a layer's stable residuals around a node; see LayerNodes. */

@@ -62,13 +62,12 @@ static int64_t choose_edge(const SdmStack *s)
 
 static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
 {
-    PASS(sdm_alloc(s->ctx, &p->index, (size_t)s->count, sizeof *p->index, "block"));
-    PASS(sdm_alloc(s->ctx, &p->height_m, (size_t)s->count, sizeof *p->height_m, "block"));
-    PASS(sdm_alloc(s->ctx, &p->filled, (size_t)s->count, sizeof *p->filled, "block"));
+    PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->index, (size_t)s->count),
+                   SDM_ARRAY(p->height_m, (size_t)s->count), SDM_ARRAY(p->filled, (size_t)s->count)));
     p->qa_step_m = sdm_qa_step_m(&s->grid);
-    PASS(sdm_alloc(s->ctx, &p->error_m, (size_t)s->count, sizeof *p->error_m, "block"));
-    PASS(sdm_alloc(s->ctx, &p->more, (size_t)s->count, sizeof *p->more, "block"));
-    PASS(sdm_alloc(s->ctx, &p->value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *p->value, "block"));
+    PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->error_m, (size_t)s->count),
+                   SDM_ARRAY(p->more, (size_t)s->count),
+                   SDM_ARRAY(p->value, 2 * (size_t)s->count * (size_t)s->threads)));
     for (int i = 0; i < s->count; i++) {
         const int v = s->layer[i].vertical;
         if (v <= SDM_ELLIPSOID || p->geoid_m[v])
@@ -82,9 +81,7 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
 static void layers_clear(BlockLayers *p)
 {
     for (int k = 0; k < p->count; k++) {
-        sdm_free(&p->height_m[k]);
-        sdm_free(&p->filled[k]);
-        sdm_free(&p->error_m[k]);
+        SDM_FREE(&p->height_m[k], &p->filled[k], &p->error_m[k]);
         sdm_fused_free(&p->more[k]);
     }
     p->count = 0;
@@ -97,12 +94,7 @@ static void layers_close(BlockLayers *p)
         sdm_undulation_close(&p->undulation[v]);
         sdm_free(&p->geoid_m[v]);
     }
-    sdm_free(&p->value);
-    sdm_free(&p->more);
-    sdm_free(&p->error_m);
-    sdm_free(&p->filled);
-    sdm_free(&p->height_m);
-    sdm_free(&p->index);
+    SDM_FREE(&p->value, &p->more, &p->error_m, &p->filled, &p->height_m, &p->index);
 }
 
 /* Read a layer over the block, as heights above the ellipsoid. */
@@ -133,8 +125,7 @@ static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
         if (overlaps(s, &s->layer[i], b->col0, b->row0, b->w, b->h)) {
             const int k = p->count++;
             p->index[k] = i;
-            PASS(sdm_alloc(s->ctx, &p->height_m[k], n, sizeof(float), "block"));
-            PASS(sdm_alloc(s->ctx, &p->filled[k], n, 1, "block"));
+            PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->height_m[k], n), SDM_ARRAY(p->filled[k], n)));
             if (s->layer[i].error_band)
                 PASS(sdm_alloc(s->ctx, &p->error_m[k], n, sizeof(float), "block"));
         }
@@ -240,32 +231,22 @@ static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlo
 
 static SdmStatus fused_block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
 {
-    PASS(sdm_alloc(ctx, &b->score, (size_t)cells, sizeof *b->score, "block"));
-    PASS(sdm_alloc(ctx, &b->ray_error_m, (size_t)cells, sizeof *b->ray_error_m, "block"));
-    PASS(sdm_alloc(ctx, &b->ortho, (size_t)cells, sizeof *b->ortho, "block"));
-    PASS(sdm_alloc(ctx, &b->error_m, (size_t)cells, sizeof *b->error_m, "block"));
-    return sdm_alloc(ctx, &b->pairs, (size_t)cells, sizeof *b->pairs, "block");
+    return SDM_ALLOC(ctx, "block", SDM_ARRAY(b->score, (size_t)cells),
+                     SDM_ARRAY(b->ray_error_m, (size_t)cells), SDM_ARRAY(b->ortho, (size_t)cells),
+                     SDM_ARRAY(b->error_m, (size_t)cells), SDM_ARRAY(b->pairs, (size_t)cells));
 }
 
 static SdmStatus block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
 {
-    PASS(sdm_alloc(ctx, &b->height_m, (size_t)cells, sizeof *b->height_m, "block"));
-    PASS(sdm_alloc(ctx, &b->spread_m, (size_t)cells, sizeof *b->spread_m, "block"));
-    PASS(sdm_alloc(ctx, &b->count, (size_t)cells, sizeof *b->count, "block"));
-    return sdm_alloc(ctx, &b->mask, (size_t)cells, sizeof *b->mask, "block");
+    return SDM_ALLOC(ctx, "block", SDM_ARRAY(b->height_m, (size_t)cells),
+                     SDM_ARRAY(b->spread_m, (size_t)cells), SDM_ARRAY(b->count, (size_t)cells),
+                     SDM_ARRAY(b->mask, (size_t)cells));
 }
 
 static void block_close(SdmBlock *b)
 {
-    sdm_free(&b->height_m);
-    sdm_free(&b->spread_m);
-    sdm_free(&b->count);
-    sdm_free(&b->mask);
-    sdm_free(&b->score);
-    sdm_free(&b->ray_error_m);
-    sdm_free(&b->ortho);
-    sdm_free(&b->error_m);
-    sdm_free(&b->pairs);
+    SDM_FREE(&b->height_m, &b->spread_m, &b->count, &b->mask, &b->score, &b->ray_error_m, &b->ortho,
+             &b->error_m, &b->pairs);
 }
 
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)

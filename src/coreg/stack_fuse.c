@@ -16,10 +16,6 @@ static const double MOST_NMADS = 5.0;        /* of the median pair */
 static const double AGREE_NMADS = 4.0;       /* heights farther apart do not enter one mean */
 static const double SURFACE_SHARE = 0.4;     /* of the votes lies below the surface, or at it */
 static const double LEAST_SHIFT_CELLS = 0.1; /* resampling would cost more than a smaller one */
-enum {
-    FILLED_LEAST =
-        3 /* a height that is filled everywhere is that of one in so many pairs that see the cell */
-};
 enum { NONE = 65535, SCORE = 0, RAY_ERROR, SPREAD, COUNT, MASK };
 
 /* ---- alignment ---- */
@@ -161,8 +157,7 @@ SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b
 
 void sdm_fused_free(SdmFusedLayer *f)
 {
-    sdm_free(&f->qa);
-    sdm_free(&f->ortho);
+    SDM_FREE(&f->qa, &f->ortho);
 }
 
 /* ---- a cell ---- */

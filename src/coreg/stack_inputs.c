@@ -55,7 +55,7 @@ static bool date_of_metadata(GDALDatasetH file, char out[32])
 static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
 {
     char path[SDM_PATH_SIZE];
-    char *text = NULL;
+    SDM_OWNED char *text = NULL;
     size_t size = 0;
     struct stat at;
     snprintf(path, sizeof path, "%.*s.json", (int)sdm_path_stem(dem), dem);
@@ -67,7 +67,6 @@ static bool date_of_report(SdmContext *ctx, const char *dem, char out[32])
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scene, "acquisition_time_utc"));
     const bool found = time && find_date(time, out);
     cJSON_Delete(root);
-    sdm_free(&text);
     return found;
 }
 
@@ -270,12 +269,7 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 
 static void close_layer(SdmLayer *l)
 {
-    sdm_free(&l->path);
-    sdm_free(&l->qa);
-    sdm_free(&l->sample);
-    sdm_free(&l->residual);
-    sdm_free(&l->unstable);
-    sdm_free(&l->bias_m);
+    SDM_FREE(&l->path, &l->qa, &l->sample, &l->residual, &l->unstable, &l->bias_m);
 }
 
 static void drop(SdmStack *s, int i)
@@ -598,8 +592,7 @@ void sdm_stack_close(SdmStack *s)
         OSRDestroySpatialReference(s->crs[i].srs);
         CPLFree(s->crs[i].wkt);
     }
-    sdm_free(&s->crs);
-    sdm_free(&s->tolerance_m);
+    SDM_FREE(&s->crs, &s->tolerance_m);
     sdm_stack_trend_close(s);
     sdm_free(&s->layer);
 }

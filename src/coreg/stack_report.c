@@ -120,7 +120,7 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
     const SdmLayer *first = &s->layer[0], *last = first;
     const SdmReportItem to =
         sdm_report_section(r, "trend", "Rate of the heights", SDM_PAGE_MAPS, SDM_STYLE_CARD);
-    double *room = NULL;
+    SDM_OWNED double *room = NULL;
     if (sdm_alloc(s->ctx, &room, (size_t)(t->cols * t->rows + 3 * s->count + 4), sizeof *room,
                   "the report") != SDM_OK)
         return;
@@ -145,7 +145,6 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
         if (at >= 0)
             add_curve(r, s, at, room);
     }
-    sdm_free(&room);
 }
 
 static const char KIND[] = "median of DEMs";

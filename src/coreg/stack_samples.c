@@ -218,9 +218,8 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
     l->sample_rows = l->sample_rows < 0 ? 0 : l->sample_rows;
     const int64_t n = l->sample_cols * l->sample_rows;
     if (first) {
-        PASS(sdm_alloc(s->ctx, &l->sample, (size_t)n + 1, sizeof *l->sample, "samples"));
-        PASS(sdm_alloc(s->ctx, &l->residual, (size_t)n + 1, sizeof *l->residual, "samples"));
-        PASS(sdm_alloc(s->ctx, &l->unstable, (size_t)n + 1, sizeof *l->unstable, "samples"));
+        PASS(SDM_ALLOC(s->ctx, "samples", SDM_ARRAY(l->sample, (size_t)n + 1),
+                       SDM_ARRAY(l->residual, (size_t)n + 1), SDM_ARRAY(l->unstable, (size_t)n + 1)));
     }
     if (n == 0)
         return SDM_OK;
@@ -240,9 +239,8 @@ static SdmStatus add_geoid(SdmStack *s, SdmLayer *l, SdmUndulation *u)
 {
     SDM_OWNED double *x = NULL, *y = NULL, *n = NULL;
     const size_t count = (size_t)(l->sample_cols * l->sample_rows);
-    PASS(sdm_alloc(s->ctx, &x, count + 1, sizeof *x, "geoid"));
-    PASS(sdm_alloc(s->ctx, &y, count + 1, sizeof *y, "geoid"));
-    PASS(sdm_alloc(s->ctx, &n, count + 1, sizeof *n, "geoid"));
+    PASS(SDM_ALLOC(s->ctx, "geoid", SDM_ARRAY(x, count + 1), SDM_ARRAY(y, count + 1),
+                   SDM_ARRAY(n, count + 1)));
     for (size_t i = 0; i < count; i++) {
         x[i] = (double)((l->sample_col0 + (int64_t)i % l->sample_cols) * s->sample_step + s->sample_step / 2);
         y[i] = (double)((l->sample_row0 + (int64_t)i / l->sample_cols) * s->sample_step + s->sample_step / 2);
@@ -377,8 +375,7 @@ SdmStatus sdm_stack_residuals(SdmStack *s)
     SDM_OWNED float *value = NULL;
     int64_t rows = 0;
     const size_t room = (size_t)s->count * (size_t)s->threads;
-    PASS(sdm_alloc(s->ctx, &here, room, sizeof *here, "samples"));
-    PASS(sdm_alloc(s->ctx, &value, room, sizeof *value, "samples"));
+    PASS(SDM_ALLOC(s->ctx, "samples", SDM_ARRAY(here, room), SDM_ARRAY(value, room)));
     for (int i = 0; i < s->count; i++) {
         const int64_t end = s->layer[i].sample_row0 + s->layer[i].sample_rows;
         rows = end > rows ? end : rows;

@@ -38,10 +38,7 @@ static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
 
 static void series_close(SdmTrendSeries *series)
 {
-    sdm_free(&series->year);
-    sdm_free(&series->height_m);
-    sdm_free(&series->weight);
-    sdm_free(&series->spare);
+    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare);
 }
 
 static SdmStatus fit_rows(const SdmStack *s, const Work *work)
@@ -49,7 +46,7 @@ static SdmStatus fit_rows(const SdmStack *s, const Work *work)
     SdmStatus why = SDM_OK;
 #pragma omp parallel num_threads(s->threads)
     {
-        SdmTrendSeries series = {0};
+        SDM_CLOSED_BY(series_close) SdmTrendSeries series = {0};
         SdmTrend line;
         const SdmStatus one = series_open(s->ctx, work->layers, &series);
 #pragma omp critical(stack_status)
@@ -61,7 +58,6 @@ static SdmStatus fit_rows(const SdmStack *s, const Work *work)
                 sdm_trend_fit(&series, &line);
                 work->put(work->user, row, col, &line);
             }
-        series_close(&series);
     }
     return why ? why : sdm_check_stop(s->ctx);
 }
@@ -92,8 +88,7 @@ void sdm_stack_trend_close(SdmStack *s)
     SdmStackTrend *const t = s->trend;
     if (!t)
         return;
-    sdm_free(&t->line);
-    sdm_free(&t->moving);
+    SDM_FREE(&t->line, &t->moving);
     sdm_mean_map_close(&t->mean);
     sdm_png_close(&t->map);
     sdm_free(&s->trend);

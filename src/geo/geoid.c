@@ -83,8 +83,7 @@ static SdmStatus grid_open(SdmContext *ctx, int vertical, GeoidGrid *out)
     SDM_OWNED uint8_t *packed = NULL;
     const uint8_t *const stream = find_stream(vertical, &bytes);
     *out = (GeoidGrid){.value = NULL};
-    PASS(sdm_alloc_raw(ctx, &packed, size, 1, "geoid"));
-    PASS(sdm_alloc_raw(ctx, &out->value, (size_t)WIDE * HIGH, sizeof *out->value, "geoid"));
+    PASS(SDM_ALLOC_RAW(ctx, "geoid", SDM_ARRAY(packed, size), SDM_ARRAY(out->value, (size_t)WIDE * HIGH)));
     if (!CPLZLibInflate(stream, bytes, packed, size, &unpacked) || unpacked != size)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the geoid cannot be unpacked");
     sum_differences(packed, out->value);
@@ -304,9 +303,8 @@ SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0,
     SDM_OWNED double *x = NULL, *y = NULL, *node = NULL;
     const int64_t step = u->step, i0 = col0 / step, j0 = row0 / step;
     const size_t nx = (size_t)((col0 + w - 1) / step - i0 + 2), ny = (size_t)((row0 + h - 1) / step - j0 + 2);
-    PASS(sdm_alloc(ctx, &x, nx * ny, sizeof *x, "undulation"));
-    PASS(sdm_alloc(ctx, &y, nx * ny, sizeof *y, "undulation"));
-    PASS(sdm_alloc(ctx, &node, nx * ny, sizeof *node, "undulation"));
+    PASS(
+        SDM_ALLOC(ctx, "undulation", SDM_ARRAY(x, nx * ny), SDM_ARRAY(y, nx * ny), SDM_ARRAY(node, nx * ny)));
     for (size_t j = 0; j < ny; j++)
         for (size_t i = 0; i < nx; i++) {
             x[j * nx + i] = (double)((i0 + (int64_t)i) * step);

@@ -774,9 +774,6 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_
             height_m[i] += undulation[i];
     }
 done:
-    sdm_free(&p.nodes.x);
-    sdm_free(&p.nodes.y);
-    sdm_free(&p.plane);
-    sdm_free(&undulation);
+    SDM_FREE(&p.nodes.x, &p.nodes.y, &p.plane, &undulation);
     return st;
 }

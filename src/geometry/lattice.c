@@ -8,8 +8,7 @@
 
 void sdm_lattice_free(SdmLattice *lat)
 {
-    sdm_free(&lat->node);
-    sdm_free(&lat->sample);
+    SDM_FREE(&lat->node, &lat->sample);
 }
 
 size_t sdm_row_cells_bytes(int width)

@@ -300,9 +300,8 @@ static double centre_x(const SdmLatticeRequest *q, SdmProjector *projector)
 
 SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *first = NULL;
-    const int around = sdm_stage_enter(ctx, 3);
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *first = NULL;
+    SDM_STAGE(ctx, 3);
     SdmLattice before = {.node = NULL};
     bool again = false;
     if (q->again)
@@ -319,9 +318,9 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
     lat->v0 = floor_to(q->v0, q->step) - q->step;
     lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
     lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
-    TRY(open_nodes(ctx, q, &before, lat, &again));
+    PASS(open_nodes(ctx, q, &before, lat, &again));
     if (q->grid)
-        TRY(sdm_projector_open(ctx, q->grid->wkt, &first));
+        PASS(sdm_projector_open(ctx, q->grid->wkt, &first));
     const double about_deg = centre_x(q, first);
     const int threads = sdm_threads(ctx);
     SdmStatus worst = SDM_OK;
@@ -346,17 +345,11 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
             worst = mine;
         }
         sdm_projector_close(&proj);
-        sdm_free(&xy);
-        sdm_free(&block);
+        SDM_FREE(&xy, &block);
     }
-    TRY(worst);
+    PASS(worst);
     set_du_dh(lat);
-done:
-    sdm_projector_close(&first);
-    sdm_stage_leave(ctx, around);
-    if (st != SDM_OK)
-        sdm_lattice_free(lat);
-    return st;
+    return SDM_OK;
 }
 
 /* Is one of the axes of the map cut between two nodes?  Smooth maps spread their extent over all of them. */

@@ -18,7 +18,5 @@ done:
 
 void sdm_surface_free(SdmSurface *s)
 {
-    sdm_free(&s->h_m);
-    sdm_free(&s->flags);
-    sdm_free(&s->score);
+    SDM_FREE(&s->h_m, &s->flags, &s->score);
 }

@@ -181,12 +181,8 @@ SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other)
 
 static void band_free(SdmAsterBand *band)
 {
-    sdm_free(&band->lattice_px);
-    sdm_free(&band->sight);
-    sdm_free(&band->position_m);
-    sdm_free(&band->velocity_mps);
-    sdm_free(&band->geocentric_deg);
-    sdm_free(&band->radiometry);
+    SDM_FREE(&band->lattice_px, &band->sight, &band->position_m, &band->velocity_mps, &band->geocentric_deg,
+             &band->radiometry);
 }
 
 static int count_zero(const SdmAsterBand *band)

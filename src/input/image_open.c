@@ -199,8 +199,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
                         "bands or scenes (3N and 3B exchanged?), fetch the scene again",
                         src->table_name, src->table_lines, im->name, (long long)im->width);
     const size_t w = (size_t)im->width, h = (size_t)im->height;
-    PASS(sdm_alloc(ctx, &im->gain, w, sizeof *im->gain, "radiometric table"));
-    PASS(sdm_alloc(ctx, &im->bias, w, sizeof *im->bias, "radiometric table"));
+    PASS(SDM_ALLOC(ctx, "radiometric table", SDM_ARRAY(im->gain, w), SDM_ARRAY(im->bias, w)));
     for (size_t c = 0; c < w; ++c) {
         const double *const t = src->table + 3 * c, gain = t[1] / t[2];
         if (!(fabs(gain) > 1e-3) || !(fabs(gain) < 1e3) || !(fabs(t[0]) < 1e3))

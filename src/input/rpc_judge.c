@@ -99,7 +99,7 @@ static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCa
                         SdmCameraNote *note)
 {
     SdmRpc other = *rpc;
-    SdmCamera *straight = NULL;
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *straight = NULL;
     const double bend = measure_bend_px(*cam, im);
     if (!(bend > BENT_PX))
         return;
@@ -123,7 +123,6 @@ static void judge_order(const char *name, const SdmImage *im, SdmRpc *rpc, SdmCa
                   "are damaged or in another order",
                   sdm_path_base(name), bend);
     }
-    sdm_camera_close(&straight);
 }
 
 /* ---- heights are metres ---- */
@@ -238,7 +237,7 @@ static bool compare_with_map(const SdmImage *im, const SdmCamera *cam, double gr
 static bool locate_on_map(SdmContext *ctx, const SdmImage *im, double ground[PLACES][2])
 {
     double g[6];
-    SdmProjector *map = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *map = NULL;
     const char *const wkt = im->dataset ? GDALGetProjectionRef(im->dataset) : NULL;
     if (!wkt || !*wkt || GDALGetGeoTransform(im->dataset, g) != CE_None)
         return false;
@@ -252,7 +251,6 @@ static bool locate_on_map(SdmContext *ctx, const SdmImage *im, double ground[PLA
     }
     if (!known)
         sdm_log(ctx, SDM_LOG_VERBOSE, 1, "%s: its map coordinates are not compared with its RPC", im->name);
-    sdm_projector_close(&map);
     return known;
 }
 

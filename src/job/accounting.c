@@ -40,7 +40,7 @@ static void add_account(SdmAccounting *a, const SdmPlanScene *s, int64_t unit, S
 static void add_scene(SdmAccounting *a, const SdmPlanScene *s)
 {
     SdmUnitName name;
-    SdmProductRecord record;
+    SDM_CLOSED_BY(sdm_product_record_free) SdmProductRecord record = {0};
     SdmUsage used;
     const int64_t prepared = s->tiled ? s->first_unit : -1;
     const bool merged = sdm_job_unit(NULL, &a->job, s, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
@@ -58,7 +58,6 @@ static void add_scene(SdmAccounting *a, const SdmPlanScene *s)
     if (!merged)
         return;
     add_account(a, s, -1, SDM_ACCOUNT_MERGE, &used);
-    sdm_product_record_free(&record);
 }
 
 /* A unit is slow if its wall time is more than SLOW_TIMES the median of its kind, and SLOW_S above it; hungry
@@ -257,14 +256,11 @@ SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *pat
 
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *a, const char *path)
 {
-    SdmText t = {.ctx = ctx};
+    SDM_CLOSED_BY(sdm_text_close) SdmText t = {.ctx = ctx};
     if (sdm_path_ends_in(path, ".csv"))
         print_csv(a, &t);
     else
         print_json(a, &t);
-    SdmStatus st = t.st;
-    if (st == SDM_OK)
-        st = sdm_file_write(ctx, path, t.data, t.size);
-    sdm_text_close(&t);
-    return st;
+    PASS(t.st);
+    return sdm_file_write(ctx, path, t.data, t.size);
 }

@@ -157,7 +157,7 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmFlow *f, int64_t unit)
     st = sdm_scene_prepare(ctx, s->images, &s->prepared);
     if (st == SDM_OK)
         sdm_progress(ctx, 2, 1.0, "prepared");
-    sdm_progress_leave(ctx, around);
+    sdm_progress_leave(&around);
     TRY(st);
     s->used = (SdmUsage){.wall_s = 0.0};
     sdm_usage_add(ctx, &f->mark, &s->used);
@@ -244,10 +244,8 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
     w->work.is_last =
         is_last(f, w->unit) && f->count == 0; /* a block in work may be begun again, if its device is lost */
     const double from = w->unit == s->plan->first_unit ? prepared_share(s->plan, w->unit) : 0.0;
-    const SdmProgressPart around = sdm_progress_enter(ctx, from, 1.0);
-    const SdmStatus st = sdm_block_begin(ctx, s->images, p, f->queue, room > 1 ? room : 1, &w->work);
-    sdm_progress_leave(ctx, around);
-    return st;
+    SDM_PROGRESS(ctx, from, 1.0);
+    return sdm_block_begin(ctx, s->images, p, f->queue, room > 1 ? room : 1, &w->work);
 }
 
 SdmStatus sdm_flow_store(SdmContext *ctx, SdmFlow *f, int64_t unit, const SdmBlock *b, const SdmUsage *used)
@@ -388,12 +386,11 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     UnitInWork *const w = &f->unit[(f->first + f->count) % SDM_MAX_SLOTS];
     *w = (UnitInWork){.unit = unit, .work = {.slot = -1}, .started_s = sdm_now_s()};
     const double share = share_done(f, i);
-    const SdmProgressPart around = sdm_progress_enter(ctx, f->share, share);
+    SDM_PROGRESS(ctx, f->share, share);
     snprintf(what, sizeof what, "%s %lld of %lld", f->q.word, (long long)(i + 1), (long long)f->q.count);
     if (i > 0)
         sdm_progress(ctx, 5, 0.0, what);
     const SdmStatus st = begin_unit(ctx, f, w);
-    sdm_progress_leave(ctx, around);
     f->share = share;
     if (st != SDM_OK)
         return leave_unit(ctx, f, w, st);

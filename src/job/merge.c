@@ -115,7 +115,7 @@ static SdmStatus leave(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
 static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *product = NULL;
     bool no_dem, has_log = false;
     SdmUsage mark;
     sdm_memory_resident_restart(ctx);
@@ -138,7 +138,6 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 done:
     if (has_log)
         sdm_run_log_end(ctx, st);
-    sdm_product_close(&product);
     return st;
 }
 
@@ -410,11 +409,8 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
         snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);
         if (end - first > 1)
             sdm_progress(ctx, 9, (double)(s - first) / (end - first), what);
-        const SdmProgressPart around =
-            sdm_progress_enter(ctx, (double)(s - first) / (end - first), (s - first + 1.0) / (end - first));
-        st = merge_scene(ctx, &m, s);
-        sdm_progress_leave(ctx, around);
-        TRY(st);
+        SDM_PROGRESS(ctx, (double)(s - first) / (end - first), (s - first + 1.0) / (end - first));
+        TRY(merge_scene(ctx, &m, s));
     }
     out->missing = m.count;
     TRY(write_collection(ctx, &m));

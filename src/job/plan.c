@@ -41,10 +41,8 @@ void sdm_plan_close(SdmPlan **out)
     SdmPlan *const p = out ? *out : NULL;
     if (!p)
         return;
-    for (int s = 0; s < p->count; s++) {
-        sdm_free(&p->scene[s].file);
-        sdm_free(&p->scene[s].tile);
-    }
+    for (int s = 0; s < p->count; s++)
+        SDM_FREE(&p->scene[s].file, &p->scene[s].tile);
     sdm_free(&p->scene);
     while (p->text) {
         struct SdmPlanText *const next = p->text->next;
@@ -547,7 +545,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
                         const SdmPlanSource *from, SdmPlan **out)
 {
     SdmStatus st = SDM_OK, bad = SDM_OK;
-    SdmPlan *p = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *p = NULL;
     char what[64];
     const int team = sdm_thread_limit_begin(ctx, 0); /* pieces of work are too small to share */
     *out = NULL;
@@ -571,6 +569,5 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     p = NULL;
 done:
     sdm_thread_limit_end(ctx, team);
-    sdm_plan_close(&p);
     return st;
 }

@@ -76,10 +76,8 @@ static SdmStatus build(SdmContext *ctx, Run *r)
                         .started_s = r->started_s,
                         .lease = r->lease};
     PASS(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
-    const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    const SdmStatus st = sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem);
-    sdm_progress_leave(ctx, around);
-    PASS(st);
+    SDM_PROGRESS(ctx, UNITS_DONE, 1.0);
+    PASS(sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem));
     return leave(ctx, r);
 }
 

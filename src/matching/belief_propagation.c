@@ -150,20 +150,16 @@ static SdmStatus propagate(SdmContext *ctx, Front *b)
 done:
     for (int way = 0; way < SDM_BP_WAYS; way++)
         sdm_free(&b->border[way]);
-    sdm_free(&b->scratch);
-    sdm_free(&b->visits);
+    SDM_FREE(&b->scratch, &b->visits);
     return st;
 }
 
 static SdmStatus propagate_by_definition(SdmContext *ctx, const Front *b)
 {
-    SdmStatus st = SDM_OK;
-    void *scratch = NULL;
-    TRY(sdm_alloc(ctx, &scratch, sdm_bp_reference_scratch(b->f), 1, "belief propagation by definition"));
+    SDM_OWNED void *scratch = NULL;
+    PASS(sdm_alloc(ctx, &scratch, sdm_bp_reference_scratch(b->f), 1, "belief propagation by definition"));
     sdm_bp_reference(b->f, b->plan, scratch, b->label);
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* The narrowest kernels that hold all labels; vectors of 32 labels read 32 bytes of costs. */

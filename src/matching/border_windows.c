@@ -116,12 +116,11 @@ SDM_VECTOR_LOOPS static void accept(const uint8_t *restrict score, uint16_t *res
 
 SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), parts = (w + PART - 1) / PART;
-    bool *taken = NULL; /* parts of rows in which a pixel has taken another's match */
+    SDM_OWNED bool *taken = NULL; /* parts of rows in which a pixel has taken another's match */
     Nearest nearest;
     list_nearest(&nearest, in->half, w);
-    TRY(sdm_alloc(ctx, &taken, (size_t)h * (size_t)parts, sizeof *taken, "rows at borders"));
+    PASS(sdm_alloc(ctx, &taken, (size_t)h * (size_t)parts, sizeof *taken, "rows at borders"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
     for (int y = 0; y < h; y++)
         for (int i = 0; i < parts; i++) {
@@ -136,7 +135,5 @@ SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurfa
                 const size_t at = (size_t)y * (size_t)w + (size_t)(i * PART);
                 accept(s->score + at, s->flags + at, (i + 1) * PART < w ? PART : w - i * PART);
             }
-done:
-    sdm_free(&taken);
-    return st;
+    return SDM_OK;
 }

@@ -91,11 +91,10 @@ static int16_t noise_at(int64_t x, int64_t y, int side)
 
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *image)
 {
-    SdmStatus st = SDM_OK;
     const int64_t w = image->w, h = image->h;
-    int16_t *dark = NULL, *rows = NULL; /* no data where bright */
-    TRY(sdm_alloc_raw(ctx, &dark, (size_t)(w * h), sizeof *dark, "an image without clouds"));
-    TRY(sdm_alloc_raw(ctx, &rows, (size_t)(w * h), sizeof *rows, "an image without clouds"));
+    SDM_OWNED int16_t *dark = NULL, *rows = NULL; /* no data where bright */
+    PASS(sdm_alloc_raw(ctx, &dark, (size_t)(w * h), sizeof *dark, "an image without clouds"));
+    PASS(sdm_alloc_raw(ctx, &rows, (size_t)(w * h), sizeof *rows, "an image without clouds"));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++)
@@ -116,8 +115,5 @@ SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *i
             else if (image->data[i] != SDM_PIXEL_NODATA)
                 image->data[i] = noise_at(image->x0 + x, image->y0 + y, side);
         }
-done:
-    sdm_free(&dark);
-    sdm_free(&rows);
-    return st;
+    return SDM_OK;
 }

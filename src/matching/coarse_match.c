@@ -11,15 +11,11 @@
 SdmStatus sdm_coarse_run_sequence(SdmContext *ctx, const SdmMatchInput *in, SdmSequence sequence,
                                   SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow win = s->win;
-    SdmProcessor p = {.ctx = ctx, .in = in};
+    SDM_CLOSED_BY(sdm_processor_give) SdmProcessor p = {.ctx = ctx, .in = in};
     const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
-    TRY(sdm_processor_take(&p, s));
-    TRY(sdm_run_sequence(ctx, in, &b, &win, sequence, NULL));
-done:
-    sdm_processor_give(&p, s);
-    return st;
+    PASS(sdm_processor_take(&p, s));
+    return sdm_run_sequence(ctx, in, &b, &win, sequence, NULL);
 }
 
 /* Heights and scores of `fresh` where both surfaces are valid and it matches no worse. */
@@ -38,58 +34,46 @@ static void take_better(const SdmSurface *fresh, int threads, SdmSurface *s)
 /* Smoothed, since steps of the surface decorrelate what the warp stretches. */
 SdmStatus sdm_sharpen_level(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const SdmPass pass = sdm_sharpen_pass(in->settings);
-    SdmProcessor p = {.ctx = ctx, .in = in};
-    SdmSurface fresh = {0};
+    SDM_CLOSED_BY(sdm_processor_give) SdmProcessor p = {.ctx = ctx, .in = in};
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface fresh = {0};
     const SdmWindow win = s->win;
-    TRY(sdm_processor_take(&p, s));
-    TRY(sdm_surface_alloc(ctx, &win, &fresh));
-    TRY(sdm_level_warp(ctx, &p.task, p.surface.h_m));
-    TRY(sdm_level_match(ctx, &p.task, &pass, p.surface.h_m, false, &fresh));
+    PASS(sdm_processor_take(&p, s));
+    PASS(sdm_surface_alloc(ctx, &win, &fresh));
+    PASS(sdm_level_warp(ctx, &p.task, p.surface.h_m));
+    PASS(sdm_level_match(ctx, &p.task, &pass, p.surface.h_m, false, &fresh));
     take_better(&fresh, sdm_threads(ctx), &p.surface);
     sdm_surface_free(&fresh);
     sdm_level_close(&p.task);
-    TRY(sdm_processor_ops.median(&p));
-    TRY(sdm_processor_ops.smooth(&p));
-done:
-    sdm_surface_free(&fresh);
-    sdm_processor_give(&p, s);
-    return st;
+    PASS(sdm_processor_ops.median(&p));
+    return sdm_processor_ops.smooth(&p);
 }
 
 /* Give every pixel a height: from the nearest circle of matches that is large enough. */
 SdmStatus sdm_fill_everywhere(SdmContext *ctx, const SdmKernels *k, const float *prior, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    SdmSurface wide = *s;
-    uint8_t *filled = NULL, *done_before = NULL;
-    wide.h_m = NULL;
-    const int around = sdm_stage_enter(ctx, 7);
-    TRY(sdm_alloc(ctx, &filled, n, 1, "the fill mask"));
-    TRY(sdm_alloc(ctx, &done_before, n, 1, "the fill mask"));
+    SDM_OWNED uint8_t *filled = NULL, *done_before = NULL;
+    SDM_STAGE(ctx, 7);
+    PASS(SDM_ALLOC(ctx, "the fill mask", SDM_ARRAY(filled, n), SDM_ARRAY(done_before, n)));
     for (int half = 2; half <= 128; half *= 4) {
-        TRY(sdm_copy_heights(ctx, s, &wide.h_m));
+        SDM_OWNED float *wide_m = NULL;
+        PASS(sdm_copy_heights(ctx, s, &wide_m));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < n; i++)
-            wide.h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
+            wide_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : prior[i];
+        SdmSurface wide = *s;
+        wide.h_m = wide_m;
         const SdmFill fill = {.half = half, .least = 1 + half};
-        TRY(sdm_surface_fill(ctx, k, &wide, prior, &fill, NULL, filled));
+        PASS(sdm_surface_fill(ctx, k, &wide, prior, &fill, NULL, filled));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
         for (size_t i = 0; i < n; i++) {
             if (filled[i] && !done_before[i])
-                s->h_m[i] = wide.h_m[i];
+                s->h_m[i] = wide_m[i];
             done_before[i] |= filled[i];
         }
-        sdm_free(&wide.h_m);
     }
-done:
-    sdm_free(&wide.h_m);
-    sdm_free(&filled);
-    sdm_free(&done_before);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_match_ray_error(SdmContext *ctx, const SdmMatchInput *in, const SdmSurface *s,
@@ -115,11 +99,8 @@ done:
 
 SdmStatus sdm_match_left_view(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win, int16_t *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmLevelTask task = sdm_level_task(in, win);
-    TRY(sdm_level_open(ctx, &task));
+    SDM_CLOSED_BY(sdm_level_close) SdmLevelTask task = sdm_level_task(in, win);
+    PASS(sdm_level_open(ctx, &task));
     memcpy(out, task.left, (size_t)win->w * (size_t)win->h * sizeof *out);
-done:
-    sdm_level_close(&task);
-    return st;
+    return SDM_OK;
 }

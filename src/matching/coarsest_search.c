@@ -66,53 +66,45 @@ static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m,
 /* The best of all planes for each pixel; ambiguous where another height scores as well. */
 static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
 {
-    SdmStatus st = SDM_OK;
     const int range = q->half_range_px < SDM_PLANE_RANGE ? (int)ceil(q->half_range_px) + 1 : SDM_PLANE_RANGE,
               step = 2 * range - 2, planes = (int)ceil(2.0 * q->half_range_px / step) | 1;
     const SdmPass pass = sdm_plane_pass(p->in->settings, range);
-    SdmSurface *const s = &p->surface, fresh = {0};
+    SdmSurface *const s = &p->surface;
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface fresh = {0};
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const float metre = sdm_metres_per_pixel(p->in, s->win.level);
-    float *plane = NULL;
-    uint8_t *rival = NULL;
-    TRY(sdm_alloc(p->ctx, &plane, n, sizeof *plane, "a plane"));
-    TRY(sdm_alloc(p->ctx, &rival, n, 1, "scores"));
+    SDM_OWNED float *plane = NULL;
+    SDM_OWNED uint8_t *rival = NULL;
+    PASS(sdm_alloc(p->ctx, &plane, n, sizeof *plane, "a plane"));
+    PASS(sdm_alloc(p->ctx, &rival, n, 1, "scores"));
     for (size_t i = 0; i < n; i++) {
         s->flags[i] = SDM_QA_OUTSIDE;
         s->score[i] = 0;
     }
-    TRY(sdm_surface_alloc(p->ctx, &s->win, &fresh));
+    PASS(sdm_surface_alloc(p->ctx, &s->win, &fresh));
     for (size_t t = 0; t < sizeof tilts / sizeof *tilts; t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {
-            TRY(try_plane(p, &pass, (float)(k * step) * metre, tilts[t] * (float)q->pixel_m, plane, &fresh));
+            PASS(try_plane(p, &pass, (float)(k * step) * metre, tilts[t] * (float)q->pixel_m, plane, &fresh));
             keep_better(&fresh, 2.0f * metre, s, rival);
         }
     for (size_t i = 0; i < n; i++)
         if ((s->flags[i] & SDM_QA_VALID) && (float)s->score[i] - (float)rival[i] < MIN_MARGIN * 250.0f)
             s->flags[i] = SDM_QA_AMBIGUOUS;
-done:
-    sdm_free(&plane);
-    sdm_free(&rival);
-    sdm_surface_free(&fresh);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const SdmCoarsestSearch *q,
                               SdmSurface *s, double *matched)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow win = s->win;
-    SdmProcessor p = {.ctx = ctx, .in = in};
+    SDM_CLOSED_BY(sdm_processor_give) SdmProcessor p = {.ctx = ctx, .in = in};
     const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
-    TRY(sdm_processor_take(&p, s));
+    PASS(sdm_processor_take(&p, s));
     p.task.v_shift = q->v_shift;
-    TRY(sdm_copy_heights(ctx, &p.surface, &p.prior));
-    TRY(sweep_planes(&p, q));
-    TRY(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN, NULL));
+    PASS(sdm_copy_heights(ctx, &p.surface, &p.prior));
+    PASS(sweep_planes(&p, q));
+    PASS(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN, NULL));
     *matched = share_matched(&p.surface);
-    TRY(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
-    TRY(sdm_processor_ops.smooth(&p));
-done:
-    sdm_processor_give(&p, s);
-    return st;
+    PASS(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
+    return sdm_processor_ops.smooth(&p);
 }

@@ -29,9 +29,7 @@ SdmLevelTask sdm_level_task(const SdmMatchInput *in, const SdmWindow *win)
 SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const SdmStatus st = sdm_alloc_raw(ctx, out, n, sizeof **out, "the prior surface");
-    if (st != SDM_OK)
-        return st;
+    PASS(sdm_alloc_raw(ctx, out, n, sizeof **out, "the prior surface"));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++)
         memcpy(*out + (size_t)y * (size_t)s->win.w, s->h_m + (size_t)y * (size_t)s->win.w,
@@ -117,6 +115,7 @@ static SdmStatus open_level(void *state, const SdmWindow *win)
 SdmStatus sdm_processor_take(SdmProcessor *p, SdmSurface *s)
 {
     p->surface = *s;
+    p->taken = s;
     s->h_m = NULL;
     s->flags = NULL;
     s->score = NULL;
@@ -132,13 +131,12 @@ static void close_all(void *state)
     close_level(p);
     sdm_surface_free(&p->surface);
     sdm_surface_free(&p->refined);
-    sdm_free(&p->ray_error_px);
-    sdm_free(&p->score0);
-    sdm_free(&p->agreed_m);
+    SDM_FREE(&p->ray_error_px, &p->score0, &p->agreed_m);
 }
 
-void sdm_processor_give(SdmProcessor *p, SdmSurface *s)
+void sdm_processor_give(SdmProcessor *p)
 {
+    SdmSurface *const s = p->taken;
     const SdmRowExtent *const extent = s->extent;
     *s = p->surface;
     s->extent = extent;
@@ -182,42 +180,33 @@ static SdmStatus match_border(void *state, int half)
 
 static SdmStatus reject(void *state, const SdmRejection *r)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
-    uint16_t *flags = NULL;
-    const int around = sdm_stage_enter(p->ctx, 6);
-    TRY(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
-    TRY(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r, flags));
+    SDM_OWNED uint16_t *flags = NULL;
+    SDM_STAGE(p->ctx, 6);
+    PASS(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
+    PASS(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
-done:
-    sdm_free(&flags);
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus median(void *state)
 {
     SdmProcessor *const p = state;
-    const int around = sdm_stage_enter(p->ctx, 6);
-    const SdmStatus st = sdm_surface_median(p->ctx, p->in->settings->kernels, &p->surface);
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    SDM_STAGE(p->ctx, 6);
+    return sdm_surface_median(p->ctx, p->in->settings->kernels, &p->surface);
 }
 
 /* Flags stay as they are: the pixels are matched again on the next level. */
 static SdmStatus fill(void *state, const SdmFill *far, const SdmFill *near)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
-    const int around = sdm_stage_enter(p->ctx, 7);
-    TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, far, NULL));
-done:
+    SDM_STAGE(p->ctx, 7);
+    PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, far, NULL));
     sdm_free(&p->prior); /* of the next pass, another */
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus smooth(void *state)
@@ -231,36 +220,29 @@ static SdmStatus wiener(void *state, float metres_per_px)
     SdmProcessor *const p = state;
     const SdmMatchSettings *const set = p->in->settings;
     float ratio[256];
-    const int around = sdm_stage_enter(p->ctx, 6);
+    SDM_STAGE(p->ctx, 6);
     sdm_wiener_ratios(set, ratio);
-    const SdmStatus st =
-        sdm_surface_wiener(p->ctx, set->kernels, &p->surface, p->task.left, ratio, metres_per_px);
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return sdm_surface_wiener(p->ctx, set->kernels, &p->surface, p->task.left, ratio, metres_per_px);
 }
 
 /* Pixels that a view shows only by what fills its holes. */
 static SdmStatus set_aside(SdmProcessor *p, enum SdmSide side)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
     uint16_t *const flags = p->surface.flags;
     SdmLevelTask task = p->task;
-    SdmLevelImage filled = {.data = NULL};
-    int16_t *warped = NULL;
-    TRY(sdm_pyramid_filled(p->ctx, side == SDM_LEFT ? p->in->left : p->in->right, &filled));
+    SDM_CLOSED_BY(sdm_level_image_free) SdmLevelImage filled = {.data = NULL};
+    SDM_OWNED int16_t *warped = NULL;
+    PASS(sdm_pyramid_filled(p->ctx, side == SDM_LEFT ? p->in->left : p->in->right, &filled));
     if (!filled.data)
-        goto done;
+        return SDM_OK;
     task.left_source = task.right_source = &filled;
-    TRY(sdm_alloc_raw(p->ctx, &warped, n, sizeof *warped, "filled pixels"));
-    TRY(sdm_warp_view(p->ctx, &task, side, side == SDM_LEFT ? NULL : p->surface.h_m, warped));
+    PASS(sdm_alloc_raw(p->ctx, &warped, n, sizeof *warped, "filled pixels"));
+    PASS(sdm_warp_view(p->ctx, &task, side, side == SDM_LEFT ? NULL : p->surface.h_m, warped));
     for (size_t i = 0; i < n; i++)
         if (flags[i] & SDM_QA_VALID && warped[i] > 0)
             flags[i] = SDM_PIXEL_ASIDE;
-done:
-    sdm_free(&filled.data);
-    sdm_free(&warped);
-    return st;
+    return SDM_OK;
 }
 
 static void bring_back(SdmProcessor *p)
@@ -273,20 +255,17 @@ static void bring_back(SdmProcessor *p)
 
 static SdmStatus least_squares(void *state, float px_per_metre)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     const bool holes = p->in->left->defect || p->in->right->defect;
-    const int around = sdm_stage_enter(p->ctx, 6);
-    TRY(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
+    SDM_STAGE(p->ctx, 6);
+    PASS(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
     for (int side = 0; side < 2 && holes; side++)
-        TRY(set_aside(p, (enum SdmSide)side));
+        PASS(set_aside(p, (enum SdmSide)side));
     const SdmLeastSquares in = {&p->surface, p->task.left, p->task.right, px_per_metre};
-    TRY(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
+    PASS(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
     if (holes)
         bring_back(p);
-done:
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- one step instead of passes ---- */
@@ -307,22 +286,17 @@ static SdmStatus hide_clouds(SdmProcessor *p, enum SdmSide side, const SdmLevelI
  * clouds. */
 static SdmStatus search_between_clouds(SdmProcessor *p, const SdmWindow *win)
 {
-    SdmStatus st = SDM_OK;
-    SdmLevelImage left = {.data = NULL}, right = {.data = NULL};
-    TRY(hide_clouds(p, SDM_LEFT, p->task.left_source, &left));
-    TRY(hide_clouds(p, SDM_RIGHT, p->task.right_source, &right));
+    SDM_CLOSED_BY(sdm_level_image_free) SdmLevelImage left = {.data = NULL}, right = {.data = NULL};
+    PASS(hide_clouds(p, SDM_LEFT, p->task.left_source, &left));
+    PASS(hide_clouds(p, SDM_RIGHT, p->task.right_source, &right));
     p->task.left_source = &left;
     p->task.right_source = &right;
-    TRY(sdm_level_open(p->ctx, &p->task));
-    TRY(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface));
+    PASS(sdm_level_open(p->ctx, &p->task));
+    PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface));
     sdm_level_close(&p->task);
-    TRY(sdm_find_agreed(p->ctx, p->in, &p->surface, &p->agreed_m));
+    PASS(sdm_find_agreed(p->ctx, p->in, &p->surface, &p->agreed_m));
     p->task = sdm_level_task(p->in, win);
-    TRY(sdm_level_open(p->ctx, &p->task));
-done:
-    sdm_free(&left.data);
-    sdm_free(&right.data);
-    return st;
+    return sdm_level_open(p->ctx, &p->task);
 }
 
 static SdmStatus semi_global(void *state, const SdmWindow *win)
@@ -340,10 +314,8 @@ static SdmStatus semi_global(void *state, const SdmWindow *win)
 static SdmStatus fill_hidden(void *state)
 {
     SdmProcessor *const p = state;
-    const int around = sdm_stage_enter(p->ctx, 7);
-    const SdmStatus st = sdm_fill_hidden(p->ctx, p->in, &p->surface);
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    SDM_STAGE(p->ctx, 7);
+    return sdm_fill_hidden(p->ctx, p->in, &p->surface);
 }
 
 /* ---- validation ---- */
@@ -386,40 +358,31 @@ static SdmStatus defects(void *state)
 
 static SdmStatus refine_coarse(void *state, const SdmWindow *win)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface finer = {.win = *win}; /* of heights alone */
-    const int around = sdm_stage_enter(p->ctx, 7);
-    TRY(sdm_alloc_raw(p->ctx, &finer.h_m, (size_t)win->w * (size_t)win->h, sizeof *finer.h_m,
-                      "the coarse surface"));
+    SDM_STAGE(p->ctx, 7);
+    PASS(sdm_alloc_raw(p->ctx, &finer.h_m, (size_t)win->w * (size_t)win->h, sizeof *finer.h_m,
+                       "the coarse surface"));
     sdm_surface_refine(p->ctx, p->in->settings->kernels, p->refined.h_m ? &p->refined : p->coarse, &finer);
     sdm_surface_free(&p->refined);
     p->refined = finer;
-done:
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus fill_holes(void *state, const SdmFill *how)
 {
-    SdmStatus st = SDM_OK;
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
-    uint8_t *filled = NULL;
+    SDM_OWNED uint8_t *filled = NULL;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const int around = sdm_stage_enter(p->ctx, 7);
-    TRY(sdm_alloc_raw(p->ctx, &filled, n, 1, "the fill mask"));
+    SDM_STAGE(p->ctx, 7);
+    PASS(sdm_alloc_raw(p->ctx, &filled, n, 1, "the fill mask"));
     if (sdm_hides_clouds(p->in->settings))
         sdm_fill_gaps(p->ctx, p->in, p->agreed_m, s, filled);
     else
-        TRY(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
+        PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
     sdm_surface_free(&p->refined);
-    TRY(sdm_accept_filled(p->ctx, p->in, filled, s));
-done:
-    sdm_free(&filled);
-    sdm_surface_free(&p->refined);
-    sdm_stage_leave(p->ctx, around);
-    return st;
+    return sdm_accept_filled(p->ctx, p->in, filled, s);
 }
 
 /* ---- the end ---- */

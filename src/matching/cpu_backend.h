@@ -10,6 +10,7 @@ typedef struct SdmProcessor {
     const SdmMatchInput *in;
     const SdmSurface *coarse; /* where the first level begins; NULL: the surface is the caller's */
     SdmSurface surface;       /* of the current window; owned */
+    SdmSurface *taken;        /* whose surface it is after sdm_processor_take() */
     float *prior;             /* h x w */
     SdmLevelTask task;        /* views of the window */
     SdmRowExtent *extent;     /* blocks of its rows; NULL: all of it matters */
@@ -29,7 +30,7 @@ extern const SdmMatchOps sdm_processor_ops;
  * sdm_processor_give().  Fewer threads where the window is small. */
 SdmStatus sdm_processor_take(SdmProcessor *p, SdmSurface *s);
 /* Hand the surface back and close; also after a failure. */
-void sdm_processor_give(SdmProcessor *p, SdmSurface *s);
+void sdm_processor_give(SdmProcessor *p);
 
 SdmLevelTask sdm_level_task(const SdmMatchInput *in, const SdmWindow *win);
 /* A copy of the heights, with the threads of the context. */

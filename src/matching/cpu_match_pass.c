@@ -8,22 +8,16 @@
 
 SdmStatus sdm_level_open(SdmContext *ctx, SdmLevelTask *task)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)task->win.w * (size_t)task->win.h;
     task->left = task->right = NULL;
-    TRY(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
-    TRY(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
-    TRY(sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left));
-done:
-    if (st != SDM_OK)
-        sdm_level_close(task);
-    return st;
+    PASS(sdm_alloc_raw(ctx, &task->left, n, sizeof *task->left, "the rectified left view"));
+    PASS(sdm_alloc_raw(ctx, &task->right, n, sizeof *task->right, "the warped right view"));
+    return sdm_warp_view(ctx, task, SDM_LEFT, NULL, task->left);
 }
 
 void sdm_level_close(SdmLevelTask *task)
 {
-    sdm_free(&task->left);
-    sdm_free(&task->right);
+    SDM_FREE(&task->left, &task->right);
 }
 
 SdmStatus sdm_level_warp(SdmContext *ctx, SdmLevelTask *task, const float *surface_m)
@@ -267,17 +261,16 @@ static void match_rows(SdmContext *ctx, const Match *m)
 SdmStatus sdm_level_match(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, const float *prior,
                           bool retry, SdmSurface *out)
 {
-    SdmStatus st = SDM_OK;
     const int w = task->win.w;
     Match m = {.task = task, .pass = pass, .prior = prior, .retry = retry, .out = out};
     m.cost_bytes = (task->kernels->cost_scratch(w, pass->window, -pass->range, pass->range) + 63) / 64 * 64;
     m.bytes = m.cost_bytes + consumer_bytes(w);
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_alloc_raw(ctx, &m.scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_alloc_raw(ctx, &scratch, m.bytes * (size_t)sdm_threads(ctx), 1, "cost rows"));
+    m.scratch = scratch;
     match_rows(ctx, &m);
-done:
-    sdm_free(&m.scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- ray intersection error ---- */
@@ -300,13 +293,12 @@ static void find_ray_errors(void *user, const SdmCostRow *row)
 SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass *pass, float *ray_error_v,
                               uint8_t *score0)
 {
-    SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
     SdmPass rows = *pass; /* the range is of rows */
     rows.range = 1;
     const size_t bytes = (task->kernels->cost_scratch(w, pass->window, -1, 1) + 63) / 64 * 64;
-    char *scratch = NULL;
-    TRY(sdm_alloc_raw(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_alloc_raw(ctx, &scratch, bytes * (size_t)threads, 1, "cost rows"));
     const Strips strips = cut_strips(ctx, task->extent, 0, h);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < strips.count; i++) {
@@ -328,7 +320,5 @@ SdmStatus sdm_level_ray_error(SdmContext *ctx, SdmLevelTask *task, const SdmPass
         if (job.width > 0)
             task->cost(&job, find_ray_errors, &g);
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }

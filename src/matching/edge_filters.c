@@ -25,16 +25,13 @@ SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlo
 {
     const size_t n = (size_t)width * (size_t)height;
     *out = (SdmEdgeBlock){.width = width, .height = height};
-    PASS(sdm_alloc_raw(ctx, &out->place_px, n, sizeof *out->place_px, "a block of matches"));
-    PASS(sdm_alloc_raw(ctx, &out->flags, n, sizeof *out->flags, "a block of matches"));
-    return sdm_alloc_raw(ctx, &out->score, n, sizeof *out->score, "a block of matches");
+    return SDM_ALLOC_RAW(ctx, "a block of matches", SDM_ARRAY(out->place_px, n), SDM_ARRAY(out->flags, n),
+                         SDM_ARRAY(out->score, n));
 }
 
 void sdm_edge_block_close(SdmEdgeBlock *b)
 {
-    sdm_free(&b->place_px);
-    sdm_free(&b->flags);
-    sdm_free(&b->score);
+    SDM_FREE(&b->place_px, &b->flags, &b->score);
 }
 
 static SdmStatus median(SdmContext *ctx, const SdmKernels *k, SdmEdgeBlock *b)
@@ -65,12 +62,11 @@ SDM_VECTOR_LOOPS static void add_row(const Mean *m, const float *restrict row, c
 
 static SdmStatus mean_within_steps(SdmContext *ctx, const Mean *m, SdmEdgeBlock *b)
 {
-    SdmStatus st = SDM_OK;
     const int half = m->half;
     const size_t w = (size_t)b->width, first = (size_t)half, pitch = w + 2 * first;
-    float *padded = NULL, *sums = NULL;
-    TRY(sdm_alloc_raw(ctx, &padded, pitch * (size_t)b->height, sizeof *padded, "means of places"));
-    TRY(sdm_alloc_raw(ctx, &sums, 2 * w, sizeof *sums, "means of places"));
+    SDM_OWNED float *padded = NULL, *sums = NULL;
+    PASS(sdm_alloc_raw(ctx, &padded, pitch * (size_t)b->height, sizeof *padded, "means of places"));
+    PASS(sdm_alloc_raw(ctx, &sums, 2 * w, sizeof *sums, "means of places"));
     for (size_t i = 0; i < pitch * (size_t)b->height; i++)
         padded[i] = FAR_PX;
     for (size_t y = 0; y < (size_t)b->height; y++)
@@ -87,10 +83,7 @@ static SdmStatus mean_within_steps(SdmContext *ctx, const Mean *m, SdmEdgeBlock 
             if (b->flags[(size_t)y * w + x] & SDM_QA_VALID)
                 own[x] += m->gain * sums[x] / sums[w + x];
     }
-done:
-    sdm_free(&padded);
-    sdm_free(&sums);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
@@ -102,28 +95,24 @@ static SdmStatus drop_pieces(SdmContext *ctx, SdmEdgeBlock *b)
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, bool edges, const SdmEdgeViews *views,
                            SdmEdgeBlock *b)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
     const float square = views->base_height * views->base_height;
     const Mean noise = {MEAN_HALF, STEP_PX, 1.0f},
                level = {LEVEL_HALF, LEVEL_PX, LEVEL_NOISE / (LEVEL_NOISE + square)};
-    float *before_px = NULL;
-    TRY(median(ctx, k, b));
+    SDM_OWNED float *before_px = NULL;
+    PASS(median(ctx, k, b));
     for (int i = 0; i < MOVES && edges; i++)
-        TRY(sdm_move_steps(ctx, views, b));
-    TRY(drop_pieces(ctx, b));
+        PASS(sdm_move_steps(ctx, views, b));
+    PASS(drop_pieces(ctx, b));
     if (edges)
-        TRY(sdm_drop_walls(ctx, views, b));
-    TRY(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
+        PASS(sdm_drop_walls(ctx, views, b));
+    PASS(sdm_alloc_raw(ctx, &before_px, n, sizeof *before_px, "means of places"));
     memcpy(before_px, b->place_px, n * sizeof *before_px);
     for (int i = 0; i < MEANS; i++)
-        TRY(mean_within_steps(ctx, &noise, b));
+        PASS(mean_within_steps(ctx, &noise, b));
     if (edges) {
-        TRY(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
-        TRY(sdm_close_gaps(ctx, views, b));
+        PASS(sdm_sharpen_ridges(ctx, before_px, views->px_per_m < 0.0f ? -1.0f : 1.0f, b));
+        PASS(sdm_close_gaps(ctx, views, b));
     }
-    TRY(mean_within_steps(ctx, &level, b));
-done:
-    sdm_free(&before_px);
-    return st;
+    return mean_within_steps(ctx, &level, b);
 }

@@ -146,18 +146,17 @@ static void mark_covered(const SdmSurface *s, const Slant *slant, float least_m,
  * wall. */
 static SdmStatus drop_walls(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const float *const slant_px = in->settings->fill_limit.slant_px;
     const int w = s->win.w, h = s->win.h;
     Slant slant = {.px = sqrtf(slant_px[0] * slant_px[0] + slant_px[1] * slant_px[1])};
-    uint8_t *wall = NULL;
+    SDM_OWNED uint8_t *wall = NULL;
     if (!(slant.px >= SLANT_LEAST_PX))
-        return st;
+        return SDM_OK;
     for (int t = 0; t <= SDM_WALL_PX; t++) {
         slant.u[t] = (int)lrintf(slant_px[0] / slant.px * (float)t);
         slant.v[t] = (int)lrintf(slant_px[1] / slant.px * (float)t);
     }
-    TRY(sdm_alloc(ctx, &wall, (size_t)w * (size_t)h, 1, "walls"));
+    PASS(sdm_alloc(ctx, &wall, (size_t)w * (size_t)h, 1, "walls"));
     float least_m = INFINITY;
     for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
         least_m = s->flags[i] & SDM_QA_VALID && s->h_m[i] < least_m ? s->h_m[i] : least_m;
@@ -168,9 +167,7 @@ static SdmStatus drop_walls(SdmContext *ctx, const SdmMatchInput *in, SdmSurface
                 mark_covered(s, &slant, least_m, x, y, wall);
     for (size_t i = 0; i < (size_t)w * (size_t)h; i++)
         s->flags[i] = wall[i] ? SDM_QA_FOLD : s->flags[i];
-done:
-    sdm_free(&wall);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s)

@@ -55,11 +55,10 @@ void sdm_surface_refine(SdmContext *ctx, const SdmKernels *k, const SdmSurface *
  * neighbours' rows that it needs. */
 static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, bool is_median)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
     const size_t n = (size_t)w;
-    float *kept = NULL; /* of each thread: two rows that are read, and the one below its last */
-    TRY(sdm_alloc(ctx, &kept, 3 * n * (size_t)threads, sizeof *kept, "rows of the surface"));
+    SDM_OWNED float *kept = NULL; /* of each thread: two rows that are read, and the one below its last */
+    PASS(sdm_alloc(ctx, &kept, 3 * n * (size_t)threads, sizeof *kept, "rows of the surface"));
     for (int t = 0; t < threads; t++) {
         const int y0 = (int)((int64_t)h * t / threads), y1 = (int)((int64_t)h * (t + 1) / threads);
         memcpy(kept + 3 * n * (size_t)t, s->h_m + (size_t)(y0 > 0 ? y0 - 1 : 0) * n, n * sizeof *kept);
@@ -82,9 +81,7 @@ static SdmStatus filter_rows(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
                 k->smooth_row(row, w, at);
         }
     }
-done:
-    sdm_free(&kept);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_surface_median(SdmContext *ctx, const SdmKernels *k, SdmSurface *s)
@@ -125,13 +122,12 @@ static void reject_row(const SdmKernels *k, const SdmSurface *s, int y, const Sd
 SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurface *s, const float *prior,
                              const SdmRejection *r, uint16_t *new_flags)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, half = r->half, side = 2 * half + 1, threads = sdm_threads(ctx);
-    int16_t *ring = NULL; /* of each thread: `side` rows of changes */
-    uint8_t *counts = NULL;
-    TRY(sdm_alloc(ctx, &ring, (size_t)threads * (size_t)side * (size_t)w, sizeof *ring,
-                  "changes of the surface"));
-    TRY(sdm_alloc(ctx, &counts, (size_t)threads * (size_t)w, 1, "agreeing neighbours"));
+    SDM_OWNED int16_t *ring = NULL; /* of each thread: `side` rows of changes */
+    SDM_OWNED uint8_t *counts = NULL;
+    PASS(sdm_alloc(ctx, &ring, (size_t)threads * (size_t)side * (size_t)w, sizeof *ring,
+                   "changes of the surface"));
+    PASS(sdm_alloc(ctx, &counts, (size_t)threads * (size_t)w, 1, "agreeing neighbours"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         int16_t *const mine = ring + (size_t)t * (size_t)side * (size_t)w;
@@ -147,10 +143,7 @@ SdmStatus sdm_surface_reject(SdmContext *ctx, const SdmKernels *k, const SdmSurf
         for (int y = h - half > y0 ? h - half : y0; y < y1; y++) /* the last rows have no rows below */
             reject_row(k, s, y, r, mine, count, new_flags);
     }
-done:
-    sdm_free(&ring);
-    sdm_free(&counts);
-    return st;
+    return SDM_OK;
 }
 
 enum {
@@ -343,13 +336,12 @@ static void fill_strip(const SdmKernels *k, SdmSurface *s, const float *prior, c
 SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const float *prior,
                            const SdmFill *near, const SdmFill *far, uint8_t *filled)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), strips = (w + STRIP - 1) / STRIP;
     const SdmFill *const fill[2] = {near, far};
     const size_t room =
         2 * (size_t)(STRIP + 2 * near->half) + (far ? 2 * (size_t)(STRIP + 2 * far->half) : 0);
-    int32_t *sums = NULL;
-    TRY(sdm_alloc(ctx, &sums, room * (size_t)threads, sizeof *sums, "fill sums"));
+    SDM_OWNED int32_t *sums = NULL;
+    PASS(sdm_alloc(ctx, &sums, room * (size_t)threads, sizeof *sums, "fill sums"));
     if (filled)
         memset(filled, 0, (size_t)w * (size_t)h);
         /* heights of pixels without a match are not read, so the surface is filled in place */
@@ -360,7 +352,5 @@ SdmStatus sdm_surface_fill(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, 
                             (int)((int64_t)h * (part + 1) / (4 * threads))};
         fill_strip(k, s, prior, fill, box, sums + room * (size_t)sdm_thread(), filled);
     }
-done:
-    sdm_free(&sums);
-    return st;
+    return SDM_OK;
 }

@@ -57,13 +57,9 @@ SdmStatus sdm_block_alloc(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)(w * h);
     *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
-    TRY(sdm_alloc_raw(ctx, &b->height_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->score, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->ray_error_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->spread_m, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->ortho, n, sizeof(float), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->count, n, sizeof(uint16_t), "a block of the DEM"));
-    TRY(sdm_alloc_raw(ctx, &b->mask, n, sizeof(uint16_t), "a block of the DEM"));
+    TRY(SDM_ALLOC_RAW(ctx, "a block of the DEM", SDM_ARRAY(b->height_m, n), SDM_ARRAY(b->score, n),
+                      SDM_ARRAY(b->ray_error_m, n), SDM_ARRAY(b->spread_m, n), SDM_ARRAY(b->ortho, n),
+                      SDM_ARRAY(b->count, n), SDM_ARRAY(b->mask, n)));
 done:
     if (st != SDM_OK)
         sdm_block_free(b);
@@ -72,13 +68,7 @@ done:
 
 void sdm_block_free(SdmBlock *b)
 {
-    sdm_free(&b->height_m);
-    sdm_free(&b->score);
-    sdm_free(&b->ray_error_m);
-    sdm_free(&b->spread_m);
-    sdm_free(&b->ortho);
-    sdm_free(&b->count);
-    sdm_free(&b->mask);
+    SDM_FREE(&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho, &b->count, &b->mask);
 }
 
 /* Patch i of the window: a part of a lattice cell. */
@@ -558,12 +548,12 @@ static void do_sub(const Work *w, int sub, const int32_t *list, int64_t begin, i
 /* Lists of the patches that each sub-block needs: counts first, then the lists, in raster order. */
 static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_out, int32_t **list_out)
 {
-    SdmStatus st = SDM_OK;
     const int subs = w->subs_x * w->subs_y, patches = w->nu * w->nv;
-    int32_t *box = NULL, *list = NULL; /* box: sub-blocks x0 y0 x1 y1 of each patch, x0 > x1: none */
-    int64_t *begin = NULL;
-    TRY(sdm_alloc(ctx, &box, (size_t)patches * 4, sizeof *box, "gridding boxes"));
-    TRY(sdm_alloc(ctx, &begin, (size_t)subs + 2, sizeof *begin, "gridding lists"));
+    SDM_OWNED int32_t *box = NULL,
+                      *list = NULL; /* box: sub-blocks x0 y0 x1 y1 of each patch, x0 > x1: none */
+    SDM_OWNED int64_t *begin = NULL;
+    PASS(sdm_alloc(ctx, &box, (size_t)patches * 4, sizeof *box, "gridding boxes"));
+    PASS(sdm_alloc(ctx, &begin, (size_t)subs + 2, sizeof *begin, "gridding lists"));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int i = 0; i < patches; i++) {
         Patch p;
@@ -579,7 +569,7 @@ static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_ou
                 begin[y * w->subs_x + x + 2]++;
     for (int i = 2; i < subs + 2; i++)
         begin[i] += begin[i - 1];
-    TRY(sdm_alloc(ctx, &list, (size_t)begin[subs + 1] + 1, sizeof *list, "gridding lists"));
+    PASS(sdm_alloc(ctx, &list, (size_t)begin[subs + 1] + 1, sizeof *list, "gridding lists"));
     for (int i = 0; i < patches; i++)
         for (int y = box[4 * i + 1]; y <= box[4 * i + 3]; y++)
             for (int x = box[4 * i]; x <= box[4 * i + 2]; x++)
@@ -588,22 +578,18 @@ static SdmStatus sort_patches(SdmContext *ctx, const Work *w, int64_t **begin_ou
     *list_out = list;
     begin = NULL;
     list = NULL;
-done:
-    sdm_free(&box);
-    sdm_free(&begin);
-    sdm_free(&list);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineResult *fine, SdmBlock *block)
 {
-    SdmStatus st = SDM_OK;
-    Work *w = NULL;
-    Sums *sums = NULL;
-    int64_t *begin = NULL;
-    int32_t *list = NULL;
-    const int threads = sdm_threads(ctx), around = sdm_stage_enter(ctx, 8);
-    TRY(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
+    SDM_OWNED Work *w = NULL;
+    SDM_OWNED Sums *sums = NULL;
+    SDM_OWNED int64_t *begin = NULL;
+    SDM_OWNED int32_t *list = NULL;
+    const int threads = sdm_threads(ctx);
+    SDM_STAGE(ctx, 8);
+    PASS(sdm_alloc(ctx, &w, 1, sizeof *w, "gridding"));
     sdm_gridding_setup(g, &fine->surface.win, &w->s);
     sdm_spread_three(w->s.table, w->s.radius, w->three);
     w->fine = fine;
@@ -614,16 +600,10 @@ SdmStatus sdm_gridding_run(SdmContext *ctx, const SdmGridding *g, const SdmFineR
     w->split = (g->lattice->step + SIDE - 1) / SIDE;
     w->nu = w->s.nu * w->split;
     w->nv = w->s.nv * w->split;
-    TRY(sort_patches(ctx, w, &begin, &list));
-    TRY(sdm_alloc(ctx, &sums, (size_t)threads, sizeof *sums, "gridding sums"));
+    PASS(sort_patches(ctx, w, &begin, &list));
+    PASS(sdm_alloc(ctx, &sums, (size_t)threads, sizeof *sums, "gridding sums"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int i = 0; i < w->subs_x * w->subs_y; i++)
         do_sub(w, i, list, begin[i], begin[i + 1], &sums[sdm_thread()]);
-done:
-    sdm_free(&w);
-    sdm_free(&sums);
-    sdm_free(&begin);
-    sdm_free(&list);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }

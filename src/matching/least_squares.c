@@ -629,21 +629,19 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
 /* Statistics of all blocks, and what each gives to its pixels. */
 static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int threads)
 {
-    SdmStatus st = SDM_OK;
     Blocks *const b = &w->blocks;
-    float *blurred = NULL;
+    SDM_OWNED float *blurred = NULL;
     b->skip_x = modulo(win->u0, B);
     b->skip_y = modulo(win->v0, B);
     b->wide = (w->w + b->skip_x + B - 1) / B;
     b->high = (w->h + b->skip_y + B - 1) / B;
     const size_t count = (size_t)b->wide * (size_t)b->high, rows = (size_t)(B + 2) * (size_t)w->w;
-    TRY(sdm_alloc_raw(ctx, &w->sums, count, sizeof *w->sums, "blocks of the surface"));
-    TRY(sdm_alloc_raw(ctx, &blurred, rows * (size_t)threads, sizeof *blurred, "rows of the surface"));
+    PASS(sdm_alloc_raw(ctx, &w->sums, count, sizeof *w->sums, "blocks of the surface"));
+    PASS(sdm_alloc_raw(ctx, &blurred, rows * (size_t)threads, sizeof *blurred, "rows of the surface"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < b->high; j++)
         sum_blocks(w, j, blurred + rows * (size_t)sdm_thread());
-    sdm_free(&blurred);
-    TRY(sdm_alloc_raw(ctx, &b->gain, 4 * count, sizeof *b->gain, "blocks of the surface"));
+    PASS(sdm_alloc_raw(ctx, &b->gain, 4 * count, sizeof *b->gain, "blocks of the surface"));
     b->offset = b->gain + count;
     b->inverse = b->offset + count;
     b->lambda = b->inverse + count;
@@ -651,21 +649,24 @@ static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int
     for (int j = 0; j < b->high; j++)
         for (int i = 0; i < b->wide; i++)
             fit_block(w, i, j);
-done:
-    sdm_free(&blurred);
     sdm_free(&w->sums);
-    return st;
+    return SDM_OK;
+}
+
+static void close_work(Work *w)
+{
+    SDM_FREE(&w->sums, &w->blocks.gain, &w->out);
 }
 
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)
 {
-    SdmStatus st = SDM_OK;
     SdmSurface *const s = in->surface;
     const int threads = sdm_threads(ctx), wide = (s->win.w + TILE_W - 1) / TILE_W,
               high = (s->win.h + TILE_H - 1) / TILE_H;
     const int most = 1 + (int)((int64_t)s->win.w * s->win.h * TILE_BYTES / (int64_t)sizeof(Tile));
     const int at_once = wide * high < threads ? wide * high : threads,
               workers = at_once < most ? at_once : most;
+    SDM_CLOSED_BY(close_work)
     Work w = {.k = k,
               .in = in,
               .left = in->left,
@@ -674,10 +675,10 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
               .h_m = s->h_m,
               .w = s->win.w,
               .h = s->win.h};
-    Tile *tiles = NULL;
-    TRY(make_blocks(ctx, &w, &s->win, threads));
-    TRY(sdm_alloc_raw(ctx, &w.out, (size_t)w.w * (size_t)w.h, sizeof *w.out, "the moved surface"));
-    TRY(sdm_alloc_raw(ctx, &tiles, (size_t)workers, sizeof *tiles, "tiles of the surface"));
+    SDM_OWNED Tile *tiles = NULL;
+    PASS(make_blocks(ctx, &w, &s->win, threads));
+    PASS(sdm_alloc_raw(ctx, &w.out, (size_t)w.w * (size_t)w.h, sizeof *w.out, "the moved surface"));
+    PASS(sdm_alloc_raw(ctx, &tiles, (size_t)workers, sizeof *tiles, "tiles of the surface"));
     for (int i = 0; i < workers; i++)
         memset(&tiles[i], 0, sizeof tiles[i]);
 #pragma omp parallel for num_threads(workers) schedule(dynamic, 1)
@@ -689,9 +690,5 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
     sdm_free(&s->h_m);
     s->h_m = w.out;
     w.out = NULL;
-done:
-    sdm_free(&w.blocks.gain);
-    sdm_free(&w.out);
-    sdm_free(&tiles);
-    return st;
+    return SDM_OK;
 }

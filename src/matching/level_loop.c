@@ -139,42 +139,37 @@ static double step_work(const SdmStep *step, int level)
     return ldexp((double)sdm_step_cost(step->kind), -2 * level);
 }
 
+/* Share of the progress when `more` is done. */
+static double share_done(const SdmMatchProgress *progress, double more)
+{
+    return progress ? fmin((progress->done + more) / progress->all, 1.0) : 0.0;
+}
+
 static void tell_step(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *step, int level)
 {
     char what[32];
     snprintf(what, sizeof what, "level %d", level);
     progress->done += step_work(step, level);
-    sdm_progress(ctx, 5, fmin(progress->done / progress->all, 1.0), what);
-}
-
-/* The part of the progress that is the step's, for a step that tells of its own. */
-static SdmProgressPart enter(SdmContext *ctx, const SdmMatchProgress *progress, const SdmStep *step,
-                             int level)
-{
-    if (!progress)
-        return sdm_progress_enter(ctx, 0.0, 0.0);
-    return sdm_progress_enter(ctx, fmin(progress->done / progress->all, 1.0),
-                              fmin((progress->done + step_work(step, level)) / progress->all, 1.0));
+    sdm_progress(ctx, 5, share_done(progress, 0.0), what);
 }
 
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
                            const SdmWindow *win, SdmSequence sequence, SdmMatchProgress *progress)
 {
-    SdmStatus st = SDM_OK;
     const Loop l = {in, b->ops, b->state, win};
     const SdmSteps steps = sdm_steps(sequence);
     for (int i = 0; i < steps.count; i++)
         if (sdm_step_applies(&steps.step[i], in->settings, win->level)) {
-            TRY(sdm_check_stop(ctx));
-            const SdmProgressPart around = enter(ctx, progress, &steps.step[i], win->level);
-            st = run_step(&l, &steps.step[i]);
-            sdm_progress_leave(ctx, around);
-            TRY(st);
+            PASS(sdm_check_stop(ctx));
+            { /* for a step that tells of its own progress */
+                const double more = step_work(&steps.step[i], win->level);
+                SDM_PROGRESS(ctx, share_done(progress, 0.0), share_done(progress, more));
+                PASS(run_step(&l, &steps.step[i]));
+            }
             if (progress)
                 tell_step(ctx, progress, &steps.step[i], win->level);
         }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* ---- a window ---- */
@@ -240,11 +235,11 @@ static SdmStatus match_levels(SdmContext *ctx, const SdmMatchBackend *b, const S
 /* The last steps, on the processor. */
 static SdmStatus finish_here(SdmContext *ctx, const SdmMatchCall *call, SdmFineResult *out)
 {
-    SdmProcessor p = {.ctx = ctx, .in = call->in, .coarse = call->coarse, .surface = out->surface};
+    SDM_CLOSED_BY(sdm_processor_give)
+    SdmProcessor p = {
+        .ctx = ctx, .in = call->in, .coarse = call->coarse, .surface = out->surface, .taken = &out->surface};
     const SdmMatchBackend b = {.ops = &sdm_processor_ops, .state = &p};
-    const SdmStatus st = sdm_run_sequence(ctx, call->in, &b, &out->surface.win, SDM_SEQUENCE_FINISH, NULL);
-    sdm_processor_give(&p, &out->surface);
-    return st;
+    return sdm_run_sequence(ctx, call->in, &b, &out->surface.win, SDM_SEQUENCE_FINISH, NULL);
 }
 
 SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
@@ -291,6 +286,5 @@ SdmStatus sdm_match_window(SdmContext *ctx, const SdmMatchCall *call, SdmFineRes
 void sdm_fine_result_free(SdmFineResult *r)
 {
     sdm_surface_free(&r->surface);
-    sdm_free(&r->ray_error_px);
-    sdm_free(&r->left);
+    SDM_FREE(&r->ray_error_px, &r->left);
 }

@@ -63,14 +63,13 @@ static bool is_weak(const SdmPieces *p, const Member *piece, int count, int leas
 
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least)
 {
-    SdmStatus st = SDM_OK;
     const int w = p->width, h = p->height, large = small > weak ? small : weak;
     const ptrdiff_t row = w + 2;
     const size_t rimmed = (size_t)row * (size_t)(h + 2);
-    uint8_t *state = NULL;
+    SDM_OWNED uint8_t *state = NULL;
     Member piece[SDM_PIECE_MOST];
     assert(large > 0 && large <= SDM_PIECE_MOST);
-    TRY(sdm_alloc_raw(ctx, &state, rimmed, 1, "pieces of surface"));
+    PASS(sdm_alloc_raw(ctx, &state, rimmed, 1, "pieces of surface"));
     memset(state, OUT, rimmed);
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++)
@@ -85,7 +84,5 @@ SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int we
                 for (int k = 0; k < count; k++)
                     p->flags[piece[k].at] = SDM_QA_ISOLATED;
         }
-done:
-    sdm_free(&state);
-    return st;
+    return SDM_OK;
 }

@@ -55,11 +55,10 @@ typedef struct Area {
 /* 1 for the pixels whose window has little texture. */
 static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const SdmEdgeBlock *b, uint8_t *plain)
 {
-    SdmStatus st = SDM_OK;
     const int w = b->width, h = b->height, n = (2 * HALF + 1) * (2 * HALF + 1);
-    int32_t *column = NULL; /* sums and squares of the rows of the window */
+    SDM_OWNED int32_t *column = NULL; /* sums and squares of the rows of the window */
     memset(plain, 0, (size_t)w * (size_t)h);
-    TRY(sdm_alloc_raw(ctx, &column, 2 * (size_t)w, sizeof *column, "areas without texture"));
+    PASS(sdm_alloc_raw(ctx, &column, 2 * (size_t)w, sizeof *column, "areas without texture"));
     for (int y = HALF; y < h - HALF; y++) {
         memset(column, 0, 2 * (size_t)w * sizeof *column);
         for (int j = -HALF; j <= HALF; j++) {
@@ -81,9 +80,7 @@ static SdmStatus find_plain(SdmContext *ctx, const SdmEdgeViews *views, const Sd
                 squares * n - sum * sum <= (int64_t)TEXTURE_MOST * TEXTURE_MOST * n * n;
         }
     }
-done:
-    sdm_free(&column);
-    return st;
+    return SDM_OK;
 }
 
 static int left_at(const SdmEdgeViews *views, const SdmEdgeBlock *b, int i)
@@ -401,12 +398,9 @@ SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlo
     uint8_t *plain = NULL;
     Look *look = NULL;
     Area a = {.pixel = NULL, .ends_most = (int)(n / 2) + 1}; /* hardly one has more */
-    TRY(sdm_alloc_raw(ctx, &plain, n, 1, "areas without texture"));
-    TRY(sdm_alloc_raw(ctx, &a.pixel, n, sizeof *a.pixel, "areas without texture"));
-    TRY(sdm_alloc_raw(ctx, &a.offset_px, n, sizeof *a.offset_px, "areas without texture"));
-    TRY(sdm_alloc_raw(ctx, &a.end, (size_t)a.ends_most, sizeof *a.end, "areas without texture"));
-    TRY(sdm_alloc_raw(ctx, &a.vote_px, (size_t)a.ends_most, sizeof *a.vote_px, "areas without texture"));
-    TRY(sdm_alloc_raw(ctx, &look, (size_t)views->labels, sizeof *look, "areas without texture"));
+    TRY(SDM_ALLOC_RAW(ctx, "areas without texture", SDM_ARRAY(plain, n), SDM_ARRAY(a.pixel, n),
+                      SDM_ARRAY(a.offset_px, n), SDM_ARRAY(a.end, (size_t)a.ends_most),
+                      SDM_ARRAY(a.vote_px, (size_t)a.ends_most), SDM_ARRAY(look, (size_t)views->labels)));
     TRY(find_plain(ctx, views, b, plain));
     for (int i = 0; i < (int)n; i++) {
         if (plain[i] != 1)
@@ -419,11 +413,6 @@ SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlo
             place_area(views, &a, look, b);
     }
 done:
-    sdm_free(&plain);
-    sdm_free(&look);
-    sdm_free(&a.pixel);
-    sdm_free(&a.offset_px);
-    sdm_free(&a.end);
-    sdm_free(&a.vote_px);
+    SDM_FREE(&plain, &look, &a.pixel, &a.offset_px, &a.end, &a.vote_px);
     return st;
 }

@@ -6,10 +6,15 @@
 
 enum { STRIP_PIXELS = 32 << 20, LEAST_ROWS = 16 };
 
+void sdm_level_image_free(SdmLevelImage *im)
+{
+    sdm_free(&im->data);
+}
+
 void sdm_pyramid_free_pixels(SdmPyramid *p)
 {
     for (int l = 0; p && l < SDM_MAX_LEVELS; l++)
-        sdm_free(&p->level[l].data);
+        sdm_level_image_free(&p->level[l]);
 }
 
 void sdm_pyramid_free(SdmPyramid *p)
@@ -28,11 +33,10 @@ static int64_t floor_shift(int64_t a, int n)
 static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage *in, SdmLevelImage *out,
                        int64_t begin, int64_t end)
 {
-    SdmStatus st = SDM_OK;
-    int16_t *scratch = NULL;
+    SDM_OWNED int16_t *scratch = NULL;
     const int64_t pad = 2 * out->w + 2; /* source pixels 2 x0 - 1 .. 2 (x0 + w) */
     const int threads = sdm_threads(ctx);
-    TRY(sdm_alloc(ctx, &scratch, (size_t)(threads * 4 * pad), sizeof *scratch, "pyramid rows"));
+    PASS(sdm_alloc(ctx, &scratch, (size_t)(threads * 4 * pad), sizeof *scratch, "pyramid rows"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         int16_t *const rows = scratch + (int64_t)t * 4 * pad;
@@ -55,9 +59,7 @@ static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage
             k->half_row(src, (int)out->w, out->data + (y - out->y0) * out->w);
         }
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out)
@@ -79,28 +81,23 @@ static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t b
 static SdmStatus build_strip(SdmContext *ctx, const SdmPyramidSource *source, const int64_t bounds[4],
                              int lmin, int64_t begin, int64_t end, SdmLevelImage *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmKernels *const k = source->kernels;
-    SdmLevelImage a = {0}, b = {0};
+    SDM_CLOSED_BY(sdm_level_image_free) SdmLevelImage a = {0}, b = {0};
     const int64_t margin = (int64_t)3 << lmin;
     int64_t strip[4] = {bounds[0], begin * ((int64_t)1 << lmin) - margin, bounds[2],
                         end * ((int64_t)1 << lmin) + margin};
     strip[1] = strip[1] > bounds[1] ? strip[1] : bounds[1];
     strip[3] = strip[3] < bounds[3] ? strip[3] : bounds[3];
-    TRY(alloc_level(ctx, &a, strip, 0));
-    TRY(source->read(ctx, source->user, a.x0, a.y0, a.w, a.h, a.data));
+    PASS(alloc_level(ctx, &a, strip, 0));
+    PASS(source->read(ctx, source->user, a.x0, a.y0, a.w, a.h, a.data));
     for (int l = 1; l < lmin; l++) {
-        TRY(alloc_level(ctx, &b, strip, l));
-        TRY(halve(ctx, k, &a, &b, b.y0, b.y0 + b.h));
+        PASS(alloc_level(ctx, &b, strip, l));
+        PASS(halve(ctx, k, &a, &b, b.y0, b.y0 + b.h));
         sdm_free(&a.data);
         a = b;
         b.data = NULL;
     }
-    TRY(halve(ctx, k, &a, out, begin, end));
-done:
-    sdm_free(&a.data);
-    sdm_free(&b.data);
-    return st;
+    return halve(ctx, k, &a, out, begin, end);
 }
 
 /* Rows of level lmin that are built at once: more of a narrow image. */

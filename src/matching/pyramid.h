@@ -53,6 +53,7 @@ SdmStatus sdm_pyramid_build(SdmContext *ctx, const SdmPyramidSource *source, con
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out);
 /* Bytes that building takes at a time besides the levels, where lmin > 0, for an image of that width. */
 int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin);
+void sdm_level_image_free(SdmLevelImage *im);
 void sdm_pyramid_free(SdmPyramid *p);
 /* Free the pixels alone; places and mask stay.  NULL is accepted. */
 void sdm_pyramid_free_pixels(SdmPyramid *p);

@@ -261,11 +261,7 @@ static void close_lattice(Lattice *l)
 {
     for (int k = 0; k < 2 * MEASURES; k++)
         sdm_free(&l->across[k / MEASURES][k % MEASURES]);
-    sdm_free(&l->place);
-    sdm_free(&l->most);
-    sdm_free(&l->sure);
-    sdm_free(&l->direction);
-    sdm_free(&l->rows);
+    SDM_FREE(&l->place, &l->most, &l->sure, &l->direction, &l->rows);
 }
 
 /* ---- pixels on ridges ---- */
@@ -330,14 +326,13 @@ static float within(float v, float most)
 
 SdmStatus sdm_sharpen_ridges(SdmContext *ctx, const float *before_px, float up, SdmEdgeBlock *b)
 {
-    SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
-    Lattice l;
-    float *lost = NULL;
+    SDM_CLOSED_BY(close_lattice) Lattice l = {0};
+    SDM_OWNED float *lost = NULL;
     Ridges r = {.b = b, .before_px = before_px};
     set_lines(&r);
-    TRY(open_lattice(ctx, b, up, &l));
-    TRY(sdm_alloc(ctx, &lost, n, sizeof *lost, "ridges"));
+    PASS(open_lattice(ctx, b, up, &l));
+    PASS(sdm_alloc(ctx, &lost, n, sizeof *lost, "ridges"));
     find_lines(&l);
     for (int y = 0; y < b->height; y++)
         for (int x = 0; x < b->width; x++) {
@@ -349,8 +344,5 @@ SdmStatus sdm_sharpen_ridges(SdmContext *ctx, const float *before_px, float up, 
         }
     for (size_t i = 0; i < n; i++)
         b->place_px[i] += up * lost[i];
-done:
-    close_lattice(&l);
-    sdm_free(&lost);
-    return st;
+    return SDM_OK;
 }

@@ -40,15 +40,19 @@ typedef struct Base {
     float terrain_m[2]; /* between clouds: lowest and highest terrain of the scene */
 } Base;
 
+static void close_base(Base *base)
+{
+    sdm_free(&base->h_m);
+}
+
 /* Means over windows of (2 half + 1)^2 in place, of heights in whole 1/64 m; what lies outside does not
  * count. */
 static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, float *h_m)
 {
-    SdmStatus st = SDM_OK;
     const int w = win->w, h = win->h;
-    int64_t *sums = NULL, *column = NULL;
-    TRY(sdm_alloc_raw(ctx, &sums, (size_t)w * (size_t)h, sizeof *sums, "the base surface"));
-    TRY(sdm_alloc(ctx, &column, (size_t)w, sizeof *column, "the base surface"));
+    SDM_OWNED int64_t *sums = NULL, *column = NULL;
+    PASS(sdm_alloc_raw(ctx, &sums, (size_t)w * (size_t)h, sizeof *sums, "the base surface"));
+    PASS(sdm_alloc(ctx, &column, (size_t)w, sizeof *column, "the base surface"));
     for (int y = 0; y < h; y++) {
         const float *const in = h_m + (size_t)y * (size_t)w;
         int64_t sum = 0;
@@ -70,10 +74,7 @@ static SdmStatus mean_windows(SdmContext *ctx, const SdmWindow *win, int half, f
                 h_m[(size_t)y * (size_t)w + (size_t)x] = (float)((double)column[x] / (64.0 * rows * columns));
         }
     }
-done:
-    sdm_free(&sums);
-    sdm_free(&column);
-    return st;
+    return SDM_OK;
 }
 
 static int base_half(double gsd_m, int level)
@@ -98,7 +99,6 @@ static void find_terrain(const SdmSurface *coarse, float range_m[2])
 static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd_m, const SdmWindow *part,
                            Base *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow *const all = &coarse->win;
     const int half = base_half(gsd_m, all->level), margin = 2 * half + 2;
     const int64_t u0 = part->u0 - margin > all->u0 ? part->u0 - margin : all->u0,
@@ -110,19 +110,16 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
                            .v0 = v0,
                            .w = (int)((u1 < eu ? u1 : eu) - u0),
                            .h = (int)((v1 < ev ? v1 : ev) - v0)};
-    TRY(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m,
-                      "the base surface"));
+    PASS(sdm_alloc_raw(ctx, &out->h_m, (size_t)out->win.w * (size_t)out->win.h, sizeof *out->h_m,
+                       "the base surface"));
     for (int y = 0; y < out->win.h; y++)
         memcpy(out->h_m + (size_t)y * (size_t)out->win.w,
                coarse->h_m + (size_t)(v0 - all->v0 + y) * (size_t)all->w + (size_t)(u0 - all->u0),
                (size_t)out->win.w * sizeof *out->h_m);
-    TRY(mean_windows(ctx, &out->win, half, out->h_m));
-    TRY(mean_windows(ctx, &out->win, half, out->h_m));
+    PASS(mean_windows(ctx, &out->win, half, out->h_m));
+    PASS(mean_windows(ctx, &out->win, half, out->h_m));
     find_terrain(coarse, out->terrain_m);
-done:
-    if (st != SDM_OK)
-        sdm_free(&out->h_m);
-    return st;
+    return SDM_OK;
 }
 
 /* The base at the pixels of a window of level 0, bilinear. */
@@ -187,10 +184,9 @@ int sdm_semi_global_likely_range(const SdmMatchSettings *set)
 
 SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMatchSettings *set)
 {
-    SdmStatus st = SDM_OK;
-    Base base = {.h_m = NULL};
+    SDM_CLOSED_BY(close_base) Base base = {.h_m = NULL};
     float range[2] = {0.0f, 0.0f};
-    TRY(find_base(ctx, coarse, set->pixel_m, &coarse->win, &base));
+    PASS(find_base(ctx, coarse, set->pixel_m, &coarse->win, &base));
     const int all[4] = {0, 0, base.win.w, base.win.h};
     widen_range(coarse, &base, all, set, range);
     const float most = ceilf(-range[0] > range[1] ? -range[0] : range[1]);
@@ -201,9 +197,7 @@ SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMa
             ctx, SDM_LOG_VERBOSE, 5,
             "heights lie up to %d px from their surroundings; the search reaches %d px, higher ones are lost",
             set->coarse_offset_px, set->label_range_px);
-done:
-    sdm_free(&base.h_m);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- a block ---- */
@@ -273,18 +267,17 @@ _Static_assert(SLOPE_12 == 1 << 5, "a shift in place of a division, which would 
 
 static SdmStatus fill_volume(const Work *w, const Block *b)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow *const win = &w->s->win;
     const SdmVolume *const v = &b->v;
     const int most[2] = {v->width + SLACK, v->width + v->pitch + 2 * SLACK},
               view_x[2] = {b->ex, b->ex + v->first};
     const int16_t *const view[2] = {w->task->left, w->task->right}, *row[2][WORD];
-    uint8_t *words = NULL, *none = NULL;
-    int16_t *samples = NULL;
+    SDM_OWNED uint8_t *words = NULL, *none = NULL;
+    SDM_OWNED int16_t *samples = NULL;
     const size_t pitch = (size_t)(most[0] + most[1] + 2 * SLACK);
-    TRY(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (SLOPE_PLANE + 1), 1, "census words"));
-    TRY(sdm_alloc(w->ctx, &samples, pitch * WORD, sizeof *samples, "rows of the views"));
-    TRY(sdm_alloc_raw(w->ctx, &none, (size_t)most[1], 1, "rows of the views"));
+    PASS(sdm_alloc(w->ctx, &words, (size_t)(most[0] + most[1]) * (SLOPE_PLANE + 1), 1, "census words"));
+    PASS(sdm_alloc(w->ctx, &samples, pitch * WORD, sizeof *samples, "rows of the views"));
+    PASS(sdm_alloc_raw(w->ctx, &none, (size_t)most[1], 1, "rows of the views"));
     uint8_t *const word[2] = {words, words + (size_t)most[0] * (SLOPE_PLANE + 1)},
                    *const slope[2] = {word[0] + (size_t)SLOPE_PLANE * (size_t)most[0],
                                       word[1] + (size_t)SLOPE_PLANE * (size_t)most[1]};
@@ -318,11 +311,7 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
         w->kernels->costs(&c);
         set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, none, c.out);
     }
-done:
-    sdm_free(&none);
-    sdm_free(&words);
-    sdm_free(&samples);
-    return st;
+    return SDM_OK;
 }
 
 /* Labels of the rows wanted -> places (px from the base's) and whether both views agree on them. */
@@ -381,13 +370,12 @@ static SdmEdgeViews views_of(const Work *w, const Block *b)
 /* Places of the pixels wanted -> heights: the right pixel x + d was sampled at the base's height there. */
 static SdmStatus set_heights(const Work *w, const Block *b)
 {
-    SdmStatus st = SDM_OK;
     const int width = w->s->win.w;
     const SdmEdgeBlock *const e = &b->edge;
     const SdmWindow part = sdm_window_columns(&w->s->win, (SdmRowExtent){b->x0, b->x1});
     SdmRowCells cells;
-    char *scratch = NULL;
-    TRY(sdm_alloc(w->ctx, &scratch, sdm_row_cells_bytes(width), 1, "lattice rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_alloc(w->ctx, &scratch, sdm_row_cells_bytes(width), 1, "lattice rows"));
     sdm_row_cells_cut(&cells, scratch, width);
     cells.cells = NULL;
     for (int y = b->y0; y < b->y1; y++) {
@@ -403,9 +391,7 @@ static SdmStatus set_heights(const Work *w, const Block *b)
             w->s->score[to + (size_t)x] = e->score[from + (size_t)x];
         }
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* First and last label of a block with its overlap, px from the base. */
@@ -457,8 +443,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     const SdmEdgeViews views = views_of(w, &b);
     const size_t n = (size_t)b.v.width * (size_t)b.v.height;
     TRY(sdm_volume_open(w->ctx, &b.v));
-    TRY(sdm_alloc(w->ctx, &b.labels.left, n, sizeof(uint16_t), "labels"));
-    TRY(sdm_alloc(w->ctx, &b.labels.right, n, sizeof(uint16_t), "labels"));
+    TRY(SDM_ALLOC(w->ctx, "labels", SDM_ARRAY(b.labels.left, n), SDM_ARRAY(b.labels.right, n)));
     TRY(fill_volume(w, &b));
     TRY(sdm_optimize(w->ctx, &w->in->settings->sgm, &b.v, &b.labels));
     TRY(sdm_alloc_raw(w->ctx, &b.labels.near, n, 2 * sizeof(uint32_t), "costs about the labels"));
@@ -471,9 +456,7 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
         TRY(sdm_edge_filters(w->ctx, w->in->settings->kernels, w->in->settings->edges, &views, &b.edge));
     TRY(set_heights(w, &b));
 done:
-    sdm_free(&b.labels.left);
-    sdm_free(&b.labels.right);
-    sdm_free(&b.labels.near);
+    SDM_FREE(&b.labels.left, &b.labels.right, &b.labels.near);
     sdm_volume_close(&b.v);
     sdm_edge_block_close(&b.edge);
     return st;
@@ -540,12 +523,12 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
                             .v0 = (win->v0 >> l) - around_px,
                             .w = (win->w >> l) + 2 * around_px,
                             .h = (win->h >> l) + 2 * around_px};
-    Base base = {.h_m = NULL};
-    float *base_m = NULL;
-    TRY(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));
-    TRY(find_base(ctx, coarse, in->settings->pixel_m, &part, &base));
+    SDM_CLOSED_BY(close_base) Base base = {.h_m = NULL};
+    SDM_OWNED float *base_m = NULL;
+    PASS(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));
+    PASS(find_base(ctx, coarse, in->settings->pixel_m, &part, &base));
     refine_base(ctx, &base, win, base_m);
-    TRY(sdm_level_warp(ctx, task, base_m));
+    PASS(sdm_level_warp(ctx, task, base_m));
     const Work w = {.ctx = ctx,
                     .in = in,
                     .task = task,
@@ -576,8 +559,5 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
         sdm_progress(ctx, 5, (double)++finished / (nu * nv), "level 0");
     }
     sdm_thread_limit_end(ctx, around);
-done:
-    sdm_free(&base_m);
-    sdm_free(&base.h_m);
     return st;
 }

@@ -142,7 +142,6 @@ static void band(const Sgm *s, const Room *room, int y0, int y1)
 
 SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, const SdmLabels *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(how->cpu_level);
     Sgm s = {.how = how, .volume = v, .out = out, .kernels = level ? level->sgm : NULL};
     const int bands = bands_of(v->end - v->begin),
@@ -150,12 +149,12 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
     const int rows = v->height < BAND ? v->height : BAND;
     Room none;
     const size_t bytes = room_cut(NULL, v->width, rows, v->pitch, &none);
-    char *block = NULL;
+    SDM_OWNED char *block = NULL;
     if (!s.kernels)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "--cpu-level %s: this processor does not have it; it has %s", how->cpu_level,
                         sdm_kernels_name("auto"));
-    TRY(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in work of semi-global matching"));
+    PASS(sdm_alloc_raw(ctx, &block, bytes, (size_t)threads, "rows in work of semi-global matching"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int y0 = v->begin; y0 < v->end; y0 += BAND) {
         Room room;
@@ -163,8 +162,5 @@ SdmStatus sdm_sgm(SdmContext *ctx, const SdmOptimizer *how, const SdmVolume *v, 
         if (sdm_check_stop(ctx) == SDM_OK)
             band(&s, &room, y0, y0 + BAND < v->end ? y0 + BAND : v->end);
     }
-    TRY(sdm_check_stop(ctx));
-done:
-    sdm_free(&block);
-    return st;
+    return sdm_check_stop(ctx);
 }

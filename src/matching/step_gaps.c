@@ -262,10 +262,10 @@ static bool next_gap(const SdmEdgeBlock *b, int y, int *x, Gap *g)
  * them are a part of it. */
 SdmStatus sdm_close_gaps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
-    SdmStatus st = SDM_OK;
-    SdmStepBlock s = {.views = views, .b = b};
-    TRY(sdm_alloc_raw(ctx, &s.inner, (size_t)b->width * (size_t)b->height, 1, "steps of places"));
-    sdm_mark_inner(b, s.inner);
+    SDM_OWNED uint8_t *inner = NULL;
+    PASS(sdm_alloc_raw(ctx, &inner, (size_t)b->width * (size_t)b->height, 1, "steps of places"));
+    sdm_mark_inner(b, inner);
+    const SdmStepBlock s = {.views = views, .b = b, .inner = inner};
     for (int y = 0; y < b->height; y++) {
         Gap g;
         for (int x = 0; next_gap(b, y, &x, &g);) {
@@ -279,7 +279,5 @@ SdmStatus sdm_close_gaps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
                 extend_side(&s, &g, k);
         }
     }
-done:
-    sdm_free(&s.inner);
-    return st;
+    return SDM_OK;
 }

@@ -209,11 +209,8 @@ SdmStatus sdm_move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
     SdmStatus st = SDM_OK;
     const size_t n = (size_t)b->width * (size_t)b->height;
     SdmStepBlock s = {.views = views, .b = b};
-    TRY(sdm_alloc_raw(ctx, &s.inner, n, 1, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &s.out, n, sizeof *s.out, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &s.low, n, sizeof *s.low, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &s.high, n, sizeof *s.high, "steps of places"));
-    TRY(sdm_alloc_raw(ctx, &s.differ, n, sizeof *s.differ, "steps of places"));
+    TRY(SDM_ALLOC_RAW(ctx, "steps of places", SDM_ARRAY(s.inner, n), SDM_ARRAY(s.out, n), SDM_ARRAY(s.low, n),
+                      SDM_ARRAY(s.high, n), SDM_ARRAY(s.differ, n)));
     sdm_mark_inner(b, s.inner);
     lowest_around(b, s.inner, 1.0f, s.out, s.low);
     lowest_around(b, s.inner, -1.0f, s.out, s.high);
@@ -238,10 +235,6 @@ SdmStatus sdm_move_steps(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
     b->place_px = s.out;
     s.out = NULL;
 done:
-    sdm_free(&s.inner);
-    sdm_free(&s.out);
-    sdm_free(&s.low);
-    sdm_free(&s.high);
-    sdm_free(&s.differ);
+    SDM_FREE(&s.inner, &s.out, &s.low, &s.high, &s.differ);
     return st;
 }

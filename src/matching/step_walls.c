@@ -178,12 +178,11 @@ static void mark_walls(const Line *l, uint8_t *wall)
 
 SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
-    SdmStatus st = SDM_OK;
     const SdmStepBlock s = {.views = views, .b = b};
     const size_t w = (size_t)b->width, h = (size_t)b->height;
     const float column[2] = {views->slant[1], views->slant[0]};
-    uint8_t *wall = NULL;
-    TRY(sdm_alloc(ctx, &wall, w * h, 1, "walls"));
+    SDM_OWNED uint8_t *wall = NULL;
+    PASS(sdm_alloc(ctx, &wall, w * h, 1, "walls"));
     for (size_t y = 1; y + 1 < h; y++) {
         const Line l = {&s, y * w,         1,        views->left + (ptrdiff_t)y * views->stride,
                         1,  views->stride, b->width, views->slant};
@@ -195,7 +194,5 @@ SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBloc
     }
     for (size_t i = 0; i < w * h; i++)
         b->flags[i] = wall[i] ? SDM_QA_FOLD : b->flags[i];
-done:
-    sdm_free(&wall);
-    return st;
+    return SDM_OK;
 }

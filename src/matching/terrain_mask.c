@@ -27,8 +27,7 @@ enum {
 
 void sdm_terrain_mask_free(SdmTerrainMask *g)
 {
-    sdm_free(&g->h_m);
-    sdm_free(&g->distance_px);
+    SDM_FREE(&g->h_m, &g->distance_px);
 }
 
 /* Joins the piece of pixel i to that of the pixel above it, which is most often the same. */
@@ -354,10 +353,7 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, c
         out->distance_px[i] = (uint16_t)(out->distance_px[i] == FAR ? FAR : (out->distance_px[i] + 1) / 2);
     }
 done:
-    sdm_free(&p.of);
-    sdm_free(&p.other);
-    sdm_free(&p.piece);
-    sdm_free(&p.terrain);
+    SDM_FREE(&p.of, &p.other, &p.piece, &p.terrain);
     if (st != SDM_OK)
         sdm_terrain_mask_free(out);
     return st;

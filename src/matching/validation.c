@@ -133,14 +133,13 @@ uint8_t sdm_validation_min_score(const SdmMatchSettings *set)
 SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const float *ray_error_px,
                               const uint8_t *score0, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
     const size_t columns = (size_t)w + 2 * BESIDE,
                  bytes = (3 + ROWS) * sizeof(int32_t) * columns + sizeof(int32_t) * BESIDE + columns;
     const Validation j = {in, s, ray_error_px, score0};
-    char *scratch = NULL;
-    TRY(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1,
-                  "sums of ray intersection errors"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_alloc(ctx, &scratch, (bytes + 64) / 64 * 64 * (size_t)threads, 1,
+                   "sums of ray intersection errors"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         char *const mine = scratch + (bytes + 64) / 64 * 64 * (size_t)t;
@@ -159,9 +158,7 @@ SdmStatus sdm_validate_pixels(SdmContext *ctx, const SdmMatchInput *in, const fl
             validate_row(&j, y, &sums);
         }
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }
 
 /* ---- pixels without a match ---- */
@@ -294,14 +291,13 @@ static bool is_steep_near(const Filling *f, const uint8_t *steep, int x, int y)
 
 SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const Filling f = {in, s, filled};
     const size_t w = (size_t)s->win.w, n = w * (size_t)s->win.h;
     const int h = s->win.h, threads = sdm_threads(ctx);
     const float rise_m = in->settings->fill_limit.rise_m;
     const bool any = isinf(rise_m) || (rise_m > 0.0f && sdm_hides_clouds(in->settings));
-    uint8_t *steep = NULL; /* of filled pixels alone */
-    TRY(sdm_alloc_raw(ctx, &steep, n, 1, "steep pixels"));
+    SDM_OWNED uint8_t *steep = NULL; /* of filled pixels alone */
+    PASS(sdm_alloc_raw(ctx, &steep, n, 1, "steep pixels"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
         for (size_t end = (size_t)(y + 1) * w, i = next_filled(filled, end - w, end); i < end;
@@ -319,7 +315,5 @@ SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *f
             s->flags[i] = any || !is_steep_near(&f, steep, (int)(i % w), y)
                               ? SDM_QA_VALID | SDM_QA_FILLED
                               : (uint16_t)(s->flags[i] | SDM_QA_FILLED);
-done:
-    sdm_free(&steep);
-    return st;
+    return SDM_OK;
 }

@@ -97,12 +97,11 @@ static Panel first_panel(const SdmLevelTask *task, enum SdmSide side)
 SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide side, const float *surface_m,
                         int16_t *out)
 {
-    SdmStatus st = SDM_OK;
     const int w = task->win.w, h = task->win.h, threads = sdm_threads(ctx);
     const Panel first = first_panel(task, side);
     const size_t bytes = (sdm_row_cells_bytes(w) + 63) / 64 * 64;
-    char *scratch = NULL;
-    TRY(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "lattice rows"));
+    SDM_OWNED char *scratch = NULL;
+    PASS(sdm_alloc(ctx, &scratch, bytes * (size_t)threads, 1, "lattice rows"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
         SdmRowCells r;
@@ -117,7 +116,5 @@ SdmStatus sdm_warp_view(SdmContext *ctx, const SdmLevelTask *task, enum SdmSide 
                 warp_row(task, side, surface_m, y, &panel, &r, out);
         }
     }
-done:
-    sdm_free(&scratch);
-    return st;
+    return SDM_OK;
 }

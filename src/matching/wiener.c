@@ -156,12 +156,11 @@ static void filter_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
 SdmStatus sdm_surface_wiener(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const int16_t *left,
                              const float ratio[256], float metres_per_px)
 {
-    SdmStatus st = SDM_OK;
     const int w = s->win.w, h = s->win.h, wide = (w + TILE_W - 1) / TILE_W, high = (h + TILE_H - 1) / TILE_H;
-    float *out = NULL;
-    Tile *tiles = NULL;
-    TRY(sdm_alloc_raw(ctx, &out, (size_t)w * (size_t)h, sizeof *out, "the filtered surface"));
-    TRY(sdm_alloc(ctx, &tiles, (size_t)sdm_threads(ctx), sizeof *tiles, "tiles of the surface"));
+    SDM_OWNED float *out = NULL;
+    SDM_OWNED Tile *tiles = NULL;
+    PASS(sdm_alloc_raw(ctx, &out, (size_t)w * (size_t)h, sizeof *out, "the filtered surface"));
+    PASS(sdm_alloc(ctx, &tiles, (size_t)sdm_threads(ctx), sizeof *tiles, "tiles of the surface"));
     const Work work = {k, s, left, ratio, SDM_WIENER_UNIT / metres_per_px, out};
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 1)
     for (int i = 0; i < wide * high; i++) {
@@ -172,8 +171,5 @@ SdmStatus sdm_surface_wiener(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
     sdm_free(&s->h_m);
     s->h_m = out;
     out = NULL;
-done:
-    sdm_free(&out);
-    sdm_free(&tiles);
-    return st;
+    return SDM_OK;
 }

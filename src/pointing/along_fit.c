@@ -303,10 +303,9 @@ static const double POINT_TUKEY = 4.685; /* biweight: beyond so many sigmas a re
 /* Sort the points into strips. */
 static SdmStatus sort_points(SdmContext *ctx, State *f)
 {
-    SdmStatus st = SDM_OK;
     const SdmAlongTask *const t = f->task;
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
-    int *cell = NULL;
+    SDM_OWNED int *cell = NULL;
     for (size_t i = 0; i < t->count; i++) {
         const double at[3] = {(double)t->point[i].row[0], (double)t->point[i].row[1],
                               (double)t->point[i].col};
@@ -325,9 +324,8 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
     }
     f->cells = f->bins[SDM_ALONG_LEFT] * STRIP_COLUMNS;
     f->rows = f->span[0];
-    TRY(sdm_alloc(ctx, &cell, t->count, sizeof *cell, "strips"));
-    TRY(sdm_alloc(ctx, &f->order, t->count, sizeof *f->order, "strips"));
-    TRY(sdm_alloc(ctx, &f->begin, (size_t)f->cells + 2, sizeof *f->begin, "strips"));
+    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(cell, t->count), SDM_ARRAY(f->order, t->count),
+                   SDM_ARRAY(f->begin, (size_t)f->cells + 2)));
     for (size_t i = 0; i < t->count; i++) {
         const double share = ((double)t->point[i].col - lo[2]) / fmax(hi[2] - lo[2], 1.0);
         const int column = (int)fmin(share * STRIP_COLUMNS, STRIP_COLUMNS - 1.0);
@@ -338,9 +336,7 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
         f->begin[c + 2] += f->begin[c + 1];
     for (size_t i = 0; i < t->count; i++)
         f->order[f->begin[cell[i] + 1]++] = i;
-done:
-    sdm_free(&cell);
-    return st;
+    return SDM_OK;
 }
 
 static int class_of(const SdmAlongPoint *p)
@@ -910,11 +906,8 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
     const size_t cells = (size_t)f->cells + 1, bins = (size_t)(f->cells + f->bins[0] + f->bins[1]);
     PASS(sdm_alloc(ctx, &f->class_weight, task->count, sizeof *f->class_weight, "weights of points"));
     PASS(sdm_alloc(ctx, &f->point_work, 2 * task->count, sizeof *f->point_work, "residuals of points"));
-    PASS(sdm_alloc(ctx, &f->strip, cells, sizeof *f->strip, "strips"));
-    PASS(sdm_alloc(ctx, &f->basis, cells * COLUMNS, sizeof *f->basis, "strips"));
-    PASS(sdm_alloc(ctx, &f->residual, cells, sizeof *f->residual, "strips"));
-    PASS(sdm_alloc(ctx, &f->weight, cells, sizeof *f->weight, "strips"));
-    PASS(sdm_alloc(ctx, &f->work, cells, sizeof *f->work, "strips"));
+    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->strip, cells), SDM_ARRAY(f->basis, cells * COLUMNS),
+                   SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells)));
     PASS(sdm_alloc(ctx, &f->bin_sum, 2 * bins, sizeof *f->bin_sum, "means by row"));
     f->bin_weight = f->bin_sum + bins;
     for (int k = 0; k < CACHED; k++)
@@ -924,16 +917,8 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
 
 static void close_fit(State *f)
 {
-    sdm_free(&f->order);
-    sdm_free(&f->begin);
-    sdm_free(&f->class_weight);
-    sdm_free(&f->point_work);
-    sdm_free(&f->strip);
-    sdm_free(&f->basis);
-    sdm_free(&f->residual);
-    sdm_free(&f->weight);
-    sdm_free(&f->work);
-    sdm_free(&f->bin_sum);
+    SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->strip, &f->basis, &f->residual,
+             &f->weight, &f->work, &f->bin_sum);
     for (int k = 0; k < CACHED; k++)
         sdm_free(&f->cached[k].value);
 }
@@ -963,9 +948,9 @@ static Model start_model(const State *f, const SdmAlongCorrection *from)
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out,
                         SdmAlongReport *report)
 {
-    SdmStatus st = SDM_OK;
     const Part all = {0, -1};
-    State f = {0};
+    SDM_CLOSED_BY(close_fit) State f = {0};
+    SDM_OWNED double *rows = NULL;
     Series s = {0};
     size_t used = 0;
     for (size_t i = 0; i < task->count; i++)
@@ -973,9 +958,10 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     if (used < LEAST_POINTS)
         return sdm_fail(ctx, SDM_ERR_DATA, "%zu places of unchanged ground, at least %d are needed", used,
                         (int)LEAST_POINTS);
-    TRY(open_fit(ctx, task, &f));
+    PASS(open_fit(ctx, task, &f));
     s.room = (size_t)fmax(fmax(f.span[0], f.span[1]) / f.step + 2.0, task->scale->profile_count);
-    TRY(sdm_alloc(ctx, &s.row, 7 * s.room, sizeof *s.row, "means by row"));
+    PASS(sdm_alloc(ctx, &rows, 7 * s.room, sizeof *rows, "means by row"));
+    s.row = rows;
     s.value = s.row + s.room;
     s.weight = s.value + s.room;
     for (int k = 0; k < 4; k++)
@@ -1004,8 +990,5 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     const Model constant = {.degree = 0, .coef = {m.coef[0]}};
     keep_model(&f, &constant); /* a fit of the constant starts at the residuals of a constant */
     measure_rows(&f, &constant, clip, report->constant_px);
-done:
-    sdm_free(&s.row);
-    close_fit(&f);
-    return st;
+    return SDM_OK;
 }

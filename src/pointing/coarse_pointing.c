@@ -64,7 +64,6 @@ static bool is_no_chance(const double *share, int reach, int searched, int best)
 SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
                                      int *offset_rows)
 {
-    SdmStatus st = SDM_OK;
     const SdmFrame *const f = q->frame;
     const int level = q->in->settings->coarsest_level, near = (OFFSET_RANGE_PX + (1 << level) - 1) >> level,
               far = (int)fmin(OFFSET_RANGE_M / f->gsd_m / (1 << level), MOST_OFFSETS),
@@ -74,7 +73,6 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     const bool gaps = sdm_hides_clouds(q->in->settings);
     bool certain = false;
     double best_share = -1.0, shares[2 * MOST_OFFSETS + 1];
-    SdmSurface s = {0};
     for (int i = 0; i <= 2 * reach; i++)
         shares[i] = NAN;
     for (int i = 0; i <= 2 * reach && !certain; i++) {
@@ -83,10 +81,11 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
                                           .pixel_m = f->gsd_m * size,
                                           .v_shift = offset};
         double share = 0.0;
-        TRY(sdm_surface_alloc(ctx, &win, &s));
+        SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
+        PASS(sdm_surface_alloc(ctx, &win, &s));
         for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
             s.h_m[k] = q->prior ? q->prior->h_m[k] : (float)q->in->lattice->height0_m;
-        TRY(sdm_coarsest_search(ctx, q->in, &search, &s, &share));
+        PASS(sdm_coarsest_search(ctx, q->in, &search, &s, &share));
         sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", level, offset,
                 100.0 * share);
         shares[offset + reach] = share;
@@ -97,19 +96,17 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
             *best = s;
             s = (SdmSurface){0};
         }
-        sdm_surface_free(&s);
         certain = gaps || i == 2 * near ? is_no_chance(shares, reach, i / 2, *offset_rows)
                                         : is_clear(shares, reach, *offset_rows);
     }
     if (gaps ? !certain : best_share < LEAST_MATCHED)
-        st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at least 3 "
-                      "%% are needed; %s",
-                      100.0 * best_share, q->scene->view[0].name, q->scene->view[1].name, 1 << level,
-                      sdm_fit_task(q->scene, f).hint.text);
-done:
-    sdm_surface_free(&s);
-    return st;
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "too few matches: %.1f %% of the overlap of %s and %s at 1/%d of the size, at least 3 "
+            "%% are needed; %s",
+            100.0 * best_share, q->scene->view[0].name, q->scene->view[1].name, 1 << level,
+            sdm_fit_task(q->scene, f).hint.text);
+    return SDM_OK;
 }
 
 void sdm_pointing_set_offset(const SdmFrame *frame, const SdmLattice *lattice, int level, int offset_rows,

@@ -194,11 +194,11 @@ static double cross_validate(const Fit *f, int degree, const Folds *of, double c
 static SdmStatus choose_degree(SdmContext *ctx, const Fit *f, int max_degree, SdmPointing *p,
                                SdmPointRound *r)
 {
-    SdmStatus st = SDM_OK;
     Folds of[SDM_POINT_MAX_DEGREE + 1];
-    double coef[TERMS], clip = 1e9, *room = NULL;
-    TRY(sdm_alloc_raw(ctx, &room, (size_t)(2 * FOLDS * (max_degree + 1)) * f->count, sizeof *room,
-                      "fits of the folds"));
+    double coef[TERMS], clip = 1e9;
+    SDM_OWNED double *room = NULL;
+    PASS(sdm_alloc_raw(ctx, &room, (size_t)(2 * FOLDS * (max_degree + 1)) * f->count, sizeof *room,
+                       "fits of the folds"));
     if (fit_robust(f, max_degree < 2 ? max_degree : 2, -1, coef)) {
         for (size_t i = 0; i < f->count; i++)
             f->work[i] = f->residual[i];
@@ -214,9 +214,7 @@ static SdmStatus choose_degree(SdmContext *ctx, const Fit *f, int max_degree, Sd
         }
     }
     r->cross_validation_px = isfinite(best) ? best : 0.0;
-done:
-    sdm_free(&room);
-    return st;
+    return SDM_OK;
 }
 
 /* Local mean of bins with a Gaussian of `width` bins; weight, sum: of the residuals in each bin, weighted. */
@@ -283,11 +281,12 @@ static double profile_error(const Bins *b, double width)
 static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPointing *p)
 {
     static const double widths[] = {1.0, 1.5, 2.5, 4.0, 8.0, 16.0};
-    SdmStatus st = SDM_OK;
-    Bins b = {.count = (int)(rows / PROFILE_STEP) + 2};
+    const int count = (int)(rows / PROFILE_STEP) + 2;
+    SDM_OWNED double *weight = NULL, *sum = NULL;
     double best_width = 0.0;
-    TRY(sdm_alloc(ctx, &b.weight, (size_t)(3 * b.count), sizeof(double), "profile bins"));
-    TRY(sdm_alloc(ctx, &b.sum, (size_t)(3 * b.count), sizeof(double), "profile bins"));
+    PASS(sdm_alloc(ctx, &weight, (size_t)(3 * count), sizeof(double), "profile bins"));
+    PASS(sdm_alloc(ctx, &sum, (size_t)(3 * count), sizeof(double), "profile bins"));
+    Bins b = {.count = count, .weight = weight, .sum = sum};
     for (size_t i = 0; i < f->count; i++)
         f->work[i] = f->residual[i];
     fill_bins(f, TUKEY * fmax(sdm_nmad_f64(f->work, (int64_t)f->count, NULL), 1e-3), &b);
@@ -301,7 +300,7 @@ static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPoi
     }
     if (best_width > 0.0) {
         double *fresh = NULL;
-        TRY(sdm_alloc(ctx, &fresh, (size_t)b.count, sizeof *fresh, "the jitter profile"));
+        PASS(sdm_alloc(ctx, &fresh, (size_t)b.count, sizeof *fresh, "the jitter profile"));
         for (int i = 0; i < b.count; i++)
             fresh[i] = smooth_at(b.weight + 2 * b.count, b.sum + 2 * b.count, b.count, i, best_width) +
                        (p->profile_count ? p->profile_px[i] : 0.0);
@@ -311,10 +310,7 @@ static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPoi
         p->profile_step_px = PROFILE_STEP;
         p->profile_row0 = 0;
     }
-done:
-    sdm_free(&b.weight);
-    sdm_free(&b.sum);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus report_round(SdmContext *ctx, const Fit *f, const SdmPointing *p, SdmPointRound *r)
@@ -385,14 +381,10 @@ static SdmStatus choose_by_few(SdmContext *ctx, const Fit *f, SdmTiePoint *thin,
 
 SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing *p, SdmPointRound *round)
 {
-    SdmStatus st = SDM_OK;
     const size_t count = task->count;
-    Fit f = {.point = task->point,
-             .count = count,
-             .model = p,
-             .response = task->response,
-             .threads = sdm_threads(ctx)};
-    SdmTiePoint *thin = NULL;
+    SDM_OWNED double *residual = NULL, *work = NULL, *basis = NULL, *target = NULL;
+    SDM_OWNED uint8_t *fold = NULL;
+    SDM_OWNED SdmTiePoint *thin = NULL;
     if (count < LEAST_POINTS)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
@@ -402,37 +394,39 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     sdm_free(&p->profile_px);
     p->profile_count = 0;
     p->degree = 0;
-    TRY(sdm_alloc(ctx, &f.residual, count, sizeof *f.residual, "fit residuals"));
-    TRY(sdm_alloc(ctx, &f.work, count, sizeof *f.work, "fit weights"));
-    TRY(sdm_alloc(ctx, &f.fold, count, 1, "fit folds"));
-    TRY(sdm_alloc(ctx, &f.basis, count * PITCH, sizeof *f.basis, "fit terms"));
-    TRY(sdm_alloc(ctx, &f.target, count, sizeof *f.target, "fit targets"));
-    TRY(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
-    TRY(choose_by_few(ctx, &f, thin, max_degree, p, round));
+    PASS(sdm_alloc(ctx, &residual, count, sizeof *residual, "fit residuals"));
+    PASS(sdm_alloc(ctx, &work, count, sizeof *work, "fit weights"));
+    PASS(sdm_alloc(ctx, &fold, count, 1, "fit folds"));
+    PASS(sdm_alloc(ctx, &basis, count * PITCH, sizeof *basis, "fit terms"));
+    PASS(sdm_alloc(ctx, &target, count, sizeof *target, "fit targets"));
+    PASS(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
+    Fit f = {.point = task->point,
+             .count = count,
+             .model = p,
+             .residual = residual,
+             .work = work,
+             .basis = basis,
+             .target = target,
+             .fold = fold,
+             .response = task->response,
+             .threads = sdm_threads(ctx)};
+    PASS(choose_by_few(ctx, &f, thin, max_degree, p, round));
     deal_folds(&f);
     for (int i = 0; i < (task->with_profile ? 2 : 1); i++) {
         prepare_fit(&f, p->degree);
         if (!fit_robust(&f, p->degree, -1, p->coef))
-            TRY(sdm_fail(ctx, SDM_ERR_DATA,
-                         "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
-                         "the same place and time?",
-                         count, task->left, task->right));
+            return sdm_fail(ctx, SDM_ERR_DATA,
+                            "the pointing cannot be fitted to the %zu matches between %s and %s; are they of "
+                            "the same place and time?",
+                            count, task->left, task->right);
         p->terms = sdm_terms(p->degree);
 #pragma omp parallel for num_threads(f.threads) schedule(static)
         for (size_t k = 0; k < count; k++)
             f.residual[k] = residual_of(&f, p->degree, p->coef, k);
         if (task->with_profile)
-            TRY(fit_profile(ctx, &f, task->rows, p));
+            PASS(fit_profile(ctx, &f, task->rows, p));
     }
-    TRY(report_round(ctx, &f, p, round));
-done:
-    sdm_free(&f.residual);
-    sdm_free(&f.work);
-    sdm_free(&f.fold);
-    sdm_free(&f.basis);
-    sdm_free(&f.target);
-    sdm_free(&thin);
-    return st;
+    return report_round(ctx, &f, p, round);
 }
 
 /* Causes and what to do, without those of the cameras. */

@@ -48,9 +48,7 @@ typedef struct SdmReferenceReport {
 } SdmReferenceReport;
 static inline void sdm_reference_report_free(SdmReferenceReport *r)
 {
-    sdm_free(&r->bins[0].value_px);
-    sdm_free(&r->bins[1].value_px);
-    sdm_free(&r->left_out);
+    SDM_FREE(&r->bins[0].value_px, &r->bins[1].value_px, &r->left_out);
 }
 
 #define SDM_REFERENCE_MOST_MASKED 0.6 /* share that is left out up to which more than the shift is fitted */

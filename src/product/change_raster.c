@@ -169,8 +169,7 @@ SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t win
     for (int64_t r = 0; r < h; r++)
         count_row(c, window[0], window[1] + r, w, difference_m + r * w, left_out + r * w);
 done:
-    sdm_free(&n.x);
-    sdm_free(&n.y);
+    SDM_FREE(&n.x, &n.y);
     return st;
 }
 

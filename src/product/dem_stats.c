@@ -34,9 +34,8 @@ SdmStatus sdm_dem_stats_open(SdmContext *ctx, const SdmGrid *grid, SdmDemStats *
     s->rows = (int)((grid->rows + s->factor - 1) / s->factor);
     const size_t n = (size_t)s->cols * (size_t)s->rows;
     PASS(sdm_alloc(ctx, &s->histogram, SDM_HISTOGRAM, sizeof *s->histogram, "histogram"));
-    PASS(sdm_alloc(ctx, &s->preview_sum, n, sizeof *s->preview_sum, "preview"));
-    PASS(sdm_alloc(ctx, &s->preview_count, n, sizeof *s->preview_count, "preview"));
-    PASS(sdm_alloc(ctx, &s->preview_mask, n, sizeof *s->preview_mask, "preview"));
+    PASS(SDM_ALLOC(ctx, "preview", SDM_ARRAY(s->preview_sum, n), SDM_ARRAY(s->preview_count, n),
+                   SDM_ARRAY(s->preview_mask, n)));
     s->threads = sdm_threads(ctx);
     PASS(sdm_alloc(ctx, &s->part, (size_t)s->threads, sizeof *s->part, "histogram"));
     for (int i = 0; i < s->threads; i++) {
@@ -50,11 +49,7 @@ void sdm_dem_stats_close(SdmDemStats *s)
 {
     for (int i = 0; s->part && i < s->threads; i++)
         sdm_free(&s->part[i].histogram);
-    sdm_free(&s->part);
-    sdm_free(&s->histogram);
-    sdm_free(&s->preview_sum);
-    sdm_free(&s->preview_count);
-    sdm_free(&s->preview_mask);
+    SDM_FREE(&s->part, &s->histogram, &s->preview_sum, &s->preview_count, &s->preview_mask);
 }
 
 static void add_height(SdmDemStats *s, SdmDemStatsPart *part, float height_m, size_t at)

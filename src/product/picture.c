@@ -171,14 +171,12 @@ SdmStatus sdm_mean_map_open(SdmContext *ctx, int64_t cols, int64_t rows, int lon
                         .cols = (int)((cols + factor - 1) / factor),
                         .rows = (int)((rows + factor - 1) / factor)};
     const size_t n = (size_t)out->cols * (size_t)out->rows;
-    PASS(sdm_alloc(ctx, &out->sum, n, sizeof *out->sum, "map of differences"));
-    return sdm_alloc(ctx, &out->count, n, sizeof *out->count, "map of differences");
+    return SDM_ALLOC(ctx, "map of differences", SDM_ARRAY(out->sum, n), SDM_ARRAY(out->count, n));
 }
 
 void sdm_mean_map_close(SdmMeanMap *map)
 {
-    sdm_free(&map->sum);
-    sdm_free(&map->count);
+    SDM_FREE(&map->sum, &map->count);
 }
 
 void sdm_mean_map_add(SdmMeanMap *map, int64_t col, int64_t row, double value)
@@ -214,8 +212,7 @@ SdmStatus sdm_band_map_read(SdmContext *ctx, GDALRasterBandH band, uint16_t noda
     int64_t count = 0;
     PASS(sdm_mean_map_open(ctx, width, height, BAND_MAP, &out->map));
     const int cols = out->map.cols, rows = out->map.rows, n = cols * rows;
-    PASS(sdm_alloc(ctx, &step, (size_t)n, sizeof *step, "map"));
-    PASS(sdm_alloc(ctx, &known, (size_t)n, sizeof *known, "map"));
+    PASS(SDM_ALLOC(ctx, "map", SDM_ARRAY(step, (size_t)n), SDM_ARRAY(known, (size_t)n)));
     sdm_gdal_errors_begin(&errors);
     const CPLErr e = GDALRasterIO(band, GF_Read, 0, 0, width, height, step, cols, rows, GDT_UInt16, 0, 0);
     sdm_gdal_errors_end(&errors);

@@ -221,10 +221,8 @@ SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmPointCloud *of)
     if (!f)
         return sdm_fail_write(ctx, of->path, strerror(errno));
     char *const wkt = crs_of(of->dem);
-    TRY(sdm_alloc_raw(ctx, &r.height_m, n, sizeof *r.height_m, "rows of points"));
-    TRY(sdm_alloc_raw(ctx, &r.grey, n, sizeof *r.grey, "rows of points"));
-    TRY(sdm_alloc_raw(ctx, &r.score, n, sizeof *r.score, "rows of points"));
-    TRY(sdm_alloc_raw(ctx, &r.error, n, sizeof *r.error, "rows of points"));
+    TRY(SDM_ALLOC_RAW(ctx, "rows of points", SDM_ARRAY(r.height_m, n), SDM_ARRAY(r.grey, n),
+                      SDM_ARRAY(r.score, n), SDM_ARRAY(r.error, n)));
     put_head(f, of, wkt, &box);
     for (int row = 0; row < (int)of->grid->rows; row++) {
         TRY(sdm_check_stop(ctx));
@@ -247,10 +245,7 @@ done:
     if (st == SDM_OK && sdm_system_sync_path(of->path) != 0)
         st = sdm_fail_write(ctx, of->path, strerror(errno));
     CPLFree(wkt);
-    sdm_free(&r.height_m);
-    sdm_free(&r.grey);
-    sdm_free(&r.score);
-    sdm_free(&r.error);
+    SDM_FREE(&r.height_m, &r.grey, &r.score, &r.error);
     return st;
 }
 

@@ -67,19 +67,17 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
-    SdmOutputFiles *files = NULL;
+    SDM_OWNED SdmOutputFiles *files = NULL;
     const bool finished =
         name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
-    sdm_free(&files);
     return finished;
 }
 
 void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
 {
-    SdmOutputFiles *files = NULL;
+    SDM_OWNED SdmOutputFiles *files = NULL;
     if (name_files(ctx, output, "none", &files) == SDM_OK)
         sdm_output_files_forget(files, job);
-    sdm_free(&files);
 }
 
 /* ---- open ---- */
@@ -348,7 +346,7 @@ static void convert_row(const SdmProduct *p, const SdmBlock *b, int64_t row, int
 static SdmStatus write_cells(SdmContext *ctx, const SdmProduct *p, int file, const int64_t at[4],
                              int64_t plane, const void *cells)
 {
-    SdmGdalErrors errors;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors = {0};
     GDALDatasetH const to = p->raster[file].dataset;
     const GDALDataType type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32;
     const GSpacing cell = GDALGetDataTypeSizeBytes(type);
@@ -359,7 +357,6 @@ static SdmStatus write_cells(SdmContext *ctx, const SdmProduct *p, int file, con
     const CPLErr e =
         GDALDatasetRasterIOEx(to, GF_Write, (int)at[0], (int)at[1], w, h, (void *)(uintptr_t)cells, w, h,
                               type, GDALGetRasterCount(to), NULL, cell, cell * w, cell * plane, NULL);
-    sdm_gdal_errors_end(&errors);
     return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
 }
 
@@ -778,8 +775,6 @@ void sdm_dem_result_take(const SdmProduct *p, SdmDemResult *out)
 
 void sdm_dem_result_free(SdmDemResult *result)
 {
-    sdm_free(&result->doubt);
-    sdm_free(&result->file);
-    sdm_free(&result->pair);
+    SDM_FREE(&result->doubt, &result->file, &result->pair);
     *result = (SdmDemResult){.known = false};
 }

@@ -272,7 +272,7 @@ static void add_link(cJSON *links, const char *relation, const char *path, const
 void sdm_stac_collect(SdmStacCollection *c, const char *path)
 {
     enum { LARGEST = 4 << 20 };
-    char *text = NULL;
+    SDM_OWNED char *text = NULL;
     size_t size;
     if (sdm_file_read(NULL, path, LARGEST, &text, &size) != SDM_OK)
         return;
@@ -293,7 +293,6 @@ void sdm_stac_collect(SdmStacCollection *c, const char *path)
     add_link(c->links, "item", path, "application/geo+json");
     c->items++;
     cJSON_Delete(item);
-    sdm_free(&text);
 }
 
 SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const char *path)

@@ -106,17 +106,14 @@ static SdmStatus read_pair(SdmContext *ctx, Run *run, int index)
 
 static SdmStatus write_pair(SdmContext *ctx, Run *run, int index)
 {
-    SdmStatus st = SDM_OK;
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
     if (!slot->disparity)
         return SDM_OK;
-    TRY(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
+    PASS(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
     run->result->write_s += sdm_now_s() - begin;
     run->written++;
-done:
-    sdm_free(&slot->disparity);
-    return st;
+    return SDM_OK;
 }
 
 /* The range and the window against the size of the images that are matched. */
@@ -297,8 +294,7 @@ static SdmStatus move_rows(const Run *run, Slot *slot)
     PASS(sdm_alloc(run->ctx, &moved, (size_t)slot->width * (size_t)slot->height, sizeof *moved,
                    "right image with its rows moved"));
     sdm_row_offset_remove(run->ctx, &run->rows, &right, moved);
-    sdm_free(&in->bytes[SDM_PAIR_RIGHT]);
-    sdm_free(&in->samples[SDM_PAIR_RIGHT]);
+    SDM_FREE(&in->bytes[SDM_PAIR_RIGHT], &in->samples[SDM_PAIR_RIGHT]);
     in->samples[SDM_PAIR_RIGHT] = moved;
     return SDM_OK;
 }
@@ -440,8 +436,7 @@ static void close_run(Run **out)
     if (run->device)
         sdm_gpu_close(&run->gpu);
     sdm_device_close(&run->device);
-    sdm_free(&run->numbers);
-    sdm_free(&run->pattern);
+    SDM_FREE(&run->numbers, &run->pattern);
     sdm_free(out);
 }
 
@@ -449,7 +444,7 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
                             const SdmDisparityOptions *opt, SdmDisparityResult *result)
 {
     SdmStatus st = SDM_OK;
-    Run *run = NULL;
+    SDM_CLOSED_BY(close_run) Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
     TRY(sdm_disparity_check(ctx, opt));
     TRY(open_run(ctx, options, opt, result, &run));
@@ -465,7 +460,6 @@ done:
                       run->count);
     else if (st == SDM_ERR_STOPPED)
         st = sdm_fail(ctx, st, "stopped on request; nothing was written");
-    close_run(&run);
     return st;
 }
 

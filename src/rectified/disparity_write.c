@@ -116,7 +116,7 @@ static SdmStatus open_tif(SdmContext *ctx, SdmOutput *o)
 {
     char block[32];
     const char *const options[] = {"BIGTIFF=IF_SAFER", block, NULL};
-    SdmGdalErrors errors;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors = {0};
     snprintf(block, sizeof block, "BLOCKYSIZE=%d", SDM_PAIR_ROWS);
     sdm_gdal_errors_begin(&errors);
     o->tif = GDALCreate(GDALGetDriverByName("GTiff"), o->temporary, o->width, o->height, 1, GDT_Float32,
@@ -127,7 +127,6 @@ static SdmStatus open_tif(SdmContext *ctx, SdmOutput *o)
         GDALSetRasterUnitType(band, "px");
         GDALSetDescription(band, "disparity, x_right = x_left - d");
     }
-    sdm_gdal_errors_end(&errors);
     return o->tif && !errors.failed ? SDM_OK : sdm_fail_write(ctx, o->temporary, errors.text);
 }
 

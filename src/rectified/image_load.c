@@ -151,16 +151,14 @@ static SdmStatus open_strip(SdmContext *ctx, const Raster *im, int rows, Strip *
     const size_t n = (size_t)rows * (size_t)im->width;
     for (int b = 0; b < im->bands; b++)
         PASS(sdm_alloc(ctx, &s->band[b], n, sizeof(float), "strip of an image"));
-    PASS(sdm_alloc(ctx, &s->mask, n, 1, "strip of a mask"));
-    return sdm_alloc(ctx, &s->valid, n, 1, "strip of a mask");
+    return SDM_ALLOC(ctx, "strip of a mask", SDM_ARRAY(s->mask, n), SDM_ARRAY(s->valid, n));
 }
 
 static void close_strip(Strip *s)
 {
     for (int b = 0; b < 3; b++)
         sdm_free(&s->band[b]);
-    sdm_free(&s->mask);
-    sdm_free(&s->valid);
+    SDM_FREE(&s->mask, &s->valid);
 }
 
 /* valid: 1 where any of the bands is; of red, green and blue one may well be the nodata value by chance. */
@@ -485,8 +483,6 @@ SdmStatus sdm_image_pair_take(SdmContext *ctx, const SdmImageArray array[2], Sdm
 
 void sdm_image_pair_free(SdmImagePair *pair)
 {
-    for (int k = 0; k < 2; k++) {
-        sdm_free(&pair->samples[k]);
-        sdm_free(&pair->bytes[k]);
-    }
+    for (int k = 0; k < 2; k++)
+        SDM_FREE(&pair->samples[k], &pair->bytes[k]);
 }

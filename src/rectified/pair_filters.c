@@ -248,15 +248,12 @@ static void copy_rows(float *d, int width, int height, const uint8_t *good)
 
 static SdmStatus fill_rows(SdmContext *ctx, int width, int height, float *d)
 {
-    uint8_t *good = NULL;
-    const SdmStatus st = sdm_alloc(ctx, &good, (size_t)height, 1, "rows with a disparity");
-    if (st != SDM_OK)
-        return st;
+    SDM_OWNED uint8_t *good = NULL;
+    PASS(sdm_alloc(ctx, &good, (size_t)height, 1, "rows with a disparity"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(sdm_threads(ctx))
     for (int y = 0; y < height; y++)
         good[y] = fill_row(d + (ptrdiff_t)y * width, width);
     copy_rows(d, width, height, good);
-    sdm_free(&good);
     return SDM_OK;
 }
 

@@ -252,7 +252,7 @@ static int find_plane(SdmContext *ctx, const SdmPairImage *left, const SdmPairIm
 void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right, int dmin,
                          int dmax, SdmRowOffset *out)
 {
-    Tie *tie = NULL;
+    SDM_OWNED Tie *tie = NULL;
     SdmRowOffset o = {.matches = 0};
     int textured = 0;
     *out = o;
@@ -273,7 +273,6 @@ void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPai
         out->matches = inliers;
         out->largest = largest_at_corners(&o, left->width, left->height);
     }
-    sdm_free(&tie);
 }
 
 static int16_t sample_at(const SdmPairImage *im, int x, int y)

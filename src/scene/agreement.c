@@ -60,11 +60,10 @@ static void find_heights(const SdmPrepared *p, SdmAgreement *out)
 
 SdmStatus sdm_scene_agreement(SdmContext *ctx, const SdmScene *scene, SdmAgreement *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPrepared p = {0};
+    SDM_CLOSED_BY(sdm_prepared_free) SdmPrepared p = {0};
     size_t seen = 0, matched = 0;
-    TRY(sdm_prepare_frame(ctx, scene, &p));
-    TRY(sdm_coarse_find(ctx, scene, &p, NULL));
+    PASS(sdm_prepare_frame(ctx, scene, &p));
+    PASS(sdm_coarse_find(ctx, scene, &p, NULL));
     for (size_t i = 0; i < (size_t)p.coarse.win.w * (size_t)p.coarse.win.h; i++) {
         seen += !(p.coarse.flags[i] & SDM_QA_OUTSIDE);
         matched += (p.coarse.flags[i] & SDM_QA_VALID) != 0;
@@ -72,7 +71,5 @@ SdmStatus sdm_scene_agreement(SdmContext *ctx, const SdmScene *scene, SdmAgreeme
     out->share = seen ? (double)matched / (double)seen : 0.0;
     find_rays(scene, &p, out);
     find_heights(&p, out);
-done:
-    sdm_prepared_free(&p);
-    return st;
+    return SDM_OK;
 }

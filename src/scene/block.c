@@ -22,8 +22,7 @@ typedef struct Needed {
 
 static void shape_free(SdmFootprint *shape)
 {
-    sdm_free(&shape->from);
-    sdm_free(&shape->to);
+    SDM_FREE(&shape->from, &shape->to);
 }
 
 /* Add the columns from..to - 1 to row j of a shape. */
@@ -89,21 +88,19 @@ static bool reaches(const Reachable *r, int i, int j)
 static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
                              Needed *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
     const int l = s->win.level;
     const int size = 1 << l;
     const SdmLatticeRequest q = sdm_coarse_request(scene, p, size);
-    int32_t *from = NULL, *to = NULL;
+    SDM_OWNED int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
     out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
-    TRY(sdm_alloc(ctx, &from, rows, sizeof *from, "the window of a block"));
-    TRY(sdm_alloc(ctx, &to, rows, sizeof *to, "the window of a block"));
-    TRY(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
-    TRY(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
-    TRY(sdm_lattice_build(ctx, &q, &lat));
+    PASS(SDM_ALLOC(ctx, "the window of a block", SDM_ARRAY(from, rows), SDM_ARRAY(to, rows)));
+    PASS(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
+    PASS(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
+    PASS(sdm_lattice_build(ctx, &q, &lat));
     const Reachable reach = {.lattice = &lat,
                              .grid = grid,
                              .surface = s,
@@ -124,11 +121,7 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
         to[j] = first < end ? end : 0;
     }
     set_window(s, from, to, out);
-done:
-    sdm_free(&from);
-    sdm_free(&to);
-    sdm_lattice_free(&lat);
-    return st;
+    return SDM_OK;
 }
 
 static void clear_block(SdmBlock *b)
@@ -244,7 +237,7 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
     w->input.in.footprint = &w->shape;
     const SdmProgressPart around = sdm_progress_enter(ctx, WINDOW_READ, WINDOW_MATCHED);
     st = sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
-    sdm_progress_leave(ctx, around);
+    sdm_progress_leave(&around);
 done:
     if (st != SDM_OK) {
         w->slot = -1;
@@ -370,31 +363,33 @@ static bool device_has_room(SdmContext *ctx, SdmDevicePool *queue, const SdmPrep
     return sdm_device_pool_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
 }
 
+static void needed_free(Needed *needed)
+{
+    shape_free(&needed->shape);
+}
+
 SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                           int64_t room, SdmBlockWork *w)
 {
-    SdmStatus st = SDM_OK;
     SdmBlock *const block = &w->block;
-    Needed part = {.any = false};
-    SdmGdalConfig config = {NULL, false};
+    SDM_CLOSED_BY(needed_free) Needed part = {.any = false};
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {NULL, false};
     w->slot = -1;
     w->scene = scene;
     w->prepared = p;
     w->room = room;
-    TRY(sdm_check_stop(ctx));
-    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
-    if (block->w < 1 || block->h < 1) {
-        TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
-        goto done;
-    }
-    TRY(find_needed(ctx, scene, p, block, &part));
+    PASS(sdm_check_stop(ctx));
+    PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
+    if (block->w < 1 || block->h < 1)
+        return sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block);
+    PASS(find_needed(ctx, scene, p, block, &part));
     w->win = grow(p, part.win);
     w->need = inside(p, part.win);
     const SdmWindow *const win = &w->win, *const need = &w->need;
     if (!part.any || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
-        TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
+        PASS(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
         clear_block(block);
-        goto done;
+        return SDM_OK;
     }
     const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
                                                           p->frame.height) > room) ||
@@ -402,14 +397,7 @@ SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
             too_large ? ", in parts" : "");
-    if (too_large && block->w * block->h > LEAST_CELLS)
-        TRY(compute_halves(ctx, scene, p, queue, room, block));
-    else
-        TRY(begin_window(ctx, scene, p, queue, &part.shape, w));
-done:
-    sdm_gdal_config_end(&config);
-    shape_free(&part.shape);
-    if (st != SDM_OK)
-        sdm_block_free(block);
-    return st;
+    return too_large && block->w * block->h > LEAST_CELLS
+               ? compute_halves(ctx, scene, p, queue, room, block)
+               : begin_window(ctx, scene, p, queue, &part.shape, w);
 }

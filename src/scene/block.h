@@ -24,7 +24,7 @@ typedef struct SdmBlockWork {
 
 /* Begin a block.  work->block: col0, row0, w, h are set, cells of p->grid.  room: bytes for its window; a
  * block that needs more, there or on the device, is computed in parts, at once; 0: no limit.  The queue
- * has a free slot. */
+ * has a free slot.  After a failure the block may have arrays. */
 SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                           int64_t room, SdmBlockWork *work);
 /* Wait for its window and grid it, where the device has not: work->block gets its arrays, the caller's to

@@ -86,8 +86,7 @@ static SdmStatus run_pass(SdmContext *ctx, const SdmMatchInput *in, SdmCoarsePas
 SdmStatus sdm_coarse_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes, SdmCoarsePass pass,
                           SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface strip = {0}, above = {0}, kept = {0};
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface strip = {0}, above = {0}, kept = {0};
     const SdmWindow win = s->win;
     const int halo = strip_halo(in->settings, win.level), rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
@@ -96,80 +95,66 @@ SdmStatus sdm_coarse_pass(SdmContext *ctx, const SdmMatchInput *in, int64_t memo
         const SdmWindow part = rows_of(&win, y - halo, y + rows + halo),
                         last = rows_of(&win, y + rows - halo, y + rows);
         const SdmSurface before = rows_view(s, &part);
-        TRY(sdm_surface_alloc(ctx, &part, &strip));
+        PASS(sdm_surface_alloc(ctx, &part, &strip));
         copy_rows(&before, 0, part.h, &strip);
         if (above.h_m)
             copy_rows(&above, 0, above.win.h, &strip);
         if (y + rows < win.h) {
-            TRY(sdm_surface_alloc(ctx, &last, &kept));
+            PASS(sdm_surface_alloc(ctx, &last, &kept));
             copy_rows(&strip, 0, last.h, &kept);
         }
         sdm_surface_free(&above);
         above = kept;
         kept = (SdmSurface){0};
-        TRY(run_pass(ctx, in, pass, &strip));
+        PASS(run_pass(ctx, in, pass, &strip));
         copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, s);
         sdm_surface_free(&strip);
     }
-done:
-    sdm_surface_free(&strip);
-    sdm_surface_free(&above);
-    sdm_surface_free(&kept);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_coarse_level(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
                            const SdmSurface *from, SdmSurface *to)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface strip = {0};
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface strip = {0};
     const SdmWindow win = to->win;
     const int halo = strip_halo(in->settings, win.level), rows = strip_rows(memory_bytes, in->settings, &win);
     if (rows >= win.h)
         return match_window(ctx, in, from, &win, to);
-    TRY(sdm_surface_alloc(ctx, &win, to));
+    PASS(sdm_surface_alloc(ctx, &win, to));
     for (int y = 0; y < win.h; y += rows) {
         const SdmWindow part = rows_of(&win, y - halo, y + rows + halo);
-        TRY(match_window(ctx, in, from, &part, &strip));
+        PASS(match_window(ctx, in, from, &part, &strip));
         copy_rows(&strip, y, rows < win.h - y ? rows : win.h - y, to);
         sdm_surface_free(&strip);
     }
-done:
-    sdm_surface_free(&strip);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t memory_bytes,
                               const SdmSurface *s, SdmTerrainEvidence *out)
 {
-    SdmStatus st = SDM_OK;
-    float *errors = NULL;
-    int16_t *grey = NULL;
-    uint8_t *score = NULL;
+    SDM_OWNED float *errors = NULL;
+    SDM_OWNED int16_t *grey = NULL;
+    SDM_OWNED uint8_t *score = NULL;
     const SdmWindow *const win = &s->win;
     const size_t w = (size_t)win->w, n = w * (size_t)win->h;
     const int rows = strip_rows(memory_bytes, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
-    TRY(sdm_alloc_raw(ctx, &out->ray_error_v, n, sizeof(float), "ray errors"));
-    TRY(sdm_alloc_raw(ctx, &out->score, n, 1, "scores"));
-    TRY(sdm_alloc_raw(ctx, &out->grey, n, sizeof(int16_t), "the left view"));
+    PASS(sdm_alloc_raw(ctx, &out->ray_error_v, n, sizeof(float), "ray errors"));
+    PASS(sdm_alloc_raw(ctx, &out->score, n, 1, "scores"));
+    PASS(sdm_alloc_raw(ctx, &out->grey, n, sizeof(int16_t), "the left view"));
     for (int y = 0; y < win->h; y += rows) {
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
         const SdmSurface with_halo = rows_view(s, &outer);
         const size_t above = (size_t)(inner.v0 - outer.v0) * w, at = (size_t)y * w, m = w * (size_t)inner.h;
-        TRY(sdm_alloc(ctx, &errors, w * (size_t)outer.h, sizeof *errors, "ray errors"));
-        TRY(sdm_alloc(ctx, &grey, w * (size_t)outer.h, sizeof *grey, "the left view"));
-        TRY(sdm_alloc(ctx, &score, w * (size_t)outer.h, 1, "scores"));
-        TRY(sdm_match_ray_error(ctx, in, &with_halo, errors, score, grey));
+        PASS(sdm_alloc(ctx, &errors, w * (size_t)outer.h, sizeof *errors, "ray errors"));
+        PASS(sdm_alloc(ctx, &grey, w * (size_t)outer.h, sizeof *grey, "the left view"));
+        PASS(sdm_alloc(ctx, &score, w * (size_t)outer.h, 1, "scores"));
+        PASS(sdm_match_ray_error(ctx, in, &with_halo, errors, score, grey));
         memcpy(out->score + at, score + above, m);
         memcpy(out->ray_error_v + at, errors + above, m * sizeof *errors);
         memcpy(out->grey + at, grey + above, m * sizeof *grey);
-        sdm_free(&errors);
-        sdm_free(&grey);
-        sdm_free(&score);
+        SDM_FREE(&errors, &grey, &score);
     }
-done:
-    sdm_free(&errors);
-    sdm_free(&grey);
-    sdm_free(&score);
-    return st;
+    return SDM_OK;
 }

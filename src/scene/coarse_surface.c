@@ -65,9 +65,7 @@ typedef struct Coarse {
 
 static void free_evidence(SdmTerrainEvidence *e)
 {
-    sdm_free(&e->grey);
-    sdm_free(&e->ray_error_v);
-    sdm_free(&e->score);
+    SDM_FREE(&e->grey, &e->ray_error_v, &e->score);
 }
 
 /* The pixel of the prior surface at the middle of a pixel of a level. */
@@ -82,18 +80,17 @@ static size_t prior_at(const SdmSurface *prior, int level, int x, int y)
 /* The coarsest level: prior heights where a DEM gives them, then the search for the offset. */
 static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
 {
-    SdmStatus st = SDM_OK;
     const SdmFrame *const f = &c->p->frame;
     const int level = c->settings.coarsest_level;
     const bool known = c->scene->options->dem != NULL;
     const SdmWindow win = sdm_frame_level(f, level), last = sdm_frame_level(f, c->settings.coarse_level);
-    SdmSurface prior = {0};
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface prior = {0};
     int offset = 0;
-    const int around = sdm_stage_enter(ctx, 2);
+    SDM_STAGE(ctx, 2);
     if (known) {
-        TRY(sdm_surface_alloc(ctx, &last, &c->prior));
-        TRY(sdm_prior_surface(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
-        TRY(sdm_surface_alloc(ctx, &win, &prior));
+        PASS(sdm_surface_alloc(ctx, &last, &c->prior));
+        PASS(sdm_prior_surface(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
+        PASS(sdm_surface_alloc(ctx, &win, &prior));
         for (int y = 0; y < win.h; y++)
             for (int x = 0; x < win.w; x++)
                 prior.h_m[(size_t)y * (size_t)win.w + (size_t)x] =
@@ -104,12 +101,9 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
                                .in = &c->in,
                                .prior = known ? &prior : NULL,
                                .half_range_m = known ? SDM_PRIOR_RANGE_M : 0.5 * (f->hmax_m - f->hmin_m)};
-    TRY(sdm_pointing_search_offset(ctx, &q, best, &offset));
+    PASS(sdm_pointing_search_offset(ctx, &q, best, &offset));
     sdm_pointing_set_offset(f, &c->lattice, level, offset, &c->p->pointing);
-done:
-    sdm_surface_free(&prior);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 /* Heights that --hmin, --hmax and --dem leave to pixel (x, y) of a level. */
@@ -168,44 +162,38 @@ static void keep_inside(const Coarse *c, SdmSurface *s)
  * interpolated from it. */
 static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, SdmTerrainMask *out)
 {
-    SdmStatus st = SDM_OK;
     const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
-    const int around = sdm_stage_enter(ctx, 6);
+    SDM_STAGE(ctx, 6);
     for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
         if (c->hide[i] > c->settings.hide_above[0] && (s->flags[i] & SDM_QA_VALID))
             s->flags[i] = SDM_QA_TEXTURELESS;
     reject_outside(c, s);
-    TRY(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
+    PASS(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
     for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
         s->h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : out->h_m[i];
-    TRY(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
+    PASS(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
     keep_inside(c, s);
-done:
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 /* Replace the heights outside the terrain by interpolation from the terrain around. */
 static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
-    SdmTerrainMask terrain = {0};
-    const SdmStatus st = find_terrain(ctx, c, s, &terrain);
-    sdm_terrain_mask_free(&terrain);
-    return st;
+    SDM_CLOSED_BY(sdm_terrain_mask_free) SdmTerrainMask terrain = {0};
+    return find_terrain(ctx, c, s, &terrain);
 }
 
 /* Fit the pointing to the ray errors of a level's surface; the lattice follows it. */
 static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     SdmPrepared *const p = c->p;
     SdmFitTask task = sdm_fit_task(c->scene, &p->frame);
-    SdmTiePoints points = {0};
-    const int around = sdm_stage_enter(ctx, 2);
+    SDM_CLOSED_BY(sdm_tie_points_free) SdmTiePoints points = {0};
+    SDM_STAGE(ctx, 2);
     free_evidence(&c->evidence);
-    TRY(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
+    PASS(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
     if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
-        TRY(remove_clouds(ctx, c, s));
+        PASS(remove_clouds(ctx, c, s));
     task.certain = c->hide != NULL;
     const int block = sdm_pointing_block(last && !c->hide);
     const SdmTiePointSource from = {.lattice = &c->lattice,
@@ -213,41 +201,33 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
                                     .surface = s,
                                     .ray_error_v = c->evidence.ray_error_v,
                                     .block = block};
-    TRY(sdm_tie_points_alloc(ctx, (size_t)(s->win.w / block) * (size_t)(s->win.h / block) + 1, &points));
+    PASS(sdm_tie_points_alloc(ctx, (size_t)(s->win.w / block) * (size_t)(s->win.h / block) + 1, &points));
     sdm_tie_points_add(&from, &points);
-    TRY(sdm_pointing_fit_level(ctx, &task, &points, &s->win, last, &p->pointing, &p->points));
-    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
-done:
-    sdm_tie_points_free(&points);
-    sdm_stage_leave(ctx, around);
-    return st;
+    PASS(sdm_pointing_fit_level(ctx, &task, &points, &s->win, last, &p->pointing, &p->points));
+    return sdm_lattice_build(ctx, &c->request, &c->lattice);
 }
 
 /* The levels below the coarsest, down to the coarse one. */
 static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface finer = {0};
-    const int around = sdm_stage_enter(ctx, 5);
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface finer = {0};
+    SDM_STAGE(ctx, 5);
     const int again = c->hide ? LEVEL_FITS - 1 : 0; /* on a single level; a fit shows a part of an error */
     for (int round = 0; round <= again; round++) {
         if (round > 0)
-            TRY(sdm_coarse_pass(ctx, &c->in, c->scene->options->memory_bytes, SDM_COARSE_AGAIN, s));
-        TRY(fit_level(ctx, c, s->win.level == c->settings.coarse_level && round == again, s));
+            PASS(sdm_coarse_pass(ctx, &c->in, c->scene->options->memory_bytes, SDM_COARSE_AGAIN, s));
+        PASS(fit_level(ctx, c, s->win.level == c->settings.coarse_level && round == again, s));
     }
     for (int l = c->settings.coarsest_level - 1; l >= c->settings.coarse_level; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);
-        TRY(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
+        PASS(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
-        TRY(fit_level(ctx, c, l == c->settings.coarse_level, s));
+        PASS(fit_level(ctx, c, l == c->settings.coarse_level, s));
         sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)), "coarse surface");
     }
-done:
-    sdm_surface_free(&finer);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 static double share_valid(const SdmSurface *s)
@@ -269,23 +249,20 @@ static double share_valid(const SdmSurface *s)
  * clouds would be connected to mountains. */
 static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
-    SdmStatus st = SDM_OK;
     const int64_t memory = c->scene->options->memory_bytes;
-    const int around = sdm_stage_enter(ctx, 5);
+    SDM_STAGE(ctx, 5);
     const int rounds = c->hide ? GAP_ROUNDS : CLOUD_ROUNDS;
     double found = 1.0;
     for (int round = 0; round < rounds && found >= LEAST_FOUND; round++) {
-        TRY(remove_clouds(ctx, c, s));
+        PASS(remove_clouds(ctx, c, s));
         const double before = share_valid(s);
-        TRY(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_REMATCH, s));
+        PASS(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_REMATCH, s));
         found = share_valid(s) - before;
     }
-    TRY(remove_clouds(ctx, c, s));
+    PASS(remove_clouds(ctx, c, s));
     for (int round = 0; round < SHARPEN_ROUNDS; round++)
-        TRY(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_SHARPEN, s));
-done:
-    sdm_stage_leave(ctx, around);
-    return st;
+        PASS(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_SHARPEN, s));
+    return SDM_OK;
 }
 
 static void close_coarse(Coarse *c)
@@ -333,22 +310,19 @@ static SdmStatus open_levels(SdmContext *ctx, Coarse *c)
 /* All levels, one after the other. */
 static SdmStatus find_surface(SdmContext *ctx, Coarse *c)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface s = {0};
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
     SdmPrepared *const p = c->p;
     const float least = c->settings.min_score;
     c->settings.min_score = c->hide ? GAP_SCORE : least;
-    TRY(search_coarsest(ctx, c, &s));
+    PASS(search_coarsest(ctx, c, &s));
     c->settings.min_score = least;
-    TRY(sdm_lattice_build(ctx, &c->request, &c->lattice));
-    TRY(descend(ctx, c, &s));
-    TRY(refine_terrain(ctx, c, &s));
-    TRY(find_terrain(ctx, c, &s, &p->terrain));
+    PASS(sdm_lattice_build(ctx, &c->request, &c->lattice));
+    PASS(descend(ctx, c, &s));
+    PASS(refine_terrain(ctx, c, &s));
+    PASS(find_terrain(ctx, c, &s, &p->terrain));
     p->coarse = s;
     s = (SdmSurface){0};
-done:
-    sdm_surface_free(&s);
-    return st;
+    return SDM_OK;
 }
 
 static void drop_found(SdmPrepared *p)
@@ -440,12 +414,11 @@ static void count_dark(const Coarse *hidden, const SdmSurface *s, const SdmTerra
 static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const SdmLattice *lattice,
                             const SdmSurface *s, Dark *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmTerrainEvidence e = {0};
+    SDM_CLOSED_BY(free_evidence) SdmTerrainEvidence e = {0};
     SdmMatchInput in = hidden->in;
     DarkCount sum[2] = {{0}}; /* all, and those of open squares */
     in.lattice = lattice;
-    TRY(sdm_coarse_evidence(ctx, &in, hidden->scene->options->memory_bytes, s, &e));
+    PASS(sdm_coarse_evidence(ctx, &in, hidden->scene->options->memory_bytes, s, &e));
     for (int y = 0; y < s->win.h; y += SQUARE)
         for (int x = 0; x < s->win.w; x += SQUARE)
             count_dark(hidden, s, &e, x, y, sum);
@@ -453,28 +426,22 @@ static SdmStatus judge_dark(SdmContext *ctx, const Coarse *hidden, const SdmLatt
     out->agree = (double)sum[0].agree / fmax((double)sum[0].textured, 1.0);
     out->open = (double)sum[1].textured / fmax((double)sum[0].textured, 1.0);
     out->open_agree = (double)sum[1].agree / fmax((double)sum[1].textured, 1.0);
-done:
-    free_evidence(&e);
-    return st;
+    return SDM_OK;
 }
 
 /* The same of a coarser surface, at the level of the search. */
 static SdmStatus judge_finer(SdmContext *ctx, const Coarse *hidden, const Coarse *found, Dark *out)
 {
-    SdmStatus st = SDM_OK;
     const SdmWindow win = sdm_frame_level(&found->p->frame, hidden->settings.coarse_level);
     const SdmSurface *const s = &found->p->coarse;
-    SdmSurface finer = {0};
-    TRY(sdm_surface_alloc(ctx, &win, &finer));
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface finer = {0};
+    PASS(sdm_surface_alloc(ctx, &win, &finer));
     sdm_surface_refine(ctx, hidden->settings.kernels, s, &finer);
     for (int y = 0; y < win.h; y++)
         for (int x = 0; x < win.w; x++)
             finer.flags[(size_t)y * (size_t)win.w + (size_t)x] =
                 s->flags[(size_t)(y / 2) * (size_t)s->win.w + (size_t)(x / 2)];
-    TRY(judge_dark(ctx, hidden, &found->lattice, &finer, out));
-done:
-    sdm_surface_free(&finer);
-    return st;
+    return judge_dark(ctx, hidden, &found->lattice, &finer, out);
 }
 
 static SdmStatus refuse_clouds(SdmContext *ctx, const SdmScene *scene, double agree)
@@ -583,8 +550,7 @@ done:
 SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                                  const SdmPyramid images[2], SdmSurface *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lattice = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lattice = {0};
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     SdmLatticeRequest q = {.scene = scene,
@@ -598,8 +564,8 @@ SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const S
     *out = (SdmSurface){0};
     while ((p->frame.width / q.step) * (p->frame.height / q.step) > LATTICE_NODES)
         q.step *= 2;
-    TRY(sdm_lattice_build(ctx, &q, &lattice));
-    TRY(sdm_surface_alloc(ctx, &s->win, out));
+    PASS(sdm_lattice_build(ctx, &q, &lattice));
+    PASS(sdm_surface_alloc(ctx, &s->win, out));
     memcpy(out->h_m, s->h_m, n * sizeof *s->h_m);
     memcpy(out->flags, s->flags, n * sizeof *s->flags);
     memset(out->score, 0, n * sizeof *out->score); /* those of another pointing: what it matched must not win
@@ -607,8 +573,6 @@ SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const S
     const SdmMatchInput in = {
         .settings = &p->settings, .lattice = &lattice, .left = &images[0], .right = &images[1]};
     for (int round = 0; round < AGAIN_ROUNDS; round++)
-        TRY(sdm_coarse_pass(ctx, &in, scene->options->memory_bytes, SDM_COARSE_SHARPEN, out));
-done:
-    sdm_lattice_free(&lattice);
-    return st;
+        PASS(sdm_coarse_pass(ctx, &in, scene->options->memory_bytes, SDM_COARSE_SHARPEN, out));
+    return SDM_OK;
 }

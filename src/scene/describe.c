@@ -59,8 +59,7 @@ static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattic
 static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                  const SdmGrid *grid, int64_t seen_by[2], double b[4])
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = f,
                                  .grid = grid,
@@ -69,9 +68,9 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
                                  .step = sdm_frame_lattice_step(f, 0),
                                  .hmin_m = f->hmin_m,
                                  .hmax_m = f->hmax_m};
-    TRY(sdm_lattice_build(ctx, &q, &lat));
+    PASS(sdm_lattice_build(ctx, &q, &lat));
     if (grid)
-        TRY(sdm_lattice_check_map(ctx, &q, &lat));
+        PASS(sdm_lattice_check_map(ctx, &q, &lat));
     count_seen(scene, f, &lat, grid != NULL, f->h0_m, seen_by, b);
     /* from one height to the next the views move by at most 1/20 of the frame */
     const double moves = 20.0 * fabs(f->du_dh) * fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) /
@@ -88,9 +87,7 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
             memcpy(b, bounds, sizeof bounds);
         }
     }
-done:
-    sdm_lattice_free(&lat);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, double *share)
@@ -124,20 +121,17 @@ static SdmStatus describe_overlap(SdmContext *ctx, const SdmScene *scene, const 
 /* The expected cost of a run. */
 static SdmStatus describe_cost(SdmContext *ctx, const SdmScene *scene, const SdmGrid *grid, SdmSceneInfo *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmTiling tiling = {.edge = 0};
+    SDM_CLOSED_BY(sdm_tiling_free) SdmTiling tiling = {.edge = 0};
     out->cols = grid->cols;
     out->rows = grid->rows;
     if (grid->cols < 1 || grid->rows < 1) /* nothing is seen by both at the middle height */
         return SDM_OK;
-    TRY(sdm_tiling_find(ctx, scene, &tiling));
+    PASS(sdm_tiling_find(ctx, scene, &tiling));
     const SdmCost cost = sdm_tiling_run_cost(ctx, &tiling);
     out->tiles = tiling.across * tiling.down;
     out->memory_bytes = cost.bytes;
     out->seconds = cost.cpu_s / sdm_threads(ctx);
-done:
-    sdm_tiling_free(&tiling);
-    return st;
+    return SDM_OK;
 }
 
 static void locate_corners(const SdmView *view, double h_m, SdmSceneInfo *out)

@@ -149,19 +149,16 @@ static bool open_beside(SdmContext *ctx, SdmDevicePool *pool)
 
 SdmStatus sdm_device_pool_open(SdmContext *ctx, const char *device, SdmDevicePool **out)
 {
-    SdmStatus st = SDM_OK;
-    SdmDevicePool *pool = NULL;
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *pool = NULL;
     *out = NULL;
-    TRY(sdm_alloc(ctx, &pool, 1, sizeof *pool, "a device"));
+    PASS(sdm_alloc(ctx, &pool, 1, sizeof *pool, "a device"));
     pool->slot_count = 1;
     pool->automatic = strcmp(device, "auto") == 0;
     if (!open_beside(ctx, pool))
-        TRY(settle(ctx, pool, open_chosen(ctx, device, pool)));
+        PASS(settle(ctx, pool, open_chosen(ctx, device, pool)));
     *out = pool;
     pool = NULL;
-done:
-    sdm_device_pool_close(&pool);
-    return st;
+    return SDM_OK;
 }
 
 /* Wait for the thread that opens, and pass on its log. */

@@ -141,7 +141,6 @@ typedef struct Strip {
 static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int i,
                              const double share[2], SdmWindowInput *input, Strip *strip)
 {
-    SdmStatus st = SDM_OK;
     const SdmFrame *const f = &p->frame;
     const int unit = row_unit(p), rows = strip_rows(p);
     int64_t v0 = (int64_t)((i + 0.5) / STRIPS * (double)f->height) - rows / 2;
@@ -154,16 +153,12 @@ static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPr
             continue;
         const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)((v1 - v0) / unit * unit)};
         const double all = share[1] - share[0], width = (double)f->width;
-        const SdmProgressPart around =
-            sdm_progress_enter(ctx, share[0] + all * (double)u0 / width, share[0] + all * (double)u1 / width);
+        SDM_PROGRESS(ctx, share[0] + all * (double)u0 / width, share[0] + all * (double)u1 / width);
         sdm_progress(ctx, 2, 0.0, "pointing at full resolution");
         if (win.w >= unit && win.h >= unit)
-            st = match_piece(ctx, scene, p, &win, input, &strip->errors, &strip->points);
-        sdm_progress_leave(ctx, around);
-        TRY(st);
+            PASS(match_piece(ctx, scene, p, &win, input, &strip->errors, &strip->points));
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Strips that are matched side by side, a thread each: several threads in one wait for each other a third of
@@ -188,20 +183,18 @@ static SdmStatus open_strips(SdmContext *ctx, const SdmPrepared *p, bool own, St
 /* Add what the strips have shown, in their order. */
 static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTiePoints *points)
 {
-    SdmStatus st = SDM_OK;
     for (int i = 0; i < STRIPS; i++) {
         if (strip[i].ctx)
             sdm_forward_log(ctx, strip[i].ctx);
         if (strip[i].st != SDM_OK)
-            TRY(strip[i].ctx ? sdm_fail(ctx, strip[i].st, "%s", sdm_error(strip[i].ctx)) : strip[i].st);
+            return strip[i].ctx ? sdm_fail(ctx, strip[i].st, "%s", sdm_error(strip[i].ctx)) : strip[i].st;
         for (int k = 0; k <= 2 * BINS; k++)
             errors->bin[k] += strip[i].errors.bin[k];
         errors->total += strip[i].errors.total;
         for (size_t k = 0; k < strip[i].points.count && points->count < points->room; k++)
             points->point[points->count++] = strip[i].points.point[k];
     }
-done:
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,

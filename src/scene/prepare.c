@@ -175,18 +175,17 @@ static SdmStatus coarse_range(SdmContext *ctx, const SdmScene *scene, SdmPrepare
 /* The grid of the DEM covers the ground of the coarse surface where both views see it. */
 static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const SdmSurface *const s = &p->coarse;
     const double size = (double)(1 << s->win.level);
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
     char crs[80];
-    TRY(sdm_grid_choose(ctx, scene->options, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
+    PASS(sdm_grid_choose(ctx, scene->options, p->frame.lon_deg, p->frame.lat_deg, p->frame.gsd_m, &p->grid));
     sdm_grid_name(&p->grid, crs, sizeof crs);
     sdm_log(ctx, SDM_LOG_VERBOSE, 8, "output CRS %s, cells of %.10g %s", crs, p->grid.spacing,
             p->grid.geographic ? "degrees" : "units of the CRS");
     const SdmLatticeRequest q = sdm_coarse_request(scene, p, 16);
-    TRY(sdm_lattice_build(ctx, &q, &lat));
+    PASS(sdm_lattice_build(ctx, &q, &lat));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) reduction(min : x0, y0) reduction(max : x1, y1)
     for (int j = 0; j < s->win.h; j++)
         for (int i = 0; i < s->win.w; i++) {
@@ -202,12 +201,9 @@ static SdmStatus choose_grid(SdmContext *ctx, const SdmScene *scene, SdmPrepared
         }
     const double more = 4.0 * size * p->frame.gsd_m / (p->grid.geographic ? SDM_METRES_PER_DEGREE : 1.0);
     const double b[4] = {x0 - more, y0 - more, x1 + more, y1 + more};
-    TRY(sdm_grid_cover(ctx, b, &p->grid));
+    PASS(sdm_grid_cover(ctx, b, &p->grid));
     p->part = p->grid;
-    TRY(sdm_part_cut(ctx, scene->options, false, &p->part));
-done:
-    sdm_lattice_free(&lat);
-    return st;
+    return sdm_part_cut(ctx, scene->options, false, &p->part);
 }
 
 SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *o, SdmPrepared *p)
@@ -232,17 +228,16 @@ SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
 static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     enum { SIDE = 3, WINDOW_PX = 256 };
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const int64_t w = p->frame.width, h = p->frame.height;
     const int64_t pw = w < WINDOW_PX ? w : WINDOW_PX, ph = h < WINDOW_PX ? h : WINDOW_PX;
-    const int around = sdm_stage_enter(ctx, 2);
+    SDM_STAGE(ctx, 2);
     p->lattice_error_px = NAN;
     for (int i = 0; i < SIDE * SIDE; i++) {
         const int64_t u0 = (w - pw) * (i % SIDE) / (SIDE - 1), v0 = (h - ph) * (i / SIDE) / (SIDE - 1);
         const SdmWindow win = {.u0 = u0, .v0 = v0, .w = (int)pw, .h = (int)ph};
         const SdmLatticeRequest q = sdm_window_request(scene, p, &win);
-        TRY(sdm_lattice_build(ctx, &q, &lat));
+        PASS(sdm_lattice_build(ctx, &q, &lat));
         p->lattice_error_px = fmax(p->lattice_error_px, sdm_lattice_error(&q, &lat));
         sdm_lattice_free(&lat);
     }
@@ -256,40 +251,36 @@ static SdmStatus measure_lattice(SdmContext *ctx, const SdmScene *scene, SdmPrep
         sdm_log(ctx, SDM_LOG_VERBOSE, 3,
                 "lattice of %d px: at most %.5f px from the cameras and their correction",
                 (int)SDM_LATTICE_STEP, p->lattice_error_px);
-done:
-    sdm_lattice_free(&lat);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
+}
+
+static void close_images(SdmPyramid (*images)[2])
+{
+    sdm_pyramid_free(&(*images)[0]);
+    sdm_pyramid_free(&(*images)[1]);
 }
 
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalConfig config;
-    SdmReferenceFiles *reference = NULL;
-    SdmPyramid images[2] = {{0}};
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
+    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *reference = NULL;
+    SDM_CLOSED_BY(close_images) SdmPyramid images[2] = {{0}};
     *p = (SdmPrepared){0};
-    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
-    TRY(sdm_reference_open(ctx, scene->options, &reference));
-    TRY(sdm_prepare_frame(ctx, scene, p));
-    TRY(sdm_reference_read_some(ctx, &p->frame, reference));
-    TRY(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    TRY(sdm_prepared_kernels(ctx, scene->options, p)); /* of the cost that clouds may have chosen */
-    TRY(coarse_range(ctx, scene, p));
-    TRY(sdm_check_exposures(ctx, scene, p));
-    TRY(sdm_pointing_at_full_resolution(ctx, scene, p));
-    TRY(sdm_check_exchanged(ctx, scene, p));
+    PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
+    PASS(sdm_reference_open(ctx, scene->options, &reference));
+    PASS(sdm_prepare_frame(ctx, scene, p));
+    PASS(sdm_reference_read_some(ctx, &p->frame, reference));
+    PASS(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
+    PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* of the cost that clouds may have chosen */
+    PASS(coarse_range(ctx, scene, p));
+    PASS(sdm_check_exposures(ctx, scene, p));
+    PASS(sdm_pointing_at_full_resolution(ctx, scene, p));
+    PASS(sdm_check_exchanged(ctx, scene, p));
     if (reference) {
-        TRY(sdm_reference_correct(ctx, scene, reference, images, p));
+        PASS(sdm_reference_correct(ctx, scene, reference, images, p));
         sdm_reference_keep(reference, p);
-        TRY(coarse_range(ctx, scene, p));
+        PASS(coarse_range(ctx, scene, p));
     }
-    TRY(choose_grid(ctx, scene, p));
-    TRY(measure_lattice(ctx, scene, p));
-done:
-    sdm_reference_close(&reference);
-    sdm_pyramid_free(&images[0]);
-    sdm_pyramid_free(&images[1]);
-    sdm_gdal_config_end(&config);
-    return st;
+    PASS(choose_grid(ctx, scene, p));
+    return measure_lattice(ctx, scene, p);
 }

@@ -10,8 +10,7 @@ enum { ROUNDS = 3 };
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
                             SdmPriorReport *report)
 {
-    SdmStatus st = SDM_OK;
-    SdmHeightRaster *dem = NULL;
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
     const SdmOptions *const o = scene->options;
     const SdmHeightSource source = {
         .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
@@ -19,7 +18,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double sum = 0.0;
     size_t known = 0;
-    TRY(sdm_height_raster_open(ctx, &source, &dem));
+    PASS(sdm_height_raster_open(ctx, &source, &dem));
     sdm_height_raster_tell_datum(ctx, dem);
     for (size_t i = 0; i < n; i++) {
         const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5,
@@ -31,7 +30,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
             sdm_camera_locate(scene->view[0].camera, 1, at, g);
             h = sdm_height_raster_at(ctx, dem, g[0], g[1]);
         }
-        TRY(sdm_height_raster_check(ctx, dem));
+        PASS(sdm_height_raster_check(ctx, dem));
         s->h_m[i] = (float)h;
         s->flags[i] = isfinite(h) ? SDM_QA_VALID : 0;
         known += isfinite(h) ? 1 : 0;
@@ -41,7 +40,7 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
     snprintf(report->datum, sizeof report->datum, "%s", sdm_height_raster_datum_phrase(dem));
     const double absurd_m = sdm_height_raster_absurd_m(dem);
     if (known < 16)
-        TRY(sdm_fail(
+        PASS(sdm_fail(
             ctx, SDM_ERR_DATA,
             "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none",
             o->dem, known, n, absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
@@ -53,7 +52,5 @@ SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLat
                 o->dem, absurd_m);
     for (size_t i = 0; i < n; i++)
         s->h_m[i] = isfinite(s->h_m[i]) ? s->h_m[i] : (float)(sum / (double)known);
-done:
-    sdm_height_raster_close(&dem);
-    return st;
+    return SDM_OK;
 }

@@ -85,15 +85,11 @@ SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceF
 
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
 {
-    SdmReferenceFiles *files = NULL;
-    SdmGdalConfig config = {.changed = false};
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
+    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *files = NULL;
     sdm_gdal_register();
-    SdmStatus st = sdm_gdal_config_begin(ctx, options, &config);
-    if (st == SDM_OK)
-        st = sdm_reference_open(ctx, options, &files);
-    sdm_reference_close(&files);
-    sdm_gdal_config_end(&config);
-    return st;
+    PASS(sdm_gdal_config_begin(ctx, options, &config));
+    return sdm_reference_open(ctx, options, &files);
 }
 
 /* A fit in work. */
@@ -162,12 +158,11 @@ static double relief_m(const Work *w)
 
 static void find_undulation(Work *w)
 {
-    SdmGeoid *geoid = NULL;
+    SDM_CLOSED_BY(sdm_geoid_close) SdmGeoid *geoid = NULL;
     const SdmFrame *const f = &w->p->frame;
     if (sdm_geoid_open(NULL, SDM_EGM96, &geoid) != SDM_OK ||
         sdm_geoid_undulation(NULL, geoid, 1, &f->lon_deg, &f->lat_deg, &w->undulation_m) != SDM_OK)
         w->undulation_m = 0.0;
-    sdm_geoid_close(&geoid);
 }
 
 static const char *above(double up_m)
@@ -351,26 +346,21 @@ static void place_points(Work *w, const int32_t *count)
 /* Number the pieces of ground with at least two samples, and place them. */
 static SdmStatus make_points(SdmContext *ctx, Work *w)
 {
-    SdmStatus st = SDM_OK;
     const SdmReferenceSamples *const s = &w->s;
-    int32_t *count = NULL;
-    TRY(sdm_alloc(ctx, &count, w->pieces, sizeof *count, "points of the reference"));
+    SDM_OWNED int32_t *count = NULL;
+    PASS(sdm_alloc(ctx, &count, w->pieces, sizeof *count, "points of the reference"));
     for (size_t i = 0; i < s->count; i++)
         if (s->sample[i].point >= 0 && !isnan(s->sample[i].d_m))
             count[s->sample[i].point]++;
     for (size_t i = 0; i < w->pieces; i++)
         w->number[i] = count[i] >= 2 ? (int32_t)w->points++ : -1;
-    TRY(sdm_alloc(ctx, &w->point, w->points + 1, sizeof *w->point, "points of the reference"));
-    TRY(sdm_alloc(ctx, &w->per_m, 4 * w->points + 4, sizeof *w->per_m, "points of the reference"));
-    TRY(sdm_alloc(ctx, &w->allowed, w->points + 1, 1, "points of the reference"));
+    PASS(SDM_ALLOC(ctx, "points of the reference", SDM_ARRAY(w->point, w->points + 1),
+                   SDM_ARRAY(w->per_m, 4 * w->points + 4), SDM_ARRAY(w->allowed, w->points + 1)));
     w->raw_m = w->per_m + w->points;
     w->place = w->raw_m + w->points;
     memset(w->allowed, 1, w->points + 1);
     place_points(w, count);
-    TRY(sdm_reference_mask_apply(ctx, &w->files->mask, &s->plane.grid, w->place, w->points, w->allowed));
-done:
-    sdm_free(&count);
-    return st;
+    return sdm_reference_mask_apply(ctx, &w->files->mask, &s->plane.grid, w->place, w->points, w->allowed);
 }
 
 /* Difference that the correction leaves at a point, metres; NaN off the reference. */
@@ -414,33 +404,25 @@ static size_t block_of(const Work *w, size_t i)
     return (size_t)(r * g->cols + c);
 }
 
-typedef struct Blocks {
-    size_t *begin, *order; /* points by block */
-    float *median_m;       /* NaN: none */
-    size_t count;
-} Blocks;
-
 /* Median of what the correction leaves, by block, of what the masks of the user allow. */
-static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
+static SdmStatus measure_blocks(SdmContext *ctx, Work *w, size_t count, float *median_m)
 {
-    const SdmGrid *const g = &report_of(w)->grid;
-    b->count = (size_t)(g->cols * g->rows);
-    PASS(sdm_alloc(ctx, &b->begin, b->count + 2, sizeof *b->begin, "blocks of the change mask"));
-    PASS(sdm_alloc(ctx, &b->order, w->points + 1, sizeof *b->order, "blocks of the change mask"));
-    PASS(sdm_alloc(ctx, &b->median_m, b->count, sizeof *b->median_m, "blocks of the change mask"));
+    SDM_OWNED size_t *begin = NULL, *order = NULL;
+    PASS(sdm_alloc(ctx, &begin, count + 2, sizeof *begin, "blocks of the change mask"));
+    PASS(sdm_alloc(ctx, &order, w->points + 1, sizeof *order, "blocks of the change mask"));
     for (size_t i = 0; i < w->points; i++)
-        b->begin[block_of(w, i) + 2]++;
-    for (size_t c = 0; c < b->count; c++)
-        b->begin[c + 2] += b->begin[c + 1];
+        begin[block_of(w, i) + 2]++;
+    for (size_t c = 0; c < count; c++)
+        begin[c + 2] += begin[c + 1];
     for (size_t i = 0; i < w->points; i++)
-        b->order[b->begin[block_of(w, i) + 1]++] = i;
-    for (size_t c = 0; c < b->count; c++) {
+        order[begin[block_of(w, i) + 1]++] = i;
+    for (size_t c = 0; c < count; c++) {
         int64_t n = 0;
-        for (size_t i = b->begin[c]; i < b->begin[c + 1]; i++)
-            if (w->allowed[b->order[i]])
-                w->scratch[n++] = (float)left_m(w, b->order[i]);
+        for (size_t i = begin[c]; i < begin[c + 1]; i++)
+            if (w->allowed[order[i]])
+                w->scratch[n++] = (float)left_m(w, order[i]);
         n = sdm_drop_nan_f32(w->scratch, n);
-        b->median_m[c] = (float)sdm_median_f32(w->scratch, n);
+        median_m[c] = (float)sdm_median_f32(w->scratch, n);
     }
     return SDM_OK;
 }
@@ -449,31 +431,28 @@ static SdmStatus measure_blocks(SdmContext *ctx, Work *w, Blocks *b)
  * and those beside them. */
 static SdmStatus find_change(SdmContext *ctx, Work *w)
 {
-    SdmStatus st = SDM_OK;
     SdmReferenceReport *const r = report_of(w);
     const int64_t cols = r->grid.cols, rows = r->grid.rows;
-    Blocks b = {0};
+    const size_t count = (size_t)(cols * rows);
+    SDM_OWNED float *median_m = NULL;
     double middle;
-    TRY(measure_blocks(ctx, w, &b));
+    PASS(sdm_alloc(ctx, &median_m, count, sizeof *median_m, "blocks of the change mask"));
+    PASS(measure_blocks(ctx, w, count, median_m));
     int64_t n = 0;
-    for (size_t c = 0; c < b.count; c++)
-        if (!isnan(b.median_m[c]) && !r->left_out[c])
-            w->scratch[n++] = b.median_m[c];
+    for (size_t c = 0; c < count; c++)
+        if (!isnan(median_m[c]) && !r->left_out[c])
+            w->scratch[n++] = median_m[c];
     const double limit = fmax(CHANGE_NMADS * sdm_nmad_f32(w->scratch, n, &middle), CHANGE_LEAST_M);
-    memset(r->left_out, 0, b.count);
+    memset(r->left_out, 0, count);
     for (int64_t j = 0; j < rows; j++)
         for (int64_t i = 0; i < cols; i++)
             for (int64_t k = 0; k < 9; k++) {
                 const int64_t y = j + k / 3 - 1, x = i + k % 3 - 1;
                 if (x >= 0 && y >= 0 && x < cols && y < rows &&
-                    fabs((double)b.median_m[y * cols + x] - middle) > limit)
+                    fabs((double)median_m[y * cols + x] - middle) > limit)
                     r->left_out[j * cols + i] = 1;
             }
-done:
-    sdm_free(&b.begin);
-    sdm_free(&b.order);
-    sdm_free(&b.median_m);
-    return st;
+    return SDM_OK;
 }
 
 /* Set which points and pieces of ground are used, and the share that is left out. */
@@ -622,15 +601,14 @@ static void measure_spread(const Work *w, int when, int where)
 /* Means by row of what the waves of one view were fitted to. */
 static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenceBins *b)
 {
-    SdmStatus st = SDM_OK;
-    double *sum = NULL;
+    SDM_OWNED double *sum = NULL;
     float last = 0.0f;
     for (size_t i = 0; i < w->points; i++)
         last = fmaxf(last, w->point[i].row[view]);
     b->step_px = BIN_ROWS;
     b->count = (int)(last / BIN_ROWS) + 1;
-    TRY(sdm_alloc(ctx, &b->value_px, (size_t)b->count, sizeof *b->value_px, "means by row"));
-    TRY(sdm_alloc(ctx, &sum, 2 * (size_t)b->count, sizeof *sum, "means by row"));
+    PASS(sdm_alloc(ctx, &b->value_px, (size_t)b->count, sizeof *b->value_px, "means by row"));
+    PASS(sdm_alloc(ctx, &sum, 2 * (size_t)b->count, sizeof *sum, "means by row"));
     const double limit = 3.0 * report_of(w)->fit.point_px;
     for (size_t i = 0; i < w->points; i++) {
         const SdmAlongPoint *const a = &w->point[i];
@@ -643,9 +621,7 @@ static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenc
     }
     for (int i = 0; i < b->count; i++)
         b->value_px[i] = sum[2 * i + 1] >= 8.0 ? (float)(sum[2 * i] / sum[2 * i + 1]) : NAN;
-done:
-    sdm_free(&sum);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus report_fit(SdmContext *ctx, Work *w)
@@ -724,11 +700,12 @@ static float change_at(const HeightChange *c, int x, int y)
 static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPrepared *p,
                               const SdmAlongCorrection *along)
 {
-    SdmStatus st = SDM_OK;
     const SdmSurface *const s = &p->coarse;
+    SDM_OWNED float *changes_m = NULL;
     HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
-    TRY(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m,
-                      "changes of height"));
+    PASS(sdm_alloc_raw(ctx, &changes_m, (size_t)c.cols * (size_t)c.rows, sizeof *changes_m,
+                       "changes of height"));
+    c.more_m = changes_m;
     fill_change(p, along, lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
@@ -738,70 +715,53 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPre
             s->h_m[at] += more_m;
             p->terrain.h_m[at] += more_m;
         }
-done:
-    sdm_free(&c.more_m);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyramid images[2], Work *w)
 {
-    SdmStatus st = SDM_OK;
-    SdmSurface surface = {0};
-    TRY(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
-    TRY(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface surface = {0};
+    PASS(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
+    PASS(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
-    TRY(sdm_alloc(ctx, &w->moved_m, w->s.count + 1, sizeof *w->moved_m, "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count), sizeof *w->scratch,
-                  "samples of the surface"));
-    TRY(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
-    TRY(sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference"));
-done:
-    sdm_surface_free(&surface);
-    return st;
+    PASS(SDM_ALLOC(ctx, "samples of the surface", SDM_ARRAY(w->moved_m, w->s.count + 1),
+                   SDM_ARRAY(w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count))));
+    PASS(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
+    return sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference");
 }
 
 static void close_work(Work *w)
 {
     sdm_reference_samples_free(&w->s);
-    sdm_free(&w->moved_m);
-    sdm_free(&w->scratch);
-    sdm_free(&w->point);
-    sdm_free(&w->per_m);
-    sdm_free(&w->allowed);
-    sdm_free(&w->number);
-    sdm_free(&w->use);
+    SDM_FREE(&w->moved_m, &w->scratch, &w->point, &w->per_m, &w->allowed, &w->number, &w->use);
 }
 
 SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const SdmReferenceFiles *files,
                                 const SdmPyramid images[2], SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    Work w = {.files = files, .p = p, .threads = sdm_threads(ctx)};
-    const int around = sdm_stage_enter(ctx, 2);
+    SDM_CLOSED_BY(close_work) Work w = {.files = files, .p = p, .threads = sdm_threads(ctx)};
+    SDM_STAGE(ctx, 2);
     p->along = (SdmAlongCorrection){0};
     sdm_progress(ctx, 2, 0.85, "cameras against the reference");
-    TRY(open_work(ctx, scene, images, &w));
+    PASS(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
     snprintf(p->reference.datum, sizeof p->reference.datum, "%s", sdm_height_raster_datum_phrase(files->dem));
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
-        TRY(make_points(ctx, &w));
-        TRY(sdm_reference_shift(ctx, &w.s, use_allowed(&w) ? w.use : NULL, w.scratch, w.threads, &w.shift));
+        PASS(make_points(ctx, &w));
+        PASS(sdm_reference_shift(ctx, &w.s, use_allowed(&w) ? w.use : NULL, w.scratch, w.threads, &w.shift));
     }
     if (!serves(ctx, &w, known))
-        goto done;
-    TRY(open_mask(ctx, &w));
+        return SDM_OK;
+    PASS(open_mask(ctx, &w));
     fill_points(&w);
-    TRY(iterate(ctx, &w));
+    PASS(iterate(ctx, &w));
     if (!sdm_reference_applied(&p->reference))
-        goto done;
-    TRY(report_fit(ctx, &w));
-    TRY(move_surface(ctx, &w.s.lattice, p, &w.along));
+        return SDM_OK;
+    PASS(report_fit(ctx, &w));
+    PASS(move_surface(ctx, &w.s.lattice, p, &w.along));
     p->along = w.along;
-done:
-    close_work(&w);
-    sdm_stage_leave(ctx, around);
-    return st;
+    return SDM_OK;
 }
 
 void sdm_reference_keep(SdmReferenceFiles *files, SdmPrepared *p)

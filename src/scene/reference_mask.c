@@ -48,9 +48,8 @@ SdmStatus sdm_reference_mask_open(SdmContext *ctx, const SdmOptions *options, Sd
 static SdmStatus apply_raster(SdmContext *ctx, SdmHeightRaster *raster, bool inside_counts, const SdmGrid *g,
                               const float *place, size_t count, uint8_t *allowed)
 {
-    SdmStatus st = SDM_OK;
-    SdmProjector *projector = NULL;
-    TRY(sdm_projector_open(ctx, g->wkt, &projector));
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
+    PASS(sdm_projector_open(ctx, g->wkt, &projector));
     for (size_t i = 0; i < count; i++) {
         double x = g->x0 + ((double)place[2 * i] + 0.5) * g->spacing,
                y = g->y0 - ((double)place[2 * i + 1] + 0.5) * g->spacing;
@@ -59,32 +58,26 @@ static SdmStatus apply_raster(SdmContext *ctx, SdmHeightRaster *raster, bool ins
         if ((!isnan(value) && value != 0.0) != inside_counts)
             allowed[i] = 0;
     }
-    TRY(sdm_height_raster_check(ctx, raster));
-done:
-    sdm_projector_close(&projector);
-    return st;
+    return sdm_height_raster_check(ctx, raster);
 }
 
 static SdmStatus apply_outlines(SdmContext *ctx, const SdmOutlines *outlines, bool inside_counts,
                                 const SdmGrid *g, const float *place, size_t count, uint8_t *allowed)
 {
-    SdmStatus st = SDM_OK;
-    uint8_t *inside = NULL;
+    SDM_OWNED uint8_t *inside = NULL;
     const SdmOutlineGrid on = {.wkt = g->wkt,
                                .transform = {g->x0, g->spacing, 0.0, g->y0, 0.0, -g->spacing},
                                .cols = g->cols,
                                .rows = g->rows};
-    TRY(sdm_alloc_raw(ctx, &inside, (size_t)(g->cols * g->rows), 1, "cells inside of polygons"));
-    TRY(sdm_outlines_burn(ctx, outlines, &on, inside));
+    PASS(sdm_alloc_raw(ctx, &inside, (size_t)(g->cols * g->rows), 1, "cells inside of polygons"));
+    PASS(sdm_outlines_burn(ctx, outlines, &on, inside));
     for (size_t i = 0; i < count; i++) {
         const double col = floor((double)place[2 * i] + 0.5), row = floor((double)place[2 * i + 1] + 0.5);
         const bool on_grid = col >= 0.0 && row >= 0.0 && col < (double)g->cols && row < (double)g->rows;
         if ((on_grid && inside[(int64_t)row * g->cols + (int64_t)col]) != inside_counts)
             allowed[i] = 0;
     }
-done:
-    sdm_free(&inside);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_reference_mask_apply(SdmContext *ctx, const SdmReferenceMask *mask, const SdmGrid *grid,

@@ -28,8 +28,7 @@ static const double KNOWN_SHARE = 0.25, CENTROID_SHARE = 0.2;
 
 void sdm_reference_samples_free(SdmReferenceSamples *s)
 {
-    sdm_free(&s->plane.height_m);
-    sdm_free(&s->sample);
+    SDM_FREE(&s->plane.height_m, &s->sample);
     sdm_lattice_free(&s->lattice);
 }
 
@@ -101,13 +100,12 @@ static float mean_of_known(const SdmReferencePlane *plane, int col, int row, int
 /* Means of (2 r + 1) x (2 r + 1) cells. */
 static SdmStatus average_plane(SdmContext *ctx, int r, SdmReferencePlane *plane)
 {
-    SdmStatus st = SDM_OK;
     const int w = (int)plane->grid.cols, h = (int)plane->grid.rows, side = 2 * r + 1;
-    float *sum = NULL, *mean = NULL;
+    SDM_OWNED float *sum = NULL, *mean = NULL;
     if (r < 1)
         return SDM_OK;
-    TRY(sdm_alloc_raw(ctx, &sum, (size_t)w * (size_t)h, sizeof *sum, "means of the reference"));
-    TRY(sdm_alloc_raw(ctx, &mean, (size_t)w * (size_t)h, sizeof *mean, "means of the reference"));
+    PASS(sdm_alloc_raw(ctx, &sum, (size_t)w * (size_t)h, sizeof *sum, "means of the reference"));
+    PASS(sdm_alloc_raw(ctx, &mean, (size_t)w * (size_t)h, sizeof *mean, "means of the reference"));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < h; j++)
         for (int i = 0; i < w; i++) {
@@ -129,10 +127,7 @@ static SdmStatus average_plane(SdmContext *ctx, int r, SdmReferencePlane *plane)
     sdm_free(&plane->height_m);
     plane->height_m = mean;
     mean = NULL;
-done:
-    sdm_free(&sum);
-    sdm_free(&mean);
-    return st;
+    return SDM_OK;
 }
 
 /* Columns of the plane that samples of a row lie in, first and last; first > last: none. */
@@ -179,20 +174,17 @@ static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, in
 static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference,
                             SdmReferenceSamples *s)
 {
-    SdmStatus st = SDM_OK;
-    SdmHeightsOnGrid on = {0};
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     SdmReferencePlane *const out = &s->plane;
     const SdmGrid *const g = &out->grid;
     const int r = (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5),
               more = (int)(MARGIN_M / g->spacing) + (r > 0 ? r : 0) + 4;
-    Columns *of_row = NULL;
-    float *strip = NULL;
-    TRY(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m,
-                      "the reference"));
-    TRY(sdm_alloc_raw(ctx, &of_row, (size_t)g->rows, sizeof *of_row, "the reference"));
-    TRY(sdm_alloc_raw(ctx, &strip, (size_t)(g->cols * STRIP_ROWS), sizeof *strip, "the reference"));
+    SDM_OWNED Columns *of_row = NULL;
+    SDM_OWNED float *strip = NULL;
+    PASS(SDM_ALLOC_RAW(ctx, "the reference", SDM_ARRAY(out->height_m, (size_t)(g->cols * g->rows)),
+                       SDM_ARRAY(of_row, (size_t)g->rows), SDM_ARRAY(strip, (size_t)(g->cols * STRIP_ROWS))));
     find_columns(s, of_row);
-    TRY(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
+    PASS(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
     for (int64_t row = 0; row < g->rows; row += STRIP_ROWS) {
         int64_t window[4];
         float *const to = out->height_m + row * g->cols;
@@ -200,16 +192,11 @@ static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRast
         for (int64_t i = 0; i < window[3] * g->cols; i++)
             to[i] = NAN;
         if (window[2] > 0)
-            TRY(sdm_heights_on_grid(ctx, &on, window, NULL, strip));
+            PASS(sdm_heights_on_grid(ctx, &on, window, NULL, strip));
         for (int64_t j = 0; j < window[3] && window[2] > 0; j++)
             memcpy(to + j * g->cols + window[0], strip + j * window[2], (size_t)window[2] * sizeof *to);
     }
-    TRY(average_plane(ctx, r, out));
-done:
-    sdm_heights_on_grid_close(&on);
-    sdm_free(&of_row);
-    sdm_free(&strip);
-    return st;
+    return average_plane(ctx, r, out);
 }
 
 /* ---- the samples ---- */

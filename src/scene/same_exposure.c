@@ -47,14 +47,13 @@ typedef struct Offsets {
 
 static SdmStatus collect(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, Offsets *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmLattice lat = {0};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const SdmSurface *const s = &p->coarse;
     SdmLatticeRequest q = sdm_coarse_request(scene, p, 16);
     const int64_t n = (int64_t)s->win.w * s->win.h, step = n / MATCHES + 1;
     const double size = (double)(1 << s->win.level);
     q.grid = NULL; /* not chosen yet, nor needed */
-    TRY(sdm_lattice_build(ctx, &q, &lat));
+    PASS(sdm_lattice_build(ctx, &q, &lat));
     for (int64_t i = step / 2; i < n; i += step) {
         const double u = ((double)(i % s->win.w) + 0.5) * size - 0.5,
                      v = ((double)(i / s->win.w) + 0.5) * size - 0.5;
@@ -68,9 +67,7 @@ static SdmStatus collect(SdmContext *ctx, const SdmScene *scene, const SdmPrepar
             out->offset[k][out->count] = right[k] - out->left[out->count][k];
         out->count += isfinite(out->offset[0][out->count] + out->offset[1][out->count]);
     }
-done:
-    sdm_lattice_free(&lat);
-    return st;
+    return SDM_OK;
 }
 
 static double at(const double affine[3], const double left[2])
@@ -112,9 +109,8 @@ static double fit(Offsets *o)
 static SdmStatus sample(SdmContext *ctx, SdmImage *image, double (*affine)[3], const double centre[2],
                         int side, float *out)
 {
-    SdmStatus st = SDM_OK;
-    int16_t *pixel = NULL;
-    float *fine = NULL;
+    SDM_OWNED int16_t *pixel = NULL;
+    SDM_OWNED float *fine = NULL;
     const int wide = side + 2 * MARGIN;
     const double reach = (affine ? 1.5 + fmax(fabs(affine[0][1]), fabs(affine[1][2])) : 1.0) * wide / 2;
     double middle[2];
@@ -122,9 +118,9 @@ static SdmStatus sample(SdmContext *ctx, SdmImage *image, double (*affine)[3], c
         middle[k] = centre[k] + (affine ? at(affine[k], centre) : 0.0);
     const int64_t n = (int64_t)(2.0 * reach) + 3;
     const SdmImageWindow all = {(int64_t)floor(middle[0] - reach), (int64_t)floor(middle[1] - reach), n, n};
-    TRY(sdm_alloc(ctx, &pixel, (size_t)(n * n), sizeof *pixel, "a window of a view"));
-    TRY(sdm_alloc(ctx, &fine, (size_t)wide * (size_t)wide, sizeof *fine, "a window of a view"));
-    TRY(sdm_image_read(ctx, image, all, pixel, NULL, NULL));
+    PASS(sdm_alloc(ctx, &pixel, (size_t)(n * n), sizeof *pixel, "a window of a view"));
+    PASS(sdm_alloc(ctx, &fine, (size_t)wide * (size_t)wide, sizeof *fine, "a window of a view"));
+    PASS(sdm_image_read(ctx, image, all, pixel, NULL, NULL));
     for (int i = 0; i < wide * wide; i++) {
         const double p[2] = {centre[0] + i % wide - wide / 2, centre[1] + i / wide - wide / 2};
         const double x = p[0] + (affine ? at(affine[0], p) : 0.0) - (double)all.x,
@@ -143,10 +139,7 @@ static SdmStatus sample(SdmContext *ctx, SdmImage *image, double (*affine)[3], c
         for (int j = 0; j < 25; j++)
             out[i] += fine[(i / side + j / 5) * wide + i % side + j % 5] / 25.0f;
     }
-done:
-    sdm_free(&pixel);
-    sdm_free(&fine);
-    return st;
+    return SDM_OK;
 }
 
 /* Correlation of a window of the left image and the part of a wider one that begins at (x, y); NaN where a
@@ -166,25 +159,24 @@ static double correlate(const float *left, const float *right, int x, int y)
 static SdmStatus compare(SdmContext *ctx, const SdmScene *scene, const double place[2], double (*affine)[3],
                          Offsets *out)
 {
-    SdmStatus st = SDM_OK;
     enum { SPAN = 2 * REACH + 1 };
-    float *left = NULL;
+    SDM_OWNED float *left = NULL;
     double c[SPAN * SPAN];
     int best = 0;
     const double centre[2] = {floor(place[0]), floor(place[1])};
-    TRY(sdm_alloc(ctx, &left, SIDE * SIDE + WIDE * WIDE, sizeof *left, "windows of both views"));
+    PASS(sdm_alloc(ctx, &left, SIDE * SIDE + WIDE * WIDE, sizeof *left, "windows of both views"));
     float *const right = left + SIDE * SIDE;
-    TRY(sample(ctx, scene->view[0].image, NULL, centre, SIDE, left));
-    TRY(sample(ctx, scene->view[1].image, affine, centre, WIDE, right));
+    PASS(sample(ctx, scene->view[0].image, NULL, centre, SIDE, left));
+    PASS(sample(ctx, scene->view[1].image, affine, centre, WIDE, right));
     for (int i = 0; i < SPAN * SPAN; i++) {
         c[i] = correlate(left, right, i % SPAN, i / SPAN);
         if (isnan(c[i]))
-            goto done;
+            return SDM_OK;
         best = c[i] > c[best] ? i : best;
     }
     const int x = best % SPAN, y = best / SPAN, step[2] = {1, SPAN};
     if (x == 0 || y == 0 || x == SPAN - 1 || y == SPAN - 1)
-        goto done;
+        return SDM_OK;
     const double move[2] = {x - REACH, y - REACH};
     for (int k = 0; k < 2; k++) {
         const double low = c[best - step[k]], high = c[best + step[k]];
@@ -193,14 +185,11 @@ static SdmStatus compare(SdmContext *ctx, const SdmScene *scene, const double pl
             at(affine[k], centre) + move[k] + 0.5 * (high - low) / (2.0 * c[best] - low - high);
     }
     out->score[out->count++] = c[best];
-done:
-    sdm_free(&left);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, Offsets *o, Offsets *w)
 {
-    SdmStatus st = SDM_OK;
     const double spread = o->count < LEAST ? INFINITY : fit(o);
     double bent = INFINITY, alike = 0.0, stretch = INFINITY;
     const bool level = sdm_nmad_f64(o->h_m, o->count, NULL) * fabs(p->frame.du_dh) <
@@ -211,7 +200,7 @@ static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared
     for (int round = 0; round < ROUNDS; round++) {
         w->count = 0;
         for (int i = 0; i < WINDOWS; i++)
-            TRY(compare(ctx, scene, o->left[(2 * i + 1) * o->count / (2 * WINDOWS)], w->affine, w));
+            PASS(compare(ctx, scene, o->left[(2 * i + 1) * o->count / (2 * WINDOWS)], w->affine, w));
         if (w->count < LEAST_WINDOWS)
             return SDM_OK;
         bent = fit(w);
@@ -223,15 +212,14 @@ static SdmStatus judge(SdmContext *ctx, const SdmScene *scene, const SdmPrepared
             "px, stretched by %.4f, correlate by %.4f",
             spread, (int)w->count, bent, stretch, alike);
     if (bent < BENT_PX && stretch < STRETCH && alike > (level ? IDENTICAL : ALIKE))
-        st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "%s and %s: their pixels are those of one exposure (offsets "
-                      "without any parallax, within %.3f "
-                      "px, correlation %.4f) under two cameras, which makes no "
-                      "heights; give the other view with its "
-                      "own camera",
-                      scene->view[0].name, scene->view[1].name, bent, alike);
-done:
-    return st;
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "%s and %s: their pixels are those of one exposure (offsets "
+                        "without any parallax, within %.3f "
+                        "px, correlation %.4f) under two cameras, which makes no "
+                        "heights; give the other view with its "
+                        "own camera",
+                        scene->view[0].name, scene->view[1].name, bent, alike);
+    return SDM_OK;
 }
 
 /* By how much the rays of the matches miss each other, px across the epipolar lines, but for a constant, with
@@ -259,37 +247,31 @@ static double measure_miss_px(const Offsets *o, const SdmCamera *a, const SdmCam
 
 SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    Offsets *o = NULL;
+    SDM_OWNED Offsets *o = NULL;
     if (scene->sensor != SDM_SENSOR_RPC)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &o, 2, sizeof *o, "matches"));
-    TRY(collect(ctx, scene, p, o));
-    TRY(judge(ctx, scene, p, o, o + 1));
-done:
-    sdm_free(&o);
-    return st;
+    PASS(sdm_alloc(ctx, &o, 2, sizeof *o, "matches"));
+    PASS(collect(ctx, scene, p, o));
+    return judge(ctx, scene, p, o, o + 1);
 }
 
 SdmStatus sdm_check_exchanged(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    Offsets *o = NULL;
+    SDM_OWNED Offsets *o = NULL;
     const SdmView *const view = scene->view;
     if (scene->sensor != SDM_SENSOR_RPC)
         return SDM_OK;
-    TRY(sdm_alloc(ctx, &o, 1, sizeof *o, "matches"));
-    TRY(collect(ctx, scene, p, o));
+    PASS(sdm_alloc(ctx, &o, 1, sizeof *o, "matches"));
+    PASS(collect(ctx, scene, p, o));
     const double miss = measure_miss_px(o, view[0].camera, view[1].camera),
                  exchanged = measure_miss_px(o, view[1].camera, view[0].camera);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "rays miss each other by %.3f px, with the cameras exchanged by %.3f px",
             miss, exchanged);
     if (miss > MISS_PX && miss > MISS_RATIO * exchanged)
-        st = sdm_fail(ctx, SDM_ERR_DATA,
-                      "%s and %s: each seems to have the camera of the other (their rays miss each other by "
-                      "%.2f px, with the cameras exchanged by %.2f px); give each image its own RPC",
-                      view[0].name, view[1].name, miss, exchanged);
-done:
-    sdm_free(&o);
-    return st;
+        return sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "%s and %s: each seems to have the camera of the other (their rays miss each other by "
+            "%.2f px, with the cameras exchanged by %.2f px); give each image its own RPC",
+            view[0].name, view[1].name, miss, exchanged);
+    return SDM_OK;
 }

@@ -374,13 +374,12 @@ static SdmStatus choose_edge(SdmContext *ctx, SdmTiling *t)
 
 SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
 {
-    SdmStatus st = SDM_OK;
-    SdmGdalConfig config;
+    SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
     *t = (SdmTiling){.options = scene->options};
-    TRY(sdm_gdal_config_begin(ctx, scene->options, &config));
-    TRY(sdm_frame_find(ctx, scene, &t->frame));
-    TRY(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
-    TRY(sdm_grid_choose(ctx, scene->options, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
+    PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
+    PASS(sdm_frame_find(ctx, scene, &t->frame));
+    PASS(sdm_prepare_settings(ctx, scene, &t->frame, &t->settings));
+    PASS(sdm_grid_choose(ctx, scene->options, t->frame.lon_deg, t->frame.lat_deg, t->frame.gsd_m, &t->grid));
     sdm_grid_warn(ctx, scene->options->t_srs, t->frame.lon_deg, t->frame.lat_deg);
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = &t->frame,
@@ -390,17 +389,12 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
                                  .step = sdm_frame_lattice_step(&t->frame, 4),
                                  .hmin_m = t->frame.hmin_m,
                                  .hmax_m = t->frame.hmax_m};
-    TRY(sdm_lattice_build(ctx, &q, &t->lattice));
-    TRY(sdm_lattice_check_map(ctx, &q, &t->lattice));
-    TRY(cover(ctx, t));
-    TRY(find_footprints(ctx, t));
+    PASS(sdm_lattice_build(ctx, &q, &t->lattice));
+    PASS(sdm_lattice_check_map(ctx, &q, &t->lattice));
+    PASS(cover(ctx, t));
+    PASS(find_footprints(ctx, t));
     set_fixed_costs(scene, t);
-    TRY(choose_edge(ctx, t));
-done:
-    sdm_gdal_config_end(&config);
-    if (st != SDM_OK)
-        sdm_tiling_free(t);
-    return st;
+    return choose_edge(ctx, t);
 }
 
 void sdm_tiling_free(SdmTiling *t)

@@ -221,40 +221,36 @@ static bool any_defect(const uint8_t *defect, size_t n)
  * h x w, or w x h of a turned image. */
 static SdmStatus mend(SdmContext *ctx, SdmViewReader *r, unsigned flaws, SdmImageWindow at, int16_t *out)
 {
-    SdmStatus st = SDM_OK;
     const int threads = sdm_threads(ctx);
     const size_t n = (size_t)(at.w * at.h);
+    const SdmImageWindow around = {at.x - REACH, at.y - REACH, at.w + 2 * REACH, at.h + 2 * REACH};
+    const size_t wide = (size_t)(around.w * around.h);
+    SDM_OWNED int16_t *pixels = NULL, *counts = NULL;
+    SDM_OWNED uint8_t *flawed = NULL, *defect = NULL, *columns = NULL;
+    PASS(sdm_alloc_raw(ctx, &pixels, wide, sizeof *pixels, "image window"));
+    PASS(sdm_alloc_raw(ctx, &flawed, wide, 1, "flaws of an image"));
+    PASS(SDM_ALLOC(ctx, "defects of an image", SDM_ARRAY(defect, n), SDM_ARRAY(columns, (size_t)at.w)));
+    PASS(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)around.w, sizeof *counts, "image window"));
     Flawed q = {.at = at,
-                .wide = {at.x - REACH, at.y - REACH, at.w + 2 * REACH, at.h + 2 * REACH},
+                .wide = around,
                 .size = {sdm_image_width(r->image), sdm_image_height(r->image)},
                 .across = r->turned ? at.h : 1,
                 .down = r->turned ? 1 : at.w,
+                .pixels = pixels,
+                .flaws = flawed,
+                .defect = defect,
                 .out = out};
-    const size_t wide = (size_t)(q.wide.w * q.wide.h);
-    int16_t *counts = NULL;
-    uint8_t *columns = NULL;
-    TRY(sdm_alloc_raw(ctx, &q.pixels, wide, sizeof *q.pixels, "image window"));
-    TRY(sdm_alloc_raw(ctx, &q.flaws, wide, 1, "flaws of an image"));
-    TRY(sdm_alloc(ctx, &q.defect, n, 1, "defects of an image"));
-    TRY(sdm_alloc(ctx, &columns, (size_t)at.w, 1, "defects of an image"));
-    TRY(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)q.wide.w, sizeof *counts, "image window"));
-    TRY(sdm_image_read(ctx, r->image, q.wide, q.pixels, q.flaws, NULL));
+    PASS(sdm_image_read(ctx, r->image, around, pixels, flawed, NULL));
     find_masked(&q);
     if (flaws & SDM_FLAW_NODATA)
         fill_holes(&q, threads, counts);
     if (flaws & SDM_FLAW_SATURATED)
         find_saturated(&q, columns);
-    if (r->keep && any_defect(q.defect, n)) {
-        r->defect = q.defect;
-        q.defect = NULL;
+    if (r->keep && any_defect(defect, n)) {
+        r->defect = defect;
+        defect = NULL;
     }
-done:
-    sdm_free(&q.pixels);
-    sdm_free(&q.flaws);
-    sdm_free(&q.defect);
-    sdm_free(&columns);
-    sdm_free(&counts);
-    return st;
+    return SDM_OK;
 }
 
 SdmStatus sdm_view_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/path.h"
 #include "coreg/stack_layer.h"
+#include "geo/gdal_scope.h"
 #include "product/dem_report.h"
 #include "product/dem_result.h"
 #include "scene/quality.h"
 #include "views/views.h"
 
-#include <cpl_error.h>
 #include <math.h>
 #include <string.h>
 
@@ -413,8 +413,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
 
 static SdmStatus write_product(Fusing *f, SdmStack *s)
 {
-    SdmStatus st = SDM_OK;
-    SdmProduct *product = NULL;
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *product = NULL;
     SdmViews *const v = f->views;
     const SdmProductRequest request = {.options = &v->options,
                                        .keep = v->keep,
@@ -425,23 +424,18 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
                                        .kind = f->kind,
                                        .time_utc = v->time_utc[v->first],
                                        .job = v->fingerprint};
-    const int around = sdm_stage_enter(s->ctx, 8);
-    TRY(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
-    TRY(sdm_product_open(s->ctx, &request, &product));
-    TRY(sdm_stack_combine(s, product, &f->work.blocks));
+    SDM_STAGE(s->ctx, 8);
+    PASS(sdm_lease_check(s->ctx, v->lease)); /* opening removes temporary files of earlier runs */
+    PASS(sdm_product_open(s->ctx, &request, &product));
+    PASS(sdm_stack_combine(s, product, &f->work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     f->work.wall_s = sdm_now_s() - v->started_s;
-    TRY(take_result(f, product));
-    TRY(sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease));
-done:
-    sdm_product_close(&product);
-    sdm_stage_leave(s->ctx, around);
-    return st;
+    PASS(take_result(f, product));
+    return sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease);
 }
 
 SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
     Fusing f = {.result = result};
     SdmOptions options = v->options;
     SdmStackOptions stack;
@@ -458,18 +452,14 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     stack.fusion = &fusion;
     options.t_srs = v->t_srs;
     options.tr = v->grid.spacing;
+    SDM_QUIET;
+    SDM_CLOSED_BY(sdm_stack_close)
     SdmStack s = {
         .ctx = v->ctx, .options = &options, .opt = &stack, .threads = sdm_threads(v->ctx), .keep = v->keep};
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    const SdmProgressPart around = sdm_progress_enter(v->ctx, SDM_VIEWS_FUSING, 1.0);
+    SDM_PROGRESS(v->ctx, SDM_VIEWS_FUSING, 1.0);
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);
-    TRY(sdm_stack_open(&s, f.dem, f.count));
-    TRY(sdm_stack_prepare(&s));
+    PASS(sdm_stack_open(&s, f.dem, f.count));
+    PASS(sdm_stack_prepare(&s));
     keep_shifts(&f, &s);
-    TRY(write_product(&f, &s));
-done:
-    sdm_progress_leave(v->ctx, around);
-    sdm_stack_close(&s);
-    CPLPopErrorHandler();
-    return st;
+    return write_product(&f, &s);
 }

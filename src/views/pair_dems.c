@@ -61,18 +61,14 @@ void sdm_views_remove(const SdmViews *v)
 static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const SdmOptions *options,
                                   uint64_t *out)
 {
-    SdmStatus st = SDM_OK;
-    SdmPlanInput *input = NULL;
-    SdmPlan *plan = NULL;
+    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     char build[32];
-    TRY(sdm_plan_single(v->ctx, v->path[p->left], v->path[p->right], &input));
-    TRY(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = input, .count = 1}, &plan));
+    PASS(sdm_plan_single(v->ctx, v->path[p->left], v->path[p->right], &input));
+    PASS(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = input, .count = 1}, &plan));
     snprintf(build, sizeof build, "%016" PRIx64, (uint64_t)SDM_BUILD_HASH);
     *out = sdm_hash_text(plan->scene[0].product_fingerprint, build);
-done:
-    sdm_plan_close(&plan);
-    sdm_free(&input);
-    return st;
+    return SDM_OK;
 }
 
 /* Take the result of a finished DEM of the pair that has this fingerprint. */
@@ -107,31 +103,29 @@ static SdmOptions options_of(const SdmViews *v, const SdmViewPair *p)
 
 static SdmStatus make_dem(SdmViews *v, SdmViewPair *p)
 {
-    SdmStatus st = SDM_OK;
     uint64_t fingerprint;
     SdmUnitName name;
-    TRY(name_dem(v, p->number, p->dem));
+    PASS(name_dem(v, p->number, p->dem));
     SdmOptions options = options_of(v, p);
-    TRY(find_fingerprint(v, p, &options, &fingerprint)); /* refuses bounds that lie outside */
+    PASS(find_fingerprint(v, p, &options, &fingerprint)); /* refuses bounds that lie outside */
     options.bounds = options.area = NULL; /* moves and votes of a part are those of the whole DEMs */
     v->fingerprint = sdm_hash(v->fingerprint, &fingerprint, sizeof fingerprint);
-    TRY(name_record(v, p->number, fingerprint, &name));
+    PASS(name_record(v, p->number, fingerprint, &name));
     p->has_dem = find_finished(p, &name);
     sdm_log(v->ctx, SDM_LOG_INFO, 1, "pair %d of %d: %s and %s%s", p->number, v->chosen_count,
             sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->has_dem ? " was finished before" : "");
     for (int i = 0; i < 2 && !p->result.known; i++) { /* once more where it was only tidied up */
-        TRY(sdm_use_options(v->ctx, &options));
-        st = sdm_run_scene(v->ctx, v->path[p->left], v->path[p->right], &p->result);
+        PASS(sdm_use_options(v->ctx, &options));
+        const SdmStatus ran = sdm_run_scene(v->ctx, v->path[p->left], v->path[p->right], &p->result);
         (void)sdm_use_options(v->ctx, &v->options);
-        TRY(st);
+        PASS(ran);
     }
     if (!p->has_dem) {
         const SdmProductRecord record = {.result = p->result, .dem_bytes = -1};
-        TRY(sdm_unit_write(v->ctx, &name, &record, NULL, true, v->lease));
+        PASS(sdm_unit_write(v->ctx, &name, &record, NULL, true, v->lease));
     }
     p->has_dem = true;
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* A pair that makes no DEM costs itself alone: another one takes its place. */
@@ -155,23 +149,18 @@ static void leave_out(SdmViews *v, SdmViewPair *p)
 
 SdmStatus sdm_views_make_dems(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     double done = 0.0; /* share of the run */
     for (int k = 0; k < v->chosen_count; k++) {
-        TRY(sdm_check_stop(v->ctx));
-        TRY(sdm_lease_check(v->ctx, v->lease));
+        PASS(sdm_check_stop(v->ctx));
+        PASS(sdm_lease_check(v->ctx, v->lease));
         const double end = done + (SDM_VIEWS_FUSING - done) / (v->chosen_count - k);
-        const SdmProgressPart around = sdm_progress_enter(v->ctx, done, end);
-        st = make_dem(v, v->chosen[k]);
-        sdm_progress_leave(v->ctx, around);
+        SDM_PROGRESS(v->ctx, done, end);
+        const SdmStatus made = make_dem(v, v->chosen[k]);
         done = end;
-        if (st == SDM_ERR_DATA) {
+        if (made == SDM_ERR_DATA)
             leave_out(v, v->chosen[k]);
-            st = SDM_OK;
-        }
-        TRY(st);
+        else
+            PASS(made);
     }
-    TRY(sdm_views_check_left(v, true));
-done:
-    return st;
+    return sdm_views_check_left(v, true);
 }

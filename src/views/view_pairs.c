@@ -87,7 +87,7 @@ static SdmStatus describe(SdmViews *v, const SdmScene *scene, const SdmFrame *f,
  * it lacks to be a pair goes to `why`. */
 static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
 {
-    SdmScene *scene = NULL;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SdmFrame frame = {.base_height = NAN};
     SdmOptions options = v->options;
     memcpy(options.move_deg[0], v->move_deg[p->left], sizeof options.move_deg[0]);
@@ -103,7 +103,6 @@ static SdmStatus open_pair(SdmViews *v, SdmViewPair *p, bool pixels)
         sdm_view_pair_refuse(p, sdm_error(v->ctx));
         st = SDM_OK;
     }
-    sdm_scene_close(&scene);
     return st;
 }
 
@@ -260,20 +259,14 @@ static void order_chosen(SdmViews *v, double least)
 /* CRS and spacing of all DEMs: those of the reference. */
 static SdmStatus choose_grid(SdmViews *v)
 {
-    SdmStatus st = SDM_OK;
     const SdmViewPair *const p = v->chosen[0];
-    TRY(sdm_grid_choose(v->ctx, &v->options, p->lon_deg, p->lat_deg, p->gsd_m, &v->grid));
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(v->grid.wkt);
+    PASS(sdm_grid_choose(v->ctx, &v->options, p->lon_deg, p->lat_deg, p->gsd_m, &v->grid));
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH srs = OSRNewSpatialReference(v->grid.wkt);
     const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL;
-    if (v->options.t_srs)
-        st = sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s", v->options.t_srs);
-    else if (code)
-        st = sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
-    else
-        st = sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s", v->grid.wkt);
-    OSRDestroySpatialReference(srs);
-done:
-    return st;
+    if (code && !v->options.t_srs)
+        return sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
+    return sdm_format(v->ctx, v->t_srs, sizeof v->t_srs, "%s",
+                      v->options.t_srs ? v->options.t_srs : v->grid.wkt);
 }
 
 SdmStatus sdm_views_check_left(SdmViews *v, bool made)

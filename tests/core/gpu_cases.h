@@ -25,14 +25,13 @@ static GpuTest test;
 static inline SdmBuffer *put(const void *data, size_t bytes)
 {
     SdmBuffer *b = NULL;
-    unsigned char *const all = malloc(bytes + GUARD);
+    FREED unsigned char *const all = malloc(bytes + GUARD);
     assert_non_null(all);
     memset(all, CANARY, bytes + GUARD);
     if (data)
         memcpy(all, data, bytes);
     OK(sdm_buffer_new(test.ctx, test.device, (int64_t)(bytes + GUARD), "a test", &b));
     OK(sdm_upload(test.ctx, b, 0, all, (int64_t)(bytes + GUARD), 0, true));
-    free(all);
     return b;
 }
 

@@ -70,6 +70,15 @@ static inline void guarded_free(void *p)
     sdm_system_aligned_free((char *)p - GUARD);
 }
 
+/* The same when the scope of a pointer ends. */
+#define GUARDED SDM_CLOSED_BY(guarded_end)
+static inline void guarded_end(const void *p /* T ** */)
+{
+    char *at;
+    memcpy(&at, p, sizeof at);
+    guarded_free(at);
+}
+
 static const char *const level_names[] = {"c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
 enum { N_LEVELS = sizeof level_names / sizeof *level_names };
 

@@ -59,7 +59,7 @@ static void match(SdmContext *with, Scene *c)
 /* All four borders; a plane is continued as it is, with the score of the nearest match. */
 TEST(changes_go_on_as_planes)
 {
-    Scene c = scene_of(0, 0, W, H), want = scene_of(0, 0, W, H);
+    SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H), want = scene_of(0, 0, W, H);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
             if (x < RIM || y < RIM || x >= W - RIM || y >= H - RIM)
@@ -71,8 +71,6 @@ TEST(changes_go_on_as_planes)
     }
     assert_int_equal(c.s.score[30 * W], want.s.score[30 * W + RIM]);
     assert_int_equal(c.s.score[40], want.s.score[RIM * W + 40]);
-    scene_free(&c);
-    scene_free(&want);
 }
 
 /* Without data in a view, too far from a match, or unmatched for another reason: as it was. */
@@ -80,7 +78,7 @@ TEST(others_stay)
 {
     enum { FAR = HALF + 2 };
     for (int side = 0; side < 2; side++) {
-        Scene c = scene_of(0, 0, W, H);
+        SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H);
         for (int y = 0; y < H; y++)
             for (int x = 0; x < FAR; x++) {
                 unmatch(&c, x, y);
@@ -97,14 +95,13 @@ TEST(others_stay)
                                                      : c.s.h_m[y * W + x] == c.prior[y * W + x]);
             }
         assert_int_equal(c.s.flags[50 * W + 50], SDM_QA_LOW_SCORE);
-        scene_free(&c);
     }
 }
 
 /* A match that has none on its other side gives its change as it is. */
 TEST(lonely_matches_give_their_change)
 {
-    Scene c = scene_of(0, 0, W, H);
+    SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
             if (x != 20 || y != 30)
@@ -117,7 +114,6 @@ TEST(lonely_matches_give_their_change)
             assert_int_equal(c.s.flags[y * W + x], within ? SDM_QA_VALID : SDM_QA_OUTSIDE);
             assert_true(!within || fabsf(c.s.h_m[y * W + x] - c.prior[y * W + x] - change) < 0.001f);
         }
-    scene_free(&c);
 }
 
 /* Holes of data anywhere, seen by a part of the window with the reach around it, with other threads. */
@@ -125,6 +121,7 @@ TEST(cuts_do_not_matter)
 {
     enum { X = 9, Y = 11, CUT_W = 60, CUT_H = 50 };
     const int r = sdm_border_reach(HALF);
+    SDM_CLOSED_BY(scene_free)
     Scene whole = scene_of(5, -8, W, H), cut = scene_of(5 + X, -8 + Y, CUT_W, CUT_H);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++) {
@@ -149,8 +146,6 @@ TEST(cuts_do_not_matter)
             assert_int_equal(cut.s.flags[a], whole.s.flags[b]);
             assert_int_equal(cut.s.score[a], whole.s.score[b]);
         }
-    scene_free(&whole);
-    scene_free(&cut);
 }
 
 /* Number of the nearest match, ring after ring; -1: none is near. */
@@ -173,7 +168,7 @@ TEST(the_nearest_is_found)
 {
     uint64_t seed = 11;
     for (unsigned one_in = 2; one_in < 200; one_in *= 3) {
-        Scene c = scene_of(0, 0, W, H), before = scene_of(0, 0, W, H);
+        SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H), before = scene_of(0, 0, W, H);
         for (int i = 0; i < W * H; i++)
             if ((next_random(&seed) >> 20) % one_in > 0) {
                 unmatch(&c, i % W, i / W);
@@ -184,8 +179,6 @@ TEST(the_nearest_is_found)
             const int near = before.s.flags[i] & SDM_QA_VALID ? i : nearest_plainly(&before, i % W, i / W);
             assert_int_equal(c.s.score[i], near < 0 ? 0 : before.s.score[near]);
         }
-        scene_free(&c);
-        scene_free(&before);
     }
 }
 

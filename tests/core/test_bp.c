@@ -42,13 +42,12 @@ static void fill_case(Case *c, int most, uint64_t *seed)
 static uint16_t *by_definition(const Case *c, int untiled)
 {
     uint16_t *const label = malloc(pixels(&c->f) * sizeof *label);
-    void *const scratch = malloc(sdm_bp_reference_scratch(&c->f));
+    FREED void *const scratch = malloc(sdm_bp_reference_scratch(&c->f));
     assert_true(label && scratch);
     if (untiled)
         sdm_bp_untiled_reference(&c->f, untiled, scratch, label);
     else
         sdm_bp_reference(&c->f, &c->plan, scratch, label);
-    free(scratch);
     return label;
 }
 
@@ -120,9 +119,8 @@ TEST(exact_on_trees)
             (SdmBpPlan){.tile = pick(&seed, 1, 7), .outer = pick(&seed, 1, 2), .inner = pick(&seed, 1, 2)};
         ties += least_energy(&c, best) > 1;
         for (int untiled = 0; untiled < 2; untiled++) {
-            uint16_t *const label = by_definition(&c, untiled);
+            FREED uint16_t *const label = by_definition(&c, untiled);
             assert_memory_equal(label, best, pixels(&c.f) * sizeof *label);
-            free(label);
         }
         free(c.data);
     }
@@ -173,11 +171,10 @@ TEST(energy_falls)
     c.f.truncation = 3;
     for (int outer = 1; outer <= 3; outer++) {
         c.plan = (SdmBpPlan){.tile = 8, .outer = outer, .inner = 2};
-        uint16_t *const label = by_definition(&c, 0);
+        FREED uint16_t *const label = by_definition(&c, 0);
         const int64_t e = energy_of(&c, label);
         assert_true(e <= last + last / 200);
         last = e;
-        free(label);
     }
     uint16_t alone[48 * 40] = {0};
     for (int i = 0; i < 48 * 40; i++)

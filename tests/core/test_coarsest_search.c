@@ -70,7 +70,7 @@ static double right_share(const Bench *b)
 TEST(flat_ground_is_found_in_the_range)
 {
     static const double off[] = {0.0, 3.0, -3.9, 9.0, -9.5, 17.0, -24.0, 24.9};
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, 0.0, 300.0);
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         const double share = sweep(&b, off[i], fabs(off[i]) < 4.0 ? 4.0 : 25.0, 0), good = right_share(&b);
@@ -78,7 +78,6 @@ TEST(flat_ground_is_found_in_the_range)
                       100.0 * good);
         assert_true(share > 0.95 && good > 0.98);
     }
-    bench_close(&b);
 }
 
 /* Share of all pixels that are called matched but are off by more than a pixel of parallax. */
@@ -97,7 +96,7 @@ static double invented(const Bench *b)
 TEST(beyond_the_range_nothing_is_invented)
 {
     static const double off[2] = {14.0, -45.0}, range[2] = {4.0, 25.0}; /* +-5 px and +-28 px are searched */
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, 0.0, 300.0);
     for (int i = 0; i < 2; i++) {
         const double share = sweep(&b, off[i], range[i], 0), wrong = invented(&b);
@@ -105,28 +104,25 @@ TEST(beyond_the_range_nothing_is_invented)
                       100.0 * share, 100.0 * wrong);
         assert_true(share < 0.4 && wrong < 0.05);
     }
-    bench_close(&b);
 }
 
 /* Waves so long that the window sees a tilted plane: 0.7 up and down along u, 8 px of height. */
 TEST(slopes_are_followed)
 {
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, 0.7, 900.0);
     const double share = sweep(&b, 2.0, 12.0, 0), good = right_share(&b);
     print_message("slopes of 0.7: %.1f %% matched, %.1f %% right\n", 100.0 * share, 100.0 * good);
     assert_true(share > 0.7 && good > 0.9);
-    bench_close(&b);
 }
 
 /* The right rows belong half a full-resolution pixel down: nearest is no shift of the level's rows. */
 TEST(rows_across)
 {
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, 0.0, 300.0);
     const double none = sweep(&b, 0.0, 4.0, 0), four = sweep(&b, 0.0, 4.0, 4), back = sweep(&b, 0.0, 4.0, -4);
     assert_true(none > 0.95 && four < 0.3 && back < 0.3);
-    bench_close(&b);
 }
 
 static void put_stripes(SdmLevelImage *im, int period)
@@ -142,7 +138,7 @@ static void put_stripes(SdmLevelImage *im, int period)
 /* A pattern that repeats within the range fits at two heights as well: no height, and the reason. */
 TEST(repeated_patterns_are_ambiguous)
 {
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, 0.0, 300.0);
     put_stripes(&b.scene.left_pyramid.level[LEVEL], 24);
     put_stripes(&b.scene.right_pyramid.level[LEVEL], 24);
@@ -152,7 +148,6 @@ TEST(repeated_patterns_are_ambiguous)
         said += (b.s.flags[i] & SDM_QA_AMBIGUOUS) != 0;
     print_message("stripes: %.1f %% ambiguous\n", 100.0 * said / (b.s.win.w * b.s.win.h));
     assert_true(said > b.s.win.w * b.s.win.h / 2);
-    bench_close(&b);
 }
 
 RUN_TESTS(NULL, NULL)

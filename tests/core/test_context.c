@@ -21,7 +21,7 @@ TEST(close_accepts_nothing)
 /* Work of less than a million units a thread gets fewer threads; the work around it its own again. */
 TEST(teams_are_of_the_works_size)
 {
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.threads = 2;
@@ -39,7 +39,6 @@ TEST(teams_are_of_the_works_size)
     assert_int_equal(sdm_threads(ctx), most);
     sdm_thread_limit_end(ctx, 0);
     assert_int_equal(sdm_threads(ctx), most);
-    sdm_close(&ctx);
 }
 
 TEST(exit_codes)
@@ -69,11 +68,10 @@ TEST_CTX(failures_carry_a_sentence)
 TEST(bad_options_are_refused)
 {
     SdmOptions opt = {0}; /* not filled by sdm_options_default() */
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     assert_int_equal(sdm_open(&ctx, &opt), SDM_ERR_USAGE);
     assert_non_null(ctx); /* so that it can say why */
     assert_true(sdm_error(ctx)[0] != '\0');
-    sdm_close(&ctx);
 }
 
 TEST_CTX(memory_is_zero_aligned_and_charged)
@@ -129,7 +127,7 @@ TEST(absurd_sizes_are_refused)
     static const size_t sizes[][2] = {{SIZE_MAX, 2}, {SIZE_MAX / 2 + 1, 2},
                                       {SIZE_MAX, 1}, {SIZE_MAX - 100, 1},
                                       {1, SIZE_MAX}, {(size_t)1 << 33, (size_t)1 << 33}};
-    SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         void *p = &ctx;
         assert_int_equal(sdm_alloc(ctx, &p, sizes[i][0], sizes[i][1], "the whole world"), SDM_ERR_MEMORY);
@@ -137,7 +135,6 @@ TEST(absurd_sizes_are_refused)
         assert_non_null(strstr(sdm_error(ctx), "the whole world"));
     }
     assert_int_equal(sdm_memory_peak(ctx), 0);
-    sdm_close(&ctx);
 }
 
 TEST_CTX(nth_allocation_fails)
@@ -145,10 +142,9 @@ TEST_CTX(nth_allocation_fails)
     for (int n = 1; n <= 5; n++) {
         sdm_alloc_fail_at(n);
         for (int i = 1; i <= 7; i++) {
-            void *p = NULL;
+            SDM_OWNED void *p = NULL;
             assert_int_equal(sdm_alloc(ctx, &p, 10, 1, "a row"), i == n ? SDM_ERR_MEMORY : SDM_OK);
             assert_int_equal(p == NULL, i == n);
-            sdm_free(&p);
         }
     }
     sdm_alloc_fail_at(0);
@@ -241,7 +237,7 @@ TEST(utf8_is_told)
 
 TEST(stop_concerns_open_contexts)
 {
-    SdmContext *ctx = NULL, *later = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL, *later = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_check_stop(ctx), SDM_OK);
     sdm_stop();
@@ -249,13 +245,11 @@ TEST(stop_concerns_open_contexts)
     assert_int_equal(sdm_open(&later, NULL), SDM_OK);
     assert_int_equal(sdm_check_stop(later), SDM_OK);
     assert_int_equal(sdm_check_stop(ctx), SDM_ERR_STOPPED);
-    sdm_close(&ctx);
-    sdm_close(&later);
 }
 
 TEST(cancel_concerns_one_context_and_its_children)
 {
-    SdmContext *ctx = NULL, *child = NULL, *other = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL, *child = NULL, *other = NULL;
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     assert_int_equal(sdm_open(&other, NULL), SDM_OK);
     assert_int_equal(sdm_open_child(ctx, &child), SDM_OK);
@@ -264,9 +258,6 @@ TEST(cancel_concerns_one_context_and_its_children)
     assert_int_equal(sdm_check_stop(ctx), SDM_ERR_STOPPED);
     assert_int_equal(sdm_check_stop(child), SDM_ERR_STOPPED);
     assert_int_equal(sdm_check_stop(other), SDM_OK);
-    sdm_close(&child);
-    sdm_close(&ctx);
-    sdm_close(&other);
 }
 
 RUN_TESTS(NULL, NULL)

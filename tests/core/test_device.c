@@ -56,7 +56,7 @@ static void copy_bytes(SdmDevice *device)
 {
     enum { N = 1000 };
     uint8_t in[N], out[N];
-    SdmBuffer *b = NULL;
+    SDM_CLOSED_BY(sdm_buffer_free) SdmBuffer *b = NULL;
     for (int i = 0; i < N; i++)
         in[i] = (uint8_t)(i * 7);
     assert_int_equal(sdm_buffer_new(ctx, device, N, "bytes", &b), SDM_OK);
@@ -77,7 +77,6 @@ static void copy_bytes(SdmDevice *device)
     assert_int_equal(sdm_download(ctx, b, -1, out, 1, 0, true), SDM_ERR_DEVICE);
     sdm_buffer_free(&b);
     assert_null(b);
-    sdm_buffer_free(&b);
 }
 
 static void copies(void **state)
@@ -93,7 +92,7 @@ static void run_self_test(SdmDevice *device)
     float x[N], y[N];
     int32_t sums[GROUPS];
     const float a = 3.1f, b = 0.7f;
-    SdmBuffer *bx = NULL, *by = NULL, *bs = NULL;
+    SDM_CLOSED_BY(sdm_buffer_free) SdmBuffer *bx = NULL, *by = NULL, *bs = NULL;
     for (int i = 0; i < N; i++)
         x[i] = 0.001f * (float)(i * i + 1);
     assert_int_equal(sdm_buffer_new(ctx, device, sizeof x, "x", &bx), SDM_OK);
@@ -142,9 +141,6 @@ static void run_self_test(SdmDevice *device)
     assert_non_null(strstr(sdm_error(ctx), "at most 65535"));
     assert_int_equal(sdm_launch(ctx, device, 0, &(SdmLaunch){"sdm_no_such", {0, 1, 1}, {64, 1, 1}, 7, args}),
                      SDM_OK);
-    sdm_buffer_free(&bx);
-    sdm_buffer_free(&by);
-    sdm_buffer_free(&bs);
 }
 
 static void launches(void **state)
@@ -221,13 +217,12 @@ static void budgets(void **state)
 
 static void fail_when_asked(SdmDevice *device)
 {
-    SdmBuffer *b = NULL;
+    SDM_CLOSED_BY(sdm_buffer_free) SdmBuffer *b = NULL;
     sdm_device_fail_at(2, SDM_ERR_MEMORY, false);
     assert_int_equal(sdm_buffer_new(ctx, device, 64, "a", &b), SDM_OK);
     uint8_t byte = 1;
     assert_int_equal(sdm_upload(ctx, b, 0, &byte, 1, 0, true), SDM_ERR_MEMORY);
     assert_int_equal(sdm_upload(ctx, b, 0, &byte, 1, 0, true), SDM_OK);
-    sdm_buffer_free(&b);
 }
 
 static void faults(void **state)
@@ -255,7 +250,7 @@ static void copy_large(SdmDevice *device)
     enum { MOST = (9 << 20) + 4099, SLACK = 64 };
     static const int64_t sizes[] = {SDM_STAGE_LEAST - 1, SDM_STAGE_LEAST,         SDM_STAGE_LEAST + 1,
                                     SDM_STAGE_BYTES,     3 * SDM_STAGE_BYTES + 7, MOST};
-    uint8_t *in = malloc(MOST + SLACK), *out = malloc(MOST + SLACK);
+    FREED uint8_t *in = malloc(MOST + SLACK), *out = malloc(MOST + SLACK);
     SdmBuffer *b[SDM_QUEUES];
     assert_true(in && out);
     for (int64_t i = 0; i < MOST; i++)
@@ -279,8 +274,6 @@ static void copy_large(SdmDevice *device)
     }
     for (int q = 0; q < SDM_QUEUES; q++)
         sdm_buffer_free(&b[q]);
-    free(in);
-    free(out);
 }
 
 static void large_copies(void **state)
@@ -295,7 +288,7 @@ static void large_copies(void **state)
 /* Pauses take nothing from the clock but the time between, however many. */
 static void pause_clock(SdmDevice *device)
 {
-    SdmBuffer *b = NULL;
+    SDM_CLOSED_BY(sdm_buffer_free) SdmBuffer *b = NULL;
     double whole = 0.0, none = -1.0;
     const int64_t n = 1 << 16;
     assert_int_equal(sdm_buffer_new(ctx, device, 32 * n, "words", &b), SDM_OK);
@@ -316,7 +309,6 @@ static void pause_clock(SdmDevice *device)
     assert_true(whole > 0.0 && whole <= sdm_now_s() - begin + 1e-3);
     assert_int_equal(sdm_device_seconds(ctx, device, 0, &none), SDM_OK);
     assert_true(none == 0.0);
-    sdm_buffer_free(&b);
 }
 
 static void pauses(void **state)
@@ -336,14 +328,13 @@ static void write_over(const char *path, const char *text, long at)
 
 static void read_back(const char *key, const char *want)
 {
-    char *data = NULL;
+    SDM_OWNED char *data = NULL;
     size_t bytes = 0;
     sdm_cache_read(ctx, key, &data, &bytes);
     if (!want)
         assert_null(data);
     else
         assert_true(data && bytes == strlen(want) && memcmp(data, want, bytes) == 0);
-    sdm_free(&data);
 }
 
 /* The cache gives back what was written for a key, and nothing of a file that is damaged. */

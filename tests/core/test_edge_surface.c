@@ -36,12 +36,11 @@ static SdmEdgeBlock stepped(void)
 
 TEST(noise_goes_and_the_step_stays)
 {
-    SdmEdgeBlock b = stepped();
+    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &level_views, &b), SDM_OK);
     for (int y = 8; y < H - 8; y++)
         for (int x = 8; x < W - 8; x++)
             assert_true(fabsf(b.place_px[y * W + x] - (x < W / 2 ? 0.0f : 5.0f)) < 0.15f);
-    sdm_edge_block_close(&b);
 }
 
 /* The step lies 1 px beside an edge of the left view: it moves there, whatever the noise; where the sides' grey values do not
@@ -52,7 +51,7 @@ TEST(steps_go_to_edges_of_the_image)
     const SdmEdgeViews views = {
         .left = view, .right = level_view, .stride = W, .width = W}; /* says nothing */
     for (int clear = 0; clear < 2; clear++) {
-        SdmEdgeBlock b = stepped();
+        SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
         const int edge = W / 2 - 1;
         for (int i = 0; i < W * H; i++)
             view[i] = (int16_t)(500 +
@@ -65,7 +64,6 @@ TEST(steps_go_to_edges_of_the_image)
         for (int y = 8; y < H - 8; y++)
             for (int x = 8; x < W - 8; x++)
                 assert_true(fabsf(b.place_px[y * W + x] - (x < step ? 0.0f : 5.0f)) < 0.2f);
-        sdm_edge_block_close(&b);
     }
 }
 
@@ -76,7 +74,7 @@ static void check_step_moves(int by, int brighter)
     enum { STEP = 5 };
     const int edge = W / 2 - by;
     int16_t wide[(W + 2 * STEP) * H] = {0}, right[(W + 2 * STEP) * H] = {0}; /* rows as long as both need */
-    SdmEdgeBlock b = stepped();
+    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
     for (int i = 0; i < W * H; i++) {
         b.place_px[i] = i % W < W / 2 ? 0.0f : (float)STEP;
         const int at = i / W * (W + 2 * STEP) + STEP + i % W;
@@ -96,7 +94,6 @@ static void check_step_moves(int by, int brighter)
         stayed += b.place_px[y * W + edge - 1] < 0.5f;
     }
     assert_true(moved > 9 * (H - 16) / 10 && stayed > 9 * (H - 16) / 10);
-    sdm_edge_block_close(&b);
 }
 
 TEST(steps_go_where_the_right_view_agrees)
@@ -110,14 +107,13 @@ TEST(steps_go_where_the_right_view_agrees)
 TEST(small_pieces_are_taken_off)
 {
     for (int side = 4; side <= 6; side += 2) {
-        SdmEdgeBlock b = stepped();
+        SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
         for (int y = 20; y < 20 + side; y++)
             for (int x = 12; x < 12 + side; x++)
                 b.place_px[y * W + x] = 9.0f;
         assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &level_views, &b), SDM_OK);
         assert_int_equal(b.flags[(20 + side / 2) * W + 12 + side / 2],
                          side == 4 ? SDM_QA_ISOLATED : SDM_QA_VALID);
-        sdm_edge_block_close(&b);
     }
 }
 
@@ -207,13 +203,12 @@ TEST(plain_roofs_have_a_place)
     for (int noise = 0; noise < 2; noise++)
         for (int glass = 0; glass < 2; glass++)
             for (int tenth = 0; tenth < 10; tenth += 2) {
-                SdmEdgeBlock b = ground_block();
+                SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = ground_block();
                 if (noise)
                     b.place_px[(ROOF_Y + 10) * W + ROOF_X + 12] = 6.9f;
                 town_views(noise, greys[glass], (float)tenth / 10.0f, &v);
                 place_areas(&v, &b);
                 check_areas(&b, noise ? (float)ROOF_PX + (float)tenth / 10.0f : NAN);
-                sdm_edge_block_close(&b);
             }
 }
 
@@ -222,7 +217,7 @@ TEST(plain_roofs_without_one_place_are_left)
 {
     static TownViews v;
     for (int all = 0; all < 2; all++) {
-        SdmEdgeBlock b = ground_block();
+        SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = ground_block();
         const int from = all ? 0 : MARGIN + ROOF_X - ROOF_PX,
                   to = all ? VIEW : MARGIN + ROOF_X + 24 + ROOF_PX;
         town_views(true, ROOF_GREY, 0.0f, &v);
@@ -232,7 +227,6 @@ TEST(plain_roofs_without_one_place_are_left)
                     (int16_t)(ROOF_GREY + (int)(mixed((uint32_t)(y * VIEW + x)) % 21) - 10);
         place_areas(&v, &b);
         check_areas(&b, NAN);
-        sdm_edge_block_close(&b);
     }
 }
 
@@ -350,7 +344,7 @@ TEST(roofs_end_at_their_steepest_edge)
     const SdmEdgeViews views = {.left = view, .right = view, .stride = W, .width = W, .px_per_m = 1.0f};
     for (int own_edge = 0; own_edge < 2; own_edge++)
         for (int down = 0; down < 2; down++) {
-            SdmEdgeBlock b;
+            SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = {0};
             assert_int_equal(sdm_edge_block_open(ctx, W, H, &b), SDM_OK);
             for (int i = 0; i < W * H; i++) {
                 const int k = down ? i / W : i % W;
@@ -370,7 +364,6 @@ TEST(roofs_end_at_their_steepest_edge)
                                      own_edge || k <= EDGE + 1 ||
                                          k >= END + 4 * !down); /* rows hide ground */
             }
-            sdm_edge_block_close(&b);
         }
 }
 
@@ -445,6 +438,7 @@ static float wall(float px)
 /* The change of the place that changes most, and of the mean of 9 x 9 in the middle. */
 static void sharpened(float (*shape)(float px), double turn, float up, float change[2])
 {
+    SDM_CLOSED_BY(sdm_edge_block_close)
     SdmEdgeBlock b = profile(shape, turn, 0.1f), old = profile(shape, turn, 0.1f);
     assert_int_equal(sdm_sharpen_ridges(ctx, old.place_px, up, &b), SDM_OK);
     change[0] = change[1] = 0.0f;
@@ -454,8 +448,6 @@ static void sharpened(float (*shape)(float px), double turn, float up, float cha
         if (abs(i % SIDE - SIDE / 2) <= 4 && abs(i / SIDE - SIDE / 2) <= 4)
             change[1] += d / 81.0f;
     }
-    sdm_edge_block_close(&b);
-    sdm_edge_block_close(&old);
 }
 
 /* A roof of 0.1 px a pixel that windows rounded rises along its ridge in any direction; valleys, level ground, hedges
@@ -485,7 +477,7 @@ TEST(ridges_outlast_the_means)
     static const int16_t view[SIDE * SIDE];
     const SdmEdgeViews views = {
         .left = view, .right = view, .stride = SIDE, .width = SIDE, .base_height = 0.4f};
-    SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
+    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &views, &b), SDM_OK);
     float sum = 0.0f;
     for (int y = SIDE / 2 - 8; y < SIDE / 2 + 8; y++)
@@ -495,7 +487,6 @@ TEST(ridges_outlast_the_means)
             assert_true(fabsf(px) < 14.0f || fabsf(above) < 0.05f);
         }
     assert_true(sum > 0.05f && sum < 0.2f);
-    sdm_edge_block_close(&b);
 }
 
 RUN_TESTS(open_context, close_context)

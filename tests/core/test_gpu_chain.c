@@ -146,10 +146,10 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
                              .scale = 16.0,
                              .offset = -2048.0,
                              .ray_error_m_per_px = 15.0};
-    SdmBlock want = {.w = W / 2 + 7, .h = H / 2 + 3}, have = want;
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock want = {.w = W / 2 + 7, .h = H / 2 + 3}, have = want;
     SdmPyramid left = b->scene.left_pyramid, right = b->scene.right_pyramid;
     SdmMatchInput in = b->in;
-    SdmFineResult out;
+    SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult out = {0};
     in.left = &left;
     in.right = &right;
     left.lmax = right.lmax = 0;
@@ -179,16 +179,13 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
         assert_memory_equal(want.mask, have.mask, 2 * cells);
     }
     assert_int_equal(sdm_device_used(device), 0);
-    sdm_block_free(&want);
-    sdm_block_free(&have);
-    sdm_fine_result_free(&out);
 }
 
 /* One cost, terrain and need (part of the window) on every device. */
 static void compare_chain(const char *cost, double slope, float discontinuity_px, enum Trouble trouble,
                           const SdmWindow *need)
 {
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     SdmFineResult want, have;
     bench_open(&b, cost, slope, discontinuity_px);
     make_trouble(&b, trouble);
@@ -221,7 +218,6 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
     assert_true(trouble == NONE || (refused > 0) == !isinf(b.settings.fill_limit.rise_m));
     assert_true(trouble != DEFECTS || (told[3] > 0 && told[11] > 0));
     sdm_fine_result_free(&want);
-    bench_close(&b);
 }
 
 TEST(bytes_are_the_processors)
@@ -266,11 +262,10 @@ TEST(every_device_has_a_row)
     assert_true(sdm_tuning_good(sdm_tuning_find("")));
     assert_ptr_equal(sdm_tuning_find("a device that nobody has heard of"), sdm_tuning_find(""));
     for (int i = 0; i < device_count; i++) {
-        SdmDevice *device = open_device(i);
+        SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = open_device(i);
         const SdmTuning *const row = sdm_tuning_find(devices[i].name);
         assert_true(sdm_tuning_good(row) && strstr(devices[i].name, row->name));
         assert_memory_equal(sdm_device_tuning(device), row, sizeof *row);
-        sdm_device_close(&device);
     }
     assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8, 32, 64}));
     assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9, 32, 64}));
@@ -279,7 +274,7 @@ TEST(every_device_has_a_row)
 /* Whatever call fails: its status, no result, nothing kept; and then it works again. */
 TEST(failures_are_told)
 {
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     SdmFineResult r;
     bench_open(&b, "zncc", 0.3, 0.0f);
     const SdmGridding how = {.kernels = b.settings.kernels,
@@ -293,7 +288,7 @@ TEST(failures_are_told)
     const SdmMatchCall call = {
         .in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win, .gridding = &how, .block = &block};
     for (int i = 0; i < device_count; i++) {
-        SdmDevice *device = open_device(i);
+        SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = open_device(i);
         for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
             const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
             sdm_device_fail_at(n, fault, false);
@@ -311,9 +306,7 @@ TEST(failures_are_told)
         sdm_fine_result_free(&r);
         sdm_device_set_budget(device, 100000);
         assert_refused(ctx, sdm_device_match(ctx, device, &call, &r), SDM_ERR_MEMORY, "--tile");
-        sdm_device_close(&device);
     }
-    bench_close(&b);
 }
 
 int main(void)

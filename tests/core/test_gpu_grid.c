@@ -113,7 +113,7 @@ static void compare(SdmBuffer *b, const void *const want[], int count, size_t by
                     int turn)
 {
     const size_t all = (size_t)sdm_buffer_bytes(b), end = (size_t)count * bytes;
-    unsigned char *const have = malloc(all);
+    FREED unsigned char *const have = malloc(all);
     assert_non_null(have);
     assert_true(all >= end);
     OK(sdm_download(test.ctx, b, 0, have, (int64_t)all, 0, true));
@@ -124,7 +124,6 @@ static void compare(SdmBuffer *b, const void *const want[], int count, size_t by
     for (size_t i = end; i < all; i++)
         if (have[i] != CANARY)
             fail_msg("turn %d: %s: byte %zu of %zu is written", turn, what, i, end);
-    free(have);
 }
 
 static bool has_doubles(void)
@@ -140,13 +139,14 @@ TEST(grids_are_the_processors)
         return;
     int64_t valid = 0, filled = 0, sparse = 0, outside = 0, told = 0;
     for (int turn = 0; turn < 4 * N_SHAPES * N_RATIOS; turn++) {
-        Case c;
+        SDM_CLOSED_BY(case_close) Case c = {0};
         SdmBuffer *real_part, *whole;
         case_open(&c, turn);
         const SdmBlock *const b = &c.block;
         const size_t n = (size_t)c.fine.surface.win.w * (size_t)c.fine.surface.win.h,
                      cells = (size_t)(b->w * b->h);
         OK(sdm_gridding_run(test.ctx, &c.how, &c.fine, &c.block));
+        SDM_CLOSED_BY(sdm_buffer_free)
         SdmBuffer *h_m = put(c.fine.surface.h_m, 4 * n), *flags = put(c.fine.surface.flags, 2 * n),
                   *score = put(c.fine.surface.score, n), *gap = put(c.fine.ray_error_px, 4 * n),
                   *left = put(c.fine.left, 2 * n);
@@ -177,12 +177,6 @@ TEST(grids_are_the_processors)
             outside += b->mask[i] == SDM_QA_OUTSIDE;
             told += (b->mask[i] & SDM_QA_LOW_SCORE) != 0;
         }
-        sdm_buffer_free(&h_m);
-        sdm_buffer_free(&flags);
-        sdm_buffer_free(&score);
-        sdm_buffer_free(&gap);
-        sdm_buffer_free(&left);
-        case_close(&c);
     }
     assert_true(valid > 5000 && filled > 500 && sparse > 500 && outside > 500 && told > 100);
 }
@@ -192,7 +186,7 @@ TEST(limits_are_told)
 {
     if (!has_doubles())
         return;
-    Case c;
+    SDM_CLOSED_BY(case_close) Case c = {0};
     case_open(&c, 4);
     SdmGpuGrid q = {.gridding = &c.how, .win = c.fine.surface.win, .block = &c.block};
     assert_true(sdm_gpu_can_grid(&test.gpu, &q));
@@ -203,7 +197,6 @@ TEST(limits_are_told)
     c.how.spacing_m = 2.0 * GSD_M;
     q.win.w = q.win.h = 1 << 16;
     assert_false(sdm_gpu_can_grid(&test.gpu, &q));
-    case_close(&c);
 }
 
 int main(void)

@@ -127,8 +127,8 @@ static void compare_gap(const Case *c)
 {
     const size_t n = (size_t)c->s.w * (size_t)c->s.h;
     SdmLevelTask task = c->task;
-    float *const gap = malloc(4 * n);
-    uint8_t *const score = malloc(n);
+    FREED float *const gap = malloc(4 * n);
+    FREED uint8_t *const score = malloc(n);
     assert_true(gap && score);
     SdmBuffer *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
                      *const ray_error_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
@@ -139,8 +139,6 @@ static void compare_gap(const Case *c)
     expect(score0, score, n, name_of(c, "scores of gaps"));
     expect(left, c->image[0], 2 * n, name_of(c, "left"));
     expect(right, c->image[1], 2 * n, name_of(c, "right"));
-    free(gap);
-    free(score);
 }
 
 TEST(matches_are_the_references)
@@ -152,7 +150,7 @@ TEST(matches_are_the_references)
         for (int i = 0; i < N_SHAPES; i++)
             for (int window = 3; window <= 21; window += 2)
                 for (int r = 0; r < 6; r++, turn++) {
-                    Case c;
+                    SDM_CLOSED_BY(case_close) Case c = {0};
                     if ((shapes[i].w * shapes[i].h > 5000 && (window + r) % 5 != 0) ||
                         turn % DEVICE_STEP != 0)
                         continue;
@@ -160,7 +158,6 @@ TEST(matches_are_the_references)
                     valid += compare_match(&c);
                     if (r == 0)
                         compare_gap(&c);
-                    case_close(&c);
                 }
     assert_true(valid > 1000);
 }
@@ -172,7 +169,7 @@ TEST(strips_do_not_show)
     int64_t valid = 0;
     for (int cost = 0; cost < 2; cost++)
         for (int turn = 0; turn < 3 * 8; turn += CASE_STEP) {
-            Case c;
+            SDM_CLOSED_BY(case_close) Case c = {0};
             case_open(&c, (enum SdmGpuCost)cost, (Shape){520 - 31 * (turn / 3), 71 - turn}, pass[turn % 3][0],
                       pass[turn % 3][1], 3 * turn + turn / 8);
             c.task.kernels = sdm_kernels_at("auto"); /* as the reference, and sooner */
@@ -180,7 +177,6 @@ TEST(strips_do_not_show)
             valid += compare_match(&c);
             if (turn % 3 == 0)
                 compare_gap(&c);
-            case_close(&c);
         }
     assert_true(valid > 1000);
 }
@@ -190,10 +186,9 @@ TEST(largest_sums_do_not_wrap)
 {
     for (int cost = 0; cost < 2; cost++)
         for (int fill = 0; fill < FILL_END; fill++) {
-            Case c;
+            SDM_CLOSED_BY(case_close) Case c = {0};
             case_open(&c, (enum SdmGpuCost)cost, (Shape){48, 24}, 21, 2, fill + FILL_END);
             compare_match(&c);
-            case_close(&c);
         }
 }
 

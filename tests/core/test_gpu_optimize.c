@@ -44,7 +44,7 @@ static SdmBuffer *put_blocks(const SdmVolume *v)
 {
     const int blocks = v->pitch / 16;
     const size_t n = (size_t)v->width * (size_t)v->height * (size_t)v->pitch;
-    uint8_t *const all = malloc(n);
+    FREED uint8_t *const all = malloc(n);
     assert_non_null(all);
     for (int y = 0; y < v->height; y++)
         for (int b = 0; b < blocks; b++)
@@ -52,7 +52,6 @@ static SdmBuffer *put_blocks(const SdmVolume *v)
                 memcpy(all + 16 * (((size_t)y * (size_t)blocks + (size_t)b) * (size_t)v->width + (size_t)x),
                        v->cost + ((size_t)y * (size_t)v->width + (size_t)x) * (size_t)v->pitch + 16 * b, 16);
     SdmBuffer *const out = put(all, n);
-    free(all);
     return out;
 }
 
@@ -123,14 +122,14 @@ static void label_band(const Costs *v, const SdmOptimizer *how, const SdmGpuBand
 
 static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int turn, bool right_too)
 {
-    Costs v;
+    SDM_CLOSED_BY(volume_close) Costs v = {0};
     SdmGpuBand bands[MOST_BANDS];
     int rows;
     const SdmGpuOwnRows own = {.y1 = c->h, .rows = c->band ? c->band : 256};
     const int count = sdm_gpu_bands(own, c->h, REACH, 0, bands, &rows);
     const size_t n = (size_t)c->w * (size_t)rows;
-    uint16_t *const want = malloc(2 * n);
-    uint32_t *const right = malloc(4 * n), *const have = malloc(4 * n);
+    FREED uint16_t *const want = malloc(2 * n);
+    FREED uint32_t *const right = malloc(4 * n), *const have = malloc(4 * n);
     assert_true(want && right && have && count <= MOST_BANDS);
     volume_open(&v, c, most, turn);
     const SdmGpuLabels out = {put(NULL, 2 * n), right_too ? put(NULL, 4 * n) : NULL};
@@ -153,10 +152,6 @@ static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int
     }
     SdmBuffer *last = out.right;
     sdm_buffer_free(&last);
-    volume_close(&v);
-    free(want);
-    free(right);
-    free(have);
 }
 
 TEST(sgm_is_the_definition)
@@ -221,10 +216,10 @@ TEST(bands_do_not_show)
 TEST(energy_is_the_definition)
 {
     for (int i = 0; i < N_CASES; i++) {
-        Costs v;
+        SDM_CLOSED_BY(volume_close) Costs v = {0};
         int64_t want[2], have[2];
         const size_t n = (size_t)cases[i].w * (size_t)cases[i].h;
-        uint16_t *const label = malloc(2 * n);
+        FREED uint16_t *const label = malloc(2 * n);
         uint64_t seed = (uint64_t)i + 9;
         assert_non_null(label);
         volume_open(&v, &cases[i], 254, i);
@@ -237,7 +232,7 @@ TEST(energy_is_the_definition)
                               .data = v.cost,
                               .weight = 1 + i * 100,
                               .truncation = 1 + i};
-        SdmBuffer *on_device = put(label, 2 * n);
+        SDM_CLOSED_BY(sdm_buffer_free) SdmBuffer *on_device = put(label, 2 * n);
         const SdmOptimizer how = {.weight = f.weight, .truncation = f.truncation};
         const SdmGpuBand band = {0, 0, f.height, f.height, 0};
         const SdmGpuOwnRows own = {0, f.height, f.height, &band};
@@ -245,9 +240,6 @@ TEST(energy_is_the_definition)
         have[0] = have[1] = 0;
         OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &how, &v.device, own, on_device, have));
         assert_true(have[0] == want[0] && have[1] == want[1]);
-        sdm_buffer_free(&on_device);
-        volume_close(&v);
-        free(label);
     }
 }
 

@@ -52,7 +52,7 @@ static void pair_close(Pair *p)
 /* Disparities and, with an optimizer, the energy. */
 static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit, int turn)
 {
-    Pair p;
+    SDM_CLOSED_BY(pair_close) Pair p = {0};
     int64_t valid = 0, energy[2][2] = {{0}};
     SdmPairSettings mine[2] = {*set, *set};
     for (int k = 0; k < 2 && set->optimizer; k++)
@@ -68,7 +68,6 @@ static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit,
                      (int)set->cost, s.w, s.h, set->window, set->dmin, set->dmax, eight_bit ? 8 : 12, turn, i,
                      (double)p.have[i], (double)p.want[i]);
     }
-    pair_close(&p);
     return valid;
 }
 

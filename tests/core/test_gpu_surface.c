@@ -39,8 +39,8 @@ TEST(warps_are_the_references)
         for (int i = 0; i < lat.nu * lat.nv && turn % 11 == 5; i++) /* far off the image */
             lat.node[i].right[0] *= 300000;
         im.data = malloc(2 * source_n);
-        int16_t *const want = malloc(2 * n);
-        float *const surface = malloc(4 * n);
+        FREED int16_t *const want = malloc(2 * n);
+        FREED float *const surface = malloc(4 * n);
         assert_true(im.data && want && surface);
         fill_image(im.data, source_n, (enum Fill)(turn / 2 % FILL_END), 0, &seed);
         for (size_t i = 0; i < n; i++)
@@ -64,8 +64,6 @@ TEST(warps_are_the_references)
         sdm_buffer_free(&heights);
         free(lat.node);
         free(im.data);
-        free(want);
-        free(surface);
     }
     assert_true(pixels > 5000);
 }
@@ -95,9 +93,9 @@ TEST(pyramids_are_the_references)
         const int64_t x0 = turn / N_SHAPES % 7 - 3, y0 = turn / N_SHAPES % 5 - 2;
         const int64_t bounds[4] = {x0, y0, x0 + s.w, y0 + s.h};
         uint64_t seed = (uint64_t)turn + 9;
-        SdmPyramid p;
+        SDM_CLOSED_BY(sdm_pyramid_free) SdmPyramid p = {0};
         SdmGpuImage level[LEVELS];
-        int16_t *const data = malloc(2 * n);
+        FREED int16_t *const data = malloc(2 * n);
         assert_non_null(data);
         fill_image(data, n, (enum Fill)(turn / N_SHAPES % FILL_END), 0, &seed);
         for (size_t i = 0; i < n && turn % 5 == 0; i++) /* every share of weight */
@@ -121,8 +119,6 @@ TEST(pyramids_are_the_references)
         for (int l = 0; l < LEVELS; l++)
             expect(level[l].data, p.level[l].data, 2 * (size_t)(level[l].w * level[l].h),
                    name_of("pyramid", s, turn));
-        sdm_pyramid_free(&p);
-        free(data);
     }
 }
 
@@ -183,7 +179,7 @@ static void check_median_and_reject(Filters *f)
 {
     const SdmRejection r = {.half = f->turn % 8, .tol_m = f->turn % 2 ? 3.3f : 0.5f, .share = 0.3f};
     const SdmGpuSurface s = on_device(f);
-    uint16_t *const flags = malloc(2 * f->n);
+    FREED uint16_t *const flags = malloc(2 * f->n);
     assert_non_null(flags);
     SdmBuffer *const median = put(NULL, 4 * f->n), *const kept = put(NULL, 2 * f->n);
     memcpy(f->out, f->surface.h_m, 4 * f->n);
@@ -194,7 +190,6 @@ static void check_median_and_reject(Filters *f)
     OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &r, flags));
     OK(sdm_gpu_reject(test.ctx, &test.gpu, &s, &r, kept));
     expect(kept, flags, 2 * f->n, name_of("reject", f->s, f->turn));
-    free(flags);
 }
 
 /* Some pixels without a match are seen by both views. */
@@ -233,17 +228,16 @@ static void check_border(Filters *f)
 TEST(borders_are_the_references)
 {
     for (int turn = 0; turn < 9 * N_SHAPES; turn += DEVICE_STEP) {
-        Filters f;
+        SDM_CLOSED_BY(filters_close) Filters f = {0};
         filters_open(&f, turn);
         check_border(&f);
-        filters_close(&f);
     }
 }
 
 static void check_refine(Filters *f)
 {
     const SdmWindow *const c = &f->surface.win;
-    SdmSurface fine;
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface fine = {0};
     const SdmWindow win = {.u0 = 2 * c->u0 + f->turn % 3 - 1,
                            .v0 = 2 * c->v0 + f->turn % 4 - 2,
                            .w = 2 * c->w + f->turn % 5 - 1,
@@ -254,7 +248,6 @@ static void check_refine(Filters *f)
     sdm_surface_refine(test.ctx, &sdm_kernels_reference, &f->surface, &fine);
     OK(sdm_gpu_refine(test.ctx, &test.gpu, c, f->h_m, &win, out));
     expect(out, fine.h_m, bytes, name_of("refine", f->s, f->turn));
-    sdm_surface_free(&fine);
 }
 
 static void check_smooth_and_fill(Filters *f)
@@ -262,7 +255,7 @@ static void check_smooth_and_fill(Filters *f)
     static const SdmFill fills[] = {
         {4, 12, false}, {16, 60, true}, {6, 42, true}, {1, 1, false}, {15, 31, false}};
     const SdmFill fill = fills[f->turn / 3 % 5];
-    uint8_t *const filled = malloc(f->n);
+    FREED uint8_t *const filled = malloc(f->n);
     assert_non_null(filled);
     SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
     const SdmGpuSurface there = on_device(f);
@@ -284,20 +277,20 @@ static void check_smooth_and_fill(Filters *f)
     f->h_m = NULL;
     if (mask)
         expect(mask, filled, f->n, name_of("filled", f->s, f->turn));
-    free(filled);
 }
 
 static void check_wiener(Filters *f)
 {
     uint64_t seed = (uint64_t)f->turn + 4;
     float ratio[256];
-    int16_t *const left = malloc(2 * f->n);
+    FREED int16_t *const left = malloc(2 * f->n);
     assert_non_null(left);
     fill_image(left, f->n, (enum Fill)(f->turn / N_SHAPES % FILL_END), 0, &seed);
     for (int i = 0; i < 256; i++)
         ratio[i] = (float)(i % 50) / 64.0f;
     for (size_t i = 0; i < f->n; i++)
         f->surface.score[i] = (uint8_t)(next_random(&seed) % 251);
+    SDM_CLOSED_BY(sdm_buffer_free)
     SdmBuffer *score = put(f->surface.score, f->n), *image = put(left, 2 * f->n),
               *table = put(ratio, sizeof ratio);
     SdmGpuSurface there = on_device(f);
@@ -309,19 +302,14 @@ static void check_wiener(Filters *f)
     OK(sdm_surface_wiener(test.ctx, &sdm_kernels_reference, &f->surface, left, ratio,
                           1.0f + (float)(f->turn % 30)));
     expect(out, f->surface.h_m, 4 * f->n, name_of("Wiener filter", f->s, f->turn));
-    sdm_buffer_free(&score);
-    sdm_buffer_free(&image);
-    sdm_buffer_free(&table);
-    free(left);
 }
 
 TEST(wieners_are_the_references)
 {
     for (int turn = 0; turn < 8 * N_SHAPES; turn += DEVICE_STEP) {
-        Filters f;
+        SDM_CLOSED_BY(filters_close) Filters f = {0};
         filters_open(&f, turn);
         check_wiener(&f);
-        filters_close(&f);
     }
 }
 
@@ -374,31 +362,28 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
 TEST(least_squares_are_the_references)
 {
     for (int turn = 0; turn < 9 * (FILL_END + 2) * N_SHAPES; turn += CASE_STEP) {
-        Filters f;
+        SDM_CLOSED_BY(filters_close) Filters f = {0};
         filters_open(&f, turn);
         const SdmWindow win = {.u0 = turn / N_SHAPES % 19 - 9, .v0 = turn % 17 - 8, .w = f.s.w, .h = f.s.h};
         check_least_squares(&f, &win, (turn % 2 ? 1.0f : -1.0f) / (1.0f + (float)(turn / 3 % 30)));
-        filters_close(&f);
     }
     for (int fill = FILL_END; fill < FILL_END + 2; fill++) {
         const Shape shape = {811, 415};
         const int turn = (9 * fill + 7) * N_SHAPES;
-        Filters f;
+        SDM_CLOSED_BY(filters_close) Filters f = {0};
         filters_open_shape(&f, shape, turn);
         check_least_squares(&f, &(SdmWindow){.u0 = 3, .v0 = -6, .w = shape.w, .h = shape.h}, -0.04f);
-        filters_close(&f);
     }
 }
 
 TEST(filters_are_the_references)
 {
     for (int turn = 0; turn < 40 * N_SHAPES; turn += CASE_STEP) {
-        Filters f;
+        SDM_CLOSED_BY(filters_close) Filters f = {0};
         filters_open(&f, turn);
         check_median_and_reject(&f);
         check_refine(&f);
         check_smooth_and_fill(&f);
-        filters_close(&f);
     }
 }
 

@@ -50,7 +50,7 @@ static void compare_case(int c, Shape s, int window, Range range, int turn)
 {
     enum { PAD = 5 }; /* between rows, never to be read */
     const size_t n = (size_t)(s.w + PAD) * (size_t)s.h;
-    int16_t *const left = malloc(n * sizeof *left), *const right = malloc(n * sizeof *right);
+    FREED int16_t *const left = malloc(n * sizeof *left), *const right = malloc(n * sizeof *right);
     uint64_t seed = (uint64_t)turn + 1;
     assert_true(left && right);
     const enum Fill fill = (enum Fill)(turn % FILL_END);
@@ -75,8 +75,6 @@ static void compare_case(int c, Shape s, int window, Range range, int turn)
     along_v.dmin = turn % 3 == 0 ? 0 : -1;
     along_v.dmax = turn % 4 == 0 ? 0 : 1;
     compare_costs(&along_v, c, (int)fill);
-    free(left);
-    free(right);
 }
 
 TEST(costs_are_the_references)

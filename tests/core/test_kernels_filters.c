@@ -78,9 +78,9 @@ TEST(filters_are_the_references)
         /* changes of which few agree, of which all do, and of which all but those at the ends do */
         const unsigned spread = turn % 3 == 0 ? 3000 : turn % 3 == 1 ? 257 : 258;
         const bool close = spread < 3000;
-        float *const h = malloc(n * sizeof *h), *const score = malloc(n * sizeof *score);
-        uint16_t *const flags = malloc(n * sizeof *flags);
-        int16_t *const change = malloc(n * sizeof *change);
+        FREED float *const h = malloc(n * sizeof *h), *const score = malloc(n * sizeof *score);
+        FREED uint16_t *const flags = malloc(n * sizeof *flags);
+        FREED int16_t *const change = malloc(n * sizeof *change);
         assert_true(h && change && flags);
         for (size_t i = 0; i < n; i++) {
             score[i] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -1.0f, 1.0f);
@@ -102,10 +102,6 @@ TEST(filters_are_the_references)
             in.change[j] =
                 j != half && turn % 2 && next_random(&seed) % 5 == 0 ? NULL : change + (ptrdiff_t)j * w;
         filters_compare(&in, turn);
-        free(h);
-        free(score);
-        free(change);
-        free(flags);
     }
 }
 
@@ -167,11 +163,11 @@ TEST(wiener_is_the_reference)
     for (int turn = 0; turn < 200; turn++) {
         const int w = widths[turn % 10];
         const size_t n = (size_t)w * 5;
-        float *const h = malloc(n * sizeof *h);
-        int16_t *const left = malloc(n * sizeof *left);
-        int32_t *const sums = malloc(n * sizeof *sums);
-        uint16_t *const flags = malloc(n * sizeof *flags);
-        uint8_t *const score = malloc(n);
+        FREED float *const h = malloc(n * sizeof *h);
+        FREED int16_t *const left = malloc(n * sizeof *left);
+        FREED int32_t *const sums = malloc(n * sizeof *sums);
+        FREED uint16_t *const flags = malloc(n * sizeof *flags);
+        FREED uint8_t *const score = malloc(n);
         assert_true(h && left && sums && flags && score);
         for (size_t i = 0; i < n; i++) {
             h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
@@ -195,11 +191,6 @@ TEST(wiener_is_the_reference)
                                    .gain = {1.7f, 1.0f},
                                    .width = w};
         wiener_compare(&in, turn);
-        free(h);
-        free(left);
-        free(sums);
-        free(flags);
-        free(score);
     }
 }
 
@@ -213,10 +204,10 @@ TEST(ground_points_are_the_references)
     uint64_t seed = 11;
     for (int count = 0; count <= GROUND_PIXELS; count++) {
         const size_t n = (size_t)count, bytes = n * sizeof(SdmSpreadPoint);
-        float *const h_m = guarded_alloc(4 * n), *const ray_error_px = guarded_alloc(4 * n);
-        uint16_t *const flags = guarded_alloc(2 * n);
-        uint8_t *const score = guarded_alloc(n);
-        int16_t *const left = guarded_alloc(2 * n);
+        GUARDED float *const h_m = guarded_alloc(4 * n), *const ray_error_px = guarded_alloc(4 * n);
+        GUARDED uint16_t *const flags = guarded_alloc(2 * n);
+        GUARDED uint8_t *const score = guarded_alloc(n);
+        GUARDED int16_t *const left = guarded_alloc(2 * n);
         for (int i = 0; i < count; i++) {
             h_m[i] = (float)(next_random(&seed) % 9000000) / 1000.0f - 450.0f;
             ray_error_px[i] =
@@ -243,25 +234,18 @@ TEST(ground_points_are_the_references)
                             .filled = 2};
         for (int k = 0; k < 8; k++)
             row.a[k / 4][k % 4] = (float)(next_random(&seed) % 4000) / 97.0f - 20.0f;
-        SdmSpreadPoint *const want = guarded_alloc(bytes);
+        GUARDED SdmSpreadPoint *const want = guarded_alloc(bytes);
         sdm_kernels_reference.ground_points(&row, count, want);
         for (int l = 0; l < N_LEVELS; l++) {
             const SdmKernels *const k = sdm_kernels_at(level_names[l]);
             if (!k)
                 continue;
-            SdmSpreadPoint *const have = guarded_alloc(bytes);
+            GUARDED SdmSpreadPoint *const have = guarded_alloc(bytes);
             k->ground_points(&row, count, have);
             if (memcmp(want, have, bytes) != 0)
                 fail_msg("%s, %d pixels", level_names[l], count);
             guarded_check(have, bytes);
-            guarded_free(have);
         }
-        guarded_free(want);
-        guarded_free(h_m);
-        guarded_free(ray_error_px);
-        guarded_free(flags);
-        guarded_free(score);
-        guarded_free(left);
     }
 }
 
@@ -303,22 +287,20 @@ TEST(spreads_are_the_references)
             for (int v = 0; v < 8; v++)
                 point[i].value[v] = (int32_t)(next_random(&seed) % 5000001) - 2500000;
         }
-        int64_t *const want = guarded_alloc(bytes);
+        GUARDED int64_t *const want = guarded_alloc(bytes);
         memset(want, turn, bytes);
         spread_at(&sdm_kernels_reference, radius, table, point, SPREAD_POINTS, want);
         for (int l = 0; l < N_LEVELS; l++) {
             const SdmKernels *const k = sdm_kernels_at(level_names[l]);
             if (!k)
                 continue;
-            int64_t *const have = guarded_alloc(bytes);
+            GUARDED int64_t *const have = guarded_alloc(bytes);
             memset(have, turn, bytes);
             spread_at(k, radius, table, point, SPREAD_POINTS, have);
             if (memcmp(want, have, bytes) != 0)
                 fail_msg("%s, radius %d, turn %d", level_names[l], radius, turn);
             guarded_check(have, bytes);
-            guarded_free(have);
         }
-        guarded_free(want);
     }
 }
 

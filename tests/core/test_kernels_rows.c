@@ -101,8 +101,8 @@ TEST(half_rows_are_the_references)
     for (int turn = 0; turn < 600; turn += CASE_STEP) {
         const int width = widths[turn % 6], padded = 2 * width + 2;
         const size_t bytes = (size_t)width * sizeof(int16_t);
-        int16_t *const rows = malloc(sizeof(int16_t) * (size_t)(4 * padded));
-        int16_t *const want = guarded_alloc(bytes), *const have = guarded_alloc(bytes);
+        FREED int16_t *const rows = malloc(sizeof(int16_t) * (size_t)(4 * padded));
+        GUARDED int16_t *const want = guarded_alloc(bytes), *const have = guarded_alloc(bytes);
         assert_non_null(rows);
         fill_image(rows, (size_t)(4 * padded), (enum Fill)(turn / 6 % FILL_END), 0, &seed);
         for (int i = 0; i < 4 * padded && turn % 5 == 0;
@@ -121,9 +121,6 @@ TEST(half_rows_are_the_references)
             if (memcmp(want, have, bytes) != 0)
                 fail_msg("%s half_row, width %d, turn %d", level_names[l], width, turn);
         }
-        free(rows);
-        guarded_free(want);
-        guarded_free(have);
     }
 }
 
@@ -198,11 +195,11 @@ TEST(picks_are_the_references)
         const int width = widths[turn % 6], pitch = width + turn % 3;
         const Range range = ranges[turn / 6 % N_RANGES];
         const int nd = range.dmax - range.dmin + 1;
-        float *const score = malloc(sizeof(float) * (size_t)(pitch * nd));
+        FREED float *const score = malloc(sizeof(float) * (size_t)(pitch * nd));
         assert_non_null(score);
         const SdmCostRow row = {
             .width = width, .dmin = range.dmin, .dmax = range.dmax, .score = score, .pitch = pitch};
-        Picked want, have;
+        SDM_CLOSED_BY(picked_close) Picked want = {0}, have = {0};
         fill_volume(score, &row, turn / (6 * N_RANGES) % 4, &seed);
         picked_open(&want, width);
         picked_open(&have, width);
@@ -216,9 +213,6 @@ TEST(picks_are_the_references)
                      range.dmin, range.dmax, turn);
             picked_compare(&want, &have, what);
         }
-        picked_close(&want);
-        picked_close(&have);
-        free(score);
     }
 }
 

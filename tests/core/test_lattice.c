@@ -80,8 +80,8 @@ TEST(rows_follow_the_lattice)
 {
     for (int bend = 0; bend < 2; bend++)
         for (int level = 0; level <= 6; level++) {
-            SdmLattice lat;
-            Row row;
+            SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
+            SDM_CLOSED_BY(row_close) Row row = {0};
             make_lattice(3.0 * bend, &lat);
             const double size = (double)(1 << level);
             const SdmWindow win = {.level = level,
@@ -110,15 +110,13 @@ TEST(rows_follow_the_lattice)
                         assert_near(row.cells.du_dh[x], 0.04 / size, (0.031 * bend + 1e-8) / size);
                     }
                 }
-            row_close(&row);
-            sdm_lattice_free(&lat);
         }
 }
 
 /* Affine: right (u, v, h) worked by hand. */
 TEST(positions_by_hand)
 {
-    SdmLattice lat;
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     double p[2];
     make_lattice(0.0, &lat);
     sdm_lattice_right(&lat, 100.0, 50.0, 1300.0, p);
@@ -130,13 +128,12 @@ TEST(positions_by_hand)
     sdm_lattice_ground(&lat, 100.0, 50.0, 1300.0, p);
     assert_near(p[0], 15.0 * 100.0 + 5e5 + 10.0, 1e-3);
     assert_near(p[1], 4e6 - 15.0 * 50.0 - 20.0, 1e-3);
-    sdm_lattice_free(&lat);
 }
 
 /* What any pixel of a window meets for any height of the range is within the bounds. */
 TEST(bounds_hold_every_pixel)
 {
-    SdmLattice lat;
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     make_lattice(3.0, &lat);
     for (int level = 0; level < 4; level++) {
         const SdmWindow win = {
@@ -159,13 +156,12 @@ TEST(bounds_hold_every_pixel)
             assert_true(bounds[2] - bounds[0] < 96 + 100 && bounds[3] - bounds[1] < 64 + 60);
         }
     }
-    sdm_lattice_free(&lat);
 }
 
 /* The same pixel in two windows has the same cell, the same offsets and the same fraction, bit for bit. */
 TEST(rows_do_not_depend_on_the_window)
 {
-    SdmLattice lat;
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     make_lattice(3.0, &lat);
     for (int level = 0; level <= 5; level++) {
         const SdmWindow whole = {
@@ -173,7 +169,7 @@ TEST(rows_do_not_depend_on_the_window)
         const int x0 = whole.w / 3, y0 = whole.h / 4;
         const SdmWindow cut = {
             .level = level, .u0 = whole.u0 + x0, .v0 = whole.v0 + y0, .w = whole.w / 2, .h = whole.h / 2};
-        Row a, b;
+        SDM_CLOSED_BY(row_close) Row a = {0}, b = {0};
         row_open(&a, whole.w);
         row_open(&b, cut.w);
         for (int j = 0; j < cut.h; j++)
@@ -191,10 +187,7 @@ TEST(rows_do_not_depend_on_the_window)
                     assert_true(a.cells.du_dh[x + x0] == b.cells.du_dh[x]);
                 }
             }
-        row_close(&a);
-        row_close(&b);
     }
-    sdm_lattice_free(&lat);
 }
 
 /* ---- warp and match of a window ---- */
@@ -329,7 +322,7 @@ TEST(a_retry_of_parts_is_one_of_all)
         for (uint64_t seed = 1; seed < 24; seed += CASE_STEP) {
             const SdmPass pass = {
                 .window = wide[k % 4][0], .range = wide[k % 4][1], .min_score = 0.1f, .max_mismatch = 0.9f};
-            SdmLevelTask task;
+            SDM_CLOSED_BY(sdm_level_close) SdmLevelTask task = {0};
             SdmSurface prior, all, parts;
             task_of(&p, &win, &task);
             task.cost = cost[k / 4];
@@ -354,7 +347,6 @@ TEST(a_retry_of_parts_is_one_of_all)
             assert_memory_equal(all.score, parts.score, sizeof *all.score * W * H);
             for (int i = 0; i < 3; i++)
                 sdm_surface_free(surface[i]);
-            sdm_level_close(&task);
         }
     assert_true(valid > 100);
     sdm_free(&p.left.data);

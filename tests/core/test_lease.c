@@ -255,7 +255,7 @@ TEST(a_dead_lease_that_stays_is_an_error)
 TEST(a_boot_is_another_place)
 {
     char text[400] = "", boot[64] = "";
-    SdmLease *l = take("l");
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *l = take("l");
     assert_non_null(l);
     FILE *const f = fopen(in_folder("l.part-owner"), "r"), *const b =
                                                                fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -280,7 +280,6 @@ TEST(a_boot_is_another_place)
     age("l.part-owner", 1000);
     l = take("l");
     assert_non_null(l);
-    sdm_lease_release(&l);
 }
 
 /* A process that is stopped lives, but is not waited for once it has been silent. */

@@ -93,12 +93,11 @@ TEST(heights_go_where_views_agree)
 {
     static const float scale[2] = {0.04f, -1.5f};
     for (int i = 0; i < 2; i++) {
-        Scene c = scene_of(3, -5, 500, 300, scale[i]);
+        SDM_CLOSED_BY(scene_free) Scene c = scene_of(3, -5, 500, 300, scale[i]);
         const double before = left_px(&c, scale[i], 8);
         move(ctx, sdm_kernels_at("auto"), &c, scale[i]);
         assert_true(before > 0.11);
         assert_true(left_px(&c, scale[i], 8) < 0.2 * before);
-        scene_free(&c);
     }
 }
 
@@ -106,21 +105,20 @@ TEST(heights_go_where_views_agree)
 TEST(cuts_do_not_matter)
 {
     enum { W = 900, H = 460, X = 92, Y = 20, CUT_W = 700, CUT_H = 400, R = SDM_LS_REACH };
+    SDM_CLOSED_BY(scene_free)
     Scene whole = scene_of(-44, 12, W, H, 0.04f), cut = scene_of(-44 + X, 12 + Y, CUT_W, CUT_H, 0.04f);
     move(ctx, sdm_kernels_at("auto"), &whole, 0.04f);
     move(ctx3, &sdm_kernels_reference, &cut, 0.04f);
     for (int y = R; y < CUT_H - R; y++)
         assert_memory_equal(cut.s.h_m + y * CUT_W + R, whole.s.h_m + (y + Y) * W + X + R,
                             (CUT_W - 2 * R) * sizeof(float));
-    scene_free(&whole);
-    scene_free(&cut);
 }
 
 /* Unmatched pixels keep their height, pixels without data theirs and move no other; without texture nothing moves. */
 TEST(what_is_not_known_stays)
 {
     enum { W = 300, H = 200 };
-    Scene c = scene_of(0, 0, W, H, 0.04f);
+    SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H, 0.04f);
     for (int y = 60; y < 100; y++)
         for (int x = 100; x < 150; x++) {
             c.s.flags[y * W + x] = SDM_QA_LOW_SCORE;
@@ -150,14 +148,13 @@ TEST(what_is_not_known_stays)
     move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
     for (int i = 0; i < W * H; i++)
         assert_true(fabsf(c.s.h_m[i] - (100.0f + 0.5f * (float)(i % W) - 0.25f * (float)(i / W))) < 0.01f);
-    scene_free(&c);
 }
 
 /* Pixels at the end of the data along the rows, whose slopes take what taps there are, move with the others. */
 TEST(ends_of_rows_move)
 {
     enum { W = 300, H = 200, FIRST = 60, END = 240 };
-    Scene c = scene_of(0, 0, W, H, 0.04f);
+    SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H, 0.04f);
     double before = 0.0, after = 0.0;
     for (int i = 0; i < W * H; i++)
         if (i % W < FIRST || i % W >= END) {
@@ -174,14 +171,13 @@ TEST(ends_of_rows_move)
             move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
     }
     assert_true(after < 0.5 * before);
-    scene_free(&c);
 }
 
 /* A cloud in the left view alone, which nothing matches, changes little beside it. */
 TEST(what_is_not_matched_tells_nothing_of_the_views)
 {
     enum { W = 300, H = 200, X = 120, END = 180, BESIDE = 16 };
-    Scene clear = scene_of(0, 0, W, H, 0.04f), cloudy = scene_of(0, 0, W, H, 0.04f);
+    SDM_CLOSED_BY(scene_free) Scene clear = scene_of(0, 0, W, H, 0.04f), cloudy = scene_of(0, 0, W, H, 0.04f);
     double sum[2] = {0.0, 0.0};
     for (int i = 0; i < W * H; i++)
         if (i % W >= X && i % W < END) {
@@ -198,25 +194,21 @@ TEST(what_is_not_matched_tells_nothing_of_the_views)
                 sum[k] += miss[k] * miss[k];
         }
     assert_true(sum[1] < 1.5 * sum[0]);
-    scene_free(&clear);
-    scene_free(&cloudy);
 }
 
 /* Islands of too few valid pixels for their statistics keep their heights. */
 TEST(few_pixels_stay)
 {
     enum { W = 120, H = 80, X = 56, Y = 40, SIDE = 11 };
-    Scene c = scene_of(0, 0, W, H, 0.04f);
+    SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H, 0.04f);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
             if (x < X || x >= X + SIDE || y < Y || y >= Y + SIDE)
                 c.s.flags[y * W + x] = SDM_QA_LOW_SCORE;
-    Scene before = scene_of(0, 0, W, H, 0.04f);
+    SDM_CLOSED_BY(scene_free) Scene before = scene_of(0, 0, W, H, 0.04f);
     move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
     for (int i = 0; i < W * H; i++)
         assert_true(c.s.h_m[i] == before.s.h_m[i]);
-    scene_free(&c);
-    scene_free(&before);
 }
 
 /* Windows narrower than a tile's margin. */
@@ -224,11 +216,10 @@ TEST(small_windows_pass)
 {
     for (int w = 1; w <= 37; w += 3)
         for (int h = 1; h <= 37; h += 3) {
-            Scene c = scene_of(4, 8, w, h, 0.04f);
+            SDM_CLOSED_BY(scene_free) Scene c = scene_of(4, 8, w, h, 0.04f);
             move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
             for (int i = 0; i < w * h; i++)
                 assert_true(fabsf(c.s.h_m[i]) <= 29.0f);
-            scene_free(&c);
         }
 }
 

@@ -88,9 +88,9 @@ static void recover(const char *cost, double slope, bool turned, double median_p
                     double least_valid)
 {
     enum { W = 640, H = 320 };
-    Bench b;
-    SdmFineResult r;
-    double *const error = malloc(sizeof *error * W * H);
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
+    SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult r = {0};
+    FREED double *const error = malloc(sizeof *error * W * H);
     size_t all;
     assert_non_null(error);
     bench_open(&b, W, H, slope, cost);
@@ -110,9 +110,6 @@ static void recover(const char *cost, double slope, bool turned, double median_p
     assert_true((double)n >= least_valid * (double)all);
     assert_true(error[n / 2] < median_px);
     assert_true(error[n * 95 / 100] < p95_px);
-    sdm_fine_result_free(&r);
-    bench_close(&b);
-    free(error);
 }
 
 TEST(known_surface_is_recovered)
@@ -148,8 +145,8 @@ TEST(cuts_do_not_matter)
 {
     enum { ACROSS = 96, INSIDE = 64 };
     for (int side = 0; side < 4; side++) {
-        Bench b;
-        SdmFineResult whole, cut;
+        SDM_CLOSED_BY(bench_close) Bench b = {0};
+        SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult whole = {0}, cut = {0};
         bench_open(&b, 64, 64, 0.8, "zncc");
         const int halo = sdm_match_halo(&b.settings, COARSE - 1), unit = 1 << COARSE, off = 7 * unit;
         const int along = (off + halo + INSIDE + unit - 1) / unit * unit, less = along - off;
@@ -166,9 +163,6 @@ TEST(cuts_do_not_matter)
             same_bytes(&whole, start + from, 0, &cut, from, 0, n, h);
         else
             same_bytes(&whole, 0, start + from, &cut, 0, from, w, n);
-        sdm_fine_result_free(&whole);
-        sdm_fine_result_free(&cut);
-        bench_close(&b);
     }
 }
 
@@ -176,8 +170,8 @@ TEST(cuts_do_not_matter)
 TEST(what_is_not_needed_does_not_matter)
 {
     enum { ACROSS = 96, INSIDE = 64 };
-    Bench b;
-    SdmFineResult whole, part;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
+    SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult whole = {0}, part = {0};
     bench_open(&b, 64, 64, 0.8, "zncc");
     const int along = (2 * sdm_match_halo(&b.settings, COARSE - 1) + INSIDE + 15) / 16 * 16;
     bench_close(&b);
@@ -192,9 +186,6 @@ TEST(what_is_not_needed_does_not_matter)
     assert_int_equal(match(b.ctx, &b, &in, &win, &need, &part), SDM_OK);
     assert_true(part.surface.win.w < along * 2 / 3 && part.surface.win.w >= INSIDE);
     same_bytes(&whole, (int)need.u0, 0, &part, (int)(need.u0 - part.surface.win.u0), 0, INSIDE, ACROSS);
-    sdm_fine_result_free(&whole);
-    sdm_fine_result_free(&part);
-    bench_close(&b);
 }
 
 /* Columns left out of rows, as a turned tile leaves them, give the same pixels in the others: for each coarse
@@ -210,8 +201,8 @@ TEST(columns_left_out_do_not_matter)
     }
     const SdmFootprint shape = {.level = COARSE, .rows = ROWS, .from = from, .to = to};
     for (int c = 0; c < 2; c++) {
-        Bench b;
-        SdmFineResult whole, part;
+        SDM_CLOSED_BY(bench_close) Bench b = {0};
+        SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult whole = {0}, part = {0};
         int differ = 0;
         bench_open(&b, W, H, 0.8, costs[c]);
         SdmMatchInput in = {.settings = &b.settings,
@@ -231,9 +222,6 @@ TEST(columns_left_out_do_not_matter)
             differ += !(part.surface.flags[(size_t)y * W + W - 1] & SDM_QA_VALID) &&
                       (whole.surface.flags[(size_t)y * W + W - 20] & SDM_QA_VALID);
         assert_true(differ > H / 2); /* something was left out */
-        sdm_fine_result_free(&whole);
-        sdm_fine_result_free(&part);
-        bench_close(&b);
     }
 }
 
@@ -243,7 +231,7 @@ TEST(threads_do_not_matter)
     static const char *const costs[] = {"zncc", "census"};
     static const int threads[RUNS] = {1, 2, 5};
     for (int c = 0; c < 2; c++) {
-        Bench b;
+        SDM_CLOSED_BY(bench_close) Bench b = {0};
         SdmFineResult r[RUNS];
         SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */
         bench_open(&b, W, H, 0.7, costs[c]);
@@ -256,7 +244,6 @@ TEST(threads_do_not_matter)
             sdm_fine_result_free(&r[i]);
             sdm_close(&ctx[i]);
         }
-        bench_close(&b);
     }
 }
 
@@ -265,7 +252,7 @@ TEST(levels_do_not_matter)
 {
     enum { W = 96, H = 64 };
     static const char *const names[] = {"reference", "c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     SdmFineResult want, have;
     bench_open(&b, W, H, 0.7, "zncc");
     assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &want), SDM_OK);
@@ -279,7 +266,6 @@ TEST(levels_do_not_matter)
         sdm_fine_result_free(&have);
     }
     sdm_fine_result_free(&want);
-    bench_close(&b);
 }
 
 /* RMS of the errors of a level's surface, px of parallax of the level, inside a margin. */
@@ -303,9 +289,9 @@ static double rms_px(const SynScene *scene, const SdmSurface *s)
 TEST_IN(narrow_slopes_are_sharpened, open_context(2))
 {
     enum { W = 640, H = 480, LEVEL = 2, ROUNDS = 6, HOLE = 60 * (W >> LEVEL) + 80 };
-    SynScene scene;
+    SDM_CLOSED_BY(sdm_syn_close) SynScene scene = {0};
     SdmMatchSettings set;
-    SdmSurface s;
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
     assert_int_equal(sdm_syn_open(ctx, W, H, 0.8, 64.0, 42, &scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, "zncc", "auto", 8.0f, &set), SDM_OK);
@@ -327,17 +313,15 @@ TEST_IN(narrow_slopes_are_sharpened, open_context(2))
     assert_true(before > 0.2); /* there was something to do */
     assert_true(after < 0.6 * before);
     assert_int_equal(s.flags[HOLE], SDM_QA_ISOLATED);
-    sdm_surface_free(&s);
-    sdm_syn_close(&scene);
 }
 
 /* The n-th allocation fails, for every n: a sentence, nothing left behind, an empty result. */
 TEST(failed_allocations_are_told)
 {
     enum { W = 64, H = 64, MOST = 10000 };
-    Bench b;
+    SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, W, H, 0.5, "zncc");
-    SdmContext *ctx = open_context(1);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(1);
     int n = 1;
     for (; n < MOST; n++) {
         SdmFineResult r;
@@ -353,8 +337,6 @@ TEST(failed_allocations_are_told)
         assert_true(!r.surface.h_m && !r.surface.flags && !r.surface.score && !r.ray_error_px && !r.left);
     }
     assert_true(n > 20 && n < MOST);
-    sdm_close(&ctx);
-    bench_close(&b);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -25,7 +25,7 @@ static void expect_next(SdmListFile *list, int line, const char *expected)
 TEST_CTX(entries_are_trimmed)
 {
     static const char text[] = "\xEF\xBB\xBF# list\n\n  a.tif \t\r\n\"b c.tif\"\r\n#x\n\"\nd # e";
-    SdmListFile list;
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {0};
     write_bytes(text, sizeof text - 1);
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     assert_string_equal(list.folder, "/tmp");
@@ -36,13 +36,12 @@ TEST_CTX(entries_are_trimmed)
     assert_false(list.has_control);
     expect_next(&list, 7, "d # e");
     assert_null(sdm_list_file_next(&list));
-    sdm_list_file_close(&list);
 }
 
 TEST_CTX(faults_are_seen)
 {
     static const char binary[] = "plain\nII*\0\x08\n";
-    SdmListFile list;
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {0};
     write_bytes(binary, sizeof binary - 1);
     assert_int_equal(sdm_list_file_open(ctx, "--list", path, "one a line", &list), SDM_OK);
     expect_next(&list, 1, "plain");
@@ -59,14 +58,13 @@ TEST_CTX(faults_are_seen)
     sdm_list_file_close(&list);
     assert_int_equal(sdm_list_file_open(ctx, "--list", "/no/such", "one a line", &list), SDM_ERR_INPUT);
     assert_non_null(strstr(sdm_error(ctx), "one a line"));
-    sdm_list_file_close(&list);
 }
 
 /* More than the first allocation holds, and a last line without an end. */
 TEST_CTX(long_files_are_read)
 {
     enum { LINES = 30000 };
-    SdmListFile list;
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {0};
     char name[32];
     FILE *const f = fopen(path, "wb");
     assert_non_null(f);
@@ -80,7 +78,6 @@ TEST_CTX(long_files_are_read)
         expect_next(&list, i + 1, name);
     }
     assert_null(sdm_list_file_next(&list));
-    sdm_list_file_close(&list);
 }
 
 TEST(sets_are_joined)

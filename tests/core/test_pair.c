@@ -90,7 +90,7 @@ static void random_case(Case *c, SdmPairCost cost, uint64_t *seed)
 static void run(const Case *c, const char *level, float *out)
 {
     SdmOptions options;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmPairSettings set = c->set;
     SdmOptimizer how = c->how;
     how.cpu_level = level;
@@ -104,7 +104,6 @@ static void run(const Case *c, const char *level, float *out)
     if (sdm_pair_match(ctx, &c->image[0], &c->image[1], &set, out) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
     guarded_check(out, bytes);
-    sdm_close(&ctx);
 }
 
 /* NaN, too: files are the same bytes. */
@@ -254,15 +253,13 @@ TEST(long_ranges_are_the_definition)
                                            .data = malloc(WIDTH * MANY * sizeof(int16_t))};
         fill_pair(&c, &seed);
         for (int rows = FEW; rows <= MANY; rows += MANY - FEW) {
-            float *const want = guarded_alloc(WIDTH * (size_t)rows * sizeof(float)),
-                         *const have = guarded_alloc(WIDTH * (size_t)rows * sizeof(float));
+            GUARDED float *const want = guarded_alloc(WIDTH * (size_t)rows * sizeof(float)),
+                                 *const have = guarded_alloc(WIDTH * (size_t)rows * sizeof(float));
             c.image[0].height = c.image[1].height = rows;
             c.threads = 1;
             run(&c, rows == FEW ? "reference" : "c", want);
             c.threads = rows == FEW ? 1 : 3;
             compare_levels(&c, want, have, false);
-            guarded_free(want);
-            guarded_free(have);
         }
         free((void *)(uintptr_t)c.image[0].data);
         free((void *)(uintptr_t)c.image[1].data);
@@ -298,12 +295,11 @@ static void plain_open(Plain *p)
 static void refused(const Plain *p, SdmStatus status, const char *sentence)
 {
     float out[60 * 40];
-    SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     const SdmStatus st = sdm_pair_check_settings(ctx, &p->c.set);
     assert_int_equal(st ? st : sdm_pair_match(ctx, &p->c.image[0], &p->c.image[1], &p->c.set, out), status);
     if (!strstr(sdm_error(ctx), sentence))
         fail_msg("\"%s\" lacks \"%s\"", sdm_error(ctx), sentence);
-    sdm_close(&ctx);
 }
 
 #define REFUSED(sentence, change)                                                                            \
@@ -343,11 +339,11 @@ static int64_t peak_of(int height, int depth, SdmPairCost cost)
 {
     enum { WIDTH = 600 };
     const size_t count = (size_t)(WIDTH * height);
-    int16_t *const pixel = malloc(count * sizeof *pixel);
-    float *const out = malloc(count * sizeof *out);
+    FREED int16_t *const pixel = malloc(count * sizeof *pixel);
+    FREED float *const out = malloc(count * sizeof *out);
     uint64_t seed = 9;
     SdmOptions options;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     assert_true(pixel && out);
     for (size_t i = 0; i < count; i++)
         pixel[i] = (int16_t)(next_random(&seed) % 256);
@@ -365,9 +361,6 @@ static int64_t peak_of(int height, int depth, SdmPairCost cost)
     assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
     assert_int_equal(sdm_pair_match(ctx, &image, &image, &set, out), SDM_OK);
     const int64_t peak = sdm_memory_peak(ctx);
-    sdm_close(&ctx);
-    free(pixel);
-    free(out);
     return peak;
 }
 

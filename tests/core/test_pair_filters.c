@@ -108,7 +108,7 @@ TEST(median_is_naive)
     static const int sizes[][2] = {{1, 1}, {2, 7}, {66, 3}, {68, 5}, {133, 6}, {200, 40}};
     static const int holes[] = {1 << 30, 50, 3};
     enum { MOST = 8000 };
-    float *in = malloc(MOST * sizeof *in), *out = malloc(3 * MOST * sizeof *out);
+    FREED float *in = malloc(MOST * sizeof *in), *out = malloc(3 * MOST * sizeof *out);
     for (size_t s = 0; s < 6; s++)
         for (size_t k = 0; k < 3; k++)
             for (int side = 3; side <= 5; side += 2) {
@@ -121,8 +121,6 @@ TEST(median_is_naive)
                 assert_same(out + MOST, out, w * h);
                 assert_same(out + 2 * MOST, out, w * h);
             }
-    free(in);
-    free(out);
 }
 
 /* ---- filling ---- */
@@ -155,7 +153,7 @@ TEST(nearest_is_naive)
 {
     static const int sizes[][2] = {{1, 1}, {1, 40}, {40, 1}, {70, 33}, {65, 64}};
     enum { MOST = 4200 };
-    float *in = malloc(4 * MOST * sizeof *in);
+    FREED float *in = malloc(4 * MOST * sizeof *in);
     for (size_t s = 0; s < 5; s++)
         for (int sparse = 0; sparse < 3; sparse++) {
             const int w = sizes[s][0], h = sizes[s][1];
@@ -172,7 +170,6 @@ TEST(nearest_is_naive)
             assert_same(in + 2 * MOST, in + MOST, w * h);
             assert_same(in + 3 * MOST, in + MOST, w * h);
         }
-    free(in);
 }
 
 TEST(interpolate_by_hand)
@@ -201,7 +198,7 @@ TEST(interpolate_by_hand)
 TEST(empty_rows_take_the_nearest)
 {
     enum { FEW = 97, MANY = 1000000 };
-    float *const d = malloc(MANY * sizeof *d);
+    FREED float *const d = malloc(MANY * sizeof *d);
     for (int step = 2; step < 60; step++) {
         for (int y = 0; y < FEW; y++)
             d[y] = y % step == step / 2 || y % 23 == 9 ? (float)y : N_;
@@ -220,7 +217,6 @@ TEST(empty_rows_take_the_nearest)
         d[y] = y == 0 || y == MANY - 1 ? (float)y : N_;
     assert_int_equal(sdm_pair_fill(ctx, SDM_FILL_INTERPOLATE, 1, MANY, d), SDM_OK);
     assert_true(d[MANY / 2 - 1] == 0.0f && d[MANY / 2] == (float)(MANY - 1));
-    free(d);
 }
 
 TEST(nothing_stays_nothing)

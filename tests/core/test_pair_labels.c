@@ -42,7 +42,7 @@ TEST(what_cannot_be_looked_at_costs_half)
     const SdmPairImage im[2] = {{5, 1, 5, left, true, NULL}, {5, 1, 5, right, true, NULL}};
     const SdmOptimizer how = optimizer(SDM_OPTIMIZER_BP);
     SdmPairSettings set = settings(&how, SDM_PAIR_SAD);
-    SdmVolume v;
+    SDM_CLOSED_BY(sdm_volume_close) SdmVolume v = {0};
     set.dmax = 1;
     sdm_pair_volume_shape(&set, &v);
     v.width = 5;
@@ -51,7 +51,6 @@ TEST(what_cannot_be_looked_at_costs_half)
     assert_int_equal(sdm_pair_volume(ctx3, &im[0], &im[1], &set, 0, &v), SDM_OK);
     for (int x = 0; x < 5; x++)
         assert_memory_equal(v.cost + x * v.pitch, want[x], 2);
-    sdm_volume_close(&v);
 }
 
 /* Noise of 8 bits, the right image SHIFT px further left. */
@@ -92,7 +91,7 @@ TEST(holes_are_passed_through)
             const SdmPairSettings set = settings(&how, SDM_PAIR_AD_CENSUS);
             make_pair(image[0], image[1]);
             make_hole(image[side]);
-            float *const d = match(image[0], image[1], &set);
+            FREED float *const d = match(image[0], image[1], &set);
             const int first = HOLE_X + (side ? SHIFT : 0); /* of left pixels that are not to be matched */
             for (int y = 4; y < H - 4; y++)
                 for (int x = 20; x < W - 4; x++) {
@@ -101,7 +100,6 @@ TEST(holes_are_passed_through)
                     if (in ? !isnan(at) : at != (float)SHIFT)
                         fail_msg("optimizer %d, hole in view %d: %g at %d, %d", kind, side, (double)at, x, y);
                 }
-            free(d);
         }
 }
 
@@ -143,9 +141,9 @@ TEST(nothing_has_no_match)
         make_hole(image[i / 2 % 2]);
         set.cpu_level = i % 3 ? "auto" : "reference";
         set.min_sigma = 0.0f;
-        float *const all = match(image[0], image[1], &set);
+        FREED float *const all = match(image[0], image[1], &set);
         set.min_sigma = cases[i / 2].sigma;
-        float *const some = match(image[0], image[1], &set);
+        FREED float *const some = match(image[0], image[1], &set);
         const int side = set.window < 9 ? 9 : set.window;
         for (int k = 0; k < W * H; k++) {
             const int x = k % W, y = k / W, xr = isnan(all[k]) ? x : x - (int)all[k];
@@ -156,8 +154,6 @@ TEST(nothing_has_no_match)
             taken += flat && !isnan(all[k]);
             left_as_is += !isnan(some[k]);
         }
-        free(all);
-        free(some);
     }
     assert_true(taken > 1000 && left_as_is > 1000);
 }

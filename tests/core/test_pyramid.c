@@ -34,7 +34,7 @@ TEST(planes_stay_planes)
 {
     const int64_t bounds[4] = {-5, 3, 70, 61};
     for (int kind = 0; kind < 2; kind++) {
-        SdmPyramid p;
+        SDM_CLOSED_BY(sdm_pyramid_free) SdmPyramid p = {0};
         assert_int_equal(build(ctx, kind, bounds, 0, 3, &p), SDM_OK);
         for (int l = 0; l <= 3; l++) {
             const SdmLevelImage *const im = &p.level[l];
@@ -47,7 +47,6 @@ TEST(planes_stay_planes)
                     assert_int_equal(im->data[y * im->w + x], kind ? 4 * twice + 100 : -77);
                 }
         }
-        sdm_pyramid_free(&p);
     }
 }
 
@@ -101,8 +100,8 @@ TEST(threads_do_not_matter)
 {
     const int64_t bounds[4] = {0, 0, 150, 97};
     SdmOptions opt;
-    SdmContext *one = NULL, *seven = NULL;
-    SdmPyramid a, b;
+    SDM_CLOSED_BY(sdm_close) SdmContext *one = NULL, *seven = NULL;
+    SDM_CLOSED_BY(sdm_pyramid_free) SdmPyramid a = {0}, b = {0};
     sdm_options_default(&opt);
     opt.threads = 1;
     assert_int_equal(sdm_open(&one, &opt), SDM_OK);
@@ -112,10 +111,6 @@ TEST(threads_do_not_matter)
     assert_int_equal(build(seven, 2, bounds, 0, 4, &b), SDM_OK);
     for (int l = 0; l <= 4; l++)
         compare_inside(&a.level[l], &b.level[l], 0);
-    sdm_pyramid_free(&a);
-    sdm_pyramid_free(&b);
-    sdm_close(&one);
-    sdm_close(&seven);
 }
 
 TEST(failed_allocations_are_told)

@@ -42,7 +42,7 @@ TEST(zncc_by_hand)
 {
     const int16_t left[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, right[9] = {9, 2, 3, 4, 5, 6, 7, 8, 1};
     const SdmCostJob job = job_of(left, right, 3, 3, 3, 0, 0);
-    Volume v;
+    SDM_CLOSED_BY(volume_free) Volume v = {0};
     volume_of(k, k->zncc, &job, &v);
     assert_int_equal(v.rows, 3);
     assert_near(volume_at(&v, 1, 1, 0), -36.0 / 540.0, 1e-8);
@@ -52,7 +52,6 @@ TEST(zncc_by_hand)
             assert_true(v.score[i] == SDM_SCORE_NONE);
             assert_true(v.left[i] == -1.0f);
         }
-    volume_free(&v);
 }
 
 /* cost(L, R)(x, d) = cost(R, L)(x + d, -d) for every cost; zncc to a rounding. */
@@ -65,7 +64,7 @@ TEST(costs_are_symmetric)
     for (int c = 0; c < 2; c++) {
         const SdmCostJob job = job_of(left, right, W, H, 5, -2, 4),
                          back = job_of(right, left, W, H, 5, -4, 2);
-        Volume a, b;
+        SDM_CLOSED_BY(volume_free) Volume a = {0}, b = {0};
         int scores = 0;
         volume_of(k, cost[c], &job, &a);
         volume_of(k, cost[c], &back, &b);
@@ -78,8 +77,6 @@ TEST(costs_are_symmetric)
                     scores += volume_at(&a, x, y, d) > SDM_SCORE_NONE;
                 }
         assert_int_equal(scores, (H - 4) * (20 + 19 + 18 + 19 + 18 + 17 + 16)); /* 24 - 4 - |d| a row */
-        volume_free(&a);
-        volume_free(&b);
     }
 }
 
@@ -97,7 +94,7 @@ TEST(shift_is_found)
     for (int c = 0; c < 2; c++) {
         const SdmCostJob job = job_of(left, right, W, H, 5, -4, 4);
         const int margin = c == 1 ? 4 : 0; /* census words reach 4 further */
-        Volume v;
+        SDM_CLOSED_BY(volume_free) Volume v = {0};
         volume_of(k, cost[c], &job, &v);
         for (int y = 2; y < H - 2; y++) {
             float f[5][W];
@@ -119,7 +116,6 @@ TEST(shift_is_found)
                 assert_true(out.runner_up[x] < 0.9f);
             }
         }
-        volume_free(&v);
     }
 }
 
@@ -134,14 +130,13 @@ TEST(census_by_hand)
         left[i] = right[i] = 7;
     left[6 * CW + 7] = 8;
     const SdmCostJob job = job_of(left, right, CW, CH, 3, 0, 0);
-    Volume v;
+    SDM_CLOSED_BY(volume_free) Volume v = {0};
     volume_of(k, k->census, &job, &v);
     for (int y = 1; y < CH - 1; y++)
         for (int x = 1; x < CW - 1; x++) {
             const bool near = abs(x - 7) <= 1 && abs(y - 6) <= 1;
             assert_near(volume_at(&v, x, y, 0), near ? 1.0 - 2.0 / 9.0 : 1.0, 2 * EPS);
         }
-    volume_free(&v);
 }
 
 /* Of two opposite neighbours a word has one, so that no comparison counts twice, and it leans to a side by less than
@@ -172,7 +167,7 @@ TEST(nodata_spoils_its_windows)
     sdm_cost_strip_fn *const cost[2] = {k->zncc, k->census};
     for (int c = 0; c < 2; c++) {
         const SdmCostJob job = job_of(left, right, W, H, 3, -1, 1);
-        Volume v;
+        SDM_CLOSED_BY(volume_free) Volume v = {0};
         volume_of(k, cost[c], &job, &v);
         for (int y = 0; y < H; y++)
             for (int x = 0; x < W; x++)
@@ -182,7 +177,6 @@ TEST(nodata_spoils_its_windows)
                     assert_int_equal(volume_at(&v, x, y, d) > SDM_SCORE_NONE, whole && !hit);
                 }
         assert_true(v.left[7 * W + 5] == -1.0f && v.left[7 * W + 8] > 0.0f);
-        volume_free(&v);
     }
 }
 
@@ -197,7 +191,7 @@ TEST(right_shift_moves_rows)
     sdm_cost_strip_fn *const cost[2] = {k->zncc, k->census};
     for (int c = 0; c < 2; c++) {
         SdmCostJob job = job_of(left, right, W, H, 5, 0, 0);
-        Volume v;
+        SDM_CLOSED_BY(volume_free) Volume v = {0};
         job.right_shift = 1;
         volume_of(k, cost[c], &job, &v);
         for (int y = 6; y < H - 7; y++)
@@ -205,7 +199,6 @@ TEST(right_shift_moves_rows)
                 assert_near(volume_at(&v, x, y, 0), 1.0, 2 * EPS);
         for (int x = 0; x < W; x++) /* the window of right row H - 2 leaves the image */
             assert_true(volume_at(&v, x, H - 3, 0) == SDM_SCORE_NONE);
-        volume_free(&v);
     }
 }
 
@@ -217,7 +210,7 @@ TEST(texture_needs_sigma)
     for (int i = 0; i < 25; i++)
         image[i] = i & 1 ? 3 : -3;
     SdmCostJob job = job_of(image, image, 5, 5, 5, 0, 0);
-    Volume v;
+    SDM_CLOSED_BY(volume_free) Volume v = {0};
     job.min_sigma = 2.9f;
     volume_of(k, k->zncc, &job, &v);
     assert_near(v.left[12], 1.0 / sqrt(224.64), 1e-8);
@@ -226,7 +219,6 @@ TEST(texture_needs_sigma)
     job.min_sigma = 3.1f;
     volume_of(k, k->zncc, &job, &v);
     assert_true(v.left[12] == 0.0f && volume_at(&v, 2, 2, 0) == 0.0f);
-    volume_free(&v);
 }
 
 /* The same window in long double, two passes. */
@@ -281,11 +273,10 @@ TEST(weak_texture_is_exact)
             b[i] = (int16_t)(slope + (common + other) / 2);
         }
         const SdmCostJob job = job_of(a, b, SIDE, SIDE, SIDE, 0, 0);
-        Volume v;
+        SDM_CLOSED_BY(volume_free) Volume v = {0};
         volume_of(k, k->zncc, &job, &v);
         assert_near(volume_at(&v, SIDE / 2, SIDE / 2, 0), exact_zncc(a, b, N), 3 * EPS);
         worst_float = fmax(worst_float, fabs(float_zncc(a, b, N) - exact_zncc(a, b, N)));
-        volume_free(&v);
     }
     assert_true(worst_float > 0.001); /* else this test would show nothing */
 }

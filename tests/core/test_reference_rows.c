@@ -303,14 +303,13 @@ TEST(pick_of_equal_images_is_zero)
                                 .window = 5,
                                 .dmin = -1,
                                 .dmax = 1};
-        Volume v;
+        SDM_CLOSED_BY(volume_free) Volume v = {0};
         volume_of(k, cost[c], &job, &v);
         const SdmCostRow row = {.width = N, .dmin = -1, .dmax = 1, .score = v.score + 3 * 3 * N, .pitch = N};
         const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
         k->pick_row(&row, &out);
         for (int x = 4; x < N - 4; x++)
             assert_near(f[0][x], 0.0, 1e-5);
-        volume_free(&v);
     }
 }
 

@@ -138,7 +138,7 @@ static void find_places(const SdmVolume *v, const char *level, uint16_t *label, 
 static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level, int threads, uint16_t *out)
 {
     SdmOptions options;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptimizer mine = *how;
     const size_t pixels = (size_t)v->width * (size_t)v->height;
     const SdmLabels labels = {.left = out, .right = out + pixels};
@@ -149,7 +149,6 @@ static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level
     memset(out, 0x55, 2 * pixels * sizeof *out);
     assert_int_equal(sdm_sgm(ctx, &mine, v, &labels), SDM_OK);
     guarded_check(out, 2 * pixels * sizeof *out);
-    sdm_close(&ctx);
 }
 
 static void one_volume(uint64_t *seed)
@@ -157,6 +156,8 @@ static void one_volume(uint64_t *seed)
     static const int labels[] = {1,  2,  3,  15,  16,  17,  31,  33,  48, 63,
                                  64, 65, 96, 100, 128, 129, 200, 256, 300};
     int16_t guide[MOST_WIDTH * 300];
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_volume_close)
     SdmVolume v = {.width = 1 + (int)(next_random(seed) % MOST_WIDTH),
                    .height = 1 + (int)(next_random(seed) % 20),
                    .labels = labels[next_random(seed) % 19]};
@@ -175,14 +176,13 @@ static void one_volume(uint64_t *seed)
     v.guide_scale = next_random(seed) % 2 ? 16 : 0;
     for (int i = 0; i < v.width * v.height; i++)
         guide[i] = (int16_t)(next_random(seed) % 9 ? noise(seed) / 16 : SDM_PIXEL_NODATA);
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_volume_open(ctx, &v), SDM_OK);
     fill_costs(&v, (int)(next_random(seed) % 6), seed);
     const size_t pixels = (size_t)v.width * (size_t)v.height;
     uint16_t *const want = guarded_alloc(2 * pixels * sizeof *want), *const have = guarded_alloc(
                                                                          2 * pixels * sizeof *have);
     float *const place[2] = {guarded_alloc(pixels * sizeof(float)), guarded_alloc(pixels * sizeof(float))};
-    uint32_t *const near = malloc(2 * pixels * sizeof *near);
+    FREED uint32_t *const near = malloc(2 * pixels * sizeof *near);
     label(&v, &how, "reference", 1, want);
     find_places(&v, "reference", want, near, place[0]);
     for (int i = 0; i < N_LEVELS; i++)
@@ -198,9 +198,6 @@ static void one_volume(uint64_t *seed)
     guarded_free(have);
     guarded_free(place[0]);
     guarded_free(place[1]);
-    free(near);
-    sdm_volume_close(&v);
-    sdm_close(&ctx);
 }
 
 TEST(every_copy_is_the_definition)
@@ -214,6 +211,7 @@ TEST(every_copy_is_the_definition)
 
 TEST_CTX(right_labels_and_places_are_as_worked_by_hand)
 {
+    SDM_CLOSED_BY(sdm_volume_close)
     SdmVolume v = {.width = 3, .height = 1, .labels = 3, .first = -1, .most = 9};
     const uint16_t left[3] = {
         1, 0, 2}; /* pixels 0 and 1 meet right pixel 0, pixel 2 right pixel 3: off the image */
@@ -238,13 +236,12 @@ TEST_CTX(right_labels_and_places_are_as_worked_by_hand)
         assert_near(offset[0], -0.2, 1e-6);
         assert_near(offset[1], 0.0, 0.0); /* at the end of the labels */
     }
-    sdm_volume_close(&v);
 }
 
 TEST(options_that_cannot_be_are_refused)
 {
     SdmOptions options;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptimizer how;
     SdmVolume v = {.width = 1, .height = 1, .labels = 0};
     sdm_options_default(&options);
@@ -256,7 +253,6 @@ TEST(options_that_cannot_be_are_refused)
     assert_int_equal(sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE);
     assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
     assert_refused(ctx, sdm_volume_open(ctx, &v), SDM_ERR_USAGE, "0 labels to choose from");
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -31,7 +31,7 @@ static void median_of(const SdmKernels *k, SdmSurface *s, const float h[9])
 TEST(median_by_hand)
 {
     static const float h[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
-    SdmSurface s = surface_of(3, 3, h, SDM_QA_VALID);
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(3, 3, h, SDM_QA_VALID);
     const SdmKernels *const kernels[2] = {&sdm_kernels_reference, sdm_kernels_at("auto")};
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < 9; i++)
@@ -55,7 +55,6 @@ TEST(median_by_hand)
         median_of(kernels[k], &s, h);
         assert_true(s.h_m[4] == 100.0f); /* no match there: stays */
     }
-    sdm_surface_free(&s);
 }
 
 /* One pixel of 7 x 7 moved by 10 m since the prior while all others moved by 3: it alone goes. */
@@ -63,7 +62,7 @@ TEST(reject_by_hand)
 {
     float prior[49];
     uint16_t flags[49];
-    SdmSurface s = surface_of(7, 7, NULL, SDM_QA_VALID | SDM_QA_SATURATED);
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(7, 7, NULL, SDM_QA_VALID | SDM_QA_SATURATED);
     for (int i = 0; i < 49; i++) {
         prior[i] = (float)(i % 5) * 40.0f;
         s.h_m[i] = prior[i] + (i == 24 ? 10.0f : 3.0f);
@@ -84,7 +83,6 @@ TEST(reject_by_hand)
     s.flags[0] = SDM_QA_FOLD;
     assert_int_equal(sdm_surface_reject(ctx, k, &s, prior, &(SdmRejection){3, 1.0f, 0.1f}, flags), SDM_OK);
     assert_int_equal(flags[0], SDM_QA_FOLD); /* what has a reason keeps it */
-    sdm_surface_free(&s);
 }
 
 /* Changes 1, 2 and 4 m about a hole: 448 / 3 of 1/64 m. */
@@ -93,7 +91,7 @@ TEST(fill_by_hand)
     static const float h[9] = {101, 102, 104, 0, 0, 0, 100, 100, 100};
     float prior[9];
     uint8_t filled[9];
-    SdmSurface s = surface_of(3, 3, h, SDM_QA_LOW_SCORE);
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(3, 3, h, SDM_QA_LOW_SCORE);
     for (int i = 0; i < 9; i++)
         prior[i] = 100.0f;
     for (int i = 0; i < 3; i++)
@@ -111,7 +109,6 @@ TEST(fill_by_hand)
     assert_int_equal(
         sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL, NULL), SDM_OK);
     assert_true(s.h_m[3] == 101.5f && s.h_m[5] == 103.0f);
-    sdm_surface_free(&s);
 }
 
 /* The mean change of the window about pixel x, y; false where too few pixels are valid. */
@@ -140,7 +137,7 @@ TEST(fill_of_two_windows)
     static uint8_t filled[N], mean_taken[N];
     uint64_t seed = 7;
     for (int turn = 0; turn < 4; turn++) {
-        SdmSurface s = surface_of(W, H, NULL, SDM_QA_VALID);
+        SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(W, H, NULL, SDM_QA_VALID);
         const SdmFill *const second = turn < 2 ? &far : NULL;
         for (int i = 0; i < N; i++) {
             const int x = i % W, y = i / W;
@@ -164,13 +161,13 @@ TEST(fill_of_two_windows)
             SDM_OK);
         assert_memory_equal(s.h_m, want, sizeof want);
         assert_memory_equal(filled, mean_taken, sizeof filled);
-        sdm_surface_free(&s);
     }
 }
 
 TEST(smooth_by_hand)
 {
     static const float want[9] = {1, 2, 1, 2, 4, 2, 1, 2, 1};
+    SDM_CLOSED_BY(sdm_surface_free)
     SdmSurface s = surface_of(5, 5, NULL, SDM_QA_VALID), edge = surface_of(1, 1, NULL, SDM_QA_VALID);
     s.h_m[12] = 16.0f;
     assert_int_equal(sdm_surface_smooth(ctx, sdm_kernels_at("auto"), &s), SDM_OK);
@@ -181,8 +178,6 @@ TEST(smooth_by_hand)
     edge.h_m[0] = 7.0f;
     assert_int_equal(sdm_surface_smooth(ctx, sdm_kernels_at("auto"), &edge), SDM_OK);
     assert_true(edge.h_m[0] == 7.0f);
-    sdm_surface_free(&s);
-    sdm_surface_free(&edge);
 }
 
 /* Height = 3 u - 2 v of the level below: pixel i of the coarse level is at 2 i + 0.5 of the fine one. */
@@ -190,7 +185,7 @@ TEST(refine_keeps_planes)
 {
     const SdmWindow wide = {.level = 1, .u0 = -4, .v0 = 10, .w = 20, .h = 12};
     const SdmWindow fine_win = {.u0 = -6, .v0 = 23, .w = 33, .h = 17};
-    SdmSurface coarse, fine;
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface coarse = {0}, fine = {0};
     assert_int_equal(sdm_surface_alloc(ctx, &wide, &coarse), SDM_OK);
     assert_int_equal(sdm_surface_alloc(ctx, &fine_win, &fine), SDM_OK);
     for (int j = 0; j < wide.h; j++)
@@ -202,8 +197,6 @@ TEST(refine_keeps_planes)
         for (int i = 0; i < fine_win.w; i++)
             assert_true(fine.h_m[j * fine_win.w + i] ==
                         3.0f * (float)(fine_win.u0 + i) - 2.0f * (float)(fine_win.v0 + j));
-    sdm_surface_free(&coarse);
-    sdm_surface_free(&fine);
 }
 
 /* ---- cuts and threads ---- */
@@ -216,7 +209,7 @@ static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const SdmKernels *const k = sdm_kernels_at("auto");
-    uint16_t *const flags = calloc(n, sizeof *flags);
+    FREED uint16_t *const flags = calloc(n, sizeof *flags);
     assert_non_null(flags);
     if (f == MEDIAN) {
         assert_int_equal(sdm_surface_median(c, k, s), SDM_OK);
@@ -229,7 +222,6 @@ static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
     } else {
         assert_int_equal(sdm_surface_smooth(c, k, s), SDM_OK);
     }
-    free(flags);
 }
 
 /* Window (x0, y0, w, h) of a random surface of 50 x 41 with holes. */
@@ -259,7 +251,8 @@ TEST(cuts_and_threads_do_not_matter)
     enum { X0 = 9, Y0 = 6, W = 30, H = 25 };
     static const int reach[FILTER_END] = {1, HALF, HALF, 1};
     for (int f = 0; f < FILTER_END; f++) {
-        float *prior, *cut_prior;
+        FREED float *prior = NULL, *cut_prior = NULL;
+        SDM_CLOSED_BY(sdm_surface_free)
         SdmSurface whole = random_surface(0, 0, 50, 41, &prior),
                    again = random_surface(0, 0, 50, 41, &cut_prior);
         run(ctx, (enum Filter)f, &whole, prior);
@@ -267,7 +260,7 @@ TEST(cuts_and_threads_do_not_matter)
         assert_memory_equal(whole.h_m, again.h_m, 50 * 41 * sizeof(float));
         assert_memory_equal(whole.flags, again.flags, 50 * 41 * sizeof(uint16_t));
         free(cut_prior);
-        SdmSurface cut = random_surface(X0, Y0, W, H, &cut_prior);
+        SDM_CLOSED_BY(sdm_surface_free) SdmSurface cut = random_surface(X0, Y0, W, H, &cut_prior);
         run(ctx3, (enum Filter)f, &cut, cut_prior);
         const size_t n = (size_t)(W - 2 * reach[f]);
         for (int y = reach[f]; y < H - reach[f]; y++) {
@@ -275,11 +268,6 @@ TEST(cuts_and_threads_do_not_matter)
             assert_memory_equal(whole.h_m + i, cut.h_m + j, n * sizeof(float));
             assert_memory_equal(whole.flags + i, cut.flags + j, n * sizeof(uint16_t));
         }
-        free(prior);
-        free(cut_prior);
-        sdm_surface_free(&whole);
-        sdm_surface_free(&again);
-        sdm_surface_free(&cut);
     }
 }
 
@@ -311,7 +299,7 @@ static int accepted(SdmSurface *s, uint8_t *filled, const SdmFillLimit *limit)
 static int accepted_on_plane(float u, float v, const SdmFillLimit *limit)
 {
     uint8_t filled[FIELD * FIELD] = {0};
-    SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
     for (int y = 0; y < FIELD; y++)
         for (int x = 0; x < FIELD; x++) {
             s.h_m[y * FIELD + x] = 1000.0f + u * (float)x + v * (float)y;
@@ -321,7 +309,6 @@ static int accepted_on_plane(float u, float v, const SdmFillLimit *limit)
             }
         }
     const int n = accepted(&s, filled, limit);
-    sdm_surface_free(&s);
     return n;
 }
 
@@ -352,7 +339,7 @@ TEST(steps_at_the_rim_count)
 {
     const SdmFillLimit limit = {.rise_m = 5.46f};
     uint8_t filled[FIELD * FIELD] = {0};
-    SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(FIELD, FIELD, NULL, SDM_QA_VALID);
     for (int y = HOLE0; y < HOLE1; y++)
         for (int x = HOLE0; x < HOLE1; x++) {
             s.flags[y * FIELD + x] = SDM_QA_AMBIGUOUS;
@@ -367,7 +354,6 @@ TEST(steps_at_the_rim_count)
         s.flags[i] = SDM_QA_OUTSIDE;
     s.flags[HOLE0 * FIELD + HOLE0] = SDM_QA_AMBIGUOUS;
     assert_int_equal(accepted(&s, filled, &limit), 0);
-    sdm_surface_free(&s);
 }
 
 /* ---- Wiener filter ---- */
@@ -423,18 +409,18 @@ static double off_plane(const SdmSurface *s, int x0, int x1)
 TEST(wiener_smooths_plains_alone)
 {
     enum { W = 640, H = 220 };
-    Rough r = rough_surface(W, H, 0, 0, W, 20.0f);
+    SDM_CLOSED_BY(rough_free) Rough r = rough_surface(W, H, 0, 0, W, 20.0f);
     const double plain = off_plane(&r.s, 30, W / 2 - 40), ridges = off_plane(&r.s, W / 2 + 40, W - 30);
     assert_int_equal(sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &r.s, r.left, r.ratio, 25.0f), SDM_OK);
     assert_true(off_plane(&r.s, 30, W / 2 - 40) < 0.25 * plain);
     assert_true(off_plane(&r.s, W / 2 + 40, W - 30) > 0.95 * ridges);
-    rough_free(&r);
 }
 
 /* A part of the window with the reach around it gives the same, with any number of threads. */
 TEST(wiener_agrees_in_cuts)
 {
     enum { W = 700, H = 230, X = 90, Y = 17, CUT_W = 560, CUT_H = 200, R = SDM_WIENER_REACH };
+    SDM_CLOSED_BY(rough_free)
     Rough whole = rough_surface(W, H, 0, 0, W, 3.0f), cut = rough_surface(CUT_W, CUT_H, X, Y, W, 3.0f);
     assert_int_equal(
         sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &whole.s, whole.left, whole.ratio, 25.0f), SDM_OK);
@@ -443,8 +429,6 @@ TEST(wiener_agrees_in_cuts)
     for (int y = R; y < CUT_H - R; y++)
         assert_memory_equal(cut.s.h_m + y * CUT_W + R, whole.s.h_m + (y + Y) * W + X + R,
                             (CUT_W - 2 * R) * sizeof(float));
-    rough_free(&whole);
-    rough_free(&cut);
 }
 
 RUN_TESTS(setup, teardown)

@@ -85,7 +85,7 @@ TEST(limits)
 
 TEST(all_terrain)
 {
-    Case c;
+    SDM_CLOSED_BY(end) Case c = {0};
     start(&c, 500.0f, SDM_QA_VALID);
     paint(&c, 0, 0, W, 1, 500.0f, SDM_QA_LOW_SCORE);
     find(&c);
@@ -94,24 +94,22 @@ TEST(all_terrain)
     assert_int_equal(c.g.distance_px[5 * W + 5], 0);
     assert_int_equal(c.g.distance_px[7], 1);
     assert_true(c.g.h_m[7] == 500.0f);
-    end(&c);
 }
 
 TEST(nothing_matched)
 {
-    Case c;
+    SDM_CLOSED_BY(end) Case c = {0};
     start(&c, 500.0f, SDM_QA_TEXTURELESS);
     find(&c);
     for (int i = 0; i < N; i++)
         assert_int_equal(c.g.distance_px[i], 65535);
     assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_TEXTURELESS), N);
-    end(&c);
 }
 
 /* A cloud 2 km up: its pixels are no terrain, and know the ground around them. */
 TEST(cloud_is_rejected)
 {
-    Case c;
+    SDM_CLOSED_BY(end) Case c = {0};
     start(&c, 100.0f, SDM_QA_VALID);
     for (int x = 20; x < W; x++)
         for (int y = 0; y < H; y++)
@@ -123,7 +121,6 @@ TEST(cloud_is_rejected)
     assert_int_equal(c.g.distance_px[7 * W + 7], 1);
     assert_int_equal(c.g.distance_px[9 * W + 9], 3); /* columns 7, 8, 9 */
     assert_true(c.g.h_m[9 * W + 9] == 100.0f);
-    end(&c);
 }
 
 /* 105.8 m from pixel to pixel hang together, more is a jump. */
@@ -131,7 +128,7 @@ TEST(slopes_and_jumps)
 {
     static const float step_m[2] = {105.0f, 106.5f};
     for (int k = 0; k < 2; k++) {
-        Case c;
+        SDM_CLOSED_BY(end) Case c = {0};
         start(&c, 0.0f, SDM_QA_VALID);
         paint(&c, 16, 0, 20, H, step_m[k], SDM_QA_VALID); /* a bench of 4 columns */
         paint(&c, 20, 0, W, H, 2.0f * step_m[k], SDM_QA_VALID);
@@ -140,7 +137,6 @@ TEST(slopes_and_jumps)
         assert_int_equal(count(&c, 0, 0, 30, H, SDM_QA_VALID),
                          30 * H); /* jumps, but within the step: terrain all the same */
         assert_int_equal(count(&c, 30, 0, W, H, SDM_QA_ISOLATED), 2 * H);
-        end(&c);
     }
 }
 
@@ -148,7 +144,7 @@ TEST(slopes_and_jumps)
  */
 TEST(islands)
 {
-    Case c;
+    SDM_CLOSED_BY(end) Case c = {0};
     start(&c, -50.0f, SDM_QA_AMBIGUOUS);
     paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);    /* the largest piece */
     paint(&c, 14, 0, 17, H, 400.0f, SDM_QA_VALID); /* 3 px off: at most 80 + 4 x 85.8 = 423.2 m */
@@ -163,19 +159,17 @@ TEST(islands)
     assert_int_equal(count(&c, 25, 0, 28, 3, SDM_QA_ISOLATED), 9);
     assert_int_equal(count(&c, 25, 6, 28, 10, SDM_QA_VALID), 12);
     assert_int_equal(count(&c, 25, 12, 28, 20, SDM_QA_ISOLATED), 24);
-    end(&c);
 }
 
 /* Without the piece between, the third is out of reach. */
 TEST(far_island_alone)
 {
-    Case c;
+    SDM_CLOSED_BY(end) Case c = {0};
     start(&c, -50.0f, SDM_QA_AMBIGUOUS);
     paint(&c, 0, 0, 12, H, 0.0f, SDM_QA_VALID);
     paint(&c, 20, 0, 23, H, 800.0f, SDM_QA_VALID);
     find(&c);
     assert_int_equal(count(&c, 20, 0, 23, H, SDM_QA_ISOLATED), 3 * H);
-    end(&c);
 }
 
 /* A plateau beyond a wall of 600 m: terrain where it is no brighter than the plain and its rays meet; not a
@@ -188,14 +182,13 @@ TEST(plateau)
         bool terrain;
     } of[] = {{0, 10, 0.05f, true}, {200, 10, 0.05f, false}, {0, 10, 0.4f, false}, {0, 2, 0.05f, false}};
     for (int k = 0; k < 4; k++) {
-        Case c;
+        SDM_CLOSED_BY(end) Case c = {0};
         start(&c, 100.0f, SDM_QA_VALID);
         show(&c, 0, 0, W, H, 0, 0.0f);
         paint(&c, 20, 4, 20 + of[k].width, 20, 700.0f, SDM_QA_VALID);
         show(&c, 20, 4, 20 + of[k].width, 20, of[k].grey, of[k].residual);
         find_with_views(&c);
         assert_int_equal(count(&c, 0, 0, W, H, SDM_QA_VALID), of[k].terrain ? N : N - 16 * of[k].width);
-        end(&c);
     }
 }
 
@@ -204,7 +197,7 @@ TEST(plateau)
 TEST(cloud_is_largest)
 {
     for (int k = 0; k < 3; k++) {
-        Case c;
+        SDM_CLOSED_BY(end) Case c = {0};
         start(&c, 2100.0f, SDM_QA_VALID);
         c.hidden = k == 2;
         show(&c, 0, 0, W, H, 1000, 0.0f);
@@ -220,14 +213,13 @@ TEST(cloud_is_largest)
             assert_true(count(&c, 0, 0, W, H, SDM_QA_VALID) >= N - 8 * 12 - 6 * 10);
             assert_int_equal(count(&c, 0, 0, 4, H, SDM_QA_VALID), 4 * H);
         }
-        end(&c);
     }
 }
 
 /* Distance: 1 along, 1.5 across the corner, rounded up; the height is that of the nearest pixel. */
 TEST(distances)
 {
-    Case c;
+    SDM_CLOSED_BY(end) Case c = {0};
     start(&c, 7.0f, SDM_QA_OUTSIDE);
     paint(&c, 10, 10, 11, 11, 55.0f, SDM_QA_VALID);
     find(&c);
@@ -238,20 +230,18 @@ TEST(distances)
     assert_int_equal(c.g.distance_px[0], 15);          /* 10 corners */
     for (int i = 0; i < N; i++)
         assert_true(c.g.h_m[i] == 55.0f);
-    end(&c);
 }
 
 TEST(allocations_fail)
 {
     for (int64_t n = 1; n <= 5; n++) {
-        Case c;
+        SDM_CLOSED_BY(end) Case c = {0};
         start(&c, 1.0f, SDM_QA_VALID);
         sdm_alloc_fail_at(n);
         assert_int_equal(sdm_terrain_mask_find(c.ctx, &c.s, PIXEL_M, NULL, &c.g), SDM_ERR_MEMORY);
         sdm_alloc_fail_at(0);
         assert_null(c.g.h_m);
         assert_null(c.g.distance_px);
-        end(&c);
     }
 }
 

@@ -8,7 +8,8 @@ enum { PITCH = 300, ROWS = 290 };
 TEST(turns_every_shape)
 {
     static const int64_t size[][2] = {{1, 1}, {7, 9}, {8, 8}, {16, 5}, {31, 257}, {64, 256}, {290, 24}};
-    int16_t *const in = malloc(sizeof *in * PITCH * ROWS), *const out = malloc(sizeof *out * PITCH * ROWS);
+    FREED int16_t *const in = malloc(sizeof *in * PITCH * ROWS), *const out =
+                                                                     malloc(sizeof *out * PITCH * ROWS);
     assert_true(in && out);
     for (int i = 0; i < PITCH * ROWS; i++)
         in[i] = (int16_t)(i * 31 % 65521 - 32760);
@@ -21,8 +22,6 @@ TEST(turns_every_shape)
             for (int64_t r = 0; r < pitch; r++)
                 assert_int_equal(out[c * pitch + r], r < h ? in[r * PITCH + c] : 5);
     }
-    free(in);
-    free(out);
 }
 
 /* The tiles cover an image, each pixel once. */

@@ -25,10 +25,9 @@ typedef struct Raster { /* what to write; zeros: no CRS, 30 m cells, one band */
 
 static inline void text_of(const SdmCompareResult *r, char *out, size_t size)
 {
-    SdmText text = {.ctx = NULL};
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = NULL};
     sdm_compare_text(r, &text);
     snprintf(out, size, "%s", text.data);
-    sdm_text_close(&text);
 }
 
 static inline void set_srs(GDALDatasetH set, const Raster *r)
@@ -93,7 +92,7 @@ static inline void write_flat(const char *path, const float values[12], const ch
 static inline SdmStatus run_with(const char *reference, const SdmCompareOptions *opt, SdmCompareResult *out,
                                  char *error, size_t size)
 {
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     const SdmCompareOptions none = {.model = NULL};
     assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
     const SdmStatus st = sdm_compare_dems(ctx, DEM, reference, opt ? opt : &none, out);
@@ -101,7 +100,6 @@ static inline SdmStatus run_with(const char *reference, const SdmCompareOptions 
         snprintf(error, size, "%s", sdm_error(ctx));
     else if (st)
         print_error("%s\n", sdm_error(ctx));
-    sdm_close(&ctx);
     return st;
 }
 
@@ -139,7 +137,7 @@ static inline double terrain(double x, double y)
 static inline void write_terrain(const char *path, double dx, double dy, double dz, bool holes)
 {
     enum { COLS = 160, ROWS = 130 };
-    float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
+    FREED float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS; i++)
             v[j * COLS + i] = holes && (i * 7 + j * 13) % 29 == 0
@@ -147,5 +145,4 @@ static inline void write_terrain(const char *path, double dx, double dy, double 
                                   : (float)(terrain(30.0 * i + dx, -30.0 * j + dy) + dz);
     const Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v};
     write_raster(path, &r);
-    free(v);
 }

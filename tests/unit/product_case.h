@@ -85,42 +85,36 @@ static inline SdmSceneReport report_of(void)
 
 static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneReport *report)
 {
-    SdmStatus st = SDM_OK;
-    SdmDemResult result = {.known = false};
+    SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult result = {.known = false};
     SdmGrid g;
-    SdmProduct *p = NULL;
-    SdmBlock b = {0};
+    SDM_CLOSED_BY(sdm_product_close) SdmProduct *p = NULL;
+    SDM_CLOSED_BY(free_block) SdmBlock b = {0};
     const int64_t cols = k->cols ? k->cols : COLS, rows = k->rows ? k->rows : ROWS,
                   size = k->block ? k->block : BLOCK;
     const int64_t across = (cols + size - 1) / size, n = across * ((rows + size - 1) / size);
-    TRY(sdm_grid_choose(ctx, sdm_options(ctx), -3.0, 16.8, 15.0, &g));
+    PASS(sdm_grid_choose(ctx, sdm_options(ctx), -3.0, 16.8, 15.0, &g));
     const double x0 = g.geographic ? -3.0 : 500000.0, y1 = g.geographic ? 17.0 : 1860000.0;
     const double bounds[4] = {x0, y1 - ((double)rows - 0.5) * g.spacing,
                               x0 + ((double)cols - 0.5) * g.spacing, y1};
-    TRY(sdm_grid_cover(ctx, bounds, &g));
+    PASS(sdm_grid_cover(ctx, bounds, &g));
     g.cols = cols;
     g.rows = rows;
-    TRY(sdm_scene_product_open(ctx, sdm_options(ctx), &g, report, &p));
+    PASS(sdm_scene_product_open(ctx, sdm_options(ctx), &g, report, &p));
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = k->backwards ? n - 1 - i : i, c = at % across * size, r = at / across * size;
-        TRY(make_block(ctx, c, r, c + size < cols ? size : cols - c, r + size < rows ? size : rows - r,
-                       k->dn > 0.0F ? k->dn : 250.0F, &b));
-        TRY(sdm_product_write(ctx, p, &b));
+        PASS(make_block(ctx, c, r, c + size < cols ? size : cols - c, r + size < rows ? size : rows - r,
+                        k->dn > 0.0F ? k->dn : 250.0F, &b));
+        PASS(sdm_product_write(ctx, p, &b));
         free_block(&b);
     }
-    TRY(sdm_scene_product_finish(ctx, p, report, NULL, &result));
-done:
-    sdm_dem_result_free(&result);
-    free_block(&b);
-    sdm_product_close(&p);
-    return st;
+    return sdm_scene_product_finish(ctx, p, report, NULL, &result);
 }
 
 static inline SdmStatus run_with(const Case *k, const SdmSceneReport *report, char *why)
 {
     char path[256];
     SdmOptions opt;
-    SdmContext *ctx;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     sdm_options_default(&opt);
     snprintf(path, sizeof path, "%s/%s", folder, k->name);
     opt.output = path;
@@ -135,7 +129,6 @@ static inline SdmStatus run_with(const Case *k, const SdmSceneReport *report, ch
         snprintf(why, 1024, "%s", sdm_error(ctx));
     else if (st)
         print_error("%s\n", sdm_error(ctx));
-    sdm_close(&ctx);
     return st;
 }
 

@@ -56,11 +56,10 @@ static inline void copy_file(const char *from, const char *to, size_t keep)
     struct stat at;
     assert_int_equal(stat(from, &at), 0);
     const size_t size = (size_t)at.st_size, n = keep && keep < size ? keep : size;
-    char *const bytes = malloc(n + 1);
+    FREED char *const bytes = malloc(n + 1);
     FILE *const f = fopen(from, "rb");
     assert_non_null(f);
     assert_int_equal(fread(bytes, 1, n, f), n);
     fclose(f);
     put_file(to, bytes, n);
-    free(bytes);
 }

@@ -64,9 +64,8 @@ static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
                                .point_rows = STEP,
                                .average_rows = 1.0};
     *out = (SdmAlongCorrection){.degree = 0};
-    SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, out, report), SDM_OK);
-    sdm_close(&ctx);
 }
 
 /* RMS of the whole correction against the waves that were put in and a constant. */

@@ -6,7 +6,7 @@
 static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want, const char *word,
                    const char *other)
 {
-    SdmContext *ctx = open_context(opt);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(opt);
     SdmScene *scene = NULL;
     const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene);
     assert_null(scene);
@@ -14,7 +14,6 @@ static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want
         strchr(sdm_error(ctx), '\n'))
         fail_msg("status %d, '%s'; expected %d with '%s' and '%s'", (int)st, sdm_error(ctx), (int)want, word,
                  other);
-    sdm_close(&ctx);
 }
 
 /* Copy of the V003 folder for damage; returns its path. */
@@ -63,11 +62,9 @@ TEST(folder_damaged)
     refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.RadiometricCorrTable.txt: 1000 lines", "820 columns");
     folder = own_folder();
     unlink(scene_file("3N.Latitude.txt")); /* velocity is there, so it goes without */
-    SdmContext *ctx = open_context(NULL);
-    SdmScene *scene = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(NULL);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), folder, NULL, &scene), SDM_OK);
-    sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 TEST(hdf_with_options)
@@ -93,7 +90,7 @@ static void copy_edited(const char *path, const char *out, const char *from, con
     const size_t n = strlen(from);
     assert_int_equal(stat(path, &at), 0);
     const size_t size = (size_t)at.st_size;
-    char *const bytes = malloc(size);
+    FREED char *const bytes = malloc(size);
     FILE *const f = fopen(path, "rb");
     assert_non_null(f);
     assert_int_equal(fread(bytes, 1, size, f), size);
@@ -102,7 +99,6 @@ static void copy_edited(const char *path, const char *out, const char *from, con
         if (memcmp(bytes + i, from, n) == 0)
             memcpy(bytes + i, to, n);
     put_file(out, bytes, size);
-    free(bytes);
 }
 
 /* Scenes that were taken without the telescopes that a DEM needs. */

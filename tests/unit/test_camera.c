@@ -124,7 +124,7 @@ TEST_IN(rounded_sights, open_context(NULL))
     for (int c = 0; c < SCENES; ++c) {
         Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.0137 * c, .lon_deg = 5, .phase_deg = 135};
         SdmAsterArrays in = make(&m);
-        SdmCamera *exact = NULL, *rounded = NULL;
+        SDM_CLOSED_BY(sdm_camera_close) SdmCamera *exact = NULL, *rounded = NULL;
         assert_int_equal(sdm_camera_open_aster(ctx, "exact", &in, &exact), SDM_OK);
         for (int i = 0; i < NROW * NCOL * 3; ++i)
             m.sight[i] = round(m.sight[i] * 1e6) / 1e6;
@@ -138,8 +138,6 @@ TEST_IN(rounded_sights, open_context(NULL))
             assert_true(distance_m(want, a) < 0.5);
             squares += distance_m(a, b) * distance_m(a, b);
         }
-        sdm_camera_close(&exact);
-        sdm_camera_close(&rounded);
     }
     print_message("rounded sight vectors: %.3f m\n", sqrt(squares / n));
     assert_true(sqrt(squares / n) < 0.17); /* 0.19 m with degree 5 */
@@ -192,7 +190,7 @@ TEST_IN(noise_is_averaged, open_context(NULL))
 {
     Made m = {.first_row = -39, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
-    SdmCamera *clean = NULL, *noisy = NULL;
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *clean = NULL, *noisy = NULL;
     assert_int_equal(sdm_camera_open_aster(ctx, "clean", &in, &clean), SDM_OK);
     for (int i = 0; i < NROW * 3; ++i) {
         m.position[i] += 0.4 * sin(17.0 * i * i);
@@ -207,8 +205,6 @@ TEST_IN(noise_is_averaged, open_context(NULL))
         assert_true(distance_m(a, b) <
                     1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
     }
-    sdm_camera_close(&clean);
-    sdm_camera_close(&noisy);
 }
 
 /* Points that the camera cannot see give NaN, never a number. */
@@ -216,7 +212,7 @@ TEST_IN(nowhere, open_context(NULL))
 {
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
-    SdmCamera *cam = NULL;
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = NULL;
     assert_int_equal(sdm_camera_open_aster(ctx, "made", &in, &cam), SDM_OK);
     const double mid[3] = {2050, 2100, 0};
     double g[3], image[2];
@@ -234,7 +230,6 @@ TEST_IN(nowhere, open_context(NULL))
         sdm_camera_locate(cam, 1, off[i], g);
         assert_true(isnan(g[0]) && isnan(g[1]) && isnan(g[2]));
     }
-    sdm_camera_close(&cam);
 }
 
 /* One number wrong in the tables: SDM_ERR_INPUT and a sentence with the word. */

@@ -18,7 +18,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
                     Result *out)
 {
     SdmOptions opt;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmMatchSettings set;
     SdmSurface from;
     const SdmPointing pointing = {.dir = {0.0, 1.0}, .scale = {1.0, 1.0}, .terms = 1};
@@ -67,7 +67,6 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     sdm_surface_free(&out->surface);
     sdm_free(&out->points.point);
     *out = kept;
-    sdm_close(&ctx);
 }
 
 static void release(Result *r)
@@ -96,9 +95,9 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
     static const int64_t memory[] = {1 << 20, 12 << 20, 15 << 20, 20 << 20};
     const size_t cut_small = 2;
 #endif
-    SynScene scene;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_syn_close) SynScene scene = {0};
     Result whole, cut;
-    SdmContext *ctx = default_context();
     assert_int_equal(sdm_syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
     /* a dark band without texture, so that rejection, retry and filling have work across the cuts */
     SdmLevelImage *const im = &scene.left_pyramid.level[LEVEL];
@@ -117,8 +116,6 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
         release(&cut);
     }
     release(&whole);
-    sdm_syn_close(&scene);
-    sdm_close(&ctx);
 }
 
 TEST(zncc_by_strips)

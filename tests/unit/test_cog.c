@@ -17,7 +17,7 @@ static GDALDatasetH make_raster(int cols, int rows, int bands, GDALDataType type
 {
     const size_t cell = (size_t)GDALGetDataTypeSizeBytes(type), row = (size_t)cols * cell,
                  n = row * (size_t)rows;
-    uint8_t *const cells = malloc(n);
+    FREED uint8_t *const cells = malloc(n);
     uint32_t seed = 1;
     double transform[6] = {500000.0, 0.5, 0.0, 4000000.0, 0.0, -0.5};
     const GDALDatasetH ds = GDALCreate(GDALGetDriverByName("MEM"), "", cols, rows, bands, type, NULL);
@@ -35,7 +35,6 @@ static GDALDatasetH make_raster(int cols, int rows, int bands, GDALDataType type
         assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, cols, rows, cells, cols, rows, type, 0, 0),
                          CE_None);
     }
-    free(cells);
     return ds;
 }
 
@@ -44,7 +43,7 @@ static void check_band(GDALRasterBandH one, GDALRasterBandH other)
     const int cols = GDALGetRasterBandXSize(one), rows = GDALGetRasterBandYSize(one);
     const GDALDataType type = GDALGetRasterDataType(one);
     const size_t size = (size_t)cols * (size_t)rows * (size_t)GDALGetDataTypeSizeBytes(type);
-    uint8_t *const a = malloc(size), *const b = malloc(size);
+    FREED uint8_t *const a = malloc(size), *const b = malloc(size);
     int has = 0;
     assert_true(a && b);
     assert_int_equal(cols, GDALGetRasterBandXSize(other));
@@ -54,8 +53,6 @@ static void check_band(GDALRasterBandH one, GDALRasterBandH other)
     assert_int_equal(GDALRasterIO(other, GF_Read, 0, 0, cols, rows, b, cols, rows, type, 0, 0), CE_None);
     assert_memory_equal(a, b, size);
     assert_true(GDALGetRasterNoDataValue(other, &has) == 3.0 && has);
-    free(a);
-    free(b);
 }
 
 TEST_CTX(read_back)

@@ -31,7 +31,7 @@ TEST(constant_offset)
 TEST(plane_and_ridge)
 {
     enum { W = 80, H = 60 };
-    float *const ref = malloc(W * H * sizeof *ref), *const dem = malloc(W * H * sizeof *dem);
+    FREED float *const ref = malloc(W * H * sizeof *ref), *const dem = malloc(W * H * sizeof *dem);
     Raster r = {.cols = W, .rows = H, .epsg = 32631, .x0 = 600000, .y0 = 4900000};
     SdmCompareResult out;
     unsigned draw = 1;
@@ -57,8 +57,6 @@ TEST(plane_and_ridge)
         text_of(&out, text, sizeof text);
         assert_non_null(strstr(text, kind ? "one horizontal direction only" : "moved in height only"));
     }
-    free(ref);
-    free(dem);
 }
 
 /* Decimetres above 50 m, as scale and offset of the band say. */
@@ -231,7 +229,7 @@ TEST(outlines_of_glaciers)
                                        {.class_raster = outlines, .where = rock},
                                        {.within = outlines, .where = rock},
                                        {.class_raster = outlines}};
-    float *const dem = malloc(sizeof *dem * AREA_COLS * AREA_ROWS);
+    FREED float *const dem = malloc(sizeof *dem * AREA_COLS * AREA_ROWS);
     SdmCompareResult whole, r;
     write_terrain(DEM, 7.3, -4.1, 2.5, false);
     write_terrain(REF, 0.0, 0.0, 0.0, false);
@@ -278,7 +276,6 @@ TEST(outlines_of_glaciers)
     assert_int_equal(r.cells, AREA_COLS * AREA_ROWS - thinned);
     assert_near(r.move.move_m[2], whole.move.move_m[2], 0.1);
     assert_near(r.unstable.bias_m, -20.0, 0.1);
-    free(dem);
 }
 
 TEST(datums_are_reconciled)
@@ -330,8 +327,8 @@ TEST(geographic_reference_keeps_its_place)
 {
     enum { COLS = 2400, ROWS = 50, REF_COLS = 3320, REF_ROWS = 120 };
     const double step_deg = 1.0 / 3600.0, west_deg = 4.24, north_deg = 44.25;
-    float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref =
-                                                                  malloc(REF_COLS * REF_ROWS * sizeof *ref);
+    FREED float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref = malloc(REF_COLS * REF_ROWS *
+                                                                                        sizeof *ref);
     Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v};
     OGRSpatialReferenceH const srs[2] = {OSRNewSpatialReference(NULL), OSRNewSpatialReference(NULL)};
     for (int k = 0; k < 2; k++) {
@@ -365,8 +362,6 @@ TEST(geographic_reference_keeps_its_place)
     OCTDestroyCoordinateTransformation(way);
     OSRDestroySpatialReference(srs[0]);
     OSRDestroySpatialReference(srs[1]);
-    free(v);
-    free(ref);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -48,7 +48,7 @@ static double normal(void) /* of variance 1, by the sum of twelve */
 /* A strip that flies towards 9 degrees: DEM(x, y) = terrain(x + dx, y + dy) + dz + errors. */
 static void write_strip(const char *path, const double shift_m[3], const Errors *e, bool whole)
 {
-    float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
+    FREED float *const v = malloc((size_t)COLS * ROWS * sizeof *v);
     draw = 7;
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS; i++) {
@@ -70,7 +70,6 @@ static void write_strip(const char *path, const double shift_m[3], const Errors 
                       .values = v,
                       .datum = "WGS 84 ellipsoid"};
     write_raster(path, &r);
-    free(v);
 }
 
 static void make_shape(const Errors *e, bool whole)
@@ -117,7 +116,7 @@ TEST(aligned_dem_keeps_grid_and_metadata)
     const SdmCompareOptions opt = {.aligned = aligned, .overwrite = true};
     assert_int_equal(run(&opt, &r, NULL, 0), SDM_OK);
     expect_shift(&r, 0.1);
-    float *const before = read_cells(DEM), *const after = read_cells(aligned);
+    FREED float *const before = read_cells(DEM), *const after = read_cells(aligned);
     int64_t held = 0, holds = 0;
     for (int i = 0; i < COLS * ROWS; i++) {
         held += !isnan(before[i]);
@@ -134,8 +133,6 @@ TEST(aligned_dem_keeps_grid_and_metadata)
     assert_non_null(GDALGetMetadataItem(file, "ALIGNED_BY_EAST_NORTH_UP_M", NULL));
     assert_near(GDALGetRasterNoDataValue(GDALGetRasterBand(file, 1), NULL), -9999.0, 0.0);
     GDALClose(file);
-    free(before);
-    free(after);
 }
 
 TEST(aligned_again)
@@ -154,7 +151,8 @@ TEST(aligned_again)
         if (!(fabs(second.move.move_m[k]) <= 0.02))
             fail_msg("shift %d of the aligned DEM: %.4f m after %.4f", k, second.move.move_m[k],
                      first.move.move_m[k]);
-    float *const a = read_cells(aligned), *const d = read_cells(difference), *const ref = read_cells(REF);
+    FREED float *const a = read_cells(aligned), *const d = read_cells(difference),
+                       *const ref = read_cells(REF);
     double sum = 0.0;
     int64_t n = 0;
     for (int i = 0; i < COLS * ROWS; i++) {
@@ -170,9 +168,6 @@ TEST(aligned_again)
     assert_near(atof(GDALGetMetadataItem(file, "DIFFERENCE_BIAS_M", NULL)), sum / (double)n, 1e-4);
     assert_null(GDALGetMetadataItem(file, "VERTICAL_DATUM", NULL));
     GDALClose(file);
-    free(a);
-    free(d);
-    free(ref);
 }
 
 TEST(tilt_is_found)
@@ -198,7 +193,7 @@ TEST(mask_leaves_out_change)
     const Errors e = {.noise_m = 0.5, .change_m = 20.0};
     SdmCompareResult r;
     make(&e);
-    float *const stable = malloc((size_t)COLS * ROWS * sizeof *stable);
+    FREED float *const stable = malloc((size_t)COLS * ROWS * sizeof *stable);
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS; i++)
             stable[j * COLS + i] = !in_band(CELL_M * (i - 0.5 * (COLS - 1)), CELL_M * (0.5 * (ROWS - 1) - j));
@@ -215,7 +210,6 @@ TEST(mask_leaves_out_change)
     char error[512];
     assert_int_equal(run(&(SdmCompareOptions){.mask = EXTRA}, &r, error, sizeof error), SDM_ERR_DATA);
     assert_non_null(strstr(error, "stable ground"));
-    free(stable);
 }
 
 /* White noise has the same variance at any distance, and the mean of an area the root of its cells less. */

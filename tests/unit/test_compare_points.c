@@ -33,7 +33,7 @@ static void point(int k, double *x, double *y, double *h)
 static void write_table(const char *path, const char *header, const char *format,
                         OGRCoordinateTransformationH degrees)
 {
-    char *const text = malloc(POINTS * 120 + 200);
+    FREED char *const text = malloc(POINTS * 120 + 200);
     int used = snprintf(text, 200, "%s\n", header);
     for (int k = 0; k < POINTS; k++) {
         double x, y, h;
@@ -43,7 +43,6 @@ static void write_table(const char *path, const char *header, const char *format
         used += snprintf(text + used, 120, format, x, y, h);
     }
     write_text(path, text);
-    free(text);
 }
 
 static void expect_shift(const SdmCompareResult *r)
@@ -96,7 +95,7 @@ TEST(tables_give_the_shift)
 TEST(layers_give_the_shift)
 {
     SdmCompareResult r;
-    char *const text = malloc(POINTS * 200 + 200);
+    FREED char *const text = malloc(POINTS * 200 + 200);
     int used = snprintf(text, 200, "{\"type\": \"FeatureCollection\", \"features\": [");
     OGRCoordinateTransformationH const degrees = to_degrees();
     for (int k = 0; k < POINTS; k++) {
@@ -114,7 +113,6 @@ TEST(layers_give_the_shift)
     assert_int_equal(run_with(JSON, NULL, &r, NULL, 0), SDM_OK);
     expect_shift(&r);
     OCTDestroyCoordinateTransformation(degrees);
-    free(text);
 }
 
 /* Points in water do not count; holes of the DEM are its own. */

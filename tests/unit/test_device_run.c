@@ -22,7 +22,7 @@ static void keep_log(void *user, SdmLogLevel level, int stage, const char *text)
 /* One run; why it failed goes to `why`. */
 static SdmStatus run(const char *name, const char *on, char why[1024])
 {
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptions opt;
     char output[300];
     snprintf(output, sizeof output, "%s/%s", folder, name);
@@ -37,7 +37,6 @@ static SdmStatus run(const char *name, const char *on, char why[1024])
     const SdmStatus st = sdm_run_scene(ctx, scene, NULL, &result);
     sdm_dem_result_free(&result);
     snprintf(why, 1024, "%s", sdm_error(ctx));
-    sdm_close(&ctx);
     return st;
 }
 
@@ -60,11 +59,9 @@ static char *read_file(const char *name, size_t *size)
 static void same_file(const char *a, const char *b)
 {
     size_t sizes[2];
-    char *const one = read_file(a, &sizes[0]), *const other = read_file(b, &sizes[1]);
+    FREED char *const one = read_file(a, &sizes[0]), *const other = read_file(b, &sizes[1]);
     assert_int_equal(sizes[0], sizes[1]);
     assert_memory_equal(one, other, sizes[0]);
-    free(one);
-    free(other);
 }
 
 TEST(a_fault_is_tried_again)
@@ -138,7 +135,7 @@ static bool find_device(void)
 
 FIXTURE(make_scene)
 {
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmSimulateOptions q;
     snprintf(folder, sizeof folder, "/tmp/sdm_device_run_XXXXXX");
     if (!mkdtemp(folder))
@@ -154,7 +151,6 @@ FIXTURE(make_scene)
         st = sdm_simulate(ctx, &q);
     if (st != SDM_OK)
         fprintf(stderr, "%s\n", sdm_error(ctx));
-    sdm_close(&ctx);
     return st != SDM_OK;
 }
 

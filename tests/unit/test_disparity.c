@@ -23,8 +23,8 @@ FIXTURE(teardown)
 
 TEST(patterns)
 {
-    SdmPattern *const p = malloc(sizeof *p);
-    char *const name = malloc(SDM_PATH_SIZE);
+    FREED SdmPattern *const p = malloc(sizeof *p);
+    FREED char *const name = malloc(SDM_PATH_SIZE);
     static const struct {
         const char *text;
         int digits, number;
@@ -48,8 +48,6 @@ TEST(patterns)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (sdm_pattern_parse(ctx, "LEFT", bad[i], p) != SDM_ERR_USAGE)
             fail_msg("'%s' was taken", bad[i]);
-    free(p);
-    free(name);
 }
 
 static void touch(const char *name)
@@ -63,7 +61,7 @@ TEST(numbers_in_a_folder)
 {
     static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png",
                                         "l_00x.png", "l_007.jpg", "xl_008.png", "l_.png"};
-    SdmPattern *const p = malloc(sizeof *p);
+    FREED SdmPattern *const p = malloc(sizeof *p);
     int *numbers = NULL, count = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         touch(files[i]);
@@ -79,7 +77,6 @@ TEST(numbers_in_a_folder)
     assert_null(numbers);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i]);
-    free(p);
 }
 
 TEST(pfm_to_the_byte)
@@ -110,7 +107,7 @@ TEST(no_memory_no_file)
 {
     static const float d[6] = {1, 2, 3, NAN, 5, 6};
     SdmDisparityOptions opt;
-    SdmPairFiles *const names = calloc(1, sizeof *names);
+    FREED SdmPairFiles *const names = calloc(1, sizeof *names);
     sdm_disparity_default(&opt);
     strcpy(names->preview, "p.png");
     for (int pfm = 0; pfm < 2; pfm++) {
@@ -127,7 +124,6 @@ TEST(no_memory_no_file)
         assert_int_equal(unlink(names->output), 0);
         assert_int_equal(unlink("p.png"), 0);
     }
-    free(names);
 }
 
 RUN_TESTS(setup, teardown)

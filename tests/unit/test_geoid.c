@@ -44,14 +44,13 @@ TEST_CTX(own_grids)
         {SDM_EGM96, 46.874319, 102.448729, -43.575, 0.3}, {SDM_EGM96, 90.0, 12.0, 13.606, 0.03},
     };
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
-        SdmGeoid *g;
+        SDM_CLOSED_BY(sdm_geoid_close) SdmGeoid *g = NULL;
         double n;
         assert_int_equal(sdm_geoid_open_own(ctx, place[i].vertical, &g), SDM_OK);
         assert_string_equal(sdm_geoid_source(g), "the program's grid of 15'");
         assert_int_equal(sdm_geoid_undulation(ctx, g, 1, &place[i].lon, &place[i].lat, &n), SDM_OK);
         if (!(fabs(n - place[i].n) <= place[i].most))
             fail_msg("lat %.2f lon %.2f: %.3f m, expected %.3f", place[i].lat, place[i].lon, n, place[i].n);
-        sdm_geoid_close(&g);
     }
 }
 

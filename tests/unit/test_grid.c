@@ -8,7 +8,7 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
                         char *why)
 {
     SdmOptions opt;
-    SdmContext *ctx;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     sdm_options_default(&opt);
     opt.t_srs = t_srs;
     opt.tr = tr;
@@ -16,7 +16,6 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
     if (st == SDM_OK)
         st = sdm_grid_choose(ctx, &opt, lon, lat, gsd, grid);
     snprintf(why, 1024, "%s", sdm_error(ctx));
-    sdm_close(&ctx);
     return st;
 }
 

@@ -32,13 +32,12 @@ static double *gdal_values(const char *swath, const char *field, int *count)
 
 static SdmStatus unpack(const char *path, const char *const swath[2], SdmUnpackedBand band[2])
 {
-    SdmHdf4 *file = NULL;
+    SDM_CLOSED_BY(sdm_hdf4_close) SdmHdf4 *file = NULL;
     memset(band, 0, 2 * sizeof *band);
     SdmStatus st = sdm_hdf4_open(ctx, path, &file);
     if (st == SDM_OK)
         st = sdm_hdf4_images(ctx, file, swath, true, band);
     assert_true((st == SDM_OK) == (band[0].sample != NULL) && (st == SDM_OK || *sdm_error(ctx)));
-    sdm_hdf4_close(&file);
     return st;
 }
 

@@ -24,7 +24,7 @@ static void write_degrees(double west_deg, int cols)
 {
     enum { ROWS = 100 };
     double transform[6] = {west_deg, CELL_DEG, 0.0, NORTH_DEG, 0.0, -CELL_DEG};
-    float *const v = malloc((size_t)cols * ROWS * sizeof *v);
+    FREED float *const v = malloc((size_t)cols * ROWS * sizeof *v);
     GDALAllRegister();
     GDALDatasetH const ds =
         GDALCreate(GDALGetDriverByName("GTiff"), FILE_NAME, cols, ROWS, 1, GDT_Float32, NULL);
@@ -39,7 +39,6 @@ static void write_degrees(double west_deg, int cols)
         CE_None);
     OSRDestroySpatialReference(srs);
     GDALClose(ds);
-    free(v);
 }
 
 /* All cells that lie in the raster have its heights, and no others have any. */
@@ -48,16 +47,16 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
     enum { COLS = 90, ROWS = 60 };
     static float height_m[COLS * ROWS];
     SdmOptions opt;
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid grid;
-    SdmHeightRaster *raster = NULL;
-    SdmHeightsOnGrid on;
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     double x = lon_deg, y = -17.0;
     sdm_options_default(&opt);
     opt.tr = tr;
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     assert_int_equal(sdm_grid_choose(ctx, &opt, lon_deg, y, 0.5 * tr, &grid), SDM_OK);
-    SdmProjector *projector = NULL;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     assert_int_equal(sdm_projector_open(ctx, grid.wkt, &projector), SDM_OK);
     sdm_projector_forward(projector, 1, &x, &y);
     grid.x0 = x - 0.5 * COLS * tr, grid.y0 = y + 0.5 * ROWS * tr, grid.cols = COLS, grid.rows = ROWS;
@@ -82,10 +81,6 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
         if (inside && (all_round || edge > 2.0))
             assert_true(fabs(height_m[i] - ground(lon, lat)) < 1.5);
     }
-    sdm_heights_on_grid_close(&on);
-    sdm_height_raster_close(&raster);
-    sdm_projector_close(&projector);
-    sdm_close(&ctx);
 }
 
 TEST(ends_meet_in_the_grid)
@@ -163,8 +158,8 @@ static void write_hill(const Storage *k, const char *unit)
 
 static void as_reference(SdmContext *ctx, const SdmGrid *grid, float *out)
 {
-    SdmHeightRaster *raster = NULL;
-    SdmHeightsOnGrid on;
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     const SdmHeightSource source = {.option = "--reference",
                                     .path = FILE_NAME,
                                     .datum_option = "--reference-vertical",
@@ -173,20 +168,17 @@ static void as_reference(SdmContext *ctx, const SdmGrid *grid, float *out)
     assert_int_equal(sdm_heights_on_grid_open(ctx, raster, grid, NAN, NAN, &on), SDM_OK);
     assert_int_equal(sdm_heights_on_grid(ctx, &on, (int64_t[]){0, 0, grid->cols, grid->rows}, NULL, out),
                      SDM_OK);
-    sdm_heights_on_grid_close(&on);
-    sdm_height_raster_close(&raster);
 }
 
 static void as_compare(SdmContext *ctx, const SdmGrid *grid, float *out)
 {
-    SdmInputRaster raster;
+    SDM_CLOSED_BY(sdm_input_raster_close) SdmInputRaster raster = {0};
     assert_int_equal(sdm_input_raster_open(ctx, FILE_NAME, "reference", &raster), SDM_OK);
     const SdmRasterGrid on = {.cols = grid->cols,
                               .rows = grid->rows,
                               .transform = {grid->x0, CELL_M, 0.0, grid->y0, 0.0, -CELL_M},
                               .dem = &raster};
     assert_int_equal(sdm_input_raster_load(ctx, &raster, &on, SDM_KERNEL_MEAN, out), SDM_OK);
-    sdm_input_raster_close(&raster);
 }
 
 static void as_stack(SdmContext *ctx, const SdmGrid *grid, float *out)
@@ -208,7 +200,7 @@ TEST(one_height_at_one_place)
                                       {"south up", NULL, 1.0, 0.0, 1.0, -1.0, 0.0},
                                       {"turned", NULL, 1.0, 0.0, 1.0, 1.0, 25.0}};
     static float height_m[3][INNER * INNER];
-    SdmContext *ctx = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid grid = {.x0 = UTM_X + FIRST * CELL_M + 3.7,
                     .y0 = UTM_Y - FIRST * CELL_M - 2.3,
                     .spacing = CELL_M,
@@ -242,19 +234,17 @@ TEST(one_height_at_one_place)
         }
         assert_int_equal(known, INNER * INNER - 4); /* the four cells around the void */
     }
-    sdm_close(&ctx);
 }
 
 TEST_CTX(feet_are_refused)
 {
-    SdmInputRaster raster;
+    SDM_CLOSED_BY(sdm_input_raster_close) SdmInputRaster raster = {0};
     SdmHeightRaster *reader = NULL;
     const SdmHeightSource source = {.option = "--dem", .path = FILE_NAME, .datum_option = "--dem-vertical"};
     write_hill(&(Storage){"feet", NULL, 1.0, 0.0, 1.0, 1.0, 0.0}, "US survey foot");
     assert_int_equal(sdm_height_raster_open(ctx, &source, &reader), SDM_ERR_INPUT);
     assert_non_null(strstr(sdm_error(ctx), "give metres"));
     assert_int_equal(sdm_input_raster_open(ctx, FILE_NAME, "DEM", &raster), SDM_ERR_INPUT);
-    sdm_input_raster_close(&raster);
 }
 
 RUN_TESTS(NULL, NULL)

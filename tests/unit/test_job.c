@@ -72,8 +72,8 @@ static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan
 TEST_CTX(a_plan_comes_back_from_its_text)
 {
     SdmOptions options;
-    SdmPlan *plan = NULL, *again = NULL;
-    char *text = NULL, *text_again = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL, *again = NULL;
+    SDM_OWNED char *text = NULL, *text_again = NULL;
     sdm_options_default(&options);
     options.tile = 64;
     options.tr = 1.0 / 3.0 + 10.0;
@@ -100,10 +100,6 @@ TEST_CTX(a_plan_comes_back_from_its_text)
     assert_int_equal(a->file[0].mtime_us, b->file[0].mtime_us);
     assert_true(again->options.tr == options.tr && again->options.hmin_m == options.hmin_m);
     assert_string_equal(again->options.config[0], options.config[0]);
-    sdm_free(&text);
-    sdm_free(&text_again);
-    sdm_plan_close(&plan);
-    sdm_plan_close(&again);
 }
 
 TEST_CTX(fingerprints_follow_the_options)
@@ -131,7 +127,7 @@ TEST_CTX(fingerprints_follow_the_options)
 TEST_CTX(planning_ends_when_memory_does)
 {
     SdmOptions options;
-    SdmPlan *plan = NULL;
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     SdmStatus st = SDM_ERR_MEMORY;
     int n = 0;
     sdm_options_default(&options);
@@ -146,7 +142,6 @@ TEST_CTX(planning_ends_when_memory_does)
     assert_int_equal(st, SDM_OK);
     assert_true(n > 10);
     assert_null(plan->scene[0].error);
-    sdm_plan_close(&plan);
 }
 
 /* ---- unit files ---- */
@@ -170,7 +165,7 @@ static const SdmUnitName *name_of(const char *file, uint64_t fingerprint, SdmUni
 
 static void write_unit(SdmContext *ctx)
 {
-    SdmBlock b = {0};
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock b = {0};
     const SdmUsage used = {.wall_s = 2.5, .stage_s = {[5] = 1.5}, .host = "here"};
     assert_int_equal(sdm_block_alloc(ctx, 3, 4, SIDE, SIDE, &b), SDM_OK);
     for (int i = 0; i < SIDE * SIDE; i++) {
@@ -178,7 +173,6 @@ static void write_unit(SdmContext *ctx)
         b.count[i] = (uint16_t)i;
     }
     assert_int_equal(sdm_unit_write(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, &used, false, NULL), SDM_OK);
-    sdm_block_free(&b);
 }
 
 static void put_sum(unsigned char *to, const unsigned char *bytes, size_t size)

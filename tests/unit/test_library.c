@@ -49,7 +49,7 @@ TEST(every_option_is_set_and_forgotten)
 {
     static const char *const commands[] = {"run", "info", "compare", "stack", "match"};
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
-        SdmContext *ctx = open_for(commands[c]);
+        SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for(commands[c]);
         const char *json = NULL;
         assert_int_equal(sdm_options_json(ctx, &json), SDM_OK);
         cJSON *const list = cJSON_Parse(json);
@@ -64,7 +64,6 @@ TEST(every_option_is_set_and_forgotten)
             assert_int_equal(sdm_set(ctx, name, NULL), SDM_OK);
         }
         cJSON_Delete(list);
-        sdm_context_close(&ctx);
     }
 }
 
@@ -73,7 +72,7 @@ TEST(match_of_arrays)
     static uint8_t left[H * W], right[H * W];
     static float disparity[H][W + 3];
     double matched = 0.0;
-    SdmContext *ctx = open_for("match");
+    SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for("match");
     for (int i = 0; i < H * W; i++) {
         left[i] = (uint8_t)(256.0 * noise(i % W, i / W));
         right[i] = (uint8_t)(256.0 * noise(i % W + SHIFT, i / W));
@@ -91,7 +90,6 @@ TEST(match_of_arrays)
     assert_int_equal(sdm_set_image_mask(ctx, SDM_LEFT, left, 0), SDM_OK);
     refused(ctx, sdm_match_images(ctx, &disparity[0][0], 0), "has a mask");
     assert_string_equal(sdm_result_json(ctx), "{}");
-    sdm_context_close(&ctx);
 }
 
 TEST(compare_of_arrays)
@@ -105,7 +103,7 @@ TEST(compare_of_arrays)
                             .geotransform = {500000.0, 30.0, 0.0, 5000000.0, 0.0, -30.0}};
     const char *name[2];
     double value = 0.0;
-    SdmContext *ctx = open_for("compare");
+    SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for("compare");
     for (int i = 0; i < H * W; i++) {
         reference[i] = (float)(300.0 + 80.0 * sin(i % W / 9.0) * cos(i / W / 7.0));
         dem[i] = reference[i] + 3.0F;
@@ -122,7 +120,6 @@ TEST(compare_of_arrays)
     refused(ctx, sdm_compare(ctx, name[0], NULL), "a name is missing");
     shape.crs = "nowhere";
     refused(ctx, sdm_add_raster(ctx, &shape, dem, &name[0]), "found the CRS 'nowhere'");
-    sdm_context_close(&ctx);
 }
 
 /* Three DEMs, the second 3 m too high; the third, whose cells are filled, counts nowhere. */
@@ -200,7 +197,7 @@ TEST(dem_of_arrays)
 {
     SdmDem *dem = NULL;
     double place[6];
-    SdmContext *ctx = open_for("run");
+    SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for("run");
     if (make_dem(ctx, NULL, &dem) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
     sdm_dem_geotransform(dem, place);
@@ -217,7 +214,6 @@ TEST(dem_of_arrays)
     ctx = open_for("run");
     assert_int_equal(make_dem(ctx, ctx, &dem), SDM_ERR_STOPPED);
     assert_null(dem);
-    sdm_context_close(&ctx);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -25,12 +25,9 @@ static float *picture(double dx, double dy)
 
 static void find(double dx, double dy, SdmOrthoShift *found)
 {
-    float *const a = picture(dx, dy), *const b = picture(0.0, 0.0);
-    SdmContext *ctx = default_context();
+    FREED float *const a = picture(dx, dy), *const b = picture(0.0, 0.0);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     assert_int_equal(sdm_ortho_shift(ctx, a, b, SIDE, SIDE, found), SDM_OK);
-    sdm_close(&ctx);
-    free(a);
-    free(b);
 }
 
 TEST(finds_shifts)
@@ -47,7 +44,8 @@ TEST(finds_shifts)
 TEST(finds_none)
 {
     SdmOrthoShift found;
-    float *const a = malloc(sizeof(float) * SIDE * SIDE), *const b = malloc(sizeof(float) * SIDE * SIDE);
+    FREED float *const a = malloc(sizeof(float) * SIDE * SIDE), *const b =
+                                                                    malloc(sizeof(float) * SIDE * SIDE);
     uint32_t seed = 1;
     for (int i = 0; i < SIDE * SIDE; i++) { /* two noises */
         seed = seed * 1664525U + 1013904223U;
@@ -55,7 +53,7 @@ TEST(finds_none)
         seed = seed * 1664525U + 1013904223U;
         b[i] = (float)(seed >> 24);
     }
-    SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     assert_int_equal(sdm_ortho_shift(ctx, a, b, SIDE, SIDE, &found), SDM_OK);
     assert_int_equal(found.patches, 0);
     for (int i = 0; i < SIDE * SIDE; i++) /* nothing at all */
@@ -64,9 +62,6 @@ TEST(finds_none)
     assert_int_equal(found.patches, 0);
     assert_int_equal(sdm_ortho_shift(ctx, a, b, 30, 20, &found), SDM_OK); /* smaller than a patch */
     assert_int_equal(found.patches, 0);
-    sdm_close(&ctx);
-    free(a);
-    free(b);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -44,14 +44,12 @@ static void write_one(const char *type, const char *places, int crs)
 
 static SdmStatus burn(const SdmOutlineSource *source, const SdmOutlineGrid *grid, char *error, size_t size)
 {
-    SdmOutlines o;
-    SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_outlines_close) SdmOutlines o = {0};
     SdmStatus st = sdm_outlines_open(ctx, source, &o);
     if (!st)
         st = sdm_outlines_burn(ctx, &o, grid, cell);
     snprintf(error, size, "%s", sdm_error(ctx));
-    sdm_outlines_close(&o);
-    sdm_close(&ctx);
     return st;
 }
 

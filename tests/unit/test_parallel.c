@@ -36,7 +36,7 @@ TEST_IN(parallel, open_context(NULL))
 TEST_IN(parallel_threads, open_context(NULL))
 {
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
-    SdmCamera *cam = NULL;
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = NULL;
     assert_int_equal(sdm_camera_open_parallel(ctx, "p", &in, &cam), SDM_OK);
     int wrong = 0;
 #pragma omp parallel for num_threads(8) reduction(+ : wrong)
@@ -48,7 +48,6 @@ TEST_IN(parallel_threads, open_context(NULL))
         wrong += !(hypot(back[0] - image[0], back[1] - image[1]) < 1e-5);
     }
     assert_int_equal(wrong, 0);
-    sdm_camera_close(&cam);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -227,7 +227,7 @@ TEST_IN(other_half, open_context(NULL))
                                   .centre = {2499.5, 2699.5},
                                   .scale = {2500, 2700},
                                   .terms = 1};
-        SdmPointing p = none, own = none;
+        SDM_CLOSED_BY(sdm_pointing_free) SdmPointing p = none, own = none;
         double bias[3];
         split(n, how, side);
         fit_half(ctx, tie, n, side, 0, &p);
@@ -246,8 +246,6 @@ TEST_IN(other_half, open_context(NULL))
                       r.exact_m, r.least_m, r.half_m, r.whole_m);
         assert_true(r.least_m > 4.5 && after > r.exact_m && after < r.exact_m + 1.5);
         assert_true(r.half_m > r.whole_m + 0.5);
-        sdm_pointing_free(&p);
-        sdm_pointing_free(&own);
     }
     sdm_camera_close(&cam[0]);
     sdm_camera_close(&cam[1]);

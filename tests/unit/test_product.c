@@ -178,7 +178,7 @@ static void fill_pointing(SdmPointing *pointing, SdmPointReport *points)
 
 TEST(report_is_read_back)
 {
-    SdmPrepared scene = plain_scene;
+    SDM_CLOSED_BY(sdm_prepared_free) SdmPrepared scene = plain_scene;
     scene.pointing = (SdmPointing){.dir = {0.1, 0.99498743710662},
                                    .centre = {2000, 2500},
                                    .scale = {2000, 2500},
@@ -225,7 +225,6 @@ TEST(report_is_read_back)
     GDALDatasetH png = reopen("r.png");
     assert_int_equal(GDALGetRasterXSize(png), COLS);
     GDALClose(png);
-    sdm_prepared_free(&scene);
 }
 
 /* ---- the same bytes ---- */
@@ -250,11 +249,9 @@ TEST(same_bytes)
             size_t na, nb;
             snprintf(a, sizeof a, "s0%s", files[f]);
             snprintf(b, sizeof b, "s%d%s", i, files[f]);
-            char *const da = read_all(a, &na), *const db = read_all(b, &nb);
+            FREED char *const da = read_all(a, &na), *const db = read_all(b, &nb);
             assert_int_equal(na, nb);
             assert_memory_equal(da, db, na);
-            free(da);
-            free(db);
         }
     }
 }
@@ -264,8 +261,8 @@ TEST(same_bytes)
 TEST(overviews_lie_on_their_raster)
 {
     enum { W = 2006, H = 1701 };
-    float *const v = malloc((size_t)W * H * sizeof *v);
-    SdmContext *ctx = default_context();
+    FREED float *const v = malloc((size_t)W * H * sizeof *v);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     for (int i = 0; i < W * H; i++)
         v[i] = i % W > 900 && i % W < 920 && i / W > 40 && i / W < 60 ? SDM_NODATA
                                                                       : (float)(i % W + 2 * (i / W));
@@ -281,7 +278,7 @@ TEST(overviews_lie_on_their_raster)
             GDALRasterBandH const level = GDALGetOverview(band, k);
             const int w = GDALGetRasterBandXSize(level), h = GDALGetRasterBandYSize(level);
             const double x = (double)W / w, y = (double)H / h;
-            float *const found = malloc((size_t)w * (size_t)h * sizeof *found);
+            FREED float *const found = malloc((size_t)w * (size_t)h * sizeof *found);
             assert_int_equal(GDALRasterIO(level, GF_Read, 0, 0, w, h, found, w, h, GDT_Float32, 0, 0),
                              CE_None);
             for (int i = 0; i < w * h; i++) {
@@ -291,12 +288,9 @@ TEST(overviews_lie_on_their_raster)
                 assert_true(!inside || found[i] == SDM_NODATA);
                 assert_true(beside || fabs(found[i] - (col - 0.5 + 2.0 * (row - 0.5))) < 0.6);
             }
-            free(found);
         }
         GDALClose(ds);
     }
-    sdm_close(&ctx);
-    free(v);
 }
 
 RUN_TESTS(set_up, tear_down)

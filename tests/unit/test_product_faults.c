@@ -12,7 +12,7 @@
 static SdmStatus check(const char *output, bool overwrite, const char *co, const char *input, char *why)
 {
     SdmOptions opt;
-    SdmContext *ctx;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     sdm_options_default(&opt);
     opt.output = output;
     opt.overwrite = overwrite;
@@ -20,7 +20,6 @@ static SdmStatus check(const char *output, bool overwrite, const char *co, const
     assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
     const SdmStatus st = sdm_product_check(ctx, &opt, &input, input ? 1 : 0);
     snprintf(why, 1024, "%s", sdm_error(ctx));
-    sdm_close(&ctx);
     return st;
 }
 
@@ -55,10 +54,10 @@ TEST(unwritten_cells)
 {
     SdmOptions opt;
     SdmDemResult result;
-    SdmContext *ctx;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid g;
     SdmProduct *p;
-    SdmBlock b = {0};
+    SDM_CLOSED_BY(free_block) SdmBlock b = {0};
     char out[256];
     const SdmSceneReport report = report_of();
     const double bounds[4] = {0, 0, 18000, 18000};
@@ -79,8 +78,6 @@ TEST(unwritten_cells)
     assert_true(count_files("u.tif.part-") > 0);
     sdm_product_close(&p);
     assert_int_equal(count_files("u"), 0);
-    free_block(&b);
-    sdm_close(&ctx);
 }
 
 /* Run in a child whose files may not grow beyond limit bytes (0: any); its exit status.  Only children run

@@ -32,8 +32,8 @@ static void fill(SdmReport *r)
 
 TEST(json)
 {
-    SdmReport r;
-    SdmText text = {.ctx = NULL};
+    SDM_CLOSED_BY(sdm_report_close) SdmReport r = {0};
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = NULL};
     sdm_report_open(NULL, &r);
     fill(&r);
     assert_int_equal(sdm_report_json(&r, &text), SDM_OK);
@@ -57,8 +57,6 @@ TEST(json)
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(root, "hidden"), "nothing")));
     assert_non_null(strstr(text.data, "\"p\\ufffd\"")); /* no UTF-8 */
     cJSON_Delete(root);
-    sdm_text_close(&text);
-    sdm_report_close(&r);
 }
 
 TEST(page)
@@ -75,8 +73,8 @@ TEST(page)
         "</table><p class='soft'>see <code>code</code> &amp; "
         "more</p><table><tr><td>7</td><td>a&amp;b</td></tr>",
         "</section>\n</div></main>"};
-    SdmReport r;
-    SdmText text = {.ctx = NULL};
+    SDM_CLOSED_BY(sdm_report_close) SdmReport r = {0};
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = NULL};
     sdm_report_open(NULL, &r);
     fill(&r);
     assert_int_equal(sdm_report_html(&r, &text), SDM_OK);
@@ -88,15 +86,13 @@ TEST(page)
     }
     assert_null(strstr(text.data, "in_json_alone"));
     assert_null(strstr(text.data, "{{"));
-    sdm_text_close(&text);
-    sdm_report_close(&r);
 }
 
 TEST(every_allocation_fails_once)
 {
     SdmStatus st = SDM_ERR_MEMORY;
     for (int n = 1; st; n++) {
-        SdmReport r;
+        SDM_CLOSED_BY(sdm_report_close) SdmReport r = {0};
         SdmText text[2] = {{.ctx = NULL}, {.ctx = NULL}};
         sdm_alloc_fail_at(n);
         sdm_report_open(NULL, &r);
@@ -108,7 +104,6 @@ TEST(every_allocation_fails_once)
         assert_true(n < 100);
         sdm_text_close(&text[0]);
         sdm_text_close(&text[1]);
-        sdm_report_close(&r);
     }
 }
 

@@ -33,7 +33,7 @@ static SdmCamera *open_rpc(const SdmRpc *c)
 TEST(by_hand)
 {
     const SdmRpc c = simple();
-    SdmCamera *cam = open_rpc(&c);
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = open_rpc(&c);
     const double ground[6] = {10, 45, 500, 10.1, 44.95, 1000}; /* l = 0.5, p = -0.5, h = 1 */
     double image[4], hmin, hmax;
     sdm_camera_project(cam, 2, ground, image);
@@ -42,7 +42,6 @@ TEST(by_hand)
     sdm_camera_height_range(cam, &hmin, &hmax);
     assert_true(hmin == 0 && hmax == 1000);
     assert_string_equal(sdm_camera_kind(cam), "rpc");
-    sdm_camera_close(&cam);
 }
 
 /* Every term by itself: coefficient i alone in the numerator gives the i-th monomial. */
@@ -55,7 +54,7 @@ TEST(term_order)
     for (int i = 0; i < 20; ++i) {
         SdmRpc c = simple();
         c.samp_num[i] += 0.01;
-        SdmCamera *cam = open_rpc(&c);
+        SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = open_rpc(&c);
         const double ground[3] = {10 + 0.2 * l, 45 + 0.1 * p, 500 + 500 * h};
         double image[2], back[3];
         sdm_camera_project(cam, 1, ground, image);
@@ -63,7 +62,6 @@ TEST(term_order)
         const double at[3] = {image[0], image[1], ground[2]};
         sdm_camera_locate(cam, 1, at, back);
         assert_true(fabs(back[0] - ground[0]) < 1e-11 && fabs(back[1] - ground[1]) < 1e-11);
-        sdm_camera_close(&cam);
     }
 }
 
@@ -73,7 +71,7 @@ TEST(antimeridian)
     static const double off[] = {179.95, -179.95, 180, 190, -185};
     for (int i = 0; i < 5; ++i) {
         c.long_off = off[i];
-        SdmCamera *cam = open_rpc(&c);
+        SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = open_rpc(&c);
         for (double col = 0; col <= 4000; col += 500) {
             const double image[3] = {col, 700, 800};
             double g[3], back[2];
@@ -85,7 +83,6 @@ TEST(antimeridian)
                 assert_true(hypot(back[0] - col, back[1] - 700) < 1e-6);
             }
         }
-        sdm_camera_close(&cam);
     }
 }
 
@@ -93,7 +90,7 @@ TEST(nowhere)
 {
     SdmRpc c = simple();
     c.samp_den[1] = 0.5; /* zero at l = -2, that is 9.6 deg E */
-    SdmCamera *cam = open_rpc(&c);
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = open_rpc(&c);
     const double ground[][3] = {{9.59, 45, 0}, {-170, 45, 0}, {10, -45, 0},     {NAN, 45, 0},
                                 {10, NAN, 0},  {10, 45, NAN}, {INFINITY, 45, 0}};
     for (size_t i = 0; i < sizeof ground / sizeof *ground; ++i) {
@@ -107,7 +104,6 @@ TEST(nowhere)
         sdm_camera_locate(cam, 1, image[i], g);
         assert_true(isnan(g[0]) && isnan(g[1]) && isnan(g[2]));
     }
-    sdm_camera_close(&cam);
 }
 
 /* Scales below 0 (PlanetScope's LAT_SCALE): with the sign of what has an odd
@@ -141,10 +137,9 @@ TEST(negative_scales)
             if (odd)
                 coef[i / 20][i % 20] *= -1.0;
         }
-        SdmCamera *turned = open_rpc(&d);
+        SDM_CLOSED_BY(sdm_camera_close) SdmCamera *turned = open_rpc(&d);
         sdm_camera_project(turned, 1, ground, got);
         assert_true(isfinite(got[0]) && hypot(got[0] - want[0], got[1] - want[1]) < 1e-9);
-        sdm_camera_close(&turned);
     }
     SdmCamera *close = cam;
     sdm_camera_close(&close);
@@ -174,7 +169,7 @@ TEST_IN(against_gdal, open_context(NULL))
         NEED(file[k]);
     GDALAllRegister();
     for (int k = 0; k < 3; ++k) {
-        SdmScene *scene = NULL;
+        SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
         assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), file[k], k ? file[0] : file[1], &scene),
                          SDM_OK);
         const SdmCamera *const cam = scene->view[0].camera;
@@ -201,7 +196,6 @@ TEST_IN(against_gdal, open_context(NULL))
         GDALDestroyRPCTransformer(peer);
         CSLDestroy(options);
         GDALClose(ds);
-        sdm_scene_close(&scene);
     }
 }
 

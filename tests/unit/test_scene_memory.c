@@ -142,17 +142,14 @@ FIXTURE(close_kept)
 /* A block whose place is set, on the processor. */
 static SdmStatus compute_block(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmBlock *block)
 {
-    SdmStatus st = SDM_OK;
-    SdmDevicePool *processor = NULL;
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *processor = NULL;
     SdmBlockWork work = {.block = *block};
     const int64_t room = sdm_block_room(ctx, scene, p) - SDM_BLOCK_CELL_BYTES * block->w * block->h;
-    TRY(sdm_device_pool_open(ctx, "cpu", &processor));
-    TRY(sdm_block_begin(ctx, scene, p, processor, room > 1 ? room : 1, &work));
-    TRY(sdm_block_end(ctx, processor, &work));
+    PASS(sdm_device_pool_open(ctx, "cpu", &processor));
+    PASS(sdm_block_begin(ctx, scene, p, processor, room > 1 ? room : 1, &work));
+    PASS(sdm_block_end(ctx, processor, &work));
     *block = work.block;
-done:
-    sdm_device_pool_close(&processor);
-    return st;
+    return SDM_OK;
 }
 
 /* All cells of the DEM of an opened scene, which is closed. */
@@ -221,7 +218,7 @@ TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
 {
     SdmOptions o = options();
     SdmGrid grid[2];
-    SdmBlock file, array;
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock file = {0}, array = {0};
     char path[4][256];
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -237,22 +234,21 @@ TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
     from_files(&o, path[0], path[1], &grid[0], &file);
     assert_int_equal(from_arrays(true, &grid[1], &array), SDM_OK);
     same_blocks(&file, &array);
-    sdm_block_free(&file);
-    sdm_block_free(&array);
 }
 
 /* Any rectangle of the DEM is a part of the whole. */
 TEST_WITH(a_block_is_a_part, NULL, close_kept)
 {
     const SdmOptions o = options();
-    SdmContext *ctx = open_context((SdmOptions *)&o);
-    SdmScene *scene = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context((SdmOptions *)&o);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SdmViewInput in[2];
-    SdmPrepared p;
+    SDM_CLOSED_BY(sdm_prepared_free) SdmPrepared p = {0};
     (void)state;
     describe_arrays(false, in);
     assert_int_equal(sdm_scene_open_arrays(ctx, &o, in, &scene), SDM_OK);
     assert_int_equal(sdm_scene_prepare(ctx, scene, &p), SDM_OK);
+    SDM_CLOSED_BY(sdm_block_free)
     SdmBlock all = {.w = p.grid.cols, .h = p.grid.rows}, part = {.col0 = 31, .row0 = 17, .w = 45, .h = 39};
     assert_int_equal(compute_block(ctx, scene, &p, &all), SDM_OK);
     assert_int_equal(compute_block(ctx, scene, &p, &part), SDM_OK);
@@ -264,35 +260,28 @@ TEST_WITH(a_block_is_a_part, NULL, close_kept)
     sdm_quality_add(&sums, &all, &p, 2);
     assert_int_equal(sdm_quality_assess(ctx, &o, &sums, &p, "left", "right", &quality), SDM_OK);
     assert_true(quality.matched_share > 0.8 && quality.count == 0);
-    sdm_block_free(&part);
-    sdm_block_free(&all);
-    sdm_prepared_free(&p);
-    sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 /* The files are gone: a DEM is made all the same. */
 TEST_WITH(no_file_is_needed, NULL, close_kept)
 {
     SdmGrid grid;
-    SdmBlock block;
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock block = {0};
     (void)state;
     for (int k = 0; k < 2; k++)
         assert_true(unlink(view[k].path) == 0);
     assert_int_equal(from_arrays(false, &grid, &block), SDM_OK);
     assert_true(valid_cells(&block) > block.w * block.h / 2);
-    sdm_block_free(&block);
 }
 
 static SdmStatus try_open(const SdmOptions *o, SdmViewInput in[2], const char *word)
 {
     SdmScene *scene = NULL;
     SdmOptions plain = options();
-    SdmContext *ctx = open_context(&plain);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&plain);
     const SdmStatus st = sdm_scene_open_arrays(ctx, o, in, &scene);
     assert_null(scene);
     assert_non_null(strstr(sdm_error(ctx), word));
-    sdm_close(&ctx);
     return st;
 }
 

@@ -61,13 +61,11 @@ static void run_shell(const char *format, const char *folder)
 static void is_the_scene(const char *name, const char *kind)
 {
     char path[256];
-    SdmContext *ctx = open_context(NULL);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(NULL);
     snprintf(path, sizeof path, "%s/%s", scratch(), name);
-    SdmScene *scene = open_ok(ctx, path, NULL);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path, NULL);
     assert_string_equal(scene->kind, kind);
     assert_string_equal(scene->time_utc, "2001-01-01T18:00:05Z");
-    sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 /* Resource forks, rests of transfers, names in other letters, and a folder around the HDF file. */
@@ -100,10 +98,9 @@ TEST(zip_called_vsi)
     run_shell("cp " ZIP " %1$s/vsi.zip; cp " ZIP " %1$s/vsi_scene", scratch());
     assert_int_equal(chdir(scratch()), 0);
     for (int k = 0; k < 2; ++k) {
-        SdmContext *ctx = open_context(NULL);
+        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(NULL);
         SdmScene *scene = open_ok(ctx, k ? "vsi_scene" : "vsi.zip", NULL);
         sdm_scene_close(&scene);
-        sdm_close(&ctx);
     }
     assert_int_equal(chdir(here), 0);
 }
@@ -112,8 +109,8 @@ TEST(zip_called_vsi)
 TEST_IN(radiometry_by_hand, open_context(NULL))
 {
     NEED(FOLDER);
-    SdmScene *scene = open_ok(ctx, FOLDER, NULL);
-    int16_t *const q = malloc(820 * 840 * 2);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, FOLDER, NULL);
+    FREED int16_t *const q = malloc(820 * 840 * 2);
     read_all(ctx, scene->view[0].image, q, NULL);
     FILE *const f = fopen(FOLDER "/" V003 ".VNIR_Band3N.RadiometricCorrTable.txt", "r");
     const GDALDatasetH ds = GDALOpen(FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif", GA_ReadOnly);
@@ -130,15 +127,13 @@ TEST_IN(radiometry_by_hand, open_context(NULL))
     }
     fclose(f);
     GDALClose(ds);
-    free(q);
-    sdm_scene_close(&scene);
 }
 
 /* A turned window has the same pixels. */
 static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
 {
     const size_t n = (size_t)(at.w * at.h) * 2;
-    int16_t *const rows = malloc(n), *const columns = malloc(n);
+    FREED int16_t *const rows = malloc(n), *const columns = malloc(n);
     unsigned any[2] = {0, 0};
     memset(columns, 1, n);
     assert_int_equal(sdm_image_read(ctx, im, at, rows, NULL, &any[0]), SDM_OK);
@@ -147,8 +142,6 @@ static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
     for (int64_t y = 0; y < at.h; ++y)
         for (int64_t x = 0; x < at.w; ++x)
             assert_int_equal(columns[x * at.h + y], rows[y * at.w + x]);
-    free(rows);
-    free(columns);
 }
 
 /* A pixel does not depend on the window; outside there is nothing. */
@@ -185,19 +178,17 @@ static void windows(SdmContext *ctx, SdmImage *im)
 TEST_IN(windows_agree, open_context(NULL))
 {
     if (have(HDF)) {
-        SdmScene *aster = open_ok(ctx, HDF, NULL);
+        SDM_CLOSED_BY(sdm_scene_close) SdmScene *aster = open_ok(ctx, HDF, NULL);
         windows(ctx, aster->view[0].image);
-        sdm_scene_close(&aster);
     }
     names("win_a.tif", "win_b.tif");
     Raster r = PLAIN;
     r.type = GDT_Float32, r.nodata = 77;
     write_raster(path_a, r);
     write_raster(path_b, PLAIN);
-    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
     windows(ctx, scene->view[0].image);
     windows(ctx, scene->view[1].image);
-    sdm_scene_close(&scene);
 }
 
 /* ---- pairs ---- */
@@ -209,7 +200,7 @@ TEST_IN(bytes_and_fill, open_context(NULL))
     poke(path_a, 5, 3, 0);
     poke(path_a, 6, 3, 255);
     write_raster(path_b, PLAIN);
-    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
     static int16_t q[W * H];
     static uint8_t sat[W * H];
     double scale, offset;
@@ -225,7 +216,6 @@ TEST_IN(bytes_and_fill, open_context(NULL))
     assert_int_equal(sat[3 * W + 6], 1);
     assert_int_equal(sat[3 * W + 7], 0);
     assert_int_equal(q[3 * W + 7], 16 * (int)value(7, 3) - 2048);
-    sdm_scene_close(&scene);
 }
 
 TEST(nodata_alpha_masks)
@@ -247,8 +237,8 @@ TEST(nodata_alpha_masks)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.mask_left = opt.mask_right = mask;
-    SdmContext *ctx = open_context(&opt);
-    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&opt);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
     static int16_t q[2][W * H];
     for (int k = 0; k < 2; ++k) {
         read_all(ctx, scene->view[k].image, q[k], NULL);
@@ -262,8 +252,6 @@ TEST(nodata_alpha_masks)
     assert_int_equal(q[1][9], SDM_Q_NODATA); /* alpha 0 for the first ten columns */
     assert_true(q[1][10] != SDM_Q_NODATA);
     assert_int_equal(scene->file_count, 3);
-    sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 /* Wider types: stretch spares snow, reaches no clip here; a pile on the highest value is saturation. */
@@ -278,7 +266,7 @@ TEST_IN(wide_stretch, open_context(NULL))
         write_raster(path_a, r);
         for (int i = 0; i < 40; ++i)
             poke(path_a, i, 50, 400); /* snow: 40 of 30,000 */
-        SdmScene *scene = open_ok(ctx, path_a, path_b);
+        SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
         static int16_t q[W * H];
         static uint8_t sat[W * H];
         double scale, offset;
@@ -290,7 +278,6 @@ TEST_IN(wide_stretch, open_context(NULL))
                 assert_true(fabs(q[y * W + x] - (dn * scale + offset)) < 0.51);
                 assert_int_equal(sat[y * W + x], dn == 400);
             }
-        sdm_scene_close(&scene);
     }
 }
 
@@ -321,9 +308,8 @@ static void write_tail(const char *path, int w, int h)
 static SdmRadiometry radiometry_of(SdmContext *ctx, const char *left, const char *right)
 {
     SdmRadiometry r;
-    SdmScene *scene = open_ok(ctx, left, right);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, left, right);
     sdm_image_radiometry(scene->view[0].image, &r);
-    sdm_scene_close(&scene);
     return r;
 }
 
@@ -341,7 +327,7 @@ TEST(storage_does_not_matter)
     char path[256];
     sdm_options_default(&opt);
     opt.base_height = 0.5;
-    SdmContext *ctx = open_context(&opt);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&opt);
     names("tail.tif", "other.tif");
     Raster r = PLAIN;
     r.rpc = false, r.georef = true;
@@ -363,7 +349,6 @@ TEST(storage_does_not_matter)
         }
         GDALClose(from);
     }
-    sdm_close(&ctx);
 }
 
 TEST(parallel_pair)
@@ -376,16 +361,14 @@ TEST(parallel_pair)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.base_height = 0.5;
-    SdmContext *ctx = open_context(&opt);
-    SdmScene *scene = open_ok(ctx, path_a, path_b);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&opt);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
     const double image[3] = {50, 60, 100};
     double g[3], back[2];
     assert_int_equal(scene->sensor, SDM_SENSOR_PARALLEL);
     sdm_camera_locate(scene->view[0].camera, 1, image, g);
     sdm_camera_project(scene->view[1].camera, 1, g, back); /* x' = x - 0.5 * 100 m = 5 px to the left */
     assert_true(fabs(back[0] - 45) < 1e-6 && fabs(back[1] - 60) < 1e-6);
-    sdm_scene_close(&scene);
-    sdm_close(&ctx);
 }
 
 RUN_TESTS(NULL, clean_up)

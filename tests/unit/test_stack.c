@@ -13,9 +13,8 @@ static int group[MOST], groups;
 
 static void adjust(int n, const SdmObservation *ties, int count)
 {
-    SdmContext *ctx = default_context();
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     assert_int_equal(sdm_adjust_network(ctx, n, ties, count, x, group, &groups), SDM_OK);
-    sdm_close(&ctx);
 }
 
 static void near(double value, double expected, double tolerance)

@@ -39,7 +39,7 @@ static void add_row(const SdmPairImage image[2], int y, int l, int most, int sig
 static void make_costs(const SdmPairImage image[2], int window, int most, uint8_t *out)
 {
     const int w = image[0].width, h = image[0].height, half = window / 2, n = window * window;
-    int *const columns = malloc((size_t)w * sizeof *columns);
+    FREED int *const columns = malloc((size_t)w * sizeof *columns);
     assert_non_null(columns);
     for (int l = 0; l < LABELS; l++) {
         memset(columns, 0, (size_t)w * sizeof *columns);
@@ -58,7 +58,6 @@ static void make_costs(const SdmPairImage image[2], int window, int most, uint8_
             add_row(image, y - half, l, most, -1, columns);
         }
     }
-    free(columns);
 }
 
 typedef struct Scene {
@@ -127,7 +126,7 @@ static Row match(int tile, int outer, int inner, int weight)
     const size_t n = (size_t)s->field.width * (size_t)s->field.height;
     const SdmBpPlan plan = {tile ? tile : s->field.width, outer, inner};
     SdmBpField field = s->field;
-    uint16_t *const label = malloc(n * sizeof *label);
+    FREED uint16_t *const label = malloc(n * sizeof *label);
     int64_t sums[2];
     Row r = {.tile = tile, .outer = outer, .inner = inner, .weight = weight};
     field.weight = weight;
@@ -137,7 +136,6 @@ static Row match(int tile, int outer, int inner, int weight)
     r.energy = (long long)(sums[0] + sums[1]);
     for (size_t i = 0; i < n; i++)
         r.wrong += s->label[i] != 0 && s->label[i] != label[i];
-    free(label);
     return r;
 }
 
