@@ -14,7 +14,7 @@ typedef struct Products {
     const int32_t *left, *right;
 } Products;
 
-static inline vi enter_block(const Products *p, int x)
+static inline vi enter_block(const Products *p, ptrdiff_t x)
 {
     const vi sum = vi_add(vi_load(p->column + x), vi_madd(vi_load(p->left + x), vi_load(p->right + x)));
     vi_store(p->column + x, sum);
@@ -37,14 +37,14 @@ static inline __attribute__((always_inline)) void enter_and_sum(const Products *
 {
     const Products own = *products, *const p = &own; /* else read again after each store */
     WindowSums s;
-    const int x = from * SDM_VEC;
+    const ptrdiff_t x = (ptrdiff_t)from * SDM_VEC;
     if (from == 0)
         window_begin(&s, enter_block(p, 0), enter_block(p, SDM_VEC), enter_block(p, 2 * SDM_VEC));
     else
         window_begin(&s, vi_load(p->column + x), vi_load(p->column + x + SDM_VEC),
                      vi_load(p->column + x + 2 * SDM_VEC));
 #pragma GCC unroll 4 /* the sums move on by names, not by copies */
-    for (int b = from; b < end; b++) {
+    for (ptrdiff_t b = from; b < end; b++) {
         window_next(&s, enter_block(p, (b + WINDOW_SUM_AHEAD) * SDM_VEC));
         vi_store(out + window / 2 + b * SDM_VEC, window_of(&s, window));
     }

@@ -5,6 +5,12 @@
 
 sdm_half_row_fn SDM_NAME(half_row);
 
+/* From the sum of all taps: floor(sum / 64 + 1/2). */
+static inline int16_t whole_pixel(int32_t sum)
+{
+    return (int16_t)((sum + 32 + (4096 << 6)) / 64 - 4096);
+}
+
 #if SDM_VEC == 8
 /* Column sums (1 3 3 1) of 16 pixels of the four rows; `bad` gathers where one has no data. */
 static inline __m256i column_sums(const int16_t *const src[4], int x, __m256i *bad)
@@ -38,9 +44,26 @@ static int half_whole(const int16_t *const src[4], int x, int width, int16_t *ou
     return x;
 }
 #else
+/* Column sum of the four rows; `have` turns false where one has no data. */
+static inline int32_t column_sum(const int16_t *const src[4], int x, bool *have)
+{
+    const int32_t none = SDM_PIXEL_NODATA, a = src[0][x], b = src[1][x], c = src[2][x], d = src[3][x];
+    *have = *have && !((a == none) | (b == none) | (c == none) | (d == none));
+    return a + d + 3 * (b + c);
+}
+
+/* The same, a pixel at a time: its first two columns are the last two of the pixel before. */
 static int half_whole(const int16_t *const src[4], int x, int width, int16_t *out)
 {
-    (void)src, (void)width, (void)out;
+    bool have = true;
+    int32_t outer = column_sum(src, 2 * x - 1, &have), inner = column_sum(src, 2 * x, &have);
+    for (; x < width; x++) {
+        const int32_t next = column_sum(src, 2 * x + 1, &have), last = column_sum(src, 2 * x + 2, &have);
+        if (!have)
+            break;
+        out[x] = whole_pixel(outer + last + 3 * (inner + next));
+        outer = next, inner = last;
+    }
     return x;
 }
 #endif
@@ -56,8 +79,8 @@ static int16_t half_pixel(const int16_t *const src[4], int i)
             sum += v == SDM_PIXEL_NODATA ? 0 : w * v;
             have += v == SDM_PIXEL_NODATA ? 0 : w;
         }
-    if (have == 64) /* all taps: floor(sum / 64 + 1/2) */
-        return (int16_t)((sum + 32 + (4096 << 6)) / 64 - 4096);
+    if (have == 64)
+        return whole_pixel(sum);
     const int32_t weight_sum = have > 32 ? have : 64, num = 2 * sum + weight_sum + 4096 * 2 * weight_sum;
     return (int16_t)(have > 32 ? num / (2 * weight_sum) - 4096 : SDM_PIXEL_NODATA);
 }

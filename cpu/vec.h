@@ -97,7 +97,7 @@ typedef __m256 vm;
 #define SI_(f) _mm256_##f##_si256
 #define vi_eq(a, b) _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))
 #define vi_gt(a, b) _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))
-#define vm_and(a, b) _mm256_and_ps(a, b)
+#define vm_and(a, b) mask_kept(_mm256_and_ps(a, b))
 #define vm_none(a) (_mm256_movemask_ps(a) == 0)
 #if defined(__AVX2__) && !defined(__clang__)
 /* GCC turns the intrinsic into a comparison of the mask with 0, which is an instruction of its own where a
@@ -135,6 +135,7 @@ VEC __m128i vi_low16(__m256i a) /* 0..65535 each */
 #define SDM_VEC 4
 typedef int32_t vi __attribute__((vector_size(16)));
 typedef uint32_t vu __attribute__((vector_size(16)));
+typedef uint16_t u16x4 __attribute__((vector_size(8)));
 typedef float vf __attribute__((vector_size(16)));
 typedef vi vm; /* all ones: true */
 #define vi_zero() ((vi){0, 0, 0, 0})
@@ -213,7 +214,9 @@ VEC vi vi_load_u8(const uint8_t *p)
 }
 VEC vi vi_load_u16(const uint16_t *p)
 {
-    return (vi){p[0], p[1], p[2], p[3]};
+    u16x4 a;
+    memcpy(&a, p, sizeof a);
+    return __builtin_convertvector(a, vi);
 }
 VEC vi vi_load_i16(const int16_t *p)
 {
@@ -226,8 +229,8 @@ VEC void vi_store_u8(uint8_t *p, vi a)
 }
 VEC void vi_store_u16(uint16_t *p, vi a)
 {
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint16_t)a[i];
+    const u16x4 low = __builtin_convertvector(a, u16x4);
+    memcpy(p, &low, sizeof low);
 }
 #endif
 

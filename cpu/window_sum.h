@@ -82,7 +82,7 @@ static inline vi window_of(const WindowSums *s, int window)
     {                                                                                                        \
         WindowSums s;                                                                                        \
         window_begin(&s, vi_load(in), vi_load(in + SDM_VEC), vi_load(in + 2 * SDM_VEC));                     \
-        _Pragma("GCC unroll 4") for (int b = 0; b < blocks; b++)                                             \
+        _Pragma("GCC unroll 4") for (ptrdiff_t b = 0; b < blocks; b++)                                       \
         {                                                                                                    \
             window_next(&s, vi_load(in + (b + WINDOW_SUM_AHEAD) * SDM_VEC));                                 \
             vi_store(out + window / 2 + b * SDM_VEC, window_of(&s, window));                                 \

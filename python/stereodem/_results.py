@@ -77,6 +77,8 @@ class _Product:
         styles and the QA raster, are what ``run(..., output=path)`` writes."""
         name = os.fspath(path)
         ending = os.path.splitext(name)[1].lower()
+        if not os.path.isdir(os.path.dirname(name) or "."):
+            raise Error("path: found %.80r, expected a folder that exists; make it before" % (path,), "usage")
         if ending in (".html", ".json"):
             with open(name, "w", encoding="utf-8") as file:
                 file.write(self.report_html if ending == ".html" else json.dumps(self.report, indent=1))

@@ -215,6 +215,8 @@ def samples_of(values: Any, what: str) -> Array:
     if samples.ndim != 2:
         raise Error("%s: an array of %d dimensions, expected rows and columns%s" % (
             what, samples.ndim, "; choose a band, as in array[0]" if samples.ndim == 3 else ""), "usage")
+    if not samples.size:
+        raise Error("%s: found an array of %s, expected at least one row and column" % (what, "%d x %d" % samples.shape), "usage")
     if samples.dtype.kind == "f" and samples.dtype.itemsize == 8:
         samples = samples.astype(np.float32)
     if samples.dtype.newbyteorder("=") not in SAMPLES:

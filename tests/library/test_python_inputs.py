@@ -133,6 +133,7 @@ class Inputs(unittest.TestCase):
         scene = rng.integers(0, 256, (60, 120)).astype(np.uint8)
         found = stereodem.match(scene[:, 10:100], scene[:, 17:107], max_disparity=20)
         self.assertAlmostEqual(float(np.nanmedian(found)), 7.0, places=1)
+        self.refused("left image: found an array of 0 x 90, expected at least one row", stereodem.match, scene[:0, :90], scene[:0, :90])
 
     # ---- rasters ----
 
@@ -187,6 +188,8 @@ class Inputs(unittest.TestCase):
         self.assertEqual(stereodem.compare(made, self.truth)["aligned"]["nmad"], self.aligned["nmad"])
 
     def test_save(self):
+        for name in ("none/saved.tif", "none/saved.html"):
+            self.refused("expected a folder that exists", self.dem.save, at(name))
         rasterio, = needs("rasterio")
         self.dem.save(at("saved.tif"))
         with rasterio.open(at("saved.tif")) as saved:

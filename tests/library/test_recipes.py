@@ -79,6 +79,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual(sorted(found), [("cjson", "1.7.18"), ("libstereodem", VERSION), ("stereodem", VERSION)])
 
     def test_easybuild(self):
+        needs("pycodestyle")  # by it
         style = needs("easybuild.framework.easyconfig.style")
         self.assertEqual(style.check_easyconfigs_style([f for f in self.files if f.endswith(".eb")]), 0)
 

@@ -100,6 +100,15 @@ print("polygon: %.3f" % (np.nanmean(raster[outline.create_mask(raster)]) * ellip
         self.assertTrue(found and abs(float(found[1]) - 1) < 0.02, done.stdout)  # by xdem's rasters and outlines
 
 
+class Pages(unittest.TestCase):
+    def test_nav(self):
+        """Each page stands in the site's navigation: MkDocs, which says so, is not everywhere."""
+        pages = {os.path.relpath(p, DOCS) for p in glob.glob(DOCS + "/**/*.md", recursive=True)}
+        named = set(re.findall(r"^ +- .*: ([a-z0-9/-]+\.md)$", read(SOURCE, "mkdocs.yml"), flags=re.M))
+        self.assertEqual(pages - named, set())
+        self.assertLessEqual(named - pages, {"options.md", "changelog.md"})  # scripts/site_pages.py makes them
+
+
 MKDOCS = [shutil.which("mkdocs")] if shutil.which("mkdocs") else [sys.executable, "-m", "mkdocs"]
 
 
