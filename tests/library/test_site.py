@@ -109,10 +109,13 @@ class Pages(unittest.TestCase):
         self.assertLessEqual(named - pages, {"options.md", "changelog.md"})  # scripts/site_pages.py makes them
 
 
-MKDOCS = [shutil.which("mkdocs")] if shutil.which("mkdocs") else [sys.executable, "-m", "mkdocs"]
+# scripts/setup's, or one that is installed
+FOUND = glob.glob(os.path.join(os.environ.get("SDM_MKDOCS", os.path.expanduser("~/.local/share/stereodem-mkdocs")),
+                               "**", "mkdocs", "__main__.py"), recursive=True)
+MKDOCS = [shutil.which("mkdocs")] if shutil.which("mkdocs") and not FOUND else [sys.executable, "-m", "mkdocs"]
 
 
-@unittest.skipUnless(len(MKDOCS) == 1 or importlib.util.find_spec("mkdocs"), "no mkdocs")
+@unittest.skipUnless(FOUND or len(MKDOCS) == 1 or importlib.util.find_spec("mkdocs"), "no mkdocs")
 class Site(unittest.TestCase):
     def test_site(self):
         config, site = os.path.join(WORK, "mkdocs.yml"), os.path.join(WORK, "site")
@@ -120,6 +123,8 @@ class Site(unittest.TestCase):
             json.dump({"INHERIT": os.path.join(SOURCE, "mkdocs.yml"), "docs_dir": DOCS, "site_dir": site,
                        "hooks": [os.path.join(SOURCE, "scripts", "site_pages.py")], "extra": {"program": PROGRAM}}, file)
         plain = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
+        if FOUND:
+            plain["PYTHONPATH"] = os.path.dirname(os.path.dirname(FOUND[0]))
         done = subprocess.run([*MKDOCS, "build", "--strict", "--config-file", config], text=True, env=dict(plain, PYTHONDONTWRITEBYTECODE="1"),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
