@@ -260,7 +260,7 @@ static unsigned read_bytes(SdmContext *ctx, const SdmImage *im, SdmImageWindow p
         const uint8_t *const in = first + tile.y * im->width + tile.x;
         for (int64_t i = 0; i < tile.h; ++i) {
             if (i + AHEAD < tile.h) /* the processor foresees no steps of whole rows */
-                __builtin_prefetch(in + (i + AHEAD) * im->width + 63);
+                __builtin_prefetch(in + (i + AHEAD) * im->width + tile.w - 1);
             found |= row_of_bytes(im, in + i * im->width, p.x + tile.x, tile.w, pixel + i * TILE_PITCH, NULL);
         }
         sdm_turn_pixels(pixel, TILE_PITCH, tile.w, tile.h, to->out + tile.x * to->pitch + tile.y, to->pitch);

@@ -254,11 +254,13 @@ static bool locate_on_map(SdmContext *ctx, const SdmImage *im, double ground[PLA
     return known;
 }
 
+/* *has_map: the image lies on a map as its RPC has it, but for a shift. */
 static SdmStatus judge_map(SdmContext *ctx, const char *name, const SdmImage *im, const SdmCamera *cam,
-                           SdmCameraNote *note)
+                           SdmCameraNote *note, bool *has_map)
 {
     double ground[PLACES][2], shift, shape;
-    if (!locate_on_map(ctx, im, ground))
+    *has_map = locate_on_map(ctx, im, ground);
+    if (!*has_map)
         return SDM_OK;
     const bool seen = compare_with_map(im, cam, ground, &shift, &shape);
     if (seen && shape <= MAP_SHAPE_PX && shift <= MAP_SHAPE_PX)
@@ -343,7 +345,7 @@ static SdmStatus judge_size(SdmContext *ctx, const char *name, const SdmImage *i
 
 /* Seen along the rays a pixel is square to 4 % and 2 degrees in every RPC at hand; where fore and aft views
  * have the lines of the nadir view, to 1.2 (ALOS PRISM).  In an image that was put on a map it is square on
- * the ground. */
+ * the ground, or, where it still has that map, what the map says: of one in degrees no square. */
 static const double SQUARE = 1.3, SQUARE_ON_GROUND = 1.1, MOST_SKEW = 0.26; /* cosine */
 static const double SMALLEST_M = 0.1; /* three times as sharp as any satellite */
 static const double STEP_PX = 16.0;
@@ -357,7 +359,8 @@ static bool is_square(const double right[3], const double down[3], double most)
 
 /* An error of LAT_OFF, LONG_OFF, LAT_SCALE or LONG_SCALE in both views deforms the ground, and nothing else.
  * Seen from above, the rows of an image lie on the right of its columns, however it was taken. */
-static void judge_pixels(const char *name, const SdmImage *im, const SdmCamera *cam, SdmCameraNote *note)
+static void judge_pixels(const char *name, const SdmImage *im, const SdmCamera *cam, bool has_map,
+                         SdmCameraNote *note)
 {
     double at[4][3], ground[4][3], p[4][3], d[3][3], seen[2][3], h[2], up[3];
     heights(cam, &h[0], &h[1]);
@@ -382,7 +385,7 @@ static void judge_pixels(const char *name, const SdmImage *im, const SdmCamera *
                   "the RPC of %.120s mirrors the image: where LONG_SCALE or LAT_SCALE has the wrong sign, "
                   "the DEM is mirrored, too",
                   sdm_path_base(name));
-    else if ((!is_square(d[0], d[1], SQUARE_ON_GROUND) && !is_square(seen[0], seen[1], SQUARE)) ||
+    else if ((!has_map && !is_square(d[0], d[1], SQUARE_ON_GROUND) && !is_square(seen[0], seen[1], SQUARE)) ||
              sdm_dot3(seen[0], seen[0]) < pow(SMALLEST_M * STEP_PX, 2.0))
         add_doubt(
             note,
@@ -399,14 +402,15 @@ SdmStatus sdm_rpc_judge(SdmContext *ctx, const char *name, const SdmImage *im, c
 {
     SdmStatus st = SDM_OK;
     SdmRpc rpc = found->rpc;
+    bool has_map;
     *note = (SdmCameraNote){.doubt = ""};
     memcpy(note->source, found->source, sizeof note->source);
     TRY(sdm_camera_open_rpc(ctx, *found->path ? found->path : name, &found->rpc, out));
     TRY(judge_size(ctx, name, im, &found->rpc, note));
     judge_order(name, im, &rpc, out, note);
     TRY(judge_heights(ctx, name, im, &rpc, out, note));
-    TRY(judge_map(ctx, name, im, *out, note));
-    judge_pixels(name, im, *out, note);
+    TRY(judge_map(ctx, name, im, *out, note, &has_map));
+    judge_pixels(name, im, *out, has_map, note);
 done:
     if (st != SDM_OK)
         sdm_camera_close(out);

@@ -108,9 +108,11 @@ static SdmStatus write_pair(SdmContext *ctx, Run *run, int index)
 {
     Slot *const slot = &run->slot[index % 2];
     const double begin = sdm_now_s();
-    if (!slot->disparity)
+    SDM_OWNED float *disparity = slot->disparity;
+    slot->disparity = NULL; /* pair index + 2 makes its own */
+    if (!disparity)
         return SDM_OK;
-    PASS(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, slot->disparity));
+    PASS(sdm_outputs_write(ctx, &slot->files, run->opt, slot->width, slot->height, disparity));
     run->result->write_s += sdm_now_s() - begin;
     run->written++;
     return SDM_OK;

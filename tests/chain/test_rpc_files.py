@@ -201,19 +201,28 @@ if all(map(os.path.exists, jax)):  # WorldView-3: rays along the track meet at 2
 # ---- images on a map: the RPC of the raw image, and one that is for the map's pixels
 
 
-def on_map(rpc, size, turn=0.0):
+def on_map(rpc, size, turn=0.0, high=None):
     """The map of an image's pixels at its RPC's middle height, its pixels larger by `turn`."""
-    ds = gdal.GetDriverByName("MEM").Create("", size, size)
+    high = high or size
+    ds = gdal.GetDriverByName("MEM").Create("", size, high)
     ds.SetMetadata(rpc, "RPC")
     to = gdal.Transformer(ds, None, ["METHOD=RPC", "RPC_HEIGHT=%s" % rpc["HEIGHT_OFF"], "RPC_PIXEL_ERROR_THRESHOLD=1e-6"])
-    o, x, y = [np.array(to.TransformPoint(0, *p)[1][:2]) for p in ((0.0, 0.0), (size, 0.0), (0.0, size))]
-    x, y = (x - o) / size * (1 + turn), (y - o) / size
+    o, x, y = [np.array(to.TransformPoint(0, *p)[1][:2]) for p in ((0.0, 0.0), (size, 0.0), (0.0, high))]
+    x, y = (x - o) / size * (1 + turn), (y - o) / high
     return (o[0], x[0], y[0], o[1], x[1], y[1])
+
+
+def in_degrees(k, a, rpc, path):
+    """Every second row of an image, on its map, as where the pixels of a map in degrees are narrow."""
+    rows = dict(rpc, **{k: repr(float(rpc[k].split()[0]) / 2) for k in ("LINE_OFF", "LINE_SCALE")})
+    write(path, a[::2], rows, geotransform=on_map(rows, 360, high=180), srs=WGS84)
 
 
 WGS84 = 'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]'
 ready = pair("ready", lambda k, a, r, p: write(p, a, r, geotransform=on_map(r, 360), srs=WGS84))
 t.expect(told("Ortho Ready", ready)[1] == ["", ""], "Ortho Ready: map and RPC agree at one height")
+degrees = pair("degrees", in_degrees)
+t.expect(told("Ortho Ready in degrees", degrees)[1] == ["", ""], "Ortho Ready in degrees, whose pixels are no squares: no doubt")
 ortho = pair("ortho", lambda k, a, r, p: write(p, a, r, geotransform=on_map(r, 360, 0.02), srs=WGS84))
 refused("ortho with the raw RPC", ortho, "map coordinates", "px apart")
 

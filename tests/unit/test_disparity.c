@@ -3,6 +3,7 @@
 
 #include <gdal.h>
 
+#include "rectified/disparity.h"
 #include "rectified/disparity_write.h"
 #include "tests/case.h"
 
@@ -124,6 +125,55 @@ TEST(no_memory_no_file)
         assert_int_equal(unlink(names->output), 0);
         assert_int_equal(unlink("p.png"), 0);
     }
+}
+
+/* Bytes that a sequence of `count` pairs takes at a time. */
+static int64_t peak_of(int count)
+{
+    SDM_CLOSED_BY(sdm_close) SdmContext *own = NULL;
+    SdmOptions options;
+    SdmDisparityOptions opt;
+    SdmDisparityResult result;
+    sdm_options_default(&options);
+    options.threads = 1;
+    options.device = "cpu";
+    sdm_disparity_default(&opt);
+    opt.output = "d_%d.pfm";
+    opt.max_disparity = 8;
+    opt.first = 1;
+    opt.last = count;
+    opt.overwrite = true;
+    assert_int_equal(sdm_open(&own, &options), SDM_OK);
+    if (sdm_disparity_run(own, "l_%d.tif", "r_%d.tif", &options, &opt, &result) != SDM_OK)
+        fail_msg("%s", sdm_error(own));
+    assert_int_equal(result.frames, count);
+    return sdm_memory_peak(own);
+}
+
+TEST(memory_of_a_sequence_does_not_grow)
+{
+    enum { WIDTH = 200, HEIGHT = 100, PAIRS = 8 };
+    FREED uint8_t *const pixel = malloc(WIDTH * HEIGHT);
+    char name[16];
+    for (int i = 0; i < WIDTH * HEIGHT; i++)
+        pixel[i] = (uint8_t)((unsigned)i * 2654435761u >> 24);
+    for (int k = 2; k < 2 * (PAIRS + 1); k++) {
+        snprintf(name, sizeof name, k % 2 ? "r_%d.tif" : "l_%d.tif", k / 2);
+        const GDALDatasetH f =
+            GDALCreate(GDALGetDriverByName("GTiff"), name, WIDTH, HEIGHT, 1, GDT_Byte, NULL);
+        assert_int_equal(GDALRasterIO(GDALGetRasterBand(f, 1), GF_Write, 0, 0, WIDTH, HEIGHT, pixel, WIDTH,
+                                      HEIGHT, GDT_Byte, 0, 0),
+                         CE_None);
+        GDALClose(f);
+    }
+    const int64_t few = peak_of(4), many = peak_of(PAIRS);
+    for (int k = 2; k < 2 * (PAIRS + 1); k++) {
+        snprintf(name, sizeof name, k % 2 ? "r_%d.tif" : "l_%d.tif", k / 2);
+        unlink(name);
+        snprintf(name, sizeof name, "d_%d.pfm", k / 2);
+        unlink(name);
+    }
+    assert_true(many - few < WIDTH * HEIGHT * (int64_t)sizeof(float)); /* the disparities of one pair */
 }
 
 RUN_TESTS(setup, teardown)
