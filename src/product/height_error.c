@@ -397,50 +397,40 @@ static SdmStatus open_strips(Work *w)
     const size_t strip = (size_t)STRIP * (size_t)w->cols, wider = (size_t)w->pitch * (STRIP + 2 * MARGIN);
     PASS(sdm_alloc(w->ctx, &w->strip, (size_t)w->threads, sizeof *w->strip, "strips of cells"));
     for (int i = 0; i < w->threads; i++) {
-        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].height, wider, sizeof(float), "rows of heights"));
-        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].mask, strip, sizeof(uint16_t), "rows of the mask"));
-        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].score, strip, sizeof(uint16_t), "rows of scores"));
-        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].node, (size_t)w->wide, sizeof(Node),
-                           "errors of blocks of cells"));
-        PASS(sdm_alloc_raw(w->ctx, &w->strip[i].cell, (size_t)(w->wide + 1) * SIDE, sizeof(Node),
-                           "errors of a row of cells"));
+        Strip *const s = &w->strip[i];
+        PASS(SDM_ALLOC_RAW(w->ctx, "rows of a strip of cells", SDM_ARRAY(s->height, wider),
+                           SDM_ARRAY(s->mask, strip), SDM_ARRAY(s->score, strip),
+                           SDM_ARRAY(s->node, (size_t)w->wide),
+                           SDM_ARRAY(s->cell, (size_t)(w->wide + 1) * SIDE)));
     }
     return SDM_OK;
 }
 
-static void free_strips(Work *w)
+static void close_work(Work **of)
 {
-    for (int i = 0; i < w->threads && w->strip; i++) {
-        sdm_free(&w->strip[i].height);
-        sdm_free(&w->strip[i].mask);
-        sdm_free(&w->strip[i].score);
-        sdm_free(&w->strip[i].node);
-        sdm_free(&w->strip[i].cell);
-    }
-    sdm_free(&w->strip);
+    Work *const w = *of;
+    for (int i = 0; w && i < w->threads && w->strip; i++)
+        SDM_FREE(&w->strip[i].height, &w->strip[i].mask, &w->strip[i].score, &w->strip[i].node,
+                 &w->strip[i].cell);
+    if (w)
+        SDM_FREE(&w->strip, &w->sums, &w->node);
+    sdm_free(of);
 }
 
 static SdmStatus write_all(Work *w)
 {
-    SdmStatus st = SDM_OK;
     const size_t blocks = (size_t)w->wide * (size_t)w->high;
-    TRY(sdm_alloc(w->ctx, &w->sums, blocks, sizeof *w->sums, "sums of blocks of cells"));
-    TRY(sdm_alloc(w->ctx, &w->node, blocks, sizeof *w->node, "errors of blocks of cells"));
-    TRY(open_strips(w));
-    TRY(each_strip(w, sum_blocks));
+    PASS(SDM_ALLOC(w->ctx, "blocks of cells", SDM_ARRAY(w->sums, blocks), SDM_ARRAY(w->node, blocks)));
+    PASS(open_strips(w));
+    PASS(each_strip(w, sum_blocks));
     accumulate(w);
     find_nodes(w);
-    TRY(each_strip(w, write_errors));
-done:
-    sdm_free(&w->sums);
-    sdm_free(&w->node);
-    free_strips(w);
-    return st;
+    return each_strip(w, write_errors);
 }
 
 SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in)
 {
-    SDM_OWNED Work *w = NULL;
+    SDM_CLOSED_BY(close_work) Work *w = NULL;
     PASS(sdm_alloc(ctx, &w, 1, sizeof *w, "errors of heights"));
     w->ctx = ctx;
     w->in = in;
