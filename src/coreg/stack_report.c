@@ -24,14 +24,14 @@ static void add_histogram(SdmReport *r, const SdmStackTrend *t)
         if (k >= 0.0 && k < BARS)
             bar[(int)k] += 1.0;
     }
-    const SdmPlot plot = {
-        .x_label = "rate (m a year)",
-        .y_label = "places",
-        .x0 = -t->limit,
-        .x1 = t->limit,
-        .height = 200,
-        .count = 2,
-        .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS}, {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1}}};
+    const SdmPlot plot = {.x_label = "rate (m a year)",
+                          .y_label = "places",
+                          .x0 = -t->limit,
+                          .x1 = t->limit,
+                          .height = 200,
+                          .count = 2,
+                          .series = {{SDM_SERIES_BARS, "b", NULL, bar, BARS, NULL},
+                                     {SDM_SERIES_VERTICAL, "m", bar + BARS, NULL, 1, NULL}}};
     sdm_report_plot(sdm_report_section(r, NULL, "Rates", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF),
                     "histogram of rates", &plot);
 }
@@ -92,8 +92,8 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
                           .y0 = fmin(line[2], line[3]) - reach_m,
                           .y1 = fmax(line[2], line[3]) + reach_m,
                           .count = 2,
-                          .series = {{SDM_SERIES_POINTS, "after", year, height_m, n},
-                                     {SDM_SERIES_LINE, "p", line, line + 2, 2}}};
+                          .series = {{SDM_SERIES_POINTS, "after", year, height_m, n, NULL},
+                                     {SDM_SERIES_LINE, "p", line, line + 2, 2, NULL}}};
     sdm_report_plot(to, "heights by date", &plot);
     sdm_report_note(to, "%+.2f ± %.2f m a year at %.9g, %.9g; heights of %d dates.",
                     round(100.0 * (double)l->rate) / 100.0 + 0.0, /* no -0.00 */
@@ -209,12 +209,13 @@ static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct 
 
 static void add_dem(SdmReportItem to, const SdmStackReport *s, const SdmStackedDem *d)
 {
-    char group[32], figure[2][24];
+    char group[32] = "", figure[2][24];
     const double figure_m[2] = {d->nmad_m, d->smooth_m};
     for (int k = 0; k < 2; k++)
         snprintf(figure[k], sizeof figure[k], isnan(figure_m[k]) ? k ? "left in" : "none" : "%.2f m",
                  figure_m[k]);
-    snprintf(group, sizeof group, s->groups > 1 ? " (group %d)" : "", d->group + 1);
+    if (s->groups > 1)
+        snprintf(group, sizeof group, " (group %d)", d->group + 1);
     sdm_report_row(to, "%s%s\t%.2f, %.2f, %.2f m\t%s\t%s", d->path,
                    d->partners ? group : " (overlaps no other: not moved)", d->move_m[0], d->move_m[1],
                    d->move_m[2], figure[0], figure[1]);

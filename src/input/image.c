@@ -116,7 +116,7 @@ SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, i
 {
     const float zero = im->zero_is_fill ? 0.0f : NAN, low = im->fill[0], high = im->fill[1];
     for (int64_t c = 0; c < w; ++c)
-        flaws[c] = !(fabsf(raw[c]) <= FLT_MAX) | (raw[c] == zero) | (raw[c] == low) | (raw[c] == high)
+        flaws[c] = (!(fabsf(raw[c]) <= FLT_MAX) | (raw[c] == zero) | (raw[c] == low) | (raw[c] == high))
                        ? SDM_FLAW_NODATA
                        : 0;
 }

@@ -126,7 +126,7 @@ static void drop_repeated(SdmContext *ctx, const char *path, int number, const S
 SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count)
 {
     SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {0};
-    SDM_CLOSED_BY(sdm_table_close) SdmTable seen = {NULL};
+    SDM_CLOSED_BY(sdm_table_close) SdmTable seen = {0};
     *out = NULL;
     *count = 0;
     PASS(sdm_list_file_open(ctx, "--list", path, "a scene, or a left and a right image, a line", &list));

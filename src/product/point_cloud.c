@@ -215,7 +215,7 @@ SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmPointCloud *of)
     const int cols = (int)of->grid->cols;
     const size_t n = (size_t)cols;
     const GDALRasterBandH dem = GDALGetRasterBand(of->dem, 1);
-    Row r = {NULL};
+    Row r = {0};
     Box box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
     FILE *const f = fopen(of->path, "wb");
     if (!f)
