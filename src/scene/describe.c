@@ -94,11 +94,11 @@ SdmStatus sdm_scene_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFra
 {
     int64_t seen_by[2];
     double b[4];
-    const SdmStatus st = measure_overlap(ctx, scene, f, NULL, seen_by, b);
+    PASS(measure_overlap(ctx, scene, f, NULL, seen_by, b));
     const double pixels =
         (double)sdm_image_width(scene->view[0].image) * (double)sdm_image_height(scene->view[0].image);
     *share = fmin((double)seen_by[1] / (SIDE * SIDE) * sdm_frame_pixels(f) / fmax(pixels, 1.0), 1.0);
-    return st;
+    return SDM_OK;
 }
 
 /* Overlap, area and grid for the description. */
