@@ -112,12 +112,12 @@ static double vertex(double before, double middle, double after)
     return bend < 0.0 ? 0.5 * (before - after) / bend : 0.0;
 }
 
-/* Values of a window of `side` x `side` cells, `step` apart, and whether they are there: 1 or 0, then of
- * value 0. */
+/* A square window of a picture.  has: 1 where a cell has a value, else 0, and its value is 0. */
 typedef struct Patch {
     double value[SIDE][PITCH], has[SIDE][PITCH];
 } Patch;
 
+/* side x side cells, `step` apart; beyond the picture none has a value. */
 static void cut(const float *from, const Pictures *p, int64_t col, int64_t row, int side, int step,
                 Patch *out)
 {

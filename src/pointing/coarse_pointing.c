@@ -21,8 +21,8 @@ static const double OFFSET_GAIN = 1.02; /* an offset farther from 0 must match t
 static const double LEAST_MATCHED = 0.03;
 /* Share of matched pixels at an offset that ends the search, where those two rows off match so much less. */
 static const double CLEAR_SHARE = 0.75, CLEAR_RATIO = 0.9;
-static const double PEAK_SHARE =
-    0.9; /* the same where less match on either side: little room is left above */
+/* The same where less match on either side: another offset could match little more. */
+static const double PEAK_SHARE = 0.9;
 static const double CHANCE_RATIO = 3.0; /* of matches over those that chance makes */
 /* Shares of the places in the overlap that must give a tie point: at least; and without asking whether
  * rays meet. */

@@ -101,13 +101,23 @@ TEST(two_of_six_come_home)
     assert_false(views.is_guess);
 }
 
-/* Three views, each off by itself: nobody knows which are right. */
-TEST(no_majority_is_a_guess)
+/* Three views, each off by itself: the rays of no pair meet, so none can be believed. */
+TEST(without_a_pair_that_fits_all_stay)
 {
     double off_m[3][2] = {{0.0, 0.0}, {60.0, 0.0}, {0.0, 80.0}};
     set_up(3, off_m);
-    if (sdm_views_move_cameras(&views, moved))
-        assert_true(views.is_guess);
+    assert_false(sdm_views_move_cameras(&views, moved));
+    for (int i = 0; i < 3; i++)
+        assert_true(sdm_views_move_m(&views, i) == 0.0);
+}
+
+/* Two against two: either could be right, which is told. */
+TEST(no_majority_is_a_guess)
+{
+    double off_m[4][2] = {[2] = {60.0, 80.0}, [3] = {60.0, 80.0}};
+    set_up(4, off_m);
+    assert_true(sdm_views_move_cameras(&views, moved));
+    assert_true(views.is_guess);
 }
 
 /* A pair that matched nothing, one whose heights lie elsewhere and rays that were lost tell nothing. */
