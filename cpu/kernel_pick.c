@@ -1,5 +1,5 @@
 /* A row of scores -> the best residual of each pixel, its sub-pixel position, runner-up and left-right
- * check, all from one volume.  By vectors in the middle of the row, a pixel at a time near its ends. */
+ * check, all from one volume. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cost_rows.h"
 
@@ -113,30 +113,43 @@ typedef struct Winner {
     vm inner;           /* has both neighbours in the range; else they may be those of an earlier winner */
 } Winner;
 
-static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *r, int x, int slope, int nd)
+/* ends: pixels may meet others that are off the row, whose scores are none; else the caller knows that they
+ * do not. */
+static inline __attribute__((always_inline)) Winner winner_of(const SdmCostRow *r, int x, int slope, int nd,
+                                                              bool ends)
 {
     const ptrdiff_t step = r->pitch + slope;
     const float *at = r->score + x + slope * r->dmin;
     const vf none = vf_set(SDM_SCORE_NONE), one = vf_set(1.0f);
+    const vf column = vf_from(vi_add(vi_set(x), vi_load(sdm_lane_numbers)));
+    const vm has_left = vf_gt(column, vf_set(0.0f)), has_right = vf_gt(vf_set((float)(r->width - 1)), column);
     const vm never = vf_gt(none, none);
     Winner w = {none, vf_set(0.0f), none, none, none, none, never};
     vm won = never; /* the previous label was the best so far */
     vf last = none, last2 = none, d = vf_set((float)r->dmin);
     for (int k = 0; k < nd; k++, at += step) {
-        const vf s = vf_load(at);
+        vf s = vf_load(at);
+        if (ends && slope) {
+            const vf met = vf_sub(column, d);
+            s = vf_sel(vm_and(vf_gt(met, vf_set(-1.0f)), vf_gt(vf_set((float)r->width), met)), s, none);
+        }
         const vm wins = vf_gt(s, w.score);
         if (k > 1) { /* of the labels with both neighbours */
             w.after = vf_sel(won, s, w.after);
-            if (slope == 0)
-                w.after2 = vf_sel(won, vf_load(at - 1), w.after2);
+            if (slope == 0) {
+                const vf beside = vf_load(at - 1);
+                w.after2 = vf_sel(won, ends ? vf_sel(has_left, beside, none) : beside, w.after2);
+            }
         }
         if (k > 0 && k < nd - 1) {
             w.before = vf_sel(wins, last, w.before);
             if (slope == 0)
                 w.before2 = vf_sel(wins, last2, w.before2);
         }
-        if (slope == 0)
+        if (slope == 0 && k < nd - 1) {
             last2 = vf_load(at + 1);
+            last2 = ends ? vf_sel(has_right, last2, none) : last2;
+        }
         w.d = vf_sel(wins, d, w.d);
         w.score = vf_max(s, w.score);
         won = wins;
@@ -170,10 +183,10 @@ static inline vf runner_up(const SdmCostRow *r, int x, vf winner)
 }
 
 static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *r, const SdmPickRow *o, int x,
-                                                              int nd)
+                                                              int nd, bool ends)
 {
     const vf none = vf_set(SDM_SCORE_NONE);
-    const Winner w = winner_of(r, x, 0, nd);
+    const Winner w = winner_of(r, x, 0, nd, ends);
     const vm any = vf_gt(w.score, none);
     const vm whole = vm_and(w.inner, vm_and(vf_gt(w.before, none), vf_gt(w.after, none)));
     const vm both = vm_and(vf_gt(w.before2, none), vf_gt(w.after2, none));
@@ -186,9 +199,10 @@ static inline __attribute__((always_inline)) void left_pixels(const SdmCostRow *
         vf_store(o->runner_up + x, vf_sel(any, runner_up(r, x, w.d), none));
     if (o->mismatch) {
         const int reach = reach_of(r);
-        const vi met = vi_add(vi_trunc(w.d), vi_add(vi_set(reach), vi_load(sdm_lane_numbers)));
-        const float *const from = o->right_best + x - reach;
-        const vf right = 2 * reach == SDM_VEC ? vf_near(from, met) : vf_gather(from, met);
+        const vi met = vi_add(vi_trunc(w.d), vi_load(sdm_lane_numbers));
+        const vf right = !ends && 2 * reach == SDM_VEC
+                             ? vf_near(o->right_best + x - reach, vi_add(met, vi_set(reach)))
+                             : vf_gather(o->right_best + x, met);
         const vf apart = vf_abs(vf_sub(sub_pixels(&w), right));
         vf_store(o->mismatch + x, vf_sel(any, apart, vf_set(1e9f)));
     }
@@ -202,7 +216,7 @@ static inline __attribute__((always_inline)) void pick_right(const SdmCostRow *r
     const SdmCostRow row = *r; /* else read again after each store */
     float *const best = o->right_best;
     for (int x = begin; x < end; x += SDM_VEC) {
-        const Winner right = winner_of(&row, x, -1, nd);
+        const Winner right = winner_of(&row, x, -1, nd, false);
         vf_store(best + x, sub_pixels(&right));
     }
 }
@@ -213,7 +227,38 @@ static inline __attribute__((always_inline)) void pick_left(const SdmCostRow *r,
     const SdmCostRow row = *r;
     const SdmPickRow out = *o;
     for (int x = begin; x < end; x += SDM_VEC)
-        left_pixels(&row, &out, x, nd);
+        left_pixels(&row, &out, x, nd, false);
+}
+
+/* Pixels begin..end - 1 near an end of a row that is not shorter than a vector, and with the last vector some
+ * before them. */
+static void pick_end(const SdmCostRow *r, const SdmPickRow *o, int begin, int end, bool left)
+{
+    const int nd = r->dmax - r->dmin + 1, last = r->width - SDM_VEC;
+    for (int k = begin; k < end; k += SDM_VEC) {
+        const int x = k < last ? k : last;
+        if (left) {
+            left_pixels(r, o, x, nd, true);
+        } else {
+            const Winner right = winner_of(r, x, -1, nd, true);
+            vf_store(o->right_best + x, sub_pixels(&right));
+        }
+    }
+}
+
+/* A pixel at a time in short rows, and where no pixel meets that of its own column. */
+static void pick_few(const SdmCostRow *r, const SdmPickRow *o, int begin, int end, bool left)
+{
+    if (r->width >= SDM_VEC && r->dmin <= 0 && r->dmax >= 0) {
+        pick_end(r, o, begin, end, left);
+        return;
+    }
+    for (int x = begin; x < end; x++) {
+        if (left)
+            left_pixel(r, o, x);
+        else
+            right_pixel(r, x, &o->right_best[x]);
+    }
 }
 
 #define BY_LABELS(pick)                                                                                      \
@@ -235,15 +280,11 @@ void SDM_NAME(pick_row)(const SdmCostRow *r, const SdmPickRow *o)
     const int begin = reach < w ? reach : w; /* begin..end - 1: in vectors */
     const int end = w - 2 * reach > SDM_VEC ? begin + (w - 2 * reach) / SDM_VEC * SDM_VEC : begin;
     if (o->mismatch) {
-        for (int x = 0; x < begin; x++)
-            right_pixel(r, x, &o->right_best[x]);
+        pick_few(r, o, 0, begin, false);
         BY_LABELS(pick_right);
-        for (int x = end; x < w; x++)
-            right_pixel(r, x, &o->right_best[x]);
+        pick_few(r, o, end, w, false);
     }
-    for (int x = 0; x < begin; x++)
-        left_pixel(r, o, x);
+    pick_few(r, o, 0, begin, true);
     BY_LABELS(pick_left);
-    for (int x = end; x < w; x++)
-        left_pixel(r, o, x);
+    pick_few(r, o, end, w, true);
 }

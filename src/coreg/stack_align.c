@@ -349,17 +349,33 @@ static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindo
     return SDM_OK;
 }
 
+/* The same, of a layer that is no larger than a window from what was read for its first pair. */
+static SdmStatus cut_texture(const SdmStack *s, SdmLayer *l, SdmCellWindow w, float **out)
+{
+    const SdmCellWindow all = {
+        .col0 = l->col0, .row0 = l->row0, .w = l->cols, .h = l->rows, .stride = w.stride};
+    if (all.w > MAX_EDGE || all.h > MAX_EDGE)
+        return read_texture(s, l, w, out);
+    if (!l->texture)
+        PASS(read_texture(s, l, all, &l->texture));
+    PASS(sdm_alloc_raw(s->ctx, out, (size_t)(w.w * w.h), sizeof **out, "orthoimage"));
+    for (int64_t r = 0; r < w.h; r++)
+        memcpy(*out + r * w.w, l->texture + (w.row0 - all.row0 + r) * all.w + w.col0 - all.col0,
+               (size_t)w.w * sizeof **out);
+    return SDM_OK;
+}
+
 /* The same from the orthoimages of a fusion, whose texture tells more than flat roofs and walls do.  *known:
  * it is. */
 static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m,
                                  bool *known)
 {
-    const SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
+    SdmLayer *const a = &s->layer[o->a], *const b = &s->layer[o->b];
     const SdmCellWindow w = common_window(s, a, b);
     SDM_OWNED float *of_a = NULL, *of_b = NULL;
     SdmOrthoShift found;
-    PASS(read_texture(s, a, w, &of_a));
-    PASS(read_texture(s, b, w, &of_b));
+    PASS(cut_texture(s, a, w, &of_a));
+    PASS(cut_texture(s, b, w, &of_b));
     PASS(sdm_ortho_shift(s->ctx, of_a, of_b, w.w, w.h, &found));
     *known = found.patches > 0;
     o->samples = found.patches;
@@ -426,6 +442,8 @@ static SdmStatus horizontal_shifts(SdmStack *s, SdmObservation **east, SdmObserv
         (*east)[*count].value = east_m;
         (*north)[(*count)++].value = north_m;
     }
+    for (int i = 0; i < s->count; i++)
+        sdm_free(&s->layer[i].texture);
     return SDM_OK;
 }
 

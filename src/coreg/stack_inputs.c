@@ -269,7 +269,7 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 
 static void close_layer(SdmLayer *l)
 {
-    SDM_FREE(&l->path, &l->qa, &l->sample, &l->residual, &l->unstable, &l->bias_m);
+    SDM_FREE(&l->path, &l->qa, &l->sample, &l->residual, &l->unstable, &l->texture, &l->bias_m);
 }
 
 static void drop(SdmStack *s, int i)

@@ -56,6 +56,7 @@ typedef struct SdmLayer {
                         * no other layer there */
     uint8_t *unstable; /* 1: the residual is an outlier among three or more layers */
     uint64_t checksum; /* of the samples as they were read first */
+    float *texture;    /* of a fusion, rows x cols: its orthoimage, while layers are laid on each other */
     /* smooth errors, to be taken out like shift_m[2]: metres at bias_rows x bias_cols nodes, counted over the
      * whole grid; NULL: none */
     float *bias_m;
