@@ -20,28 +20,46 @@ static void describe_view(const SdmView *v, SdmViewInfo *out)
 
 enum { SIDE = 64, LEAST_STEPS = 16, MOST_STEPS = 512 }; /* heights above and below the middle */
 
-/* Count, among SIDE x SIDE places of the frame, those that the left image and both images show at height h,
- * and, with a map, find the bounds of their ground in the grid's CRS, each with its surroundings. */
-static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, bool map, double h,
-                       int64_t seen_by[2], double b[4])
+/* Centres of SIDE x SIDE places of the frame that the left image shows. */
+typedef struct Places {
+    double at[SIDE * SIDE][2];
+    int count;
+} Places;
+
+static bool shows(const SdmView *view, const double at[2])
 {
-    seen_by[0] = seen_by[1] = 0;
+    return at[0] > 0.0 && at[1] > 0.0 && at[0] < (double)sdm_image_width(view->image) &&
+           at[1] < (double)sdm_image_height(view->image);
+}
+
+static void find_places(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, Places *out)
+{
+    out->count = 0;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        double left[2], *const at = out->at[out->count];
+        at[0] = (i % SIDE + 0.5) / SIDE * (double)f->width;
+        at[1] = ((double)(i / SIDE) + 0.5) / SIDE * (double)f->height;
+        sdm_lattice_left(lat, at[0], at[1], left);
+        out->count += shows(&scene->view[0], left);
+    }
+}
+
+/* Count the places that the right image shows, too, at height h, and, with a map, find the bounds of their
+ * ground in the grid's CRS, each with its surroundings. */
+static int count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat, const Places *places,
+                      bool map, double h, double b[4])
+{
+    int seen = 0;
     b[0] = b[1] = INFINITY;
     b[2] = b[3] = -INFINITY;
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        double at[2][2], g[2];
-        bool seen[2];
-        const double u = (i % SIDE + 0.5) / SIDE * (double)f->width;
-        const double v = ((double)(i / SIDE) + 0.5) / SIDE * (double)f->height;
-        sdm_lattice_left(lat, u, v, at[0]);
-        sdm_lattice_right(lat, u, v, h, at[1]);
-        for (int k = 0; k < 2; k++)
-            seen[k] = at[k][0] > 0.0 && at[k][1] > 0.0 &&
-                      at[k][0] < (double)sdm_image_width(scene->view[k].image) &&
-                      at[k][1] < (double)sdm_image_height(scene->view[k].image);
-        seen_by[0] += seen[0];
-        seen_by[1] += seen[0] && seen[1];
-        for (int corner = 0; corner < 4 && map && seen[0] && seen[1]; corner++) {
+    for (int i = 0; i < places->count; i++) {
+        const double u = places->at[i][0], v = places->at[i][1];
+        double right[2], g[2];
+        sdm_lattice_right(lat, u, v, h, right);
+        if (!shows(&scene->view[1], right))
+            continue;
+        seen++;
+        for (int corner = 0; corner < 4 && map; corner++) {
             const double du = (corner & 1 ? 0.5 : -0.5) / SIDE * (double)f->width;
             const double dv = (corner & 2 ? 0.5 : -0.5) / SIDE * (double)f->height;
             sdm_lattice_ground(lat, u + du, v + dv, h, g);
@@ -51,15 +69,17 @@ static void count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattic
             }
         }
     }
+    return seen;
 }
 
 /* The same at that height of the range at which both see most: people take pairs that overlap on the
  * ground, which may lie anywhere in the range of an RPC.  The nearest of equally good heights to h0 is
- * taken.  grid: NULL: no bounds. */
+ * taken.  grid: NULL: no bounds.  seen_by: places that the left image and both images show. */
 static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                  const SdmGrid *grid, int64_t seen_by[2], double b[4])
 {
     SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
+    SDM_OWNED Places *places = NULL;
     const SdmLatticeRequest q = {.scene = scene,
                                  .frame = f,
                                  .grid = grid,
@@ -71,19 +91,21 @@ static SdmStatus measure_overlap(SdmContext *ctx, const SdmScene *scene, const S
     PASS(sdm_lattice_build(ctx, &q, &lat));
     if (grid)
         PASS(sdm_lattice_check_map(ctx, &q, &lat));
-    count_seen(scene, f, &lat, grid != NULL, f->h0_m, seen_by, b);
+    PASS(sdm_alloc(ctx, &places, 1, sizeof *places, "places of the frame"));
+    find_places(scene, f, &lat, places);
+    seen_by[0] = places->count;
+    seen_by[1] = count_seen(scene, f, &lat, places, grid != NULL, f->h0_m, b);
     /* from one height to the next the views move by at most 1/20 of the frame */
     const double moves = 20.0 * fabs(f->du_dh) * fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m) /
                          (double)(f->width < f->height ? f->width : f->height);
     const int steps = (int)fmin(fmax(ceil(moves), LEAST_STEPS), MOST_STEPS);
-    for (int i = 1; i <= 2 * steps; i++) { /* up and down in turns */
+    for (int i = 1; i <= 2 * steps && seen_by[1] < seen_by[0]; i++) { /* up and down in turns */
         const double way = (double)((i + 1) / 2) / steps;
         const double h = f->h0_m + way * ((i & 1 ? f->hmax_m : f->hmin_m) - f->h0_m);
-        int64_t seen[2];
         double bounds[4];
-        count_seen(scene, f, &lat, grid != NULL, h, seen, bounds);
-        if (seen[1] > seen_by[1]) {
-            memcpy(seen_by, seen, sizeof seen);
+        const int seen = count_seen(scene, f, &lat, places, grid != NULL, h, bounds);
+        if (seen > seen_by[1]) {
+            seen_by[1] = seen;
             memcpy(b, bounds, sizeof bounds);
         }
     }
