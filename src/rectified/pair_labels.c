@@ -5,6 +5,7 @@
 
 #include "core/arena.h"
 #include "core/math.h"
+#include "core/vector_loops.h"
 #include "instruction_set.h"
 
 #include <math.h>
@@ -59,6 +60,7 @@ typedef struct CostRows {
     int16_t *under[9];           /* samples of the rows under the words */
     uint8_t *pixel;              /* window x row: costs of pixels */
     uint16_t *column;            /* row: their sums down the window */
+    uint32_t *sum;               /* labels: sums over a window */
 } CostRows;
 
 static void take_cost_rows(const Costs *m, SdmArena *arena, CostRows *r)
@@ -71,6 +73,7 @@ static void take_cost_rows(const Costs *m, SdmArena *arena, CostRows *r)
     for (int i = 0; i < 9; i++)
         r->under[i] = sdm_arena_take(arena, length, sizeof *r->under[i]);
     r->column = sdm_arena_take(arena, window > 1 ? m->row : 0, sizeof *r->column);
+    r->sum = sdm_arena_take(arena, (size_t)m->v->labels, sizeof *r->sum);
     r->pixel = sdm_arena_take(arena, window > 1 ? m->row : 0, window);
 }
 
@@ -133,17 +136,24 @@ static void pixel_costs(const Costs *m, const CostRows *r, int y, uint8_t *out)
 }
 
 /* Sums over the windows of a row from the sums of their columns. */
-static void sum_row(const Costs *m, const CostRows *r, uint8_t *out)
+SDM_VECTOR_LOOPS static void sum_row(const Costs *m, const CostRows *r, uint8_t *out)
 {
-    const SdmVolume *const v = m->v;
-    const int reach = m->set->window / 2;
-    for (int x = 0; x < v->width; x++, out += v->pitch)
-        for (int l = 0; l < v->labels; l++) {
-            int sum = 0;
-            for (int i = -reach; i < m->set->window - reach; i++)
-                sum += r->column[(ptrdiff_t)sdm_clamp(x + i, 0, v->width - 1) * v->pitch + l];
-            out[l] = (uint8_t)(sum >> m->terms.shift);
-        }
+    const int width = m->v->width, labels = m->v->labels, window = m->set->window, before = window / 2,
+              after = window - 1 - before, shift = m->terms.shift;
+    const ptrdiff_t pitch = m->v->pitch;
+    uint32_t *const sum = r->sum;
+    memset(sum, 0, (size_t)labels * sizeof *sum);
+    for (int x = -before; x < width + after;
+         x++) { /* column x enters, and the one before the window leaves */
+        const uint16_t *const last = r->column + sdm_clamp(x, 0, width - 1) * pitch,
+                              *const gone = r->column + sdm_clamp(x - window, 0, width - 1) * pitch;
+        for (int l = 0; l < labels; l++)
+            sum[l] += last[l];
+        for (int l = 0; l < labels && x >= after + 1; l++)
+            sum[l] -= gone[l];
+        for (int l = 0; l < labels && x >= after; l++)
+            out[(x - after) * pitch + l] = (uint8_t)(sum[l] >> shift);
+    }
 }
 
 static bool is_hole(const SdmPairImage *im, int x, int y)

@@ -4,6 +4,7 @@
 
 #include "core/dense.h"
 #include "core/math.h"
+#include "core/vector_loops.h"
 #include "kernels.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@ enum {
     GRID = 20, /* windows along each axis */
     SIDE = 9,
     AREA = SIDE * SIDE,
+    PART = 128,    /* windows that are correlated together */
     ROWS = 3,      /* px above and below that are looked at */
     FAR_ROWS = 32, /* the same where too few windows agree there, of one window in */
     FAR_STEP = 4,
@@ -62,28 +64,42 @@ static bool normalise(float window[AREA])
     return squares >= AREA * MIN_DEVIATION * MIN_DEVIATION;
 }
 
-/* Correlation with the left window, whose mean is 0. */
-static float correlate(const float left[AREA], const float right[AREA])
+/* Correlations of the left window, whose mean is 0, with `count` windows side by side; NaN where one has no
+ * data. */
+SDM_VECTOR_LOOPS static void correlate(const float left[AREA], float right[SIDE][PART + SIDE], int count,
+                                       float out[PART])
 {
-    float dot = 0.0f, sum = 0.0f, squares = 0.0f;
-#pragma omp simd reduction(+ : dot, sum, squares)
-    for (int i = 0; i < AREA; i++) {
-        dot += left[i] * right[i];
-        sum += right[i];
-        squares += right[i] * right[i];
+    float dot[PART] = {0.0f}, sum[PART] = {0.0f}, squares[PART] = {0.0f};
+    for (int i = 0; i < AREA; i++)
+        for (int k = 0; k < count; k++) {
+            const float v = right[i / SIDE][k + i % SIDE];
+            dot[k] += left[i] * v;
+            sum[k] += v;
+            squares[k] += v * v;
+        }
+    for (int k = 0; k < count; k++) {
+        const float rest = squares[k] - sum[k] * sum[k] / AREA;
+        out[k] = rest < AREA * MIN_DEVIATION * MIN_DEVIATION ? -1.0f : dot[k] / sqrtf(rest);
     }
-    const float rest = squares - sum * sum / AREA;
-    return rest < AREA * MIN_DEVIATION * MIN_DEVIATION ? -1.0f : dot / sqrtf(rest);
 }
 
 static float best_of_row(const SdmPairImage *right, const Tie *tie, int row, int dmin, int dmax)
 {
     const int first = sdm_clamp(tie->x - dmax, 0, right->width - 1),
               last = sdm_clamp(tie->x - dmin, 0, right->width - 1);
-    float best = -1.0f, window[AREA];
-    for (int x = first; x <= last; x++)
-        if (read_window(right, x, row, window))
-            best = fmaxf(best, correlate(tie->left, window));
+    float best = -1.0f, sample[SIDE][PART + SIDE], score[PART];
+    for (int x = first; x <= last; x += PART) {
+        const int count = last - x < PART ? last - x + 1 : PART, n = count + SIDE - 1;
+        int16_t line[PART + SIDE];
+        for (int r = 0; r < SIDE; r++) {
+            const int16_t *const from = sdm_pair_samples(right, row - SIDE / 2 + r, x - SIDE / 2, n, line);
+            for (int c = 0; c < n; c++)
+                sample[r][c] = from[c] == SDM_PIXEL_NODATA ? NAN : from[c];
+        }
+        correlate(tie->left, sample, count, score);
+        for (int k = 0; k < count; k++)
+            best = score[k] > best ? score[k] : best;
+    }
     return best;
 }
 
