@@ -195,7 +195,7 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p)
         [SDM_MAP_ERROR] = {"Predicted standard error", "predicted standard error of the heights"},
         [SDM_MAP_RAY_ERROR] = {"Ray intersection error", "ray intersection error"}};
     const double step_m[SDM_BAND_MAPS] = {
-        [SDM_MAP_ERROR] = p->error_step, [SDM_MAP_RAY_ERROR] = p->metres_step};
+        [SDM_MAP_ERROR] = sdm_qa_scale(SDM_BAND_ERROR, p->metres_step), [SDM_MAP_RAY_ERROR] = p->metres_step};
     for (int k = 0; k < SDM_BAND_MAPS; k++) {
         const SdmBandMap *const map = &p->band[k];
         if (!map->png.data)
