@@ -42,8 +42,9 @@ static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool 
     SdmStatus st = SDM_OK;
     const bool several = cJSON_IsArray(value) && sdm_options_takes_pairs(&call->line, value->string);
     for (cJSON *item = several ? value->child : value; item; item = several ? item->next : NULL) {
-        const char *const text = text_of(item);
-        if (!text)
+        const bool none = cJSON_IsNull(item);
+        const char *const text = none ? NULL : text_of(item);
+        if (!text && !none)
             return sdm_fail(call->ctx, SDM_ERR_USAGE,
                             "--options %s: %s is neither a text, a number, true, false nor a list of these",
                             file, value->string);
@@ -98,7 +99,7 @@ SdmStatus sdm_options_file(SdmCall *call)
         if (cJSON_GetObjectItemCaseSensitive(from, value->string) != value)
             return sdm_fail(call->ctx, SDM_ERR_USAGE, "--options %s: %s is given twice, expected once", file,
                             value->string);
-        if (!cJSON_IsNull(value) && !(is_report && is_left_out(value->string)))
+        if (!(is_report && is_left_out(value->string)))
             PASS(take_value(call, file, value, is_report));
     }
     if (is_report && call->line.count == 0)
