@@ -62,16 +62,17 @@ static void take_input(SdmCall *call, const cJSON *path)
         call->line.positional[call->line.count++] = path->valuestring;
 }
 
-/* The images of the run, or the DEMs of the stack, that the report is of. */
+/* The DEMs of a stack, or the images of a run, where the report is of one. */
 static void take_inputs(SdmCall *call, const cJSON *root)
 {
-    const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene"),
-                       *const stack = cJSON_GetObjectItemCaseSensitive(root, "stack"), *view = NULL;
-    take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "left"));
-    take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "right"));
-    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(scene, "views"))
-        take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
-    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(stack, "dems"))
+    const bool is_stack = call->line.command == SDM_CMD_STACK;
+    const cJSON *const of = cJSON_GetObjectItemCaseSensitive(root, is_stack ? "stack" : "scene"),
+                       *view = NULL;
+    if (call->line.command == SDM_CMD_COMPARE)
+        return;
+    take_input(call, cJSON_GetObjectItemCaseSensitive(of, "left"));
+    take_input(call, cJSON_GetObjectItemCaseSensitive(of, "right"));
+    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(of, is_stack ? "dems" : "views"))
         take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
 }
 

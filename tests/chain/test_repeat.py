@@ -81,4 +81,6 @@ t.expect(done.returncode == 0 and text("g.log") == "mine\n" and "g.log is no log
 t.expect(t.call([t.PROGRAM, "stack", at("a.tif"), at("c.tif"), "-o", at("s.tif"), "-q"]).returncode == 0 and " log of stack," in text("s.log"), "stack has one")
 t.expect(t.call([t.PROGRAM, "stack", "--options", at("s.json"), "-o", at("s2.tif"), "-q"]).returncode == 0
          and filecmp.cmp(at("s.tif"), at("s2.tif"), False), "a report repeats its stack")
+done = run("--options", at("s.json"), "-o", at("no.tif"), quiet=True)
+t.expect(done.returncode == 2 and "found 0 arguments, expected the scene" in done.stderr, "the DEMs of a stack are no images")
 t.finish()
