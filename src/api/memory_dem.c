@@ -13,48 +13,38 @@ typedef struct Layer {
     bool floats;       /* SDM_NODATA where there is no value */
 } Layer;
 
-/* -1: a layer that is no band of the QA raster. */
-static int qa_kind(SdmDemLayer layer)
-{
-    static const int8_t kind[] = {[SDM_LAYER_SCORE] = SDM_BAND_SCORE,
-                                  [SDM_LAYER_RAY_ERROR] = SDM_BAND_RAY_ERROR,
-                                  [SDM_LAYER_SPREAD] = SDM_BAND_SPREAD,
-                                  [SDM_LAYER_COUNT] = SDM_BAND_COUNT,
-                                  [SDM_LAYER_MASK] = SDM_BAND_MASK,
-                                  [SDM_LAYER_REASON] = SDM_BAND_REASON,
-                                  [SDM_LAYER_ERROR] = SDM_BAND_ERROR,
-                                  [SDM_LAYER_PAIRS] = SDM_BAND_PAIRS,
-                                  [SDM_LAYER_HEIGHT] = -1,
-                                  [SDM_LAYER_ORTHO] = -1,
-                                  [SDM_LAYER_CHANGE] = -1,
-                                  [SDM_LAYER_LEFT_OUT] = -1};
-    return (unsigned)layer < sizeof kind ? kind[layer] : -1;
-}
-
-static double scale_of(const SdmKeptProduct *k, int kind)
-{
-    return kind == SDM_BAND_SCORE                                  ? SDM_SCORE_STEP
-           : kind == SDM_BAND_ERROR                                ? k->error_step
-           : kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD ? k->metres_step
-                                                                   : 0.0;
-}
-
 static Layer layer_of(const SdmKeptProduct *k, SdmDemLayer layer)
 {
+    static const struct {
+        uint8_t file, band; /* of the QA raster: its kind */
+    } place[] = {[SDM_LAYER_HEIGHT] = {SDM_FILE_DEM, 0},
+                 [SDM_LAYER_ORTHO] = {SDM_FILE_ORTHO, 0},
+                 [SDM_LAYER_SCORE] = {SDM_FILE_QA, SDM_BAND_SCORE},
+                 [SDM_LAYER_RAY_ERROR] = {SDM_FILE_QA, SDM_BAND_RAY_ERROR},
+                 [SDM_LAYER_SPREAD] = {SDM_FILE_QA, SDM_BAND_SPREAD},
+                 [SDM_LAYER_COUNT] = {SDM_FILE_QA, SDM_BAND_COUNT},
+                 [SDM_LAYER_MASK] = {SDM_FILE_QA, SDM_BAND_MASK},
+                 [SDM_LAYER_REASON] = {SDM_FILE_QA, SDM_BAND_REASON},
+                 [SDM_LAYER_ERROR] = {SDM_FILE_QA, SDM_BAND_ERROR},
+                 [SDM_LAYER_PAIRS] = {SDM_FILE_QA, SDM_BAND_PAIRS},
+                 [SDM_LAYER_CHANGE] = {SDM_FILE_CHANGE, 0},
+                 [SDM_LAYER_LEFT_OUT] = {SDM_FILE_CHANGE, 1},
+                 [SDM_LAYER_RATE] = {SDM_FILE_TREND, 0},
+                 [SDM_LAYER_RATE_ERROR] = {SDM_FILE_TREND, 1},
+                 [SDM_LAYER_DATES] = {SDM_FILE_TREND, 2},
+                 [SDM_LAYER_SPAN] = {SDM_FILE_TREND, 3},
+                 [SDM_LAYER_TREND_NMAD] = {SDM_FILE_TREND, 4}};
     const size_t plane = (size_t)k->grid.cols * (size_t)k->grid.rows;
-    const int kind = qa_kind(layer);
-    for (int i = 0; kind >= 0 && i < k->qa->bands; i++)
-        if ((int)k->qa->band[i].kind == kind)
-            return (Layer){(const uint16_t *)k->qa_raster.cells + (size_t)i * plane, scale_of(k, kind),
-                           false};
-    if (layer == SDM_LAYER_HEIGHT)
-        return (Layer){k->dem.cells, 0.0, true};
-    if (layer == SDM_LAYER_ORTHO)
-        return (Layer){k->ortho.cells, 0.0, true};
-    if (layer >= SDM_LAYER_RATE && layer <= SDM_LAYER_TREND_NMAD && k->trend.cells)
-        return (Layer){(const float *)k->trend.cells + (size_t)(layer - SDM_LAYER_RATE) * plane, 0.0, true};
-    if ((layer == SDM_LAYER_CHANGE || layer == SDM_LAYER_LEFT_OUT) && k->change.cells)
-        return (Layer){(const float *)k->change.cells + (layer == SDM_LAYER_LEFT_OUT) * plane, 0.0, true};
+    if ((unsigned)layer >= sizeof place / sizeof *place)
+        return (Layer){NULL, 0.0, false};
+    const char *const cells = k->raster[place[layer].file].cells;
+    size_t band = place[layer].band;
+    if (place[layer].file != SDM_FILE_QA)
+        return (Layer){cells ? cells + band * plane * sizeof(float) : NULL, 0.0, true};
+    for (int i = 0; i < k->qa->bands; i++)
+        if ((size_t)k->qa->band[i].kind == band)
+            return (Layer){cells + (size_t)i * plane * sizeof(uint16_t),
+                           sdm_qa_scale(k->qa->band[i].kind, k->metres_step), false};
     return (Layer){NULL, 0.0, false};
 }
 

@@ -42,8 +42,9 @@ static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool 
     SdmStatus st = SDM_OK;
     const bool several = cJSON_IsArray(value) && sdm_options_takes_pairs(&call->line, value->string);
     for (cJSON *item = several ? value->child : value; item; item = several ? item->next : NULL) {
-        const char *const text = text_of(item);
-        if (!text)
+        const bool none = cJSON_IsNull(item);
+        const char *const text = none ? NULL : text_of(item);
+        if (!text && !none)
             return sdm_fail(call->ctx, SDM_ERR_USAGE,
                             "--options %s: %s is neither a text, a number, true, false nor a list of these",
                             file, value->string);
@@ -61,16 +62,17 @@ static void take_input(SdmCall *call, const cJSON *path)
         call->line.positional[call->line.count++] = path->valuestring;
 }
 
-/* The images of the run, or the DEMs of the stack, that the report is of. */
+/* The DEMs of a stack, or the images of a run, where the report is of one. */
 static void take_inputs(SdmCall *call, const cJSON *root)
 {
-    const cJSON *const scene = cJSON_GetObjectItemCaseSensitive(root, "scene"),
-                       *const stack = cJSON_GetObjectItemCaseSensitive(root, "stack"), *view = NULL;
-    take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "left"));
-    take_input(call, cJSON_GetObjectItemCaseSensitive(scene, "right"));
-    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(scene, "views"))
-        take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
-    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(stack, "dems"))
+    const bool is_stack = call->line.command == SDM_CMD_STACK;
+    const cJSON *const of = cJSON_GetObjectItemCaseSensitive(root, is_stack ? "stack" : "scene"),
+                       *view = NULL;
+    if (call->line.command == SDM_CMD_COMPARE)
+        return;
+    take_input(call, cJSON_GetObjectItemCaseSensitive(of, "left"));
+    take_input(call, cJSON_GetObjectItemCaseSensitive(of, "right"));
+    cJSON_ArrayForEach(view, cJSON_GetObjectItemCaseSensitive(of, is_stack ? "dems" : "views"))
         take_input(call, cJSON_GetObjectItemCaseSensitive(view, "path"));
 }
 
@@ -98,7 +100,7 @@ SdmStatus sdm_options_file(SdmCall *call)
         if (cJSON_GetObjectItemCaseSensitive(from, value->string) != value)
             return sdm_fail(call->ctx, SDM_ERR_USAGE, "--options %s: %s is given twice, expected once", file,
                             value->string);
-        if (!cJSON_IsNull(value) && !(is_report && is_left_out(value->string)))
+        if (!(is_report && is_left_out(value->string)))
             PASS(take_value(call, file, value, is_report));
     }
     if (is_report && call->line.count == 0)

@@ -122,7 +122,8 @@ void sdm_progress_leave(const SdmProgressPart *around);
         sdm_progress_enter(ctx, from, to)
 
 /* ---- timings per stage, for the report ---- */
-double sdm_now_s(void); /* monotonic clock */
+double sdm_now_s(void);          /* monotonic clock */
+void sdm_time_now(char out[24]); /* UTC, ISO 8601 */
 /* Start the clock of `stage` (0..9) and stop that of the enclosing stage, so that each second counts once.
  * Inside stage 2 the clock stays there: matching for the pointing correction is part of it.  Not from several
  * threads at once.

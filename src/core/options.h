@@ -118,8 +118,9 @@ typedef struct SdmCommandLine {
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv);
 
 /* Set the option of that name (with or without dashes, "_" or "-" between words) from a file, unless the
- * command line gave it.  is_report: an empty text, or 0 below the range, says that it was not given, and
- * options of other commands are passed over.  Strings are borrowed.  SDM_ERR_USAGE with one sentence. */
+ * command line gave it; text NULL: only look whether there is one.  is_report: an empty text, or 0 below the
+ * range, says that it was not given, and options of other commands are passed over.  Strings are borrowed.
+ * SDM_ERR_USAGE with one sentence. */
 SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
                            bool is_report);
 bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it be given again? */

@@ -210,7 +210,7 @@ SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *na
     if (!spec)
         return is_report ? SDM_OK : refuse_unknown(ctx, line, name, strlen(name));
     const bool is_number = spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL;
-    if (found.set->given >> (spec - found.set->table) & 1)
+    if (!text || found.set->given >> (spec - found.set->table) & 1)
         return SDM_OK;
     if (is_report && (!*text || (is_number && spec->lo > 0.0 && strcmp(text, "0") == 0)))
         return SDM_OK;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static const char FIRST[] = "# stereodem log of ";
 
@@ -51,9 +50,7 @@ static void put_options(FILE *f, const SdmOptions *o)
 
 bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command)
 {
-    char path[SDM_PATH_SIZE], when[32] = "";
-    struct tm tm;
-    const time_t now = time(NULL);
+    char path[SDM_PATH_SIZE], when[24];
     struct stat s;
     if (ctx->file_log || !name_log(output, path, sizeof path))
         return false;
@@ -66,8 +63,7 @@ bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command)
     if (!ctx->file_log)
         return false;
     setvbuf(ctx->file_log, NULL, _IOLBF, BUFSIZ);
-    if (gmtime_r(&now, &tm))
-        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    sdm_time_now(when);
     fprintf(ctx->file_log, "%s%s, version %s, %s\n", FIRST, command, sdm_version(), when);
     put_options(ctx->file_log, &ctx->options);
     return true;

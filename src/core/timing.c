@@ -14,6 +14,15 @@ double sdm_now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+void sdm_time_now(char out[24])
+{
+    const time_t now = time(NULL);
+    struct tm tm;
+    *out = '\0';
+    if (gmtime_r(&now, &tm))
+        strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
 void sdm_stage_leave(SdmContext *ctx, int around)
 {
     if (!ctx || around < 0 || around >= SDM_STAGES)

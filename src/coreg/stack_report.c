@@ -103,16 +103,6 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
 
 /* ---- figures ---- */
 
-/* Median of the standard errors of the samples; error: room for them. */
-static double usual_error(const SdmStackTrend *t, double *error)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < t->cols * t->rows; i++)
-        if (!isnan(t->line[i].rate))
-            error[n++] = (double)t->line[i].error;
-    return sdm_median_f64(error, n);
-}
-
 /* The sections on a trend.  cell_m: side of a cell from west to east. */
 static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
 {
@@ -120,9 +110,8 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
     const SdmLayer *first = &s->layer[0], *last = first;
     const SdmReportItem to =
         sdm_report_section(r, "trend", "Rate of the heights", SDM_PAGE_MAPS, SDM_STYLE_CARD);
-    SDM_OWNED double *room = NULL;
-    if (sdm_alloc(s->ctx, &room, (size_t)(t->cols * t->rows + 3 * s->count + 4), sizeof *room,
-                  "the report") != SDM_OK)
+    double *const room = sdm_report_room(r, 3 * s->count + 4);
+    if (!room)
         return;
     for (int i = 1; i < s->count; i++) {
         first = s->layer[i].year < first->year ? &s->layer[i] : first;
@@ -132,8 +121,8 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
     sdm_report_text(to, "last", last->date);
     sdm_report_picture(to, "rate", &t->map, cell_m * t->mean.factor * t->mean.cols / t->map.width);
     sdm_report_ramp(to, sdm_change_ramp, -t->limit, t->limit, "m a year", 2);
-    sdm_report_figure(to, "error_median", "standard error of the rate (median)", usual_error(t, room),
-                      " m a year", 3);
+    sdm_report_figure(to, "error_median", "standard error of the rate (median)", t->usual_error, " m a year",
+                      3);
     sdm_report_figure(to, "stable_percent", "of the ground is stable: its rate is taken for 0",
                       100.0 * t->stable, " %", 1);
     sdm_report_note(to,

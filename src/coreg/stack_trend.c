@@ -277,21 +277,26 @@ static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer
     return why;
 }
 
-/* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates. */
+/* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates;
+ * the usual error. */
 static SdmStatus choose_limit(SdmStack *s)
 {
     SdmStackTrend *const t = s->trend;
-    SDM_OWNED float *rate = NULL;
+    SDM_OWNED float *rate = NULL, *error = NULL;
+    const size_t most = (size_t)(t->cols * t->rows);
     int64_t n = 0;
-    PASS(sdm_alloc(s->ctx, &rate, (size_t)(t->cols * t->rows), sizeof *rate, "rates"));
-    for (int64_t i = 0; i < t->cols * t->rows; i++)
-        if (!isnan(t->line[i].rate))
+    PASS(SDM_ALLOC(s->ctx, "rates", SDM_ARRAY(rate, most), SDM_ARRAY(error, most)));
+    for (size_t i = 0; i < most; i++)
+        if (!isnan(t->line[i].rate)) {
+            error[n] = t->line[i].error;
             rate[n++] = fabsf(t->line[i].rate);
+        }
     if (n == 0)
         return sdm_fail(s->ctx, SDM_ERR_DATA,
                         "--trend: no place has heights of %d dates or more that lie over five weeks apart",
                         SDM_TREND_LEAST);
     t->limit = sdm_round_up(fmax(sdm_quantile_f32(rate, n, 0.98), 0.01));
+    t->usual_error = sdm_median_f32(error, n);
     return SDM_OK;
 }
 
@@ -326,8 +331,6 @@ typedef struct TrendBlock {
     float *plane;  /* SDM_TREND_BANDS x h x w */
 } TrendBlock;
 
-/* ---- a block ---- */
-
 /* Heights and weights from a cell of the block on. */
 static void gather(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
 {
@@ -336,10 +339,8 @@ static void gather(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
     series->n = k->in->count;
     for (int i = 0; i < series->n; i++) {
         const SdmLayer *const l = &k->s->layer[k->in->index[i]];
-        const float *const height_m = k->in->height_m[i] + first, *const error_m =
-                                                                      k->in->error_m[i]
-                                                                          ? k->in->error_m[i] + first
-                                                                          : NULL;
+        const float *const height_m = k->in->height_m[i] + first, *const errors = k->in->error_m[i],
+                           *const error_m = errors ? errors + first : NULL;
         const uint8_t *const filled = k->in->filled[i] + first;
         const float tilt_m = (float)sdm_layer_bias(k->s, l, k->at[0] + col, k->at[1] + row),
                     across_m = (float)l->tilt_m[1], shared = (float)(l->scene_m * l->scene_m);

@@ -19,6 +19,7 @@ typedef struct SdmStackTrend {
     uint8_t *moving;    /* rows x cols: 1 where the ground is not stable */
     double stable;      /* share of the samples */
     double limit;       /* rate of the map's strongest colour */
+    double usual_error; /* median of the samples */
     SdmMeanMap mean;    /* of the rates in steps: blocks may come in any size */
     SdmPng map;
 } SdmStackTrend;

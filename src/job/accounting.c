@@ -3,7 +3,7 @@
 #include "job/accounting.h"
 #include "core/path.h"
 #include "core/stats.h"
-#include "core/text.h"
+#include "product/report.h"
 
 #include <cJSON.h>
 #include <math.h>
@@ -218,12 +218,7 @@ static void print_json(const SdmAccounting *a, SdmText *t)
         add_sum_json(kinds, sdm_account_kinds[k], &a->kind[k]);
     for (int64_t i = 0; i < a->count; i++)
         cJSON_AddItemToArray(units, unit_json(&a->item[i]));
-    char *const text = cJSON_Print(o);
-    t->st = text ? t->st : sdm_fail(t->ctx, SDM_ERR_MEMORY, "out of memory: the accounts as JSON");
-    if (text)
-        sdm_text_raw(t, text, strlen(text));
-    sdm_text_add(t, "\n");
-    cJSON_free(text);
+    sdm_text_json(t, o);
     cJSON_Delete(o);
 }
 

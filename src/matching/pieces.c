@@ -50,6 +50,14 @@ static int find_piece(const SdmPieces *p, Member first, int large, uint8_t *stat
     return large;
 }
 
+/* Is the pixel to the left or above part of a large piece, and connected with it? */
+static bool continues_large(const SdmPieces *p, Member m, const uint8_t *state)
+{
+    return (state[m.rimmed - 1] == LARGE && !(fabsf(p->value[m.at] - p->value[m.at - 1]) > p->step)) ||
+           (state[m.rimmed - p->width - 2] == LARGE &&
+            !(fabsf(p->value[m.at] - p->value[m.at - p->width]) > p->step));
+}
+
 static bool is_weak(const SdmPieces *p, const Member *piece, int count, int least)
 {
     int evidence = 0;
@@ -79,6 +87,10 @@ SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int we
             const Member first = {(ptrdiff_t)y * w + x, (y + 1) * row + x + 1};
             if (state[first.rimmed] != NEW)
                 continue;
+            if (continues_large(p, first, state)) { /* most pixels */
+                state[first.rimmed] = LARGE;
+                continue;
+            }
             const int count = find_piece(p, first, large, state, piece);
             if (count < small || (count < weak && is_weak(p, piece, count, least)))
                 for (int k = 0; k < count; k++)

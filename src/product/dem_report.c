@@ -49,14 +49,6 @@ static const char *effective(SdmReport *r, const SdmOptionSpec *spec, const SdmO
 
 enum { VALUE = 4096 }; /* length of a value as text */
 
-/* NAME=VALUE without secrets. */
-static const char *shown_pair(const char *pair, char out[VALUE])
-{
-    snprintf(out, VALUE, "%s", pair);
-    sdm_hide_secrets(out, true);
-    return out;
-}
-
 /* The value as --options reads it. */
 static void put_value(SdmReportItem to, const char *key, const SdmOptionSpec *spec, const SdmOptions *opt,
                       const char *value)
@@ -67,8 +59,11 @@ static void put_value(SdmReportItem to, const char *key, const SdmOptionSpec *sp
         sdm_report_text(to, key, value);
         return;
     }
-    for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++)
-        sdm_report_text(list, NULL, shown_pair(*pair, shown));
+    for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++) {
+        snprintf(shown, sizeof shown, "%s", *pair);
+        sdm_hide_secrets(shown, true);
+        sdm_report_text(list, NULL, shown);
+    }
 }
 
 SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
@@ -101,36 +96,6 @@ SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned c
     }
     sdm_report_fold(to, NULL);
     return to;
-}
-
-/* " word" as a shell takes it. */
-static const char *shell_word(SdmReport *r, const char *word)
-{
-    char quoted[4 * SDM_PATH_SIZE];
-    sdm_path_quote(word, quoted, sizeof quoted);
-    return *word ? sdm_report_printf(r, " %s", quoted) : "";
-}
-
-const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right)
-{
-    SdmOptions usual;
-    char value[VALUE];
-    sdm_options_default(&usual);
-    const char *line =
-        sdm_report_printf(r, "stereodem run%s%s", shell_word(r, left), shell_word(r, right ? right : ""));
-    for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
-        const char *const *pair = (const char *const *)(const void *)((const char *)opt + s->offset);
-        if (!(s->commands & SDM_CMD_RUN) || !sdm_option_show_other(s, opt, &usual, value, sizeof value))
-            continue;
-        if (s->type == SDM_OPT_KEY_VALUES)
-            for (; *pair; pair++)
-                line =
-                    sdm_report_printf(r, "%s %s%s", line, s->name, shell_word(r, shown_pair(*pair, value)));
-        else
-            line = sdm_report_printf(r, "%s %s%s", line, s->name,
-                                     s->type == SDM_OPT_BOOL ? "" : shell_word(r, value));
-    }
-    return line;
 }
 
 static const char *datum_of(const SdmProduct *p, const char *unknown, bool phrase)
@@ -195,7 +160,7 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p)
         [SDM_MAP_ERROR] = {"Predicted standard error", "predicted standard error of the heights"},
         [SDM_MAP_RAY_ERROR] = {"Ray intersection error", "ray intersection error"}};
     const double step_m[SDM_BAND_MAPS] = {
-        [SDM_MAP_ERROR] = p->error_step, [SDM_MAP_RAY_ERROR] = p->metres_step};
+        [SDM_MAP_ERROR] = sdm_qa_scale(SDM_BAND_ERROR, p->metres_step), [SDM_MAP_RAY_ERROR] = p->metres_step};
     for (int k = 0; k < SDM_BAND_MAPS; k++) {
         const SdmBandMap *const map = &p->band[k];
         if (!map->png.data)

@@ -30,8 +30,6 @@ typedef struct SdmEffective {
 /* command: SDM_CMD_*: who reads them.  The page has those that were given, the others folded away. */
 SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
                                  const SdmEffective *found);
-/* The command line of `run` that makes the DEM of two inputs once more (right: NULL or "": of one). */
-const char *sdm_report_command(SdmReport *r, const SdmOptions *opt, const char *left, const char *right);
 SdmReportItem sdm_report_grid(SdmReport *r, const SdmProduct *p);
 /* Metres on the ground, from west to east, of a pixel of a map of the whole DEM that is `cols` wide. */
 double sdm_report_pixel_m(const SdmProduct *p, int cols);

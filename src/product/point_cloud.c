@@ -4,8 +4,9 @@
 #include "product/point_cloud.h"
 #include "core/system.h"
 #include "geo/gdal_errors.h"
-#include "input/source.h"
+#include "geo/gdal_scope.h"
 
+#include <assert.h>
 #include <cpl_conv.h>
 #include <errno.h>
 #include <math.h>
@@ -13,66 +14,64 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    HEADER = 375,
-    VLR_HEADER = 54,
-    POINT = 30,       /* of format 6, without extra bytes */
-    EXTRA_BYTES = 192 /* that describe a value of them */
-};
+/* ---- pieces of the file: little endian, as every machine that this program is built for; reserved and
+ * unknown fields are 0 ---- */
 
-/* ---- pieces of the file: little endian, as every machine that this program is built for ---- */
+#define PACKED __attribute__((packed))
 
-static void put(FILE *f, const void *value, size_t size)
-{
-    (void)fwrite(value, size, 1, f);
-}
+typedef struct PACKED Header {
+    char signature[4];
+    uint16_t source, encoding;
+    uint8_t guid[16], major, minor;
+    char system[32], software[32];
+    uint16_t day, year, size;
+    uint32_t points_at, records;
+    uint8_t format;
+    uint16_t point_size;
+    uint32_t old_counts[6];
+    double scale[3], offset[3], range[3][2]; /* range: from high to low */
+    uint64_t waveforms_at, late_records_at;
+    uint32_t late_records;
+    uint64_t count, returns[15];
+} Header;
 
-static void put_integer(FILE *f, uint64_t value, size_t size)
-{
-    put(f, &value, size);
-}
+typedef struct PACKED Record { /* variable length record */
+    uint16_t reserved;
+    char user[16];
+    uint16_t id, size;
+    char words[32];
+} Record;
 
-static void put_doubles(FILE *f, const double *value, int n)
-{
-    put(f, value, (size_t)n * sizeof *value);
-}
+typedef struct PACKED Extra { /* describes a value of 16 bits in steps that follows each point */
+    uint16_t reserved;
+    uint8_t type, options;
+    char name[32], unused[4];
+    uint64_t none[3], least[3], most[3];
+    double scale[3], offset[3];
+    char words[32];
+} Extra;
 
-static void put_name(FILE *f, const char *name, size_t size)
-{
-    char text[64] = "";
-    snprintf(text, sizeof text, "%s", name);
-    put(f, text, size);
-}
+typedef struct PACKED Point { /* of format 6 */
+    int32_t at[3];
+    uint16_t intensity;
+    uint8_t returns, flags, class, user;
+    int16_t angle;
+    uint16_t source;
+    double time;
+} Point;
 
-static void put_vlr(FILE *f, const char *user, int record, size_t size, const char *words)
-{
-    put_integer(f, 0, 2);
-    put_name(f, user, 16);
-    put_integer(f, (uint64_t)record, 2);
-    put_integer(f, size, 2);
-    put_name(f, words, 32);
-}
-
-/* A value of 16 bits in steps; 65535: none. */
-static void put_extra(FILE *f, const char *name, double step, const char *words)
-{
-    static const char zero[24] = {0};
-    put_integer(f, 0, 2);
-    put_integer(f, 3, 1);            /* unsigned short */
-    put_integer(f, 1U | 1U << 3, 1); /* with a value for none, with a scale */
-    put_name(f, name, 32);
-    put(f, zero, 4);
-    put_integer(f, 65535, 8);
-    put(f, zero, 16);
-    put(f, zero, 24); /* smallest and largest value: not told */
-    put(f, zero, 24);
-    put_doubles(f, &step, 1);
-    put(f, zero, 16);
-    put(f, zero, 24);
-    put_name(f, words, 32);
-}
+static_assert(sizeof(Header) == 375 && sizeof(Record) == 54 && sizeof(Extra) == 192 && sizeof(Point) == 30,
+              "sizes of LAS 1.4");
 
 /* ---- header ---- */
+
+typedef struct Cloud {
+    const SdmProduct *p;
+    FILE *file;
+    GDALRasterBandH height, grey, value[2]; /* value: score, error; all but height may be NULL */
+    char *wkt;                              /* CPLFree() */
+    double range[3][2];                     /* of the places so far */
+} Cloud;
 
 /* x and y count from the corner of the grid: in millimetres where these hit the middles of cells. */
 static double scale_of(const SdmGrid *g)
@@ -81,113 +80,112 @@ static double scale_of(const SdmGrid *g)
     return !g->geographic && fabs(half - round(half)) < 1e-9 ? 0.001 : 0.5 * g->spacing;
 }
 
-typedef struct Box {
-    double low[3], high[3];
-} Box;
-
-static void put_header(FILE *f, const SdmPointCloud *of, size_t wkt, const Box *box)
+static void put(const Cloud *c, const void *piece, size_t size)
 {
-    const int extras = (of->score != NULL) + (of->error != NULL);
-    const double scale[3] = {scale_of(of->grid), scale_of(of->grid), of->step_m},
-                 offset[3] = {of->grid->x0, of->grid->y0, 0.0};
+    (void)fwrite(piece, size, 1, c->file);
+}
+
+static void put_extra(const Cloud *c, const char *name, double step, const char *words)
+{
+    enum { UNSIGNED_SHORT = 3, HAS_NONE = 1, HAS_SCALE = 1 << 3 };
+    Extra e = {
+        .type = UNSIGNED_SHORT, .options = HAS_NONE | HAS_SCALE, .none = {SDM_QA_NODATA}, .scale = {step}};
+    snprintf(e.name, sizeof e.name, "%s", name);
+    snprintf(e.words, sizeof e.words, "%s", words);
+    put(c, &e, sizeof e);
+}
+
+/* Everything before the points. */
+static void put_head(const Cloud *c)
+{
+    enum { WKT = 1 << 4 };
+    const SdmGrid *const g = &c->p->grid;
+    const size_t extras = (size_t)(c->value[0] != NULL) + (size_t)(c->value[1] != NULL),
+                 length = strlen(c->wkt) + 1;
+    const uint64_t count = (uint64_t)c->p->stats.valid;
+    const Record crs = {.user = "LASF_Projection", .id = 2112, .size = (uint16_t)length, .words = "CRS"},
+                 more = {.user = "LASF_Spec",
+                         .id = 4,
+                         .size = (uint16_t)(extras * sizeof(Extra)),
+                         .words = "extra bytes"};
+    Header h = {.signature = {'L', 'A', 'S', 'F'},
+                .encoding = WKT,
+                .major = 1,
+                .minor = 4,
+                .system = "stereo images",
+                .software = "stereodem " SDM_VERSION,
+                .size = sizeof h,
+                .points_at = (uint32_t)(sizeof h + sizeof crs + length +
+                                        (extras ? sizeof more + extras * sizeof(Extra) : 0)),
+                .records = extras ? 2 : 1,
+                .format = 6,
+                .point_size = (uint16_t)(sizeof(Point) + extras * sizeof(uint16_t)),
+                .scale = {scale_of(g), scale_of(g), c->p->stats.step_m},
+                .offset = {g->x0, g->y0},
+                .count = count,
+                .returns = {count}}; /* all are first ones */
     const time_t now = time(NULL);
     struct tm tm = {.tm_year = 0};
     (void)gmtime_r(&now, &tm);
-    put(f, "LASF", 4);
-    put_integer(f, 0, 2);
-    put_integer(f, 1U << 4, 2); /* the CRS is told by WKT */
-    put_integer(f, 0, 8);
-    put_integer(f, 0, 8);
-    put_integer(f, 1, 1);
-    put_integer(f, 4, 1);
-    put_name(f, "stereo images", 32);
-    put_name(f, "stereodem " SDM_VERSION, 32);
-    put_integer(f, (uint64_t)tm.tm_yday + 1, 2);
-    put_integer(f, (uint64_t)tm.tm_year + 1900, 2);
-    put_integer(f, HEADER, 2);
-    put_integer(f, HEADER + VLR_HEADER + wkt + (extras ? VLR_HEADER + (size_t)extras * EXTRA_BYTES : 0), 4);
-    put_integer(f, extras ? 2 : 1, 4);
-    put_integer(f, 6, 1);
-    put_integer(f, (uint64_t)(POINT + 2 * extras), 2);
-    for (int i = 0; i < 6; i++) /* counts of older versions */
-        put_integer(f, 0, 4);
-    put_doubles(f, scale, 3);
-    put_doubles(f, offset, 3);
-    for (int k = 0; k < 3; k++) {
-        put_doubles(f, &box->high[k], 1);
-        put_doubles(f, &box->low[k], 1);
-    }
-    put_integer(f, 0, 8);
-    put_integer(f, 0, 8);
-    put_integer(f, 0, 4);
-    put_integer(f, (uint64_t)of->count, 8);
-    for (int i = 0; i < 15; i++) /* all are first returns */
-        put_integer(f, i ? 0 : (uint64_t)of->count, 8);
-}
-
-static void put_head(FILE *f, const SdmPointCloud *of, const char *wkt, const Box *box)
-{
-    const int extras = (of->score != NULL) + (of->error != NULL);
-    put_header(f, of, strlen(wkt) + 1, box);
-    put_vlr(f, "LASF_Projection", 2112, strlen(wkt) + 1, "CRS");
-    put(f, wkt, strlen(wkt) + 1);
+    h.day = (uint16_t)(tm.tm_yday + 1);
+    h.year = (uint16_t)(tm.tm_year + 1900);
+    if (count)
+        memcpy(h.range, c->range, sizeof h.range);
+    put(c, &h, sizeof h);
+    put(c, &crs, sizeof crs);
+    put(c, c->wkt, length);
     if (extras)
-        put_vlr(f, "LASF_Spec", 4, (size_t)extras * EXTRA_BYTES, "extra bytes");
-    if (of->score)
-        put_extra(f, "score", of->score_step, "correlation of the match");
-    if (of->error)
-        put_extra(f, "predicted_error", of->error_step, "standard error of height, m");
+        put(c, &more, sizeof more);
+    if (c->value[0])
+        put_extra(c, "score", SDM_SCORE_STEP, "correlation of the match");
+    if (c->value[1])
+        put_extra(c, "predicted_error", sdm_qa_scale(SDM_BAND_ERROR, c->p->metres_step),
+                  "standard error of height, m");
 }
 
 /* ---- points ---- */
 
 typedef struct Row {
     float *height_m, *grey;
-    uint16_t *score, *error;
+    uint16_t *value[2];
 } Row;
-
-static bool read_row(GDALRasterBandH band, int row, int cols, GDALDataType type, void *out)
-{
-    return !band || GDALRasterIO(band, GF_Read, 0, row, cols, 1, out, cols, 1, type, 0, 0) == CE_None;
-}
 
 /* LAS 1.4: "always normalized to a 16 bit, unsigned value", of 8 bits 256 times the grey value; of floats the
  * range of the image is. */
-static uint64_t intensity(const SdmPointCloud *of, GDALDataType type, float grey)
+static uint16_t intensity(const SdmDemStats *s, GDALDataType type, float grey)
 {
-    const double range = of->high - of->low, value = type == GDT_Byte      ? 256.0 * (double)grey
-                                                     : type != GDT_Float32 ? (double)grey
-                                                     : range > 0.0
-                                                         ? ((double)grey - of->low) / range * 65535.0
-                                                         : 0.0;
-    return (uint64_t)fmin(fmax(value + 0.5, 0.0), 65535.0);
+    const double low = (double)s->ortho_low, range = (double)s->ortho_high - low;
+    double value = (double)grey;
+    if (type == GDT_Byte)
+        value *= 256.0;
+    else if (type == GDT_Float32)
+        value = range > 0.0 ? (value - low) / range * 65535.0 : 0.0;
+    return (uint16_t)fmin(fmax(value + 0.5, 0.0), 65535.0);
 }
 
-static void put_points(FILE *f, const SdmPointCloud *of, int row, const Row *r, Box *box)
+static void put_points(Cloud *c, int row, const Row *r)
 {
-    const SdmGrid *const g = of->grid;
-    const double scale = scale_of(g), half = 0.5 * g->spacing / scale;
-    const GDALDataType type = of->grey ? GDALGetRasterDataType(of->grey) : GDT_Unknown;
-    for (int64_t c = 0; c < g->cols; c++) {
-        if (r->height_m[c] == SDM_NODATA)
+    const SdmGrid *const g = &c->p->grid;
+    const double scale = scale_of(g), half = 0.5 * g->spacing / scale, step_m = c->p->stats.step_m;
+    const GDALDataType type = c->grey ? GDALGetRasterDataType(c->grey) : GDT_Unknown;
+    for (int64_t i = 0; i < g->cols; i++) {
+        if (r->height_m[i] == SDM_NODATA)
             continue;
-        const int32_t at[3] = {(int32_t)lround((double)(2 * c + 1) * half),
-                               (int32_t)-lround((double)(2 * row + 1) * half),
-                               (int32_t)lround((double)r->height_m[c] / of->step_m)};
-        const double place[3] = {g->x0 + at[0] * scale, g->y0 + at[1] * scale, at[2] * of->step_m};
+        const Point point = {.at = {(int32_t)lround((double)(2 * i + 1) * half),
+                                    (int32_t)-lround((double)(2 * row + 1) * half),
+                                    (int32_t)lround((double)r->height_m[i] / step_m)},
+                             .intensity = c->grey ? intensity(&c->p->stats, type, r->grey[i]) : 0,
+                             .returns = 1 | 1 << 4}; /* the first of one */
+        const double place[3] = {g->x0 + point.at[0] * scale, g->y0 + point.at[1] * scale,
+                                 point.at[2] * step_m};
         for (int k = 0; k < 3; k++) {
-            box->low[k] = fmin(box->low[k], place[k]);
-            box->high[k] = fmax(box->high[k], place[k]);
+            c->range[k][0] = fmax(c->range[k][0], place[k]);
+            c->range[k][1] = fmin(c->range[k][1], place[k]);
         }
-        put(f, at, sizeof at);
-        put_integer(f, of->grey ? intensity(of, type, r->grey[c]) : 0, 2);
-        put_integer(f, 1U | 1U << 4, 2); /* the first of one return; no flags */
-        put_integer(f, 0, 8);            /* class, user data, angle, source: not known */
-        put_integer(f, 0, 6);            /* and the time */
-        if (of->score)
-            put_integer(f, r->score[c], 2);
-        if (of->error)
-            put_integer(f, r->error[c], 2);
+        put(c, &point, sizeof point);
+        for (int k = 0; k < 2; k++)
+            if (c->value[k])
+                put(c, &r->value[k][i], sizeof(uint16_t));
     }
 }
 
@@ -209,43 +207,52 @@ static char *crs_of(GDALDatasetH dem)
     return wkt ? wkt : CPLStrdup("");
 }
 
-SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmPointCloud *of)
+static bool read_row(GDALRasterBandH band, int row, int cols, GDALDataType type, void *out)
 {
-    SdmStatus st = SDM_OK;
-    const int cols = (int)of->grid->cols;
+    return !band || GDALRasterIO(band, GF_Read, 0, row, cols, 1, out, cols, 1, type, 0, 0) == CE_None;
+}
+
+/* The rows, then the head once more, which tells their range. */
+static SdmStatus put_rows(SdmContext *ctx, Cloud *c, const char *path)
+{
+    SDM_OWNED float *height_m = NULL, *grey = NULL;
+    SDM_OWNED uint16_t *score = NULL, *error = NULL;
+    const int cols = (int)c->p->grid.cols;
     const size_t n = (size_t)cols;
-    const GDALRasterBandH dem = GDALGetRasterBand(of->dem, 1);
-    Row r = {0};
-    Box box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
-    FILE *const f = fopen(of->path, "wb");
-    if (!f)
-        return sdm_fail_write(ctx, of->path, strerror(errno));
-    char *const wkt = crs_of(of->dem);
-    TRY(SDM_ALLOC_RAW(ctx, "rows of points", SDM_ARRAY(r.height_m, n), SDM_ARRAY(r.grey, n),
-                      SDM_ARRAY(r.score, n), SDM_ARRAY(r.error, n)));
-    put_head(f, of, wkt, &box);
-    for (int row = 0; row < (int)of->grid->rows; row++) {
-        TRY(sdm_check_stop(ctx));
-        if (!read_row(dem, row, cols, GDT_Float32, r.height_m) ||
-            !read_row(of->grey, row, cols, GDT_Float32, r.grey) ||
-            !read_row(of->score, row, cols, GDT_UInt16, r.score) ||
-            !read_row(of->error, row, cols, GDT_UInt16, r.error))
-            TRY(sdm_fail_write(ctx, of->path, CPLGetLastErrorMsg()));
-        put_points(f, of, row, &r, &box);
+    PASS(SDM_ALLOC_RAW(ctx, "rows of points", SDM_ARRAY(height_m, n), SDM_ARRAY(grey, n), SDM_ARRAY(score, n),
+                       SDM_ARRAY(error, n)));
+    const Row r = {height_m, grey, {score, error}};
+    put_head(c);
+    for (int row = 0; row < (int)c->p->grid.rows; row++) {
+        PASS(sdm_check_stop(ctx));
+        if (!read_row(c->height, row, cols, GDT_Float32, height_m) ||
+            !read_row(c->grey, row, cols, GDT_Float32, grey) ||
+            !read_row(c->value[0], row, cols, GDT_UInt16, score) ||
+            !read_row(c->value[1], row, cols, GDT_UInt16, error))
+            return sdm_fail_write(ctx, path, CPLGetLastErrorMsg());
+        put_points(c, row, &r);
     }
-    if (of->count == 0)
-        box = (Box){{0.0}, {0.0}};
-    if (fseek(f, 0, SEEK_SET) == 0)
-        put_head(f, of, wkt, &box);
-    if (ferror(f) || fflush(f) != 0)
-        st = sdm_fail_write(ctx, of->path, strerror(errno));
-done:
-    if (fclose(f) != 0 && st == SDM_OK)
-        st = sdm_fail_write(ctx, of->path, strerror(errno));
-    if (st == SDM_OK && sdm_system_sync_path(of->path) != 0)
-        st = sdm_fail_write(ctx, of->path, strerror(errno));
-    CPLFree(wkt);
-    SDM_FREE(&r.height_m, &r.grey, &r.score, &r.error);
+    if (fseek(c->file, 0, SEEK_SET) == 0)
+        put_head(c);
+    return SDM_OK;
+}
+
+static SdmStatus write_las(SdmContext *ctx, const SdmProduct *p, const char *path)
+{
+    Cloud c = {.p = p,
+               .file = fopen(path, "wb"),
+               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
+               .grey = p->request.ortho ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1) : NULL,
+               .value = {sdm_product_qa_band(p, SDM_BAND_SCORE), sdm_product_qa_band(p, SDM_BAND_ERROR)},
+               .range = {{-INFINITY, INFINITY}, {-INFINITY, INFINITY}, {-INFINITY, INFINITY}}};
+    if (!c.file)
+        return sdm_fail_write(ctx, path, strerror(errno));
+    c.wkt = crs_of(p->raster[SDM_FILE_DEM].dataset);
+    SdmStatus st = put_rows(ctx, &c, path);
+    const bool bad = ferror(c.file) || fflush(c.file) != 0;
+    if ((fclose(c.file) != 0 || bad || sdm_system_sync_path(path) != 0) && st == SDM_OK)
+        st = sdm_fail_write(ctx, path, strerror(errno));
+    CPLFree(c.wkt);
     return st;
 }
 
@@ -321,36 +328,44 @@ static void read_reason(const LasZip *z, void *writer, void *reader, char why[25
     snprintf(why, 256, "LASzip: %s", text && *text ? text : "no reason is told");
 }
 
-SdmStatus sdm_point_cloud_compress(SdmContext *ctx, const char *las, const char *laz, int64_t count)
+/* A .las -> a .laz of as many points. */
+static SdmStatus compress(SdmContext *ctx, const char *las, const char *laz, int64_t count)
 {
     SdmStatus st = SDM_OK;
     LasZip z;
     void *reader = NULL, *writer = NULL, *header = NULL;
     int32_t compressed;
     char why[256];
-    PASS(sdm_point_cloud_check(ctx, "laz"));
     if (!open_laszip(&z) || z.create(&reader) || z.create(&writer))
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: LASzip cannot be started", laz);
     bool good = !z.open_reader(reader, las, &compressed) && !z.get_header_pointer(reader, &header) &&
                 !z.set_header(writer, header) && !z.preserve_generating_software(writer, 1) &&
-                !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1);
-    good = good && copy_points(ctx, &z, reader, writer, count);
+                !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1) &&
+                copy_points(ctx, &z, reader, writer, count);
     if (!good) /* before it is closed, which forgets the reason */
         read_reason(&z, writer, reader, why);
     if (z.close_writer(writer) && good) {
         good = false;
         read_reason(&z, writer, reader, why);
     }
-    TRY(sdm_check_stop(ctx));
+    (void)z.close_reader(reader);
+    (void)z.destroy(reader);
+    (void)z.destroy(writer);
+    PASS(sdm_check_stop(ctx));
     if (!good)
-        TRY(sdm_fail_write(ctx, laz, why));
-    if (sdm_system_sync_path(laz) != 0)
+        st = sdm_fail_write(ctx, laz, why);
+    else if (sdm_system_sync_path(laz) != 0)
         st = sdm_fail_write(ctx, laz, strerror(errno));
-done:
-    if (reader && writer) {
-        (void)z.close_reader(reader);
-        (void)z.destroy(reader);
-        (void)z.destroy(writer);
-    }
     return st;
+}
+
+SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmProduct *p)
+{
+    const SdmOutputFiles *const files = p->files;
+    if (p->request.keep || !(files->made[SDM_FILE_LAS] || files->made[SDM_FILE_LAZ]))
+        return SDM_OK;
+    PASS(write_las(ctx, p, files->part[SDM_FILE_LAS]));
+    if (!files->made[SDM_FILE_LAZ])
+        return SDM_OK;
+    return compress(ctx, files->part[SDM_FILE_LAS], files->part[SDM_FILE_LAZ], p->stats.valid);
 }

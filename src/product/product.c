@@ -18,7 +18,6 @@
 #include "product/stac_item.h"
 #include "product/style_files.h"
 
-#include <cJSON.h>
 #include <cpl_string.h>
 #include <errno.h>
 #include <math.h>
@@ -106,68 +105,32 @@ static char **metadata_of(const SdmProductRequest *r)
     return list;
 }
 
-static bool is_of_metres(SdmQaBandKind kind)
-{
-    return kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD;
-}
-
-/* Scale of a band of the QA raster. */
-static double scale_of(const SdmProduct *p, SdmQaBandKind kind)
-{
-    return kind == SDM_BAND_SCORE   ? SDM_SCORE_STEP
-           : kind == SDM_BAND_ERROR ? p->error_step
-           : is_of_metres(kind)     ? p->metres_step
-                                    : 1.0;
-}
-
-static void describe_trend(GDALDatasetH trend)
-{
-    for (int k = 0; trend && k < SDM_TREND_BANDS; k++) {
-        GDALRasterBandH to = GDALGetRasterBand(trend, k + 1);
-        GDALSetRasterNoDataValue(to, (double)SDM_NODATA);
-        GDALSetDescription(to, sdm_trend_bands[k][0]);
-        GDALSetRasterUnitType(to, sdm_trend_bands[k][1]);
-    }
-}
-
-/* Names, units and scales of the bands, and the names of the mask's bits. */
-static void describe_bands(const SdmProduct *p)
+/* Names, units and scales of the bands of a raster, and the names of the mask's bits. */
+static void describe_bands(const SdmProduct *p, int file)
 {
     char key[16];
-    const SdmQaLayout *const layout = p->request.qa;
-    GDALRasterBandH dem = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1);
-    GDALSetRasterNoDataValue(dem, (double)SDM_NODATA);
-    GDALSetDescription(dem, "height");
-    GDALSetRasterUnitType(dem, "m");
-    if (p->request.ortho)
-        GDALSetDescription(GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1), "left image");
-    GDALDatasetH change = p->raster[SDM_FILE_CHANGE].dataset, qa = p->raster[SDM_FILE_QA].dataset;
-    for (int k = 1; change && k <= SDM_CHANGE_BANDS; k++) {
-        GDALSetRasterNoDataValue(GDALGetRasterBand(change, k), (double)SDM_NODATA);
-        GDALSetDescription(GDALGetRasterBand(change, k),
-                           k == 1 ? "height minus reference" : "left out of the fit");
-    }
-    if (change)
-        GDALSetRasterUnitType(GDALGetRasterBand(change, 1), "m");
-    describe_trend(p->raster[SDM_FILE_TREND].dataset);
-    for (int k = 0; k < layout->bands; k++) {
-        const SdmQaBandKind kind = layout->band[k].kind;
-        const double scale = scale_of(p, kind);
-        GDALRasterBandH band = GDALGetRasterBand(qa, k + 1);
-        GDALSetDescription(band, layout->band[k].name);
-        if (scale != 1.0) {
-            GDALSetRasterScale(band, scale);
+    GDALDatasetH raster = p->raster[file].dataset;
+    for (int k = 0; k < sdm_product_bands(p, file); k++) {
+        const SdmProductBand b = sdm_product_band(p, file, k);
+        GDALRasterBandH band = GDALGetRasterBand(raster, k + 1);
+        GDALSetDescription(band, b.name);
+        if (*b.unit)
+            GDALSetRasterUnitType(band, b.unit);
+        if (b.scale > 0.0 && b.scale != 1.0) {
+            GDALSetRasterScale(band, b.scale);
             GDALSetRasterOffset(band, 0.0);
         }
-        if (is_of_metres(kind) || kind == SDM_BAND_ERROR)
-            GDALSetRasterUnitType(band, "m");
+        if (file != SDM_FILE_ORTHO && file != SDM_FILE_QA)
+            GDALSetRasterNoDataValue(band, (double)SDM_NODATA);
     }
-    GDALSetRasterNoDataValue(GDALGetRasterBand(qa, 1), SDM_QA_NODATA);
+    if (file != SDM_FILE_QA)
+        return;
+    GDALSetRasterNoDataValue(GDALGetRasterBand(raster, 1), SDM_QA_NODATA);
     for (int b = 0; b < SDM_QA_BITS; b++) {
-        if (!(layout->bits >> b & 1U))
+        if (!(p->request.qa->bits >> b & 1U))
             continue;
         snprintf(key, sizeof key, "MASK_BIT_%d", b);
-        GDALSetMetadataItem(qa, key, sdm_qa_names[b], NULL);
+        GDALSetMetadataItem(raster, key, sdm_qa_names[b], NULL);
     }
 }
 
@@ -179,10 +142,7 @@ static SdmRasterSpec spec_of(const SdmProduct *p, int file)
                                            : SDM_VERTICAL_UNKNOWN,
                            .metadata = p->metadata,
                            .path = p->files->raw[file],
-                           .bands = file == SDM_FILE_QA       ? p->request.qa->bands
-                                    : file == SDM_FILE_CHANGE ? (int)SDM_CHANGE_BANDS
-                                    : file == SDM_FILE_TREND  ? (int)SDM_TREND_BANDS
-                                                              : 1,
+                           .bands = sdm_product_bands(p, file),
                            .type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
                            .memory_bytes = p->request.keep ? INT64_MAX : p->request.options->memory_bytes};
 }
@@ -206,7 +166,6 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     p->request.grid = &p->grid;
     p->request.id = p->request.kind = p->request.time_utc = NULL;
     p->metres_step = sdm_qa_step_m(&p->grid);
-    p->error_step = p->metres_step / SDM_ERROR_STEPS;
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->metadata = metadata_of(request);
@@ -236,8 +195,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);
             PASS(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
+            describe_bands(p, rasters[i]);
         }
-    describe_bands(p);
     *out = p;
     p = NULL;
     return SDM_OK;
@@ -320,8 +279,9 @@ static void convert_band(const SdmProduct *p, SdmQaBandKind kind, const SdmBlock
         convert_values(b->score + first, height_m, n, (float)(1.0 / SDM_SCORE_STEP), out);
         return;
     case SDM_BAND_ERROR:
-        convert_values((b->error_m ? b->error_m : b->score) + first, height_m, n,
-                       b->error_m ? (float)(1.0 / p->error_step) : (float)SDM_ERROR_SCORES, out);
+        convert_values(
+            (b->error_m ? b->error_m : b->score) + first, height_m, n,
+            b->error_m ? (float)(1.0 / sdm_qa_scale(kind, p->metres_step)) : (float)SDM_ERROR_SCORES, out);
         return;
     case SDM_BAND_RAY_ERROR:
     case SDM_BAND_SPREAD:
@@ -437,18 +397,13 @@ static SdmStatus compress(SdmContext *ctx, SdmProduct *p, int file)
         return SDM_OK;
     if (file == SDM_FILE_DEM || opt->rasters_alone)
         request.co = opt->co;
-    if (file == SDM_FILE_DEM) {
-        request.step = p->stats.step_m;
-    } else if (file == SDM_FILE_QA) {
-        request.first_cell = true;
-        request.tell_from = 0.3;
-    } else if (file == SDM_FILE_CHANGE) {
-        request.step = CHANGE_STEPS * p->stats.step_m;
-    } else if (file == SDM_FILE_TREND) {
-        request.step = 1.0 / 1024.0;
-    } else {
-        request.step = GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0 : 1.0;
-    }
+    request.first_cell = file == SDM_FILE_QA;
+    request.tell_from = file == SDM_FILE_QA ? 0.3 : 0.0;
+    request.step = file == SDM_FILE_DEM      ? p->stats.step_m
+                   : file == SDM_FILE_CHANGE ? CHANGE_STEPS * p->stats.step_m
+                   : file == SDM_FILE_TREND  ? 1.0 / 1024.0
+                   : GDALGetRasterDataType(GDALGetRasterBand(raw->dataset, 1)) == GDT_Float32 ? 0.0
+                                                                                              : 1.0;
     PASS(sdm_cog_write(ctx, raw, &request));
     return sdm_raster_close(ctx, raw, p->files->raw[file]);
 }
@@ -499,15 +454,6 @@ static SdmStatus convert_ortho(SdmContext *ctx, SdmProduct *p)
     return sdm_ortho_convert(ctx, &spec, raw, p->files->raw[SDM_FILE_ORTHO]);
 }
 
-/* The band of the QA raster that holds this; NULL: none. */
-static GDALRasterBandH qa_band(const SdmProduct *p, SdmQaBandKind kind)
-{
-    for (int k = 0; k < p->request.qa->bands; k++)
-        if (p->request.qa->band[k].kind == kind)
-            return GDALGetRasterBand(p->raster[SDM_FILE_QA].dataset, k + 1);
-    return NULL;
-}
-
 static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
 {
     const SdmGrid *const grid = &p->grid;
@@ -517,9 +463,9 @@ static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
     const SdmHeightErrorInput in = {.model = p->request.error,
                                     .side_m = {side_m * narrower, side_m},
                                     .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
-                                    .mask = qa_band(p, SDM_BAND_MASK),
-                                    .error = qa_band(p, SDM_BAND_ERROR),
-                                    .step_m = p->error_step,
+                                    .mask = sdm_product_qa_band(p, SDM_BAND_MASK),
+                                    .error = sdm_product_qa_band(p, SDM_BAND_ERROR),
+                                    .step_m = sdm_qa_scale(SDM_BAND_ERROR, p->metres_step),
                                     .path = p->files->path[SDM_FILE_QA],
                                     .memory_bytes = p->request.options->memory_bytes};
     return sdm_height_error_write(ctx, &in);
@@ -531,34 +477,9 @@ static SdmStatus read_maps(SdmContext *ctx, SdmProduct *p)
     static const SdmQaBandKind kind[SDM_BAND_MAPS] = {
         [SDM_MAP_ERROR] = SDM_BAND_ERROR, [SDM_MAP_RAY_ERROR] = SDM_BAND_RAY_ERROR};
     for (int k = 0; k < SDM_BAND_MAPS; k++)
-        if (qa_band(p, kind[k]))
-            PASS(sdm_band_map_read(ctx, qa_band(p, kind[k]), SDM_QA_NODATA, p->files->path[SDM_FILE_QA],
-                                   &p->band[k]));
-    return SDM_OK;
-}
-
-/* --points: first as .las, which stays or is compressed. */
-static SdmStatus write_points(SdmContext *ctx, SdmProduct *p)
-{
-    const bool compressed = p->files->made[SDM_FILE_LAZ];
-    const SdmPointCloud points = {
-        .grid = &p->grid,
-        .dem = p->raster[SDM_FILE_DEM].dataset,
-        .step_m = p->stats.step_m,
-        .grey = p->request.ortho ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1) : NULL,
-        .low = (double)p->stats.ortho_low,
-        .high = (double)p->stats.ortho_high,
-        .score = qa_band(p, SDM_BAND_SCORE),
-        .score_step = SDM_SCORE_STEP,
-        .error = qa_band(p, SDM_BAND_ERROR),
-        .error_step = p->error_step,
-        .count = p->stats.valid,
-        .path = p->files->part[SDM_FILE_LAS]};
-    if (p->request.keep || !(compressed || p->files->made[SDM_FILE_LAS]))
-        return SDM_OK;
-    PASS(sdm_point_cloud_write(ctx, &points));
-    if (compressed)
-        PASS(sdm_point_cloud_compress(ctx, points.path, p->files->part[SDM_FILE_LAZ], points.count));
+        if (sdm_product_qa_band(p, kind[k]))
+            PASS(sdm_band_map_read(ctx, sdm_product_qa_band(p, kind[k]), SDM_QA_NODATA,
+                                   p->files->path[SDM_FILE_QA], &p->band[k]));
     return SDM_OK;
 }
 
@@ -586,7 +507,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     TRY(read_maps(ctx, p));
     if (p->request.ortho && !p->request.keep)
         TRY(convert_ortho(ctx, p));
-    TRY(write_points(ctx, p));
+    TRY(sdm_point_cloud_write(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
     GDALSetCacheMax64(cache < WRITE_CACHE ? cache : WRITE_CACHE);
     /* GDAL takes some 100 MB for each file: a small budget has them written one after the other */
@@ -619,92 +540,45 @@ static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data,
     return bad ? sdm_fail_write(ctx, path, strerror(why)) : SDM_OK;
 }
 
-/* Write a companion that is a text; its name is not given yet. */
-static SdmStatus write_text(SdmContext *ctx, const SdmProduct *p, int file, const SdmText *text)
+/* The text of a companion: the reports, styles of QGIS, the reasons with their words, the entry for
+ * catalogues. */
+static SdmStatus write_text(SdmContext *ctx, const SdmProduct *p, int file, const SdmText *report)
 {
+    SDM_CLOSED_BY(sdm_text_close) SdmText own = {.ctx = ctx};
+    const SdmText *const text = report ? report : &own;
+    if (!p->files->made[file])
+        return SDM_OK;
+    if (file == SDM_FILE_STYLE)
+        sdm_style_dem(&own, sdm_dem_stats_quantile_m(&p->stats, 0.01),
+                      sdm_dem_stats_quantile_m(&p->stats, 0.99));
+    else if (file == SDM_FILE_QA_STYLE)
+        sdm_style_qa(&own, p->request.qa);
+    else if (file == SDM_FILE_CHANGE_STYLE)
+        sdm_style_change(&own, SDM_CHANGE_MAP_M, "m");
+    else if (file == SDM_FILE_TREND_STYLE)
+        sdm_style_change(&own, *p->request.trend, "m/year");
+    else if (file == SDM_FILE_REASON)
+        sdm_reason_raster(&own, &p->grid, p->request.qa, sdm_path_base(p->files->path[SDM_FILE_QA]));
+    else if (file == SDM_FILE_STAC)
+        sdm_stac_item(p, &own);
     PASS(text->st);
     return write_file(ctx, p->files->part[file], text->data, text->size);
 }
 
-/* Files that show the rasters in a GIS: styles of QGIS, the reasons with their words. */
-static SdmStatus write_styles(SdmContext *ctx, SdmProduct *p)
-{
-    static const int file[] = {SDM_FILE_STYLE, SDM_FILE_QA_STYLE, SDM_FILE_CHANGE_STYLE, SDM_FILE_REASON,
-                               SDM_FILE_TREND_STYLE};
-    SdmStatus st = SDM_OK;
-    SdmText text[5] = {{.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}, {.ctx = ctx}};
-    sdm_style_dem(&text[0], sdm_dem_stats_quantile_m(&p->stats, 0.01),
-                  sdm_dem_stats_quantile_m(&p->stats, 0.99));
-    sdm_style_qa(&text[1], p->request.qa);
-    sdm_style_change(&text[2], SDM_CHANGE_MAP_M, "m");
-    sdm_reason_raster(&text[3], &p->grid, p->request.qa, sdm_path_base(p->files->path[SDM_FILE_QA]));
-    if (p->request.trend)
-        sdm_style_change(&text[4], *p->request.trend, "m/year");
-    for (int i = 0; i < 5; i++)
-        if (p->files->made[file[i]])
-            TRY(write_text(ctx, p, file[i], &text[i]));
-done:
-    for (int i = 0; i < 5; i++)
-        sdm_text_close(&text[i]);
-    return st;
-}
-
-/* The entry for catalogues. */
-static SdmStatus write_stac(SdmContext *ctx, const SdmProduct *p)
-{
-    SdmStatus st = SDM_OK;
-    char *text = NULL;
-    double scale[SDM_QA_BANDS];
-    const char *const datum =
-        p->request.datum_unknown ? NULL : sdm_vertical_datum(p->request.options->vertical)->phrase;
-    for (int k = 0; k < p->request.qa->bands; k++)
-        scale[k] = scale_of(p, p->request.qa->band[k].kind);
-    TRY(sdm_stac_item(ctx,
-                      &(SdmStacItem){.grid = &p->grid,
-                                     .stats = &p->stats,
-                                     .qa = p->request.qa,
-                                     .qa_scale = scale,
-                                     .files = p->files,
-                                     .time_utc = CSLFetchNameValue(p->metadata, "ACQUISITION_TIME_UTC"),
-                                     .kind = CSLFetchNameValue(p->metadata, "SCENE_KIND"),
-                                     .first_utc = p->request.first_utc,
-                                     .last_utc = p->request.last_utc,
-                                     .datum = datum},
-                      &text));
-    TRY(write_file(ctx, p->files->part[SDM_FILE_STAC], text, strlen(text)));
-done:
-    cJSON_free(text);
-    return st;
-}
-
-static SdmRaster take_raster(SdmRaster *raster)
-{
-    const SdmRaster taken = *raster;
-    *raster = (SdmRaster){0};
-    return taken;
-}
-
 static void keep(SdmProduct *p, SdmText *json, SdmText *html)
 {
-    *p->request.keep = (SdmKeptProduct){.grid = p->grid,
-                                        .qa = p->request.qa,
-                                        .metres_step = p->metres_step,
-                                        .error_step = p->error_step,
-                                        .dem = take_raster(&p->raster[SDM_FILE_DEM]),
-                                        .qa_raster = take_raster(&p->raster[SDM_FILE_QA]),
-                                        .ortho = take_raster(&p->raster[SDM_FILE_ORTHO]),
-                                        .change = take_raster(&p->raster[SDM_FILE_CHANGE]),
-                                        .trend = take_raster(&p->raster[SDM_FILE_TREND]),
-                                        .json = *json,
-                                        .html = *html};
+    SdmKeptProduct *const kept = p->request.keep;
+    *kept = (SdmKeptProduct){
+        .grid = p->grid, .qa = p->request.qa, .metres_step = p->metres_step, .json = *json, .html = *html};
+    memcpy(kept->raster, p->raster, sizeof kept->raster);
+    memset(p->raster, 0, sizeof p->raster);
     *json = *html = (SdmText){0};
 }
 
 void sdm_kept_product_free(SdmKeptProduct *kept)
 {
-    SdmRaster *const raster[] = {&kept->dem, &kept->qa_raster, &kept->ortho, &kept->change, &kept->trend};
-    for (int i = 0; i < 5; i++)
-        (void)sdm_raster_close(NULL, raster[i], "");
+    for (int i = 0; i < SDM_FILES; i++)
+        (void)sdm_raster_close(NULL, &kept->raster[i], "");
     sdm_text_close(&kept->json);
     sdm_text_close(&kept->html);
 }
@@ -720,21 +594,20 @@ SdmStatus sdm_product_publish(SdmContext *ctx, SdmProduct *p, SdmReport *report,
         keep(p, &json, &html);
         return SDM_OK;
     }
-    PASS(write_text(ctx, p, SDM_FILE_JSON, &json));
     if (p->files->made[SDM_FILE_PNG])
         PASS(write_file(ctx, p->files->part[SDM_FILE_PNG], p->relief.data, p->relief.size));
-    if (p->files->made[SDM_FILE_HTML])
-        PASS(write_text(ctx, p, SDM_FILE_HTML, &html));
-    PASS(write_styles(ctx, p));
-    if (p->files->made[SDM_FILE_STAC])
-        PASS(write_stac(ctx, p));
+    for (int i = 0; i < SDM_FILE_QA; i++)
+        if (i != SDM_FILE_PNG)
+            PASS(write_text(ctx, p, i, i == SDM_FILE_JSON ? &json : i == SDM_FILE_HTML ? &html : NULL));
     PASS(sdm_check_stop(ctx));
     return sdm_output_files_rename(ctx, p->files, p->request.job, lease);
 }
 
 double sdm_product_error_m(const SdmProduct *p)
 {
-    return p->band[SDM_MAP_ERROR].map.sum ? p->band[SDM_MAP_ERROR].median * p->error_step : (double)NAN;
+    return p->band[SDM_MAP_ERROR].map.sum
+               ? p->band[SDM_MAP_ERROR].median * sdm_qa_scale(SDM_BAND_ERROR, p->metres_step)
+               : (double)NAN;
 }
 
 void sdm_product_close(SdmProduct **out)

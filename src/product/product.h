@@ -18,9 +18,9 @@
 typedef struct SdmKeptProduct {
     SdmGrid grid;
     const SdmQaLayout *qa;
-    double metres_step, error_step;                 /* of the QA raster's bands */
-    SdmRaster dem, qa_raster, ortho, change, trend; /* the last three: without cells where there is none */
-    SdmText json, html;                             /* the report */
+    double metres_step;          /* of the QA raster's bands */
+    SdmRaster raster[SDM_FILES]; /* without cells where there is none */
+    SdmText json, html;          /* the report */
 } SdmKeptProduct;
 void sdm_kept_product_free(SdmKeptProduct *kept);
 
@@ -63,11 +63,21 @@ typedef struct SdmProduct { /* for reports to read */
     const char *geoid;                /* where it is from; "": heights above the ellipsoid */
     SdmDemStats stats;                /* of the blocks so far */
     uint8_t reason[1 << SDM_QA_BITS]; /* of each mask */
-    double metres_step, error_step;   /* units of the QA raster's bands, of its predicted errors, metres */
+    double metres_step;               /* unit of the QA raster's bands, see sdm_qa_scale() */
     SdmBandMap band[SDM_BAND_MAPS];   /* without pixels where the raster has no such band */
     SdmPng relief, page_relief, coverage, change_map; /* once the product is complete */
 } SdmProduct;
 #define SDM_CHANGE_MAP_M 20.0 /* difference of the strongest colour of its map */
+
+/* A band of one of its rasters, SDM_FILE_DEM, _QA, _ORTHO, _CHANGE or _TREND. */
+typedef struct SdmProductBand {
+    const char *name, *unit; /* "": none */
+    double scale;            /* 0: the values are no steps */
+} SdmProductBand;
+int sdm_product_bands(const SdmProduct *p, int file);
+SdmProductBand sdm_product_band(const SdmProduct *p, int file, int k);
+/* The band of the QA raster that holds this; NULL: none. */
+GDALRasterBandH sdm_product_qa_band(const SdmProduct *p, SdmQaBandKind kind);
 
 /* Can the product be written?  To be called before any work; makes no file.  inputs: paths that must not be
  * overwritten, or NULL while they are not known: until then a DEM passes that may be this run's own, see

@@ -50,11 +50,13 @@ int sdm_qa_reason(unsigned mask)
     return 0;
 }
 
-const char *const sdm_trend_bands[SDM_TREND_BANDS][2] = {{"rate", "m/year"},
-                                                         {"standard error of the rate", "m/year"},
-                                                         {"dates", ""},
-                                                         {"span of the dates", "years"},
-                                                         {"NMAD of the residuals", "m"}};
+double sdm_qa_scale(SdmQaBandKind kind, double metres_step)
+{
+    return kind == SDM_BAND_SCORE                                  ? SDM_SCORE_STEP
+           : kind == SDM_BAND_ERROR                                ? metres_step / SDM_ERROR_STEPS
+           : kind == SDM_BAND_RAY_ERROR || kind == SDM_BAND_SPREAD ? metres_step
+                                                                   : 0.0;
+}
 
 const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit)
 {

@@ -33,7 +33,7 @@ typedef enum SdmQaBandKind {
     SDM_BAND_MASK,   /* SdmQaBit */
     SDM_BAND_REASON, /* sdm_qa_reason() of the mask */
     SDM_BAND_PAIRS,
-    SDM_BAND_ERROR /* predicted standard error of the height; in steps of the product's error_step */
+    SDM_BAND_ERROR /* predicted standard error of the height; see sdm_qa_scale() */
 } SdmQaBandKind;
 
 typedef struct SdmQaLayout {
@@ -52,10 +52,10 @@ extern const SdmQaLayout
     sdm_qa_views; /* DEM of several pairs; the bands of one, and the number of pairs behind them */
 extern const SdmQaLayout sdm_qa_stack; /* median of several DEMs */
 
-/* Bands of NAME_trend.tif: rate and its standard error, number and span of the dates, NMAD of the residuals.
- * Name and unit of each. */
-enum { SDM_TREND_BANDS = 5 };
-extern const char *const sdm_trend_bands[SDM_TREND_BANDS][2];
+/* Value of a step of a band; 0: it has no steps.  metres_step: of the product. */
+double sdm_qa_scale(SdmQaBandKind kind, double metres_step);
+
+enum { SDM_TREND_BANDS = 5 /* of NAME_trend.tif */ };
 
 /* A bit in words, the same in the report, in styles and in tables of attributes; 0: "reason not known". */
 const char *sdm_qa_words(const SdmQaLayout *layout, unsigned bit);

@@ -274,32 +274,30 @@ SdmReportItem sdm_report_list(SdmReportItem to, const char *key)
     return (SdmReportItem){to.report, put(to, key, cJSON_CreateArray()), to.section};
 }
 
-/* Names of files may hold bytes that are no UTF-8; JSON allows none, so they are replaced. */
-static void add_utf8(SdmText *out, const char *json)
+void sdm_text_json(SdmText *out, const cJSON *root)
 {
+    char *const json = cJSON_Print(root);
     const char *from = json;
-    while (*json) {
-        const int n = sdm_utf8_length(json);
-        json += n ? n : 1;
-        if (n && *json)
+    if (!json && out->st == SDM_OK)
+        out->st = sdm_fail(out->ctx, SDM_ERR_MEMORY, "out of memory while JSON was written");
+    for (const char *at = json; at && *at;) {
+        const int n = sdm_utf8_length(at);
+        at += n ? n : 1;
+        if (n && *at)
             continue;
-        sdm_text_raw(out, from, (size_t)(json - from) - (n ? 0 : 1));
+        sdm_text_raw(out, from, (size_t)(at - from) - (n ? 0 : 1));
         if (!n)
             sdm_text_raw(out, "\\ufffd", 6);
-        from = json;
+        from = at;
     }
     sdm_text_raw(out, "\n", 1);
+    cJSON_free(json);
 }
 
 SdmStatus sdm_report_json(const SdmReport *r, SdmText *out)
 {
-    if (r->st)
-        return r->st;
-    char *const json = cJSON_Print(r->root.json);
-    if (!json)
-        return sdm_fail(out->ctx, SDM_ERR_MEMORY, "out of memory while the report was written");
-    add_utf8(out, json);
-    cJSON_free(json);
+    PASS(r->st);
+    sdm_text_json(out, r->root.json);
     return out->st;
 }
 

@@ -80,6 +80,9 @@ void sdm_report_close(SdmReport *r);
 void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Add JSON, with a line end; bytes that are no UTF-8, as names of files may hold, are replaced.  Failures
+ * stay in out->st. */
+void sdm_text_json(SdmText *out, const struct cJSON *root);
 /* Add the JSON object, with a line end.  Numbers read back to the same value; SDM_ERR_MEMORY. */
 SdmStatus sdm_report_json(const SdmReport *r, SdmText *out);
 /* Add a page that needs no other file and no network: pictures and plots are part of it; SDM_ERR_MEMORY. */

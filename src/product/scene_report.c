@@ -57,8 +57,11 @@ static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneRepor
     const SdmReportItem to = sdm_report_options(r, p->request.options, SDM_CMD_RUN, &found);
     for (int i = 0; i < s->file_count; i++)
         sdm_report_figure(to, NULL, s->files[i].path, (double)s->files[i].size_bytes, " bytes", 0);
-    if (s->file_count > 0)
-        sdm_report_note(to, "Once more: `%s`", sdm_report_command(r, p->request.options, s->left, s->right));
+    if (!p->request.keep) {
+        char json[4 * SDM_PATH_SIZE];
+        sdm_path_quote(p->files->path[SDM_FILE_JSON], json, sizeof json);
+        sdm_report_note(to, "Once more: `stereodem run --options %s`", json);
+    }
     for (int i = 0; i < 2; i++)
         if (*q->camera[i].source)
             sdm_report_note(to, "%s camera: RPC from %s.", i ? "Right" : "Left", q->camera[i].source);
@@ -465,7 +468,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmReportItem grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
     sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
-    sdm_report_number(grid, "qa_error_step_m", p->error_step);
+    sdm_report_number(grid, "qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     const SdmReportItem heights = sdm_report_heights(r, p);

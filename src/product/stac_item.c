@@ -2,14 +2,16 @@
  * processing; the footprint is the convex hull of the heights.  Items -> their collection. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/stac_item.h"
+#include "core/file.h"
+#include "geo/projector.h"
+#include "geo/vertical_datum.h"
 
 #include <cJSON.h>
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <math.h>
 #include <ogr_srs_api.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define EXTENSION "https://stac-extensions.github.io/"
 
@@ -36,12 +38,12 @@ static size_t find_hull(const Point *p, size_t n, Point *hull)
 }
 
 /* Left corners of the first preview pixel with a height in each row, down; right ones of the last, up. */
-static size_t find_ends(const SdmStacItem *of, Point *out)
+static size_t find_ends(const SdmProduct *p, Point *out)
 {
-    const SdmDemStats *const s = of->stats;
-    const double side = (double)s->factor * of->grid->spacing,
-                 right = of->grid->x0 + (double)of->grid->cols * of->grid->spacing,
-                 bottom = of->grid->y0 - (double)of->grid->rows * of->grid->spacing;
+    const SdmDemStats *const s = &p->stats;
+    const SdmGrid *const g = &p->grid;
+    const double side = (double)s->factor * g->spacing, right = g->x0 + (double)g->cols * g->spacing,
+                 bottom = g->y0 - (double)g->rows * g->spacing;
     size_t n = 0;
     for (int i = 0; i < 2 * s->rows; i++) {
         const bool up = i >= s->rows;
@@ -51,26 +53,21 @@ static size_t find_ends(const SdmStacItem *of, Point *out)
         while (up ? at > 0 && !row[at - 1] : at < s->cols && !row[at])
             at += up ? -1 : 1;
         for (int k = 0; k < 2 && at != (up ? 0 : s->cols); k++)
-            out[n++] = (Point){fmin(of->grid->x0 + at * side, right),
-                               fmax(of->grid->y0 - (r + (up ? 1 - k : k)) * side, bottom)};
+            out[n++] =
+                (Point){fmin(g->x0 + at * side, right), fmax(g->y0 - (r + (up ? 1 - k : k)) * side, bottom)};
     }
     return n;
 }
 
-static double digits(double deg)
-{
-    return round(1e7 * deg) / 1e7;
-}
-
-static SdmStatus add_footprint(SdmContext *ctx, const SdmStacItem *of, cJSON *to)
+static SdmStatus add_footprint(SdmContext *ctx, const SdmProduct *p, cJSON *to)
 {
     SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     SDM_OWNED Point *ends = NULL, *hull = NULL;
     double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    PASS(sdm_alloc(ctx, &ends, 4 * (size_t)of->stats->rows, sizeof *ends, "the footprint"));
-    PASS(sdm_alloc(ctx, &hull, 4 * (size_t)of->stats->rows + 1, sizeof *hull, "the footprint"));
-    PASS(sdm_projector_open(ctx, of->grid->wkt, &projector));
-    const size_t n = find_hull(ends, find_ends(of, ends), hull);
+    const size_t most = 4 * (size_t)p->stats.rows + 1;
+    PASS(SDM_ALLOC(ctx, "the footprint", SDM_ARRAY(ends, most), SDM_ARRAY(hull, most)));
+    PASS(sdm_projector_open(ctx, p->grid.wkt, &projector));
+    const size_t n = find_hull(ends, find_ends(p, ends), hull);
     cJSON *const geometry = cJSON_AddObjectToObject(to, "geometry");
     cJSON_AddStringToObject(geometry, "type", "Polygon");
     cJSON *const ring = cJSON_CreateArray();
@@ -80,7 +77,7 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmStacItem *of, cJSON *to
         sdm_projector_inverse(projector, 1, &at[0], &at[1]);
         at[0] -= i && fabs(at[0] - box[0]) > 180.0 ? copysign(360.0, at[0] - box[0]) : 0.0;
         for (int k = 0; k < 2; k++) {
-            at[k] = digits(at[k]);
+            at[k] = round(1e7 * at[k]) / 1e7;
             box[k] = fmin(box[k], at[k]);
             box[2 + k] = fmax(box[2 + k], at[k]);
         }
@@ -95,78 +92,64 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmStacItem *of, cJSON *to
 static void add_projection(const SdmGrid *g, cJSON *to)
 {
     char name[80];
-    char *wkt = NULL;
-    static const char *const format[] = {"FORMAT=WKT2_2019", NULL};
     const double shape[2] = {(double)g->rows, (double)g->cols},
                  transform[6] = {g->spacing, 0.0, g->x0, 0.0, -g->spacing, g->y0},
                  box[4] = {g->x0, g->y0 - shape[0] * g->spacing, g->x0 + shape[1] * g->spacing, g->y0};
     sdm_grid_name(g, name, sizeof name);
-    OGRSpatialReferenceH const srs = OSRNewSpatialReference(g->wkt);
-    if (strncmp(name, "EPSG:", 5) == 0)
-        cJSON_AddStringToObject(to, "proj:code", name);
-    else
-        cJSON_AddNullToObject(to, "proj:code");
-    if (strncmp(name, "EPSG:", 5) != 0 && OSRExportToWktEx(srs, &wkt, format) == OGRERR_NONE)
-        cJSON_AddStringToObject(to, "proj:wkt2", wkt);
-    OSRDestroySpatialReference(srs);
-    CPLFree(wkt);
+    const bool has_code = strncmp(name, "EPSG:", 5) == 0;
+    cJSON_AddItemToObject(to, "proj:code", has_code ? cJSON_CreateString(name) : cJSON_CreateNull());
+    if (!has_code) {
+        static const char *const format[] = {"FORMAT=WKT2_2019", NULL};
+        char *wkt = NULL;
+        OGRSpatialReferenceH const srs = OSRNewSpatialReference(g->wkt);
+        if (OSRExportToWktEx(srs, &wkt, format) == OGRERR_NONE)
+            cJSON_AddStringToObject(to, "proj:wkt2", wkt);
+        OSRDestroySpatialReference(srs);
+        CPLFree(wkt);
+    }
     cJSON_AddItemToObject(to, "proj:shape", cJSON_CreateDoubleArray(shape, 2));
     cJSON_AddItemToObject(to, "proj:transform", cJSON_CreateDoubleArray(transform, 6));
     cJSON_AddItemToObject(to, "proj:bbox", cJSON_CreateDoubleArray(box, 4));
 }
 
-static void add_properties(const SdmStacItem *of, cJSON *to)
+static void add_properties(const SdmProduct *product, cJSON *to)
 {
-    char now[32] = "", text[256];
-    struct tm tm;
-    const time_t s = time(NULL);
-    if (gmtime_r(&s, &tm))
-        strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    const SdmProductRequest *const request = &product->request;
+    const char *const time = CSLFetchNameValue(product->metadata, "ACQUISITION_TIME_UTC"),
+                      *const kind = CSLFetchNameValue(product->metadata, "SCENE_KIND");
+    char now[24], text[256];
+    sdm_time_now(now);
     snprintf(text, sizeof text, "Heights in metres above %s, from %s",
-             of->datum ? of->datum : "a datum that is not known",
-             of->kind && *of->kind ? of->kind : "a stack of DEMs");
+             request->datum_unknown ? "a datum that is not known"
+                                    : sdm_vertical_datum(request->options->vertical)->phrase,
+             kind ? kind : "a stack of DEMs");
     cJSON *const p = cJSON_AddObjectToObject(to, "properties");
-    if (of->first_utc && of->last_utc) {
+    if (request->first_utc && request->last_utc) {
         cJSON_AddNullToObject(p, "datetime");
-        cJSON_AddStringToObject(p, "start_datetime", of->first_utc);
-        cJSON_AddStringToObject(p, "end_datetime", of->last_utc);
+        cJSON_AddStringToObject(p, "start_datetime", request->first_utc);
+        cJSON_AddStringToObject(p, "end_datetime", request->last_utc);
     } else {
-        cJSON_AddStringToObject(p, "datetime", of->time_utc && *of->time_utc ? of->time_utc : now);
+        cJSON_AddStringToObject(p, "datetime", time ? time : now);
     }
     cJSON_AddStringToObject(p, "created", now);
     cJSON_AddStringToObject(p, "description", text);
-    cJSON_AddNumberToObject(p, "gsd", sdm_grid_spacing_m(of->grid));
-    if (of->kind && strncmp(of->kind, "ASTER", 5) == 0) {
+    cJSON_AddNumberToObject(p, "gsd", sdm_grid_spacing_m(&product->grid));
+    if (kind && strncmp(kind, "ASTER", 5) == 0) {
         cJSON_AddStringToObject(p, "platform", "terra");
         cJSON_AddItemToArray(cJSON_AddArrayToObject(p, "instruments"), cJSON_CreateString("aster"));
     }
-    add_projection(of->grid, p);
+    add_projection(&product->grid, p);
     cJSON_AddStringToObject(cJSON_AddObjectToObject(p, "processing:software"), "stereodem", sdm_version());
     snprintf(text, sizeof text, "stereo matching; %.200s holds parameters and inputs",
-             sdm_path_base(of->files->path[SDM_FILE_JSON]));
+             sdm_path_base(product->files->path[SDM_FILE_JSON]));
     cJSON_AddStringToObject(p, "processing:lineage", text);
 }
 
 /* ---- assets ---- */
 
-static cJSON *add_band(cJSON *bands, const SdmStacItem *of, const char *name, bool is_float)
+static void add_statistics(const SdmDemStats *s, cJSON *band)
 {
-    cJSON *const b = cJSON_CreateObject();
-    cJSON_AddItemToArray(bands, b);
-    cJSON_AddStringToObject(b, "name", name);
-    cJSON_AddStringToObject(b, "data_type", is_float ? "float32" : "uint16");
-    cJSON_AddNumberToObject(b, "nodata", is_float ? (double)SDM_NODATA : SDM_QA_NODATA);
-    cJSON_AddStringToObject(b, "raster:sampling", "area");
-    cJSON_AddNumberToObject(b, "raster:spatial_resolution", sdm_grid_spacing_m(of->grid));
-    return b;
-}
-
-static void add_heights(const SdmStacItem *of, cJSON *bands)
-{
-    const SdmDemStats *const s = of->stats;
-    cJSON *const b = add_band(bands, of, "height", true);
-    cJSON_AddStringToObject(b, "unit", "m");
-    cJSON *const figures = cJSON_AddObjectToObject(b, "statistics");
+    cJSON *const figures = cJSON_AddObjectToObject(band, "statistics");
     cJSON_AddNumberToObject(figures, "minimum", (double)s->low * s->step_m);
     cJSON_AddNumberToObject(figures, "maximum", (double)s->high * s->step_m);
     cJSON_AddNumberToObject(figures, "mean", sdm_dem_stats_mean_m(s));
@@ -174,24 +157,29 @@ static void add_heights(const SdmStacItem *of, cJSON *bands)
     cJSON_AddNumberToObject(figures, "valid_percent", 100.0 * (double)s->valid / (double)s->cells);
 }
 
-static void add_bands(const SdmStacItem *of, int file, cJSON *asset)
+static void add_bands(const SdmProduct *p, int file, cJSON *asset)
 {
+    const bool is_qa = file == SDM_FILE_QA;
     cJSON *const bands = cJSON_AddArrayToObject(asset, "bands");
-    if (file == SDM_FILE_DEM)
-        add_heights(of, bands);
-    for (int k = 0; file == SDM_FILE_QA && k < of->qa->bands; k++)
-        cJSON_AddNumberToObject(add_band(bands, of, of->qa->band[k].name, false), "raster:scale",
-                                of->qa_scale[k]);
-    if (file == SDM_FILE_CHANGE)
-        (void)add_band(bands, of, "height minus reference", true);
-    if (file == SDM_FILE_CHANGE)
-        (void)add_band(bands, of, "left out of the fit", true);
-    for (int k = 0; file == SDM_FILE_TREND && k < SDM_TREND_BANDS; k++)
-        cJSON_AddStringToObject(add_band(bands, of, sdm_trend_bands[k][0], true), "unit",
-                                sdm_trend_bands[k][1]);
+    for (int k = 0; k < sdm_product_bands(p, file); k++) {
+        const SdmProductBand band = sdm_product_band(p, file, k);
+        cJSON *const b = cJSON_CreateObject();
+        cJSON_AddItemToArray(bands, b);
+        cJSON_AddStringToObject(b, "name", band.name);
+        cJSON_AddStringToObject(b, "data_type", is_qa ? "uint16" : "float32");
+        cJSON_AddNumberToObject(b, "nodata", is_qa ? SDM_QA_NODATA : (double)SDM_NODATA);
+        cJSON_AddStringToObject(b, "raster:sampling", "area");
+        cJSON_AddNumberToObject(b, "raster:spatial_resolution", sdm_grid_spacing_m(&p->grid));
+        if (is_qa)
+            cJSON_AddNumberToObject(b, "raster:scale", band.scale > 0.0 ? band.scale : 1.0);
+        if (*band.unit)
+            cJSON_AddStringToObject(b, "unit", band.unit);
+        if (file == SDM_FILE_DEM)
+            add_statistics(&p->stats, b);
+    }
 }
 
-static void add_assets(const SdmStacItem *of, cJSON *to)
+static void add_assets(const SdmProduct *p, cJSON *to)
 {
 #define COG "image/tiff; application=geotiff; profile=cloud-optimized"
     static const struct {
@@ -207,30 +195,29 @@ static void add_assets(const SdmStacItem *of, cJSON *to)
                  {SDM_FILE_JSON, "report", "application/json", "metadata", "Report"},
                  {SDM_FILE_HTML, "page", "text/html", "overview", "Report as a web page"},
                  {SDM_FILE_PNG, "relief", "image/png", "thumbnail", "Shaded relief"}};
-#undef COG
     cJSON *const assets = cJSON_AddObjectToObject(to, "assets");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         char name[SDM_PATH_SIZE + 2];
-        if (!of->files->made[known[i].file])
+        if (!p->files->made[known[i].file])
             continue;
-        snprintf(name, sizeof name, "./%s", sdm_path_base(of->files->path[known[i].file]));
+        snprintf(name, sizeof name, "./%s", sdm_path_base(p->files->path[known[i].file]));
         cJSON *const a = cJSON_AddObjectToObject(assets, known[i].key);
         cJSON_AddStringToObject(a, "href", name);
         cJSON_AddStringToObject(a, "type", known[i].type);
         cJSON_AddStringToObject(a, "title", known[i].title);
         cJSON_AddItemToArray(cJSON_AddArrayToObject(a, "roles"), cJSON_CreateString(known[i].role));
-        if (known[i].file >= SDM_FILE_QA && known[i].file != SDM_FILE_ORTHO)
-            add_bands(of, known[i].file, a);
+        if (strcmp(known[i].type, COG) == 0 && known[i].file != SDM_FILE_ORTHO)
+            add_bands(p, known[i].file, a);
     }
+#undef COG
 }
 
-SdmStatus sdm_stac_item(SdmContext *ctx, const SdmStacItem *of, char **out)
+void sdm_stac_item(const SdmProduct *p, SdmText *out)
 {
     static const char *const extension[] = {EXTENSION "projection/v2.0.0/schema.json",
                                             EXTENSION "raster/v2.0.0/schema.json",
                                             EXTENSION "processing/v1.2.0/schema.json"};
-    SdmStatus st = SDM_OK;
-    const char *const dem = sdm_path_base(of->files->path[SDM_FILE_DEM]);
+    const char *const dem = sdm_path_base(p->files->path[SDM_FILE_DEM]);
     char id[SDM_PATH_SIZE];
     cJSON *const root = cJSON_CreateObject();
     snprintf(id, sizeof id, "%.*s", (int)sdm_path_stem(dem), dem);
@@ -238,48 +225,29 @@ SdmStatus sdm_stac_item(SdmContext *ctx, const SdmStacItem *of, char **out)
     cJSON_AddStringToObject(root, "stac_version", "1.1.0");
     cJSON_AddItemToObject(root, "stac_extensions", cJSON_CreateStringArray(extension, 3));
     cJSON_AddStringToObject(root, "id", id);
-    TRY(add_footprint(ctx, of, root));
-    add_properties(of, root);
+    out->st = add_footprint(out->ctx, p, root);
+    add_properties(p, root);
     cJSON_AddArrayToObject(root, "links");
-    add_assets(of, root);
-    *out = cJSON_Print(root);
-    if (!*out)
-        st = sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: the STAC item");
-done:
+    add_assets(p, root);
+    sdm_text_json(out, root);
     cJSON_Delete(root);
-    return st;
 }
 
 /* ---- collection ---- */
-
-static const char *text_of(const cJSON *of, const char *name)
-{
-    const char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(of, name));
-    return text ? text : "";
-}
-
-static void add_link(cJSON *links, const char *relation, const char *path, const char *type)
-{
-    char name[SDM_PATH_SIZE + 2];
-    cJSON *const link = cJSON_CreateObject();
-    snprintf(name, sizeof name, "./%s", sdm_path_base(path));
-    cJSON_AddStringToObject(link, "rel", relation);
-    cJSON_AddStringToObject(link, "href", name);
-    cJSON_AddStringToObject(link, "type", type);
-    cJSON_AddItemToArray(links, link);
-}
 
 void sdm_stac_collect(SdmStacCollection *c, const char *path)
 {
     enum { LARGEST = 4 << 20 };
     SDM_OWNED char *text = NULL;
+    char name[SDM_PATH_SIZE + 2];
     size_t size;
     if (sdm_file_read(NULL, path, LARGEST, &text, &size) != SDM_OK)
         return;
-    cJSON *const item = cJSON_Parse(text);
+    cJSON *const item = cJSON_Parse(text), *const link = cJSON_CreateObject();
     const cJSON *const box = cJSON_GetObjectItemCaseSensitive(item, "bbox"),
                        *const of = cJSON_GetObjectItemCaseSensitive(item, "properties");
-    const char *const time = text_of(of, "datetime");
+    const char *const told = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(of, "datetime")),
+                      *const time = told ? told : "";
     for (int k = 0; k < 4; k++) {
         const double v = cJSON_GetNumberValue(cJSON_GetArrayItem(box, k));
         c->box[k] = c->items == 0 ? v : k < 2 ? fmin(c->box[k], v) : fmax(c->box[k], v);
@@ -290,16 +258,20 @@ void sdm_stac_collect(SdmStacCollection *c, const char *path)
         snprintf(c->last, sizeof c->last, "%s", time);
     if (!c->links)
         c->links = cJSON_CreateArray();
-    add_link(c->links, "item", path, "application/geo+json");
+    snprintf(name, sizeof name, "./%s", sdm_path_base(path));
+    cJSON_AddStringToObject(link, "rel", "item");
+    cJSON_AddStringToObject(link, "href", name);
+    cJSON_AddStringToObject(link, "type", "application/geo+json");
+    cJSON_AddItemToArray(c->links, link);
     c->items++;
     cJSON_Delete(item);
 }
 
 SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const char *path)
 {
-    SdmStatus st = SDM_OK;
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = ctx};
     const char *const span[2] = {c->first, c->last};
-    char *text = NULL;
+    const bool many = c->items > 1;
     cJSON *const root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "type", "Collection");
     cJSON_AddStringToObject(root, "stac_version", "1.1.0");
@@ -312,11 +284,9 @@ SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const
     cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(extent, "temporal"), "interval"),
                          cJSON_CreateStringArray(span, 2));
     cJSON_AddItemToObject(root, "links", c->links);
-    text = c->items > 1 ? cJSON_Print(root) : NULL;
-    if (text)
-        st = sdm_file_write(ctx, path, text, strlen(text));
-    cJSON_free(text);
+    sdm_text_json(&text, root);
     cJSON_Delete(root);
     *c = (SdmStacCollection){0};
-    return st;
+    PASS(text.st);
+    return many ? sdm_file_write(ctx, path, text.data, text.size) : SDM_OK;
 }

@@ -399,7 +399,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmReportItem grid = sdm_report_grid(r, p);
     sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
     sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
-    sdm_report_number(grid, "qa_error_step_m", p->error_step);
+    sdm_report_number(grid, "qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);

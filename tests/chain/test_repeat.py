@@ -39,9 +39,9 @@ t.expect(other.returncode == 0 and json.load(open(at("c.json")))["grid"]["spacin
 t.expect(" 40" in t.call([t.PROGRAM, "info", "--options", at("a.json")]).stdout, "another command takes what it has of a report")
 
 # ---- a file of options ----
-given = options("o.json", {"tr": 40, "cost": "census", "--co": ["COMPRESS=LZW", "PREDICTOR=NO"], "bounds": [4.7, 44.58, 4.75, 44.62], "keep-job": False, "quiet": True})
+given = options("o.json", {"tr": 40, "cost": "census", "--co": ["COMPRESS=LZW", "PREDICTOR=NO"], "bounds": [4.7, 44.58, 4.75, 44.62], "keep-job": False, "quiet": True, "hmin": None})
 t.expect(run(SCENE, "-o", at("d.tif"), *given).returncode == 0 and filecmp.cmp(at("a.tif"), at("d.tif"), False), "a file of options")
-for value, said in (({"trr": 60}, "unknown option trr"), ({"tr": "x"}, "--tr: found 'x', expected a number"), ([1], "expected JSON, an object"),
+for value, said in (({"trr": 60}, "unknown option trr"), ({"trr": None}, "unknown option trr"), ({"tr": "x"}, "--tr: found 'x', expected a number"), ([1], "expected JSON, an object"),
                     ("tr = 3", "expected JSON, an object"), ('{"tr": 60, "tr": 30}', "tr is given twice"), ('{"tr": 60} {}', "expected JSON"), ({"tr": {"a": 1}}, "tr is neither a text"), ({"quiet": 3}, "expected true or false")):
     done = run(SCENE, "-o", at("no.tif"), *options("bad.json", value), quiet=True)
     t.expect(done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, "%s: %s" % (json.dumps(value), done.stderr.strip()[-90:]))
@@ -81,4 +81,6 @@ t.expect(done.returncode == 0 and text("g.log") == "mine\n" and "g.log is no log
 t.expect(t.call([t.PROGRAM, "stack", at("a.tif"), at("c.tif"), "-o", at("s.tif"), "-q"]).returncode == 0 and " log of stack," in text("s.log"), "stack has one")
 t.expect(t.call([t.PROGRAM, "stack", "--options", at("s.json"), "-o", at("s2.tif"), "-q"]).returncode == 0
          and filecmp.cmp(at("s.tif"), at("s2.tif"), False), "a report repeats its stack")
+done = run("--options", at("s.json"), "-o", at("no.tif"), quiet=True)
+t.expect(done.returncode == 2 and "found 0 arguments, expected the scene" in done.stderr, "the DEMs of a stack are no images")
 t.finish()

@@ -58,7 +58,7 @@ def estimates(name, words, dem):
 
 
 def once_more(words, dem):
-    """The command line of the page makes the same DEM."""
+    """The command of the page makes the same DEM."""
     words += ["--hmin", "-300.5", "--co", "COMPRESS=DEFLATE", "--co", "LEVEL=1"]
     t.expect(t.call([t.PROGRAM, "run", "-q", "-o", dem] + words).returncode == 0, "a DEM with options")
     with open(t.companion(dem, ".html"), encoding="utf-8") as page, open(dem, "rb") as first:

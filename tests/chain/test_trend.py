@@ -252,7 +252,8 @@ def part_errors():
         rate, error = read("w_trend.tif")[:2]
         rms.append(np.sqrt(np.mean(rate[:, 2:-2] ** 2)))
         inside = np.mean(np.abs(rate) < error)
-        t.expect(k == 1 or 0.6 < inside < 0.76, "predicted errors: %.3f within a standard error" % inside)
+        # without them nothing tells that half of the dates have twelve times the noise in half of the columns: there 33 % lie within
+        t.expect(0.6 < inside < 0.76 or (k == 1 and 0.45 < inside), "predicted errors: %.3f within a standard error" % inside)
         for dem in dems if k == 0 else []:
             os.remove(dem[:-4] + "_qa.tif")
     t.expect(rms[0] < 0.8 * rms[1], "predicted errors: rates off by %.3f m a year, %.3f without them" % tuple(rms))
