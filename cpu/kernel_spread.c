@@ -88,7 +88,7 @@ static inline void turn_two(int32_t (*term)[RUN], int i, int32_t *out)
 static inline void ground_run(const SdmGroundRow *r, int x, SdmSpreadPoint *out)
 {
     int32_t term[TERMS][RUN];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int to = 0; to < RUN; to += SDM_VEC)
         ground_terms(r, x + to, term, to);
 #pragma GCC unroll 4
