@@ -55,6 +55,17 @@ static bool has_avx512(void) /* Ice Lake, Zen 4 and later */
     return has_avx512bw() &&
            has(7, ECX, bit_AVX512VPOPCNTDQ | bit_AVX512BITALG | bit_AVX512VBMI2 | bit_AVX512VNNI);
 }
+#ifdef SDM_CPU_MODEL /* what clang asks for SDM_VECTOR_LOOPS; zig's is always false */
+struct {
+    unsigned unused[3], features;
+} __cpu_model;
+int __cpu_indicator_init(void);
+int __cpu_indicator_init(void)
+{
+    __cpu_model.features = (unsigned)has_avx2() << 10;
+    return 0;
+}
+#endif
 #endif
 #if SDM_NEON
 extern const SdmKernels sdm_kernels_neon;

@@ -199,20 +199,31 @@ void SDM_NAME(change_row)(const float *restrict h_m, const float *restrict prior
     }
 }
 
+/* Whole vectors, for one sign; returns the first pixel that was not done. */
+static inline int add_whole(const float *restrict h_m, const float *restrict prior_m,
+                            const uint16_t *restrict valid, int width, int sign, int32_t *restrict sum,
+                            int32_t *restrict count)
+{
+    int x = 0;
+#pragma GCC unroll 2
+    for (; x + SDM_VEC <= width; x += SDM_VEC) {
+        const vf move = vf_sub(vf_load(h_m + x), vf_load(prior_m + x)),
+                 c = vf_add(vf_mul(move, vf_set(64.0f)), vf_set(0.5f));
+        const vi q = vi_down(vf_min(vf_max(c, vf_set(-960000.0f)), vf_set(960000.0f))),
+                 one = vi_and(vi_load_u16(valid + x), vi_set(1)), add = vi_and(q, vi_sub(vi_zero(), one));
+        const vi s = vi_load(sum + x), n = vi_load(count + x);
+        vi_store(sum + x, sign > 0 ? vi_add(s, add) : vi_sub(s, add));
+        vi_store(count + x, sign > 0 ? vi_add(n, one) : vi_sub(n, one));
+    }
+    return x;
+}
+
 void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prior_m,
                            const uint16_t *restrict valid, int width, int sign, int32_t *restrict sum,
                            int32_t *restrict count)
 {
-    int x = 0;
-    for (; x + SDM_VEC <= width; x += SDM_VEC) {
-        const vf move = vf_sub(vf_load(h_m + x), vf_load(prior_m + x)),
-                 c = vf_add(vf_mul(move, vf_set(64.0f)), vf_set(0.5f));
-        const vi q = vi_down(vf_min(vf_max(c, vf_set(-960000.0f)), vf_set(960000.0f)));
-        const vm ok = vi_eq(vi_and(vi_load_u16(valid + x), vi_set(1)), vi_set(1));
-        const vi by = vi_only(ok, vi_set(sign)), add = sign > 0 ? q : vi_sub(vi_zero(), q);
-        vi_store(sum + x, vi_add(vi_load(sum + x), vi_only(ok, add)));
-        vi_store(count + x, vi_add(vi_load(count + x), by));
-    }
+    int x = sign > 0 ? add_whole(h_m, prior_m, valid, width, 1, sum, count)
+                     : add_whole(h_m, prior_m, valid, width, -1, sum, count);
     for (; x < width; x++) {
         float c = (h_m[x] - prior_m[x]) * 64.0f + 0.5f;
         c = c > -960000.0f ? c : -960000.0f;
@@ -226,8 +237,10 @@ void SDM_NAME(add_changes)(const float *restrict h_m, const float *restrict prio
 void SDM_NAME(refine_row)(const float *restrict upper, const float *restrict lower, float share_low,
                           int pairs, float *restrict out)
 {
+    const float *right[2] = {upper + 1, lower + 1};
+    __asm__("" : "+r"(right[0]), "+r"(right[1])); /* else clang makes their vectors of two of the others */
     for (int m = 0; m < pairs; m++) {
-        const float a = upper[m], b = lower[m], across = upper[m + 1] - a, below = lower[m + 1] - b;
+        const float a = upper[m], b = lower[m], across = right[0][m] - a, below = right[1][m] - b;
         const float top0 = a + 0.25f * across, low0 = b + 0.25f * below;
         const float top1 = a + 0.75f * across, low1 = b + 0.75f * below;
         out[2 * m] = top0 + share_low * (low0 - top0);

@@ -48,7 +48,8 @@ static int half_whole(const int16_t *const src[4], int x, int width, int16_t *ou
 static inline int32_t column_sum(const int16_t *const src[4], int x, bool *have)
 {
     const int32_t none = SDM_PIXEL_NODATA, a = src[0][x], b = src[1][x], c = src[2][x], d = src[3][x];
-    *have = *have && !((a == none) | (b == none) | (c == none) | (d == none));
+    if ((a == none) | (b == none) | (c == none) | (d == none))
+        *have = false;
     return a + d + 3 * (b + c);
 }
 

@@ -88,8 +88,10 @@ static inline void turn_two(int32_t (*term)[RUN], int i, int32_t *out)
 static inline void ground_run(const SdmGroundRow *r, int x, SdmSpreadPoint *out)
 {
     int32_t term[TERMS][RUN];
+#pragma GCC unroll 4
     for (int to = 0; to < RUN; to += SDM_VEC)
         ground_terms(r, x + to, term, to);
+#pragma GCC unroll 4
     for (int i = 0; i < RUN; i += 4) {
         int32_t *const p = &out[i].x;
         turn_four(term, i, p);
@@ -239,15 +241,21 @@ static __attribute__((noinline)) bool find_at_rim(const SdmSpread *s, const int3
 }
 
 /* The radii in use, 1.125 and 1.5 cells, reach two or three centres on an axis (four for one point in 256).
- * false: more than 3 x 3 cells are reached, or none, or the point is not narrow. */
+ * false: more than 3 x 3 cells are reached, or none, or the point is not narrow.  No address of *at is handed
+ * on, so that it stays in registers: as a vector, what was just stored in parts would be waited for. */
 static inline bool find_place(const SdmSpread *s, const SdmSpreadPoint *p, Place *at)
 {
     const int32_t from[2] = {p->x - s->radius + 127, p->y - s->radius + 127}, most = 1023 - 2 * s->radius;
     const int x = from[0] >> 8, y = from[1] >> 8;
     if ((from[0] & 255) >= most || (from[1] & 255) >= most || !is_narrow(p))
         return false;
-    if (x < 0 || y < 0 || x >= s->cols - 2 || y >= s->rows - 2)
-        return find_at_rim(s, from, at);
+    if (x < 0 || y < 0 || x >= s->cols - 2 || y >= s->rows - 2) {
+        Place rim;
+        if (!find_at_rim(s, from, &rim))
+            return false;
+        *at = rim;
+        return true;
+    }
     *at = (Place){(ptrdiff_t)y * s->pitch + x, s->three[from[0] & 255], s->three[from[1] & 255]};
     return true;
 }

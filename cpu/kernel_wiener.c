@@ -3,6 +3,7 @@
 #include "kernels.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 sdm_blur_row_fn SDM_NAME(blur_row);
 sdm_noise_row_fn SDM_NAME(noise_row);
@@ -16,21 +17,28 @@ static inline float five(float a, float b, float c, float d, float e)
     return (((a + e) + 4.0f * (b + d)) + 6.0f * c) * 0.0625f;
 }
 
+/* A function apart, since loops of few would take registers from the others. */
+static __attribute__((noinline)) void fill(float *out, int count, float value)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = value;
+}
+
 void SDM_NAME(blur_row)(const float *const row[5], int width, int step, float *restrict out)
 {
     const float *restrict const a = row[0], *restrict const b = row[1], *restrict const c = row[2];
     const float *restrict const d = row[3], *restrict const e = row[4];
-    float column[BLOCK + 4 * 8];
+    _Alignas(64) float column[BLOCK + 4 * 8];
     const int reach = 2 * step;
     for (int x0 = 0; x0 < width; x0 += BLOCK) {
         const int n = width - x0 < BLOCK ? width - x0 : BLOCK, first = x0 - reach, end = x0 + n + reach;
         const int from = first > 0 ? first : 0, to = end < width ? end : width;
         for (int x = from; x < to; x++)
             column[x - first] = five(a[x], b[x], c[x], d[x], e[x]);
-        for (int x = first; x < from; x++)
-            column[x - first] = column[from - first];
-        for (int x = to; x < end; x++)
-            column[x - first] = column[to - 1 - first];
+        if (first < 0)
+            fill(column, -first, column[-first]);
+        if (to < end)
+            fill(column + to - first, end - to, column[to - 1 - first]);
         const float *restrict const at = column + reach;
         for (int i = 0; i < n; i++)
             out[x0 + i] = five(at[i - reach], at[i - step], at[i], at[i + step], at[i + reach]);
@@ -41,18 +49,19 @@ void SDM_NAME(blur_row)(const float *const row[5], int width, int step, float *r
  * data has NO_DATA more in `sum`, which sums of the others do not reach. */
 enum { NO_DATA = 1 << 20 };
 typedef struct NoiseColumns {
-    int32_t sum[BLOCK + 2 * HALF], square[BLOCK + 2 * HALF], rise[BLOCK + 2 * HALF];
+    _Alignas(64) int32_t sum[BLOCK + 2 * HALF], square[BLOCK + 2 * HALF], rise[BLOCK + 2 * HALF];
 } NoiseColumns;
 
-/* Adds a pixel of a row; in 16 bits, so that compilers make vectors of as many lanes. */
-static inline void add_pixel(const int16_t *at, int16_t *sum, int16_t *bad, int32_t *square, int32_t *rise)
+/* Adds a pixel of a row; in 16 bits, so that compilers make vectors of as many lanes.  Without data it adds
+ * what is not used. */
+static inline void add_pixel(const int16_t *at, int16_t *sum, int16_t *bad, uint32_t *square, uint32_t *rise)
 {
     const int none = (at[0] == SDM_PIXEL_NODATA) | (at[-1] == SDM_PIXEL_NODATA) | (at[1] == SDM_PIXEL_NODATA);
-    const int16_t keep = (int16_t)(none - 1), v = at[0] & keep, across = (int16_t)(at[1] - at[-1]) & keep;
-    *sum = (int16_t)(*sum + v);
-    *bad |= (int16_t)~keep;
-    *square += v * v;
-    *rise += across * across;
+    const int16_t across = (int16_t)(at[1] - at[-1]);
+    *sum = (int16_t)(*sum + at[0]);
+    *bad |= (int16_t)-none;
+    *square += (uint32_t)(at[0] * at[0]);
+    *rise += (uint32_t)(across * across);
 }
 
 static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int first, NoiseColumns *restrict s)
@@ -62,15 +71,15 @@ static inline void noise_columns(const SdmNoiseRow *in, int from, int to, int fi
                                   *restrict const e = in->left[4];
     for (int x = from; x < to; x++) {
         int16_t sum = 0, bad = 0;
-        int32_t square = 0, rise = 0;
+        uint32_t square = 0, rise = 0;
         add_pixel(a + x, &sum, &bad, &square, &rise);
         add_pixel(b + x, &sum, &bad, &square, &rise);
         add_pixel(c + x, &sum, &bad, &square, &rise);
         add_pixel(d + x, &sum, &bad, &square, &rise);
         add_pixel(e + x, &sum, &bad, &square, &rise);
         s->sum[x - first] = sum + (bad & NO_DATA);
-        s->square[x - first] = square;
-        s->rise[x - first] = rise;
+        s->square[x - first] = (int32_t)square & ~bad;
+        s->rise[x - first] = (int32_t)rise & ~bad;
     }
 }
 
@@ -81,6 +90,16 @@ static inline void no_columns(int from, int to, NoiseColumns *s)
         s->sum[i] = NO_DATA;
         s->square[i] = s->rise[i] = 0;
     }
+}
+
+/* The first columns of a block are the last ones of the block before; returns how many. */
+static inline int keep_columns(NoiseColumns *s)
+{
+    const size_t size = 2 * HALF * sizeof *s->sum;
+    memcpy(s->sum, s->sum + BLOCK, size);
+    memcpy(s->square, s->square + BLOCK, size);
+    memcpy(s->rise, s->rise + BLOCK, size);
+    return 2 * HALF;
 }
 
 static inline int32_t sum_of(const int32_t *v, int i)
@@ -110,8 +129,12 @@ void SDM_NAME(noise_row)(const SdmNoiseRow *in, int32_t *restrict out)
     float ratio[BLOCK];
     for (int x0 = 0; x0 < in->width; x0 += BLOCK) {
         const int n = in->width - x0 < BLOCK ? in->width - x0 : BLOCK, first = x0 - HALF, end = x0 + n + HALF;
-        const int from = first > 1 ? first : 1, to = end < in->width - 1 ? end : in->width - 1;
-        no_columns(0, from - first, &s);
+        int from = 1;
+        const int to = end < in->width - 1 ? end : in->width - 1;
+        if (x0 == 0)
+            no_columns(0, from - first, &s);
+        else
+            from = first + keep_columns(&s);
         no_columns(to - first, n + 2 * HALF, &s);
         noise_columns(in, from, to, first, &s);
         for (int i = 0; i < n; i++)

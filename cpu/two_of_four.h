@@ -254,6 +254,7 @@ TWO TwoFloats _mm256_permute2f128_ps(TwoFloats a, TwoFloats b, int which)
 #define _mm256_cmp_ps(a, b, how) how(a, b)
 #define _CMP_GT_OQ _mm256_cmpgt_ps
 #define _CMP_GE_OQ _mm256_cmpge_ps
+#undef _CMP_EQ_OQ /* clang 20 has it without AVX, too */
 #define _CMP_EQ_OQ _mm256_cmpeq_ps
 #define EACH(op, a, ...) ((TwoInts){_mm_##op((a).low, __VA_ARGS__), _mm_##op((a).high, __VA_ARGS__)})
 #define BOTH(op, a, b, n) ((TwoInts){_mm_##op((a).low, (b).low, n), _mm_##op((a).high, (b).high, n)})

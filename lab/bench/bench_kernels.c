@@ -14,7 +14,8 @@ enum {
     MOST_LABELS = 11,
     CELL = 16,
     AGREE_HALF = 3,
-    HOLE_PX = 8 /* across a hole */
+    HOLE_PX = 8, /* across a hole */
+    RADIUS = 384 /* of a point, 1/256 cell: of 2 px */
 };
 static const double TWO_PI = 6.283185307179586, WAVE_PX = 300.0,
                     HEIGHT_M = 358.0; /* of the terrain: with pixels of 15 m its steepest slope is 0.5 */
@@ -26,12 +27,16 @@ typedef struct KernelData {
     float fraction[WIDTH], residual[WIDTH], match_score[WIDTH], mismatch[WIDTH], du_dh[WIDTH], floats[WIDTH];
     uint16_t valid[ROWS * WIDTH], flags[WIDTH];
     int32_t sum[WIDTH], count[WIDTH];
+    int32_t noise[WIDTH], energy[2][WIDTH], weights[RADIUS + 513];
     uint8_t bytes[WIDTH], edge[WIDTH], quality[WIDTH];
     float score[MOST_LABELS * WIDTH], texture[WIDTH]; /* one row of costs */
     float pick[4][WIDTH];
     SdmWarpCell cells[2][WIDTH / CELL + 1]; /* the second ones go down the image */
     int32_t cell_begin[WIDTH / CELL + 2];
-    int width, panel; /* that are used */
+    SdmSpreadPoint points[WIDTH];
+    uint64_t three[256];
+    int64_t sums[8 * 3 * (WIDTH / 2 + 2)]; /* of three rows of cells */
+    int width, panel;                      /* that are used */
 } KernelData;
 
 typedef struct KernelCall KernelCall;
@@ -127,7 +132,12 @@ static void fill_data(KernelData *in)
     cut_holes(in, &seed);
     fill_images(in, &seed);
     fill_cells(in);
+    for (int i = 0; i <= RADIUS; i++)
+        in->weights[i] = 4096 - 4096 * i / (RADIUS + 1);
+    sdm_spread_three(in->weights, RADIUS, in->three);
     for (int x = 0; x < w; x++) {
+        in->noise[x] = 1000 + x % 64;
+        in->energy[0][x] = in->energy[1][x] = 900 + x % 256;
         const bool hole = !in->valid[x];
         in->fraction[x] = (float)(x % CELL) / (float)CELL;
         in->residual[x] = (float)(0.4 * sin(TWO_PI * x / WAVE_PX));
@@ -285,6 +295,96 @@ static void run_update(KernelCall *c, KernelData *in)
     c->k->update_row(&u);
 }
 
+static void run_ray_error(KernelCall *c, KernelData *in)
+{
+    const float *const s = in->score + (ptrdiff_t)(MOST_LABELS / 2) * in->width;
+    c->k->ray_error_row((const float *const[3]){s - in->width, s, s + in->width}, in->width, in->floats,
+                        in->bytes);
+}
+
+static void run_refine(KernelCall *c, KernelData *in)
+{
+    const float *const h = in->h_m + (ptrdiff_t)next_row(c, 1) * in->width;
+    c->k->refine_row(h, h + in->width, 0.25f, in->width / 2, in->floats);
+}
+
+/* Two pixels a cell, in parts of a cell of the lattice. */
+static void run_ground(KernelCall *c, KernelData *in)
+{
+    const ptrdiff_t at = (ptrdiff_t)next_row(c, 0) * in->width;
+    for (int x = 0; x < in->width; x += CELL) {
+        const int n = in->width - x < CELL ? in->width - x : CELL;
+        const SdmGroundRow row = {.h_m = in->h_m + at + x,
+                                  .ray_error_px = in->residual + x,
+                                  .flags = in->valid + at + x,
+                                  .score = in->quality + x,
+                                  .left = in->image[0] + at + x,
+                                  .a = {{0.0f, CELL / 2, 0.0f, CELL / 2}, {1.2f, 1.3f, 1.2f, 1.3f}},
+                                  .b = {1e-4f, 1e-4f},
+                                  .inv = 1.0f / CELL,
+                                  .height0_m = 500.0f,
+                                  .corner = {128 * x, 0},
+                                  .middle = 128000,
+                                  .valid = 1,
+                                  .filled = 2};
+        c->k->ground_points(&row, n, in->points + x);
+    }
+}
+
+static void run_spread(KernelCall *c, KernelData *in)
+{
+    const SdmSpread s = {.cols = in->width / 2 + 2,
+                         .rows = 3,
+                         .pitch = in->width / 2 + 2,
+                         .radius = RADIUS,
+                         .table = in->weights,
+                         .three = in->three,
+                         .cell = in->sums};
+    if (c->turn++ == 0)
+        run_ground(c, in);
+    c->k->spread_points(&s, in->points, in->width);
+}
+
+static void run_blur(KernelCall *c, KernelData *in)
+{
+    const ptrdiff_t w = in->width;
+    const float *const h = in->h_m + next_row(c, 2) * w;
+    c->k->blur_row((const float *const[5]){h - 2 * w, h - w, h, h + w, h + 2 * w}, in->width, 1, in->floats);
+}
+
+static void run_noise(KernelCall *c, KernelData *in)
+{
+    const ptrdiff_t w = in->width, y = next_row(c, 2);
+    const int16_t *const at = in->image[0] + y * w;
+    const SdmNoiseRow row = {.left = {at - 2 * w, at - w, at, at + w, at + 2 * w},
+                             .valid = in->valid + y * w,
+                             .score = in->edge, /* all 0 */
+                             .ratio = in->texture,
+                             .width = in->width};
+    c->k->noise_row(&row, in->sum);
+}
+
+static void run_square(KernelCall *c, KernelData *in)
+{
+    const ptrdiff_t at = (ptrdiff_t)next_row(c, 0) * in->width;
+    c->k->square_row(in->h_m + at, in->prior_m + at, in->valid + at, in->width, 37.5f, in->sum);
+}
+
+static void run_wiener(KernelCall *c, KernelData *in)
+{
+    const ptrdiff_t w = in->width;
+    const float *const h = in->h_m + next_row(c, 1) * w;
+    const SdmWienerRow row = {.high = h - w,
+                              .middle = h,
+                              .low = h + w,
+                              .noise = in->noise,
+                              .energy = {in->energy[0], in->energy[1]},
+                              .share = 0.9f,
+                              .gain = {1.7f, 1.0f},
+                              .width = in->width};
+    c->k->wiener_row(&row, in->floats);
+}
+
 static SdmStatus call_kernel(SdmContext *ctx, void *data)
 {
     (void)ctx;
@@ -321,6 +421,14 @@ static const struct {
     {"add changes", "pixel", run_add, NO_COST, 0, 0},
     {"smooth row", "pixel", run_smooth, NO_COST, 0, 0},
     {"update row", "pixel", run_update, NO_COST, 0, 0},
+    {"ray error row", "pixel", run_ray_error, NO_COST, 0, 0},
+    {"refine row", "pixel", run_refine, NO_COST, 0, 0},
+    {"ground points", "pixel", run_ground, NO_COST, 0, 0},
+    {"spread points", "pixel", run_spread, NO_COST, 0, 0},
+    {"blur row", "pixel", run_blur, NO_COST, 0, 0},
+    {"noise row", "pixel", run_noise, NO_COST, 0, 0},
+    {"square row", "pixel", run_square, NO_COST, 0, 0},
+    {"wiener row", "pixel", run_wiener, NO_COST, 0, 0},
 };
 
 static SdmStatus add_kernel(SdmBench *b, int i, const char *level, KernelData *in)

@@ -29,6 +29,8 @@ static const PairCase pairs[] = {
     {"match zncc 9x9", NULL, 1024, 512, 1, SDM_PAIR_ZNCC, 9, 64, 1.0f, false, false, NULL},
     {"match zncc 9x9 12 bit", NULL, 1024, 512, 1, SDM_PAIR_ZNCC, 9, 64, 1.0f, true, false, NULL},
     {"match census 9x7 in 9x9", NULL, 1024, 512, 1, SDM_PAIR_CENSUS, 9, 64, 1.0f, false, false, NULL},
+    {"match sgm", NULL, 1024, 512, 1, SDM_PAIR_AD_CENSUS, 1, 64, 1.0f, false, false, &sgm},
+    {"match bp", NULL, 1024, 512, 1, SDM_PAIR_AD_CENSUS, 1, 16, 1.0f, false, false, &bp32},
     {"SAD 5x5 64 disparities 434 x 383 one way", "4.88 ms GeForce 940M (18.0 ms without distributed loading)",
      434, 383, 1, SDM_PAIR_SAD, 5, 64, -1.0f, false, false, NULL},
     {"ZNCC 9x9 64 disparities 735 x 504 both ways",
@@ -49,7 +51,7 @@ static const PairCase pairs[] = {
     {"SGM 8 paths 3962 x 4200 64 disparities", "libSGM: 1.5 ms for 1024 x 440 x 128, 4 paths, RTX 3080", 3962,
      4200, 1, SDM_PAIR_AD_CENSUS, 1, 64, 1.0f, false, false, &sgm},
 };
-enum { PAIRS = sizeof pairs / sizeof *pairs, TUNED_PAIR = 7 };
+enum { PAIRS = sizeof pairs / sizeof *pairs, TUNED_PAIR = 9 };
 
 /* ---- a pair of grainy texture, whose disparities change by rows ---- */
 

@@ -69,9 +69,11 @@ int main(int argc, char **argv)
         for (int i = 1; i < SDM_CPU_LEVELS; i++) /* not `reference` */
             if (sdm_cpu_levels[i].here())
                 side[k].levels[side[k].level_count++] = sdm_cpu_levels[i].name;
-        if ((k ? other_sdm_bench_add_kernels : sdm_bench_add_kernels)(&side[k]) != SDM_OK ||
-            (k ? other_sdm_bench_add_pairs : sdm_bench_add_pairs)(&side[k], false) != SDM_OK)
+        if ((k ? other_sdm_bench_add_kernels : sdm_bench_add_kernels)(&side[k]) != SDM_OK)
             return 1;
+        for (int papers = 0; papers <= (how.only != NULL); papers++) /* all of papers take minutes */
+            if ((k ? other_sdm_bench_add_pairs : sdm_bench_add_pairs)(&side[k], papers) != SDM_OK)
+                return 1;
     }
     printf("%-9s %-28s %10s %10s %8s\n", "level", "kernel", "gcc, us", "clang, us", "ratio");
     for (int i = 0; i < side[0].count; i++)

@@ -15,7 +15,7 @@ expect 2 "--csv $work is a folder" bench papers --csv "$work"
 try bench --quick --repeats 1 --quiet --csv "$work/a.csv"
 [ "$code" -eq 0 ] || complain "bench --quick: exit code $code: $(cat "$work/err")"
 head -1 "$work/a.csv" | grep -q '^what,level,threads,output,outputs,seconds,best_seconds,cpu_seconds,ns_per_output' || complain "CSV: header"
-for what in "zncc 9x9 +-3" "census 9x7 in 13x13 +-5" "zncc 5x5 +-1" "pick row of 11" "warp row" "warp row along track" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "match sad" "match sad 9x9 12 bit" \
+for what in "zncc 9x9 +-3" "census 9x7 in 13x13 +-5" "zncc 5x5 +-1" "pick row of 11" "warp row" "warp row along track" "half row" "update row" "median row" "change row" "agree row" "add changes" "smooth row" "ray error row" "refine row" "ground points" "spread points" "blur row" "noise row" "square row" "wiener row" "match sgm" "match bp" "match sad" "match sad 9x9 12 bit" \
     "match zncc" "match census" "SAD 5x5" "ZNCC 9x9 64" "SAD 4x4" "SAD 8x8" "SAD 16x16" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 32 px" "tiled BP 384 x 288 16 labels 1 + 1 in tiles of 13 px" "DEM main processing zncc" \
     "DEM main processing census"; do
     grep -q "^\"$what.*\",c," "$work/a.csv" || complain "CSV: no line of $what at level c"

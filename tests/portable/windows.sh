@@ -6,13 +6,18 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C.UTF-8 WINEDEBUG=-all OMP_WAIT_POLICY=passive
-release=$1 source_dir=$2 wine=/usr/lib/wine/wine64
+release=$1 source_dir=$2 wine=/usr/lib/wine/wine64 server=/usr/lib/wine/wineserver64
 . "$source_dir/tests/portable/lib.sh"
 unset PROJ_DATA GDAL_DATA
 command -v x86_64-w64-mingw32-gcc-posix >/dev/null || skip "no gcc-mingw-w64-x86-64-posix here"
-[ -x "$wine" ] || skip "no wine64 here"
+[ -x "$wine" ] && [ -x "$server" ] || skip "no wine64 here"
 built 'stereodem-*-windows-x86_64.zip' windows-x86_64
 zip=$built
+# one server for all calls: one that ends with the last of them may refuse the next
+export WINEPREFIX=$work/wine
+mkdir "$WINEPREFIX"
+trap '"$server" -k || true; rm -rf "$work"' EXIT
+"$server" -p
 
 # ---- what the zip holds, what the library shows ----
 python3 -m zipfile -e "$zip" "$work/with blanks"
