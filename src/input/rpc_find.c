@@ -48,13 +48,12 @@ static SdmStatus dimap_rpc_path(SdmContext *ctx, const char *index, char out[SDM
     return SDM_OK;
 }
 
-/* A number of a tag below a node; false where it is missing or no number. */
-static bool take(CPLXMLNode *node, const char *tag, double *out)
+/* A number, alone or before a blank and its unit; false where there is none. */
+static bool take_number(const char *text, double *out)
 {
-    const char *const text = CPLGetXMLValue(node, tag, NULL);
     char *end = NULL;
     *out = text ? CPLStrtod(text, &end) : NAN;
-    return text && end != text && isfinite(*out);
+    return text && end != text && isfinite(*out) && strchr(" \t\r\n", *end);
 }
 
 /* The first tag below a node that is not a number is left in `tag`. */
@@ -74,12 +73,12 @@ static bool take_all(CPLXMLNode *model, CPLXMLNode *validity, SdmRpc *c, char ta
                 {"SAMP_DEN_COEFF", c->samp_den}};
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         snprintf(tag, 32, "%s", one[i].name);
-        if (!take(validity, tag, one[i].to))
+        if (!take_number(CPLGetXMLValue(validity, tag, NULL), one[i].to))
             return false;
     }
     for (int i = 0; i < 4 * 20; i++) {
         snprintf(tag, 32, "%s_%d", many[i / 20].name, i % 20 + 1);
-        if (!take(model, tag, many[i / 20].to + i % 20))
+        if (!take_number(CPLGetXMLValue(model, tag, NULL), many[i / 20].to + i % 20))
             return false;
     }
     return true;
@@ -120,10 +119,22 @@ enum { TEXT_BYTES = 1 << 20 };
 
 /* ---- what GDAL makes of an image, and of one file beside it ---- */
 
+/* The tag of an RPC that holds no number, for which GDAL takes 0, or what is before a comma; NULL: none. */
+static const char *find_no_number(char **domain)
+{
+    static const char *const tags[] = {"LINE_OFF",   "SAMP_OFF",   "LAT_OFF",   "LONG_OFF",   "HEIGHT_OFF",
+                                       "LINE_SCALE", "SAMP_SCALE", "LAT_SCALE", "LONG_SCALE", "HEIGHT_SCALE"};
+    double value;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (!take_number(CSLFetchNameValue(domain, tags[i]), &value))
+            return tags[i];
+    return NULL;
+}
+
 static bool take_domain(char **domain, SdmRpc *out)
 {
     GDALRPCInfoV2 info;
-    if (!domain || !*domain || !GDALExtractRPCInfoV2(domain, &info))
+    if (!domain || !*domain || find_no_number(domain) || !GDALExtractRPCInfoV2(domain, &info))
         return false;
     *out = (SdmRpc){.line_off = info.dfLINE_OFF,
                     .samp_off = info.dfSAMP_OFF,
@@ -434,6 +445,11 @@ SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFo
     beside = list_beside(name, ds);
     if (!domain || !*domain)
         return fail_none(ctx, name, beside);
+    const char *const none = find_no_number(domain);
+    if (none)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: its RPC has %s '%.60s', expected a number; fetch the image with its RPC again",
+                        name, none, CSLFetchNameValueDef(domain, none, ""));
     if (!take_domain(domain, &out->rpc))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,

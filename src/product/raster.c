@@ -323,6 +323,11 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
     }
     if (n == 0)
         return SDM_OK;
+    /* Where tiles were overwritten in place after their directory had been, libtiff takes no other directory
+     * until this one is written again. */
+    SDM_CLOSED_BY(sdm_string_list_free) char **const metadata = CSLDuplicate(GDALGetMetadata(ds, NULL));
+    GDALFlushCache(ds);
+    GDALSetMetadata(ds, metadata, NULL);
     if (GDALBuildOverviews(ds, "NONE", n, level, 0, NULL, NULL, NULL) != CE_None) /* allocates them */
         return sdm_fail_write(ctx, request->path, CPLGetLastErrorMsg());
     PASS(sdm_alloc_raw(ctx, &in, (size_t)w * (ROWS + 1), sizeof *in, "rows of an overview"));

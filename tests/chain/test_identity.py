@@ -56,4 +56,5 @@ sample = os.path.join(t.SOURCE, "sampledata")
 for name in sorted(os.listdir(sample)) if os.path.isdir(sample) else []:
     if name.endswith("_sim.hdf"):
         differences([os.path.join(sample, name)], name, ["--cost", "zncc"], [["--threads", 1], ["--tile", 150]])
+        differences([os.path.join(sample, name)], name + ", rasters beyond the budget", ["--tr", 11], [["--memory", "96M"]])
 t.finish()

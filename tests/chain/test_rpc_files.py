@@ -151,6 +151,11 @@ with open(t.companion(out, ".json")) as f:
 drop = lambda rpc, key: "".join(l + "\n" for l in rpc_txt(rpc).split("\n") if not l.startswith(key))
 refused("torn", pair("torn", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", drop(r, "LINE_DEN_COEFF_20")) and None), "v0_RPC.TXT",
         "missing LINE_DEN_COEFF_20")
+comma = lambda r: rpc_txt(dict(r, HEIGHT_OFF="12,5"))
+refused("a decimal comma", pair("comma", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", comma(r)) and None), "HEIGHT_OFF '12,5'")
+lacks = lambda r: "".join('<MDI key="%s">%s</MDI>' % i for i in r.items() if i[0] != "HEIGHT_OFF")
+refused("no height", pair("lacks", lambda k, a, r, p: write(p, a) and text(p + ".aux.xml", '<PAMDataset><Metadata domain="RPC">' + lacks(r) +
+                                                                           "</Metadata></PAMDataset>") and None), "HEIGHT_OFF ''")
 refused("named otherwise", pair("otherwise", lambda k, a, r, p: write(p, a) and beside(p, r, ".txt") and None), "v0.txt", "rename")
 refused("nothing", pair("nothing", lambda k, a, r, p: write(p, a)), "no RPC camera with it", "--base-height")
 

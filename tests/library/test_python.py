@@ -2,6 +2,7 @@
 test_python.py STEREODEM SOURCE_DIR; PYTHONPATH and LD_LIBRARY_PATH name the module and the shared library."""
 # SPDX-License-Identifier: Apache-2.0
 import copy
+import ctypes
 import json
 import logging
 import os
@@ -83,6 +84,14 @@ class Python(unittest.TestCase):
     def test_aster_in_memory(self):
         program("run", ASTER, "-o", at("aster.tif"), "--quiet", "--vertical", "egm96")
         self.same_dem(stereodem.run(ASTER, vertical="egm96"), at("aster.tif"))
+
+    def test_strict(self):
+        """A doubtful DEM in memory is an error, which leaves neither DEM nor result."""
+        with stereodem._Context("run", {"reference": TRUTH, "reference_vertical": "egm2008", "strict": True}) as context:
+            made = ctypes.c_void_p()
+            status = stereodem.lib.sdm_make_dem(context.handle, ASTER.encode(), None, ctypes.byref(made))
+            self.assertRaisesRegex(stereodem.Error, "strict.*reference was not used", context.check, status)
+            self.assertEqual((made.value, context.result()), (None, {}))
 
     def test_pair_in_memory(self):
         dem = stereodem.run(self.left, self.right)
