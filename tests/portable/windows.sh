@@ -1,8 +1,9 @@
 #!/bin/bash
 # The program for Windows, under wine: it makes the samples of the release build, by names of any script and length; stopped or
 # ended by force it leaves nothing half-written and goes on; two runs and a viewer may want one file.
-#   tests/portable/windows.sh PROGRAM SOURCE
-# The program is that of build/portable's zip.  Exit code 77 where none was built, and without a compiler or wine.
+#   tests/portable/windows.sh PROGRAM SOURCE [borrowed]
+# The program is that of build/portable's zip, or it is built with borrowed libraries (windows_borrowed.sh).  Exit code 77 where
+# none was built, and without a compiler or wine.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C.UTF-8 WINEDEBUG=-all OMP_WAIT_POLICY=passive
@@ -11,26 +12,35 @@ release=$1 source_dir=$2 wine=/usr/lib/wine/wine64 server=/usr/lib/wine/wineserv
 unset PROJ_DATA GDAL_DATA
 command -v x86_64-w64-mingw32-gcc-posix >/dev/null || skip "no gcc-mingw-w64-x86-64-posix here"
 [ -x "$wine" ] && [ -x "$server" ] || skip "no wine64 here"
-built 'stereodem-*-windows-x86_64.zip' windows-x86_64
-zip=$built
+# ---- what the zip holds, what the library shows ----
+names() { # what a DLL shows
+    x86_64-w64-mingw32-objdump -p "$1" | awk 'NF == 0 {names = 0} /^.Ordinal.Name/ {names = 1}
+        names && $NF ~ /^[a-zA-Z][a-zA-Z_0-9]*$/ && $NF != "Table" {print $NF}'
+}
+same_raster() { # of another GDAL: the same values, its compression may be another
+    local file
+    [ -n "$zip" ] && { same "$1" "$2"; return; }
+    for file in "$1" "$2"; do gdal_translate -q -of ENVI "$file" "$file.raw"; done
+    same "$1.raw" "$2.raw"
+    rm "$1".raw* "$2".raw*
+}
+if [ "${3:-}" = borrowed ]; then
+    zip='' there="$work/with blanks/stereodem"
+    . "$source_dir/tests/portable/windows_borrowed.sh"
+else
+    built 'stereodem-*-windows-x86_64.zip' windows-x86_64
+    zip=$built there="$work/with blanks/$(basename "$built" .zip)"
+    python3 -m zipfile -e "$zip" "$work/with blanks"
+    licensed "$there/share" gdal proj libtiff sqlite curl gcc-mingw-w64-base
+    if x86_64-w64-mingw32-objdump -p "$there"/bin/stereodem.* | grep -iE 'DLL Name: *(lib|gdal|proj)'; then fail "a DLL that Windows has not"; fi
+fi
 # one server for all calls: one that ends with the last of them may refuse the next
 export WINEPREFIX=$work/wine
 mkdir "$WINEPREFIX"
 trap '"$server" -k || true; rm -rf "$work"' EXIT
 "$server" -p
-
-# ---- what the zip holds, what the library shows ----
-python3 -m zipfile -e "$zip" "$work/with blanks"
-there="$work/with blanks/$(basename "$zip" .zip)"
 program="$there/bin/stereodem.exe" library="$there/bin/stereodem.dll"
 [ "$("$wine" "$program" --version | head -1 | tr -d '\r')" = "$("$release" --version | head -1)" ] || fail "the zip is of another version; build it anew"
-licensed "$there/share" gdal proj libtiff sqlite curl gcc-mingw-w64-base
-if x86_64-w64-mingw32-objdump -p "$program" "$library" | grep -iE 'DLL Name: *(lib|gdal|proj)'; then fail "a DLL that Windows has not"; fi
-names() { # what a DLL shows
-    x86_64-w64-mingw32-objdump -p "$1" | awk 'NF == 0 {names = 0} /^.Ordinal.Name/ {names = 1}
-        names && $NF ~ /^[a-zA-Z][a-zA-Z_0-9]*$/ && $NF != "Table" {print $NF}'
-}
-
 diff <(names "$library" | sort) <(grep -o 'sdm_[a-z0-9_]*' "$source_dir/cmake/stereodem.map" | sort -u) || fail "the library shows other names than its map"
 program() { "$wine" "$program" "$@"; }
 x86_64-w64-mingw32-gcc-posix -municode -O1 "$source_dir/tests/portable/windows_press.c" -o "$work/press.exe"
@@ -59,20 +69,23 @@ for product in dem_qa; do # GDAL's compression of it may be another
     same "$out/$product.raw" "$work/release/$product.raw"
 done
 hdf=$source_dir/sampledata/AST_L1A_00401012001180005_sim.hdf
-"$release" run "$hdf" -o "$work/release/hdf.tif" --vertical egm96 --quiet
-PROJ_DATA=/nonexistent program run "$hdf" -o "$out/hdf.tif" --vertical egm96 --quiet || fail "run of an HDF"
+datum=$([ -n "$zip" ] && echo egm96 || echo ellipsoid) # the wheel has no grid of the geoid
+"$release" run "$hdf" -o "$work/release/hdf.tif" --vertical "$datum" --quiet
+PROJ_DATA=/nonexistent program run "$hdf" -o "$out/hdf.tif" --vertical "$datum" --quiet || fail "run of an HDF"
 for product in dem dem_ortho hdf hdf_ortho; do
-    same "$out/$product.tif" "$work/release/$product.tif"
+    same_raster "$out/$product.tif" "$work/release/$product.tif"
 done
-wheel=$(ls "${zip%/*}"/stereodem-*-win_amd64.whl)
-python3 -m pip install -q --root-user-action ignore --no-deps --only-binary=:all: --platform win_amd64 --target "$work/site" "$wheel"
-[ -f "$work/site/stereodem/lib/stereodem.dll" ] || fail "$wheel has no library where the module looks"
-"$wine" "$work/site/stereodem/bin/stereodem.exe" run "$work/$scene" -o "$work/site/dem.tif" --quiet || fail "the wheel's program"
-same "$work/site/dem.tif" "$out/dem.tif"
+if [ -n "$zip" ]; then
+    wheel=$(ls "${zip%/*}"/stereodem-*-win_amd64.whl)
+    python3 -m pip install -q --root-user-action ignore --no-deps --only-binary=:all: --platform win_amd64 --target "$work/site" "$wheel"
+    [ -f "$work/site/stereodem/lib/stereodem.dll" ] || fail "$wheel has no library where the module looks"
+    "$wine" "$work/site/stereodem/bin/stereodem.exe" run "$work/$scene" -o "$work/site/dem.tif" --quiet || fail "the wheel's program"
+    same "$work/site/dem.tif" "$out/dem.tif"
+fi
 code=0
 program run "$work/none.zip" -o "$out/none.tif" --quiet 2>"$work/said" || code=$?
 [ "$code" = 1 ] && grep -q none.zip "$work/said" || fail "a missing scene: code $code, $(cat "$work/said")"
-echo "windows: under wine $(basename "$zip") makes the samples of the release build"
+echo "windows: under wine $(basename "$there") makes the samples of the release build"
 
 # ---- stopped by a key or as its window closes, ended by force: nothing half-written; the same command goes on, to the same bytes ----
 cd "$work"
