@@ -29,7 +29,7 @@ static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool 
     PASS(need_output(ctx, output));
     PASS(several ? sdm_run_several(ctx, views, count, NULL, &found)
                  : sdm_run_scene(ctx, views[0], views[1], &found));
-    PASS(sdm_result_check(ctx, output, &found));
+    PASS(sdm_check_doubts(ctx, output, found.doubt, found.doubts));
     call.result = cJSON_CreateObject();
     sdm_result_run(ctx, output, &found, call.result);
     return SDM_OK;

@@ -207,7 +207,7 @@ static SdmStatus make_dem(SdmContext *ctx, const char *const *views, int count, 
     PASS(sdm_dem_open(ctx, sdm_options(ctx)->vertical, &dem));
     PASS(several ? sdm_run_several(ctx, views, count, &dem->kept, &found)
                  : make_pair(ctx, call.face, views, dem, &found));
-    PASS(sdm_result_check(ctx, "the DEM", &found));
+    PASS(sdm_check_doubts(ctx, "the DEM", found.doubt, found.doubts));
     call.result = cJSON_CreateObject();
     sdm_result_run(ctx, NULL, &found, call.result);
     *out = dem;

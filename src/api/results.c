@@ -36,6 +36,13 @@ static void add_pair(const SdmPairResult *p, cJSON *to)
     cJSON_AddItemToArray(to, o);
 }
 
+static void add_doubts(const SdmDoubt *doubt, int count, cJSON *to)
+{
+    cJSON *const list = cJSON_AddArrayToObject(to, "doubts");
+    for (int i = 0; i < count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(doubt[i].text));
+}
+
 /* Add the quality of the DEM. */
 static void add_quality(const SdmDemResult *r, cJSON *to)
 {
@@ -50,9 +57,7 @@ static void add_quality(const SdmDemResult *r, cJSON *to)
     cJSON *const pairs = r->pair ? cJSON_AddArrayToObject(to, "pairs") : NULL;
     for (int i = 0; pairs && i < r->pairs; i++)
         add_pair(&r->pair[i], pairs);
-    cJSON *const doubts = cJSON_AddArrayToObject(to, "doubts");
-    for (int i = 0; i < r->doubts; i++)
-        cJSON_AddItemToArray(doubts, cJSON_CreateString(r->doubt[i].text));
+    add_doubts(r->doubt, r->doubts, to);
 }
 
 /* The files of a DEM that are there. */
@@ -83,14 +88,6 @@ void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *res
     cJSON *const stages = cJSON_AddObjectToObject(to, "stage_seconds");
     for (int i = 1; i < 10; i++)
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], sdm_stage_time(ctx, i));
-}
-
-SdmStatus sdm_result_check(SdmContext *ctx, const char *output, const SdmDemResult *result)
-{
-    if (!sdm_options(ctx)->strict || result->doubts == 0)
-        return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s): %s", output,
-                    result->doubts, result->doubts == 1 ? "" : "s", result->doubt[0].text);
 }
 
 static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)
@@ -158,6 +155,7 @@ void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackR
         cJSON_AddNumberToObject(dem, "group", d->group);
         cJSON_AddItemToArray(dems, dem);
     }
+    add_doubts(report->doubt, report->doubts, to);
 }
 
 void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,

@@ -71,5 +71,5 @@ SdmStatus sdm_command_run(SdmCall *call)
         print_files(&call->screen, result);
     }
     cJSON_Delete(own);
-    return sdm_result_check(call->ctx, output, &found);
+    return sdm_check_doubts(call->ctx, output, found.doubt, found.doubts);
 }

@@ -151,7 +151,7 @@ const SdmOptionSpec sdm_option_table[] = {
      "Keep the finished units after success: with run the job folder NAME.tif.job, with merge the units of "
      "the scene."},
     {"--strict", NULL, SDM_OPT_BOOL, AT(strict), SDM_NO_RANGE, "off: doubts are told, and the exit code is 0",
-     SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE,
+     SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STACK,
      "Exit code 1 where a DEM is doubtful, such as with a reference that was refused. Its files are written "
      "all the same."},
     {"--options", "FILE", SDM_OPT_TEXT, AT(options), SDM_NO_RANGE, "none", ALL,

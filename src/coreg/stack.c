@@ -45,6 +45,7 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
 {
     PASS(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
     PASS(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
+    PASS(sdm_alloc(s->ctx, &out->doubt, (size_t)s->count, sizeof *out->doubt, "result"));
     out->grid = s->part;
     out->report = (SdmStackReport){.dems = out->dems,
                                    .count = s->count,
@@ -53,7 +54,8 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
                                    .align = s->opt->align,
                                    .disagree_m = s->disagree_m,
                                    .trend = s->trend ? s : NULL,
-                                   .datum_unknown = s->datum_unknown};
+                                   .datum_unknown = s->datum_unknown,
+                                   .doubt = out->doubt};
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
         const size_t size = strlen(l->path) + 1;
@@ -68,6 +70,9 @@ static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
         memcpy(out->dems[i].date, l->date, sizeof l->date);
         for (int k = 0; k < 3; k++)
             out->dems[i].move_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
+        if (*l->doubt)
+            snprintf(out->doubt[out->report.doubts++].text, sizeof out->doubt->text, "%s %s", l->path,
+                     l->doubt);
     }
     return SDM_OK;
 }
@@ -127,6 +132,7 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     TRY(make_result(&s, out));
     TRY(make_products(&s, &out->report, started_s, lease));
     out->report.trend = NULL;
+    TRY(sdm_check_doubts(ctx, keep ? "the DEM" : options->output, out->doubt, out->report.doubts));
 done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,
@@ -140,5 +146,5 @@ void sdm_stack_free(SdmStackResult *r)
 {
     for (int i = 0; r->paths && i < r->report.count; i++)
         sdm_free(&r->paths[i]);
-    SDM_FREE(&r->paths, &r->dems);
+    SDM_FREE(&r->paths, &r->dems, &r->doubt);
 }

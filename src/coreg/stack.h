@@ -40,6 +40,7 @@ void sdm_stack_default(SdmStackOptions *opt);
 typedef struct SdmStackResult {
     SdmStackReport report;
     SdmStackedDem *dems;
+    SdmDoubt *doubt;
     char **paths;
     SdmGrid grid;
 } SdmStackResult;

@@ -517,32 +517,33 @@ static bool has_sample(const SdmLayer *l)
     return i < n;
 }
 
-/* Name a layer that has no heights, no neighbour, or those of another place or unit. */
-static void warn_of_layer(const SdmStack *s, const SdmLayer *l)
+/* Doubt a layer that has no heights, no neighbour, or those of another place or unit. */
+static void find_doubt(const SdmStack *s, SdmLayer *l)
 {
     if (!has_sample(l))
-        sdm_log(s->ctx, SDM_LOG_WARNING, 8,
-                "DEM %s has no measured height at its samples (nodata, filled, or beyond 12000 m: heights "
-                "are in metres)",
-                l->path);
+        snprintf(l->doubt, sizeof l->doubt,
+                 "has no measured height at its samples (nodata, filled, or beyond 12000 m: heights are in "
+                 "metres)");
     else if (l->partners == 0)
-        sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s overlaps no other: it is not shifted", l->path);
+        snprintf(l->doubt, sizeof l->doubt, "overlaps no other: it is not shifted");
     else if (l->nmad_m > SDM_OTHER_GROUND_M)
-        sdm_log(s->ctx, SDM_LOG_WARNING, 8,
-                "DEM %s differs from the others by %.0f m (NMAD), more than DEMs of one place do: are its "
-                "heights in metres, and of this place?",
-                l->path, l->nmad_m);
+        snprintf(l->doubt, sizeof l->doubt,
+                 "differs from the others by %.0f m (NMAD), more than DEMs of one place do: are its heights "
+                 "in metres, and of this place?",
+                 l->nmad_m);
+    if (*l->doubt)
+        sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s %s", l->path, l->doubt);
 }
 
-static void log_result(const SdmStack *s)
+static void log_result(SdmStack *s)
 {
     int connected = 0; /* groups of more than one DEM */
     for (int i = 0; i < s->count; i++) {
-        const SdmLayer *const l = &s->layer[i];
+        SdmLayer *const l = &s->layer[i];
         sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
                 "%s: moved by %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", l->path,
                 -l->shift_m[0], -l->shift_m[1], -l->shift_m[2], l->nmad_m, l->partners);
-        warn_of_layer(s, l);
+        find_doubt(s, l);
         bool first = l->partners > 0;
         for (int j = 0; j < i && first; j++)
             first = s->layer[j].group != l->group;

@@ -68,6 +68,7 @@ typedef struct SdmLayer {
     int64_t compared;    /* residual_count of that */
     double bias_nmad_m;  /* NMAD of its smooth errors; NaN: left in */
     int group, partners; /* group: of layers connected by overlaps; partners: layers compared with */
+    char doubt[200];     /* why it may not belong to the others; "": none */
 } SdmLayer;
 
 typedef struct SdmLayerCrs {

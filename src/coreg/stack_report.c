@@ -258,6 +258,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmEffective found = {
         .grid = p->request.grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
     (void)sdm_report_options(r, opt, SDM_CMD_STACK, &found);
+    (void)sdm_report_doubts(r, s->doubt->text, sizeof *s->doubt, s->doubts);
     add_summary(r, s, p, work->wall_s);
     sdm_report_number(sdm_report_grid(r, p), "qa_nmad_step_m", p->metres_step);
     if (s->trend)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "product/dem_report.h"
+#include "product/dem_result.h"
 
 /* One DEM of a stack: what moves it to the others, and how well it fits them. */
 typedef struct SdmStackedDem {
@@ -23,6 +24,8 @@ typedef struct SdmStackReport {
     double disagree_m;            /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
     const struct SdmStack *trend; /* while it is made, a stack with a trend; NULL: none */
     bool datum_unknown;           /* no input declares its vertical datum, and neither will the DEM */
+    const SdmDoubt *doubt;        /* DEMs that may not belong to the others; NULL: none */
+    int doubts;
 } SdmStackReport;
 
 /* As sdm_product_open(), for a stack: no ortho image; NMAD (SdmBlock's spread_m), count and mask as QA

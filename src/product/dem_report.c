@@ -238,6 +238,19 @@ SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p)
     return to;
 }
 
+SdmReportItem sdm_report_doubts(SdmReport *r, const char *text, size_t pitch, int count)
+{
+    const SdmReportItem to = sdm_report_section(
+        r, "trust", "This DEM is doubtful", count > 0 ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
+    sdm_report_flag(to, "doubtful", count > 0);
+    const SdmReportItem list = sdm_report_list(to, "warnings");
+    for (int i = 0; i < count; i++) {
+        sdm_report_text(list, NULL, text + (size_t)i * pitch);
+        sdm_report_bullet(to, text + (size_t)i * pitch);
+    }
+    return to;
+}
+
 void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const SdmReportWork *work)
 {
     double longest = 1e-9;

@@ -37,6 +37,8 @@ void sdm_report_maps(SdmReport *r, const SdmProduct *p);  /* relief and coverage
 void sdm_report_cells(SdmReport *r, const SdmProduct *p); /* counts of the QA mask */
 SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p);
 void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const SdmReportWork *work);
+/* The doubts about a DEM, above all else on the page: texts at a pitch of so many bytes. */
+SdmReportItem sdm_report_doubts(SdmReport *r, const char *text, size_t pitch, int count);
 
 /* Datum, spacing and size of the grid: "Heights in metres above ..., cells of ..., 100 x 200." */
 const char *sdm_report_grid_phrase(SdmReport *r, const SdmProduct *p);

@@ -36,3 +36,5 @@ typedef struct SdmDemResult {
 struct SdmProduct;
 void sdm_dem_result_take(const struct SdmProduct *product, SdmDemResult *out);
 void sdm_dem_result_free(SdmDemResult *result);
+/* With --strict SDM_ERR_DATA where there are doubts about the DEM, which is made. */
+SdmStatus sdm_check_doubts(SdmContext *ctx, const char *output, const SdmDoubt *doubt, int count);

@@ -651,3 +651,11 @@ void sdm_dem_result_free(SdmDemResult *result)
     SDM_FREE(&result->doubt, &result->file, &result->pair);
     *result = (SdmDemResult){.known = false};
 }
+
+SdmStatus sdm_check_doubts(SdmContext *ctx, const char *output, const SdmDoubt *doubt, int count)
+{
+    if (!sdm_options(ctx)->strict || count == 0)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_DATA, "--strict: %s is made, but doubtful (%d doubt%s): %s", output, count,
+                    count == 1 ? "" : "s", doubt[0].text);
+}

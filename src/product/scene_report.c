@@ -119,20 +119,11 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         sdm_report_grid_phrase(r, p), frame->gsd_m, frame->gsd_m / fmax(frame->base_height, 1e-3));
 }
 
-/* Warnings stand above all else on the page. */
 static void add_quality(SdmReport *r, const SdmQuality *q)
 {
     if (!q)
         return;
-    const SdmReportItem to =
-        sdm_report_section(r, "trust", "This DEM is doubtful",
-                           q->count > 0 ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
-    sdm_report_flag(to, "doubtful", q->count > 0);
-    const SdmReportItem list = sdm_report_list(to, "warnings");
-    for (int i = 0; i < q->count; i++) {
-        sdm_report_text(list, NULL, q->text[i]);
-        sdm_report_bullet(to, q->text[i]);
-    }
+    const SdmReportItem to = sdm_report_doubts(r, q->text[0], sizeof q->text[0], q->count);
     sdm_report_number(to, "matched_share_of_texture", q->matched_share);
     sdm_report_number(to, "ray_gap_median_px", q->ray_error_median_px);
 }

@@ -346,19 +346,6 @@ static void add_pointing(SdmReport *r, const Fusing *f)
     sdm_report_number(item, "inliers", f->result->tie_points);
 }
 
-static void add_doubts(SdmReport *r, const Fusing *f)
-{
-    const SdmDemResult *const d = f->result;
-    const SdmReportItem to = sdm_report_section(
-        r, "trust", "This DEM is doubtful", d->doubts ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
-    sdm_report_flag(to, "doubtful", d->doubts > 0);
-    const SdmReportItem list = sdm_report_list(to, "warnings");
-    for (int i = 0; i < d->doubts; i++) {
-        sdm_report_text(list, NULL, d->doubt[i].text);
-        sdm_report_bullet(to, d->doubt[i].text);
-    }
-}
-
 static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 {
     const SdmDemStats *const stats = &p->stats;
@@ -403,7 +390,7 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);
-    add_doubts(r, f);
+    (void)sdm_report_doubts(r, f->result->doubt->text, sizeof *f->result->doubt, f->result->doubts);
     add_pairs(r, f);
     add_pointing(r, f);
     sdm_report_work(r, ctx, p, &f->work);

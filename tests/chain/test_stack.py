@@ -162,6 +162,11 @@ def part_strip():
     t.expect("feet.tif differs from the others by" in done.stderr and "in metres" in done.stderr and
              all("DEM %s has no measured height" % name in done.stderr for name in (void, cm)),
              "another unit, and no heights: told: %s" % done.stderr[-300:])
+    trust = json.load(open(path("odd.json")))["trust"]
+    t.expect(trust["doubtful"] and len(trust["warnings"]) == 3 and "This DEM is doubtful" in open(path("odd.html"), encoding="utf-8").read(),
+             "the same in the report")
+    done = t.call([t.PROGRAM, "stack", *dems, feet, "-o", path("odd.tif"), "--overwrite", "--strict"])
+    t.expect(done.returncode == 1 and "--strict" in done.stderr and "feet.tif differs" in done.stderr, "--strict: exit code 1")
     done = t.call([t.PROGRAM, "compare", cm, dems[0]], True)
     t.expect(done.returncode == 1 and "m are no heights: give metres" in done.stderr, "compare: heights in centimetres: %s" % done.stderr[-160:])
     done = t.call([t.PROGRAM, "compare", feet, dems[0]], True)
