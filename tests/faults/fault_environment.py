@@ -100,6 +100,17 @@ def threads(bench):
         bench.check(f"OMP_NUM_THREADS=1 {given}", json.loads(done.stdout.splitlines()[-1])["threads"] == expected, done.stdout)
 
 
+def cache(bench):
+    """A platform of OpenCL that cannot write its cache has no device: what it lacks is named."""
+    vendor = "/etc/OpenCL/vendors/pocl.icd"
+    if not os.path.exists(vendor):
+        print("SKIPPED: no pocl here")
+        return
+    env = dict(os.environ, OCL_ICD_VENDORS=vendor, HOME="/dev/null", XDG_CACHE_HOME="/dev/null/c", POCL_CACHE_DIR="/dev/null/c")
+    said = bench.call("devices", env=env).stdout
+    bench.check("a cache that cannot be written is named", "opencl     none" not in said or "(HOME, POCL_CACHE_DIR)" in said, said)
+
+
 def group(controller, settings):
     """A control group of this test's own; None where it cannot be made."""
     for path, version in ((f"/sys/fs/cgroup/{controller}/stereodem_{os.getpid()}", 1), (f"/sys/fs/cgroup/stereodem_{os.getpid()}", 2)):
@@ -172,6 +183,7 @@ def environment(bench):
     settings(bench)
     threads(bench)
     groups(bench)
+    cache(bench)
     shutil.rmtree("job", ignore_errors=True)
 
 
