@@ -48,12 +48,12 @@ static SdmStatus dimap_rpc_path(SdmContext *ctx, const char *index, char out[SDM
     return SDM_OK;
 }
 
-/* A number, alone or before a blank and its unit; false where there is none. */
+/* A number, alone or before its unit; false where there is none, or digits follow, as of "12,5", "1D+02". */
 static bool take_number(const char *text, double *out)
 {
     char *end = NULL;
     *out = text ? CPLStrtod(text, &end) : NAN;
-    return text && end != text && isfinite(*out) && strchr(" \t\r\n", *end);
+    return text && end != text && isfinite(*out) && strcspn(end, "0123456789") >= strcspn(end, " \t\r\n");
 }
 
 /* The first tag below a node that is not a number is left in `tag`. */
@@ -119,22 +119,33 @@ enum { TEXT_BYTES = 1 << 20 };
 
 /* ---- what GDAL makes of an image, and of one file beside it ---- */
 
-/* The tag of an RPC that holds no number, for which GDAL takes 0, or what is before a comma; NULL: none. */
-static const char *find_no_number(char **domain)
+/* The tag of an RPC that holds no number, for which GDAL takes 0, or what is before a comma; NULL: none.
+ * found: what it holds. */
+static const char *find_no_number(char **domain, char found[64])
 {
-    static const char *const tags[] = {"LINE_OFF",   "SAMP_OFF",   "LAT_OFF",   "LONG_OFF",   "HEIGHT_OFF",
-                                       "LINE_SCALE", "SAMP_SCALE", "LAT_SCALE", "LONG_SCALE", "HEIGHT_SCALE"};
-    double value;
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
-        if (!take_number(CSLFetchNameValue(domain, tags[i]), &value))
-            return tags[i];
+    static const char *const tags[] = {"LINE_OFF",       "SAMP_OFF",      "LAT_OFF",        "LONG_OFF",
+                                       "HEIGHT_OFF",     "LINE_SCALE",    "SAMP_SCALE",     "LAT_SCALE",
+                                       "LONG_SCALE",     "HEIGHT_SCALE",  "LINE_NUM_COEFF", "LINE_DEN_COEFF",
+                                       "SAMP_NUM_COEFF", "SAMP_DEN_COEFF"};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        const char *const text = CSLFetchNameValueDef(domain, tags[i], "");
+        SDM_CLOSED_BY(sdm_string_list_free)
+        char **const list = i < 10 ? CSLAddString(NULL, text) : CSLTokenizeString2(text, " ,", 0);
+        double value;
+        for (int k = 0; list && list[k]; k++)
+            if (!take_number(list[k], &value)) {
+                snprintf(found, 64, "%.60s", list[k]);
+                return tags[i];
+            }
+    }
     return NULL;
 }
 
 static bool take_domain(char **domain, SdmRpc *out)
 {
+    char found[64];
     GDALRPCInfoV2 info;
-    if (!domain || !*domain || find_no_number(domain) || !GDALExtractRPCInfoV2(domain, &info))
+    if (!domain || !*domain || find_no_number(domain, found) || !GDALExtractRPCInfoV2(domain, &info))
         return false;
     *out = (SdmRpc){.line_off = info.dfLINE_OFF,
                     .samp_off = info.dfSAMP_OFF,
@@ -435,6 +446,7 @@ static SdmStatus find_in_product(SdmContext *ctx, const char *name, GDALDatasetH
 SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFoundRpc *out)
 {
     bool found = false;
+    char held[64];
     SDM_CLOSED_BY(sdm_string_list_free) char **beside = NULL;
     *out = (SdmFoundRpc){.path = ""};
     PASS(find_in_product(ctx, name, ds, out, &found));
@@ -445,11 +457,11 @@ SdmStatus sdm_rpc_find(SdmContext *ctx, const char *name, GDALDatasetH ds, SdmFo
     beside = list_beside(name, ds);
     if (!domain || !*domain)
         return fail_none(ctx, name, beside);
-    const char *const none = find_no_number(domain);
+    const char *const none = find_no_number(domain, held);
     if (none)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: its RPC has %s '%.60s', expected a number; fetch the image with its RPC again",
-                        name, none, CSLFetchNameValueDef(domain, none, ""));
+                        "%s: its RPC has %s '%s', expected a number; fetch the image with its RPC again",
+                        name, none, held);
     if (!take_domain(domain, &out->rpc))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: its RPC is incomplete (%.300s); fetch the image with its RPC again", name,

@@ -153,6 +153,13 @@ refused("torn", pair("torn", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_
         "missing LINE_DEN_COEFF_20")
 comma = lambda r: rpc_txt(dict(r, HEIGHT_OFF="12,5"))
 refused("a decimal comma", pair("comma", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", comma(r)) and None), "HEIGHT_OFF '12,5'")
+units = lambda r: "".join(l + ("pixels" if l.startswith("LINE_OFF") else "\u00b0" if l.startswith("LAT_OFF") else ";") + "\n"
+                          for l in rpc_txt(r).strip().split("\n"))
+t.expect(told("units", pair("units", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", units(r)) and None))[1] == ["", ""],
+         "units right behind the numbers")
+for name, number in (("a Fortran exponent", "1.5D-02"), ("a word", "abc")):
+    bad = lambda r: rpc_txt(dict(r, LINE_NUM_COEFF=" ".join([number] + r["LINE_NUM_COEFF"].split()[1:])))
+    refused(name, pair(number, lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", bad(r)) and None), "LINE_NUM_COEFF '%s'" % number)
 lacks = lambda r: "".join('<MDI key="%s">%s</MDI>' % i for i in r.items() if i[0] != "HEIGHT_OFF")
 refused("no height", pair("lacks", lambda k, a, r, p: write(p, a) and text(p + ".aux.xml", '<PAMDataset><Metadata domain="RPC">' + lacks(r) +
                                                                            "</Metadata></PAMDataset>") and None), "HEIGHT_OFF ''")
