@@ -83,6 +83,7 @@ SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count)
     PASS(need_output(ctx, options->output));
     PASS(sdm_face_check_names(ctx, dems, count));
     PASS(sdm_stack_dems(ctx, options, &call.face->values.own.stack, dems, count, NULL, &found));
+    PASS(sdm_check_doubts(ctx, options->output, found.doubt, found.report.doubts));
     call.result = cJSON_CreateObject();
     sdm_result_stack(ctx, options->output, &found.report, call.result);
     return SDM_OK;

@@ -239,6 +239,7 @@ SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, Sd
     PASS(sdm_dem_open(ctx, options.vertical, &dem));
     PASS(sdm_face_check_names(ctx, dems, count));
     PASS(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, &dem->kept, &found));
+    PASS(sdm_check_doubts(ctx, "the DEM", found.doubt, found.report.doubts));
     sdm_progress(ctx, 9, 1.0, "done");
     if (found.report.datum_unknown)
         dem->vertical = SDM_VERTICAL_UNKNOWN;

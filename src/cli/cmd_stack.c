@@ -23,5 +23,5 @@ SdmStatus sdm_command_stack(SdmCall *call)
         sdm_now_s() - call->screen.started_s, (double)sdm_memory_resident(call->ctx) / (1024.0 * 1024.0));
     if (call->summary)
         sdm_result_stack(call->ctx, output, &result.report, call->summary);
-    return SDM_OK;
+    return sdm_check_doubts(call->ctx, output, result.doubt, result.report.doubts);
 }

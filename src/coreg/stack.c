@@ -132,7 +132,6 @@ SdmStatus sdm_stack_dems(SdmContext *ctx, const SdmOptions *options, const SdmSt
     TRY(make_result(&s, out));
     TRY(make_products(&s, &out->report, started_s, lease));
     out->report.trend = NULL;
-    TRY(sdm_check_doubts(ctx, keep ? "the DEM" : options->output, out->doubt, out->report.doubts));
 done:
     if (st == SDM_ERR_STOPPED)
         (void)sdm_fail(ctx, st,

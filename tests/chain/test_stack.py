@@ -165,8 +165,9 @@ def part_strip():
     trust = json.load(open(path("odd.json")))["trust"]
     t.expect(trust["doubtful"] and len(trust["warnings"]) == 3 and "This DEM is doubtful" in open(path("odd.html"), encoding="utf-8").read(),
              "the same in the report")
-    done = t.call([t.PROGRAM, "stack", *dems, feet, "-o", path("odd.tif"), "--overwrite", "--strict"])
-    t.expect(done.returncode == 1 and "--strict" in done.stderr and "feet.tif differs" in done.stderr, "--strict: exit code 1")
+    done = t.call([t.PROGRAM, "stack", *dems, feet, "-o", path("odd.tif"), "--overwrite", "--strict"], True)
+    t.expect(done.returncode == 1 and "--strict" in done.stderr and "feet.tif differs" in done.stderr and "moved by, m" in done.stdout,
+             "--strict: exit code 1, and the DEM is made and described")
     done = t.call([t.PROGRAM, "compare", cm, dems[0]], True)
     t.expect(done.returncode == 1 and "m are no heights: give metres" in done.stderr, "compare: heights in centimetres: %s" % done.stderr[-160:])
     done = t.call([t.PROGRAM, "compare", feet, dems[0]], True)
