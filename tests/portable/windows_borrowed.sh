@@ -9,7 +9,7 @@ if [ ! -d "$place/wheel" ]; then
     python3 -m zipfile -e "$place"/rasterio-*.whl "$place/wheel.part" && mv "$place/wheel.part" "$place/wheel"
 fi
 if [ ! -f "$place/cjson/cJSON.c" ]; then
-    uri=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' | grep -v security | head -1)
+    uri=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' | grep -v security | head -1) || true # none: not of Debian
     echo "deb-src ${uri:-none} bookworm main" >"$place/cjson/sources.list"
     (
         cd "$place/cjson"
