@@ -17,7 +17,7 @@ static inline float five(float a, float b, float c, float d, float e)
     return (((a + e) + 4.0f * (b + d)) + 6.0f * c) * 0.0625f;
 }
 
-/* clang takes four vectors at a time, and leaves more to the ends of short rows than gcc does. */
+/* By itself clang takes four vectors at a time, and leaves more of short rows to their ends than gcc does. */
 #ifdef __clang__
 #define ONE_BY_ONE _Pragma("clang loop interleave_count(1)")
 #else

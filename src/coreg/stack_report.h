@@ -24,7 +24,7 @@ typedef struct SdmStackReport {
     double disagree_m;            /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
     const struct SdmStack *trend; /* while it is made, a stack with a trend; NULL: none */
     bool datum_unknown;           /* no input declares its vertical datum, and neither will the DEM */
-    const SdmDoubt *doubt;        /* DEMs that may not belong to the others; NULL: none */
+    const SdmDoubt *doubt;        /* DEMs that may not belong to the others */
     int doubts;
 } SdmStackReport;
 

@@ -143,8 +143,8 @@ SDM_VECTOR_LOOPS static void sum_row(const Costs *m, const CostRows *r, uint8_t 
     const ptrdiff_t pitch = m->v->pitch;
     uint32_t *const sum = r->sum;
     memset(sum, 0, (size_t)labels * sizeof *sum);
-    for (int x = -before; x < width + after;
-         x++) { /* column x enters, and the one before the window leaves */
+    /* column x enters, and the one before the window leaves */
+    for (int x = -before; x < width + after; x++) {
         const uint16_t *const last = r->column + sdm_clamp(x, 0, width - 1) * pitch,
                               *const gone = r->column + sdm_clamp(x - window, 0, width - 1) * pitch;
         for (int l = 0; l < labels; l++)
