@@ -95,6 +95,7 @@ StackOptions = TypedDict("StackOptions", {
     "co": Optional[Union[Mapping[str, object], Sequence[str]]],
     "config": Optional[Union[Mapping[str, object], Sequence[str]]],
     "overwrite": Optional[bool],
+    "strict": Optional[bool],
 }, total=False)
 MatchOptions = TypedDict("MatchOptions", {
     "format": Optional[Literal["auto", "tif", "pfm"]],

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The program writes its manual page and the completions of shells, and the shells take them.
+# The program writes its manual page, the completions of shells, which the shells take, and the options of Python.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 "$source_dir/scripts/generate" "$program" "$work/now" || complain "scripts/generate failed"
@@ -20,6 +20,8 @@ if command -v fish >/dev/null; then
     fish -c "source $work/now/stereodem.fish; complete -C 'stereodem run --cost c'" 2>/dev/null | grep -q '^census' ||
         complain "fish does not offer --cost census"
 fi
+python3 "$source_dir/scripts/option_tables" "$program" python | cmp -s - "$source_dir/python/stereodem/_options.py" ||
+    complain "other options: scripts/option_tables PROGRAM python > python/stereodem/_options.py"
 grep -qx "version=$("$program" --version | sed -n '1s/.*stereodem \([0-9.]*\).*/\1/p')" "$source_dir/qgis/stereodem/metadata.txt" ||
     complain "qgis/stereodem/metadata.txt has another version than the program"
 finish
