@@ -283,6 +283,7 @@ SdmStatus sdm_shift_fit(SdmContext *ctx, const SdmShiftTask *task, SdmShift *out
 typedef struct Spread {
     double nmad_m;
     double gross;     /* share beyond gross_m */
+    double chance;    /* twice the standard error of that share */
     double bounded_m; /* mean of the distances from the median, none larger than gross_m */
 } Spread;
 
@@ -305,7 +306,7 @@ static Spread spread(const SdmShiftTask *t, const double move_m[2], const float 
         sum += fmin((double)d[i], *gross_m);
     }
     const double all = fmax((double)n, 1.0);
-    return (Spread){nmad_m, (double)over / all, sum / all};
+    return (Spread){nmad_m, (double)over / all, 2.0 * sqrt((double)over) / all, sum / all};
 }
 
 /* Is the surface better where it was moved to?  Gross errors may rise where the NMAD falls: changed ground
@@ -331,7 +332,8 @@ static bool is_better(const SdmShiftTask *t, const double move_m[2])
     const Spread after = spread(t, move_m, same ? other : NULL, &gross_m);
     if (!(after.nmad_m <= SAME_NMAD * fmax(before.nmad_m, MIN_NOISE_M)))
         return false;
-    if (after.gross > SAME_GROSS * before.gross + FEW_GROSS && after.nmad_m > LESS_NMAD * before.nmad_m)
+    if (after.gross > SAME_GROSS * before.gross + fmax(FEW_GROSS, before.chance) &&
+        after.nmad_m > LESS_NMAD * before.nmad_m)
         return false;
     return !(hypot(move_m[0], move_m[1]) > LONG_CELLS * t->cell_m) ||
            after.bounded_m < LESS_BOUNDED * before.bounded_m;

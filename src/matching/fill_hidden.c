@@ -99,8 +99,8 @@ static void fill_gap(const SdmMatchSettings *set, const Row *row, const Gap *g)
                              row->h_m[x] >= low - 1.0f / metre_px && row->h_m[x] <= high + 1.0f / metre_px;
         if (hidden && (row->flags[x] & SDM_QA_LEFT_RIGHT))
             row->flags[x] = SDM_QA_FOLD;
-        if (none || !(matched || hidden || all || n <= (step ? SLACK_PX : NARROW_PX)))
-            continue;
+        if (none || !(matched || hidden || all || (!step && n <= NARROW_PX)))
+            continue; /* which side it is, nobody knows */
         float h = matched ? row->h_m[x] : height_in(g, x, hidden_px, step);
         const float wall = step && !matched && h == low ? wall_share(set, g, x) : -1.0f;
         h += wall >= 0.0f ? wall * (high - low) : 0.0f;

@@ -294,6 +294,8 @@ TEST(hidden_ground_is_low)
     assert_int_equal(flags[W - 35], SDM_QA_FOLD);
     fill_row(&set, 20.0f, 9, false, flags, h); /* the step opens: nobody knows */
     assert_int_equal(flags[34], SDM_QA_LEFT_RIGHT);
+    fill_row(&set, 20.0f, 2, false, flags, h);
+    assert_int_equal(flags[30], SDM_QA_LEFT_RIGHT);
     fill_row(&set, 20.0f, 20, true, flags, h); /* wider than what the step hides */
     assert_int_equal(flags[W - 40], SDM_QA_LEFT_RIGHT);
     fill_row(&wall, 20.0f, 9, true, flags,
