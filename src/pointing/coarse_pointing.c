@@ -159,6 +159,8 @@ SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const
             "level %d: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d", level->level,
             points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree);
     if (last) {
+        if (report->rounds > 0) /* an earlier fit of the level */
+            sdm_free(&report->round[--report->rounds].samples);
         report->round[report->rounds++] = round;
         round.samples = NULL;
     }

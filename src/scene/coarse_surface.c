@@ -21,10 +21,12 @@ enum {
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
-    LEVEL_FITS = 3, /* of the pointing, on a single level */
+    LEVEL_FITS = 3, /* of the pointing, on the coarse level, at most */
     SQUARE = 32     /* px: larger than the gaps of clouds that hide the ground */
 };
 
+/* NMAD of the ray errors of the coarse level, px of it, that asks for another fit. */
+#define LOOSE_PX 0.35
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
 #define LEAST_FOUND 0.005
 /* Share of the variance of the grey values that lies between their two classes: 0.64 for normal ones. */
@@ -60,6 +62,7 @@ typedef struct Coarse {
     SdmMatchSettings settings;   /* of these levels */
     SdmTerrainEvidence evidence; /* of the level in work */
     int16_t *hide;    /* the left view of the only level, with its bright pixels; NULL: none is hidden */
+    bool distinct;    /* the grey values fall in two classes */
     SdmSurface prior; /* of --dem, coarse level; VALID where it covers */
 } Coarse;
 
@@ -207,25 +210,34 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     return sdm_lattice_build(ctx, &c->request, &c->lattice);
 }
 
-/* The levels below the coarsest, down to the coarse one. */
+/* Does the pointing need another fit on the coarse level?  A fit shows a part of an error; in towns walls
+ * spread the residuals. */
+static bool is_loose(const Coarse *c)
+{
+    const SdmPointReport *const r = &c->p->points;
+    return c->hide ||
+           (!c->settings.semi_global && r->rounds > 0 && r->round[r->rounds - 1].after_nmad_px > LOOSE_PX);
+}
+
+/* The levels down to the coarse one. */
 static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
 {
     SDM_CLOSED_BY(sdm_surface_free) SdmSurface finer = {0};
+    const int coarse = c->settings.coarse_level;
     SDM_STAGE(ctx, 5);
-    const int again = c->hide ? LEVEL_FITS - 1 : 0; /* on a single level; a fit shows a part of an error */
-    for (int round = 0; round <= again; round++) {
-        if (round > 0)
-            PASS(sdm_coarse_pass(ctx, &c->in, c->scene->options->memory_bytes, SDM_COARSE_AGAIN, s));
-        PASS(fit_level(ctx, c, s->win.level == c->settings.coarse_level && round == again, s));
-    }
-    for (int l = c->settings.coarsest_level - 1; l >= c->settings.coarse_level; l--) {
+    PASS(fit_level(ctx, c, s->win.level == coarse && !c->hide, s));
+    for (int l = c->settings.coarsest_level - 1; l >= coarse; l--) {
         finer.win = sdm_frame_level(&c->p->frame, l);
         PASS(sdm_coarse_level(ctx, &c->in, c->scene->options->memory_bytes, s, &finer));
         sdm_surface_free(s);
         *s = finer;
         finer = (SdmSurface){0};
-        PASS(fit_level(ctx, c, l == c->settings.coarse_level, s));
-        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - c->settings.coarse_level)), "coarse surface");
+        PASS(fit_level(ctx, c, l == coarse, s));
+        sdm_progress(ctx, 2, 0.05 + 0.2 * ldexp(1.0, -2 * (l - coarse)), "coarse surface");
+    }
+    for (int round = 1; round < LEVEL_FITS && is_loose(c); round++) {
+        PASS(sdm_coarse_pass(ctx, &c->in, c->scene->options->memory_bytes, SDM_COARSE_AGAIN, s));
+        PASS(fit_level(ctx, c, !c->hide || round + 1 == LEVEL_FITS, s));
     }
     return SDM_OK;
 }
@@ -493,7 +505,7 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     if (before == SDM_OK && dark[0].open >= OPEN_SHARE &&
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
         return SDM_OK; /* bright land beside water with waves */
-    const bool ground = fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
+    const bool ground = second->distinct && fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
     *better = dark[1].agree > BETTER * dark[0].agree &&
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
     if (!*better && before != SDM_OK)
@@ -503,8 +515,19 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     return SDM_OK;
 }
 
+/* Share of the pixels with texture that both views see. */
+static double share_matched(const SdmSurface *s)
+{
+    int64_t all = 0, matched = 0;
+    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
+        all += !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS));
+        matched += s->flags[i] & SDM_QA_VALID;
+    }
+    return (double)matched / fmax((double)all, 1.0);
+}
+
 /* Clouds and their shadows fill the windows of coarse levels: where grey values fall in two classes, as those
- * of ground and clouds do, the ground is searched once more without the bright one. */
+ * of ground and clouds do, or little was matched, the ground is searched once more without the bright one. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
 {
     SdmStatus st = SDM_OK;
@@ -521,7 +544,9 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         goto done;
     above[0] = sdm_split_grey(&c.left.level[level], &apart[0]);
     above[1] = sdm_split_grey(&c.right.level[level], &apart[1]);
-    if (fmin(apart[0], apart[1]) < LEAST_APART)
+    again.distinct = fmin(apart[0], apart[1]) >= LEAST_APART;
+    if (!again.distinct &&
+        (p->settings.semi_global || (st == SDM_OK && share_matched(&p->coarse) >= RIGHT_SHARE)))
         goto done;
     const SdmStatus before = st;
     st = SDM_OK;

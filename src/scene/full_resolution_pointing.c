@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/full_resolution_pointing.h"
 
+#include "core/stats.h"
 #include "scene/window_input.h"
 
 #include <assert.h>
@@ -17,8 +18,11 @@ enum {
     STRIP_BYTES = 64,     /* a pixel of a piece in work */
     STRIP_SHARE = 16,     /* of the budget that all of them may take */
     BLOCK = 8,            /* pixels a side of a tie point */
-    LEAST_POINTS = 200    /* fewer leave the pointing of the coarse levels */
+    MANY_POINTS = 200,    /* fewer must agree */
+    LEAST_POINTS = 50     /* fewer leave the pointing of the coarse levels */
 };
+
+#define AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
 
 /* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
@@ -231,7 +235,7 @@ static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints 
     task.point = points->point;
     task.count = points->count;
     task.max_degree = SDM_POINT_MAX_DEGREE;
-    task.with_profile = true;
+    task.with_profile = points->count >= MANY_POINTS;
     task.response = response;
     TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
@@ -271,6 +275,20 @@ static void complete(SdmTiePoints *points, double response)
         points->point[i].correction_px += (1.0 / response - 1.0) * points->point[i].residual_px;
 }
 
+/* Are there enough tie points, or do a few agree? */
+static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
+{
+    SDM_OWNED double *residual_px = NULL;
+    *can = points->count >= MANY_POINTS;
+    if (*can || points->count < LEAST_POINTS)
+        return SDM_OK;
+    PASS(sdm_alloc_raw(ctx, &residual_px, points->count, sizeof *residual_px, "residuals"));
+    for (size_t i = 0; i < points->count; i++)
+        residual_px[i] = points->point[i].residual_px;
+    *can = sdm_nmad_f64(residual_px, (int64_t)points->count, NULL) <= AGREE_PX;
+    return SDM_OK;
+}
+
 SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -278,6 +296,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     SdmWindowInput input[STRIPS] = {{.in = {0}}}; /* of the strips */
     const int around = sdm_stage_enter(ctx, 2);
     float limit_px = 0.0f;
+    bool can;
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
@@ -286,7 +305,9 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         points.count = 0;
         TRY(match_strips(ctx, scene, p, i, input, &errors, &points));
         limit_px = limit_of(&errors, p->settings.semi_global);
-        if (points.count < LEAST_POINTS) {
+        TRY(can_fit(ctx, &points, &can));
+        if (!can) {
+            limit_px = i > 0 ? limit_px : LARGEST_LIMIT_PX; /* the coarse levels leave 0.3 px */
             sdm_log(ctx, SDM_LOG_WARNING, 2,
                     "pointing: only %zu matches at full resolution; that of the coarse levels stays",
                     points.count);

@@ -63,6 +63,15 @@ for kind, share, seed in (("broken", 0.56, 41), ("layers", 0.4, 42)):
         found, cloud = judge(scene, at("many.tif"))
         t.expect(found > 94 and cloud < 0.3, "between many %s: %.1f %% of the ground, %.2f %% cloud" % (kind, found, cloud))
 
+# Few of them, over steep ground: grey values hardly fall in two classes.
+scene = t.simulate(at("few"), "--relief", 2500, "--lon", 7, "--lat", 45, "--width", 763, "--height", 753, "--roll", -3.87, "--noise", 1.61,
+                   "--texture", 9.73, "--pointing-across", 0.57, "--pointing-along", -0.42, "--cloud", 0.11, "--cloud-kind", "layers", "--seed", 315)
+done = made([scene], "few.tif")
+t.expect(done.returncode == 0, "few clouds: a DEM " + done.stderr.strip()[-160:])
+if done.returncode == 0:
+    found, cloud = judge(scene, at("few.tif"))
+    t.expect(found > 90 and cloud < 1, "few clouds: %.1f %% of the ground, %.2f %% cloud" % (found, cloud))
+
 # Bright land beside a dark, noisy sea is no cloud, and what meets at its shore no wall.
 coast = t.simulate(at("coast"), "--base", 0, "--width", 700, "--height", 700, "--pointing-across", 1.7, "--texture", 10)
 rng = np.random.default_rng(7)
