@@ -33,8 +33,9 @@ enum {
 #define LEAST_APART 0.7
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.07
-#define AGREE_PX 0.5f /* across the lines, of the level */
-#define BETTER 1.1    /* what it must find more: census measures less exactly, and wide windows agree more */
+#define AGREE_PX 0.5f  /* across the lines, of the level */
+#define BETTER 1.1     /* what it must find more, since wide windows agree more, unless */
+#define FEW_BRIGHT 0.2 /* less of what is bright is terrain */
 /* Where the views agree at that share of the dark ground, the first search found it (the second one: at the
  * finer level); where that share of what is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
@@ -506,7 +507,7 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
         return SDM_OK; /* bright land beside water with waves */
     const bool ground = second->distinct && fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
-    *better = dark[1].agree > BETTER * dark[0].agree &&
+    *better = dark[1].agree > (bright < FEW_BRIGHT ? 1.0 : BETTER) * dark[0].agree &&
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
     if (!*better && before != SDM_OK)
         return sdm_fail(ctx, before, "%s", why);
@@ -557,8 +558,6 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
         *p = found;
         if (!p->settings.semi_global) /* towns show their clouds */
             memcpy(p->settings.hide_above, above, sizeof above);
-        if (strcmp(scene->options->cost, "auto") == 0) /* rims are few pixels of its windows */
-            snprintf(p->settings.cost_name, sizeof p->settings.cost_name, "census");
     }
 done:
     for (int k = 0; k < 2 && images && st == SDM_OK; k++) {
