@@ -2,7 +2,6 @@
  * sides. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/fill_hidden.h"
-#include "matching/pieces.h"
 #include "matching/validation.h"
 
 #include <math.h>

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "matching/backend.h"
+#include "matching/pieces.h"
 
 enum {
     SDM_FILL_RUN = 64, /* px: wider gaps of a row are not filled */
     SDM_WEAK_PX = 96,  /* px: larger pieces of surface are not weak */
     SDM_WALL_PX = 32,  /* px: what lies further off is not asked whether it covers a pixel */
-    SDM_FILL_HIDDEN_REACH = SDM_FILL_RUN + SDM_WEAK_PX + SDM_WALL_PX
+    SDM_FILL_HIDDEN_REACH = SDM_FILL_RUN + SDM_WEAK_PX + SDM_PIECE_AROUND + SDM_WALL_PX
 };
 
 /* Small pieces of surface that the validation has left, with scores that hardly pass, become

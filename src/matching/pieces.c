@@ -8,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { EVIDENCE = 500, MEAN_EVIDENCE = 25 };
+/* Evidence of a piece: sum, mean, and mean where others around have few heights, as on moving water. */
+enum { EVIDENCE = 500, MEAN_EVIDENCE = 25, ALONE_EVIDENCE = 75 };
+#define ALONE_SHARE 0.2 /* of the pixels around, below which a piece is alone */
 
 /* State of a pixel, in an array with a rim of one. */
 enum { NEW, OUT, SMALL, LARGE }; /* OUT: not valid, or beyond the raster */
@@ -58,7 +60,29 @@ static bool continues_large(const SdmPieces *p, Member m, const uint8_t *state)
             !(fabsf(p->value[m.at] - p->value[m.at - p->width]) > p->step));
 }
 
-static bool is_weak(const SdmPieces *p, const Member *piece, int count, int least)
+/* Do few other pixels of the box SDM_PIECE_AROUND px about a piece have a height? */
+static bool is_alone(const SdmPieces *p, const uint8_t *state, const Member *piece, int count)
+{
+    const ptrdiff_t w = p->width, h = p->height, reach = SDM_PIECE_AROUND;
+    ptrdiff_t x0 = w, x1 = 0, y0 = h, y1 = 0, valid = 0;
+    for (int k = 0; k < count; k++) {
+        const ptrdiff_t x = piece[k].at % w, y = piece[k].at / w;
+        x0 = x < x0 ? x : x0;
+        x1 = x >= x1 ? x + 1 : x1;
+        y0 = y < y0 ? y : y0;
+        y1 = y >= y1 ? y + 1 : y1;
+    }
+    x0 = x0 > reach ? x0 - reach : 0;
+    y0 = y0 > reach ? y0 - reach : 0;
+    x1 = x1 + reach < w ? x1 + reach : w;
+    y1 = y1 + reach < h ? y1 + reach : h;
+    for (ptrdiff_t y = y0; y < y1; y++)
+        for (ptrdiff_t x = x0; x < x1; x++)
+            valid += state[(y + 1) * (w + 2) + x + 1] != OUT;
+    return (double)(valid - count) < ALONE_SHARE * (double)((x1 - x0) * (y1 - y0));
+}
+
+static bool is_weak(const SdmPieces *p, const uint8_t *state, const Member *piece, int count, int least)
 {
     int evidence = 0;
     for (int k = 0; k < count; k++) {
@@ -66,7 +90,8 @@ static bool is_weak(const SdmPieces *p, const Member *piece, int count, int leas
             return false;
         evidence += p->score[piece[k].at] > least ? p->score[piece[k].at] - least : 0;
     }
-    return evidence < EVIDENCE || evidence < MEAN_EVIDENCE * count;
+    return evidence < EVIDENCE || evidence < MEAN_EVIDENCE * count ||
+           (evidence < ALONE_EVIDENCE * count && is_alone(p, state, piece, count));
 }
 
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least)
@@ -92,7 +117,7 @@ SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int we
                 continue;
             }
             const int count = find_piece(p, first, large, state, piece);
-            if (count < small || (count < weak && is_weak(p, piece, count, least)))
+            if (count < small || (count < weak && is_weak(p, state, piece, count, least)))
                 for (int k = 0; k < count; k++)
                     p->flags[piece[k].at] = SDM_QA_ISOLATED;
         }

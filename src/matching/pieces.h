@@ -4,7 +4,7 @@
 
 #include "core/context.h"
 
-enum { SDM_PIECE_MOST = 256 };
+enum { SDM_PIECE_MOST = 256, SDM_PIECE_AROUND = 16 /* px */ };
 
 /* A raster width x height. */
 typedef struct SdmPieces {
@@ -16,6 +16,7 @@ typedef struct SdmPieces {
 } SdmPieces;
 
 /* Pieces of fewer pixels than `small` become SDM_QA_ISOLATED, and those of fewer than `weak` without a filled
- * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all or 0.1 in the mean.  Neighbours
- * have a common side.  small, weak: at most SDM_PIECE_MOST. */
+ * pixel whose scores exceed `least` by less than 2 (500 of 1 / 250) in all or 0.1 in the mean, or 0.3 where
+ * less than a fifth of the other pixels within SDM_PIECE_AROUND of its box are valid.  Neighbours have a
+ * common side.  small, weak: at most SDM_PIECE_MOST. */
 SdmStatus sdm_drop_pieces(SdmContext *ctx, const SdmPieces *p, int small, int weak, int least);
