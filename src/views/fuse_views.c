@@ -153,16 +153,16 @@ static void take_pair(const Fusing *f, int k, SdmPairResult *out)
     snprintf(out->names, sizeof out->names, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
 }
 
-static bool is_named(const char *text, const char *path)
+static bool is_named(const SdmViews *v, int view, const char *text)
 {
-    const char *const base = sdm_path_base(path);
-    return *base && strstr(text, base);
+    const char *const name = sdm_view_name(v, view); /* with its folder where another one is called so, too */
+    return *name && strstr(text, name);
 }
 
 /* A doubt about one of the images is said once, without the pair. */
 static void add_pair_doubt(const SdmViews *v, const SdmViewPair *p, const char *text, SdmDemResult *out)
 {
-    const bool of_image = is_named(text, v->path[p->left]) || is_named(text, v->path[p->right]);
+    const bool of_image = is_named(v, p->left, text) || is_named(v, p->right, text);
     char *const to = out->doubt[out->doubts].text;
     for (int i = 0; i < out->doubts && of_image; i++)
         if (strcmp(out->doubt[i].text, text) == 0)
