@@ -1,7 +1,6 @@
 /* DEMs of the pairs -> one DEM, its QA raster with the number of pairs, the orthoimage, and the report.
  * Cells are fused by src/coreg/stack_fuse.c. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/path.h"
 #include "coreg/stack_layer.h"
 #include "geo/gdal_scope.h"
 #include "product/dem_report.h"
