@@ -25,7 +25,7 @@ enum {
     SQUARE = 32     /* px: larger than the gaps of clouds that hide the ground */
 };
 
-/* NMAD of the ray errors of the coarse level, px of it, that asks for another fit. */
+/* NMAD of the ray errors of the coarse level, px of the images, that asks for another fit. */
 #define LOOSE_PX 0.35
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
 #define LEAST_FOUND 0.005
@@ -198,7 +198,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     PASS(sdm_coarse_evidence(ctx, &c->in, c->scene->options->memory_bytes, s, &c->evidence));
     if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
         PASS(remove_clouds(ctx, c, s));
-    task.certain = c->hide != NULL;
+    task.certain = c->hide || p->points.rounds > 0; /* an earlier fit was checked */
     const int block = sdm_pointing_block(last && !c->hide);
     const SdmTiePointSource from = {.lattice = &c->lattice,
                                     .in_use = &p->pointing,
@@ -238,7 +238,10 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     }
     for (int round = 1; round < LEVEL_FITS && is_loose(c); round++) {
         PASS(sdm_coarse_pass(ctx, &c->in, c->scene->options->memory_bytes, SDM_COARSE_AGAIN, s));
-        PASS(fit_level(ctx, c, !c->hide || round + 1 == LEVEL_FITS, s));
+        const SdmStatus st = fit_level(ctx, c, !c->hide || round + 1 == LEVEL_FITS, s);
+        if (st == SDM_ERR_DATA && !c->hide)
+            break; /* too few matches: the fit before stays */
+        PASS(st);
     }
     return SDM_OK;
 }

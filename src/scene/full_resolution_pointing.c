@@ -309,8 +309,8 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         if (!can) {
             limit_px = i > 0 ? limit_px : LARGEST_LIMIT_PX; /* the coarse levels leave 0.3 px */
             sdm_log(ctx, SDM_LOG_WARNING, 2,
-                    "pointing: only %zu matches at full resolution; that of the coarse levels stays",
-                    points.count);
+                    "pointing: only %zu matches at full resolution; that of the %s stays", points.count,
+                    i > 0 ? "round before" : "coarse levels");
             break;
         }
         const double response = i > 0 ? measure_response(&points, &coarse, &p->pointing) : 1.0;
