@@ -96,8 +96,8 @@ const SdmOptionSpec sdm_option_table[] = {
     {"--fill", "HOLES", SDM_OPT_CHOICE, AT(fill), 0.0, 0.0, "none|gentle|all", "gentle",
      MAKE | BLOCKS | FIRST,
      "Small holes to fill with interpolated heights: none of them, all, or gentle: holes on slopes of up to "
-     "20 degrees. With pixels below 5 m gentle fills all; with --optimizer sgm it fills narrow holes and "
-     "those that a step explains. NAME_qa.tif marks filled cells."},
+     "20 degrees. With pixels below 5 m gentle fills all; with --optimizer sgm it fills narrow holes beside "
+     "no step and those that a step explains. NAME_qa.tif marks filled cells."},
     {"--hmin", "METRES", SDM_OPT_REAL, AT(hmin_m), -12000.0, 12000.0, NULL, "found from the scene",
      SCENE | BLOCKS, "Lowest height to search and to write, in metres above the ellipsoid."},
     {"--hmax", "METRES", SDM_OPT_REAL, AT(hmax_m), -12000.0, 12000.0, NULL, "found from the scene",

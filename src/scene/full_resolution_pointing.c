@@ -22,7 +22,7 @@ enum {
     LEAST_POINTS = 50     /* fewer leave the pointing of the coarse levels */
 };
 
-#define AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
+#define FEW_AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
 
 /* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
@@ -285,7 +285,7 @@ static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
     PASS(sdm_alloc_raw(ctx, &residual_px, points->count, sizeof *residual_px, "residuals"));
     for (size_t i = 0; i < points->count; i++)
         residual_px[i] = points->point[i].residual_px;
-    *can = sdm_nmad_f64(residual_px, (int64_t)points->count, NULL) <= AGREE_PX;
+    *can = sdm_nmad_f64(residual_px, (int64_t)points->count, NULL) <= FEW_AGREE_PX;
     return SDM_OK;
 }
 
