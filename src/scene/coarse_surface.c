@@ -33,9 +33,8 @@ enum {
 #define LEAST_APART 0.7
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.07
-#define AGREE_PX 0.5f  /* across the lines, of the level */
-#define BETTER 1.1     /* what it must find more, since wide windows agree more, unless */
-#define FEW_BRIGHT 0.2 /* less of what is bright is terrain */
+#define AGREE_PX 0.5f /* across the lines, of the level */
+#define BETTER 1.1    /* what it must find more, since wide windows agree more */
 /* Where the views agree at that share of the dark ground, the first search found it (the second one: at the
  * finer level); where that share of what is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
@@ -211,13 +210,13 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     return sdm_lattice_build(ctx, &c->request, &c->lattice);
 }
 
-/* Does the pointing need another fit on the coarse level?  A fit shows a part of an error; in towns walls
- * spread the residuals. */
+/* Does the pointing need another fit on the coarse level?  A fit shows a part of an error.  RPCs are nearly
+ * right, and one image under two of them must not be fitted until it looks like a pair. */
 static bool is_loose(const Coarse *c)
 {
     const SdmPointReport *const r = &c->p->points;
-    return c->hide ||
-           (!c->settings.semi_global && r->rounds > 0 && r->round[r->rounds - 1].after_nmad_px > LOOSE_PX);
+    const bool aster = c->scene->sensor == SDM_SENSOR_ASTER;
+    return c->hide || (aster && r->rounds > 0 && r->round[r->rounds - 1].after_nmad_px > LOOSE_PX);
 }
 
 /* The levels down to the coarse one. */
@@ -510,7 +509,7 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
         return SDM_OK; /* bright land beside water with waves */
     const bool ground = second->distinct && fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
-    *better = dark[1].agree > (bright < FEW_BRIGHT ? 1.0 : BETTER) * dark[0].agree &&
+    *better = dark[1].agree > BETTER * dark[0].agree &&
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
     if (!*better && before != SDM_OK)
         return sdm_fail(ctx, before, "%s", why);
@@ -550,7 +549,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     above[1] = sdm_split_grey(&c.right.level[level], &apart[1]);
     again.distinct = fmin(apart[0], apart[1]) >= LEAST_APART;
     if (!again.distinct &&
-        (p->settings.semi_global || (st == SDM_OK && share_matched(&p->coarse) >= RIGHT_SHARE)))
+        (st != SDM_OK || p->settings.semi_global || share_matched(&p->coarse) >= RIGHT_SHARE))
         goto done;
     const SdmStatus before = st;
     st = SDM_OK;
