@@ -194,9 +194,10 @@ static void move_radiometry(Body *b, SdmRadiometry *r)
 /* All other settings follow from these: see sdm_prepared_kernels(). */
 static void move_measured(Body *b, SdmMeasured *m)
 {
-    _Static_assert(sizeof *m == 8 + 9 * 4, "another field of SdmMeasured is to be stored");
+    _Static_assert(sizeof *m == 8 + 10 * 4, "another field of SdmMeasured is to be stored");
     move_text(b, m->cost_name, sizeof m->cost_name);
     move_floats(b, &m->ray_error_limit_px, 1);
+    move_floats(b, &m->final_score, 1);
     move_floats(b, &m->discontinuity_px, 1);
     move_bool(b, &m->borders);
     move_int(b, &m->label_range_px, 0, SDM_SEMI_GLOBAL_RANGE_MAX);

@@ -30,6 +30,11 @@ static float census_score(double correlation)
     return (float)(2.0 / PI * asin(correlation));
 }
 
+float sdm_final_score(const char *cost)
+{
+    return strcmp(cost, "zncc") == 0 ? (float)FINAL_CORRELATION : census_score(CENSUS_FINAL_CORRELATION);
+}
+
 SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const char *cost,
                              const char *cpu_level, float noise_q, SdmMatchSettings *out)
 {
@@ -43,16 +48,15 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     out->borders = true;
     out->repeats = REPEATS;
     out->ray_error_limit_px = SDM_RAY_ERROR_LIMIT_PX;
+    out->final_score = sdm_final_score(cost);
     out->fill_limit.rise_m = options && strcmp(options->fill, "none") == 0 ? 0.0f : INFINITY;
     if (strcmp(cost, "zncc") == 0) {
         out->cost = out->kernels->zncc;
         out->min_score = (float)MIN_CORRELATION;
-        out->final_score = (float)FINAL_CORRELATION;
         out->min_small_window_score = (float)SMALL_WINDOW_CORRELATION;
     } else if (strcmp(cost, "census") == 0) {
         out->cost = out->kernels->census;
         out->min_score = census_score(MIN_CORRELATION);
-        out->final_score = census_score(CENSUS_FINAL_CORRELATION);
         out->min_small_window_score = census_score(SMALL_WINDOW_CORRELATION);
     } else {
         return sdm_fail(ctx, SDM_ERR_USAGE, "--cost %s is not one of zncc, census", cost);

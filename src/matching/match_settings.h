@@ -12,6 +12,7 @@
 #define SDM_MEASURED                                                                                       \
     char cost_name[8];                                                                                     \
     float ray_error_limit_px; /* mean ray intersection error around a pixel from which it is rejected */   \
+    float final_score;        /* least score in the end, over the window of the ray intersection error */  \
     float discontinuity_px;   /* parallax of the height discontinuities to expect: SDM_DISCONTINUITY_M */  \
     bool borders;             /* heights reach the border of what both views see: border_windows.h */      \
     int coarse_level;         /* finest level of the scene-wide surface */                                 \
@@ -35,7 +36,6 @@ typedef struct SdmMatchSettings {
     const SdmKernels *kernels;
     sdm_cost_strip_fn *cost;
     float min_score;              /* least score of a match while searching, in the cost's own scores */
-    float final_score;            /* least score in the end, over the window of the ray intersection error */
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
     float min_sigma;              /* least texture, units of the images that are matched */
     bool wiener;             /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
@@ -54,6 +54,9 @@ typedef struct SdmMatchSettings {
 #define SDM_RAY_ERROR_LIMIT_PX 0.25f
 /* Height of the discontinuities that a retry must bridge, metres. */
 #define SDM_DISCONTINUITY_M 25.0
+
+/* final_score until the scene's own is measured. */
+float sdm_final_score(const char *cost);
 
 /* options: the optimizer's settings; NULL: no optimizer.  cost: "zncc", "census"; cpu_level: as the
  * option; noise_q: sensor noise to expect, q units.  discontinuity_px and the levels are left 0; the fill has

@@ -3,10 +3,12 @@
 #include "scene/full_resolution_pointing.h"
 
 #include "core/stats.h"
+#include "matching/validation.h"
 #include "scene/window_input.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     STRIPS = 5,
@@ -28,28 +30,53 @@ enum {
 #define LEAST_FOUND_PX 0.02
 #define LEAST_RESPONSE 0.4
 
-/* ---- the limit of ray errors ---- */
+/* ---- the limit of ray errors, and the final score ---- */
 
-enum { BINS = 128 /* a pixel */ };
+enum { BINS = 128 /* a pixel */, SCORES = 6 };
 
-/* Histogram of signed ray errors from -1 to 1 px of the frame; zero to begin with. */
+/* Histograms of ray errors of the frame: signed, from -1 to 1 px, of the pixels that were accepted, or
+ * rejected for their ray error alone; without signs, of those with low scores, by score from NOISY_PART of
+ * the final one up to it.  Zero to begin with. */
 typedef struct RayErrors {
-    int64_t bin[2 * BINS + 1], total;
+    int64_t bin[2 * BINS + 1], total, low[SCORES][BINS + 1], low_total[SCORES];
 } RayErrors;
 
 static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
+/* Median ray error of low scores up to which they are right matches in noise: of accidents 0.4 px and more.
+ * Least share of them in each step that is worth another final score. */
+#define NOISY_PX 0.3f
+#define NOISY_SHARE 0.005
+#define NOISY_PART 0.57f /* ZNCC: 0.4 */
 
-/* Count the pixels of a window that were accepted, or rejected for their ray error alone. */
-static void count_ray_errors(const SdmFineResult *f, RayErrors *counts)
+static void count_ray_errors(const SdmMatchSettings *set, const SdmFineResult *f, RayErrors *counts)
 {
     const size_t n = (size_t)f->surface.win.w * (size_t)f->surface.win.h;
+    const int top = sdm_validation_min_score(set), least = (int)((float)top * NOISY_PART);
     for (size_t i = 0; i < n; i++) {
-        if (!(f->surface.flags[i] & (SDM_QA_VALID | SDM_QA_RAY_ERROR)) || !isfinite(f->ray_error_px[i]))
+        const unsigned flags = f->surface.flags[i];
+        if (!isfinite(f->ray_error_px[i]))
             continue;
         const float e = f->ray_error_px[i], v = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;
-        counts->bin[BINS + (int)lrintf(v * BINS)]++;
-        counts->total++;
+        const int bin = (int)lrintf(v * BINS), score = f->surface.score[i];
+        if (flags & (SDM_QA_VALID | SDM_QA_RAY_ERROR)) {
+            counts->bin[BINS + bin]++;
+            counts->total++;
+        } else if (flags & SDM_QA_LOW_SCORE && score >= least && score < top) {
+            const int step = (score - least) * SCORES / (top - least);
+            counts->low[step][abs(bin)]++;
+            counts->low_total[step]++;
+        }
     }
+}
+
+/* Median of the absolute ray errors in a step of low scores, px; 1: too few are there. */
+static float low_median_px(const RayErrors *c, int step)
+{
+    int64_t sum = c->low[step][0];
+    int bin = 0;
+    while (bin < BINS && 2 * sum < c->low_total[step])
+        sum += c->low[step][++bin];
+    return (double)c->low_total[step] < NOISY_SHARE * (double)c->total ? 1.0f : (float)bin / BINS;
 }
 
 /* Three times the median distance from the median, px, within the bounds above; towns have their own, for
@@ -66,6 +93,21 @@ static float limit_of(const RayErrors *c, bool semi_global)
     const float limit = 3.0f * ((float)spread + 0.5f) / BINS,
                 least = semi_global ? LEAST_TOWN_LIMIT_PX : LEAST_LIMIT_PX;
     return limit < least ? least : limit > LARGEST_LIMIT_PX ? LARGEST_LIMIT_PX : limit;
+}
+
+/* Limits of the final matching.  Noise and veils lower scores: the final score is the least one down to which
+ * rays meet, and the limit of their errors holds for such pixels, too. */
+static void find_limits(const RayErrors *c, SdmMatchSettings *set)
+{
+    const float each = (1.0f - NOISY_PART) * set->final_score / SCORES;
+    set->ray_error_limit_px = limit_of(c, set->semi_global);
+    for (int step = SCORES - 1; step >= 0 && !set->semi_global; step--) {
+        const float median_px = low_median_px(c, step), limit_px = fminf(3.0f * median_px, LARGEST_LIMIT_PX);
+        if (median_px > NOISY_PX)
+            break;
+        set->final_score -= each;
+        set->ray_error_limit_px = fmaxf(set->ray_error_limit_px, limit_px);
+    }
 }
 
 /* ---- strips ---- */
@@ -109,7 +151,7 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
         input->in.spent[k] = NULL;
     const SdmMatchCall call = {.in = &input->in, .coarse = &p->coarse, .win = win, .need = win};
     TRY(sdm_match_window(ctx, &call, &fine));
-    count_ray_errors(&fine, errors);
+    count_ray_errors(&settings, &fine, errors);
     const SdmTiePointSource from = {.lattice = &input->lattice,
                                     .in_use = &p->pointing,
                                     .surface = &fine.surface,
@@ -195,6 +237,11 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTie
         for (int k = 0; k <= 2 * BINS; k++)
             errors->bin[k] += strip[i].errors.bin[k];
         errors->total += strip[i].errors.total;
+        for (int step = 0; step < SCORES; step++) {
+            for (int k = 0; k <= BINS; k++)
+                errors->low[step][k] += strip[i].errors.low[step][k];
+            errors->low_total[step] += strip[i].errors.low_total[step];
+        }
         for (size_t k = 0; k < strip[i].points.count && points->count < points->room; k++)
             points->point[points->count++] = strip[i].points.point[k];
     }
@@ -295,7 +342,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     SdmTiePoints points = {0};
     SdmWindowInput input[STRIPS] = {{.in = {0}}}; /* of the strips */
     const int around = sdm_stage_enter(ctx, 2);
-    float limit_px = 0.0f;
+    SdmMatchSettings found = p->settings; /* its limits */
     bool can;
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
@@ -304,10 +351,12 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         RayErrors errors = {.total = 0};
         points.count = 0;
         TRY(match_strips(ctx, scene, p, i, input, &errors, &points));
-        limit_px = limit_of(&errors, p->settings.semi_global);
+        found = p->settings;
+        find_limits(&errors, &found);
         TRY(can_fit(ctx, &points, &can));
         if (!can) {
-            limit_px = i > 0 ? limit_px : LARGEST_LIMIT_PX; /* the coarse levels leave 0.3 px */
+            if (i == 0) /* the coarse levels leave 0.3 px */
+                found.ray_error_limit_px = LARGEST_LIMIT_PX;
             sdm_log(ctx, SDM_LOG_WARNING, 2,
                     "pointing: only %zu matches at full resolution; that of the %s stays", points.count,
                     i > 0 ? "round before" : "coarse levels");
@@ -317,9 +366,11 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         complete(&points, response);
         TRY(fit(ctx, scene, &points, response, p));
     }
-    p->settings.ray_error_limit_px = limit_px;
-    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "ray intersection errors beyond %.2f px are taken for false matches",
-            (double)limit_px);
+    p->settings.ray_error_limit_px = found.ray_error_limit_px;
+    p->settings.final_score = found.final_score;
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2,
+            "ray intersection errors beyond %.2f px and scores below %.2f are taken for false matches",
+            (double)found.ray_error_limit_px, (double)found.final_score);
 done:
     for (int i = 0; i < STRIPS; i++)
         sdm_window_close(&input[i]);

@@ -110,6 +110,7 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
 {
     PASS(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
     out->measured = *measured;
+    out->min_score = fminf(out->min_score, out->final_score);
     if (sdm_hides_clouds(out)) /* shadows are faint */
         out->min_sigma = SHADOW_SIGMA_NOISES * noise_q(left);
     out->semi_global = out->edges = is_semi_global(o, f);
@@ -131,6 +132,7 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
     sdm_image_radiometry(scene->view[0].image, &left);
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
+    m.final_score = sdm_final_score(m.cost_name);
     choose_levels(f, &m);
     PASS(settle(ctx, o, f, &left, &m, out));
     out->label_range_px = sdm_semi_global_likely_range(out);
@@ -271,10 +273,11 @@ SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     PASS(sdm_prepare_frame(ctx, scene, p));
     PASS(sdm_reference_read_some(ctx, &p->frame, reference));
     PASS(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
-    PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* of the cost that clouds may have chosen */
+    PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* where clouds are hidden */
     PASS(coarse_range(ctx, scene, p));
     PASS(sdm_check_exposures(ctx, scene, p));
     PASS(sdm_pointing_at_full_resolution(ctx, scene, p));
+    PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* of the final score */
     PASS(sdm_check_exchanged(ctx, scene, p));
     if (reference) {
         PASS(sdm_reference_correct(ctx, scene, reference, images, p));

@@ -72,6 +72,15 @@ if done.returncode == 0:
     found, cloud = judge(scene, at("few.tif"))
     t.expect(found > 90 and cloud < 1, "few clouds: %.1f %% of the ground, %.2f %% cloud" % (found, cloud))
 
+# Right matches under a veil score less: the final score falls to where rays still meet.
+scene = t.simulate(at("veil"), "--relief", 300, "--lon", 7, "--lat", 45, "--width", 696, "--height", 735, "--noise", 1.27, "--texture", 9.46,
+                   "--cloud", 0.64, "--cloud-kind", "cirrus", "--seed", 12002)
+done = made([scene], "veil.tif")
+t.expect(done.returncode == 0, "a veil: a DEM " + done.stderr.strip()[-160:])
+if done.returncode == 0:
+    found, cloud = judge(scene, at("veil.tif"))
+    t.expect(found > 97 and cloud < 0.1, "under a veil: %.1f %% of the ground, %.2f %% cloud" % (found, cloud))
+
 # Bright land beside a dark, noisy sea is no cloud, and what meets at its shore no wall.
 coast = t.simulate(at("coast"), "--base", 0, "--width", 700, "--height", 700, "--pointing-across", 1.7, "--texture", 10)
 rng = np.random.default_rng(7)
