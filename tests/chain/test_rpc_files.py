@@ -398,7 +398,12 @@ here = os.getcwd()
 os.makedirs(at("sub", "deep"))
 os.chdir(at("sub", "deep"))
 done = t.call([t.PROGRAM, "run", named[0], "../../B/image.tif", "-o", "x.tif"], quiet=True)
+os.makedirs("a/" * 20)
+os.chdir("a/" * 20)
+t.call([t.PROGRAM, "plan", inside[0], at("once", "the whole.tif"), "-o", "job"])
+tile = t.call([t.PROGRAM, "tile", "job", "0"], quiet=True)
 os.chdir(here)
+t.expect(tile.returncode == 1 and inside[0] in tile.stderr and "../" not in tile.stderr, "names in a job: %s" % tile.stderr[-200:])
 t.expect(": %s and ../../B/image.tif see" % named[0] in done.stderr, "absolute names stay, relative ones too: %s" % done.stderr[-200:])
 
 
