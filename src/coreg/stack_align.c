@@ -497,7 +497,8 @@ static SdmStatus align_heights(SdmStack *s, bool move, double *up_m, int *group,
         return sdm_fail(
             s->ctx, SDM_ERR_DATA,
             "no two of the %d DEMs have %d or more cells in common that can be compared, so there "
-            "is nothing to align; are they of one place? (--align none stacks them as they are)",
+            "is nothing to align; are they of one place, and is none far larger than the others (cut it: "
+            "gdalwarp -te)? --align none stacks them as they are",
             s->count, SDM_STACK_MIN_SAMPLES);
     PASS(sdm_adjust_network(s->ctx, s->count, pair, count, up_m, group, &s->groups));
     for (int i = 0; i < s->count; i++)
