@@ -48,7 +48,10 @@ class Program:
         self.path = path or find()
 
     def _words(self, words):
-        program = [self.path] if shutil.which(self.path) else shlex.split(self.path)  # "apptainer run stereodem.sif"
+        try:
+            program = [self.path] if shutil.which(self.path) else shlex.split(self.path)  # "apptainer run stereodem.sif"
+        except ValueError:  # a quote in the name
+            program = []
         if not program or not shutil.which(program[0]):
             raise ProgramError("The program %s was not found; install it, or name it in the settings: Processing, Providers, "
                                "stereodem." % self.path)

@@ -130,9 +130,10 @@ SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, co
     struct stat s;
     if (!absolute || !*absolute)
         return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", rel);
-    const SdmStatus st = sdm_path_join(ctx, folder, rel, out);
-    if (st != SDM_OK || stat(out, &s) == 0 || stat(absolute, &s) != 0)
-        return st;
+    PASS(sdm_path_join(ctx, folder, rel, out));
+    const bool longer = strlen(out) > strlen(absolute) && sdm_system_is_same(out, absolute);
+    if (!longer && (stat(out, &s) == 0 || stat(absolute, &s) != 0))
+        return SDM_OK;
     return sdm_format(ctx, out, SDM_PATH_SIZE, "%s", absolute);
 }
 

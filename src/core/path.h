@@ -25,8 +25,8 @@ SdmStatus sdm_path_join(SdmContext *ctx, const char *folder, const char *rel, ch
 SdmStatus sdm_path_split(SdmContext *ctx, const char *folder, const char *path, char rel[SDM_PATH_SIZE],
                          char absolute[SDM_PATH_SIZE]);
 
-/* The file that was stored as rel and absolute: the first of the two that exists, else rel's; rel as it is
- * without the other. */
+/* The file that was stored as rel and absolute: the first of the two that exists, else rel's; of one file the
+ * shorter name, no chain of "../"; rel as it is without absolute. */
 SdmStatus sdm_path_find(SdmContext *ctx, const char *folder, const char *rel, const char *absolute,
                         char out[SDM_PATH_SIZE]);
 

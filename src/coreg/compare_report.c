@@ -358,5 +358,6 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
     add_inputs(&r, w);
     PASS(sdm_report_html(&r, &html));
     PASS(sdm_compare_page_name(w->ctx, w->opt->output, path));
+    sdm_file_sweep(path); /* of a comparison that was killed */
     return sdm_file_write(w->ctx, path, html.data, html.size);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
 #include "geo/first_band.h"
+#include "geo/projector.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -21,10 +22,11 @@ SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRS
     OSRStripVertical(raster->srs);
     OSRDemoteTo2D(raster->srs, NULL);
     const char *const form[] = {"FORMAT=WKT2", NULL};
-    if (OSRExportToWktEx(raster->srs, &raster->wkt, form) != OGRERR_NONE)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its coordinate reference system is not understood (%s)",
-                        raster->role, raster->path, CPLGetLastErrorMsg());
-    return SDM_OK;
+    if (OSRExportToWktEx(raster->srs, &raster->wkt, form) == OGRERR_NONE)
+        return SDM_OK;
+    PASS(sdm_proj_check(ctx));
+    return sdm_fail(ctx, SDM_ERR_INPUT, "%s %s: its coordinate reference system is not understood (%s)",
+                    raster->role, raster->path, CPLGetLastErrorMsg());
 }
 
 SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *role, SdmInputRaster *out)

@@ -497,7 +497,8 @@ static SdmStatus align_heights(SdmStack *s, bool move, double *up_m, int *group,
         return sdm_fail(
             s->ctx, SDM_ERR_DATA,
             "no two of the %d DEMs have %d or more cells in common that can be compared, so there "
-            "is nothing to align; are they of one place? (--align none stacks them as they are)",
+            "is nothing to align; are they of one place, and is none far larger than the others (cut it: "
+            "gdalwarp -te)? --align none stacks them as they are",
             s->count, SDM_STACK_MIN_SAMPLES);
     PASS(sdm_adjust_network(s->ctx, s->count, pair, count, up_m, group, &s->groups));
     for (int i = 0; i < s->count; i++)
@@ -518,24 +519,27 @@ static bool has_sample(const SdmLayer *l)
 }
 
 /* Doubt a layer that has no heights, no neighbour, or those of another place or unit. */
-static void find_doubt(const SdmStack *s, SdmLayer *l)
+static void find_doubt(const SdmStack *s, SdmLayer *l, double middle_m)
 {
+    const double times = s->count == 2 && !s->opt->fusion ? 2.0 : 1.0; /* two meet half-way */
+    const double nmad_m = times * l->nmad_m, up_m = s->opt->fusion ? 0.0 : times * (l->shift_m[2] - middle_m);
     if (!has_sample(l))
         snprintf(l->doubt, sizeof l->doubt,
                  "has no measured height at its samples (nodata, filled, or beyond 12000 m: heights are in "
                  "metres)");
     else if (l->partners == 0)
         snprintf(l->doubt, sizeof l->doubt, "overlaps no other: it is not shifted");
-    else if (l->nmad_m > SDM_OTHER_GROUND_M)
+    else if (fmax(nmad_m, fabs(up_m)) > SDM_OTHER_GROUND_M)
         snprintf(l->doubt, sizeof l->doubt,
-                 "differs from the others by %.0f m (NMAD), more than DEMs of one place do: are its heights "
-                 "in metres, and of this place?",
-                 l->nmad_m);
+                 "differs from the others by %.0f m, NMAD %.0f m, more than DEMs of one place do: are its "
+                 "heights in metres, above the same datum, and of this place?",
+                 up_m, nmad_m);
     if (*l->doubt)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "DEM %s %s", l->path, l->doubt);
 }
 
-static void log_result(SdmStack *s)
+/* middle_m: median of the shifts in height */
+static void log_result(SdmStack *s, double middle_m)
 {
     int connected = 0; /* groups of more than one DEM */
     for (int i = 0; i < s->count; i++) {
@@ -543,7 +547,7 @@ static void log_result(SdmStack *s)
         sdm_log(s->ctx, SDM_LOG_VERBOSE, 8,
                 "%s: moved by %.2f %.2f %.2f m (east, north, up), NMAD %.2f m, %d partners", l->path,
                 -l->shift_m[0], -l->shift_m[1], -l->shift_m[2], l->nmad_m, l->partners);
-        find_doubt(s, l);
+        find_doubt(s, l, middle_m);
         bool first = l->partners > 0;
         for (int j = 0; j < i && first; j++)
             first = s->layer[j].group != l->group;
@@ -569,6 +573,6 @@ SdmStatus sdm_stack_align(SdmStack *s)
         PASS(align_horizontally(s, shift_m, group));
     for (int round = 0; round < HEIGHT_ROUNDS; round++)
         PASS(align_heights(s, move, shift_m, group, round == HEIGHT_ROUNDS - 1));
-    log_result(s);
+    log_result(s, move ? sdm_median_f64(shift_m, s->count) : 0.0);
     return SDM_OK;
 }

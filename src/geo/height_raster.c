@@ -246,8 +246,8 @@ SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
     return !r->unread
                ? SDM_OK
                : sdm_fail(ctx, SDM_ERR_INPUT,
-                          "%s %s cannot be read where the scene lies (%.300s); the file is cut short or "
-                          "damaged, fetch it again",
+                          "%s %s cannot be read where the scene lies (%.300s); it, or a source of it, is "
+                          "missing, cut short or damaged: fetch it again",
                           r->source.option, r->source.path, CPLGetLastErrorMsg());
 }
 

@@ -90,8 +90,8 @@ static bool read_band(GDALRasterBandH band, SdmImageWindow at, float *out)
 static SdmStatus read_failed(SdmContext *ctx, const char *name, int64_t y0, int64_t h)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: rows %lld to %lld cannot be read (%.300s); the file is cut short or damaged, "
-                    "fetch it again",
+                    "%s: rows %lld to %lld cannot be read (%.300s); it, or a source of it, is missing, "
+                    "cut short or damaged: fetch it again",
                     name, (long long)y0, (long long)(y0 + h - 1), sdm_gdal_reason());
 }
 

@@ -134,7 +134,7 @@ static SdmStatus find_in_folder(SdmContext *ctx, const char *folder, char *out, 
     if (found.count == 0)
         return sdm_fail(
             ctx, SDM_ERR_USAGE,
-            "%s: a folder without DIM_*.XML (Pleiades, SPOT) and without .TIL (WorldView), expected a "
+            "%s: a folder without DIM_*.XML (Pleiades, SPOT 6/7) and without .TIL (WorldView), expected a "
             "product or an image; give the product's folder as it was delivered, or the image file itself "
             "(an ASTER scene holds both views, give it alone)",
             folder);

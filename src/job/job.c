@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job.h"
 #include "core/machine.h"
+#include "core/path.h"
 #include "core/system.h"
 #include "geo/grid.h"
 
@@ -143,14 +144,14 @@ static bool can_read(const char *path)
 }
 
 /* True if this machine can read the inputs of the scene and they are as planned; false for inputs on the
- * network, which have no time stamp. */
+ * network, which have no time stamp, and for a VRT, whose sources may be missing here alone. */
 static bool sees_inputs(const SdmJob *job, const SdmPlanScene *scene)
 {
     char path[SDM_PATH_SIZE];
     bool good = sdm_plan_check_files(NULL, job->folder, scene, true) == SDM_OK;
     for (int i = 0; good && i < scene->file_count; i++)
         good = scene->file[i].has_stamp && sdm_job_find(NULL, job, &scene->file[i].at, path) == SDM_OK &&
-               can_read(path);
+               can_read(path) && !sdm_path_ends_in(path, ".vrt");
     return good;
 }
 

@@ -136,7 +136,8 @@ static SdmStatus check_pair(SdmContext *ctx, const Raster *l, const Raster *r)
 static SdmStatus read_failed(SdmContext *ctx, const Raster *im, int y0, int rows)
 {
     return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s %s: rows %d to %d cannot be read (%.300s); the file is cut short or damaged",
+                    "%s %s: rows %d to %d cannot be read (%.300s); it, or a source of it, is missing, cut "
+                    "short or damaged",
                     im->role, im->path, y0, y0 + rows - 1, sdm_gdal_reason());
 }
 

@@ -1,24 +1,28 @@
 /* A prior DEM as the first surface: it starts the search and never fills a hole. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/prior_dem.h"
-#include "geo/height_raster.h"
 
 #include <math.h>
 
 enum { ROUNDS = 3 };
+
+SdmStatus sdm_prior_open(SdmContext *ctx, const SdmOptions *o, SdmHeightRaster **out)
+{
+    const SdmHeightSource source = {
+        .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
+    return o->dem ? sdm_height_raster_open(ctx, &source, out) : SDM_OK;
+}
 
 SdmStatus sdm_prior_surface(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
                             SdmPriorReport *report)
 {
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
     const SdmOptions *const o = scene->options;
-    const SdmHeightSource source = {
-        .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
     const double size = (double)(1 << s->win.level);
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double sum = 0.0;
     size_t known = 0;
-    PASS(sdm_height_raster_open(ctx, &source, &dem));
+    PASS(sdm_prior_open(ctx, o, &dem));
     sdm_height_raster_tell_datum(ctx, dem);
     for (size_t i = 0; i < n; i++) {
         const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5,

@@ -6,6 +6,7 @@
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
+#include "scene/prior_dem.h"
 #include "scene/reference_mask.h"
 #include "scene/reference_samples.h"
 
@@ -87,8 +88,10 @@ SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
 {
     SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
     SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *files = NULL;
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *prior = NULL;
     sdm_gdal_register();
     PASS(sdm_gdal_config_begin(ctx, options, &config));
+    PASS(sdm_prior_open(ctx, options, &prior));
     return sdm_reference_open(ctx, options, &files);
 }
 

@@ -12,7 +12,7 @@ typedef struct SdmReferenceFiles SdmReferenceFiles;
  * --layer without polygons.  To be closed, also after a failure. */
 SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceFiles **out);
 void sdm_reference_close(SdmReferenceFiles **files);
-/* Before any work: can they be opened?  Errors as above. */
+/* Before any work: can they be opened, and the prior DEM?  Errors as above. */
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options);
 /* Before any matching: log the datum of the reference (files may be NULL), and read cells of it all over the
  * frame.  SDM_ERR_INPUT where one cannot be read: the file is cut short. */

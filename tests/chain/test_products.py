@@ -146,11 +146,12 @@ os.mkdir(at("alone"))
 alone = shutil.copy(tile, at("alone"))
 os.mkdir(at("empty"))
 shutil.copy(PAIR[0], at("empty/image.tif"))
+open(at("empty/METADATA.DIM"), "w").write("<Dimap_Document/>")  # SPOT 5 HRS: no RPC
 shutil.copytree(at("phr0"), at("torn"))
 os.remove(os.path.join(at("torn"), os.path.relpath(tile, at("phr0")).replace("R1C1", "R2C1")))
 shutil.copytree(at("phr0"), at("both/a"))
 shutil.copytree(at("phr1"), at("both/b"))
-for left, code, said in ((alone, 1, "its name is that of a tile"), (at("empty"), 2, "without DIM_*.XML"), (at("torn"), 1, "R2C1.TIF is missing"),
+for left, code, said in ((alone, 1, "its name is that of a tile"), (at("empty"), 2, "without DIM_*.XML (Pleiades, SPOT 6/7)"), (at("torn"), 1, "R2C1.TIF is missing"),
                          (at("both"), 1, "holds 2 products")):
     done = t.call([t.PROGRAM, "run", left, at("phr1"), "-o", at("no.tif")], quiet=True)
     lines = done.stderr.strip().split("\n")

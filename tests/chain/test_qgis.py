@@ -72,7 +72,7 @@ for words, said in ((["run", at("nothing.hdf"), "-o", at("no.tif")], "nothing.hd
         t.expect(said in str(error), "the program's sentence: %s" % str(error)[-70:])
 t.expect(Program("env SDM_WORDS=1 " + t.PROGRAM).describe("run") == tables["run"], "a program of several words")
 try:
-    Program(at("no such program")).describe("run")
+    Program(at("no one's program")).describe("run")
     t.expect(False, "no program")
 except ProgramError as error:
     t.expect("was not found" in str(error), "no program: a sentence")

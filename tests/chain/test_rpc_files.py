@@ -179,6 +179,12 @@ as_plain("RPC00A", other)
 t.expect(all("order of RPC00A" in s for s in told("RPC00A", other)[0]), "RPC00A: info says so")
 down = lambda r: dict(coefs(r, lambda c: [repr(-v if i in ODD_P else v) for i, v in enumerate(c)]), LAT_SCALE="-" + r["LAT_SCALE"])
 as_plain("latitude downwards", pair("down", lambda k, a, r, p: write(p, a, down(r))))
+ODD = {"LONG": (1, 4, 5, 10, 11, 12, 13), "HEIGHT": (3, 5, 6, 10, 17, 18, 19)}  # terms with an odd power of them
+turned = lambda r, key: dict(coefs(r, lambda c: [repr(-v if i in ODD[key] else v) for i, v in enumerate(c)]) if key in ODD else
+                             dict(r, **{key + "_NUM_COEFF": " ".join(repr(-float(v)) for v in r[key + "_NUM_COEFF"].split())}),
+                             **{key + "_SCALE": "-" + r[key + "_SCALE"]})
+for key in ("LONG", "HEIGHT", "LINE", "SAMP"):
+    as_plain("%s_SCALE below 0, and its terms turned" % key, pair("turned_" + key, lambda k, a, r, p: write(p, a, turned(r, key))))
 for key in ("LONG_SCALE", "LAT_SCALE"):
     mirrored = pair("mirrored_" + key, lambda k, a, r, p: write(p, a, dict(r, **{key: "-" + r[key]})))
     t.expect("mirrors the image" in t.call([t.PROGRAM, "info", *mirrored], True).stdout, "%s of the wrong sign in both views is told" % key)
@@ -398,7 +404,12 @@ here = os.getcwd()
 os.makedirs(at("sub", "deep"))
 os.chdir(at("sub", "deep"))
 done = t.call([t.PROGRAM, "run", named[0], "../../B/image.tif", "-o", "x.tif"], quiet=True)
+os.makedirs("a/" * 20)
+os.chdir("a/" * 20)
+t.call([t.PROGRAM, "plan", inside[0], at("once", "the whole.tif"), "-o", "job"])
+tile = t.call([t.PROGRAM, "tile", "job", "0"], quiet=True)
 os.chdir(here)
+t.expect(tile.returncode == 1 and inside[0] in tile.stderr and "../" not in tile.stderr, "names in a job: %s" % tile.stderr[-200:])
 t.expect(": %s and ../../B/image.tif see" % named[0] in done.stderr, "absolute names stay, relative ones too: %s" % done.stderr[-200:])
 
 

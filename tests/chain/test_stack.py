@@ -168,6 +168,10 @@ def part_strip():
     done = t.call([t.PROGRAM, "stack", *dems, feet, "-o", path("odd.tif"), "--overwrite", "--strict"], True)
     t.expect(done.returncode == 1 and "--strict" in done.stderr and "feet.tif differs" in done.stderr and "moved by, m" in done.stdout,
              "--strict: exit code 1, and the DEM is made and described")
+    high = write("high.tif", ground(*centres(x0, Y0, 420, 300)) + 60, x0, Y0)
+    for others in (dems[:1], dems):
+        done = t.call([t.PROGRAM, "stack", *others, high, "-o", path("odd.tif"), "--overwrite", "--strict"], True)
+        t.expect(done.returncode == 1 and "high.tif differs from the others by 5" in done.stderr, "60 m too high: a doubt: %s" % done.stderr[-300:])
     done = t.call([t.PROGRAM, "compare", cm, dems[0]], True)
     t.expect(done.returncode == 1 and "m are no heights: give metres" in done.stderr, "compare: heights in centimetres: %s" % done.stderr[-160:])
     done = t.call([t.PROGRAM, "compare", feet, dems[0]], True)

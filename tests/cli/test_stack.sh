@@ -65,6 +65,8 @@ expect 1 "cut.tif" stack --quiet a.tif cut.tif -o x.tif
 expect 1 "no coordinate reference system" stack a.tif place.png -o x.tif
 expect 1 "geocentric.tif" stack a.tif geocentric.tif -o x.tif
 expect 1 "nothing to align" stack --quiet west.tif east.tif -o x.tif
+gdalbuildvrt -q -te 0 4400000 1000000 5400000 region.vrt a.tif
+expect 1 "far larger" stack --quiet a.tif region.vrt --dem-vertical ellipsoid -o x.tif
 expect 1 "stack those of one place" stack --quiet a.tif far.tif -o x.tif
 expect 1 "nowhere.txt: cannot be opened" stack --list nowhere.txt -o x.tif
 expect 1 "cannot be read" stack --list folder -o x.tif

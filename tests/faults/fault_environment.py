@@ -18,6 +18,7 @@ OTHER_USER = 54321
 def proj(bench):
     """A database that PROJ cannot read is named, not what was asked of it; nothing else is printed."""
     os.makedirs("old", exist_ok=True)
+    base.put("points.csv", b"lon,lat,height\n7,45,300\n")
     base.put("old/proj.db", b"no database")
     for folder in ("old", "/nonexistent"):
         for name in ("PROJ_LIB", "PROJ_DATA"):
@@ -26,6 +27,7 @@ def proj(bench):
             bench.refuse(f"{name}={folder}: run", 1, words, "scene", "-o", "no.tif", env=env)
             bench.refuse(f"{name}={folder}: a geoid", 1, words, "scene", "-o", "no.tif", "--vertical", "egm96", env=env)
             bench.refuse(f"{name}={folder}: info", 1, words, "scene", command="info", env=env)
+            bench.refuse(f"{name}={folder}: points", 1, words, "a.tif", "points.csv", command="compare", env=env)
             bench.refuse(f"{name}={folder}: stack", 1, words, "a.tif", "b.tif", "-o", "no.tif", command="stack", env=env)
     bench.refuse("a bad CRS is still one", 2, ["--t_srs EPSG:999999"], "scene", "-o", "no.tif", "--t_srs", "EPSG:999999")
 

@@ -374,6 +374,7 @@ def node_faults(bench):
     shutil.copytree("pair", "node/pair", dirs_exist_ok=True)
     shutil.copy(os.path.join(bench.source, "sampledata", "AST_L1A_00401012001180005_sim.hdf"), "node/a.hdf")
     base.put("node/l.txt", b"a.hdf\npair/left.tif pair/right.tif\n")
+    subprocess.run(["gdalbuildvrt", "-q", "node/prior.vrt", "node/pair/truth.tif"], check=True)
     held = base.content("node/pair/right.tif")
 
     def missing():
@@ -410,6 +411,13 @@ def node_faults(bench):
         bench.make("tile", "-q", "o", failed)
         done = bench.call("merge", "-q", "o")
         bench.check(f"{name}: another machine", done.returncode == 0, done.stderr)
+    base.remove("o")
+    bench.make("plan", "-q", "node/pair/left.tif", "node/pair/right.tif", "-o", "o", "--dem", "node/prior.vrt", "--dem-vertical", "ellipsoid")
+    os.rename("node/pair/truth.tif", "node/away.tif")
+    bench.refused("the source of a VRT: tile", ["truth.tif", "missing"], "tile", "-q", "o", "0")
+    os.rename("node/away.tif", "node/pair/truth.tif")
+    done = bench.call("merge", "-q", "o")
+    bench.check("the source of a VRT: merge tells what to compute", "stereodem tile o 0" in done.stderr, done.stderr)
     cut = bytearray(held)
     cut[len(cut) // 3:] = bytes(len(cut) - len(cut) // 3)
     base.put("node/pair/right.tif", bytes(cut))  # as it was planned, damaged before

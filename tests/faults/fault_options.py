@@ -47,6 +47,7 @@ def other_files(bench):
     base.put("text.txt", b"no raster\n")
     for option in ("--dem", "--mask-left", "--mask-right"):
         bench.refuse(f"{option} absent", 1, ["/nowhere.tif"], "scene", "-o", "o.tif", option, "/nowhere.tif")
+        bench.refuse(f"{option} absent: plan", 1, ["/nowhere.tif"], "scene", "-o", "job", option, "/nowhere.tif", command="plan")
         bench.refuse(f"{option} text", 1, ["text.txt"], "scene", "-o", "o.tif", option, "text.txt")
         bench.refuse(f"{option} a folder", 1, ["folder"], "scene", "-o", "o.tif", option, "folder")
     base.write_tiff("small.tif", 10, 10, "uint8", bytes(100))

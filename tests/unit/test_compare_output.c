@@ -54,15 +54,18 @@ static char *read_text(const char *path)
 
 TEST(page_holds_the_figures)
 {
-    char path[] = "/tmp/compare_pageXXXXXX", page[64], figure[64];
+    char path[] = "/tmp/compare_pageXXXXXX", page[64], part[96], figure[64];
     const int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
     snprintf(page, sizeof page, "%s.html", path);
+    snprintf(part, sizeof part, "%s.part-0123456789abcdef", page); /* of a comparison that was killed */
+    fclose(fopen(part, "wb"));
     write_terrain(DEM, 12.0, -7.0, 3.0, true);
     write_terrain(REF, 0.0, 0.0, 0.0, false);
     SdmCompareResult r;
     assert_int_equal(run(&(SdmCompareOptions){.output = path}, &r, NULL, 0), SDM_OK);
+    assert_int_not_equal(access(part, F_OK), 0);
     char *const text = read_text(page);
     snprintf(figure, sizeof figure, "<td>aligned</td><td>%lld</td><td>%.3f</td>", (long long)r.aligned.count,
              r.aligned.bias_m);
