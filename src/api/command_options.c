@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/command_options.h"
 #include "core/machine.h"
+#include "product/fields.h"
 
 #include <math.h>
 #include <string.h>
@@ -94,10 +95,8 @@ cJSON *sdm_option_json(const SdmOptionSpec *spec)
     char text[320];
     cJSON *const o = cJSON_CreateObject();
     sdm_option_plain_name(spec, text, sizeof text);
-    cJSON_AddStringToObject(o, "name", text);
-    cJSON_AddStringToObject(o, "type", type[spec->type]);
-    if (spec->metavar)
-        cJSON_AddStringToObject(o, "metavar", spec->metavar);
+    SDM_JSON(o, SDM_FIELD("name", text), SDM_FIELD("type", type[spec->type]),
+             SDM_FIELD("metavar", spec->metavar));
     if (spec->commands & SDM_NAMES_INPUT)
         cJSON_AddTrueToObject(o, "input");
     if (spec->commands & SDM_NAMES_AREAS)
@@ -110,7 +109,7 @@ cJSON *sdm_option_json(const SdmOptionSpec *spec)
         cJSON_AddNumberToObject(o, "highest", spec->hi);
     if (spec->choices)
         add_choices(o, spec->choices);
-    cJSON_AddStringToObject(o, "default", spec->fallback ? spec->fallback : "none");
-    cJSON_AddStringToObject(o, "help", spec->help);
+    SDM_JSON(o, SDM_FIELD("default", spec->fallback ? spec->fallback : "none"),
+             SDM_FIELD("help", spec->help));
     return o;
 }

@@ -19,17 +19,10 @@ static void print_scene(SdmCall *call, const SdmSceneProgress *s)
 static cJSON *scene_json(const SdmSceneProgress *s)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "scene", s->number);
-    cJSON_AddStringToObject(o, "name", s->name);
-    cJSON_AddStringToObject(o, "state", s->state);
-    cJSON_AddNumberToObject(o, "first_unit", (double)s->first_unit);
-    cJSON_AddNumberToObject(o, "units", (double)s->units);
-    cJSON_AddNumberToObject(o, "done", (double)s->done);
-    cJSON_AddNumberToObject(o, "failed", (double)s->failed);
-    cJSON_AddNumberToObject(o, "missing", (double)s->missing);
-    if (*s->error)
-        cJSON_AddStringToObject(o, "error", s->error);
-    cJSON_AddBoolToObject(o, "hopeless", s->is_permanent);
+    SDM_JSON(o, SDM_FIELD("scene", s->number), SDM_FIELD("name", s->name), SDM_FIELD("state", s->state),
+             SDM_FIELD("first_unit", s->first_unit), SDM_FIELD("units", s->units), SDM_FIELD("done", s->done),
+             SDM_FIELD("failed", s->failed), SDM_FIELD("missing", s->missing));
+    SDM_JSON(o, SDM_FIELD("error", *s->error ? s->error : NULL), SDM_FIELD("hopeless", s->is_permanent));
     if (s->error_unit >= 0)
         cJSON_AddNumberToObject(o, "error_unit", (double)s->error_unit);
     return o;
@@ -44,12 +37,9 @@ static void print_totals(SdmCall *call, const SdmJobProgress *r, const SdmSceneP
 
 static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgress *all, int merged)
 {
-    cJSON_AddNumberToObject(to, "units", (double)all->units);
-    cJSON_AddNumberToObject(to, "done", (double)all->done);
-    cJSON_AddNumberToObject(to, "failed", (double)all->failed);
-    cJSON_AddNumberToObject(to, "missing", (double)all->missing);
-    cJSON_AddNumberToObject(to, "scenes_merged", merged);
-    cJSON_AddNumberToObject(to, "work_seconds_left", sdm_job_progress_work_s(r));
+    SDM_JSON(to, SDM_FIELD("units", all->units), SDM_FIELD("done", all->done),
+             SDM_FIELD("failed", all->failed), SDM_FIELD("missing", all->missing),
+             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_progress_work_s(r)));
 }
 
 /* ---- accounting ---- */
@@ -99,13 +89,10 @@ static SdmStatus account(SdmCall *call)
     sdm_screen_print(&call->screen, "%s: a row a unit", path);
     cJSON *const o = call->summary ? cJSON_AddObjectToObject(call->summary, "accounting") : NULL;
     if (o) {
-        cJSON_AddNumberToObject(o, "units", (double)a->all.count);
-        cJSON_AddNumberToObject(o, "wall_s", a->all.used.wall_s);
-        cJSON_AddNumberToObject(o, "user_s", a->all.used.user_s);
-        cJSON_AddNumberToObject(o, "system_s", a->all.used.system_s);
-        cJSON_AddNumberToObject(o, "peak_bytes", a->all.used.peak_bytes);
-        cJSON_AddNumberToObject(o, "slow", (double)slow);
-        cJSON_AddNumberToObject(o, "hungry", (double)hungry);
+        SDM_JSON(o, SDM_FIELD("units", a->all.count), SDM_FIELD("wall_s", a->all.used.wall_s),
+                 SDM_FIELD("user_s", a->all.used.user_s), SDM_FIELD("system_s", a->all.used.system_s),
+                 SDM_FIELD("peak_bytes", a->all.used.peak_bytes), SDM_FIELD("slow", slow),
+                 SDM_FIELD("hungry", hungry));
     }
     return SDM_OK;
 }

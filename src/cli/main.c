@@ -161,8 +161,8 @@ static void finish(SdmCall *call, SdmStatus st)
     }
     if (call->screen.json) {
         cJSON *const last = call->summary ? call->summary : cJSON_CreateObject();
-        cJSON_AddStringToObject(last, "status", sdm_status_name(st));
-        cJSON_AddNumberToObject(last, "exit_code", call->exit_code ? call->exit_code : sdm_exit_code(st));
+        SDM_JSON(last, SDM_FIELD("status", sdm_status_name(st)),
+                 SDM_FIELD("exit_code", call->exit_code ? call->exit_code : sdm_exit_code(st)));
         sdm_screen_json(&call->screen, "summary", last);
     }
     CPLSetErrorHandler(CPLQuietErrorHandler);

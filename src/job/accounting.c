@@ -166,16 +166,9 @@ static void print_csv(const SdmAccounting *a, SdmText *t)
 
 static void add_usage(cJSON *o, const SdmUsage *u)
 {
-    const struct {
-        const char *key;
-        double value;
-    } field[] = {{"wall_s", u->wall_s},
-                 {"user_s", u->user_s},
-                 {"system_s", u->system_s},
-                 {"cpu_s", u->user_s + u->system_s},
-                 {"peak_bytes", u->peak_bytes}};
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
-        cJSON_AddNumberToObject(o, field[i].key, field[i].value);
+    SDM_JSON(o, SDM_FIELD("wall_s", u->wall_s), SDM_FIELD("user_s", u->user_s),
+             SDM_FIELD("system_s", u->system_s), SDM_FIELD("cpu_s", u->user_s + u->system_s),
+             SDM_FIELD("peak_bytes", u->peak_bytes));
     cJSON *const stages = cJSON_AddObjectToObject(o, "stages_s");
     for (int i = 1; i < SDM_USAGE_STAGES; i++)
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], u->stage_s[i]);
@@ -194,16 +187,13 @@ static cJSON *unit_json(const SdmAccount *u)
     char when[40];
     cJSON *const o = cJSON_CreateObject();
     sdm_plan_print_time((int64_t)u->used.ended_s * 1000000, when);
-    cJSON_AddStringToObject(o, "name", u->scene->name);
-    cJSON_AddNumberToObject(o, "scene", u->scene->number);
+    SDM_JSON(o, SDM_FIELD("name", u->scene->name), SDM_FIELD("scene", u->scene->number));
     if (u->unit >= 0)
         cJSON_AddNumberToObject(o, "unit", (double)u->unit);
     cJSON_AddStringToObject(o, "kind", sdm_account_kinds[u->kind]);
     add_usage(o, &u->used);
-    cJSON_AddStringToObject(o, "host", u->used.host);
-    cJSON_AddStringToObject(o, "ended_utc", when);
-    cJSON_AddBoolToObject(o, "slow", u->is_slow);
-    cJSON_AddBoolToObject(o, "hungry", u->is_hungry);
+    SDM_JSON(o, SDM_FIELD("host", u->used.host), SDM_FIELD("ended_utc", when), SDM_FIELD("slow", u->is_slow),
+             SDM_FIELD("hungry", u->is_hungry));
     return o;
 }
 
