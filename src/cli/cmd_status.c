@@ -28,18 +28,18 @@ static cJSON *scene_json(const SdmSceneProgress *s)
     return o;
 }
 
-static void print_totals(SdmCall *call, const SdmJobProgress *r, const SdmSceneProgress *all)
+static void print_totals(SdmCall *call, const SdmJobWork *work, const SdmSceneProgress *all)
 {
     sdm_screen_print(&call->screen, "%lld unit%s: %lld done, %lld failed, %lld missing; %.0f s of work",
                      (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done,
-                     (long long)all->failed, (long long)all->missing, sdm_job_progress_work_s(r));
+                     (long long)all->failed, (long long)all->missing, sdm_job_work_left_s(work));
 }
 
-static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgress *all, int merged)
+static void add_totals(cJSON *to, const SdmJobWork *work, const SdmSceneProgress *all, int merged)
 {
     SDM_JSON(to, SDM_FIELD("units", all->units), SDM_FIELD("done", all->done),
              SDM_FIELD("failed", all->failed), SDM_FIELD("missing", all->missing),
-             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_progress_work_s(r)));
+             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_work_left_s(work)));
 }
 
 /* ---- accounting ---- */
@@ -73,11 +73,11 @@ static int64_t print_named(SdmCall *call, const SdmAccounting *a, bool hungry)
     return count;
 }
 
-static SdmStatus account(SdmCall *call)
+static SdmStatus account(SdmCall *call, const SdmJob *job)
 {
     SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     const char *const path = call->own.job.accounting;
-    PASS(sdm_accounting_open(call->ctx, call->line.positional[0], &a));
+    PASS(sdm_accounting_open(call->ctx, job, &a));
     PASS(sdm_accounting_write(call->ctx, a, path));
     sdm_screen_print(&call->screen, "%-12s %6s %11s %11s %9s %8s", "kind", "units", "wall s", "user s",
                      "system s", "peak MiB");
@@ -99,17 +99,18 @@ static SdmStatus account(SdmCall *call)
 
 SdmStatus sdm_command_status(SdmCall *call)
 {
-    SDM_CLOSED_BY(sdm_job_progress_close) SdmJobProgress *report = NULL;
+    SDM_CLOSED_BY(sdm_job_close) SdmJob job = {0};
+    SdmJobWork work = {.done_cpu_s = 0.0};
     SdmSceneProgress s, all = {.number = 0};
     int merged = 0, permanent = 0;
     if (call->own.job.accounting)
         PASS(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting,
                                   call->options.overwrite));
-    PASS(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
+    PASS(sdm_job_open(call->ctx, call->line.positional[0], sdm_options(call->ctx), &job));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done  fail  miss  name");
-    for (int i = 0; i < sdm_job_progress_scenes(report); i++) {
-        PASS(sdm_job_progress_scene(call->ctx, report, i, &s));
+    for (int i = 0; i < job.plan->count; i++) {
+        sdm_job_progress_scene(&job, i, &work, &s);
         const bool failed = s.failed || *s.error;
         if (failed || !call->own.job.failed)
             print_scene(call, &s);
@@ -122,12 +123,12 @@ SdmStatus sdm_command_status(SdmCall *call)
         merged += strcmp(s.state, "merged") == 0;
         permanent += s.is_permanent;
     }
-    if (permanent && merged + permanent == sdm_job_progress_scenes(report))
+    if (permanent && merged + permanent == job.plan->count)
         call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
-    print_totals(call, report, &all);
+    print_totals(call, &work, &all);
     if (call->summary)
-        add_totals(call->summary, report, &all, merged);
+        add_totals(call->summary, &work, &all, merged);
     if (call->own.job.accounting)
-        PASS(account(call));
+        PASS(account(call, &job));
     return SDM_OK;
 }

@@ -43,16 +43,15 @@ static void add_scene(SdmAccounting *a, const SdmPlanScene *s)
     SDM_CLOSED_BY(sdm_product_record_free) SdmProductRecord record = {0};
     SdmUsage used;
     const int64_t prepared = s->tiled ? s->first_unit : -1;
-    const bool merged = sdm_job_unit(NULL, &a->job, s, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
+    const bool merged = sdm_job_unit(NULL, a->job, s, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
                         sdm_unit_read(NULL, &name, &record, &used) == SDM_OK;
     for (int64_t i = 0; i <= s->tile_count; i++) {
         SdmUsage own;
         const int64_t unit = i ? s->first_unit + s->tiled + i - 1 : prepared;
         const SdmUnitKind kind = i ? SDM_UNIT_BLOCK : SDM_UNIT_PREPARED;
         const SdmUsage *const from = !merged ? &own : i < record.units ? &record.unit[i] : NULL;
-        if (merged
-                ? from != NULL
-                : sdm_job_unit(NULL, &a->job, s, kind, unit, &name) == SDM_OK && sdm_unit_peek(&name, &own))
+        if (merged ? from != NULL
+                   : sdm_job_unit(NULL, a->job, s, kind, unit, &name) == SDM_OK && sdm_unit_peek(&name, &own))
             add_account(a, s, unit, i ? SDM_ACCOUNT_BLOCK : SDM_ACCOUNT_PREPARATION, from);
     }
     if (!merged)
@@ -88,13 +87,13 @@ static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind ki
     return SDM_OK;
 }
 
-SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out)
+SdmStatus sdm_accounting_open(SdmContext *ctx, const SdmJob *job, SdmAccounting **out)
 {
     SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     *out = NULL;
     PASS(sdm_alloc(ctx, &a, 1, sizeof *a, "the accounts"));
-    PASS(sdm_job_open(ctx, folder, sdm_options(ctx), &a->job));
-    const SdmPlan *const plan = a->job.plan;
+    const SdmPlan *const plan = job->plan;
+    a->job = job;
     PASS(sdm_alloc(ctx, &a->item, (size_t)(plan->units + 2 * plan->count), sizeof *a->item, "the accounts"));
     for (int s = 0; s < plan->count; s++)
         if (!plan->scene[s].error)
@@ -108,11 +107,8 @@ SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting
 
 void sdm_accounting_close(SdmAccounting **accounting)
 {
-    SdmAccounting *const a = *accounting;
-    if (!a)
-        return;
-    sdm_job_close(&a->job);
-    sdm_free(&a->item);
+    if (*accounting)
+        sdm_free(&(*accounting)->item);
     sdm_free(accounting);
 }
 
@@ -200,7 +196,7 @@ static cJSON *unit_json(const SdmAccount *u)
 static void print_json(const SdmAccounting *a, SdmText *t)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "job", a->job.folder);
+    cJSON_AddStringToObject(o, "job", a->job->folder);
     add_sum_json(o, "totals", &a->all);
     cJSON *const kinds = cJSON_AddObjectToObject(o, "kinds"), *const units =
                                                                   cJSON_AddArrayToObject(o, "units");

@@ -29,13 +29,14 @@ typedef struct SdmAccountSum {
 } SdmAccountSum;
 
 typedef struct SdmAccounting {
-    SdmJob job;
+    const SdmJob *job;
     SdmAccount *item; /* owned; by scene, then unit, the merge last */
     int64_t count;
     SdmAccountSum all, kind[SDM_ACCOUNT_KINDS];
 } SdmAccounting;
 
-SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out);
+/* job: borrowed. */
+SdmStatus sdm_accounting_open(SdmContext *ctx, const SdmJob *job, SdmAccounting **out);
 void sdm_accounting_close(SdmAccounting **accounting);
 
 /* May the file be written: .csv or .json, not there unless overwrite, no .json in the folder of the job?

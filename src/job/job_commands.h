@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "job/job.h"
 #include "product/dem_result.h"
 
 /* Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
@@ -80,11 +81,11 @@ typedef struct SdmSceneProgress {
     bool is_unprepared; /* the preparation of its tiles failed so */
 } SdmSceneProgress;
 
-/* Progress of a job.  Open, ask for the scenes in order, then for the work left, close. */
-typedef struct SdmJobProgress SdmJobProgress;
-SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
-int sdm_job_progress_scenes(const SdmJobProgress *progress);
-SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
+/* Expected and real work of the scenes that were looked at. */
+typedef struct SdmJobWork {
+    double done_cpu_s, done_expected_s, left_expected_s;
+} SdmJobWork;
+/* Progress of a scene of an open job; adds to the work. */
+void sdm_job_progress_scene(const SdmJob *job, int scene, SdmJobWork *work, SdmSceneProgress *out);
 /* Expected time that a single task would need for the rest, seconds. */
-double sdm_job_progress_work_s(const SdmJobProgress *progress);
-void sdm_job_progress_close(SdmJobProgress **progress);
+double sdm_job_work_left_s(const SdmJobWork *work);
