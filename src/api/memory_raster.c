@@ -3,6 +3,7 @@
 #include "api/face.h"
 #include "geo/own_data.h"
 #include "geo/vertical_datum.h"
+#include "input/rpc_find.h"
 #include "input/source.h"
 #include "product/qa_raster.h"
 
@@ -96,31 +97,18 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
     return SDM_OK;
 }
 
-static char **add_numbers(char **to, const char *name, const double *values, int count)
-{
-    char text[20 * 26] = "";
-    for (int i = 0, n = 0; i < count; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.17g", i ? " " : "", values[i]);
-    return CSLSetNameValue(to, name, text);
-}
-
 /* GDAL's metadata domain RPC. */
 static char **rpc_metadata(const SdmRpc *r)
 {
-    const struct {
-        const char *name;
-        const double *values;
-        int count;
-    } item[] = {{"LINE_OFF", &r->line_off, 1},       {"SAMP_OFF", &r->samp_off, 1},
-                {"LAT_OFF", &r->lat_off, 1},         {"LONG_OFF", &r->long_off, 1},
-                {"HEIGHT_OFF", &r->height_off, 1},   {"LINE_SCALE", &r->line_scale, 1},
-                {"SAMP_SCALE", &r->samp_scale, 1},   {"LAT_SCALE", &r->lat_scale, 1},
-                {"LONG_SCALE", &r->long_scale, 1},   {"HEIGHT_SCALE", &r->height_scale, 1},
-                {"LINE_NUM_COEFF", r->line_num, 20}, {"LINE_DEN_COEFF", r->line_den, 20},
-                {"SAMP_NUM_COEFF", r->samp_num, 20}, {"SAMP_DEN_COEFF", r->samp_den, 20}};
+    const double *const number = (const double *)(const void *)r;
     char **list = NULL;
-    for (size_t i = 0; i < sizeof item / sizeof *item; i++)
-        list = add_numbers(list, item[i].name, item[i].values, item[i].count);
+    for (int i = 0; i < SDM_RPC_TAGS; i++) {
+        char text[SDM_RPC_COEFFICIENTS * 26] = "";
+        for (int k = 0, n = 0; k < sdm_rpc_count(i); k++)
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s%.17g", k ? " " : "",
+                          number[sdm_rpc_place(i) + k]);
+        list = CSLSetNameValue(list, sdm_rpc_tags[i], text);
+    }
     return list;
 }
 
