@@ -1,6 +1,7 @@
 /* DEM and points with heights -> error statistics at the points, the move by the slopes of the DEM there. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/compare_steps.h"
+#include "core/math.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -262,19 +263,15 @@ static SdmStatus fail_outside(const Sites *s)
 {
     const SdmComparison *const w = s->w;
     const double *const t = w->grid.transform;
-    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    for (int64_t i = 0; i < w->points.count; i++) {
-        low[0] = fmin(low[0], w->points.x[i]);
-        high[0] = fmax(high[0], w->points.x[i]);
-        low[1] = fmin(low[1], w->points.y[i]);
-        high[1] = fmax(high[1], w->points.y[i]);
-    }
+    double b[4] = SDM_NO_BOUNDS;
+    for (int64_t i = 0; i < w->points.count; i++)
+        sdm_bounds_add(b, w->points.x[i], w->points.y[i]);
     return sdm_fail(
         w->ctx, SDM_ERR_DATA,
         "reference %s: none of its %lld points lies on a cell of DEM %s that counts (points: x %.6g..%.6g, y "
         "%.6g..%.6g, DEM: x %.6g..%.6g, y %.6g..%.6g, in the CRS of the DEM; %s)",
-        w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, low[0], high[0],
-        low[1], high[1], t[0], t[0] + (double)w->grid.cols * t[1], t[3] + (double)w->grid.rows * t[5], t[3],
+        w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, b[0], b[2], b[1],
+        b[3], t[0], t[0] + (double)w->grid.cols * t[1], t[3] + (double)w->grid.rows * t[5], t[3],
         w->points.source);
 }
 

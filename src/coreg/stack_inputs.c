@@ -404,7 +404,6 @@ static void set_crs(SdmLayerCrs *crs, const SdmInputRaster *raster)
     OSRDestroySpatialReference(crs->srs);
     CPLFree(crs->wkt);
     crs->srs = OSRClone(raster->srs);
-    OSRSetAxisMappingStrategy(crs->srs, OAMS_TRADITIONAL_GIS_ORDER);
     crs->wkt = CPLStrdup(raster->wkt);
 }
 

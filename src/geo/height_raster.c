@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/height_raster.h"
 #include "core/file.h"
+#include "core/math.h"
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
@@ -516,25 +517,21 @@ static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const i
  * turned to where it begins. */
 static bool find_part(const SdmHeightsOnGrid *g, SdmPlaceNodes *n, int64_t part[4])
 {
-    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+    double b[4] = SDM_NO_BOUNDS;
     const double size[2] = {floor((double)g->raster->cols / g->shrink),
                             floor((double)g->raster->rows / g->shrink)};
-    for (size_t i = 0; i < n->nx * n->ny; i++) {
-        lo[0] = fmin(lo[0], n->x[i]);
-        lo[1] = fmin(lo[1], n->y[i]);
-        hi[0] = fmax(hi[0], n->x[i]);
-        hi[1] = fmax(hi[1], n->y[i]);
-    }
+    for (size_t i = 0; i < n->nx * n->ny; i++)
+        sdm_bounds_add(b, n->x[i], n->y[i]);
     const bool around =
-        is_closed(g->raster) && g->raster->cols % g->shrink == 0 && hi[0] - lo[0] < 0.5 * size[0];
-    const double turns = around ? floor((floor(lo[0]) - 2.0) / size[0]) * size[0] : 0.0;
+        is_closed(g->raster) && g->raster->cols % g->shrink == 0 && b[2] - b[0] < 0.5 * size[0];
+    const double turns = around ? floor((floor(b[0]) - 2.0) / size[0]) * size[0] : 0.0;
     for (size_t i = 0; i < n->nx * n->ny; i++)
         n->x[i] -= turns;
-    lo[0] -= turns;
-    hi[0] -= turns;
+    b[0] -= turns;
+    b[2] -= turns;
     for (int k = 0; k < 2; k++) {
-        const double first = fmax(floor(lo[k]) - 2.0, 0.0),
-                     end = fmin(floor(hi[k]) + 4.0, around && k == 0 ? 2.0 * size[0] : size[k]);
+        const double first = fmax(floor(b[k]) - 2.0, 0.0),
+                     end = fmin(floor(b[2 + k]) + 4.0, around && k == 0 ? 2.0 * size[0] : size[k]);
         if (!(end > first))
             return false;
         part[k] = (int64_t)first;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/stac_item.h"
 #include "core/file.h"
+#include "core/math.h"
 #include "geo/projector.h"
 #include "geo/vertical_datum.h"
 
@@ -63,7 +64,7 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmProduct *p, cJSON *to)
 {
     SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     SDM_OWNED Point *ends = NULL, *hull = NULL;
-    double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double box[4] = SDM_NO_BOUNDS;
     const size_t most = 4 * (size_t)p->stats.rows + 1;
     PASS(SDM_ALLOC(ctx, "the footprint", SDM_ARRAY(ends, most), SDM_ARRAY(hull, most)));
     PASS(sdm_projector_open(ctx, p->grid.wkt, &projector));
@@ -76,11 +77,9 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmProduct *p, cJSON *to)
         double at[2] = {hull[i].x, hull[i].y};
         sdm_projector_inverse(projector, 1, &at[0], &at[1]);
         at[0] -= i && fabs(at[0] - box[0]) > 180.0 ? copysign(360.0, at[0] - box[0]) : 0.0;
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 2; k++)
             at[k] = round(1e7 * at[k]) / 1e7;
-            box[k] = fmin(box[k], at[k]);
-            box[2 + k] = fmax(box[2 + k], at[k]);
-        }
+        sdm_bounds_add(box, at[0], at[1]);
         cJSON_AddItemToArray(ring, cJSON_CreateDoubleArray(at, 2));
     }
     cJSON_AddItemToObject(to, "bbox", cJSON_CreateDoubleArray(box, 4));

@@ -1,6 +1,7 @@
 /* The reference on a plane about the scene's centre; pixels of the coarse surface placed on it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_samples.h"
+#include "core/math.h"
 #include "geo/bicubic.h"
 
 #include <math.h>
@@ -267,7 +268,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                      SdmReferenceSamples *out)
 {
     const SdmWindow *const win = &p->coarse.win;
-    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double b[4] = SDM_NO_BOUNDS;
     *out = (SdmReferenceSamples){0};
     out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
     if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
@@ -297,10 +298,8 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     for (size_t i = 0; i < out->count; i++) {
         const SdmReferenceSample *const s = &out->sample[i];
         out->valid += s->point >= 0;
-        for (int k = 0; k < 2 && s->point >= 0; k++) {
-            b[k] = fmin(b[k], (double)s->place[k]);
-            b[2 + k] = fmax(b[2 + k], (double)s->place[k]);
-        }
+        if (s->point >= 0)
+            sdm_bounds_add(b, (double)s->place[0], (double)s->place[1]);
     }
     if (out->valid == 0)
         return SDM_OK;
