@@ -47,25 +47,6 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
         command->set_defaults(values);
 }
 
-static bool is_of_screen(const char *name)
-{
-    static const char *const names[] = {"--quiet", "--verbose", "--log", "--json", "--options"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i)
-{
-    const SdmOptionSpec *const tables[] = {command->own_table, sdm_option_table};
-    for (int t = 0; t < 2; t++)
-        for (int k = 0; tables[t] && tables[t][k].name; k++)
-            if ((tables[t][k].commands & command->bit) && !is_of_screen(tables[t][k].name) && i-- == 0)
-                return (SdmCommandOption){&tables[t][k], t == 0, k};
-    return (SdmCommandOption){NULL, false, 0};
-}
-
 void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
 {
     snprintf(out, size, "%s", spec->name + strlen("--"));

@@ -12,8 +12,8 @@
 typedef struct SdmFace {
     const SdmCommandOptions *command;
     SdmCommandValues values;
-    uint64_t given[2]; /* bit i: option i of the own table, of the common one, was set */
-    char **texts;      /* values of options that are texts; owned */
+    SdmOptionSet sets[SDM_OPTION_SETS]; /* of the command alone, and common ones, as fields of values */
+    char **texts;                       /* values of options that are texts; owned */
     int text_count;
     cJSON *result; /* of the last call; NULL: none */
     char *result_text, *options_text;

@@ -331,7 +331,7 @@ const SdmOptionSpec sdm_compare_options[] = {
      "metadata."},
     {"--model", "MODEL", SDM_OPT_CHOICE, FIELD(model), 0.0, 0.0, "shift|tilt", "shift", SDM_CMD_COMPARE,
      "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane."},
-    {"--json", NULL, SDM_OPT_BOOL, FIELD(json), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE,
+    {"--json", NULL, SDM_OPT_BOOL, FIELD(json), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE | SDM_OF_SCREEN,
      "Print the figures as one line of JSON (metres, shares 0..1)."},
     {.name = NULL},
 };
