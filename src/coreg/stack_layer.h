@@ -161,6 +161,11 @@ SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *m
 /* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
+/* Number of a layer's sample at a column and row of samples of the whole grid; -1: outside of the layer. */
+int64_t sdm_layer_sample_at(const SdmLayer *l, int64_t col, int64_t row);
+/* That sample, shift and smooth error or tilt taken out; NaN outside of the layer. */
+float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
+
 /* Sample every layer, above the ellipsoid where its datum is known; the first time the steps are chosen. */
 SdmStatus sdm_stack_sample(SdmStack *s);
 /* Sort the layers by content, so that results do not depend on the order of the arguments. */

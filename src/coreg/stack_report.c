@@ -73,7 +73,7 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
     line[0] = INFINITY;
     line[1] = -INFINITY;
     for (int i = 0; i < s->count; i++) {
-        const double h = (double)sdm_trend_sample(s, &s->layer[i], at % t->cols, at / t->cols);
+        const double h = (double)sdm_layer_level(s, &s->layer[i], at % t->cols, at / t->cols);
         if (isnan(h))
             continue;
         height_m[n] = h;

@@ -24,9 +24,6 @@ typedef struct SdmStackTrend {
     SdmPng map;
 } SdmStackTrend;
 
-/* Height of a layer at a sample of the whole grid, shift and tilt taken out; NaN: none. */
-float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
-
 /* ---- cells of the product ---- */
 
 /* The layers over a block, h x w each. */

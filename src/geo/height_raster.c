@@ -490,14 +490,7 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
 static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4],
                              SdmPlaceNodes *n)
 {
-    *n = sdm_place_nodes_of(win, g->step);
-    PASS(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
-    PASS(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
-    for (size_t j = 0; j < n->ny; j++)
-        for (size_t i = 0; i < n->nx; i++) {
-            n->x[j * n->nx + i] = (double)((n->i0 + (int64_t)i) * g->step) + 0.5;
-            n->y[j * n->nx + i] = (double)((n->j0 + (int64_t)j) * g->step) + 0.5;
-        }
+    PASS(sdm_place_nodes_open(ctx, win, g->step, n));
     place_in_raster(g, n->nx * n->ny, n->x, n->y);
     size_t known = 0;
     while (known + 1 < n->nx * n->ny && isnan(n->x[known]))
@@ -667,7 +660,7 @@ static void sample_places(const PartRead *p, int n, const double *x, const doubl
     for (int i = 0; i < n; i++)
         value[i] = p->kernel == SDM_KERNEL_NEAREST ? nearest(p->plane, of.w, of.h, x[i], y[i]) : (double)NAN;
     if (p->kernel == SDM_KERNEL_BICUBIC && p->parts == 1)
-        sdm_bicubic_values(&of, n, x, y, value);
+        sdm_bicubic(&of, n, x, y, value, NULL, NULL);
     for (int i = 0; i < n && p->kernel != SDM_KERNEL_NEAREST; i++)
         if (isnan(value[i]))
             value[i] = bilinear(p->plane, of.w, of.h, x[i], y[i]);

@@ -319,7 +319,7 @@ typedef struct Together {
 static void find_heights(const SdmReferencePlane *plane, Together *t, int n)
 {
     const SdmBicubicPlane of = {plane->height_m, (int)plane->grid.cols, (int)plane->grid.rows};
-    sdm_bicubic_slopes(&of, n, t->col, t->row, t->value, t->per_col, t->per_row);
+    sdm_bicubic(&of, n, t->col, t->row, t->value, t->per_col, t->per_row);
 }
 
 /* A shift in metres east and north, in columns and rows of the plane. */
