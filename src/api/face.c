@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
 #include "core/machine.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_error.h>
 #include <math.h>
@@ -187,18 +187,6 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
     sdm_calls_add(1);
     call->began = true;
-    return SDM_OK;
-}
-
-SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)
-{
-    if (count < 0 || (count > 0 && !dems))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
-                        dems ? "" : " at NULL");
-    for (int i = 0; i < count; i++)
-        if (!dems[i] || !*dems[i])
-            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs",
-                            i + 1, count);
     return SDM_OK;
 }
 

@@ -43,8 +43,6 @@ void sdm_face_end(SdmFaceCall *call);
 /* *in_memory: no name is given and images are set.  SDM_ERR_USAGE where one of both images is missing. */
 SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
                           bool *in_memory);
-/* SDM_ERR_USAGE where a name is missing. */
-SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count);
 /* Open the scene of files, or of images and cameras in memory (left NULL). */
 SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
                               SdmScene **out);

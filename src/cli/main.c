@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "core/machine.h"
 #include "core/system.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "input/source.h"
 #include "scene/tiling.h"
 

@@ -5,7 +5,6 @@
 #include "core/system.h"
 #include "coreg/compare_steps.h"
 #include "geo/gdal_scope.h"
-#include "geo/own_data.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,12 +9,11 @@
 #include "coreg/compare_steps.h"
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
-#include "geo/gdal_errors.h"
 #include "geo/gdal_scope.h"
 #include "geo/grid.h"
 #include "product/raster.h"
 #include "product/report.h"
-#include "product/style_files.h"
+#include "product/product.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "core/disjoint_sets.h"
 #include "core/stats.h"
 #include "coreg/coreg.h"
-#include "coreg/ortho_shift.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Median of several DEMs -> its product and the report on it. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/stack_report.h"
+#include "coreg/stack.h"
 #include "core/options.h"
 #include "core/stats.h"
 #include "coreg/stack_trend.h"

@@ -3,12 +3,10 @@
 #include "core/options.h"
 #include "core/math.h"
 #include "core/qa_reasons.h"
-#include "geo/gdal_errors.h"
 #include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
 #include "geo/outlines.h"
-#include "geo/own_data.h"
 #include "geo/projector.h"
 
 #include <cpl_conv.h>

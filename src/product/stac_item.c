@@ -1,7 +1,7 @@
 /* Grid, statistics and files of a product -> a STAC item with the extensions projection, raster and
  * processing; the footprint is the convex hull of the heights.  Items -> their collection. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/stac_item.h"
+#include "product/product.h"
 #include "core/file.h"
 #include "core/math.h"
 #include "geo/projector.h"

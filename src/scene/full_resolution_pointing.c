@@ -1,6 +1,6 @@
 /* Stage 2, second round: strips along u at full resolution -> tie points -> polynomial and profile by row. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/full_resolution_pointing.h"
+#include "scene/prepare.h"
 
 #include "core/stats.h"
 #include "scene/window_input.h"

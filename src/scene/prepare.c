@@ -7,9 +7,7 @@
 #include "input/source.h"
 #include "pointing/coarse_pointing.h"
 #include "scene/coarse_surface.h"
-#include "scene/full_resolution_pointing.h"
 #include "scene/reference_fit.h"
-#include "scene/same_exposure.h"
 #include "scene/window_input.h"
 
 #include "matching/semi_global_surface.h"
