@@ -162,15 +162,15 @@ SdmStatus sdm_command_info(SdmCall *call)
 /* --json: the result alone, one object; --log json: its fields in the last line. */
 static SdmStatus print_json(SdmCall *call, const SdmCompareResult *result)
 {
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = call->ctx};
     cJSON *const own = call->summary ? NULL : cJSON_CreateObject();
     sdm_compare_json(result, own ? own : call->summary);
-    char *const text = own ? cJSON_PrintUnformatted(own) : NULL;
+    if (own)
+        sdm_text_json(&text, own, true);
+    if (text.data)
+        fputs(text.data, stdout);
     cJSON_Delete(own);
-    if (text)
-        puts(text);
-    cJSON_free(text);
-    return text || call->summary ? SDM_OK
-                                 : sdm_fail(call->ctx, SDM_ERR_MEMORY, "out of memory: the result as JSON");
+    return text.st;
 }
 
 SdmStatus sdm_command_compare(SdmCall *call)

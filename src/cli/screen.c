@@ -61,34 +61,20 @@ static void move_fields(cJSON *to, cJSON *from)
     cJSON_Delete(from);
 }
 
-/* A line of JSON; names of files may hold bytes that are no UTF-8: replaced, as JSON has no others. */
-static void put_utf8(const char *text)
-{
-    while (*text) {
-        const int n = sdm_utf8_length(text);
-        if (n)
-            fwrite(text, 1, (size_t)n, stdout);
-        else
-            fputs("\\ufffd", stdout);
-        text += n ? n : 1;
-    }
-    putchar('\n');
-}
-
 void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
 {
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = NULL};
     cJSON *const line = cJSON_CreateObject();
     SDM_JSON(line, SDM_FIELD("event", event), SDM_FIELD("command", screen->command));
     move_fields(line, object);
     cJSON_AddNumberToObject(line, "seconds",
                             (double)(int64_t)((sdm_now_s() - screen->started_s) * 1e3) / 1e3);
-    char *const text = cJSON_PrintUnformatted(line);
-    if (text) {
-        put_utf8(text);
+    sdm_text_json(&text, line, true);
+    cJSON_Delete(line);
+    if (text.st == SDM_OK) {
+        fputs(text.data, stdout);
         fflush(stdout);
     }
-    cJSON_free(text);
-    cJSON_Delete(line);
 }
 
 static cJSON *stage_object(int stage)

@@ -204,7 +204,7 @@ static void print_json(const SdmAccounting *a, SdmText *t)
         add_sum_json(kinds, sdm_account_kinds[k], &a->kind[k]);
     for (int64_t i = 0; i < a->count; i++)
         cJSON_AddItemToArray(units, unit_json(&a->item[i]));
-    sdm_text_json(t, o);
+    sdm_text_json(t, o, false);
     cJSON_Delete(o);
 }
 

@@ -38,9 +38,9 @@ void sdm_json_add(cJSON *to, const SdmField *field, size_t count)
             cJSON_AddNullToObject(to, field[i].key);
 }
 
-void sdm_text_json(SdmText *out, const cJSON *root)
+void sdm_text_json(SdmText *out, const cJSON *root, bool one_line)
 {
-    char *const json = cJSON_Print(root);
+    char *const json = one_line ? cJSON_PrintUnformatted(root) : cJSON_Print(root);
     const char *from = json;
     if (!json && out->st == SDM_OK)
         out->st = sdm_fail(out->ctx, SDM_ERR_MEMORY, "out of memory while JSON was written");

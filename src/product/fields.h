@@ -31,6 +31,6 @@ SdmField sdm_field_flag(const char *key, bool value);
 #define SDM_JSON(to, ...) sdm_json_add(to, SDM_EACH(const SdmField, __VA_ARGS__))
 void sdm_json_add(struct cJSON *to, const SdmField *field, size_t count);
 
-/* Add JSON, with a line end; bytes that are no UTF-8, as names of files may hold, are replaced.  Failures
- * stay in out->st. */
-void sdm_text_json(SdmText *out, const struct cJSON *root);
+/* Add JSON, for people or on one line, with a line end; bytes that are no UTF-8, as names of files may hold,
+ * are replaced.  Failures stay in out->st. */
+void sdm_text_json(SdmText *out, const struct cJSON *root, bool one_line);

@@ -288,7 +288,7 @@ SdmReportItem sdm_report_list(SdmReportItem to, const char *key)
 SdmStatus sdm_report_json(const SdmReport *r, SdmText *out)
 {
     PASS(r->st);
-    sdm_text_json(out, r->root.json);
+    sdm_text_json(out, r->root.json, false);
     return out->st;
 }
 

@@ -223,7 +223,7 @@ void sdm_stac_item(const SdmProduct *p, SdmText *out)
     add_properties(p, root);
     cJSON_AddArrayToObject(root, "links");
     add_assets(p, root);
-    sdm_text_json(out, root);
+    sdm_text_json(out, root, false);
     cJSON_Delete(root);
 }
 
@@ -275,7 +275,7 @@ SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const
     cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(extent, "temporal"), "interval"),
                          cJSON_CreateStringArray(span, 2));
     cJSON_AddItemToObject(root, "links", c->links);
-    sdm_text_json(&text, root);
+    sdm_text_json(&text, root, false);
     cJSON_Delete(root);
     *c = (SdmStacCollection){0};
     PASS(text.st);
