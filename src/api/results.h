@@ -5,7 +5,7 @@
 #include "coreg/stack.h"
 #include "product/dem_result.h"
 #include "rectified/disparity.h"
-#include "scene/describe.h"
+#include "scene/scene.h"
 
 #include <cJSON.h>
 

@@ -5,7 +5,7 @@
 #include "core/system.h"
 #include "geo/gdal_scope.h"
 #include "input/source.h"
-#include "scene/tiling.h"
+#include "scene/scene.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

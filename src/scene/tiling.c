@@ -1,13 +1,12 @@
 /* Cameras and budget -> tiles of a scene, and what each is expected to take.  The one source of the
  * figures of info and plan, and of the cut of run and plan. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/tiling.h"
 #include "core/machine.h"
 #include "core/math.h"
 #include "geo/grid.h"
 
 #include "input/source.h"
-#include "scene/block.h"
+#include "scene/scene.h"
 #include "scene/coarse_strips.h"
 
 #include <math.h>
