@@ -1,7 +1,6 @@
 /* stereodem status: progress of a job, scene by scene. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
-#include "job/accounting.h"
 #include "job/job_commands.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "coreg/stack_trend.h"
 #include "core/qa_reasons.h"
 #include "core/stats.h"
-#include "coreg/tilt.h"
+#include "coreg/coreg.h"
 #include "geo/grid.h"
 #include "product/report.h"
 

@@ -1,6 +1,6 @@
 /* Headers of finished units -> accounts, their sums, CSV and JSON. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/accounting.h"
+#include "job/job_commands.h"
 #include "core/path.h"
 #include "core/stats.h"
 #include "product/report.h"

@@ -49,7 +49,7 @@ enum { SDM_MAP_ERROR, SDM_MAP_RAY_ERROR, SDM_BAND_MAPS };
 
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
  * NAME.stac.json, NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change
- * mask), styles and the raster of reasons (style_files.h), written under temporary names and renamed when all
+ * mask), styles and the raster of reasons (style_files.c), written under temporary names and renamed when all
  * are complete: open, write (every block), complete, publish, close. A full disk at any point is SDM_ERR_IO
  * with a sentence. */
 typedef struct SdmProduct { /* for reports to read */
