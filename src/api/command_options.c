@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/command_options.h"
 #include "core/machine.h"
+#include "product/fields.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,25 +47,6 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
         command->set_defaults(values);
 }
 
-static bool is_of_screen(const char *name)
-{
-    static const char *const names[] = {"--quiet", "--verbose", "--log", "--json", "--options"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i)
-{
-    const SdmOptionSpec *const tables[] = {command->own_table, sdm_option_table};
-    for (int t = 0; t < 2; t++)
-        for (int k = 0; tables[t] && tables[t][k].name; k++)
-            if ((tables[t][k].commands & command->bit) && !is_of_screen(tables[t][k].name) && i-- == 0)
-                return (SdmCommandOption){&tables[t][k], t == 0, k};
-    return (SdmCommandOption){NULL, false, 0};
-}
-
 void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
 {
     snprintf(out, size, "%s", spec->name + strlen("--"));
@@ -94,10 +76,8 @@ cJSON *sdm_option_json(const SdmOptionSpec *spec)
     char text[320];
     cJSON *const o = cJSON_CreateObject();
     sdm_option_plain_name(spec, text, sizeof text);
-    cJSON_AddStringToObject(o, "name", text);
-    cJSON_AddStringToObject(o, "type", type[spec->type]);
-    if (spec->metavar)
-        cJSON_AddStringToObject(o, "metavar", spec->metavar);
+    SDM_JSON(o, SDM_FIELD("name", text), SDM_FIELD("type", type[spec->type]),
+             SDM_FIELD("metavar", spec->metavar));
     if (spec->commands & SDM_NAMES_INPUT)
         cJSON_AddTrueToObject(o, "input");
     if (spec->commands & SDM_NAMES_AREAS)
@@ -110,7 +90,7 @@ cJSON *sdm_option_json(const SdmOptionSpec *spec)
         cJSON_AddNumberToObject(o, "highest", spec->hi);
     if (spec->choices)
         add_choices(o, spec->choices);
-    cJSON_AddStringToObject(o, "default", spec->fallback ? spec->fallback : "none");
-    cJSON_AddStringToObject(o, "help", spec->help);
+    SDM_JSON(o, SDM_FIELD("default", spec->fallback ? spec->fallback : "none"),
+             SDM_FIELD("help", spec->help));
     return o;
 }

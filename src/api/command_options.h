@@ -31,15 +31,6 @@ const SdmCommandOptions *sdm_command_options(const char *name);
 /* command NULL: of one that the library does not have, the common options alone. */
 void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *values);
 
-/* One option of a command. */
-typedef struct SdmCommandOption {
-    const SdmOptionSpec *spec; /* NULL: none */
-    bool own;                  /* of own_table */
-    int index;                 /* in its table */
-} SdmCommandOption;
-/* The i-th option; spec NULL behind the last.  Options of the screen are left out: the caller gets log and
- * progress. */
-SdmCommandOption sdm_command_option(const SdmCommandOptions *command, int i);
 /* The name as sdm_set() takes it: "--dem-vertical" -> "dem_vertical". */
 void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
 /* The table's entry of an option, for programs: name, type, metavar (FILE.tif,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
 #include "core/machine.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_error.h>
 #include <math.h>
@@ -43,6 +43,8 @@ SdmStatus sdm_context_open(SdmContext **out, const char *command)
                         "found the command '%.100s', expected run, info, compare, stack or match",
                         command ? command : "");
     sdm_command_defaults(f->command, &f->values);
+    f->sets[0] = (SdmOptionSet){f->command->own_table, &f->values.own, 0};
+    f->sets[1] = (SdmOptionSet){sdm_option_table, &f->values.common, 0};
     return SDM_OK;
 }
 
@@ -53,22 +55,25 @@ void sdm_context_close(SdmContext **ctx)
 
 /* ---- options ---- */
 
-/* "dem-vertical" is "dem_vertical". */
-static bool is_name(const char *plain, const char *name)
+/* The i-th option; those of the screen are left out, since the caller gets log and progress. */
+static SdmFoundOption option_at(SdmFace *f, int i)
 {
-    for (; *plain && (*plain == *name || (*plain == '_' && *name == '-')); plain++)
-        name++;
-    return !*plain && !*name;
+    SdmFoundOption found = {.spec = NULL};
+    for (int k = 0; i >= 0 && (found = sdm_option_at(f->sets, f->command->bit, k)).spec; k++)
+        i -= !(found.spec->commands & SDM_OF_SCREEN);
+    return found;
 }
 
-static SdmStatus find_option(SdmContext *ctx, const SdmFace *f, const char *name, SdmCommandOption *out)
+static SdmStatus find_option(SdmContext *ctx, SdmFace *f, const char *name, SdmFoundOption *out)
 {
     char plain[64], nearest[64] = "";
     int best = 99;
-    for (int i = 0; (*out = sdm_command_option(f->command, i)).spec; i++) {
-        sdm_option_plain_name(out->spec, plain, sizeof plain);
-        if (is_name(plain, name))
-            return SDM_OK;
+    SdmFoundOption at;
+    *out = sdm_option_find(f->sets, f->command->bit, name);
+    if (out->spec && !(out->spec->commands & SDM_OF_SCREEN))
+        return SDM_OK;
+    for (int i = 0; (at = option_at(f, i)).spec; i++) {
+        sdm_option_plain_name(at.spec, plain, sizeof plain);
         const int edits = sdm_name_distance(name, plain);
         if (edits < best) {
             best = edits;
@@ -77,11 +82,6 @@ static SdmStatus find_option(SdmContext *ctx, const SdmFace *f, const char *name
     }
     return sdm_fail(ctx, SDM_ERR_USAGE, "%s has no option '%.100s'%s%s%s", f->command->name, name,
                     *nearest ? ", did you mean " : "", nearest, *nearest ? "?" : "");
-}
-
-static void *fields(SdmCommandValues *values, const SdmCommandOption *option)
-{
-    return option->own ? (void *)&values->own : &values->common;
 }
 
 /* A copy that lives as long as the context; NULL: out of memory. */
@@ -98,25 +98,25 @@ static char *keep_text(SdmFace *f, const char *text)
     return copy;
 }
 
-static void reset(SdmFace *f, const SdmCommandOption *option)
+static void reset(SdmFace *f, const SdmFoundOption *option)
 {
     SdmCommandValues usual;
     sdm_command_defaults(f->command, &usual);
-    sdm_option_copy(option->spec, fields(&usual, option), fields(&f->values, option));
+    sdm_option_copy(option->spec, option->set == f->sets ? (void *)&usual.own : &usual.common,
+                    option->set->opts);
+    option->set->given &= ~option->bit;
 }
 
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
 {
     SdmFace *const f = ctx->face;
-    SdmCommandOption option;
+    SdmFoundOption option;
     if (!f->command || !name)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no %s to set", f->command ? "option" : "options");
     PASS(find_option(ctx, f, name, &option));
-    const uint64_t bit = UINT64_C(1) << option.index;
     const bool off = value && option.spec->type == SDM_OPT_BOOL && strcmp(value, "false") == 0;
     if (!value || off) {
         reset(f, &option);
-        f->given[!option.own] &= ~bit;
         return SDM_OK;
     }
     if (option.spec->type == SDM_OPT_BOOL && strcmp(value, "true") != 0)
@@ -126,10 +126,10 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
     const SdmLocale around = sdm_system_use_locale(ctx->numbers);
-    const SdmStatus st = sdm_option_set(ctx, option.spec, fields(&f->values, &option), text);
+    const SdmStatus st = sdm_option_set(ctx, option.spec, option.set->opts, text);
     (void)sdm_system_use_locale(around);
     PASS(st);
-    f->given[!option.own] |= bit;
+    option.set->given |= option.bit;
     return SDM_OK;
 }
 
@@ -137,9 +137,9 @@ SdmStatus sdm_options_json(SdmContext *ctx, const char **json)
 {
     SdmFace *const f = ctx->face;
     cJSON *const list = f->options_text ? NULL : cJSON_CreateArray();
-    SdmCommandOption option;
+    SdmFoundOption option;
     const SdmLocale around = sdm_system_use_locale(ctx->numbers);
-    for (int i = 0; list && f->command && (option = sdm_command_option(f->command, i)).spec; i++)
+    for (int i = 0; list && f->command && (option = option_at(f, i)).spec; i++)
         cJSON_AddItemToArray(list, sdm_option_json(option.spec));
     if (list)
         f->options_text = cJSON_PrintUnformatted(list);
@@ -165,7 +165,7 @@ static SdmStatus check_options(SdmContext *ctx, const SdmFace *f)
     PASS(sdm_use_options(ctx, &f->values.common));
     if (f->command->own_table)
         PASS(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
-    return sdm_options_check_optimizer(ctx, &f->values.common, f->given[1]);
+    return sdm_options_check_optimizer(ctx, &f->values.common, f->sets[1].given);
 }
 
 SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call)
@@ -187,18 +187,6 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     CPLPushErrorHandlerEx(on_gdal_error, ctx);
     sdm_calls_add(1);
     call->began = true;
-    return SDM_OK;
-}
-
-SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count)
-{
-    if (count < 0 || (count > 0 && !dems))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
-                        dems ? "" : " at NULL");
-    for (int i = 0; i < count; i++)
-        if (!dems[i] || !*dems[i])
-            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs",
-                            i + 1, count);
     return SDM_OK;
 }
 

@@ -12,8 +12,8 @@
 typedef struct SdmFace {
     const SdmCommandOptions *command;
     SdmCommandValues values;
-    uint64_t given[2]; /* bit i: option i of the own table, of the common one, was set */
-    char **texts;      /* values of options that are texts; owned */
+    SdmOptionSet sets[SDM_OPTION_SETS]; /* of the command alone, and common ones, as fields of values */
+    char **texts;                       /* values of options that are texts; owned */
     int text_count;
     cJSON *result; /* of the last call; NULL: none */
     char *result_text, *options_text;
@@ -43,8 +43,6 @@ void sdm_face_end(SdmFaceCall *call);
 /* *in_memory: no name is given and images are set.  SDM_ERR_USAGE where one of both images is missing. */
 SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
                           bool *in_memory);
-/* SDM_ERR_USAGE where a name is missing. */
-SdmStatus sdm_face_check_names(SdmContext *ctx, const char *const *dems, int count);
 /* Open the scene of files, or of images and cameras in memory (left NULL). */
 SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
                               SdmScene **out);

@@ -6,32 +6,22 @@
 #include "kernels.h"
 #include "product/output_files.h"
 #include "views/run_views.h"
+#include "product/fields.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Add a number; NaN and infinity, which JSON lacks, become null. */
-static void add_number(cJSON *to, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(to, name, value);
-    else
-        cJSON_AddNullToObject(to, name);
-}
-
 static void add_pair(const SdmPairResult *p, cJSON *to)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "left", p->left);
-    cJSON_AddStringToObject(o, "right", p->right);
-    cJSON_AddStringToObject(o, "names", p->names);
-    cJSON_AddBoolToObject(o, "reference", p->reference);
+    SDM_JSON(o, SDM_FIELD("left", p->left), SDM_FIELD("right", p->right), SDM_FIELD("names", p->names),
+             SDM_FIELD("reference", p->reference));
     for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
         const SdmPairFigure *const f = &sdm_pair_figures[i];
         if (i == SDM_PAIR_FIGURES_FIRST)
             cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
-        add_number(o, f->key, *(const double *)(const void *)((const char *)p + f->offset));
+        SDM_JSON(o, SDM_FIELD(f->key, *(const double *)(const void *)((const char *)p + f->offset)));
     }
     cJSON_AddItemToArray(to, o);
 }
@@ -46,14 +36,11 @@ static void add_doubts(const SdmDoubt *doubt, int count, cJSON *to)
 /* Add the quality of the DEM. */
 static void add_quality(const SdmDemResult *r, cJSON *to)
 {
-    if (r->cols > 0) {
-        add_number(to, "cols", (double)r->cols);
-        add_number(to, "rows", (double)r->rows);
-        add_number(to, "spacing", r->spacing);
-        add_number(to, "coverage", r->coverage);
-        add_number(to, "pointing_residual_px", r->pointing_residual_px);
-        add_number(to, "tie_points", r->tie_points);
-    }
+    if (r->cols > 0)
+        SDM_JSON(to, SDM_FIELD("cols", r->cols), SDM_FIELD("rows", r->rows), SDM_FIELD("spacing", r->spacing),
+                 SDM_FIELD("coverage", r->coverage),
+                 SDM_FIELD("pointing_residual_px", r->pointing_residual_px),
+                 SDM_FIELD("tie_points", r->tie_points));
     cJSON *const pairs = r->pair ? cJSON_AddArrayToObject(to, "pairs") : NULL;
     for (int i = 0; pairs && i < r->pairs; i++)
         add_pair(&r->pair[i], pairs);
@@ -93,66 +80,47 @@ void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *res
 static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)
 {
     cJSON *const object = cJSON_AddObjectToObject(to, name);
-    cJSON_AddStringToObject(object, "name", view->name);
-    cJSON_AddStringToObject(object, "camera", view->camera);
-    cJSON_AddStringToObject(object, "camera_source", view->camera_source);
-    cJSON_AddStringToObject(object, "camera_doubt", view->camera_doubt);
-    cJSON_AddStringToObject(object, "mask", view->mask);
-    add_number(object, "unusable", view->unusable);
-    add_number(object, "saturated", view->saturated);
-    cJSON_AddNumberToObject(object, "width", (double)view->width);
-    cJSON_AddNumberToObject(object, "height", (double)view->height);
-    cJSON_AddNumberToObject(object, "bin", fmax(view->bin, 1.0));
+    SDM_JSON(object, SDM_FIELD("name", view->name), SDM_FIELD("camera", view->camera),
+             SDM_FIELD("camera_source", view->camera_source), SDM_FIELD("camera_doubt", view->camera_doubt),
+             SDM_FIELD("mask", view->mask), SDM_FIELD("unusable", view->unusable),
+             SDM_FIELD("saturated", view->saturated), SDM_FIELD("width", view->width),
+             SDM_FIELD("height", view->height), SDM_FIELD("bin", fmax(view->bin, 1.0)));
 }
 
 void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
 {
-    cJSON_AddStringToObject(to, "sensor", info->sensor);
-    cJSON_AddStringToObject(to, "kind", info->kind);
-    cJSON_AddStringToObject(to, "id", info->id);
-    cJSON_AddStringToObject(to, "time_utc", info->time_utc);
+    SDM_JSON(to, SDM_FIELD("sensor", info->sensor), SDM_FIELD("kind", info->kind), SDM_FIELD("id", info->id),
+             SDM_FIELD("time_utc", info->time_utc));
     add_view(to, "left", &info->view[0]);
     add_view(to, "right", &info->view[1]);
-    add_number(to, "convergence_deg", info->convergence_deg);
-    add_number(to, "base_height", info->base_height);
-    add_number(to, "gsd_m", info->gsd_m);
-    add_number(to, "right_gsd_m", info->right_gsd_m);
-    add_number(to, "centre_lon_deg", info->centre_lon_deg);
-    add_number(to, "centre_lat_deg", info->centre_lat_deg);
+    SDM_JSON(to, SDM_FIELD("convergence_deg", info->convergence_deg),
+             SDM_FIELD("base_height", info->base_height), SDM_FIELD("gsd_m", info->gsd_m),
+             SDM_FIELD("right_gsd_m", info->right_gsd_m), SDM_FIELD("centre_lon_deg", info->centre_lon_deg),
+             SDM_FIELD("centre_lat_deg", info->centre_lat_deg));
     cJSON *const corners = cJSON_AddArrayToObject(to, "corners_deg");
     for (int k = 0; k < 4; k++)
         cJSON_AddItemToArray(corners, cJSON_CreateDoubleArray(info->corner_deg[k], 2));
-    add_number(to, "overlap", info->overlap);
-    add_number(to, "footprint_m2", info->footprint_m2);
-    add_number(to, "hmin_m", info->hmin_m);
-    add_number(to, "hmax_m", info->hmax_m);
-    cJSON_AddStringToObject(to, "crs", info->crs);
-    add_number(to, "spacing", info->spacing);
-    add_number(to, "cols", (double)info->cols);
-    add_number(to, "rows", (double)info->rows);
-    add_number(to, "tiles", (double)info->tiles);
-    add_number(to, "expected_memory_bytes", (double)info->memory_bytes);
-    add_number(to, "expected_seconds", info->seconds);
+    SDM_JSON(to, SDM_FIELD("overlap", info->overlap), SDM_FIELD("footprint_m2", info->footprint_m2),
+             SDM_FIELD("hmin_m", info->hmin_m), SDM_FIELD("hmax_m", info->hmax_m),
+             SDM_FIELD("crs", info->crs), SDM_FIELD("spacing", info->spacing), SDM_FIELD("cols", info->cols),
+             SDM_FIELD("rows", info->rows), SDM_FIELD("tiles", info->tiles),
+             SDM_FIELD("expected_memory_bytes", info->memory_bytes),
+             SDM_FIELD("expected_seconds", info->seconds));
 }
 
 void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to)
 {
-    if (output)
-        cJSON_AddStringToObject(to, "output", output);
-    cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
-    cJSON_AddNumberToObject(to, "count", report->count);
-    cJSON_AddNumberToObject(to, "groups", report->groups);
+    SDM_JSON(to, SDM_FIELD("output", output),
+             SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(ctx)),
+             SDM_FIELD("count", report->count), SDM_FIELD("groups", report->groups));
     cJSON *const dems = cJSON_AddArrayToObject(to, "dems");
     for (int i = 0; i < report->count; i++) {
         const SdmStackedDem *const d = &report->dems[i];
         cJSON *const dem = cJSON_CreateObject();
-        cJSON_AddStringToObject(dem, "path", d->path);
-        if (*d->date)
-            cJSON_AddStringToObject(dem, "date", d->date);
+        SDM_JSON(dem, SDM_FIELD("path", d->path), SDM_FIELD("date", *d->date ? d->date : NULL));
         cJSON_AddItemToObject(dem, "apply_m", cJSON_CreateDoubleArray(d->move_m, 3));
-        add_number(dem, "nmad_m", d->nmad_m);
-        add_number(dem, "smooth_m", d->smooth_m);
-        cJSON_AddNumberToObject(dem, "group", d->group);
+        SDM_JSON(dem, SDM_FIELD("nmad_m", d->nmad_m), SDM_FIELD("smooth_m", d->smooth_m),
+                 SDM_FIELD("group", d->group));
         cJSON_AddItemToArray(dems, dem);
     }
     add_doubts(report->doubt, report->doubts, to);
@@ -162,26 +130,16 @@ void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const ch
                       const SdmDisparityResult *r, cJSON *to)
 {
     const double pixels = (double)(r->pixels ? r->pixels : 1);
-    if (output)
-        cJSON_AddStringToObject(to, "output", output);
-    cJSON_AddNumberToObject(to, "frames", r->frames);
-    cJSON_AddNumberToObject(to, "width", r->width);
-    cJSON_AddNumberToObject(to, "height", r->height);
-    cJSON_AddNumberToObject(to, "matched", (double)r->matched / pixels);
-    cJSON_AddNumberToObject(to, "valid", (double)r->valid / pixels);
-    if (strcmp(options->optimizer, "bp") == 0) {
-        cJSON_AddNumberToObject(to, "energy_data", (double)r->energy[0]);
-        cJSON_AddNumberToObject(to, "energy_smoothness", (double)r->energy[1]);
-        cJSON_AddNumberToObject(to, "energy", (double)(r->energy[0] + r->energy[1]));
-    }
-    cJSON_AddStringToObject(to, "cpu_level", sdm_kernels_name(options->cpu_level));
-    cJSON_AddNumberToObject(to, "threads", sdm_threads(ctx));
-    cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
-    cJSON_AddNumberToObject(to, "read_s", r->read_s);
-    cJSON_AddNumberToObject(to, "row_offset_px", r->row_offset_px);
-    cJSON_AddNumberToObject(to, "shrink_s", r->shrink_s);
-    cJSON_AddNumberToObject(to, "engine_s", r->engine_s);
-    cJSON_AddNumberToObject(to, "filter_s", r->filter_s);
-    cJSON_AddNumberToObject(to, "write_s", r->write_s);
-    cJSON_AddNumberToObject(to, "match_s", r->shrink_s + r->engine_s + r->filter_s);
+    SDM_JSON(to, SDM_FIELD("output", output), SDM_FIELD("frames", r->frames), SDM_FIELD("width", r->width),
+             SDM_FIELD("height", r->height), SDM_FIELD("matched", (double)r->matched / pixels),
+             SDM_FIELD("valid", (double)r->valid / pixels));
+    if (strcmp(options->optimizer, "bp") == 0)
+        SDM_JSON(to, SDM_FIELD("energy_data", r->energy[0]), SDM_FIELD("energy_smoothness", r->energy[1]),
+                 SDM_FIELD("energy", (double)(r->energy[0] + r->energy[1])));
+    SDM_JSON(to, SDM_FIELD("cpu_level", sdm_kernels_name(options->cpu_level)),
+             SDM_FIELD("threads", sdm_threads(ctx)),
+             SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(ctx)), SDM_FIELD("read_s", r->read_s),
+             SDM_FIELD("row_offset_px", r->row_offset_px), SDM_FIELD("shrink_s", r->shrink_s),
+             SDM_FIELD("engine_s", r->engine_s), SDM_FIELD("filter_s", r->filter_s),
+             SDM_FIELD("write_s", r->write_s), SDM_FIELD("match_s", r->shrink_s + r->engine_s + r->filter_s));
 }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coreg/stack_report.h"
+#include "coreg/stack.h"
 #include "product/dem_result.h"
 #include "rectified/disparity.h"
-#include "scene/describe.h"
+#include "scene/scene.h"
 
 #include <cJSON.h>
 

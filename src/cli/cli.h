@@ -5,6 +5,7 @@
 
 #include "api/command_options.h"
 #include "api/results.h"
+#include "product/fields.h"
 
 #include <cJSON.h>
 

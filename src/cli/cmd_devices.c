@@ -46,18 +46,12 @@ static cJSON *device_json(const SdmDeviceInfo *d, const char *what)
     cJSON *const o = cJSON_CreateObject();
     char name[32];
     snprintf(name, sizeof name, "%s:%d", sdm_api_name(d->api), d->index);
-    cJSON_AddStringToObject(o, "device", name);
-    cJSON_AddStringToObject(o, "name", d->name);
-    cJSON_AddStringToObject(o, "platform", d->platform);
-    cJSON_AddStringToObject(o, "driver", d->driver);
-    cJSON_AddNumberToObject(o, "memory_bytes", (double)d->memory_bytes);
-    cJSON_AddNumberToObject(o, "local_bytes", (double)d->local_bytes);
-    cJSON_AddNumberToObject(o, "compute_units", d->units);
-    cJSON_AddBoolToObject(o, "is_processor", d->is_cpu);
-    cJSON_AddBoolToObject(o, "rounds_as_processor", d->exact);
-    cJSON_AddBoolToObject(o, "has_doubles", d->doubles);
-    cJSON_AddBoolToObject(o, "can_run", !d->why_not[0]);
-    cJSON_AddStringToObject(o, "what", what);
+    SDM_JSON(o, SDM_FIELD("device", name), SDM_FIELD("name", d->name), SDM_FIELD("platform", d->platform),
+             SDM_FIELD("driver", d->driver), SDM_FIELD("memory_bytes", d->memory_bytes),
+             SDM_FIELD("local_bytes", d->local_bytes), SDM_FIELD("compute_units", d->units),
+             SDM_FIELD("is_processor", d->is_cpu), SDM_FIELD("rounds_as_processor", d->exact),
+             SDM_FIELD("has_doubles", d->doubles), SDM_FIELD("can_run", (bool)!d->why_not[0]),
+             SDM_FIELD("what", what));
     return o;
 }
 

@@ -67,8 +67,7 @@ static void print_request(SdmCall *call, const SdmPlanSummary *s)
         minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
     if (!call->summary)
         return;
-    cJSON_AddNumberToObject(call->summary, "task_memory_mib", (double)mib);
-    cJSON_AddNumberToObject(call->summary, "task_minutes", minutes);
+    SDM_JSON(call->summary, SDM_FIELD("task_memory_mib", (double)mib), SDM_FIELD("task_minutes", minutes));
 }
 
 SdmStatus sdm_command_plan(SdmCall *call)
@@ -93,12 +92,9 @@ SdmStatus sdm_command_plan(SdmCall *call)
     print_request(call, &s);
     call->exit_code = s.failed ? SDM_EXIT_PERMANENT_FAILURES : 0;
     if (call->summary) {
-        cJSON_AddStringToObject(call->summary, "job", o->output);
-        cJSON_AddNumberToObject(call->summary, "unit_count", (double)s.units);
-        cJSON_AddNumberToObject(call->summary, "scenes", s.scenes);
-        cJSON_AddNumberToObject(call->summary, "scenes_tiled", s.tiled);
-        cJSON_AddNumberToObject(call->summary, "scenes_not_planned", s.failed);
-        cJSON_AddNumberToObject(call->summary, "expected_cpu_seconds", s.cpu_s);
+        SDM_JSON(call->summary, SDM_FIELD("job", o->output), SDM_FIELD("unit_count", s.units),
+                 SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_tiled", s.tiled),
+                 SDM_FIELD("scenes_not_planned", s.failed), SDM_FIELD("expected_cpu_seconds", s.cpu_s));
     }
     return SDM_OK;
 }
@@ -196,10 +192,9 @@ SdmStatus sdm_command_tile(SdmCall *call)
                   &call->screen); /* a line a unit is enough in a cluster's logs */
     const SdmStatus st = sdm_tile(call->ctx, &q, &s);
     if (call->summary) {
-        cJSON_AddNumberToObject(call->summary, "units_done", (double)s.done);
-        cJSON_AddNumberToObject(call->summary, "units_done_before", (double)s.skipped);
-        cJSON_AddNumberToObject(call->summary, "units_failed", (double)s.failed);
-        cJSON_AddNumberToObject(call->summary, "memory_peak_bytes", (double)sdm_memory_resident(call->ctx));
+        SDM_JSON(call->summary, SDM_FIELD("units_done", s.done), SDM_FIELD("units_done_before", s.skipped),
+                 SDM_FIELD("units_failed", s.failed),
+                 SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(call->ctx)));
     }
     return st;
 }
@@ -221,13 +216,10 @@ SdmStatus sdm_command_merge(SdmCall *call)
         sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged,
                          s.scenes, s.already);
     if (call->summary) {
-        cJSON_AddNumberToObject(call->summary, "scenes", s.scenes);
-        cJSON_AddNumberToObject(call->summary, "scenes_merged", s.merged);
-        cJSON_AddNumberToObject(call->summary, "scenes_merged_before", s.already);
-        cJSON_AddNumberToObject(call->summary, "scenes_incomplete", s.incomplete);
-        cJSON_AddNumberToObject(call->summary, "scenes_failed", s.failed);
-        cJSON_AddNumberToObject(call->summary, "scenes_doubtful", s.doubtful);
-        cJSON_AddNumberToObject(call->summary, "units_missing", (double)s.missing);
+        SDM_JSON(call->summary, SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_merged", s.merged),
+                 SDM_FIELD("scenes_merged_before", s.already), SDM_FIELD("scenes_incomplete", s.incomplete),
+                 SDM_FIELD("scenes_failed", s.failed), SDM_FIELD("scenes_doubtful", s.doubtful),
+                 SDM_FIELD("units_missing", s.missing));
     }
     return st;
 }

@@ -1,7 +1,6 @@
 /* stereodem status: progress of a job, scene by scene. */
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
-#include "job/accounting.h"
 #include "job/job_commands.h"
 
 #include <string.h>
@@ -19,37 +18,27 @@ static void print_scene(SdmCall *call, const SdmSceneProgress *s)
 static cJSON *scene_json(const SdmSceneProgress *s)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "scene", s->number);
-    cJSON_AddStringToObject(o, "name", s->name);
-    cJSON_AddStringToObject(o, "state", s->state);
-    cJSON_AddNumberToObject(o, "first_unit", (double)s->first_unit);
-    cJSON_AddNumberToObject(o, "units", (double)s->units);
-    cJSON_AddNumberToObject(o, "done", (double)s->done);
-    cJSON_AddNumberToObject(o, "failed", (double)s->failed);
-    cJSON_AddNumberToObject(o, "missing", (double)s->missing);
-    if (*s->error)
-        cJSON_AddStringToObject(o, "error", s->error);
-    cJSON_AddBoolToObject(o, "hopeless", s->is_permanent);
+    SDM_JSON(o, SDM_FIELD("scene", s->number), SDM_FIELD("name", s->name), SDM_FIELD("state", s->state),
+             SDM_FIELD("first_unit", s->first_unit), SDM_FIELD("units", s->units), SDM_FIELD("done", s->done),
+             SDM_FIELD("failed", s->failed), SDM_FIELD("missing", s->missing));
+    SDM_JSON(o, SDM_FIELD("error", *s->error ? s->error : NULL), SDM_FIELD("hopeless", s->is_permanent));
     if (s->error_unit >= 0)
         cJSON_AddNumberToObject(o, "error_unit", (double)s->error_unit);
     return o;
 }
 
-static void print_totals(SdmCall *call, const SdmJobProgress *r, const SdmSceneProgress *all)
+static void print_totals(SdmCall *call, const SdmJobWork *work, const SdmSceneProgress *all)
 {
     sdm_screen_print(&call->screen, "%lld unit%s: %lld done, %lld failed, %lld missing; %.0f s of work",
                      (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done,
-                     (long long)all->failed, (long long)all->missing, sdm_job_progress_work_s(r));
+                     (long long)all->failed, (long long)all->missing, sdm_job_work_left_s(work));
 }
 
-static void add_totals(cJSON *to, const SdmJobProgress *r, const SdmSceneProgress *all, int merged)
+static void add_totals(cJSON *to, const SdmJobWork *work, const SdmSceneProgress *all, int merged)
 {
-    cJSON_AddNumberToObject(to, "units", (double)all->units);
-    cJSON_AddNumberToObject(to, "done", (double)all->done);
-    cJSON_AddNumberToObject(to, "failed", (double)all->failed);
-    cJSON_AddNumberToObject(to, "missing", (double)all->missing);
-    cJSON_AddNumberToObject(to, "scenes_merged", merged);
-    cJSON_AddNumberToObject(to, "work_seconds_left", sdm_job_progress_work_s(r));
+    SDM_JSON(to, SDM_FIELD("units", all->units), SDM_FIELD("done", all->done),
+             SDM_FIELD("failed", all->failed), SDM_FIELD("missing", all->missing),
+             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_work_left_s(work)));
 }
 
 /* ---- accounting ---- */
@@ -83,11 +72,11 @@ static int64_t print_named(SdmCall *call, const SdmAccounting *a, bool hungry)
     return count;
 }
 
-static SdmStatus account(SdmCall *call)
+static SdmStatus account(SdmCall *call, const SdmJob *job)
 {
     SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     const char *const path = call->own.job.accounting;
-    PASS(sdm_accounting_open(call->ctx, call->line.positional[0], &a));
+    PASS(sdm_accounting_open(call->ctx, job, &a));
     PASS(sdm_accounting_write(call->ctx, a, path));
     sdm_screen_print(&call->screen, "%-12s %6s %11s %11s %9s %8s", "kind", "units", "wall s", "user s",
                      "system s", "peak MiB");
@@ -99,30 +88,28 @@ static SdmStatus account(SdmCall *call)
     sdm_screen_print(&call->screen, "%s: a row a unit", path);
     cJSON *const o = call->summary ? cJSON_AddObjectToObject(call->summary, "accounting") : NULL;
     if (o) {
-        cJSON_AddNumberToObject(o, "units", (double)a->all.count);
-        cJSON_AddNumberToObject(o, "wall_s", a->all.used.wall_s);
-        cJSON_AddNumberToObject(o, "user_s", a->all.used.user_s);
-        cJSON_AddNumberToObject(o, "system_s", a->all.used.system_s);
-        cJSON_AddNumberToObject(o, "peak_bytes", a->all.used.peak_bytes);
-        cJSON_AddNumberToObject(o, "slow", (double)slow);
-        cJSON_AddNumberToObject(o, "hungry", (double)hungry);
+        SDM_JSON(o, SDM_FIELD("units", a->all.count), SDM_FIELD("wall_s", a->all.used.wall_s),
+                 SDM_FIELD("user_s", a->all.used.user_s), SDM_FIELD("system_s", a->all.used.system_s),
+                 SDM_FIELD("peak_bytes", a->all.used.peak_bytes), SDM_FIELD("slow", slow),
+                 SDM_FIELD("hungry", hungry));
     }
     return SDM_OK;
 }
 
 SdmStatus sdm_command_status(SdmCall *call)
 {
-    SDM_CLOSED_BY(sdm_job_progress_close) SdmJobProgress *report = NULL;
+    SDM_CLOSED_BY(sdm_job_close) SdmJob job = {0};
+    SdmJobWork work = {.done_cpu_s = 0.0};
     SdmSceneProgress s, all = {.number = 0};
     int merged = 0, permanent = 0;
     if (call->own.job.accounting)
         PASS(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting,
                                   call->options.overwrite));
-    PASS(sdm_job_progress_open(call->ctx, call->line.positional[0], &report));
+    PASS(sdm_job_open(call->ctx, call->line.positional[0], sdm_options(call->ctx), &job));
     cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
     sdm_screen_print(&call->screen, " scene state           done  fail  miss  name");
-    for (int i = 0; i < sdm_job_progress_scenes(report); i++) {
-        PASS(sdm_job_progress_scene(call->ctx, report, i, &s));
+    for (int i = 0; i < job.plan->count; i++) {
+        sdm_job_progress_scene(&job, i, &work, &s);
         const bool failed = s.failed || *s.error;
         if (failed || !call->own.job.failed)
             print_scene(call, &s);
@@ -135,12 +122,12 @@ SdmStatus sdm_command_status(SdmCall *call)
         merged += strcmp(s.state, "merged") == 0;
         permanent += s.is_permanent;
     }
-    if (permanent && merged + permanent == sdm_job_progress_scenes(report))
+    if (permanent && merged + permanent == job.plan->count)
         call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
-    print_totals(call, report, &all);
+    print_totals(call, &work, &all);
     if (call->summary)
-        add_totals(call->summary, report, &all, merged);
+        add_totals(call->summary, &work, &all, merged);
     if (call->own.job.accounting)
-        PASS(account(call));
+        PASS(account(call, &job));
     return SDM_OK;
 }

@@ -44,9 +44,7 @@ static void print_option(FILE *to, const SdmOptionSpec *spec)
 static cJSON *option_json(const SdmOptionSpec *spec)
 {
     cJSON *const o = sdm_option_json(spec);
-    cJSON_AddStringToObject(o, "flag", spec->name);
-    if (sdm_option_short(spec->name))
-        cJSON_AddStringToObject(o, "short", sdm_option_short(spec->name));
+    SDM_JSON(o, SDM_FIELD("flag", spec->name), SDM_FIELD("short", sdm_option_short(spec->name)));
     return o;
 }
 
@@ -86,13 +84,10 @@ void sdm_help_json(FILE *to, const SdmCommand *command)
 {
     const SdmOptionSpec *const tables[] = {command->own_table, sdm_option_table};
     cJSON *const root = cJSON_CreateObject();
-    cJSON_AddStringToObject(root, "command", command->name);
-    cJSON_AddStringToObject(root, "version", SDM_VERSION);
-    cJSON_AddStringToObject(root, "synopsis", command->synopsis);
-    cJSON_AddStringToObject(root, "summary", command->summary);
-    cJSON_AddStringToObject(root, "description", command->description);
-    cJSON_AddNumberToObject(root, "least_arguments", command->least);
-    cJSON_AddNumberToObject(root, "most_arguments", command->most);
+    SDM_JSON(root, SDM_FIELD("command", command->name), SDM_FIELD("version", SDM_VERSION),
+             SDM_FIELD("synopsis", command->synopsis), SDM_FIELD("summary", command->summary),
+             SDM_FIELD("description", command->description), SDM_FIELD("least_arguments", command->least),
+             SDM_FIELD("most_arguments", command->most));
     cJSON *const list = cJSON_AddArrayToObject(root, "options");
     for (int t = 0; t < 2; t++)
         for (const SdmOptionSpec *spec = tables[t]; spec && spec->name; spec++)

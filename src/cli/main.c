@@ -3,9 +3,9 @@
 #include "cli/cli.h"
 #include "core/machine.h"
 #include "core/system.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "input/source.h"
-#include "scene/tiling.h"
+#include "scene/scene.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -161,8 +161,8 @@ static void finish(SdmCall *call, SdmStatus st)
     }
     if (call->screen.json) {
         cJSON *const last = call->summary ? call->summary : cJSON_CreateObject();
-        cJSON_AddStringToObject(last, "status", sdm_status_name(st));
-        cJSON_AddNumberToObject(last, "exit_code", call->exit_code ? call->exit_code : sdm_exit_code(st));
+        SDM_JSON(last, SDM_FIELD("status", sdm_status_name(st)),
+                 SDM_FIELD("exit_code", call->exit_code ? call->exit_code : sdm_exit_code(st)));
         sdm_screen_json(&call->screen, "summary", last);
     }
     CPLSetErrorHandler(CPLQuietErrorHandler);

@@ -8,16 +8,6 @@
 
 enum { LARGEST = 64 << 20 };
 
-/* Options of a report that the next run does not take: overwrite, and those of the screen. */
-static bool is_left_out(const char *name)
-{
-    static const char *const names[] = {"options", "overwrite", "quiet", "verbose", "log"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The value as text, kept with the tree: [w, s, e, n] as "w,s,e,n"; NULL: an object, or no memory. */
 static const char *text_of(cJSON *value)
 {
@@ -100,8 +90,7 @@ SdmStatus sdm_options_file(SdmCall *call)
         if (cJSON_GetObjectItemCaseSensitive(from, value->string) != value)
             return sdm_fail(call->ctx, SDM_ERR_USAGE, "--options %s: %s is given twice, expected once", file,
                             value->string);
-        if (!(is_report && is_left_out(value->string)))
-            PASS(take_value(call, file, value, is_report));
+        PASS(take_value(call, file, value, is_report));
     }
     if (is_report && call->line.count == 0)
         take_inputs(call, call->file);

@@ -61,43 +61,27 @@ static void move_fields(cJSON *to, cJSON *from)
     cJSON_Delete(from);
 }
 
-/* A line of JSON; names of files may hold bytes that are no UTF-8: replaced, as JSON has no others. */
-static void put_utf8(const char *text)
-{
-    while (*text) {
-        const int n = sdm_utf8_length(text);
-        if (n)
-            fwrite(text, 1, (size_t)n, stdout);
-        else
-            fputs("\\ufffd", stdout);
-        text += n ? n : 1;
-    }
-    putchar('\n');
-}
-
 void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
 {
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = NULL};
     cJSON *const line = cJSON_CreateObject();
-    cJSON_AddStringToObject(line, "event", event);
-    cJSON_AddStringToObject(line, "command", screen->command);
+    SDM_JSON(line, SDM_FIELD("event", event), SDM_FIELD("command", screen->command));
     move_fields(line, object);
     cJSON_AddNumberToObject(line, "seconds",
                             (double)(int64_t)((sdm_now_s() - screen->started_s) * 1e3) / 1e3);
-    char *const text = cJSON_PrintUnformatted(line);
-    if (text) {
-        put_utf8(text);
+    sdm_text_json(&text, line, true);
+    cJSON_Delete(line);
+    if (text.st == SDM_OK) {
+        fputs(text.data, stdout);
         fflush(stdout);
     }
-    cJSON_free(text);
-    cJSON_Delete(line);
 }
 
 static cJSON *stage_object(int stage)
 {
     cJSON *const object = cJSON_CreateObject();
     if (stage > 0) {
-        cJSON_AddNumberToObject(object, "stage", stage);
-        cJSON_AddStringToObject(object, "stage_name", stage_name(stage));
+        SDM_JSON(object, SDM_FIELD("stage", stage), SDM_FIELD("stage_name", stage_name(stage)));
     }
     return object;
 }
@@ -106,8 +90,7 @@ static void log_json(const SdmScreen *screen, SdmLogLevel level, int stage, cons
 {
     static const char *const levels[] = {"error", "warning", "info", "verbose"};
     cJSON *const object = stage_object(stage);
-    cJSON_AddStringToObject(object, "level", levels[level]);
-    cJSON_AddStringToObject(object, "message", text);
+    SDM_JSON(object, SDM_FIELD("level", levels[level]), SDM_FIELD("message", text));
     sdm_screen_json(screen, "log", object);
 }
 
@@ -178,8 +161,7 @@ static void print_step(SdmScreen *screen, int stage, double done, const char *wh
     screen->step = step > screen->step ? step : screen->step;
     if (screen->json) {
         cJSON *const object = stage_object(stage);
-        cJSON_AddNumberToObject(object, "done", (double)(int)(1e3 * done) / 1e3);
-        cJSON_AddStringToObject(object, "message", what);
+        SDM_JSON(object, SDM_FIELD("done", (double)(int)(1e3 * done) / 1e3), SDM_FIELD("message", what));
         sdm_screen_json(screen, "progress", object);
         return;
     }
@@ -221,8 +203,7 @@ void sdm_screen_error(SdmScreen *screen, SdmStatus st, const char *sentence)
     if (!screen->json)
         return;
     cJSON *const object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "status", sdm_status_name(st));
-    cJSON_AddStringToObject(object, "message", sentence);
+    SDM_JSON(object, SDM_FIELD("status", sdm_status_name(st)), SDM_FIELD("message", sentence));
     sdm_screen_json(screen, "error", object);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <math.h>
 #include <stdint.h>
 
 /* v, but at least lo and at most hi. */
@@ -32,4 +33,23 @@ static inline void sdm_cross3(const double a[3], const double b[3], double out[3
     out[0] = a[1] * b[2] - a[2] * b[1];
     out[1] = a[2] * b[0] - a[0] * b[2];
     out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* Bounds of places: least x and y, greatest x and y.  Begin with SDM_NO_BOUNDS, then add the places; NaN
+ * changes nothing. */
+#define SDM_NO_BOUNDS                                                                                        \
+    {                                                                                                        \
+        INFINITY, INFINITY, -INFINITY, -INFINITY                                                             \
+    }
+static inline void sdm_bounds_clear(double bounds[4])
+{
+    bounds[0] = bounds[1] = INFINITY;
+    bounds[2] = bounds[3] = -INFINITY;
+}
+static inline void sdm_bounds_add(double bounds[4], double x, double y)
+{
+    bounds[0] = fmin(bounds[0], x);
+    bounds[1] = fmin(bounds[1], y);
+    bounds[2] = fmax(bounds[2], x);
+    bounds[3] = fmax(bounds[3], y);
 }

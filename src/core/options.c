@@ -154,12 +154,14 @@ const SdmOptionSpec sdm_option_table[] = {
      SDM_CMD_RUN | SDM_CMD_TILE | SDM_CMD_MERGE | SDM_CMD_STACK,
      "Exit code 1 where a DEM is doubtful, such as with a reference that was refused. Its files are written "
      "all the same."},
-    {"--options", "FILE", SDM_OPT_TEXT, AT(options), SDM_NO_RANGE, "none", ALL,
+    {"--options", "FILE", SDM_OPT_TEXT, AT(options), SDM_NO_RANGE, "none", ALL | SDM_OF_SCREEN,
      "Options from a file: a JSON object of names and values, or NAME.json of an earlier run, whose inputs "
      "are taken, too, where none is given. What the command line gives counts."},
-    {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), SDM_NO_RANGE, "off", ALL, "Print errors only."},
-    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), SDM_NO_RANGE, "off", ALL, "Print details of each stage."},
-    {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL,
+    {"--quiet", NULL, SDM_OPT_BOOL, AT(quiet), SDM_NO_RANGE, "off", ALL | SDM_OF_SCREEN,
+     "Print errors only."},
+    {"--verbose", NULL, SDM_OPT_BOOL, AT(verbose), SDM_NO_RANGE, "off", ALL | SDM_OF_SCREEN,
+     "Print details of each stage."},
+    {"--log", "FORMAT", SDM_OPT_CHOICE, AT(log), 0.0, 0.0, "text|json", "text", ALL | SDM_OF_SCREEN,
      "text: lines for people on standard error; json: one JSON object a line on standard output, the last "
      "one a summary."},
     {.name = NULL},

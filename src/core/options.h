@@ -39,7 +39,8 @@ enum {
     SDM_CHANGES_PRODUCTS = 1 << 17, /* products of finished blocks, not the blocks */
     SDM_NAMES_INPUT = 1 << 18,      /* the value is the name of a file that is read */
     SDM_NAMES_AREAS = 1 << 19,      /* the file holds polygons, or may be a raster */
-    SDM_SHOWN_FIRST = 1 << 20       /* --help shows it before the heading "More options" */
+    SDM_SHOWN_FIRST = 1 << 20,      /* --help shows it before the heading "More options" */
+    SDM_OF_SCREEN = 1 << 21         /* not of the library, and not taken from the report of an earlier run */
 };
 
 typedef struct SdmOptionSpec {
@@ -100,6 +101,16 @@ typedef struct SdmOptionSet {
     void *opts;                 /* the struct that its offsets belong to, filled with defaults */
     uint64_t given;             /* set by the parser: bit i for option i of the table */
 } SdmOptionSet;
+
+typedef struct SdmFoundOption {
+    SdmOptionSet *set;
+    const SdmOptionSpec *spec; /* NULL: none */
+    uint64_t bit;              /* in set->given */
+} SdmFoundOption;
+/* The i-th of the options of SDM_OPTION_SETS sets that a command takes. */
+SdmFoundOption sdm_option_at(SdmOptionSet *sets, unsigned command, int i);
+/* That of a name without dashes before it, with "_" or "-" between its words. */
+SdmFoundOption sdm_option_find(SdmOptionSet *sets, unsigned command, const char *name);
 
 typedef struct SdmCommandLine {
     const char *name; /* "run", for sentences */

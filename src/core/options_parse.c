@@ -33,25 +33,44 @@ int sdm_edit_distance(const char *a, const char *b)
     return row[m];
 }
 
-typedef struct Found {
-    SdmOptionSet *set;
-    const SdmOptionSpec *spec;
-} Found;
+SdmFoundOption sdm_option_at(SdmOptionSet *sets, unsigned command, int i)
+{
+    for (int s = 0; s < SDM_OPTION_SETS; s++)
+        for (const SdmOptionSpec *spec = sets[s].table; spec && spec->name; spec++)
+            if ((spec->commands & command) && i-- == 0) {
+                assert(spec - sets[s].table < 64);
+                return (SdmFoundOption){&sets[s], spec, UINT64_C(1) << (spec - sets[s].table)};
+            }
+    return (SdmFoundOption){.spec = NULL};
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    while (*a && (*a == *b || (*a == '_' && *b == '-') || (*a == '-' && *b == '_')))
+        a++, b++;
+    return !*a && !*b;
+}
+
+SdmFoundOption sdm_option_find(SdmOptionSet *sets, unsigned command, const char *name)
+{
+    SdmFoundOption found;
+    for (int i = 0; (found = sdm_option_at(sets, command, i)).spec; i++)
+        if (same_name(name, found.spec->name + strlen("--")))
+            break;
+    return found;
+}
 
 /* The option that `word` (length n, without "=value") names for this command; spec NULL if there is none. */
-static Found find_option(SdmCommandLine *line, const char *word, size_t n)
+static SdmFoundOption find_option(SdmCommandLine *line, const char *word, size_t n)
 {
-    for (int s = 0; s < SDM_OPTION_SETS; s++) {
-        const SdmOptionSpec *spec = line->sets[s].table;
-        for (; spec && spec->name; spec++) {
-            const char *const brief = sdm_option_short(spec->name);
-            const bool same = strlen(spec->name) == n && strncmp(spec->name, word, n) == 0;
-            const bool same_brief = brief && strlen(brief) == n && strncmp(brief, word, n) == 0;
-            if ((spec->commands & line->command) && (same || same_brief))
-                return (Found){&line->sets[s], spec};
-        }
+    SdmFoundOption found;
+    for (int i = 0; (found = sdm_option_at(line->sets, line->command, i)).spec; i++) {
+        const char *const name[] = {found.spec->name, sdm_option_short(found.spec->name)};
+        for (int k = 0; k < 2; k++)
+            if (name[k] && strlen(name[k]) == n && strncmp(name[k], word, n) == 0)
+                return found;
     }
-    return (Found){NULL, NULL};
+    return found;
 }
 
 /* A name without dashes, its words with "-" between them. */
@@ -97,21 +116,21 @@ int sdm_name_distance(const char *typed, const char *name)
     return edits < (3 < strlen(typed) / 3 ? 3 : (int)(strlen(typed) / 3) + 1) ? 1 + edits : 99;
 }
 
-static SdmStatus refuse_unknown(SdmContext *ctx, const SdmCommandLine *line, const char *word, size_t n)
+static SdmStatus refuse_unknown(SdmContext *ctx, SdmCommandLine *line, const char *word, size_t n)
 {
     char name[LONGEST_WORD + 1] = "";
     const char *nearest = NULL;
+    SdmFoundOption at;
     int best = 99;
     if (n <= LONGEST_WORD)
         memcpy(name, word, n);
-    for (int s = 0; s < SDM_OPTION_SETS; s++)
-        for (const SdmOptionSpec *spec = line->sets[s].table; spec && spec->name; spec++) {
-            const int edits = sdm_name_distance(name, spec->name);
-            if ((spec->commands & line->command) && edits < best) {
-                best = edits;
-                nearest = spec->name;
-            }
+    for (int i = 0; (at = sdm_option_at(line->sets, line->command, i)).spec; i++) {
+        const int edits = sdm_name_distance(name, at.spec->name);
+        if (edits < best) {
+            best = edits;
+            nearest = at.spec->name;
         }
+    }
     if (nearest)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "unknown option %.*s, did you mean %s? (stereodem %s --help lists all)", (int)n, word,
@@ -120,14 +139,11 @@ static SdmStatus refuse_unknown(SdmContext *ctx, const SdmCommandLine *line, con
                     n > 200 ? 200 : (int)n, word, line->name);
 }
 
-static SdmStatus mark_given(SdmContext *ctx, const Found *found)
+static SdmStatus mark_given(SdmContext *ctx, const SdmFoundOption *found)
 {
-    const ptrdiff_t index = found->spec - found->set->table;
-    assert(index < 64);
-    const uint64_t bit = UINT64_C(1) << index;
-    if ((found->set->given & bit) && found->spec->type != SDM_OPT_KEY_VALUES)
+    if ((found->set->given & found->bit) && found->spec->type != SDM_OPT_KEY_VALUES)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found->spec->name);
-    found->set->given |= bit;
+    found->set->given |= found->bit;
     return SDM_OK;
 }
 
@@ -157,7 +173,7 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
     const char *const word = argv[*i];
     const size_t n = strcspn(word, "=");
     const char *value = word[n] == '=' ? word + n + 1 : NULL;
-    const Found found = find_option(line, word, n);
+    const SdmFoundOption found = find_option(line, word, n);
     if (!found.spec)
         return refuse_unknown(ctx, line, word, n);
     PASS(mark_given(ctx, &found));
@@ -182,35 +198,27 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
 
 /* ---- a file of options ---- */
 
-/* The option of that name, whatever its dashes. */
-static Found find_by_plain_name(SdmCommandLine *line, const char *name)
+static SdmFoundOption find_by_plain_name(SdmCommandLine *line, const char *name)
 {
-    char typed[LONGEST_WORD + 1], own[LONGEST_WORD + 1];
-    plain_name(name, typed);
-    for (int s = 0; s < SDM_OPTION_SETS; s++)
-        for (const SdmOptionSpec *spec = line->sets[s].table; spec && spec->name; spec++) {
-            plain_name(spec->name, own);
-            if ((spec->commands & line->command) && strcmp(typed, own) == 0)
-                return (Found){&line->sets[s], spec};
-        }
-    return (Found){NULL, NULL};
+    return sdm_option_find(line->sets, line->command, name + strspn(name, "-"));
 }
 
 bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name)
 {
-    const Found found = find_by_plain_name(line, name);
+    const SdmFoundOption found = find_by_plain_name(line, name);
     return found.spec && found.spec->type == SDM_OPT_KEY_VALUES;
 }
 
 SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
                            bool is_report)
 {
-    const Found found = find_by_plain_name(line, name);
+    const SdmFoundOption found = find_by_plain_name(line, name);
     const SdmOptionSpec *const spec = found.spec;
     if (!spec)
         return is_report ? SDM_OK : refuse_unknown(ctx, line, name, strlen(name));
     const bool is_number = spec->type == SDM_OPT_INT || spec->type == SDM_OPT_REAL;
-    if (!text || found.set->given >> (spec - found.set->table) & 1)
+    if (!text || (found.set->given & found.bit) ||
+        (is_report && ((spec->commands & SDM_OF_SCREEN) || strcmp(spec->name, "--overwrite") == 0)))
         return SDM_OK;
     if (is_report && (!*text || (is_number && spec->lo > 0.0 && strcmp(text, "0") == 0)))
         return SDM_OK;

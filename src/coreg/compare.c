@@ -5,7 +5,6 @@
 #include "core/system.h"
 #include "coreg/compare_steps.h"
 #include "geo/gdal_scope.h"
-#include "geo/own_data.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,55 +39,17 @@ static SdmCompareClass class_share(const SdmCoregGrid *g, int class)
 }
 
 /* Statistics before co-registration: land, water, cloud. */
-static void raw_stats(SdmCoregGrid *g, SdmCompareResult *out)
+static void raw_stats(SdmComparison *w)
 {
+    SdmCoregGrid *const g = &w->g;
+    SdmCompareResult *const out = w->out;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
     sdm_coreg_stats(g, g->residual_m, &out->raw);
-    sdm_compare_height_ratio(g->reference_m, g->residual_m, g->rows * g->cols, &out->height_ratio);
+    const SdmResiduals r = sdm_compare_cell_residuals(w);
+    sdm_compare_height_ratio(&r, &out->height_ratio);
     out->water = class_share(g, 2);
     out->cloud = class_share(g, 3);
-}
-
-/* Derivative from a value and its neighbours on one axis: central, else one-sided, else NaN. */
-static double derivative(double before, double here, double after, double step)
-{
-    if (isfinite(before) && isfinite(after))
-        return (after - before) / (2.0 * step);
-    if (isfinite(after))
-        return (after - here) / step;
-    return (here - before) / step;
-}
-
-/* Slope of the reference at a cell, towards east and north; NaN: not known. */
-static void find_gradient(const SdmCoregGrid *g, int64_t at, double out[2])
-{
-    const int64_t i = at % g->cols, j = at / g->cols;
-    const float *const h = g->reference_m + at;
-    const double here = (double)*h;
-    out[0] = derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
-    out[1] = derivative(j + 1 < g->rows ? (double)h[g->cols] : NAN, here, j > 0 ? (double)h[-g->cols] : NAN,
-                        g->dy_m);
-}
-
-/* Number of the bin of the reference's slope at a cell, -1: not known. */
-static int slope_bin(const SdmComparison *w, int64_t at)
-{
-    double gradient[2];
-    find_gradient(&w->g, at, gradient);
-    return (int)sdm_compare_slope_bin(hypot(gradient[0], gradient[1])) - 1;
-}
-
-static int aspect_bin(const SdmComparison *w, int64_t at)
-{
-    double gradient[2];
-    find_gradient(&w->g, at, gradient);
-    return sdm_aspect_bin(gradient);
-}
-
-static int height_bin(const SdmComparison *w, int64_t at)
-{
-    return sdm_compare_band(w->out, (double)w->g.reference_m[at]);
 }
 
 /* Statistics of the residuals by slope and by height of the reference, and at distances. */
@@ -96,31 +57,25 @@ static void residual_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
     SdmCompareResult *const out = w->out;
-    SdmErrorStats bin[SDM_COMPARE_BANDS];
+    const SdmResiduals r = sdm_compare_cell_residuals(w);
     int64_t n = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         if (g->mask[i] & SDM_COREG_COMMON)
             g->scratch[n++] = g->reference_m[i];
-    sdm_compare_height_ratio(g->reference_m, g->residual_m, g->rows * g->cols, &out->height_ratio);
-    sdm_compare_set_bins(out, g->scratch, n);
-    sdm_compare_stats_by(w, slope_bin, 6, bin);
-    for (int k = 0; k < 6; k++)
-        out->slope[k].aligned = bin[k];
-    sdm_compare_stats_by(w, height_bin, SDM_COMPARE_BANDS, bin);
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
-        out->band[k].aligned = bin[k];
+    sdm_compare_height_ratio(&r, &out->height_ratio);
+    sdm_compare_stats_by_ground(&r, n, out);
     for (int k = 0; k < SDM_LAGS; k++) {
         out->lag[k].lag_m = sdm_lags_m[k];
         sdm_error_lag_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch, &out->lag[k]);
     }
 }
 
-/* For the page: the map of all cells before the move; of the residuals that count the histogram and, last,
- * since it overwrites them, the differences by aspect; after the move the semivariogram. */
+/* For the page: the map of all cells before the move; of the residuals that count the histogram and the
+ * differences by aspect; after the move the semivariogram. */
 static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stats)
 {
     SdmCoregGrid *const g = &w->g;
-    SdmErrorStats bin[SDM_ASPECTS];
+    const SdmResiduals r = sdm_compare_cell_residuals(w);
     const double longest_m = fmax((double)g->cols * g->dx_m, (double)g->rows * g->dy_m);
     if (!w->page)
         return;
@@ -129,20 +84,13 @@ static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stat
             sdm_mean_map_add(&w->page->view[0].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
         g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
     }
-    sdm_compare_page_bars(w->page, view, g->residual_m, g->rows * g->cols, stats);
+    sdm_compare_page_add(w->page, view, &r, stats);
     for (int k = 0; view && k < SDM_PLOTTED_LAGS; k++) {
         w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
         if (2.0 * w->page->lag[k].lag_m <= longest_m)
             sdm_error_pairs_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch,
                                  &w->page->lag[k]);
     }
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        double slope[2];
-        find_gradient(g, i, slope);
-        g->residual_m[i] = (float)(((double)g->residual_m[i] - stats->median_m) / hypot(slope[0], slope[1]));
-    }
-    sdm_compare_stats_by(w, aspect_bin, SDM_ASPECTS, bin);
-    sdm_compare_page_aspects(w->page, view, bin);
 }
 
 /* ---- shift and model ---- */
@@ -225,6 +173,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const bool whole = w->opt->aligned || w->opt->difference;
     PASS(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
     PASS(sdm_compare_open_grid(w));
+    PASS(sdm_compare_page_open(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
     PASS(sdm_input_raster_load(w->ctx, reference, &w->grid, same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN,
@@ -245,7 +194,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
                         reference->path, w->out->cells ? "has one that counts" : "counts", why);
     }
     PASS(measure_footprint(w, common));
-    raw_stats(g, w->out);
+    raw_stats(w);
     plot_residuals(w, 0, &w->out->raw);
     const int64_t step = sample_step(g);
     PASS(sdm_compare_align(

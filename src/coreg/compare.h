@@ -5,7 +5,6 @@
 
 #include "core/options.h"
 #include "core/text.h"
-#include "coreg/tilt.h"
 #include "coreg/coreg.h"
 #include "core/core.h"
 #include "coreg/input_raster.h"

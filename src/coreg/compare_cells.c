@@ -3,17 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "core/lease.h"
+#include "core/path.h"
 #include "core/stats.h"
 #include "core/system.h"
 #include "coreg/compare_steps.h"
 #include "coreg/coreg.h"
 #include "coreg/input_raster.h"
-#include "geo/gdal_errors.h"
 #include "geo/gdal_scope.h"
 #include "geo/grid.h"
 #include "product/raster.h"
 #include "product/report.h"
-#include "product/style_files.h"
+#include "product/product.h"
 
 #include <errno.h>
 #include <math.h>
@@ -174,8 +174,6 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
     PASS(sdm_coreg_open(w->ctx, &w->g));
-    if (w->opt->output)
-        PASS(sdm_compare_page_open(w->ctx, &w->g, w->out->points, &w->page));
     return sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m);
 }
 
@@ -272,45 +270,103 @@ SdmStatus sdm_compare_load_cells(SdmComparison *w)
 
 /* ---- bins ---- */
 
-void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
+/* Derivative from a value and its neighbours on one axis: central, else one-sided, else NaN. */
+static double derivative(double before, double here, double after, double step)
+{
+    if (isfinite(before) && isfinite(after))
+        return (after - before) / (2.0 * step);
+    if (isfinite(after))
+        return (after - here) / step;
+    return (here - before) / step;
+}
+
+/* SdmResiduals.ground of a grid: slopes of the reference; NaN: not known. */
+static double ground_of_cell(const void *of, int64_t at, double slope[2])
+{
+    const SdmCoregGrid *const g = of;
+    const int64_t i = at % g->cols, j = at / g->cols;
+    const float *const h = g->reference_m + at;
+    const double here = (double)*h;
+    if (!slope)
+        return here;
+    slope[0] = derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
+    slope[1] = derivative(j + 1 < g->rows ? (double)h[g->cols] : NAN, here, j > 0 ? (double)h[-g->cols] : NAN,
+                          g->dy_m);
+    return here;
+}
+
+SdmResiduals sdm_compare_cell_residuals(SdmComparison *w)
+{
+    return (SdmResiduals){.w = w,
+                          .count = w->g.rows * w->g.cols,
+                          .residual_m = w->g.residual_m,
+                          .value = w->g.scratch,
+                          .spare = w->g.spline.coefficient,
+                          .class = w->class,
+                          .ground = ground_of_cell,
+                          .of = &w->g};
+}
+
+int sdm_compare_class_bin(const SdmResiduals *r, int64_t at)
+{
+    return r->class[at];
+}
+
+static int slope_bin(const SdmResiduals *r, int64_t at)
+{
+    double slope[2];
+    r->ground(r->of, at, slope);
+    const double slope_deg = atan(hypot(slope[0], slope[1])) * 57.295779513082321;
+    return !isfinite(slope_deg) ? -1 : slope_deg >= 50.0 ? 5 : (int)(slope_deg / 10.0);
+}
+
+static int height_bin(const SdmResiduals *r, int64_t at)
+{
+    const double height_m = r->ground(r->of, at, NULL);
+    int k = 0;
+    while (k + 1 < SDM_COMPARE_BANDS && height_m >= r->w->out->band[k].hi_m)
+        k++;
+    return k;
+}
+
+void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins, const double *middle_m,
                           SdmErrorStats *out)
 {
-    SdmCoregGrid *const g = &w->g;
     int64_t end[SDM_COMPARE_CLASSES + 1] = {0};
-    int16_t *const bin = (int16_t *)(void *)g->spline.coefficient;
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t i = 0; i < g->cols * g->rows; i++)
-        bin[i] = (int16_t)(isnan(g->residual_m[i]) ? -1 : bin_of(w, i));
-    for (int64_t i = 0; i < g->cols * g->rows; i++)
+    int16_t *const bin = (int16_t *)(void *)r->spare;
+#pragma omp parallel for num_threads(r->w->g.threads) schedule(static)
+    for (int64_t i = 0; i < r->count; i++)
+        bin[i] = (int16_t)(isnan(r->residual_m[i]) ? -1 : bin_of(r, i));
+    for (int64_t i = 0; i < r->count; i++)
         end[bin[i] + 1] += bin[i] >= 0;
     for (int k = 0; k < bins; k++)
         end[k + 1] += end[k];
-    for (int64_t i = 0; i < g->cols * g->rows; i++)
-        if (bin[i] >= 0)
-            g->scratch[end[bin[i]]++] = g->residual_m[i];
+    for (int64_t i = 0; i < r->count; i++) {
+        double slope[2];
+        if (bin[i] < 0)
+            continue;
+        float *const value = &r->value[end[bin[i]]++];
+        *value = r->residual_m[i];
+        if (middle_m) {
+            r->ground(r->of, i, slope);
+            *value = (float)(((double)*value - *middle_m) / hypot(slope[0], slope[1]));
+        }
+    }
     for (int k = 0; k < bins; k++) {
         const int64_t first = k ? end[k - 1] : 0;
-        sdm_error_stats(g->scratch + first, end[k] - first, g->spline.coefficient, &out[k]);
+        sdm_error_stats(r->value + first, end[k] - first, r->spare, &out[k]);
     }
-}
-
-unsigned sdm_compare_slope_bin(double gradient)
-{
-    const double slope_deg = atan(gradient) * 57.295779513082321;
-    if (!isfinite(slope_deg))
-        return 0;
-    return slope_deg >= 50.0 ? 6 : (unsigned)(slope_deg / 10.0) + 1;
 }
 
 /* Heights of one ground in two units share such a part of their variance. */
 static const double LEAST_COMMON = 0.9, ROUNDING = 1e-9; /* of sums of squares */
 
-void sdm_compare_height_ratio(const float *reference_m, const float *residual_m, int64_t count, double *ratio)
+void sdm_compare_height_ratio(const SdmResiduals *r, double *ratio)
 {
     double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
-    for (int64_t i = 0; i < count; i++) {
-        const double a = (double)reference_m[i], b = a + (double)residual_m[i];
-        if (isnan(residual_m[i]))
+    for (int64_t i = 0; i < r->count; i++) {
+        const double a = (double)(float)r->ground(r->of, i, NULL), b = a + (double)r->residual_m[i];
+        if (isnan(r->residual_m[i]))
             continue;
         n += 1.0, x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
     }
@@ -319,27 +375,25 @@ void sdm_compare_height_ratio(const float *reference_m, const float *residual_m,
         *ratio = both / vx;
 }
 
-void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n)
+void sdm_compare_stats_by_ground(const SdmResiduals *r, int64_t n, SdmCompareResult *out)
 {
+    SdmErrorStats bin[SDM_COMPARE_BANDS];
+    const double low = sdm_quantile_f32(r->value, n, 0.01), high = sdm_quantile_f32(r->value, n, 0.99);
+    sdm_compare_stats_by(r, slope_bin, 6, NULL, bin);
     for (int k = 0; k < 6; k++) {
+        out->slope[k].aligned = bin[k];
         out->slope[k].lo_deg = 10.0 * k;
         out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
     }
-    const double low = sdm_quantile_f32(height_m, n, 0.01), high = sdm_quantile_f32(height_m, n, 0.99);
     const double step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0));
     const double first = floor(low / step) * step;
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
         out->band[k].lo_m = k ? first + k * step : -INFINITY;
         out->band[k].hi_m = k + 1 < SDM_COMPARE_BANDS ? first + (k + 1) * step : INFINITY;
     }
-}
-
-int sdm_compare_band(const SdmCompareResult *out, double height_m)
-{
-    int k = 0;
-    while (k + 1 < SDM_COMPARE_BANDS && height_m >= out->band[k].hi_m)
-        k++;
-    return k;
+    sdm_compare_stats_by(r, height_bin, SDM_COMPARE_BANDS, NULL, bin);
+    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
+        out->band[k].aligned = bin[k];
 }
 
 /* ---- the model ---- */
@@ -438,6 +492,16 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
     return list;
 }
 
+SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])
+{
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_path_stem(raster), raster);
+}
+
+double sdm_difference_limit_m(const SdmErrorStats *s)
+{
+    return sdm_round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
+}
+
 static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **given, bool difference)
 {
     SDM_CLOSED_BY(sdm_string_list_free) char **const items = given;
@@ -462,26 +526,22 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
     return sdm_file_write(w->ctx, name, style.data, style.size);
 }
 
-static int class_bin(const SdmComparison *w, int64_t at)
+static int unstable_bin(const SdmResiduals *r, int64_t at)
 {
-    return w->class[at];
-}
-
-static int unstable_bin(const SdmComparison *w, int64_t at)
-{
-    return (w->g.mask[at] & (SDM_CELL_CLASS | SDM_COREG_STABLE)) == SDM_CELL_LAND ? 0 : -1;
+    return (r->w->g.mask[at] & (SDM_CELL_CLASS | SDM_COREG_STABLE)) == SDM_CELL_LAND ? 0 : -1;
 }
 
 /* Figures of the difference, by value of --class and on land that --mask or --exclude leaves out.  Class 1 is
  * what was scored already. */
 static void class_stats(SdmComparison *w)
 {
+    const SdmResiduals r = sdm_compare_cell_residuals(w);
     if (w->class) {
-        sdm_compare_stats_by(w, class_bin, SDM_COMPARE_CLASSES, w->out->class);
+        sdm_compare_stats_by(&r, sdm_compare_class_bin, SDM_COMPARE_CLASSES, NULL, w->out->class);
         w->out->class[1] = w->out->aligned;
     }
     if (w->opt->mask || w->opt->exclude)
-        sdm_compare_stats_by(w, unstable_bin, 1, &w->out->unstable);
+        sdm_compare_stats_by(&r, unstable_bin, 1, NULL, &w->out->unstable);
 }
 
 SdmStatus sdm_compare_write(SdmComparison *w)

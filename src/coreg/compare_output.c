@@ -1,6 +1,7 @@
 /* Result of a comparison -> text, JSON. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/compare.h"
+#include "product/fields.h"
 
 #include <cJSON.h>
 #include <math.h>
@@ -8,15 +9,9 @@
 static cJSON *json_stats(const SdmErrorStats *s)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "n", (double)s->count);
-    cJSON_AddNumberToObject(o, "bias", s->bias_m); /* mean */
-    cJSON_AddNumberToObject(o, "median", s->median_m);
-    cJSON_AddNumberToObject(o, "std", s->std_m);
-    cJSON_AddNumberToObject(o, "nmad", s->nmad_m);
-    cJSON_AddNumberToObject(o, "rmse", s->rmse_m);
-    cJSON_AddNumberToObject(o, "le90", s->le90_m);
-    cJSON_AddNumberToObject(o, "p99", s->p99_m);
-    cJSON_AddNumberToObject(o, "over30", s->over30);
+    SDM_JSON(o, SDM_FIELD("n", s->count), SDM_FIELD("bias", s->bias_m), SDM_FIELD("median", s->median_m),
+             SDM_FIELD("std", s->std_m), SDM_FIELD("nmad", s->nmad_m), SDM_FIELD("rmse", s->rmse_m),
+             SDM_FIELD("le90", s->le90_m), SDM_FIELD("p99", s->p99_m), SDM_FIELD("over30", s->over30));
     return o;
 }
 
@@ -25,10 +20,8 @@ static void json_class(cJSON *root, const char *name, const SdmCompareClass *k)
     if (k->cells == 0)
         return;
     cJSON *const o = cJSON_AddObjectToObject(root, name);
-    cJSON_AddNumberToObject(o, "cells", (double)k->cells);
-    cJSON_AddNumberToObject(o, "filled", k->filled);
-    cJSON_AddNumberToObject(o, "over10", k->over10);
-    cJSON_AddNumberToObject(o, "over30", k->over30);
+    SDM_JSON(o, SDM_FIELD("cells", k->cells), SDM_FIELD("filled", k->filled), SDM_FIELD("over10", k->over10),
+             SDM_FIELD("over30", k->over30));
 }
 
 static void json_bands(cJSON *root, const SdmCompareResult *r)
@@ -38,8 +31,7 @@ static void json_bands(cJSON *root, const SdmCompareResult *r)
         if (r->band[k].aligned.count == 0)
             continue;
         cJSON *const o = json_stats(&r->band[k].aligned);
-        cJSON_AddNumberToObject(o, "lo_m", r->band[k].lo_m); /* null: open */
-        cJSON_AddNumberToObject(o, "hi_m", r->band[k].hi_m);
+        SDM_JSON(o, SDM_FIELD("lo_m", r->band[k].lo_m), SDM_FIELD("hi_m", r->band[k].hi_m)); /* null: open */
         cJSON_AddItemToArray(bands, o);
     }
     if (r->unstable.count)
@@ -60,12 +52,10 @@ static void json_lags(cJSON *root, const SdmCompareResult *r)
     for (int k = 0; k < SDM_LAGS; k++) {
         const SdmErrorLag *const l = &r->lag[k];
         cJSON *const o = cJSON_CreateObject();
-        cJSON_AddNumberToObject(o, "lag_m", l->lag_m);
-        cJSON_AddNumberToObject(o, "pairs", (double)l->pairs);
-        cJSON_AddNumberToObject(o, "semivariance_m2", l->semivariance_m2);
-        cJSON_AddNumberToObject(o, "error_m", sqrt(l->semivariance_m2));
-        cJSON_AddNumberToObject(o, "areas", (double)l->areas);
-        cJSON_AddNumberToObject(o, "area_mean_error_m", l->area_error_m);
+        SDM_JSON(o, SDM_FIELD("lag_m", l->lag_m), SDM_FIELD("pairs", l->pairs),
+                 SDM_FIELD("semivariance_m2", l->semivariance_m2),
+                 SDM_FIELD("error_m", sqrt(l->semivariance_m2)), SDM_FIELD("areas", l->areas),
+                 SDM_FIELD("area_mean_error_m", l->area_error_m));
         cJSON_AddItemToArray(lags, o);
     }
 }
@@ -99,10 +89,9 @@ static void json_move(cJSON *root, const SdmShift *move)
 
 void sdm_compare_json(const SdmCompareResult *r, cJSON *root)
 {
-    cJSON_AddStringToObject(root, "reference", r->points ? "points" : "raster");
-    cJSON_AddStringToObject(root, "sign", "DEM minus reference, metres");
-    cJSON_AddNumberToObject(root, "cells", (double)r->cells);
-    cJSON_AddNumberToObject(root, "coverage", r->coverage);
+    SDM_JSON(root, SDM_FIELD("reference", r->points ? "points" : "raster"),
+             SDM_FIELD("sign", "DEM minus reference, metres"), SDM_FIELD("cells", r->cells),
+             SDM_FIELD("coverage", r->coverage));
     if (!r->points)
         cJSON_AddNumberToObject(root, "footprint_coverage", r->footprint_coverage);
     cJSON_AddItemToObject(root, "raw", json_stats(&r->raw));
@@ -113,17 +102,14 @@ void sdm_compare_json(const SdmCompareResult *r, cJSON *root)
     cJSON *const slopes = cJSON_AddArrayToObject(root, "slope");
     for (int k = 0; k < 6; k++) {
         cJSON *const o = json_stats(&r->slope[k].aligned);
-        cJSON_AddNumberToObject(o, "lo_deg", r->slope[k].lo_deg);
-        cJSON_AddNumberToObject(o, "hi_deg", r->slope[k].hi_deg);
+        SDM_JSON(o, SDM_FIELD("lo_deg", r->slope[k].lo_deg), SDM_FIELD("hi_deg", r->slope[k].hi_deg));
         cJSON_AddItemToArray(slopes, o);
     }
     json_bands(root, r);
     json_lags(root, r);
     json_tilt(root, r);
-    if (r->source[0])
-        cJSON_AddStringToObject(root, "source", r->source);
-    if (r->note[0])
-        cJSON_AddStringToObject(root, "note", r->note);
+    SDM_JSON(root, SDM_FIELD("source", *r->source ? r->source : NULL),
+             SDM_FIELD("note", *r->note ? r->note : NULL));
 }
 
 static void add_stats(void *to, const char *name, const SdmErrorStats *s)
@@ -345,7 +331,7 @@ const SdmOptionSpec sdm_compare_options[] = {
      "metadata."},
     {"--model", "MODEL", SDM_OPT_CHOICE, FIELD(model), 0.0, 0.0, "shift|tilt", "shift", SDM_CMD_COMPARE,
      "Systematic error that is estimated and removed: shift: a 3-D shift; tilt: also a plane."},
-    {"--json", NULL, SDM_OPT_BOOL, FIELD(json), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE,
+    {"--json", NULL, SDM_OPT_BOOL, FIELD(json), SDM_NO_RANGE, NULL, SDM_CMD_COMPARE | SDM_OF_SCREEN,
      "Print the figures as one line of JSON (metres, shares 0..1)."},
     {.name = NULL},
 };

@@ -1,6 +1,7 @@
 /* DEM and points with heights -> error statistics at the points, the move by the slopes of the DEM there. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/compare_steps.h"
+#include "core/math.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -165,80 +166,55 @@ static SdmStatus fit_spline(void *of)
 
 /* ---- figures ---- */
 
-typedef enum By { BY_NONE, BY_SLOPE, BY_BAND, BY_CLASS, BY_ASPECT } By;
-
-static int bin_of(const Sites *s, By by, int64_t i)
+/* SdmResiduals.ground at points: slopes of the DEM. */
+static double ground_at_point(const void *of, int64_t i, double slope[2])
 {
-    switch (by) {
-    case BY_SLOPE:
-        return (int)sdm_compare_slope_bin(hypot((double)s->east[i], (double)s->north[i])) - 1;
-    case BY_BAND:
-        return sdm_compare_band(s->w->out, s->height_m[i]);
-    case BY_CLASS:
-        return s->class[i];
-    case BY_ASPECT:
-        return sdm_aspect_bin((const double[]){(double)s->east[i], (double)s->north[i]});
-    default:
-        return 0;
+    const Sites *const s = of;
+    if (slope) {
+        slope[0] = (double)s->east[i];
+        slope[1] = (double)s->north[i];
     }
+    return s->height_m[i];
 }
 
-static void stats_of(Sites *s, By by, int bin, SdmErrorStats *out)
+static SdmResiduals residuals_of(const Sites *s)
 {
-    int64_t n = 0;
-    for (int64_t i = 0; i < s->count; i++)
-        if (!isnan(s->residual_m[i]) && bin_of(s, by, i) == bin)
-            s->value[n++] = s->residual_m[i];
-    sdm_error_stats(s->value, n, s->spare, out);
+    return (SdmResiduals){.w = s->w,
+                          .count = s->count,
+                          .residual_m = s->residual_m,
+                          .value = s->value,
+                          .spare = s->spare,
+                          .class = s->class,
+                          .ground = ground_at_point,
+                          .of = s};
 }
 
-/* For the page: map and histogram of the residuals, and their medians by aspect. */
-static void plot_points(Sites *s, int view, const SdmErrorStats *stats)
+/* Figures of all, and for the page map, histogram and medians by aspect. */
+static void overall_stats(const Sites *s, int view, SdmErrorStats *out)
 {
-    SdmErrorStats bin[SDM_ASPECTS];
+    const SdmResiduals r = residuals_of(s);
     const SdmCoregGrid *const g = &s->w->g;
-    SdmComparePage *const page = s->w->page;
-    if (!page)
-        return;
-    for (int64_t i = 0; i < s->count; i++)
-        sdm_mean_map_add(&page->view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
+    memcpy(s->value, s->residual_m, (size_t)s->count * sizeof *s->value);
+    sdm_error_stats(s->value, sdm_drop_nan_f32(s->value, s->count), s->spare, out);
+    sdm_compare_height_ratio(&r, &s->w->out->height_ratio);
+    for (int64_t i = 0; s->w->page && i < s->count; i++)
+        sdm_mean_map_add(&s->w->page->view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
                          (int64_t)(-s->y_m[i] / g->dy_m), (double)s->residual_m[i]);
-    sdm_compare_page_bars(page, view, s->residual_m, s->count, stats);
-    for (int k = 0; k < SDM_ASPECTS; k++) {
-        int64_t n = 0;
-        for (int64_t i = 0; i < s->count; i++)
-            if (!isnan(s->residual_m[i]) && bin_of(s, BY_ASPECT, i) == k)
-                s->value[n++] = (float)(((double)s->residual_m[i] - stats->median_m) /
-                                        hypot((double)s->east[i], (double)s->north[i]));
-        sdm_error_stats(s->value, n, s->spare, &bin[k]);
-    }
-    sdm_compare_page_aspects(page, view, bin);
-}
-
-static void take_height_ratio(Sites *s)
-{
-    for (int64_t i = 0; i < s->count; i++)
-        s->value[i] = (float)s->height_m[i];
-    sdm_compare_height_ratio(s->value, s->residual_m, s->count, &s->w->out->height_ratio);
+    sdm_compare_page_add(s->w->page, view, &r, out);
 }
 
 static SdmStatus residual_stats(Sites *s)
 {
     SdmCompareResult *const out = s->w->out;
+    const SdmResiduals r = residuals_of(s);
     int64_t n = 0;
-    stats_of(s, BY_NONE, 0, &out->aligned);
-    take_height_ratio(s);
+    overall_stats(s, 1, &out->aligned);
     for (int64_t i = 0; i < s->count; i++)
         if (!isnan(s->residual_m[i]))
             s->value[n++] = (float)s->height_m[i];
-    sdm_compare_set_bins(out, s->value, n);
-    for (int k = 0; k < 6; k++)
-        stats_of(s, BY_SLOPE, k, &out->slope[k].aligned);
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
-        stats_of(s, BY_BAND, k, &out->band[k].aligned);
-    for (int k = 0; s->w->class && k < 256; k++)
-        stats_of(s, BY_CLASS, k, &out->class[k]);
-    plot_points(s, 1, &out->aligned);
+    sdm_compare_stats_by_ground(&r, n, out);
+    if (s->w->class)
+        sdm_compare_stats_by(&r, sdm_compare_class_bin, SDM_COMPARE_CLASSES, NULL, out->class);
     n = 0;
     for (int64_t i = 0; i < s->count; i++) /* the points that have a residual, in front */
         if (!isnan(s->residual_m[i])) {
@@ -262,19 +238,15 @@ static SdmStatus fail_outside(const Sites *s)
 {
     const SdmComparison *const w = s->w;
     const double *const t = w->grid.transform;
-    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    for (int64_t i = 0; i < w->points.count; i++) {
-        low[0] = fmin(low[0], w->points.x[i]);
-        high[0] = fmax(high[0], w->points.x[i]);
-        low[1] = fmin(low[1], w->points.y[i]);
-        high[1] = fmax(high[1], w->points.y[i]);
-    }
+    double b[4] = SDM_NO_BOUNDS;
+    for (int64_t i = 0; i < w->points.count; i++)
+        sdm_bounds_add(b, w->points.x[i], w->points.y[i]);
     return sdm_fail(
         w->ctx, SDM_ERR_DATA,
         "reference %s: none of its %lld points lies on a cell of DEM %s that counts (points: x %.6g..%.6g, y "
         "%.6g..%.6g, DEM: x %.6g..%.6g, y %.6g..%.6g, in the CRS of the DEM; %s)",
-        w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, low[0], high[0],
-        low[1], high[1], t[0], t[0] + (double)w->grid.cols * t[1], t[3] + (double)w->grid.rows * t[5], t[3],
+        w->in[SDM_IN_REFERENCE].path, (long long)w->points.count, w->in[SDM_IN_DEM].path, b[0], b[2], b[1],
+        b[3], t[0], t[0] + (double)w->grid.cols * t[1], t[3] + (double)w->grid.rows * t[5], t[3],
         w->points.source);
 }
 
@@ -291,6 +263,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     PASS(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
                                       w->out->note));
     PASS(sdm_compare_open_grid(w));
+    PASS(sdm_compare_page_open(w));
     PASS(sdm_compare_load_cells(w));
     PASS(sites_open(w, &s));
     PASS(choose_sites(&s));
@@ -298,9 +271,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
         return fail_outside(&s);
     PASS(fit_spline(&s));
     measure(&s, none_m);
-    stats_of(&s, BY_NONE, 0, &w->out->raw);
-    take_height_ratio(&s);
-    plot_points(&s, 0, &w->out->raw);
+    overall_stats(&s, 0, &w->out->raw);
     w->out->cells = s.count;
     w->out->coverage = (double)s.filled / (double)s.count;
     if (w->out->raw.count == 0)

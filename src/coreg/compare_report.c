@@ -30,22 +30,18 @@ SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SD
                       sdm_path_ends_in(output, ".html") ? "" : ".html");
 }
 
-SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])
-{
-    return sdm_format(ctx, out, SDM_PATH_SIZE, "%.*s.qml", (int)sdm_path_stem(raster), raster);
-}
-
 /* ---- while the comparison runs ---- */
 
-SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out)
+SdmStatus sdm_compare_page_open(SdmComparison *w)
 {
-    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "the report"));
-    (*out)->ctx = ctx;
+    if (!w->opt->output)
+        return SDM_OK;
+    PASS(sdm_alloc(w->ctx, &w->page, 1, sizeof *w->page, "the report"));
     for (int k = 0; k < 2; k++) {
-        PASS(sdm_mean_map_open(ctx, g->cols, g->rows, points ? MAP_PX_OF_POINTS : MAP_PX,
-                               &(*out)->view[k].map));
+        PASS(sdm_mean_map_open(w->ctx, w->g.cols, w->g.rows, w->out->points ? MAP_PX_OF_POINTS : MAP_PX,
+                               &w->page->view[k].map));
         for (int i = 0; i < SDM_ASPECTS; i++)
-            (*out)->view[k].aspect_m[i] = NAN;
+            w->page->view[k].aspect_m[i] = NAN;
     }
     return SDM_OK;
 }
@@ -57,30 +53,31 @@ void sdm_compare_page_close(SdmComparePage **page)
     sdm_free(page);
 }
 
-void sdm_compare_page_bars(SdmComparePage *p, int view, const float *difference_m, int64_t n,
-                           const SdmErrorStats *stats)
+/* The aspect of a slope falls by (-east, -north); -1: too flat to have one. */
+static int aspect_bin(const SdmResiduals *r, int64_t at)
 {
-    double *const bar = p->view[view].bar, reach_m = fmax(RANGE_NMADS * stats->nmad_m, 1e-3),
-                  low_m = stats->median_m - reach_m;
-    for (int64_t i = 0; i < n; i++) {
-        const double at = ((double)difference_m[i] - low_m) / (2.0 * reach_m) * SDM_DIFFERENCE_BARS;
-        if (at >= 0.0 && at < SDM_DIFFERENCE_BARS) /* not of NaN */
-            bar[(int)at] += 100.0 / (double)stats->count;
-    }
-    p->view[view].low_m = low_m;
-    p->view[view].high_m = low_m + 2.0 * reach_m;
-}
-
-int sdm_aspect_bin(const double gradient[2])
-{
-    if (!(hypot(gradient[0], gradient[1]) >= LEAST_SLOPE))
+    double slope[2];
+    r->ground(r->of, at, slope);
+    if (!(hypot(slope[0], slope[1]) >= LEAST_SLOPE))
         return -1;
-    const double turn = atan2(-gradient[0], -gradient[1]) / (2.0 * 3.14159265358979323846);
+    const double turn = atan2(-slope[0], -slope[1]) / (2.0 * 3.14159265358979323846);
     return (int)fmin((turn < 0.0 ? turn + 1.0 : turn) * SDM_ASPECTS, SDM_ASPECTS - 1);
 }
 
-void sdm_compare_page_aspects(SdmComparePage *p, int view, const SdmErrorStats *bin)
+void sdm_compare_page_add(SdmComparePage *p, int view, const SdmResiduals *r, const SdmErrorStats *stats)
 {
+    const double reach_m = fmax(RANGE_NMADS * stats->nmad_m, 1e-3), low_m = stats->median_m - reach_m;
+    SdmErrorStats bin[SDM_ASPECTS];
+    if (!p)
+        return;
+    for (int64_t i = 0; i < r->count; i++) {
+        const double at = ((double)r->residual_m[i] - low_m) / (2.0 * reach_m) * SDM_DIFFERENCE_BARS;
+        if (at >= 0.0 && at < SDM_DIFFERENCE_BARS) /* not of NaN */
+            p->view[view].bar[(int)at] += 100.0 / (double)stats->count;
+    }
+    p->view[view].low_m = low_m;
+    p->view[view].high_m = low_m + 2.0 * reach_m;
+    sdm_compare_stats_by(r, aspect_bin, SDM_ASPECTS, &stats->median_m, bin);
     for (int i = 0; i < SDM_ASPECTS; i++)
         p->view[view].aspect_m[i] = bin[i].count < LEAST_IN_BIN ? (double)NAN : bin[i].median_m;
 }
@@ -119,11 +116,6 @@ static void add_row(void *to, const char *name, const SdmErrorStats *s)
     sdm_report_row(*(SdmReportItem *)to, "%s\t%lld\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f %%", name,
                    (long long)s->count, s->bias_m, s->median_m, s->std_m, s->nmad_m, s->rmse_m, s->le90_m,
                    s->p99_m, 100.0 * s->over30);
-}
-
-double sdm_difference_limit_m(const SdmErrorStats *s)
-{
-    return sdm_round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
 }
 
 static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng *png)

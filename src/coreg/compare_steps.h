@@ -44,21 +44,31 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w);
 /* Mask of the cells from --class, --within, --mask and --exclude: class bits, and SDM_COREG_STABLE for those
  * that count. */
 SdmStatus sdm_compare_load_cells(SdmComparison *w);
-/* Number of the bin of a slope, 1..6; 0 where it is not finite. */
-unsigned sdm_compare_slope_bin(double gradient);
-/* Limits of out->slope and, for the heights of n places (overwritten), of out->band. */
-void sdm_compare_set_bins(SdmCompareResult *out, float *height_m, int64_t n);
-/* Index into out->band of a height of the reference. */
-int sdm_compare_band(const SdmCompareResult *out, double height_m);
-/* Slope of the line through the heights of the DEM over those of the reference, without places whose residual
- * is NaN; stays where the heights do not go together. */
-void sdm_compare_height_ratio(const float *reference_m, const float *residual_m, int64_t count,
-                              double *ratio);
+/* Residuals at cells or points, and the ground there. */
+typedef struct SdmResiduals {
+    SdmComparison *w;
+    int64_t count;
+    const float *residual_m; /* NaN: none */
+    float *value, *spare;    /* scratch of that size */
+    const uint8_t *class;    /* values of --class; NULL without it */
+    /* Height of the reference and, unless slope is NULL, the slopes towards east and north. */
+    double (*ground)(const void *of, int64_t at, double slope[2]);
+    const void *of;
+} SdmResiduals;
 
-/* Statistics of the residuals of the cells of each bin; bin_of: 0 .. bins - 1, or -1 for a cell that has
- * none. bins: at most SDM_COMPARE_CLASSES.  Overwrites scratch and the spline. */
-void sdm_compare_stats_by(SdmComparison *w, int (*bin_of)(const SdmComparison *w, int64_t cell), int bins,
+/* Those of the cells; scratch is overwritten, and the spline. */
+SdmResiduals sdm_compare_cell_residuals(SdmComparison *w);
+/* Number of the bin of a residual, 0 .. bins - 1; -1: none. */
+typedef int SdmCompareBin(const SdmResiduals *r, int64_t at);
+int sdm_compare_class_bin(const SdmResiduals *r, int64_t at);
+/* Statistics of the residuals of each bin, at most SDM_COMPARE_CLASSES; middle_m not NULL: of what exceeds
+ * it, by the tangent of the slope. */
+void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins, const double *middle_m,
                           SdmErrorStats *out);
+/* Statistics by slope and by height of the ground; limits of the heights from n of them in r->value. */
+void sdm_compare_stats_by_ground(const SdmResiduals *r, int64_t n, SdmCompareResult *out);
+/* Slope of the line of the DEM's heights over those of the reference; stays where they do not go together. */
+void sdm_compare_height_ratio(const SdmResiduals *r, double *ratio);
 
 /* Steps that differ between cells and points when shift and model are found. */
 typedef struct SdmCompareSteps {
@@ -73,6 +83,10 @@ typedef struct SdmCompareSteps {
 /* The shift and, with --model tilt, the plane of the residuals, in turn until the shift stays. */
 SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps);
 
+/* Difference of the strongest colour of maps of differences with such figures. */
+double sdm_difference_limit_m(const SdmErrorStats *stats);
+/* The name of the style of QGIS beside FILE.tif. */
+SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE]);
 /* Figures by class and outside of the mask, from the resampled DEM, and the files --aligned and --difference.
  * The last step: overwrites the residuals. */
 SdmStatus sdm_compare_write(SdmComparison *w);
@@ -88,7 +102,6 @@ enum { SDM_ASPECTS = 36, SDM_DIFFERENCE_BARS = 60, SDM_PLOTTED_LAGS = 21 };
 
 /* Differences before (0) or after (1) the alignment. */
 typedef struct SdmComparePage {
-    SdmContext *ctx;
     struct {
         SdmMeanMap map;
         double bar[SDM_DIFFERENCE_BARS], low_m, high_m; /* histogram of what counts */
@@ -98,22 +111,14 @@ typedef struct SdmComparePage {
     SdmErrorLag lag[SDM_PLOTTED_LAGS]; /* pairs and semivariance alone */
 } SdmComparePage;
 
-SdmStatus sdm_compare_page_open(SdmContext *ctx, const SdmCoregGrid *g, bool points, SdmComparePage **out);
+SdmStatus sdm_compare_page_open(SdmComparison *w);
 void sdm_compare_page_close(SdmComparePage **page);
-/* Histogram of n differences, NaN = none, whose figures are known. */
-void sdm_compare_page_bars(SdmComparePage *page, int view, const float *difference_m, int64_t n,
-                           const SdmErrorStats *stats);
-/* Number of the bin of the aspect of a slope that falls by (-east, -north); -1: too flat to have one. */
-int sdm_aspect_bin(const double gradient[2]);
-/* Medians of the bins of SDM_ASPECTS. */
-void sdm_compare_page_aspects(SdmComparePage *page, int view, const SdmErrorStats *bin);
+/* Histogram of the residuals, whose figures are known, and their medians by aspect; page NULL: nothing. */
+void sdm_compare_page_add(SdmComparePage *page, int view, const SdmResiduals *r, const SdmErrorStats *stats);
 /* Distances of the semivariogram: those that are printed, and others between. */
 double sdm_plotted_lag_m(int k);
 
 /* Write the page. */
 SdmStatus sdm_compare_page_write(const SdmComparison *w);
-/* The name of the page for -o NAME or NAME.html, and of the style of QGIS beside FILE.tif. */
+/* The name of the page for -o NAME or NAME.html. */
 SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SDM_PATH_SIZE]);
-SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE]);
-/* Difference of the strongest colour of maps of differences with such figures. */
-double sdm_difference_limit_m(const SdmErrorStats *stats);

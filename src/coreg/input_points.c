@@ -242,10 +242,7 @@ static SdmStatus transform(SdmContext *ctx, const SdmInputRaster *dem, const Sdm
     int good[CHUNK];
     if (OSRIsSame(dem->srs, raster->srs))
         return SDM_OK;
-    OGRSpatialReferenceH from = OSRClone(raster->srs), to = OSRClone(dem->srs);
-    OSRSetAxisMappingStrategy(from, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(to, OAMS_TRADITIONAL_GIS_ORDER);
-    OGRCoordinateTransformationH const change = OCTNewCoordinateTransformation(from, to);
+    OGRCoordinateTransformationH const change = OCTNewCoordinateTransformation(raster->srs, dem->srs);
     for (int64_t i = 0; change && i < p->count; i += CHUNK) {
         const int n = p->count - i < CHUNK ? (int)(p->count - i) : CHUNK;
         OCTTransformEx(change, n, p->x + i, p->y + i, NULL, good);
@@ -253,8 +250,6 @@ static SdmStatus transform(SdmContext *ctx, const SdmInputRaster *dem, const Sdm
             if (!good[k])
                 p->x[i + k] = p->y[i + k] = NAN;
     }
-    OSRDestroySpatialReference(from);
-    OSRDestroySpatialReference(to);
     if (!change)
         return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
                         "reference %s: its points in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",

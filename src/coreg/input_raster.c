@@ -1,6 +1,7 @@
 /* Raster files, opened and checked -> their values on a common grid. */
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
+#include "core/math.h"
 #include "geo/first_band.h"
 #include "geo/projector.h"
 
@@ -21,6 +22,7 @@ SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRS
     raster->srs = OSRClone(declared);
     OSRStripVertical(raster->srs);
     OSRDemoteTo2D(raster->srs, NULL);
+    OSRSetAxisMappingStrategy(raster->srs, OAMS_TRADITIONAL_GIS_ORDER);
     const char *const form[] = {"FORMAT=WKT2", NULL};
     if (OSRExportToWktEx(raster->srs, &raster->wkt, form) == OGRERR_NONE)
         return SDM_OK;
@@ -77,18 +79,6 @@ SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
     return SDM_OK;
 }
 
-/* From the CRS of one raster to that of another; NULL after failure. */
-static OGRCoordinateTransformationH transformation(const SdmInputRaster *from, const SdmInputRaster *to)
-{
-    OGRSpatialReferenceH const a = OSRClone(from->srs), b = OSRClone(to->srs);
-    OSRSetAxisMappingStrategy(a, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(b, OAMS_TRADITIONAL_GIS_ORDER);
-    OGRCoordinateTransformationH const t = OCTNewCoordinateTransformation(a, b);
-    OSRDestroySpatialReference(a);
-    OSRDestroySpatialReference(b);
-    return t;
-}
-
 /* Longitudes of a raster in degrees begin at any meridian: the one that is a whole turn away and nearest to
  * x. */
 static double nearest_turn(double lon, double x)
@@ -103,7 +93,7 @@ static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster 
     enum { SIDE = 33 };
     double g[6], own[6];
     int found = 0;
-    OGRCoordinateTransformationH const t = transformation(reference, dem);
+    OGRCoordinateTransformationH const t = OCTNewCoordinateTransformation(reference->srs, dem->srs);
     if (!t || GDALGetGeoTransform(reference->file, g) != CE_None) {
         OCTDestroyCoordinateTransformation(t);
         return false;
@@ -111,19 +101,14 @@ static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster 
     GDALGetGeoTransform(dem->file, own);
     const double w = GDALGetRasterXSize(reference->file), h = GDALGetRasterYSize(reference->file),
                  middle = own[0] + 0.5 * own[1] * GDALGetRasterXSize(dem->file);
-    box[0] = box[1] = INFINITY;
-    box[2] = box[3] = -INFINITY;
+    sdm_bounds_clear(box);
     for (int k = 0; k < SIDE * SIDE; k++) {
         const double col = w * (k % SIDE) / (SIDE - 1), row = h * (k / SIDE) / (SIDE - 1);
         double x = g[0] + col * g[1] + row * g[2], y = g[3] + col * g[4] + row * g[5];
         int good = FALSE;
         if (!OCTTransformEx(t, 1, &x, &y, NULL, &good) || !good || !isfinite(x) || !isfinite(y))
             continue;
-        x = OSRIsGeographic(dem->srs) ? nearest_turn(x, middle) : x;
-        box[0] = fmin(box[0], x);
-        box[1] = fmin(box[1], y);
-        box[2] = fmax(box[2], x);
-        box[3] = fmax(box[3], y);
+        sdm_bounds_add(box, OSRIsGeographic(dem->srs) ? nearest_turn(x, middle) : x, y);
         found++;
     }
     OCTDestroyCoordinateTransformation(t);

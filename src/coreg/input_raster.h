@@ -10,7 +10,7 @@ typedef struct SdmInputRaster {
     SdmHeightRaster *reader;  /* NULL: a file of polygons or points */
     GDALDatasetH file;        /* owned by the reader or the polygons where there are some */
     SdmOutlines outlines;     /* of a file of polygons; else not open */
-    OGRSpatialReferenceH srs; /* horizontal part of its CRS */
+    OGRSpatialReferenceH srs; /* horizontal part of its CRS, x before y */
     char *wkt;                /* of srs; CPLFree */
     SdmDatumFound datum;      /* of its heights */
 } SdmInputRaster;

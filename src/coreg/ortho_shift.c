@@ -1,6 +1,6 @@
 /* Two orthoimages on one grid -> the horizontal shift between them, by their texture. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/ortho_shift.h"
+#include "coreg/stack_layer.h"
 #include "core/stats.h"
 #include "core/vector_loops.h"
 

@@ -5,7 +5,6 @@
 #include "coreg/stack.h"
 #include "coreg/stack_trend.h"
 #include "geo/gdal_scope.h"
-#include "geo/own_data.h"
 
 #include <string.h>
 

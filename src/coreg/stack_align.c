@@ -4,7 +4,6 @@
 #include "core/disjoint_sets.h"
 #include "core/stats.h"
 #include "coreg/coreg.h"
-#include "coreg/ortho_shift.h"
 #include "coreg/stack_layer.h"
 
 #include <math.h>
@@ -273,9 +272,8 @@ static SdmCellWindow common_window(const SdmStack *s, const SdmLayer *a, const S
     const int64_t c1 = ac < bc ? ac : bc, r1 = ar < br ? ar : br, step = s->sample_step;
     for (int64_t i = 0; i < a->sample_cols * a->sample_rows; i++) {
         const int64_t col = a->sample_col0 + i % a->sample_cols, row = a->sample_row0 + i / a->sample_cols;
-        const int64_t bcol = col - b->sample_col0, brow = row - b->sample_row0;
-        if (isnan(a->sample[i]) || bcol < 0 || brow < 0 || bcol >= b->sample_cols || brow >= b->sample_rows ||
-            isnan(b->sample[brow * b->sample_cols + bcol]))
+        const int64_t at = sdm_layer_sample_at(b, col, row);
+        if (isnan(a->sample[i]) || at < 0 || isnan(b->sample[at]))
             continue;
         sum[0] += col;
         sum[1] += row;

@@ -1,6 +1,7 @@
 /* Layers -> the common grid (CRS, cell, extent), and the cells that each layer covers. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
+#include "core/math.h"
 #include "coreg/stack_layer.h"
 #include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
@@ -147,8 +148,7 @@ static SdmStatus find_bounds(SdmStack *s, SdmLayer *l, double about_deg, double 
 {
     const SdmLayerCrs *const crs = &s->crs[l->crs];
     double before = NAN, step = 0.0;
-    bounds[0] = bounds[1] = INFINITY;
-    bounds[2] = bounds[3] = -INFINITY;
+    sdm_bounds_clear(bounds);
     if (crs->same && s->grid.geographic)
         turn_layer(l, about_deg);
     for (int k = 0; k < 4 * EDGE_POINTS; k++) {
@@ -166,10 +166,7 @@ static SdmStatus find_bounds(SdmStack *s, SdmLayer *l, double about_deg, double 
             x = sdm_longitude_near(x, about_deg);
         step = fmax(step, fabs(x - before)); /* fmax ignores NaN */
         before = x;
-        bounds[0] = fmin(bounds[0], x);
-        bounds[1] = fmin(bounds[1], y);
-        bounds[2] = fmax(bounds[2], x);
-        bounds[3] = fmax(bounds[3], y);
+        sdm_bounds_add(bounds, x, y);
     }
     if (step > 0.5 * (bounds[2] - bounds[0])) /* neighbours at both ends of the map */
         return sdm_fail(s->ctx, SDM_ERR_DATA,
@@ -201,7 +198,7 @@ static void find_cells(const SdmStack *s, SdmLayer *l, const double bounds[4])
 static SdmStatus choose_extent(SdmStack *s, double about_deg)
 {
     SDM_OWNED double(*bounds)[4] = NULL;
-    double all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, filled = 0.0;
+    double all[4] = SDM_NO_BOUNDS, filled = 0.0;
     PASS(sdm_alloc(s->ctx, &bounds, (size_t)s->count, sizeof *bounds, "extents"));
     const double cell = s->grid.spacing,
                  slack = 1e-6 * cell; /* for rounding: an edge on a grid line stays there */

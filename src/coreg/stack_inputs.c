@@ -6,8 +6,7 @@
 #include "core/stats.h"
 #include "core/system.h"
 #include "coreg/input_raster.h"
-#include "coreg/stack_layer.h"
-#include "coreg/trend_fit.h"
+#include "coreg/stack_trend.h"
 #include "geo/first_band.h"
 #include "geo/geodesy.h"
 #include "input/source.h"
@@ -230,11 +229,9 @@ static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer 
     PASS(sdm_alloc(s->ctx, &difference_m, (size_t)(a->sample_cols * a->sample_rows), sizeof *difference_m,
                    "differences of DEMs"));
     for (int64_t i = 0; i < a->sample_cols * a->sample_rows; i++) {
-        const int64_t col = a->sample_col0 + i % a->sample_cols - b->sample_col0,
-                      row = a->sample_row0 + i / a->sample_cols - b->sample_row0;
-        if (col < 0 || row < 0 || col >= b->sample_cols || row >= b->sample_rows)
-            continue;
-        const float d = a->sample[i] - b->sample[row * b->sample_cols + col];
+        const int64_t at =
+            sdm_layer_sample_at(b, a->sample_col0 + i % a->sample_cols, a->sample_row0 + i / a->sample_cols);
+        const float d = at < 0 ? NAN : a->sample[i] - b->sample[at];
         if (!isnan(d))
             difference_m[n++] = d;
     }
@@ -404,7 +401,6 @@ static void set_crs(SdmLayerCrs *crs, const SdmInputRaster *raster)
     OSRDestroySpatialReference(crs->srs);
     CPLFree(crs->wkt);
     crs->srs = OSRClone(raster->srs);
-    OSRSetAxisMappingStrategy(crs->srs, OAMS_TRADITIONAL_GIS_ORDER);
     crs->wkt = CPLStrdup(raster->wkt);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "coreg/stack.h"
+#include "core/core.h"
 #include "geo/geoid.h"
 
 #include <ogr_srs_api.h>
@@ -161,6 +162,11 @@ SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *m
 /* Smooth error or tilt of a layer at a cell, metres; 0 when it has none. */
 double sdm_layer_bias(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
 
+/* Number of a layer's sample at a column and row of samples of the whole grid; -1: outside of the layer. */
+int64_t sdm_layer_sample_at(const SdmLayer *l, int64_t col, int64_t row);
+/* That sample, shift and smooth error or tilt taken out; NaN outside of the layer. */
+float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row);
+
 /* Sample every layer, above the ellipsoid where its datum is known; the first time the steps are chosen. */
 SdmStatus sdm_stack_sample(SdmStack *s);
 /* Sort the layers by content, so that results do not depend on the order of the arguments. */
@@ -227,3 +233,19 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);
 
 /* Give every cell of the stack to the product, block by block; *blocks: how many. */
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks);
+
+/* ---- ortho_shift.c: two orthoimages on one grid -> the horizontal shift between them ---- */
+
+typedef struct SdmOrthoShift {
+    double cells[2]; /* column, row: what is at x in b is at x + cells in a */
+    double nmad;     /* cells, of the patches */
+    int64_t patches; /* that agree on it; 0: the images show no shift */
+} SdmOrthoShift;
+
+/* Find the shift by zero-mean normalised cross-correlation: of the whole images at an eighth of the size,
+ * within 64 cells, then of patches of 41 x 41 cells, each to a fraction of a cell; the median of the patches
+ * with a clear maximum. a, b: rows x cols, NaN where there is nothing.  The result does not depend on the
+ * number of threads.
+ * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
+SdmStatus sdm_ortho_shift(SdmContext *ctx, const float *a, const float *b, int64_t cols, int64_t rows,
+                          SdmOrthoShift *out);

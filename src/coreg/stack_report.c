@@ -1,6 +1,6 @@
 /* Median of several DEMs -> its product and the report on it. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/stack_report.h"
+#include "coreg/stack.h"
 #include "core/options.h"
 #include "core/stats.h"
 #include "coreg/stack_trend.h"
@@ -73,7 +73,7 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
     line[0] = INFINITY;
     line[1] = -INFINITY;
     for (int i = 0; i < s->count; i++) {
-        const double h = (double)sdm_trend_sample(s, &s->layer[i], at % t->cols, at / t->cols);
+        const double h = (double)sdm_layer_level(s, &s->layer[i], at % t->cols, at / t->cols);
         if (isnan(h))
             continue;
         height_m[n] = h;
@@ -117,8 +117,7 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
         first = s->layer[i].year < first->year ? &s->layer[i] : first;
         last = s->layer[i].year > last->year ? &s->layer[i] : last;
     }
-    sdm_report_text(to, "first", first->date);
-    sdm_report_text(to, "last", last->date);
+    SDM_REPORT(to, SDM_FIELD("first", first->date), SDM_FIELD("last", last->date));
     sdm_report_picture(to, "rate", &t->map, cell_m * t->mean.factor * t->mean.cols / t->map.width);
     sdm_report_ramp(to, sdm_change_ramp, -t->limit, t->limit, "m a year", 2);
     sdm_report_figure(to, "error_median", "standard error of the rate (median)", t->usual_error, " m a year",
@@ -141,11 +140,8 @@ static const char KIND[] = "median of DEMs";
 static void add_stack(SdmReport *r, const SdmStackReport *s)
 {
     const SdmReportItem to = sdm_report_section(r, "stack", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    sdm_report_number(to, "count", s->count);
-    sdm_report_number(to, "groups", s->groups);
-    sdm_report_number(to, "pairs", s->pairs);
-    sdm_report_text(to, "align", s->align);
-    sdm_report_number(to, "disagree_m", s->disagree_m);
+    SDM_REPORT(to, SDM_FIELD("count", s->count), SDM_FIELD("groups", s->groups), SDM_FIELD("pairs", s->pairs),
+               SDM_FIELD("align", s->align), SDM_FIELD("disagree_m", s->disagree_m));
     const SdmReportItem dems = sdm_report_list(to, "dems");
     for (int i = 0; i < s->count; i++) {
         const SdmStackedDem *const d = &s->dems[i];
@@ -154,11 +150,9 @@ static void add_stack(SdmReport *r, const SdmStackReport *s)
         if (*d->date)
             sdm_report_text(dem, "date", d->date);
         sdm_report_numbers(dem, "apply_m", d->move_m, 3);
-        sdm_report_number(dem, "nmad_m", d->nmad_m);
-        sdm_report_number(dem, "smooth_m", d->smooth_m);
-        sdm_report_number(dem, "cells_compared", (double)d->samples);
-        sdm_report_number(dem, "group", d->group);
-        sdm_report_number(dem, "partners", d->partners);
+        SDM_REPORT(dem, SDM_FIELD("nmad_m", d->nmad_m), SDM_FIELD("smooth_m", d->smooth_m),
+                   SDM_FIELD("cells_compared", d->samples), SDM_FIELD("group", d->group),
+                   SDM_FIELD("partners", d->partners));
     }
 }
 

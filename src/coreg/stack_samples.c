@@ -307,12 +307,18 @@ void sdm_stack_sort(SdmStack *s)
     qsort(s->layer, (size_t)s->count, sizeof *s->layer, by_content);
 }
 
-/* Number of a layer's sample at a column and row of samples of the whole grid, -1 outside the layer. */
-static int64_t sample_index(const SdmLayer *l, int64_t col, int64_t row)
+int64_t sdm_layer_sample_at(const SdmLayer *l, int64_t col, int64_t row)
 {
-    if (col < l->sample_col0 || col >= l->sample_col0 + l->sample_cols)
-        return -1;
-    return (row - l->sample_row0) * l->sample_cols + col - l->sample_col0;
+    const int64_t c = col - l->sample_col0, r = row - l->sample_row0;
+    return c < 0 || r < 0 || c >= l->sample_cols || r >= l->sample_rows ? -1 : r * l->sample_cols + c;
+}
+
+float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
+{
+    const int64_t at = sdm_layer_sample_at(l, col, row), step = s->sample_step;
+    return at < 0 ? NAN
+                  : (float)((double)l->sample[at] - l->shift_m[2] -
+                            sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
 }
 
 /* Residuals of one row of samples, numbered over the whole grid.  here, value: room for an entry of each
@@ -321,7 +327,6 @@ static void residual_row(SdmStack *s, int64_t row, int *here, float *value)
 {
     int n = 0;
     int64_t first = INT64_MAX, last = -1;
-    const int64_t step = s->sample_step;
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
         if (row < l->sample_row0 || row >= l->sample_row0 + l->sample_rows)
@@ -334,18 +339,17 @@ static void residual_row(SdmStack *s, int64_t row, int *here, float *value)
         int heights = 0;
         for (int k = 0; k < n; k++) {
             SdmLayer *const l = &s->layer[here[k]];
-            const int64_t at = sample_index(l, col, row);
+            const int64_t at = sdm_layer_sample_at(l, col, row);
             if (at < 0)
                 continue;
-            l->residual[at] = (float)((double)l->sample[at] - l->shift_m[2] -
-                                      sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
+            l->residual[at] = sdm_layer_level(s, l, col, row);
             if (!isnan(l->residual[at]))
                 value[heights++] = l->residual[at];
         }
         const float median = (float)sdm_median_f32(value, heights);
         for (int k = 0; k < n; k++) {
             SdmLayer *const l = &s->layer[here[k]];
-            const int64_t at = sample_index(l, col, row);
+            const int64_t at = sdm_layer_sample_at(l, col, row);
             if (at < 0)
                 continue;
             l->residual[at] = heights > 1 ? (float)((double)l->residual[at] - (double)median) : NAN;

@@ -4,7 +4,7 @@
 #include "coreg/stack_trend.h"
 #include "core/qa_reasons.h"
 #include "core/stats.h"
-#include "coreg/tilt.h"
+#include "coreg/coreg.h"
 #include "geo/grid.h"
 #include "product/report.h"
 
@@ -94,15 +94,6 @@ void sdm_stack_trend_close(SdmStack *s)
     sdm_free(&s->trend);
 }
 
-float sdm_trend_sample(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
-{
-    const int64_t c = col - l->sample_col0, r = row - l->sample_row0, step = s->sample_step;
-    if (c < 0 || c >= l->sample_cols || r < 0 || r >= l->sample_rows)
-        return NAN;
-    return (float)((double)l->sample[r * l->sample_cols + c] - l->shift_m[2] -
-                   sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
-}
-
 static void gather_samples(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
 {
     const SdmStack *const s = user;
@@ -114,7 +105,7 @@ static void gather_samples(void *user, int64_t row, int64_t col, SdmTrendSeries 
         const int n = series->n++;
         series->year[n] = (float)(l->year - s->trend->mid_year);
         for (int c = 0; c < SDM_TREND_CELLS; c++) {
-            series->height_m[n][c] = sdm_trend_sample(s, l, col + c, row);
+            series->height_m[n][c] = sdm_layer_level(s, l, col + c, row);
             series->weight[n][c] = (float)(1.0 / l->scene_m);
         }
     }

@@ -1,6 +1,6 @@
 /* A plane by robust least squares with iterated weights. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/tilt.h"
+#include "coreg/coreg.h"
 #include "core/dense.h"
 #include "core/stats.h"
 

@@ -1,6 +1,6 @@
 /* Robust straight lines through heights by date, several cells together. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/trend_fit.h"
+#include "coreg/stack_trend.h"
 #include "core/vector_loops.h"
 
 #include <math.h>

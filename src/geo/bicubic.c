@@ -95,24 +95,8 @@ SDM_VECTOR_LOOPS static void sum_slopes(const float *restrict plane, int w, cons
     }
 }
 
-void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
-                        double *value)
-{
-    Places p;
-    const bool small = plane->w < TAPS || plane->h < TAPS;
-    assert((int64_t)plane->w * plane->h <= INT32_MAX);
-    for (int64_t i = 0; i < n; i += TOGETHER) {
-        const int m = n - i < TOGETHER ? (int)(n - i) : TOGETHER;
-        find_places(plane->w, plane->h, col + i, row + i, m, &p);
-        if (small)
-            memcpy(value + i, p.none, (size_t)m * sizeof *value);
-        else
-            sum_values(plane->value, plane->w, &p, m, value + i);
-    }
-}
-
-void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
-                        double *value, double *per_col, double *per_row)
+void sdm_bicubic(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row, double *value,
+                 double *per_col, double *per_row)
 {
     Places p;
     const bool small = plane->w < TAPS || plane->h < TAPS;
@@ -122,9 +106,12 @@ void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *c
         find_places(plane->w, plane->h, col + i, row + i, m, &p);
         for (int k = 0; k < m && small; k++) {
             value[i + k] = p.none[k];
-            per_col[i + k] = per_row[i + k] = 0.0;
+            if (per_col)
+                per_col[i + k] = per_row[i + k] = 0.0;
         }
-        if (!small)
+        if (!small && per_col)
             sum_slopes(plane->value, plane->w, &p, m, value + i, per_col + i, per_row + i);
+        else if (!small)
+            sum_values(plane->value, plane->w, &p, m, value + i);
     }
 }

@@ -11,9 +11,7 @@ typedef struct SdmBicubicPlane {
     int w, h;
 } SdmBicubicPlane;
 
-/* Values at n positions; NaN where one of the sixteen values is missing or outside. */
-void sdm_bicubic_values(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
-                        double *value);
-/* The same values, and what they change by per column and per row. */
-void sdm_bicubic_slopes(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row,
-                        double *value, double *per_col, double *per_row);
+/* Values at n positions, NaN where one of the sixteen values is missing or outside; unless per_col is NULL,
+ * what they change by per column and per row. */
+void sdm_bicubic(const SdmBicubicPlane *plane, int64_t n, const double *col, const double *row, double *value,
+                 double *per_col, double *per_row);

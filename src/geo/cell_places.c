@@ -3,12 +3,18 @@
 #include "geo/cell_places.h"
 #include "core/vector_loops.h"
 
-SdmPlaceNodes sdm_place_nodes_of(const int64_t window[4], int step)
+SdmStatus sdm_place_nodes_open(SdmContext *ctx, const int64_t window[4], int step, SdmPlaceNodes *n)
 {
-    SdmPlaceNodes n = {.step = step, .i0 = window[0] / step, .j0 = window[1] / step};
-    n.nx = (size_t)((window[0] + window[2] - 1) / step - n.i0 + 2);
-    n.ny = (size_t)((window[1] + window[3] - 1) / step - n.j0 + 2);
-    return n;
+    *n = (SdmPlaceNodes){.step = step, .i0 = window[0] / step, .j0 = window[1] / step};
+    n->nx = (size_t)((window[0] + window[2] - 1) / step - n->i0 + 2);
+    n->ny = (size_t)((window[1] + window[3] - 1) / step - n->j0 + 2);
+    PASS(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places of cells"));
+    PASS(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places of cells"));
+    for (size_t i = 0; i < n->nx * n->ny; i++) {
+        n->x[i] = (double)((n->i0 + (int64_t)(i % n->nx)) * step) + 0.5;
+        n->y[i] = (double)((n->j0 + (int64_t)(i / n->nx)) * step) + 0.5;
+    }
+    return SDM_OK;
 }
 
 /* Along one axis.  place: of the node at or before the first cell, on the row of nodes above the row. */

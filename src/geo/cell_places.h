@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "core/core.h"
 
 /* Nodes at multiples of `step` cells of the whole grid, so that a window of any size has the same places. */
 typedef struct SdmPlaceNodes {
@@ -13,7 +12,8 @@ typedef struct SdmPlaceNodes {
     double *x, *y; /* ny rows of nx: the place of each node */
 } SdmPlaceNodes;
 
-/* The nodes that a window of cells (column, row, width, height) lies between: all but x and y. */
-SdmPlaceNodes sdm_place_nodes_of(const int64_t window[4], int step);
+/* The nodes that a window of cells (column, row, width, height) lies between, at the middles of their cells;
+ * x and y are the caller's to free, after failure, too. */
+SdmStatus sdm_place_nodes_open(SdmContext *ctx, const int64_t window[4], int step, SdmPlaceNodes *n);
 /* Places of n cells of a row of the grid from column `first` on -> x, y. */
 void sdm_cell_places(const SdmPlaceNodes *nodes, int64_t first, int64_t row, int64_t n, double *x, double *y);

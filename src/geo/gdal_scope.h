@@ -1,4 +1,6 @@
-/* Objects of GDAL, and its silence, that end with the scope of a variable. */
+/* GDAL: opened with the data that a release carries beside its program or library, ../share/proj and
+ * ../share/gdal; its objects and its silence, which end with the scope of a variable; its errors while a file
+ * is written. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,3 +48,22 @@ static inline void sdm_quiet_end(const bool *quiet)
     if (*quiet)
         CPLPopErrorHandler();
 }
+
+/* Folders for PROJ to search: our own, then those that the environment names; NULL: we carry none, PROJ's
+ * usual ones serve.  The caller frees the list by CSLDestroy(). */
+char **sdm_own_proj_folders(void);
+
+/* GDALAllRegister(), with our own data where we carry them: those that the environment names may be of
+ * another GDAL or PROJ (conda, OSGeo4W). */
+void sdm_gdal_register(void);
+
+/* GDAL's report in this thread between begin and end, instead of printing it. */
+typedef struct SdmGdalErrors {
+    bool failed;
+    char text[512]; /* the first failure, else the last warning */
+} SdmGdalErrors;
+void sdm_gdal_errors_begin(SdmGdalErrors *errors); /* errors stays in use until end */
+void sdm_gdal_errors_end(SdmGdalErrors *errors);
+/* Returns SDM_ERR_IO with a sentence: the file, the reason, the free space of its folder.
+ * path: the file, or a temporary one of it, FILE.part-...; why: reason, NULL or "" when unknown. */
+SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why);

@@ -99,7 +99,7 @@ static double grid_at(const GeoidGrid *g, double lon_deg, double lat_deg)
                  east_deg = turned_deg < 360.0 ? turned_deg : 0.0, /* rounded up */
         col = EDGE + east_deg * PER_DEGREE, row = EDGE + (90.0 - lat_deg) * PER_DEGREE;
     double n;
-    sdm_bicubic_values(&g->plane, 1, &col, &row, &n);
+    sdm_bicubic(&g->plane, 1, &col, &row, &n, NULL, NULL);
     return n;
 }
 

@@ -1,13 +1,12 @@
 /* Scene centre, --t_srs and --tr -> the grid of the DEM: CRS, spacing, cells (stage 8). */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
+#include "core/math.h"
 #include "core/qa_reasons.h"
-#include "geo/gdal_errors.h"
 #include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
 #include "geo/outlines.h"
-#include "geo/own_data.h"
 #include "geo/projector.h"
 
 #include <cpl_conv.h>
@@ -355,15 +354,9 @@ static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const 
         y[k] = box[1] + v * (box[3] - box[1]);
     }
     (inverse ? sdm_projector_inverse : sdm_projector_forward)(p, N, x, y);
-    out[0] = out[1] = INFINITY;
-    out[2] = out[3] = -INFINITY;
-    for (int k = 0; k < N; k++) {
-        const double at = inverse ? sdm_longitude_near(x[k], x[0]) : x[k];
-        out[0] = fmin(out[0], at);
-        out[1] = fmin(out[1], y[k]);
-        out[2] = fmax(out[2], at);
-        out[3] = fmax(out[3], y[k]);
-    }
+    sdm_bounds_clear(out);
+    for (int k = 0; k < N; k++)
+        sdm_bounds_add(out, inverse ? sdm_longitude_near(x[k], x[0]) : x[k], y[k]);
     return SDM_OK;
 }
 
@@ -413,7 +406,7 @@ static SdmStatus move_degrees(SdmContext *ctx, const char *wkt, const double who
     if (lies[2] - lies[0] < 180.0) {
         turn_to(lies, b);
         if (!meet(b, lies)) {
-            memcpy(out, (double[4]){INFINITY, INFINITY, -INFINITY, -INFINITY}, 4 * sizeof *out);
+            sdm_bounds_clear(out);
             return SDM_OK;
         }
         for (int k = 0; k < 2; k++) {

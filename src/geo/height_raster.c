@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/height_raster.h"
 #include "core/file.h"
+#include "core/math.h"
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
@@ -489,14 +490,7 @@ void sdm_heights_on_grid_close(SdmHeightsOnGrid *g)
 static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const int64_t win[4],
                              SdmPlaceNodes *n)
 {
-    *n = sdm_place_nodes_of(win, g->step);
-    PASS(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the reference"));
-    PASS(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the reference"));
-    for (size_t j = 0; j < n->ny; j++)
-        for (size_t i = 0; i < n->nx; i++) {
-            n->x[j * n->nx + i] = (double)((n->i0 + (int64_t)i) * g->step) + 0.5;
-            n->y[j * n->nx + i] = (double)((n->j0 + (int64_t)j) * g->step) + 0.5;
-        }
+    PASS(sdm_place_nodes_open(ctx, win, g->step, n));
     place_in_raster(g, n->nx * n->ny, n->x, n->y);
     size_t known = 0;
     while (known + 1 < n->nx * n->ny && isnan(n->x[known]))
@@ -516,25 +510,21 @@ static SdmStatus place_nodes(SdmContext *ctx, const SdmHeightsOnGrid *g, const i
  * turned to where it begins. */
 static bool find_part(const SdmHeightsOnGrid *g, SdmPlaceNodes *n, int64_t part[4])
 {
-    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+    double b[4] = SDM_NO_BOUNDS;
     const double size[2] = {floor((double)g->raster->cols / g->shrink),
                             floor((double)g->raster->rows / g->shrink)};
-    for (size_t i = 0; i < n->nx * n->ny; i++) {
-        lo[0] = fmin(lo[0], n->x[i]);
-        lo[1] = fmin(lo[1], n->y[i]);
-        hi[0] = fmax(hi[0], n->x[i]);
-        hi[1] = fmax(hi[1], n->y[i]);
-    }
+    for (size_t i = 0; i < n->nx * n->ny; i++)
+        sdm_bounds_add(b, n->x[i], n->y[i]);
     const bool around =
-        is_closed(g->raster) && g->raster->cols % g->shrink == 0 && hi[0] - lo[0] < 0.5 * size[0];
-    const double turns = around ? floor((floor(lo[0]) - 2.0) / size[0]) * size[0] : 0.0;
+        is_closed(g->raster) && g->raster->cols % g->shrink == 0 && b[2] - b[0] < 0.5 * size[0];
+    const double turns = around ? floor((floor(b[0]) - 2.0) / size[0]) * size[0] : 0.0;
     for (size_t i = 0; i < n->nx * n->ny; i++)
         n->x[i] -= turns;
-    lo[0] -= turns;
-    hi[0] -= turns;
+    b[0] -= turns;
+    b[2] -= turns;
     for (int k = 0; k < 2; k++) {
-        const double first = fmax(floor(lo[k]) - 2.0, 0.0),
-                     end = fmin(floor(hi[k]) + 4.0, around && k == 0 ? 2.0 * size[0] : size[k]);
+        const double first = fmax(floor(b[k]) - 2.0, 0.0),
+                     end = fmin(floor(b[2 + k]) + 4.0, around && k == 0 ? 2.0 * size[0] : size[k]);
         if (!(end > first))
             return false;
         part[k] = (int64_t)first;
@@ -670,7 +660,7 @@ static void sample_places(const PartRead *p, int n, const double *x, const doubl
     for (int i = 0; i < n; i++)
         value[i] = p->kernel == SDM_KERNEL_NEAREST ? nearest(p->plane, of.w, of.h, x[i], y[i]) : (double)NAN;
     if (p->kernel == SDM_KERNEL_BICUBIC && p->parts == 1)
-        sdm_bicubic_values(&of, n, x, y, value);
+        sdm_bicubic(&of, n, x, y, value, NULL, NULL);
     for (int i = 0; i < n && p->kernel != SDM_KERNEL_NEAREST; i++)
         if (isnan(value[i]))
             value[i] = bilinear(p->plane, of.w, of.h, x[i], y[i]);

@@ -1,6 +1,7 @@
 /* Polygons of a vector file -> the cells of a grid whose centres lie inside. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/outlines.h"
+#include "core/math.h"
 #include "core/path.h"
 #include "geo/first_band.h"
 #include "geo/gdal_scope.h"
@@ -240,18 +241,13 @@ static SdmStatus find_box(Burn *b)
     }
     OCTTransformEx(b->to_file, PLACES, x, y, NULL, good);
     double *const box = b->box;
-    box[0] = box[1] = INFINITY;
-    box[2] = box[3] = -INFINITY;
+    sdm_bounds_clear(box);
     for (int k = 0; k < PLACES; k++) {
         const int i = (k + PLACES / 2) % PLACES; /* the middle first: other longitudes are counted about it */
         if (!good[i] || !isfinite(x[i]) || !isfinite(y[i]))
             continue;
         about = isnan(about) ? x[i] : about;
-        const double at = b->turn > 0.0 ? x[i] - b->turn * round((x[i] - about) / b->turn) : x[i];
-        box[0] = fmin(box[0], at);
-        box[1] = fmin(box[1], y[i]);
-        box[2] = fmax(box[2], at);
-        box[3] = fmax(box[3], y[i]);
+        sdm_bounds_add(box, b->turn > 0.0 ? x[i] - b->turn * round((x[i] - about) / b->turn) : x[i], y[i]);
     }
     const double size[2] = {box[2] - box[0], box[3] - box[1]};
     if (!(size[0] > 0.0) || !(size[1] > 0.0))
@@ -387,10 +383,8 @@ static void extend_bounds(Burn *b, OGRGeometryH ring)
     if (OGR_G_IsEmpty(ring))
         return;
     OGR_G_GetEnvelope(ring, &e);
-    b->bounds[0] = fmin(b->bounds[0], e.MinX);
-    b->bounds[1] = fmin(b->bounds[1], e.MinY);
-    b->bounds[2] = fmax(b->bounds[2], e.MaxX);
-    b->bounds[3] = fmax(b->bounds[3], e.MaxY);
+    sdm_bounds_add(b->bounds, e.MinX, e.MinY);
+    sdm_bounds_add(b->bounds, e.MaxX, e.MaxY);
     b->covered++;
 }
 
@@ -546,7 +540,6 @@ SdmStatus sdm_outlines_bounds(SdmContext *ctx, const SdmOutlines *outlines, cons
                               double out[4])
 {
     Burn b = {.ctx = ctx, .from = outlines, .grid = grid, .bounds = out};
-    out[0] = out[1] = INFINITY;
-    out[2] = out[3] = -INFINITY;
+    sdm_bounds_clear(out);
     return burn_all(&b);
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/png.h"
 #include "geo/first_band.h"
-#include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_vsi.h>
 #include <gdal.h>

@@ -1,7 +1,7 @@
 /* Longitude and latitude <-> the CRS of the DEM, through PROJ. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/projector.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 
 #include <cpl_string.h>
 #include <math.h>

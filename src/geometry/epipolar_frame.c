@@ -94,16 +94,13 @@ static SdmStatus locate(SdmContext *ctx, const SdmScene *sc, const SdmView *v, d
 static void describe_footprint(const SdmView *v, double height_m, char *out, size_t size)
 {
     const double w = (double)sdm_image_width(v->image) - 1.0, h = (double)sdm_image_height(v->image) - 1.0;
-    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double b[4] = SDM_NO_BOUNDS;
     for (int i = 0; i < 4; i++) {
         const double at[3] = {i & 1 ? w : 0.0, i & 2 ? h : 0.0, height_m};
         double g[3];
         sdm_camera_locate(v->camera, 1, at, g);
         g[0] = isfinite(b[0]) ? sdm_longitude_near(g[0], b[0]) : g[0];
-        for (int k = 0; k < 2; k++) {
-            b[k] = fmin(b[k], g[k]);
-            b[2 + k] = fmax(b[2 + k], g[k]);
-        }
+        sdm_bounds_add(b, g[0], g[1]);
     }
     if (b[0] <= b[2] && b[1] <= b[3])
         snprintf(out, size, "at lon %.4f to %.4f, lat %.4f to %.4f deg", b[0], b[2], b[1], b[3]);
@@ -232,10 +229,7 @@ static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, 
             PASS(locate(ctx, sc, v, col, row, h, g));
             to_local(l, g, &x, &y);
             const double u = (x * c + y * s) / f->gsd_m, w2 = (-x * s + y * c) / f->gsd_m;
-            b[0] = fmin(b[0], u);
-            b[1] = fmin(b[1], w2);
-            b[2] = fmax(b[2], u);
-            b[3] = fmax(b[3], w2);
+            sdm_bounds_add(b, u, w2);
         }
     return SDM_OK;
 }
@@ -274,8 +268,7 @@ static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame
 /* The bounds of the left view at h0, as far as the right view can show them at any height. */
 static SdmStatus find_extent(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
-    double a[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY},
-           b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double a[4] = SDM_NO_BOUNDS, b[4] = SDM_NO_BOUNDS;
     PASS(outline(ctx, sc, &sc->view[0], f, l, f->h0_m, a));
     PASS(outline(ctx, sc, &sc->view[1], f, l, f->h0_m, b));
     const double farthest_m = fmax(f->hmax_m - f->h0_m, f->h0_m - f->hmin_m),

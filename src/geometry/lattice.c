@@ -165,24 +165,23 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
     const int64_t i1 = sdm_floor_div((win->u0 + win->w) * size - lat->u0, lat->step) + 1;
     const int64_t j0 = sdm_floor_div(win->v0 * size - lat->v0, lat->step);
     const int64_t j1 = sdm_floor_div((win->v0 + win->h) * size - lat->v0, lat->step) + 1;
-    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+    double b[4] = SDM_NO_BOUNDS;
     for (int64_t j = j0 < 0 ? 0 : j0; j <= j1 && j < lat->nv; j++)
         for (int64_t i = i0 < 0 ? 0 : i0; i <= i1 && i < lat->nu; i++) {
             const SdmNode *const n = &lat->node[j * lat->nu + i];
-            for (int k = 0; k < (side == SDM_LEFT ? 1 : 2); k++)
-                for (int a = 0; a < 2; a++) {
-                    const double t = (k ? hmax_m : hmin_m) - lat->height0_m;
-                    const double p = side == SDM_LEFT
-                                         ? (double)n->left[a] / SDM_FIX
-                                         : (double)n->right[a] / SDM_FIX +
-                                               t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
-                    lo[a] = fmin(lo[a], p);
-                    hi[a] = fmax(hi[a], p);
-                }
+            for (int k = 0; k < (side == SDM_LEFT ? 1 : 2); k++) {
+                const double t = (k ? hmax_m : hmin_m) - lat->height0_m;
+                double p[2];
+                for (int a = 0; a < 2; a++)
+                    p[a] = side == SDM_LEFT ? (double)n->left[a] / SDM_FIX
+                                            : (double)n->right[a] / SDM_FIX +
+                                                  t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
+                sdm_bounds_add(b, p[0], p[1]);
+            }
         }
     for (int a = 0; a < 2; a++) {
-        bounds[a] = (int64_t)floor(lo[a]) - margin;
-        bounds[2 + a] = (int64_t)ceil(hi[a]) + 1 + margin;
+        bounds[a] = (int64_t)floor(b[a]) - margin;
+        bounds[2 + a] = (int64_t)ceil(b[2 + a]) + 1 + margin;
     }
 }
 

@@ -128,21 +128,29 @@ static GDALDatasetH wrap_samples(const SdmImageArray *a, const void *samples, GD
     return sdm_wrap_samples(&s);
 }
 
-SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray *a, GDALDatasetH *out)
+static const GDALDataType TYPES[] = {GDT_Byte, GDT_UInt16, GDT_Int16, GDT_Float32}; /* of SdmSampleType */
+
+SdmStatus sdm_array_check(SdmContext *ctx, const char *name, const SdmImageArray *a)
 {
-    static const GDALDataType types[] = {GDT_Byte, GDT_UInt16, GDT_Int16, GDT_Float32};
-    *out = NULL;
     if (!a->samples || a->width < 1 || a->height < 1 || a->width > INT_MAX || a->height > INT_MAX ||
         (unsigned)a->type > SDM_SAMPLE_FLOAT32)
         return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s: an array of %lld x %lld pixels of sample type %d, expected samples of a known "
+                        "%s: an array of %lld x %lld pixels of sample type %d%s, expected samples of a known "
                         "type and 1 to %d columns and rows",
-                        name, (long long)a->width, (long long)a->height, (int)a->type, INT_MAX);
-    const int64_t row = a->width * GDALGetDataTypeSizeBytes(types[a->type]);
+                        name, (long long)a->width, (long long)a->height, (int)a->type,
+                        a->samples ? "" : " at NULL", INT_MAX);
+    const int64_t row = a->width * GDALGetDataTypeSizeBytes(TYPES[a->type]);
     if (a->row_bytes != 0 && a->row_bytes < row)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: rows of %lld bytes, expected 0 or at least %lld", name,
                         (long long)a->row_bytes, (long long)row);
-    *out = wrap_samples(a, a->samples, types[a->type], a->row_bytes);
+    return SDM_OK;
+}
+
+SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray *a, GDALDatasetH *out)
+{
+    *out = NULL;
+    PASS(sdm_array_check(ctx, name, a));
+    *out = wrap_samples(a, a->samples, TYPES[a->type], a->row_bytes);
     if (!*out)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: GDAL cannot use the array as an image (%.300s)", name,
                         sdm_gdal_reason());

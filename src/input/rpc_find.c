@@ -9,6 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+const char *const sdm_rpc_tags[SDM_RPC_TAGS] = {
+    "LINE_OFF",       "SAMP_OFF",       "LAT_OFF",        "LONG_OFF",      "HEIGHT_OFF",
+    "LINE_SCALE",     "SAMP_SCALE",     "LAT_SCALE",      "LONG_SCALE",    "HEIGHT_SCALE",
+    "LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF"};
+
 /* ---- DIMAP: description of a product (DIM_*.XML) and its RPC (RPC_*.XML) ----
  *
  * Read here and not by GDAL, of which some releases (3.5.1 to 3.6 at least) take the first column of the
@@ -59,28 +64,15 @@ static bool take_number(const char *text, double *out)
 /* The first tag below a node that is not a number is left in `tag`. */
 static bool take_all(CPLXMLNode *model, CPLXMLNode *validity, SdmRpc *c, char tag[32])
 {
-    const struct {
-        const char *name;
-        double *to;
-    } one[] = {{"LINE_OFF", &c->line_off},     {"SAMP_OFF", &c->samp_off},
-               {"LAT_OFF", &c->lat_off},       {"LONG_OFF", &c->long_off},
-               {"HEIGHT_OFF", &c->height_off}, {"LINE_SCALE", &c->line_scale},
-               {"SAMP_SCALE", &c->samp_scale}, {"LAT_SCALE", &c->lat_scale},
-               {"LONG_SCALE", &c->long_scale}, {"HEIGHT_SCALE", &c->height_scale}},
-      many[] = {{"LINE_NUM_COEFF", c->line_num},
-                {"LINE_DEN_COEFF", c->line_den},
-                {"SAMP_NUM_COEFF", c->samp_num},
-                {"SAMP_DEN_COEFF", c->samp_den}};
-    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
-        snprintf(tag, 32, "%s", one[i].name);
-        if (!take_number(CPLGetXMLValue(validity, tag, NULL), one[i].to))
-            return false;
-    }
-    for (int i = 0; i < 4 * 20; i++) {
-        snprintf(tag, 32, "%s_%d", many[i / 20].name, i % 20 + 1);
-        if (!take_number(CPLGetXMLValue(model, tag, NULL), many[i / 20].to + i % 20))
-            return false;
-    }
+    double *const number = (double *)(void *)c;
+    for (int i = 0; i < SDM_RPC_TAGS; i++)
+        for (int k = 0; k < sdm_rpc_count(i); k++) {
+            const bool single = i < SDM_RPC_SINGLE;
+            snprintf(tag, 32, single ? "%s" : "%s_%d", sdm_rpc_tags[i], k + 1);
+            if (!take_number(CPLGetXMLValue(single ? validity : model, tag, NULL),
+                             &number[sdm_rpc_place(i) + k]))
+                return false;
+        }
     return true;
 }
 
@@ -123,19 +115,15 @@ enum { TEXT_BYTES = 1 << 20 };
  * found: what it holds. */
 static const char *find_no_number(char **domain, char found[64])
 {
-    static const char *const tags[] = {"LINE_OFF",       "SAMP_OFF",      "LAT_OFF",        "LONG_OFF",
-                                       "HEIGHT_OFF",     "LINE_SCALE",    "SAMP_SCALE",     "LAT_SCALE",
-                                       "LONG_SCALE",     "HEIGHT_SCALE",  "LINE_NUM_COEFF", "LINE_DEN_COEFF",
-                                       "SAMP_NUM_COEFF", "SAMP_DEN_COEFF"};
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
-        const char *const text = CSLFetchNameValueDef(domain, tags[i], "");
+    for (int i = 0; i < SDM_RPC_TAGS; i++) {
+        const char *const text = CSLFetchNameValueDef(domain, sdm_rpc_tags[i], "");
         SDM_CLOSED_BY(sdm_string_list_free)
-        char **const list = i < 10 ? CSLAddString(NULL, text) : CSLTokenizeString2(text, " ,", 0);
+        char **const list = i < SDM_RPC_SINGLE ? CSLAddString(NULL, text) : CSLTokenizeString2(text, " ,", 0);
         double value;
         for (int k = 0; list && list[k]; k++)
             if (!take_number(list[k], &value)) {
                 snprintf(found, 64, "%.60s", list[k]);
-                return tags[i];
+                return sdm_rpc_tags[i];
             }
     }
     return NULL;
@@ -147,20 +135,8 @@ static bool take_domain(char **domain, SdmRpc *out)
     GDALRPCInfoV2 info;
     if (!domain || !*domain || find_no_number(domain, found) || !GDALExtractRPCInfoV2(domain, &info))
         return false;
-    *out = (SdmRpc){.line_off = info.dfLINE_OFF,
-                    .samp_off = info.dfSAMP_OFF,
-                    .lat_off = info.dfLAT_OFF,
-                    .long_off = info.dfLONG_OFF,
-                    .height_off = info.dfHEIGHT_OFF,
-                    .line_scale = info.dfLINE_SCALE,
-                    .samp_scale = info.dfSAMP_SCALE,
-                    .lat_scale = info.dfLAT_SCALE,
-                    .long_scale = info.dfLONG_SCALE,
-                    .height_scale = info.dfHEIGHT_SCALE};
-    memcpy(out->line_num, info.adfLINE_NUM_COEFF, sizeof out->line_num);
-    memcpy(out->line_den, info.adfLINE_DEN_COEFF, sizeof out->line_den);
-    memcpy(out->samp_num, info.adfSAMP_NUM_COEFF, sizeof out->samp_num);
-    memcpy(out->samp_den, info.adfSAMP_DEN_COEFF, sizeof out->samp_den);
+    _Static_assert(offsetof(GDALRPCInfoV2, dfMIN_LONG) == sizeof *out, "GDAL has these numbers in one order");
+    memcpy(out, &info, sizeof *out);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
 #include "core/path.h"
 #include "geo/geodesy.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "input/aster_files.h"
 #include "input/image.h"
 #include "input/product_folder.h"

@@ -33,6 +33,8 @@ GDALDatasetH sdm_gdal_open(const char *name);
 /* An array in memory as a data set of one band, without its mask; the caller closes it.  name: for the
  * sentence.  SDM_ERR_USAGE, SDM_ERR_MEMORY. */
 SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray *array, GDALDatasetH *out);
+/* Check its samples, type, size and rows: SDM_ERR_USAGE. */
+SdmStatus sdm_array_check(SdmContext *ctx, const char *name, const SdmImageArray *array);
 
 /* Whole text file as numbers, `columns` on every line that is not blank.
  * *out: lines x columns, freed by the caller with sdm_free.  SDM_ERR_INPUT names file, line and

@@ -1,6 +1,6 @@
 /* Headers of finished units -> accounts, their sums, CSV and JSON. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/accounting.h"
+#include "job/job_commands.h"
 #include "core/path.h"
 #include "core/stats.h"
 #include "product/report.h"
@@ -43,16 +43,15 @@ static void add_scene(SdmAccounting *a, const SdmPlanScene *s)
     SDM_CLOSED_BY(sdm_product_record_free) SdmProductRecord record = {0};
     SdmUsage used;
     const int64_t prepared = s->tiled ? s->first_unit : -1;
-    const bool merged = sdm_job_unit(NULL, &a->job, s, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
+    const bool merged = sdm_job_unit(NULL, a->job, s, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
                         sdm_unit_read(NULL, &name, &record, &used) == SDM_OK;
     for (int64_t i = 0; i <= s->tile_count; i++) {
         SdmUsage own;
         const int64_t unit = i ? s->first_unit + s->tiled + i - 1 : prepared;
         const SdmUnitKind kind = i ? SDM_UNIT_BLOCK : SDM_UNIT_PREPARED;
         const SdmUsage *const from = !merged ? &own : i < record.units ? &record.unit[i] : NULL;
-        if (merged
-                ? from != NULL
-                : sdm_job_unit(NULL, &a->job, s, kind, unit, &name) == SDM_OK && sdm_unit_peek(&name, &own))
+        if (merged ? from != NULL
+                   : sdm_job_unit(NULL, a->job, s, kind, unit, &name) == SDM_OK && sdm_unit_peek(&name, &own))
             add_account(a, s, unit, i ? SDM_ACCOUNT_BLOCK : SDM_ACCOUNT_PREPARATION, from);
     }
     if (!merged)
@@ -88,13 +87,13 @@ static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind ki
     return SDM_OK;
 }
 
-SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting **out)
+SdmStatus sdm_accounting_open(SdmContext *ctx, const SdmJob *job, SdmAccounting **out)
 {
     SDM_CLOSED_BY(sdm_accounting_close) SdmAccounting *a = NULL;
     *out = NULL;
     PASS(sdm_alloc(ctx, &a, 1, sizeof *a, "the accounts"));
-    PASS(sdm_job_open(ctx, folder, sdm_options(ctx), &a->job));
-    const SdmPlan *const plan = a->job.plan;
+    const SdmPlan *const plan = job->plan;
+    a->job = job;
     PASS(sdm_alloc(ctx, &a->item, (size_t)(plan->units + 2 * plan->count), sizeof *a->item, "the accounts"));
     for (int s = 0; s < plan->count; s++)
         if (!plan->scene[s].error)
@@ -108,11 +107,8 @@ SdmStatus sdm_accounting_open(SdmContext *ctx, const char *folder, SdmAccounting
 
 void sdm_accounting_close(SdmAccounting **accounting)
 {
-    SdmAccounting *const a = *accounting;
-    if (!a)
-        return;
-    sdm_job_close(&a->job);
-    sdm_free(&a->item);
+    if (*accounting)
+        sdm_free(&(*accounting)->item);
     sdm_free(accounting);
 }
 
@@ -166,16 +162,9 @@ static void print_csv(const SdmAccounting *a, SdmText *t)
 
 static void add_usage(cJSON *o, const SdmUsage *u)
 {
-    const struct {
-        const char *key;
-        double value;
-    } field[] = {{"wall_s", u->wall_s},
-                 {"user_s", u->user_s},
-                 {"system_s", u->system_s},
-                 {"cpu_s", u->user_s + u->system_s},
-                 {"peak_bytes", u->peak_bytes}};
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
-        cJSON_AddNumberToObject(o, field[i].key, field[i].value);
+    SDM_JSON(o, SDM_FIELD("wall_s", u->wall_s), SDM_FIELD("user_s", u->user_s),
+             SDM_FIELD("system_s", u->system_s), SDM_FIELD("cpu_s", u->user_s + u->system_s),
+             SDM_FIELD("peak_bytes", u->peak_bytes));
     cJSON *const stages = cJSON_AddObjectToObject(o, "stages_s");
     for (int i = 1; i < SDM_USAGE_STAGES; i++)
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], u->stage_s[i]);
@@ -194,23 +183,20 @@ static cJSON *unit_json(const SdmAccount *u)
     char when[40];
     cJSON *const o = cJSON_CreateObject();
     sdm_plan_print_time((int64_t)u->used.ended_s * 1000000, when);
-    cJSON_AddStringToObject(o, "name", u->scene->name);
-    cJSON_AddNumberToObject(o, "scene", u->scene->number);
+    SDM_JSON(o, SDM_FIELD("name", u->scene->name), SDM_FIELD("scene", u->scene->number));
     if (u->unit >= 0)
         cJSON_AddNumberToObject(o, "unit", (double)u->unit);
     cJSON_AddStringToObject(o, "kind", sdm_account_kinds[u->kind]);
     add_usage(o, &u->used);
-    cJSON_AddStringToObject(o, "host", u->used.host);
-    cJSON_AddStringToObject(o, "ended_utc", when);
-    cJSON_AddBoolToObject(o, "slow", u->is_slow);
-    cJSON_AddBoolToObject(o, "hungry", u->is_hungry);
+    SDM_JSON(o, SDM_FIELD("host", u->used.host), SDM_FIELD("ended_utc", when), SDM_FIELD("slow", u->is_slow),
+             SDM_FIELD("hungry", u->is_hungry));
     return o;
 }
 
 static void print_json(const SdmAccounting *a, SdmText *t)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "job", a->job.folder);
+    cJSON_AddStringToObject(o, "job", a->job->folder);
     add_sum_json(o, "totals", &a->all);
     cJSON *const kinds = cJSON_AddObjectToObject(o, "kinds"), *const units =
                                                                   cJSON_AddArrayToObject(o, "units");
@@ -218,7 +204,7 @@ static void print_json(const SdmAccounting *a, SdmText *t)
         add_sum_json(kinds, sdm_account_kinds[k], &a->kind[k]);
     for (int64_t i = 0; i < a->count; i++)
         cJSON_AddItemToArray(units, unit_json(&a->item[i]));
-    sdm_text_json(t, o);
+    sdm_text_json(t, o, false);
     cJSON_Delete(o);
 }
 

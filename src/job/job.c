@@ -130,13 +130,15 @@ done:
 
 static const char FINAL[] = "\nanother try would end so, too\n";
 
-/* Can every byte be read? */
-static bool can_read(const char *path)
+/* False: the file cannot be read to its end. */
+static bool hash_file(const char *path, uint64_t *out)
 {
-    char piece[SDM_UNIT_PIECE];
+    unsigned char piece[SDM_UNIT_PIECE];
+    size_t n;
     FILE *const f = fopen(path, "rb");
-    while (f && fread(piece, 1, sizeof piece, f) == sizeof piece)
-        ;
+    *out = 0;
+    while (f && (n = fread(piece, 1, sizeof piece, f)) > 0)
+        *out = sdm_hash(*out, piece, n);
     const bool good = f && !ferror(f);
     if (f)
         fclose(f);
@@ -148,10 +150,11 @@ static bool can_read(const char *path)
 static bool sees_inputs(const SdmJob *job, const SdmPlanScene *scene)
 {
     char path[SDM_PATH_SIZE];
+    uint64_t hash;
     bool good = sdm_plan_check_files(NULL, job->folder, scene, true) == SDM_OK;
     for (int i = 0; good && i < scene->file_count; i++)
         good = scene->file[i].has_stamp && sdm_job_find(NULL, job, &scene->file[i].at, path) == SDM_OK &&
-               can_read(path) && !sdm_path_ends_in(path, ".vrt");
+               !sdm_path_ends_in(path, ".vrt") && hash_file(path, &hash);
     return good;
 }
 
@@ -206,20 +209,6 @@ bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
     SdmUsage usage;
     return sdm_job_unit(NULL, job, scene, SDM_UNIT_RECORD, 0, &name) == SDM_OK &&
            sdm_unit_peek(&name, &usage);
-}
-
-static bool hash_file(const char *path, uint64_t *out)
-{
-    unsigned char piece[SDM_UNIT_PIECE];
-    size_t n;
-    FILE *const f = fopen(path, "rb");
-    *out = 0;
-    while (f && (n = fread(piece, 1, sizeof piece, f)) > 0)
-        *out = sdm_hash(*out, piece, n);
-    const bool good = f && !ferror(f);
-    if (f)
-        fclose(f);
-    return good;
 }
 
 static void read_stamp(const char *path, SdmProductRecord *out)

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "job/job.h"
 #include "product/dem_result.h"
 
 /* Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
@@ -80,11 +81,53 @@ typedef struct SdmSceneProgress {
     bool is_unprepared; /* the preparation of its tiles failed so */
 } SdmSceneProgress;
 
-/* Progress of a job.  Open, ask for the scenes in order, then for the work left, close. */
-typedef struct SdmJobProgress SdmJobProgress;
-SdmStatus sdm_job_progress_open(SdmContext *ctx, const char *job, SdmJobProgress **out);
-int sdm_job_progress_scenes(const SdmJobProgress *progress);
-SdmStatus sdm_job_progress_scene(SdmContext *ctx, SdmJobProgress *progress, int scene, SdmSceneProgress *out);
+/* Expected and real work of the scenes that were looked at. */
+typedef struct SdmJobWork {
+    double done_cpu_s, done_expected_s, left_expected_s;
+} SdmJobWork;
+/* Progress of a scene of an open job; adds to the work. */
+void sdm_job_progress_scene(const SdmJob *job, int scene, SdmJobWork *work, SdmSceneProgress *out);
 /* Expected time that a single task would need for the rest, seconds. */
-double sdm_job_progress_work_s(const SdmJobProgress *progress);
-void sdm_job_progress_close(SdmJobProgress **progress);
+double sdm_job_work_left_s(const SdmJobWork *work);
+
+/* ---- accounting.c: what each unit and each merge of a job has used, with sums by kind ---- */
+
+typedef enum SdmAccountKind {
+    SDM_ACCOUNT_PREPARATION,
+    SDM_ACCOUNT_BLOCK,
+    SDM_ACCOUNT_MERGE,
+    SDM_ACCOUNT_KINDS
+} SdmAccountKind;
+extern const char *const sdm_account_kinds[SDM_ACCOUNT_KINDS]; /* "preparation", "block", "merge" */
+
+/* A unit that is done, or the merge of a scene. */
+typedef struct SdmAccount {
+    const SdmPlanScene *scene;
+    int64_t unit; /* of the plan; -1: a merge, or the preparation of a scene that is one unit */
+    SdmAccountKind kind;
+    SdmUsage used;
+    bool is_slow, is_hungry;
+} SdmAccount;
+
+/* Sums; the peak is the largest. */
+typedef struct SdmAccountSum {
+    int64_t count;
+    SdmUsage used;
+} SdmAccountSum;
+
+typedef struct SdmAccounting {
+    const SdmJob *job;
+    SdmAccount *item; /* owned; by scene, then unit, the merge last */
+    int64_t count;
+    SdmAccountSum all, kind[SDM_ACCOUNT_KINDS];
+} SdmAccounting;
+
+/* job: borrowed. */
+SdmStatus sdm_accounting_open(SdmContext *ctx, const SdmJob *job, SdmAccounting **out);
+void sdm_accounting_close(SdmAccounting **accounting);
+
+/* May the file be written: .csv or .json, not there unless overwrite, no .json in the folder of the job?
+ * SDM_ERR_USAGE, SDM_ERR_IO with a sentence. */
+SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite);
+/* Write it, a row a unit: CSV, or by its ending JSON, with sums. */
+SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *accounting, const char *path);

@@ -5,7 +5,7 @@
 #include "job/build_products.h"
 #include "job/job_commands.h"
 #include "product/output_files.h"
-#include "product/stac_item.h"
+#include "product/product.h"
 
 #include <math.h>
 #include <string.h>

@@ -40,14 +40,10 @@ void sdm_change_close(SdmChangeRaster *c)
 static SdmStatus place_mask(SdmContext *ctx, const SdmChangeRaster *c, const int64_t win[4], SdmPlaceNodes *n)
 {
     const SdmGrid *const mask = &c->report->grid;
-    *n = sdm_place_nodes_of(win, NODE_STEP);
-    PASS(sdm_alloc(ctx, &n->x, n->nx * n->ny, sizeof *n->x, "places in the blocks of the fit"));
-    PASS(sdm_alloc(ctx, &n->y, n->nx * n->ny, sizeof *n->y, "places in the blocks of the fit"));
+    PASS(sdm_place_nodes_open(ctx, win, NODE_STEP, n));
     for (size_t i = 0; i < n->nx * n->ny; i++) {
-        n->x[i] =
-            c->grid->x0 + ((double)((n->i0 + (int64_t)(i % n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
-        n->y[i] =
-            c->grid->y0 - ((double)((n->j0 + (int64_t)(i / n->nx)) * NODE_STEP) + 0.5) * c->grid->spacing;
+        n->x[i] = c->grid->x0 + n->x[i] * c->grid->spacing;
+        n->y[i] = c->grid->y0 - n->y[i] * c->grid->spacing;
     }
     sdm_projector_inverse(c->on_grid.projector, n->nx * n->ny, n->x, n->y);
     sdm_projector_forward(c->plane, n->nx * n->ny, n->x, n->y);

@@ -16,9 +16,8 @@ const SdmScale sdm_scale_filled = {2.0, 10.0, "good up to 2 %, poor above 10 %"}
 
 void sdm_report_program(SdmReport *r, const SdmProduct *p)
 {
-    sdm_report_text(r->root, "program", "stereodem");
-    sdm_report_text(r->root, "version", SDM_VERSION);
-    sdm_report_text(r->root, "gdal", GDALVersionInfo("RELEASE_NAME"));
+    SDM_REPORT(r->root, SDM_FIELD("program", "stereodem"), SDM_FIELD("version", SDM_VERSION),
+               SDM_FIELD("gdal", GDALVersionInfo("RELEASE_NAME")));
     if (p->request.options->output)
         sdm_report_text(r->root, "output", p->request.options->output);
 }
@@ -109,14 +108,10 @@ SdmReportItem sdm_report_grid(SdmReport *r, const SdmProduct *p)
 {
     const SdmGrid *const g = p->request.grid;
     const SdmReportItem to = sdm_report_section(r, "grid", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    sdm_report_number(to, "x0", g->x0);
-    sdm_report_number(to, "y0", g->y0);
-    sdm_report_number(to, "spacing", g->spacing);
-    sdm_report_text(to, "spacing_unit", g->geographic ? "degree" : "unit of the CRS");
-    sdm_report_number(to, "cols", (double)g->cols);
-    sdm_report_number(to, "rows", (double)g->rows);
-    sdm_report_text(to, "crs_wkt", g->wkt);
-    sdm_report_text(to, "vertical_datum", datum_of(p, "unknown", false));
+    SDM_REPORT(to, SDM_FIELD("x0", g->x0), SDM_FIELD("y0", g->y0), SDM_FIELD("spacing", g->spacing),
+               SDM_FIELD("spacing_unit", g->geographic ? "degree" : "unit of the CRS"),
+               SDM_FIELD("cols", g->cols), SDM_FIELD("rows", g->rows), SDM_FIELD("crs_wkt", g->wkt),
+               SDM_FIELD("vertical_datum", datum_of(p, "unknown", false)));
     if (*p->geoid)
         sdm_report_text(to, "geoid_from", p->geoid);
     sdm_report_number(to, "height_step_m", p->stats.step_m);
@@ -175,10 +170,9 @@ void sdm_report_cells(SdmReport *r, const SdmProduct *p)
 {
     const SdmDemStats *const s = &p->stats;
     const SdmReportItem to = sdm_report_section(r, "cells", "Cells by status", SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    sdm_report_number(to, "total", (double)s->cells);
-    sdm_report_number(to, "seen", (double)(s->cells - s->unseen));
-    sdm_report_number(to, "with_height", (double)s->valid);
-    sdm_report_number(to, "share_with_height", (double)s->valid / (double)s->cells);
+    SDM_REPORT(to, SDM_FIELD("total", s->cells), SDM_FIELD("seen", (double)(s->cells - s->unseen)),
+               SDM_FIELD("with_height", s->valid),
+               SDM_FIELD("share_with_height", (double)s->valid / (double)s->cells));
     const SdmReportItem mask = sdm_report_group(to, "mask_bits");
     for (int b = 0; b < SDM_QA_BITS; b++) {
         if (!(p->request.qa->bits >> b & 1U))
@@ -223,11 +217,10 @@ SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p)
     const SdmDemStats *const s = &p->stats;
     char name[24];
     const SdmReportItem to = sdm_report_section(r, "height_m", "Heights", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
-    sdm_report_number(to, "min", s->valid ? (double)s->low * s->step_m : NAN);
-    sdm_report_number(to, "max", s->valid ? (double)s->high * s->step_m : NAN);
-    sdm_report_number(to, "mean", sdm_dem_stats_mean_m(s));
-    sdm_report_number(to, "std", sdm_dem_stats_std_m(s));
-    sdm_report_number(to, "median", sdm_dem_stats_quantile_m(s, 0.5));
+    SDM_REPORT(to, SDM_FIELD("min", s->valid ? (double)s->low * s->step_m : NAN),
+               SDM_FIELD("max", s->valid ? (double)s->high * s->step_m : NAN),
+               SDM_FIELD("mean", sdm_dem_stats_mean_m(s)), SDM_FIELD("std", sdm_dem_stats_std_m(s)),
+               SDM_FIELD("median", sdm_dem_stats_quantile_m(s, 0.5)));
     for (int i = 0; i < 7; i++) {
         snprintf(name, sizeof name, "p%02d", percent[i]);
         sdm_report_number(to, name, sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
@@ -267,14 +260,12 @@ void sdm_report_work(SdmReport *r, SdmContext *ctx, const SdmProduct *p, const S
         sdm_report_bar(to, sdm_report_printf(r, "%d %s", i, sdm_stage_names[i]), seconds, " s", 2,
                        seconds / longest);
     }
-    sdm_report_number(to, "threads", sdm_threads(ctx));
-    sdm_report_number(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
-    sdm_report_number(to, "memory_budget_bytes", (double)p->request.options->memory_bytes);
-    sdm_report_number(to, "blocks", work->blocks);
-    sdm_report_number(to, "blocks_resumed", work->blocks_resumed);
-    sdm_report_number(to, "frame_cols", (double)work->frame_cols);
-    sdm_report_number(to, "frame_rows", (double)work->frame_rows);
-    sdm_report_number(to, "lattice_error_px", work->lattice_error_px);
+    SDM_REPORT(to, SDM_FIELD("threads", sdm_threads(ctx)),
+               SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(ctx)),
+               SDM_FIELD("memory_budget_bytes", p->request.options->memory_bytes),
+               SDM_FIELD("blocks", work->blocks), SDM_FIELD("blocks_resumed", work->blocks_resumed),
+               SDM_FIELD("frame_cols", work->frame_cols), SDM_FIELD("frame_rows", work->frame_rows),
+               SDM_FIELD("lattice_error_px", work->lattice_error_px));
     sdm_report_note(to,
                     "%.1f s in all, %d threads, %.0f MiB of memory at most, %d block%s (%d taken up from an "
                     "earlier run).",

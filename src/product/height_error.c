@@ -7,7 +7,7 @@
 #include "product/height_error.h"
 #include "core/qa_reasons.h"
 #include "core/vector_loops.h"
-#include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/grid.h"
 

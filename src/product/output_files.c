@@ -3,7 +3,7 @@
 #include "product/output_files.h"
 #include "core/path.h"
 #include "core/system.h"
-#include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 
 #include <dirent.h>
 #include <errno.h>

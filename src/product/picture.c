@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product/picture.h"
 #include "core/stats.h"
-#include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "product/qa_raster.h"
 
 #include <math.h>

@@ -1,9 +1,8 @@
 /* Raw rasters of a DEM -> a point cloud after ASPRS's LAS 1.4 (R15), point format 6 with extra bytes; LASzip,
  * which is opened at run time, compresses it. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/point_cloud.h"
+#include "product/product.h"
 #include "core/system.h"
-#include "geo/gdal_errors.h"
 #include "geo/gdal_scope.h"
 
 #include <assert.h>

@@ -5,18 +5,14 @@
 #include "core/path.h"
 #include "core/system.h"
 #include "core/vector_loops.h"
-#include "geo/gdal_errors.h"
 #include "geo/geodesy.h"
 #include "geo/geoid.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
 #include "product/dem_result.h"
 #include "product/output_files.h"
 #include "product/picture.h"
-#include "product/point_cloud.h"
 #include "product/raster.h"
-#include "product/stac_item.h"
-#include "product/style_files.h"
 
 #include <cpl_string.h>
 #include <errno.h>

@@ -5,9 +5,9 @@
 #include "core/dem_block.h"
 #include "core/lease.h"
 #include "core/text.h"
+#include "geo/geoid.h"
 #include "product/change_raster.h"
 #include "product/dem_stats.h"
-#include "geo/geoid.h"
 #include "product/height_error.h"
 #include "product/output_files.h"
 #include "product/qa_raster.h"
@@ -49,7 +49,7 @@ enum { SDM_MAP_ERROR, SDM_MAP_RAY_ERROR, SDM_BAND_MAPS };
 
 /* Files of one run: NAME.tif (DEM, Float32 COG, nodata -9999), NAME_qa.tif, NAME_ortho.tif, NAME.json,
  * NAME.stac.json, NAME.html, NAME.png, with a reference NAME_change.tif (height minus reference, change
- * mask), styles and the raster of reasons (style_files.h), written under temporary names and renamed when all
+ * mask), styles and the raster of reasons (style_files.c), written under temporary names and renamed when all
  * are complete: open, write (every block), complete, publish, close. A full disk at any point is SDM_ERR_IO
  * with a sentence. */
 typedef struct SdmProduct { /* for reports to read */
@@ -108,3 +108,40 @@ void sdm_product_close(SdmProduct **p);
 double sdm_product_error_m(const SdmProduct *p);
 
 double sdm_qa_step_m(const SdmGrid *grid); /* unit of the QA raster's bands of a DEM on the grid, metres */
+
+/* ---- style_files.c: layer styles of QGIS, and the reasons as a raster with colours and words ---- */
+
+/* Each adds a whole file; failures stay in out->st.  A layer style of QGIS (QML) for a raster: */
+void sdm_style_dem(SdmText *out, double low_m, double high_m); /* the ramp of the relief; NaN: no heights */
+void sdm_style_qa(SdmText *out, const SdmQaLayout *layout);    /* the band "reason" */
+void sdm_style_change(SdmText *out, double limit, const char *unit); /* a map of change, -limit..limit */
+
+/* A virtual raster (VRT) of the band "reason".  qa: name of the QA raster's file, in the same folder. */
+void sdm_reason_raster(SdmText *out, const SdmGrid *grid, const SdmQaLayout *layout, const char *qa);
+
+/* ---- point_cloud.c: LAS 1.4, a point for each height, as a file .las or .laz ---- */
+
+/* Can a file of this format ("las", "laz") be written?  SDM_ERR_UNSUPPORTED where LASzip is not there. */
+SdmStatus sdm_point_cloud_check(SdmContext *ctx, const char *format);
+/* Write the point clouds that the product has, rows from the north, from rasters that are still open.  A .laz
+ * is first a .las.  SDM_ERR_IO, _UNSUPPORTED. */
+SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmProduct *p);
+
+/* ---- stac_item.c: the entry for catalogues (SpatioTemporal Asset Catalog 1.1), a collection ---- */
+
+/* Add the item as JSON, with names of files in its own folder; without a time of the scene it has that of
+ * now.  Failures stay in out->st. */
+void sdm_stac_item(const SdmProduct *p, SdmText *out);
+
+/* Items of a folder; begin with zeros. */
+typedef struct SdmStacCollection {
+    struct cJSON *links; /* owned */
+    double box[4];       /* west, south, east, north */
+    char first[32], last[32];
+    int items;
+} SdmStacCollection;
+
+/* Take an item that a file of the folder holds, where it is there. */
+void sdm_stac_collect(SdmStacCollection *c, const char *path);
+/* Write the collection, unless it has fewer than two items, and free it. */
+SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const char *path);

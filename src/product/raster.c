@@ -4,9 +4,7 @@
 #include "core/system.h"
 #include "core/vector_loops.h"
 #include "geo/first_band.h"
-#include "geo/gdal_errors.h"
 #include "geo/gdal_scope.h"
-#include "geo/own_data.h"
 #include "geo/vertical_datum.h"
 #include "product/dem_stats.h"
 

@@ -257,6 +257,17 @@ void sdm_report_flag(SdmReportItem to, const char *key, bool value)
     (void)put(to, key, cJSON_CreateBool(value));
 }
 
+void sdm_report_add(SdmReportItem to, const SdmField *field, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (field[i].kind == SDM_FIELD_TEXT)
+            sdm_report_text(to, field[i].key, field[i].text);
+        else if (field[i].kind == SDM_FIELD_FLAG)
+            sdm_report_flag(to, field[i].key, field[i].number > 0.0);
+        else
+            sdm_report_number(to, field[i].key, field[i].number);
+}
+
 void sdm_report_numbers(SdmReportItem to, const char *key, const double *values, int n)
 {
     const SdmReportItem list = sdm_report_list(to, key);
@@ -274,30 +285,10 @@ SdmReportItem sdm_report_list(SdmReportItem to, const char *key)
     return (SdmReportItem){to.report, put(to, key, cJSON_CreateArray()), to.section};
 }
 
-void sdm_text_json(SdmText *out, const cJSON *root)
-{
-    char *const json = cJSON_Print(root);
-    const char *from = json;
-    if (!json && out->st == SDM_OK)
-        out->st = sdm_fail(out->ctx, SDM_ERR_MEMORY, "out of memory while JSON was written");
-    for (const char *at = json; at && *at;) {
-        const int n = sdm_utf8_length(at);
-        at += n ? n : 1;
-        if (n && *at)
-            continue;
-        sdm_text_raw(out, from, (size_t)(at - from) - (n ? 0 : 1));
-        if (!n)
-            sdm_text_raw(out, "\\ufffd", 6);
-        from = at;
-    }
-    sdm_text_raw(out, "\n", 1);
-    cJSON_free(json);
-}
-
 SdmStatus sdm_report_json(const SdmReport *r, SdmText *out)
 {
     PASS(r->st);
-    sdm_text_json(out, r->root.json);
+    sdm_text_json(out, r->root.json, false);
     return out->st;
 }
 

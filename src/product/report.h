@@ -7,11 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/text.h"
 #include "geo/png.h"
+#include "product/fields.h"
 #include "product/picture.h"
-
-struct cJSON;
 
 /* Order of the sections on the page; sections of the same place stand in the order of their calls. */
 typedef enum SdmReportPlace {
@@ -80,9 +78,6 @@ void sdm_report_close(SdmReport *r);
 void sdm_report_title(SdmReport *r, const char *output, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Add JSON, with a line end; bytes that are no UTF-8, as names of files may hold, are replaced.  Failures
- * stay in out->st. */
-void sdm_text_json(SdmText *out, const struct cJSON *root);
 /* Add the JSON object, with a line end.  Numbers read back to the same value; SDM_ERR_MEMORY. */
 SdmStatus sdm_report_json(const SdmReport *r, SdmText *out);
 /* Add a page that needs no other file and no network: pictures and plots are part of it; SDM_ERR_MEMORY. */
@@ -96,6 +91,9 @@ SdmReportItem sdm_report_section(SdmReport *r, const char *key, const char *titl
 void sdm_report_number(SdmReportItem to, const char *key, double value); /* NaN: null */
 void sdm_report_text(SdmReportItem to, const char *key, const char *value);
 void sdm_report_flag(SdmReportItem to, const char *key, bool value);
+/* Several of these, SDM_FIELD(key, value) each. */
+#define SDM_REPORT(to, ...) sdm_report_add(to, SDM_EACH(const SdmField, __VA_ARGS__))
+void sdm_report_add(SdmReportItem to, const SdmField *field, size_t count);
 void sdm_report_numbers(SdmReportItem to, const char *key, const double *values, int n);
 /* Items added to these stand in the same section of the page. */
 SdmReportItem sdm_report_group(SdmReportItem to, const char *key);

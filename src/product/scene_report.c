@@ -11,28 +11,23 @@ static void add_scene(SdmReport *r, const SdmSceneReport *s)
 {
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
     const SdmPrepared *const p = s->prepared;
-    sdm_report_text(to, "id", s->scene_id);
-    sdm_report_text(to, "kind", s->scene_kind);
-    sdm_report_text(to, "acquisition_time_utc", s->time_utc);
-    sdm_report_text(to, "cost", p->settings.cost_name);
-    sdm_report_text(to, "left", s->left);
-    sdm_report_text(to, "right", s->right);
+    SDM_REPORT(to, SDM_FIELD("id", s->scene_id), SDM_FIELD("kind", s->scene_kind),
+               SDM_FIELD("acquisition_time_utc", s->time_utc), SDM_FIELD("cost", p->settings.cost_name),
+               SDM_FIELD("left", s->left), SDM_FIELD("right", s->right));
     for (int i = 0; i < 2; i++) {
         if (*p->camera[i].source)
             sdm_report_text(to, i ? "right_camera" : "left_camera", p->camera[i].source);
         if (p->camera[i].bin)
             sdm_report_number(to, i ? "right_bin" : "left_bin", p->camera[i].bin);
     }
-    sdm_report_number(to, "centre_lon_deg", p->frame.lon_deg);
-    sdm_report_number(to, "centre_lat_deg", p->frame.lat_deg);
-    sdm_report_number(to, "base_height", p->frame.base_height);
-    sdm_report_number(to, "convergence_deg", p->frame.convergence_deg);
-    sdm_report_number(to, "ground_sample_distance_m", p->frame.gsd_m);
+    SDM_REPORT(to, SDM_FIELD("centre_lon_deg", p->frame.lon_deg),
+               SDM_FIELD("centre_lat_deg", p->frame.lat_deg), SDM_FIELD("base_height", p->frame.base_height),
+               SDM_FIELD("convergence_deg", p->frame.convergence_deg),
+               SDM_FIELD("ground_sample_distance_m", p->frame.gsd_m));
     if (!p->prior.datum[0])
         return;
     const SdmReportItem prior = sdm_report_group(to, "prior_dem");
-    sdm_report_text(prior, "datum", p->prior.datum);
-    sdm_report_number(prior, "share_covered", p->prior.covered);
+    SDM_REPORT(prior, SDM_FIELD("datum", p->prior.datum), SDM_FIELD("share_covered", p->prior.covered));
 }
 
 static void add_inputs(SdmReport *r, const SdmSceneReport *s)
@@ -40,9 +35,8 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
     const SdmReportItem files = sdm_report_list(r->root, "inputs");
     for (int i = 0; i < s->file_count; i++) {
         const SdmReportItem file = sdm_report_group(files, NULL);
-        sdm_report_text(file, "path", s->files[i].path);
-        sdm_report_number(file, "size_bytes", (double)s->files[i].size_bytes);
-        sdm_report_number(file, "mtime_s", (double)s->files[i].mtime_s);
+        SDM_REPORT(file, SDM_FIELD("path", s->files[i].path), SDM_FIELD("size_bytes", s->files[i].size_bytes),
+                   SDM_FIELD("mtime_s", s->files[i].mtime_s));
     }
 }
 
@@ -124,8 +118,8 @@ static void add_quality(SdmReport *r, const SdmQuality *q)
     if (!q)
         return;
     const SdmReportItem to = sdm_report_doubts(r, q->text[0], sizeof q->text[0], q->count);
-    sdm_report_number(to, "matched_share_of_texture", q->matched_share);
-    sdm_report_number(to, "ray_gap_median_px", q->ray_error_median_px);
+    SDM_REPORT(to, SDM_FIELD("matched_share_of_texture", q->matched_share),
+               SDM_FIELD("ray_gap_median_px", q->ray_error_median_px));
 }
 
 /* ---- pointing correction ---- */
@@ -138,8 +132,7 @@ static void add_correction(SdmReportItem to, const SdmPointing *p)
     sdm_report_number(to, "degree", p->degree);
     sdm_report_numbers(to, "coefficients_px", p->coef, p->terms);
     const SdmReportItem profile = sdm_report_group(to, "profile");
-    sdm_report_number(profile, "row0", (double)p->profile_row0);
-    sdm_report_number(profile, "step_px", p->profile_step_px);
+    SDM_REPORT(profile, SDM_FIELD("row0", p->profile_row0), SDM_FIELD("step_px", p->profile_step_px));
     sdm_report_numbers(profile, "values_px", p->profile_px, p->profile_count);
 }
 
@@ -202,15 +195,12 @@ static void plot_residuals(SdmReport *r, SdmReportItem to, const SdmPointing *po
 static void add_round(SdmReportItem to, SdmReportItem rounds, const SdmPointRound *k, int number)
 {
     const SdmReportItem item = sdm_report_group(rounds, NULL);
-    sdm_report_number(item, "level", k->level);
-    sdm_report_number(item, "matches", k->matches);
-    sdm_report_number(item, "inliers", k->inliers);
-    sdm_report_number(item, "degree", k->degree);
-    sdm_report_number(item, "before_median_px", k->before_median_px);
-    sdm_report_number(item, "before_nmad_px", k->before_nmad_px);
-    sdm_report_number(item, "after_nmad_px", k->after_nmad_px);
-    sdm_report_number(item, "cross_validation_px", k->cross_validation_px);
-    sdm_report_number(item, "profile_rms_px", k->profile_rms_px);
+    SDM_REPORT(item, SDM_FIELD("level", k->level), SDM_FIELD("matches", k->matches),
+               SDM_FIELD("inliers", k->inliers), SDM_FIELD("degree", k->degree),
+               SDM_FIELD("before_median_px", k->before_median_px),
+               SDM_FIELD("before_nmad_px", k->before_nmad_px), SDM_FIELD("after_nmad_px", k->after_nmad_px),
+               SDM_FIELD("cross_validation_px", k->cross_validation_px),
+               SDM_FIELD("profile_rms_px", k->profile_rms_px));
     sdm_report_row(
         to, "round %d: %d tie points, %d used, degree %d\t%.3f → %.3f px NMAD, median before %.2f px", number,
         k->matches, k->inliers, k->degree, k->before_nmad_px, k->after_nmad_px, k->before_median_px);
@@ -275,8 +265,7 @@ static void add_shift(SdmReportItem to, const SdmReferenceReport *s)
     sdm_report_figure(to, NULL, "terrain with heights of the reference", 100.0 * s->covered, " %", 1);
     sdm_report_number(to, "share_covered", s->covered);
     sdm_report_figure(to, NULL, "of it was left out of the fit", 100.0 * s->masked, " %", 1);
-    sdm_report_number(to, "share_masked", s->masked);
-    sdm_report_number(to, "px_per_m", s->px_per_m);
+    SDM_REPORT(to, SDM_FIELD("share_masked", s->masked), SDM_FIELD("px_per_m", s->px_per_m));
 }
 
 /* Error of cross-validation with a constant alone, and with the correction. */
@@ -286,8 +275,8 @@ static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
     const SdmReportItem all = sdm_report_group(to, "cross_validation");
     for (int i = 0; i < SDM_ALONG_SCHEMES; i++) {
         const SdmReportItem one = sdm_report_group(all, key[i]);
-        sdm_report_number(one, "before_px", s->fit.constant_px[i]);
-        sdm_report_number(one, "after_px", s->fit.fitted_px[i]);
+        SDM_REPORT(one, SDM_FIELD("before_px", s->fit.constant_px[i]),
+                   SDM_FIELD("after_px", s->fit.fitted_px[i]));
         if (!isfinite(s->fit.fitted_px[i]))
             continue;
         sdm_report_row(to, "error by row, cross-validated over blocks of %s\t%.3f → %.3f px (%.1f → %.1f m)",
@@ -314,14 +303,11 @@ static void add_waves(SdmReportItem to, const SdmReferenceReport *s, const SdmAl
             const SdmAlongWave *const w = &a->wave[k][i];
             const double amplitude_px = hypot(w->cos_px, w->sin_px), rows = 1.0 / w->per_row;
             const SdmReportItem one = sdm_report_group(list, NULL);
-            sdm_report_text(one, "view", VIEW[k]);
-            sdm_report_number(one, "cycles_per_row", w->per_row);
-            sdm_report_number(one, "wavelength_rows", rows);
-            sdm_report_number(one, "wavelength_km", rows * s->row_m * 1e-3);
-            sdm_report_number(one, "amplitude_px", amplitude_px);
-            sdm_report_number(one, "amplitude_m", amplitude_px / s->px_per_m);
-            sdm_report_number(one, "cos_px", w->cos_px);
-            sdm_report_number(one, "sin_px", w->sin_px);
+            SDM_REPORT(one, SDM_FIELD("view", VIEW[k]), SDM_FIELD("cycles_per_row", w->per_row),
+                       SDM_FIELD("wavelength_rows", rows), SDM_FIELD("wavelength_km", rows * s->row_m * 1e-3),
+                       SDM_FIELD("amplitude_px", amplitude_px),
+                       SDM_FIELD("amplitude_m", amplitude_px / s->px_per_m), SDM_FIELD("cos_px", w->cos_px),
+                       SDM_FIELD("sin_px", w->sin_px));
             sdm_report_row(to, "wave of the %s view\t%.0f rows (%.1f km), %.3f px (%.1f m)", VIEW[k], rows,
                            rows * s->row_m * 1e-3, amplitude_px, amplitude_px / s->px_per_m);
         }
@@ -330,8 +316,7 @@ static void add_waves(SdmReportItem to, const SdmReferenceReport *s, const SdmAl
 static void add_spread(SdmReportItem to, const char *key, const char *what, const SdmReferenceSpread *s)
 {
     const SdmReportItem one = sdm_report_group(to, key);
-    sdm_report_number(one, "median_m", s->median_m);
-    sdm_report_number(one, "nmad_m", s->nmad_m);
+    SDM_REPORT(one, SDM_FIELD("median_m", s->median_m), SDM_FIELD("nmad_m", s->nmad_m));
     if (!isnan(s->nmad_m))
         sdm_report_row(to, "%s\tmedian %.2f m, NMAD %.2f m", what, s->median_m, s->nmad_m);
 }
@@ -414,10 +399,8 @@ static void add_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
     add_map(r, p);
     const SdmReportItem to =
         sdm_report_section(r, "reference", "Reference", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    sdm_report_text(to, "state", state[s->state]);
-    sdm_report_text(to, "datum", s->datum);
-    sdm_report_text(to, "reason", s->reason);
-    sdm_report_text(to, "question", s->question);
+    SDM_REPORT(to, SDM_FIELD("state", state[s->state]), SDM_FIELD("datum", s->datum),
+               SDM_FIELD("reason", s->reason), SDM_FIELD("question", s->question));
     if (s->datum[0])
         sdm_report_note(to, "Its heights were taken as above %s.", s->datum);
     if (!sdm_reference_applied(s)) {
@@ -457,14 +440,13 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     add_options(r, ctx, s, p);
     add_summary(r, s, p);
     const SdmReportItem grid = sdm_report_grid(r, p);
-    sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
-    sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
-    sdm_report_number(grid, "qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step));
+    SDM_REPORT(grid, SDM_FIELD("qa_score_step", SDM_SCORE_STEP), SDM_FIELD("qa_gap_step_m", p->metres_step),
+               SDM_FIELD("qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step)));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     const SdmReportItem heights = sdm_report_heights(r, p);
-    sdm_report_number(heights, "searched_min", s->prepared->frame.hmin_m);
-    sdm_report_number(heights, "searched_max", s->prepared->frame.hmax_m);
+    SDM_REPORT(heights, SDM_FIELD("searched_min", s->prepared->frame.hmin_m),
+               SDM_FIELD("searched_max", s->prepared->frame.hmax_m));
     add_quality(r, s->quality);
     add_pointing(r, s);
     if (s->prepared->reference.state != SDM_REFERENCE_NONE)

@@ -1,8 +1,9 @@
 /* Grid, statistics and files of a product -> a STAC item with the extensions projection, raster and
  * processing; the footprint is the convex hull of the heights.  Items -> their collection. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/stac_item.h"
+#include "product/product.h"
 #include "core/file.h"
+#include "core/math.h"
 #include "geo/projector.h"
 #include "geo/vertical_datum.h"
 
@@ -63,7 +64,7 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmProduct *p, cJSON *to)
 {
     SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     SDM_OWNED Point *ends = NULL, *hull = NULL;
-    double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double box[4] = SDM_NO_BOUNDS;
     const size_t most = 4 * (size_t)p->stats.rows + 1;
     PASS(SDM_ALLOC(ctx, "the footprint", SDM_ARRAY(ends, most), SDM_ARRAY(hull, most)));
     PASS(sdm_projector_open(ctx, p->grid.wkt, &projector));
@@ -76,11 +77,9 @@ static SdmStatus add_footprint(SdmContext *ctx, const SdmProduct *p, cJSON *to)
         double at[2] = {hull[i].x, hull[i].y};
         sdm_projector_inverse(projector, 1, &at[0], &at[1]);
         at[0] -= i && fabs(at[0] - box[0]) > 180.0 ? copysign(360.0, at[0] - box[0]) : 0.0;
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 2; k++)
             at[k] = round(1e7 * at[k]) / 1e7;
-            box[k] = fmin(box[k], at[k]);
-            box[2 + k] = fmax(box[2 + k], at[k]);
-        }
+        sdm_bounds_add(box, at[0], at[1]);
         cJSON_AddItemToArray(ring, cJSON_CreateDoubleArray(at, 2));
     }
     cJSON_AddItemToObject(to, "bbox", cJSON_CreateDoubleArray(box, 4));
@@ -126,14 +125,13 @@ static void add_properties(const SdmProduct *product, cJSON *to)
     cJSON *const p = cJSON_AddObjectToObject(to, "properties");
     if (request->first_utc && request->last_utc) {
         cJSON_AddNullToObject(p, "datetime");
-        cJSON_AddStringToObject(p, "start_datetime", request->first_utc);
-        cJSON_AddStringToObject(p, "end_datetime", request->last_utc);
+        SDM_JSON(p, SDM_FIELD("start_datetime", request->first_utc),
+                 SDM_FIELD("end_datetime", request->last_utc));
     } else {
         cJSON_AddStringToObject(p, "datetime", time ? time : now);
     }
-    cJSON_AddStringToObject(p, "created", now);
-    cJSON_AddStringToObject(p, "description", text);
-    cJSON_AddNumberToObject(p, "gsd", sdm_grid_spacing_m(&product->grid));
+    SDM_JSON(p, SDM_FIELD("created", now), SDM_FIELD("description", text),
+             SDM_FIELD("gsd", sdm_grid_spacing_m(&product->grid)));
     if (kind && strncmp(kind, "ASTER", 5) == 0) {
         cJSON_AddStringToObject(p, "platform", "terra");
         cJSON_AddItemToArray(cJSON_AddArrayToObject(p, "instruments"), cJSON_CreateString("aster"));
@@ -150,11 +148,10 @@ static void add_properties(const SdmProduct *product, cJSON *to)
 static void add_statistics(const SdmDemStats *s, cJSON *band)
 {
     cJSON *const figures = cJSON_AddObjectToObject(band, "statistics");
-    cJSON_AddNumberToObject(figures, "minimum", (double)s->low * s->step_m);
-    cJSON_AddNumberToObject(figures, "maximum", (double)s->high * s->step_m);
-    cJSON_AddNumberToObject(figures, "mean", sdm_dem_stats_mean_m(s));
-    cJSON_AddNumberToObject(figures, "stddev", sdm_dem_stats_std_m(s));
-    cJSON_AddNumberToObject(figures, "valid_percent", 100.0 * (double)s->valid / (double)s->cells);
+    SDM_JSON(figures, SDM_FIELD("minimum", (double)s->low * s->step_m),
+             SDM_FIELD("maximum", (double)s->high * s->step_m), SDM_FIELD("mean", sdm_dem_stats_mean_m(s)),
+             SDM_FIELD("stddev", sdm_dem_stats_std_m(s)),
+             SDM_FIELD("valid_percent", 100.0 * (double)s->valid / (double)s->cells));
 }
 
 static void add_bands(const SdmProduct *p, int file, cJSON *asset)
@@ -165,11 +162,10 @@ static void add_bands(const SdmProduct *p, int file, cJSON *asset)
         const SdmProductBand band = sdm_product_band(p, file, k);
         cJSON *const b = cJSON_CreateObject();
         cJSON_AddItemToArray(bands, b);
-        cJSON_AddStringToObject(b, "name", band.name);
-        cJSON_AddStringToObject(b, "data_type", is_qa ? "uint16" : "float32");
-        cJSON_AddNumberToObject(b, "nodata", is_qa ? SDM_QA_NODATA : (double)SDM_NODATA);
-        cJSON_AddStringToObject(b, "raster:sampling", "area");
-        cJSON_AddNumberToObject(b, "raster:spatial_resolution", sdm_grid_spacing_m(&p->grid));
+        SDM_JSON(b, SDM_FIELD("name", band.name), SDM_FIELD("data_type", is_qa ? "uint16" : "float32"),
+                 SDM_FIELD("nodata", is_qa ? SDM_QA_NODATA : (double)SDM_NODATA),
+                 SDM_FIELD("raster:sampling", "area"),
+                 SDM_FIELD("raster:spatial_resolution", sdm_grid_spacing_m(&p->grid)));
         if (is_qa)
             cJSON_AddNumberToObject(b, "raster:scale", band.scale > 0.0 ? band.scale : 1.0);
         if (*band.unit)
@@ -202,9 +198,8 @@ static void add_assets(const SdmProduct *p, cJSON *to)
             continue;
         snprintf(name, sizeof name, "./%s", sdm_path_base(p->files->path[known[i].file]));
         cJSON *const a = cJSON_AddObjectToObject(assets, known[i].key);
-        cJSON_AddStringToObject(a, "href", name);
-        cJSON_AddStringToObject(a, "type", known[i].type);
-        cJSON_AddStringToObject(a, "title", known[i].title);
+        SDM_JSON(a, SDM_FIELD("href", name), SDM_FIELD("type", known[i].type),
+                 SDM_FIELD("title", known[i].title));
         cJSON_AddItemToArray(cJSON_AddArrayToObject(a, "roles"), cJSON_CreateString(known[i].role));
         if (strcmp(known[i].type, COG) == 0 && known[i].file != SDM_FILE_ORTHO)
             add_bands(p, known[i].file, a);
@@ -221,15 +216,14 @@ void sdm_stac_item(const SdmProduct *p, SdmText *out)
     char id[SDM_PATH_SIZE];
     cJSON *const root = cJSON_CreateObject();
     snprintf(id, sizeof id, "%.*s", (int)sdm_path_stem(dem), dem);
-    cJSON_AddStringToObject(root, "type", "Feature");
-    cJSON_AddStringToObject(root, "stac_version", "1.1.0");
+    SDM_JSON(root, SDM_FIELD("type", "Feature"), SDM_FIELD("stac_version", "1.1.0"));
     cJSON_AddItemToObject(root, "stac_extensions", cJSON_CreateStringArray(extension, 3));
     cJSON_AddStringToObject(root, "id", id);
     out->st = add_footprint(out->ctx, p, root);
     add_properties(p, root);
     cJSON_AddArrayToObject(root, "links");
     add_assets(p, root);
-    sdm_text_json(out, root);
+    sdm_text_json(out, root, false);
     cJSON_Delete(root);
 }
 
@@ -259,9 +253,8 @@ void sdm_stac_collect(SdmStacCollection *c, const char *path)
     if (!c->links)
         c->links = cJSON_CreateArray();
     snprintf(name, sizeof name, "./%s", sdm_path_base(path));
-    cJSON_AddStringToObject(link, "rel", "item");
-    cJSON_AddStringToObject(link, "href", name);
-    cJSON_AddStringToObject(link, "type", "application/geo+json");
+    SDM_JSON(link, SDM_FIELD("rel", "item"), SDM_FIELD("href", name),
+             SDM_FIELD("type", "application/geo+json"));
     cJSON_AddItemToArray(c->links, link);
     c->items++;
     cJSON_Delete(item);
@@ -273,18 +266,16 @@ SdmStatus sdm_stac_collection_close(SdmContext *ctx, SdmStacCollection *c, const
     const char *const span[2] = {c->first, c->last};
     const bool many = c->items > 1;
     cJSON *const root = cJSON_CreateObject();
-    cJSON_AddStringToObject(root, "type", "Collection");
-    cJSON_AddStringToObject(root, "stac_version", "1.1.0");
-    cJSON_AddStringToObject(root, "id", "dems");
-    cJSON_AddStringToObject(root, "description", "Digital elevation models by stereo matching");
-    cJSON_AddStringToObject(root, "license", "other");
+    SDM_JSON(root, SDM_FIELD("type", "Collection"), SDM_FIELD("stac_version", "1.1.0"),
+             SDM_FIELD("id", "dems"), SDM_FIELD("description", "Digital elevation models by stereo matching"),
+             SDM_FIELD("license", "other"));
     cJSON *const extent = cJSON_AddObjectToObject(root, "extent");
     cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(extent, "spatial"), "bbox"),
                          cJSON_CreateDoubleArray(c->box, 4));
     cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(extent, "temporal"), "interval"),
                          cJSON_CreateStringArray(span, 2));
     cJSON_AddItemToObject(root, "links", c->links);
-    sdm_text_json(&text, root);
+    sdm_text_json(&text, root, false);
     cJSON_Delete(root);
     *c = (SdmStacCollection){0};
     PASS(text.st);

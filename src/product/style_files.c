@@ -2,7 +2,7 @@
  * colours and words: layer styles of QGIS, and the band "reason" as a raster with colour table, categories
  * and attribute table. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/style_files.h"
+#include "product/product.h"
 #include "product/picture.h"
 #include "product/report.h"
 

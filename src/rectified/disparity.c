@@ -3,11 +3,8 @@
 #include "rectified/disparity.h"
 
 #include "gpu/choose.h"
-#include "rectified/disparity_write.h"
-#include "rectified/image_load.h"
 #include "rectified/pair_device.h"
-#include "rectified/row_offset.h"
-#include "rectified/sequence.h"
+#include "rectified/disparity_steps.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,11 +1,11 @@
 /* Disparities -> GeoTIFF or PFM and a preview, under temporary names until they are whole. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/disparity_write.h"
+#include "rectified/disparity_steps.h"
 
 #include "core/file.h"
 #include "core/path.h"
 #include "core/system.h"
-#include "geo/gdal_errors.h"
+#include "geo/gdal_scope.h"
 #include "geo/png.h"
 #include "input/source.h"
 

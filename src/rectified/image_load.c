@@ -1,9 +1,9 @@
 /* Files of two rectified images -> their samples on one scale. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/image_load.h"
+#include "rectified/disparity_steps.h"
 
 #include "core/stats.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "input/fill_nodata.h"
 #include "input/source.h"
 #include "kernels.h"

@@ -1,6 +1,6 @@
 /* A sparse grid of windows is matched over rows and disparities; a plane through their rows. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/row_offset.h"
+#include "rectified/disparity_steps.h"
 
 #include "core/dense.h"
 #include "core/math.h"

@@ -1,6 +1,6 @@
 /* A name with a number in it -> the files of a sequence of images. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/sequence.h"
+#include "rectified/disparity_steps.h"
 #include "core/path.h"
 #include "core/system.h"
 #include "geo/gdal_scope.h"

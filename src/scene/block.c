@@ -1,6 +1,6 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/block.h"
+#include "scene/scene.h"
 #include "matching/gridding_patch.h"
 #include "matching/semi_global_surface.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "matching/level_loop.h"
-#include "pointing/tie_points.h"
+#include "pointing/pointing_fit.h"
 
 /* memory_bytes: the budget, which sets the rows of a strip.  Surfaces are of the whole frame. */
 

@@ -1,6 +1,7 @@
 /* A scene -> its description for `info`: images, cameras, overlap, grid, expected cost; no matching. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/scene.h"
+#include "core/math.h"
 #include "geo/grid.h"
 
 #include <math.h>
@@ -50,8 +51,7 @@ static int count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice
                       bool map, double h, double b[4])
 {
     int seen = 0;
-    b[0] = b[1] = INFINITY;
-    b[2] = b[3] = -INFINITY;
+    sdm_bounds_clear(b);
     for (int i = 0; i < places->count; i++) {
         const double u = places->at[i][0], v = places->at[i][1];
         double right[2], g[2];
@@ -63,10 +63,7 @@ static int count_seen(const SdmScene *scene, const SdmFrame *f, const SdmLattice
             const double du = (corner & 1 ? 0.5 : -0.5) / SIDE * (double)f->width;
             const double dv = (corner & 2 ? 0.5 : -0.5) / SIDE * (double)f->height;
             sdm_lattice_ground(lat, u + du, v + dv, h, g);
-            for (int k = 0; k < 2; k++) {
-                b[k] = fmin(b[k], g[k]);
-                b[2 + k] = fmax(b[2 + k], g[k]);
-            }
+            sdm_bounds_add(b, g[0], g[1]);
         }
     }
     return seen;

@@ -1,6 +1,6 @@
 /* Processor or devices for the windows of a scene: opening, one retry after a failure, then the processor. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/device_pool.h"
+#include "scene/scene.h"
 
 #include "gpu/gpu_backend.h"
 #include "gpu/choose.h"

@@ -1,6 +1,6 @@
 /* Stage 2, second round: strips along u at full resolution -> tie points -> polynomial and profile by row. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/full_resolution_pointing.h"
+#include "scene/prepare.h"
 
 #include "core/stats.h"
 #include "matching/validation.h"
@@ -145,6 +145,7 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     if (settings.wiener) /* walls, which are matched without it, need the repeats: else rays miss there */
         settings.repeats = 0;
     settings.wiener = settings.edges = false; /* what filters do to heights moves nothing across the lines */
+    sdm_limit_fill("gentle", &p->frame, settings.semi_global, &settings.fill_limit); /* whatever --fill says */
     TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, input));
     input->in.settings = &settings;
     for (int k = 0; k < 2 && stay; k++)

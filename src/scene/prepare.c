@@ -7,9 +7,7 @@
 #include "input/source.h"
 #include "pointing/coarse_pointing.h"
 #include "scene/coarse_surface.h"
-#include "scene/full_resolution_pointing.h"
 #include "scene/reference_fit.h"
-#include "scene/same_exposure.h"
 #include "scene/window_input.h"
 
 #include "matching/semi_global_surface.h"
@@ -86,14 +84,12 @@ static bool is_hardly_saturated(const SdmScene *scene)
 /* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show. */
 #define STEEPEST_FILL 0.36397
 
-/* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside
- * a hole is no sign of a guess: there "gentle" fills as "all" does. */
-static void limit_fill(const SdmOptions *o, const SdmFrame *f, bool semi_global, SdmFillLimit *out)
+void sdm_limit_fill(const char *fill, const SdmFrame *f, bool semi_global, SdmFillLimit *out)
 {
+    const bool gentle = strcmp(fill, "gentle") == 0 && (f->gsd_m >= WALLS_BELOW_M || semi_global);
     for (int k = 0; k < 2; k++)
         out->slant_px[k] = (float)f->slant_px[k];
-    if (strcmp(o->fill, "gentle") == 0 && (f->gsd_m >= WALLS_BELOW_M || semi_global))
-        out->rise_m = (float)(STEEPEST_FILL * f->gsd_m);
+    out->rise_m = strcmp(fill, "none") == 0 ? 0.0f : gentle ? (float)(STEEPEST_FILL * f->gsd_m) : INFINITY;
 }
 
 /* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine
@@ -117,7 +113,7 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
     out->pixel_m = (float)f->gsd_m;
     out->px_per_m = (float)f->du_dh;
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
-    limit_fill(o, f, out->semi_global, &out->fill_limit);
+    sdm_limit_fill(o->fill, f, out->semi_global, &out->fill_limit);
     return SDM_OK;
 }
 

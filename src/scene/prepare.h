@@ -49,9 +49,32 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *options, SdmPr
  * surface (without its arrays).  The rest of p stays as it is. */
 SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
+/* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside
+ * a hole is no sign of a guess: there "gentle" fills as "all" does. */
+void sdm_limit_fill(const char *fill, const SdmFrame *f, bool semi_global, SdmFillLimit *out);
+
 /* Levels, thresholds and ranges of matching: they depend on frame and options alone. */
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                SdmMatchSettings *out);
 
 /* The cost that an option stands for: "auto" depends on the size of a pixel. */
 const char *sdm_cost_for(const char *asked, double gsd_m);
+
+/* ---- full_resolution_pointing.c ---- */
+
+/* Match a few strips of the frame at full resolution, set the limit of the ray errors from them, and fit
+ * the correction with a profile by row to their tie points.  p: prepared but for that; with fewer than 200
+ * tie points its pointing stays as it is. */
+SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
+
+/* ---- same_exposure.c: two views whose pixels are those of one exposure make no heights ---- */
+
+/* Fails with SDM_ERR_DATA where a pair with RPC shows one exposure, whole or in part, under two cameras, also
+ * where a copy was compressed, blurred, resampled, shifted or scaled in grey values: the right image is a
+ * similarity of the left one without parallax, whose heights would be a slanting sheet.  p: with its coarse
+ * surface and the range of its heights. */
+SdmStatus sdm_check_exposures(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);
+
+/* Fails with SDM_ERR_DATA where the correction at full resolution makes each camera of a pair with RPC the
+ * other's: exchanged cameras turn the relief upside down. */
+SdmStatus sdm_check_exchanged(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p);

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/reference_fit.h"
 #include "core/stats.h"
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
 #include "scene/prior_dem.h"
-#include "scene/reference_mask.h"
 #include "scene/reference_samples.h"
 
 #include <math.h>

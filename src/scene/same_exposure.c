@@ -1,7 +1,7 @@
 /* Matches of the coarse surface, pixels of both images -> do they show one exposure?  Has each the camera of
  * the other? */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/same_exposure.h"
+#include "scene/prepare.h"
 #include "core/dense.h"
 #include "core/stats.h"
 #include "scene/window_input.h"

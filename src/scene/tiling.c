@@ -1,12 +1,12 @@
 /* Cameras and budget -> tiles of a scene, and what each is expected to take.  The one source of the
  * figures of info and plan, and of the cut of run and plan. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/tiling.h"
 #include "core/machine.h"
+#include "core/math.h"
 #include "geo/grid.h"
 
 #include "input/source.h"
-#include "scene/block.h"
+#include "scene/scene.h"
 #include "scene/coarse_strips.h"
 
 #include <math.h>
@@ -230,13 +230,10 @@ enum { LEAST_EDGE = 64 /* cells */, WIDE_GRID = 10 /* times the area of the scen
 /* The bounds of the frame's ground at its reference height, in areas of the quadrangles between its nodes. */
 static double measure_bounds(const SdmLattice *lat)
 {
-    double sum = 0.0, b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double sum = 0.0, b[4] = SDM_NO_BOUNDS;
     for (int i = 0; i < lat->nu * lat->nv; i++) {
         const SdmNode *const n = &lat->node[i];
-        for (int a = 0; a < 2; a++) {
-            b[a] = fmin(b[a], n->ground[a]);
-            b[2 + a] = fmax(b[2 + a], n->ground[a]);
-        }
+        sdm_bounds_add(b, n->ground[0], n->ground[1]);
         if ((i + 1) % lat->nu == 0 || i + lat->nu >= lat->nu * lat->nv)
             continue;
         const double *const far = n[lat->nu + 1].ground, *const left = n[lat->nu].ground;
@@ -250,17 +247,14 @@ static double measure_bounds(const SdmLattice *lat)
 static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
 {
     const SdmLattice *const lat = &t->lattice;
-    double b[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double b[4] = SDM_NO_BOUNDS;
     for (int i = 0; i < lat->nu * lat->nv; i++)
         for (int k = 0; k < 2; k++) {
             double g[2];
             sdm_lattice_ground(lat, (double)(lat->u0 + (int64_t)(i % lat->nu) * lat->step),
                                (double)(lat->v0 + (int64_t)(i / lat->nu) * lat->step),
                                k ? lat->hmax_m : lat->hmin_m, g);
-            for (int a = 0; a < 2; a++) {
-                b[a] = fmin(b[a], g[a]);
-                b[2 + a] = fmax(b[2 + a], g[a]);
-            }
+            sdm_bounds_add(b, g[0], g[1]);
         }
     const double times = measure_bounds(lat);
     if (times > WIDE_GRID)

@@ -1,11 +1,299 @@
-/* A window of the frame -> lattice and image pyramids. */
+/* A window of the frame -> lattice and image pyramids, whose pixels are mended as they are read. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/window_input.h"
-
+#include "core/dense.h"
+#include "input/scene_open.h"
 #include "matching/bright_areas.h"
-#include "scene/view_reader.h"
+#include "matching/pyramid.h"
 
+#include <math.h>
 #include <string.h>
+
+/* ---- windows of a view's pixels: small holes filled, saturated areas without data ---- */
+
+/* turned: windows and their places are those of SdmPyramid.turned. */
+typedef struct ViewReader {
+    SdmImage *image;
+    bool turned;
+    bool saturated;  /* saturated areas keep their pixels: their outlines tell their place (plain_areas.h) */
+    bool keep;       /* remember the defects of the last window */
+    uint8_t *defect; /* h x w of that window, SdmDefect; NULL: there are none; owned */
+} ViewReader;
+
+/* Width and height; of a turned image the other way round. */
+static void view_size(const ViewReader *r, int64_t size[2])
+{
+    size[r->turned] = sdm_image_width(r->image);
+    size[1 - r->turned] = sdm_image_height(r->image);
+}
+
+/* A window as the file has it, which has flaws, and REACH px around. */
+typedef struct Flawed {
+    SdmImageWindow at, wide;
+    int64_t size[2];      /* of the image */
+    int16_t *pixels;      /* of the wide window */
+    uint8_t *flaws;       /* SdmFlaw of them */
+    int64_t across, down; /* steps of out and defect to the next pixel of a row, and of a column */
+    int16_t *out;
+    uint8_t *defect; /* SdmDefect */
+} Flawed;
+
+enum {
+    REACH = 5,    /* of what fills a hole */
+    NEAREST = 12, /* pixels with data that fill it */
+    SIDES = 4,    /* half of the window that tells whether data are on all sides: that of a match */
+    RIM = 3,      /* of a saturated area, which keeps its pixels */
+    MOST_TAPS = (2 * REACH + 1) * (2 * REACH + 1)
+};
+
+/* ---- saturated and masked pixels ---- */
+
+/* columns: at.w counters, 0. */
+static void find_saturated(const Flawed *q, uint8_t *columns)
+{
+    enum { SIDE = 2 * RIM + 1, MARGIN = REACH - RIM };
+    const int64_t w = q->at.w, h = q->at.h;
+    for (int64_t y = 0; y < h + 2 * RIM; y++) {
+        const uint8_t *const row = q->flaws + (y + MARGIN) * q->wide.w + MARGIN;
+        int run = 0;
+        for (int64_t x = 0; x < w + 2 * RIM; x++) {
+            run = row[x] & SDM_FLAW_SATURATED ? run + 1 : 0;
+            if (x < 2 * RIM)
+                continue;
+            uint8_t *const rows = &columns[x - 2 * RIM]; /* up to here whose SIDE pixels are saturated */
+            *rows = (uint8_t)(run < SIDE ? 0 : *rows < SIDE ? *rows + 1 : SIDE);
+            if (y >= 2 * RIM && *rows == SIDE) {
+                const int64_t i = (y - 2 * RIM) * q->down + (x - 2 * RIM) * q->across;
+                q->defect[i] |= SDM_DEFECT_SATURATED;
+                q->out[i] = SDM_Q_NODATA;
+            }
+        }
+    }
+}
+
+static void find_masked(const Flawed *q)
+{
+    for (int64_t y = 0; y < q->at.h; y++)
+        for (int64_t x = 0; x < q->at.w; x++)
+            if (q->flaws[(y + REACH) * q->wide.w + x + REACH] & SDM_FLAW_MASKED)
+                q->defect[y * q->down + x * q->across] |= SDM_DEFECT_MASKED;
+}
+
+/* ---- holes ---- */
+
+/* Pixels within reach of a hole's, the nearest first. */
+typedef struct Taps {
+    int count, x[MOST_TAPS], y[MOST_TAPS];
+    int64_t offset[MOST_TAPS];
+} Taps;
+
+static void list_taps(int64_t pitch, Taps *t)
+{
+    t->count = 0;
+    for (int square = 1; square <= REACH * REACH; square++)
+        for (int j = -REACH; j <= REACH; j++)
+            for (int i = -REACH; i <= REACH; i++) {
+                if (i * i + j * j != square)
+                    continue;
+                t->x[t->count] = i;
+                t->y[t->count] = j;
+                t->offset[t->count++] = j * pitch + i;
+            }
+}
+
+/* Half of the mean square difference of pixels (i, j) apart, up to a factor. */
+static double variogram(int i, int j)
+{
+    const double square = 1.0 + i * i + j * j;
+    return sqrt(square * sqrt(square));
+}
+
+/* The best linear prediction of p from the nearest pixels with data, of what differs from their mean; nodata
+ * without any.  Source: simple kriging, Matheron 1963. */
+static int16_t fill_pixel(const Taps *t, const int16_t *p)
+{
+    const double variance = 64.0, noise = 0.02; /* so large that the mean hardly matters */
+    double a[NEAREST * NEAREST], weight[NEAREST], mean = 0.0;
+    int at[NEAREST], n = 0;
+    for (int k = 0; k < t->count && n < NEAREST; k++)
+        if (p[t->offset[k]] != SDM_Q_NODATA)
+            at[n++] = k;
+    for (int k = 0; k < n; k++) {
+        const int i = t->x[at[k]], j = t->y[at[k]];
+        for (int l = 0; l <= k; l++) /* the lower triangle */
+            a[k * n + l] = variance - variogram(i - t->x[at[l]], j - t->y[at[l]]) + (k == l ? noise : 0.0);
+        weight[k] = variance - variogram(i, j);
+        mean += (double)p[t->offset[at[k]]] / n;
+    }
+    if (n == 0 || !sdm_solve_cholesky(n, a, weight))
+        return SDM_Q_NODATA;
+    double value = mean;
+    for (int k = 0; k < n; k++)
+        value += weight[k] * ((double)p[t->offset[at[k]]] - mean);
+    return (int16_t)floor(fmax(fmin(value, 2047.0), -2047.0) + 0.5);
+}
+
+/* Have less than half of the pixels around p data? */
+static bool is_beyond(const int16_t *p, int64_t pitch)
+{
+    enum { ALL = (2 * SIDES + 1) * (2 * SIDES + 1) };
+    int count = 0;
+    for (int j = -SIDES; j <= SIDES; j++)
+        for (int i = -SIDES; i <= SIDES; i++)
+            count += p[j * pitch + i] != SDM_Q_NODATA;
+    return 2 * count < ALL;
+}
+
+/* Count the pixels of row y of the wide window that have data, with a sign, by column. */
+static void count_row(const Flawed *q, int64_t y, int sign, int16_t *restrict count)
+{
+    const int16_t *restrict const row = q->pixels + y * q->wide.w;
+    for (int64_t x = 0; x < q->wide.w; x++)
+        count[x] = (int16_t)(count[x] + (row[x] == SDM_Q_NODATA ? 0 : sign));
+}
+
+/* Row y; count: pixels with data in each column of the rows within reach. */
+static void fill_row(const Flawed *q, const Taps *taps, int64_t y, const int16_t *count)
+{
+    const int64_t pitch = q->wide.w, first = q->at.x < 0 ? -q->at.x : 0,
+                  end = q->size[0] - q->at.x < q->at.w ? q->size[0] - q->at.x : q->at.w;
+    int near = 0;
+    for (int64_t x = first; x < first + 2 * REACH; x++)
+        near += count[x];
+    for (int64_t x = first; x < end; near -= count[x], x++) {
+        const int16_t *const p = q->pixels + (y + REACH) * pitch + x + REACH;
+        near += count[x + 2 * REACH];
+        if (*p != SDM_Q_NODATA || near == 0)
+            continue;
+        q->out[y * q->down + x * q->across] = fill_pixel(taps, p);
+        q->defect[y * q->down + x * q->across] |=
+            (uint8_t)(SDM_DEFECT_FILLED | (is_beyond(p, pitch) ? SDM_DEFECT_BEYOND : 0));
+    }
+}
+
+/* counts: rows of wide.w for each thread. */
+static void fill_holes(const Flawed *q, int threads, int16_t *counts)
+{
+    enum { BAND = 64 /* rows */ };
+    const int64_t first = q->at.y < 0 ? -q->at.y : 0,
+                  end = q->size[1] - q->at.y < q->at.h ? q->size[1] - q->at.y : q->at.h;
+    Taps taps;
+    list_taps(q->wide.w, &taps);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t y0 = first; y0 < end; y0 += BAND) {
+        int16_t *const count = counts + sdm_thread() * q->wide.w;
+        const int64_t y1 = y0 + BAND < end ? y0 + BAND : end;
+        memset(count, 0, (size_t)q->wide.w * sizeof *count);
+        for (int64_t y = y0; y < y0 + 2 * REACH; y++)
+            count_row(q, y, 1, count);
+        for (int64_t y = y0; y < y1; y++) {
+            count_row(q, y + 2 * REACH, 1, count);
+            fill_row(q, &taps, y, count);
+            count_row(q, y, -1, count);
+        }
+    }
+}
+
+/* ---- borders ---- */
+
+/* A column or row beside the image, and the image's own next to it, counted from the window's first. */
+typedef struct Border {
+    int64_t outside, inside;
+} Border;
+
+/* The outermost pixels of the image once more beyond its border: taps for what the warp samples between the
+ * image's last two columns or rows.  Beyond the image there is still no data, as more taps are missing. */
+static void repeat_border(const int64_t size[2], SdmImageWindow at, int16_t *out)
+{
+    const Border column[2] = {{-1 - at.x, -at.x}, {size[0] - at.x, size[0] - 1 - at.x}};
+    const Border row[2] = {{-1 - at.y, -at.y}, {size[1] - at.y, size[1] - 1 - at.y}};
+    for (int k = 0; k < 2; k++) {
+        const int64_t to = column[k].outside, from = column[k].inside;
+        for (int64_t y = 0; y < at.h && to >= 0 && from >= 0 && to < at.w && from < at.w; y++)
+            out[y * at.w + to] = out[y * at.w + from];
+    }
+    for (int k = 0; k < 2; k++) {
+        const int64_t to = row[k].outside, from = row[k].inside;
+        if (to >= 0 && from >= 0 && to < at.h && from < at.h)
+            memcpy(out + to * at.w, out + from * at.w, (size_t)at.w * sizeof *out);
+    }
+}
+
+/* ---- a window ---- */
+
+static bool any_defect(const uint8_t *defect, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (defect[i])
+            return true;
+    return false;
+}
+
+/* Mend the pixels of a window, and keep its defects.  flaws: those that it has; at: as the file has it; out:
+ * h x w, or w x h of a turned image. */
+static SdmStatus mend(SdmContext *ctx, ViewReader *r, unsigned flaws, SdmImageWindow at, int16_t *out)
+{
+    const int threads = sdm_threads(ctx);
+    const size_t n = (size_t)(at.w * at.h);
+    const SdmImageWindow around = {at.x - REACH, at.y - REACH, at.w + 2 * REACH, at.h + 2 * REACH};
+    const size_t wide = (size_t)(around.w * around.h);
+    SDM_OWNED int16_t *pixels = NULL, *counts = NULL;
+    SDM_OWNED uint8_t *flawed = NULL, *defect = NULL, *columns = NULL;
+    PASS(sdm_alloc_raw(ctx, &pixels, wide, sizeof *pixels, "image window"));
+    PASS(sdm_alloc_raw(ctx, &flawed, wide, 1, "flaws of an image"));
+    PASS(SDM_ALLOC(ctx, "defects of an image", SDM_ARRAY(defect, n), SDM_ARRAY(columns, (size_t)at.w)));
+    PASS(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)around.w, sizeof *counts, "image window"));
+    Flawed q = {.at = at,
+                .wide = around,
+                .size = {sdm_image_width(r->image), sdm_image_height(r->image)},
+                .across = r->turned ? at.h : 1,
+                .down = r->turned ? 1 : at.w,
+                .pixels = pixels,
+                .flaws = flawed,
+                .defect = defect,
+                .out = out};
+    PASS(sdm_image_read(ctx, r->image, around, pixels, flawed, NULL));
+    find_masked(&q);
+    if (flaws & SDM_FLAW_NODATA)
+        fill_holes(&q, threads, counts);
+    if (flaws & SDM_FLAW_SATURATED)
+        find_saturated(&q, columns);
+    if (r->keep && any_defect(defect, n)) {
+        r->defect = defect;
+        defect = NULL;
+    }
+    return SDM_OK;
+}
+
+/* An sdm_read_fn; user: an ViewReader.  A pixel does not depend on the window.
+ *
+ * A pixel without data is predicted from the 12 nearest with data within 5 px (kriging with the variogram
+ * (1 + r^2)^0.75); where there are none it stays nodata, as beyond the image.  So windows are whole
+ * around lost lines, dead columns and the specks of a mask.
+ *
+ * Pixels 3 px or more inside a saturated area become nodata: there is nothing to match, but detectors that
+ * were brought to one level still differ by column, which would look like texture.  With `saturated` they
+ * stay, as do white roofs of towns. */
+static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
+                           int16_t *out)
+{
+    ViewReader *const r = user;
+    const SdmImageWindow at = {x0, y0, w, h}, in_file = r->turned ? (SdmImageWindow){y0, x0, h, w} : at;
+    unsigned flaws = 0;
+    int64_t size[2];
+    sdm_free(&r->defect);
+    view_size(r, size);
+    PASS(r->turned ? sdm_image_read_turned(ctx, r->image, in_file, out, &flaws)
+                   : sdm_image_read(ctx, r->image, in_file, out, NULL, &flaws));
+    if (r->saturated)
+        flaws &= ~(unsigned)SDM_FLAW_SATURATED;
+    if (flaws)
+        PASS(mend(ctx, r, flaws, in_file, out));
+    repeat_border(size, at, out);
+    return SDM_OK;
+}
+
+/* ---- lattice and pyramids ---- */
 
 /* Are these the levels of the window b? */
 static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t b[4], bool turned)
@@ -45,11 +333,11 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     const SdmMatchSettings *const set = q->settings;
     SdmImage *const image = q->scene->view[side].image;
     const bool turned = q->lattice->turned[side];
-    SdmViewReader reader = {
+    ViewReader reader = {
         .image = image, .turned = turned, .saturated = set->semi_global, .keep = q->lmin == 0};
     const int around = sdm_stage_enter(ctx, 4);
     int64_t size[2];
-    sdm_view_size(&reader, size);
+    view_size(&reader, size);
     for (int k = 0; k < 2; k++) { /* cut to the image and a little more */
         b[k] = b[k] < -64 ? -64 : b[k];
         b[2 + k] = b[2 + k] > size[k] + 64 ? size[k] + 64 : b[2 + k];
@@ -61,7 +349,7 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     if (is_of(out, q, b, turned))
         goto done;
     sdm_pyramid_free(out);
-    const SdmPyramidSource source = {.kernels = set->kernels, .read = sdm_view_read, .user = &reader};
+    const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->turned = turned;
     TRY(hide_clouds(ctx, side, q, out));

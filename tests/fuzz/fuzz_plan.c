@@ -67,7 +67,8 @@ static void print_again(SdmContext *ctx, const SdmPlan *plan)
 static void read_plan(SdmContext *ctx)
 {
     SdmPlan *plan = NULL;
-    SdmJobProgress *progress = NULL;
+    static SdmJob job;
+    SdmJobWork work = {.done_cpu_s = 0.0};
     SdmSceneProgress state;
     if (sdm_plan_read(ctx, fuzz_folder, &plan) != SDM_OK) {
         if (!*sdm_error(ctx))
@@ -80,16 +81,17 @@ static void read_plan(SdmContext *ctx)
     look_at_units(plan);
     print_again(ctx, plan);
     sdm_plan_close(&plan);
-    if (sdm_job_progress_open(ctx, fuzz_folder, &progress) != SDM_OK) { /* a name that is too long */
+    if (sdm_job_open(ctx, fuzz_folder, sdm_options(ctx), &job) != SDM_OK) { /* a name that is too long */
         if (!*sdm_error(ctx))
             abort();
         return;
     }
-    for (int i = 0; i < sdm_job_progress_scenes(progress) && i < MOST_TRIED; i++)
-        if (sdm_job_progress_scene(ctx, progress, i, &state) != SDM_OK ||
-            state.done + state.failed + state.missing != state.units)
+    for (int i = 0; i < job.plan->count && i < MOST_TRIED; i++) {
+        sdm_job_progress_scene(&job, i, &work, &state);
+        if (state.done + state.failed + state.missing != state.units)
             abort();
-    sdm_job_progress_close(&progress);
+    }
+    sdm_job_close(&job);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

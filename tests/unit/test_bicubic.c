@@ -48,8 +48,8 @@ static int check_case(int w, int h, int n)
     int known = 0;
     open_case(&c, w, h, n);
     const SdmBicubicPlane plane = {c.plane, w, h};
-    sdm_bicubic_values(&plane, n, c.col, c.row, c.value);
-    sdm_bicubic_slopes(&plane, n, c.col, c.row, c.again, c.per_col, c.per_row);
+    sdm_bicubic(&plane, n, c.col, c.row, c.value, NULL, NULL);
+    sdm_bicubic(&plane, n, c.col, c.row, c.again, c.per_col, c.per_row);
     for (int i = 0; i < n; i++) {
         const double x = c.col[i], y = c.row[i];
         if (has_value(&c, i) != !isnan(c.value[i]) || isnan(c.value[i]) != isnan(c.again[i]))

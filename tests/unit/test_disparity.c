@@ -4,7 +4,7 @@
 #include <gdal.h>
 
 #include "rectified/disparity.h"
-#include "rectified/disparity_write.h"
+#include "rectified/disparity_steps.h"
 #include "tests/case.h"
 
 static SdmContext *ctx;

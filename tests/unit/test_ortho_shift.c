@@ -1,6 +1,6 @@
 /* The shift between two orthoimages is found, to a fraction of a cell, and none where they show none. */
 // SPDX-License-Identifier: Apache-2.0
-#include "coreg/ortho_shift.h"
+#include "coreg/stack_layer.h"
 #include "tests/case.h"
 
 enum { SIDE = 320 };

@@ -2,7 +2,7 @@
  * cells. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
-#include "coreg/trend_fit.h"
+#include "coreg/stack_trend.h"
 #include "coreg/stack_layer.h"
 #include "tests/case.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/math.h"
 #include "matching/belief_propagation.h"
-#include "rectified/image_load.h"
+#include "rectified/disparity_steps.h"
 #include "rectified/pair.h"
 #include "tests/case.h"
 

@@ -1,16 +1,20 @@
-/* The real path of program or library -> the folders beside it in which PROJ and GDAL find their data. */
+/* GDAL as this program uses it: its data and those of PROJ are found beside program or library; its errors
+ * while a file is written become one sentence. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
-#include "geo/own_data.h"
+#include "geo/gdal_scope.h"
 #include "core/file.h"
 #include "core/system.h"
 
 #include <cpl_conv.h>
+#include <cpl_error.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal.h>
 #include <ogr_srs_api.h>
 #include <string.h>
+
+/* ---- the folders beside program or library in which PROJ and GDAL find their data ---- */
 
 /* PREFIX/share/NAME, where the program or library lies in a folder of PREFIX; false: no `content` in it. */
 static bool find_share(const char *name, const char *content, char out[SDM_PATH_SIZE])
@@ -80,4 +84,41 @@ void sdm_gdal_register(void)
     find_certificates();
 #endif
     GDALAllRegister();
+}
+
+/* ---- errors that GDAL reports while a file is written -> one sentence ---- */
+
+static void CPL_STDCALL catch_error(CPLErr level, CPLErrorNum number, const char *text)
+{
+    SdmGdalErrors *const errors = CPLGetErrorHandlerUserData();
+    (void)number;
+    if (level < CE_Warning || errors->failed)
+        return;
+    errors->failed = level >= CE_Failure;
+    snprintf(errors->text, sizeof errors->text, "%s", text);
+}
+
+void sdm_gdal_errors_begin(SdmGdalErrors *errors)
+{
+    *errors = (SdmGdalErrors){0};
+    CPLPushErrorHandlerEx(catch_error, errors);
+}
+
+void sdm_gdal_errors_end(SdmGdalErrors *errors)
+{
+    (void)errors;
+    CPLPopErrorHandler();
+}
+
+SdmStatus sdm_fail_write(SdmContext *ctx, const char *path, const char *why)
+{
+    char folder[SDM_PATH_SIZE], room[96] = "";
+    sdm_file_folder(path, folder);
+    const double bytes = sdm_system_free_bytes(folder);
+    if (bytes >= 0.0)
+        snprintf(room, sizeof room, "; its folder has %.1f MB free", bytes * 1e-6);
+    const char *const end = strstr(path, ".part-"); /* name the product, not its temporary file */
+    return sdm_fail(ctx, SDM_ERR_IO, "%.*s cannot be written (%s)%s; nothing half-written was left behind",
+                    end ? (int)(end - path) : (int)strlen(path), path, why && *why ? why : "no reason given",
+                    room);
 }

@@ -1,10 +1,12 @@
-/* Images and cameras in memory; a DEM, a stack or disparities in memory. */
+/* The commands, on files or on images and cameras in memory; a DEM, a stack or disparities into either. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
 #include "api/results.h"
 #include "geo/vertical_datum.h"
 #include "job/build_products.h"
 #include "job/flow.h"
+#include "job/job_commands.h"
+#include "scene/scene.h"
 #include "views/run_views.h"
 
 #include <string.h>
@@ -21,6 +23,19 @@ typedef struct Making {
     SdmDem *dem;
 } Making;
 
+static SdmStatus need_output(SdmContext *ctx, const char *output)
+{
+    return output ? SDM_OK
+                  : sdm_fail(ctx, SDM_ERR_USAGE, "output: not set, expected the name of the file to write");
+}
+
+static SdmStatus need_names(SdmContext *ctx, const char *first, const char *second, const char *what)
+{
+    return first && *first && second && *second
+               ? SDM_OK
+               : sdm_fail(ctx, SDM_ERR_USAGE, "a name is missing; give %s", what);
+}
+
 /* ---- images and cameras ---- */
 
 static SdmStatus check_side(SdmContext *ctx, SdmSide side, bool needs_image)
@@ -36,22 +51,11 @@ static SdmStatus check_side(SdmContext *ctx, SdmSide side, bool needs_image)
 SdmStatus sdm_set_image(SdmContext *ctx, SdmSide side, SdmSampleType type, const void *samples, int64_t width,
                         int64_t height, int64_t row_bytes)
 {
-    static const int sizes[] = {1, 2, 2, 4};
-    SdmFace *const f = ctx->face;
-    PASS(check_side(ctx, side, false));
-    const char *const which = side ? "right" : "left";
-    if (!samples || (unsigned)type > SDM_SAMPLE_FLOAT32 || width < 1 || height < 1 || width > INT32_MAX ||
-        height > INT32_MAX)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "%s image: %lld x %lld samples of type %d%s, expected samples of a known type and 1 "
-                        "to %d columns and rows",
-                        which, (long long)width, (long long)height, (int)type, samples ? "" : " at NULL",
-                        INT32_MAX);
-    if (row_bytes != 0 && row_bytes < width * sizes[type])
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s image: rows of %lld bytes, expected 0 or at least %lld",
-                        which, (long long)row_bytes, (long long)(width * sizes[type]));
-    f->image[side] = (SdmImageArray){
+    const SdmImageArray image = {
         .type = type, .samples = samples, .width = width, .height = height, .row_bytes = row_bytes};
+    PASS(check_side(ctx, side, false));
+    PASS(sdm_array_check(ctx, side ? "right image" : "left image", &image));
+    ((SdmFace *)ctx->face)->image[side] = image;
     return SDM_OK;
 }
 
@@ -196,61 +200,149 @@ done:
     return st;
 }
 
-/* Several views, or the left and the right one of a pair. */
-static SdmStatus make_dem(SdmContext *ctx, const char *const *views, int count, bool several, SdmDem **out)
+/* Several views, or the left and the right one of a pair, into files or *out. */
+static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool several, SdmDem **out)
 {
     SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult found = {.known = false};
     SDM_CLOSED_BY(sdm_dem_close) SdmDem *dem = NULL;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     PASS(sdm_face_begin(ctx, "run", &call));
-    PASS(sdm_dem_open(ctx, sdm_options(ctx)->vertical, &dem));
-    PASS(several ? sdm_run_several(ctx, views, count, &dem->kept, &found)
-                 : make_pair(ctx, call.face, views, dem, &found));
-    PASS(sdm_check_doubts(ctx, "the DEM", found.doubt, found.doubts));
+    const SdmOptions *const options = &call.face->values.common;
+    const char *const output = out ? NULL : options->output;
+    PASS(out ? sdm_dem_open(ctx, options->vertical, &dem) : need_output(ctx, output));
+    PASS(several ? sdm_run_several(ctx, views, count, dem ? &dem->kept : NULL, &found)
+         : dem   ? make_pair(ctx, call.face, views, dem, &found)
+                 : sdm_run_scene(ctx, views[0], views[1], &found));
+    PASS(sdm_check_doubts(ctx, out ? "the DEM" : output, found.doubt, found.doubts));
     call.result = cJSON_CreateObject();
-    sdm_result_run(ctx, NULL, &found, call.result);
-    *out = dem;
+    sdm_result_run(ctx, output, &found, call.result);
+    if (out)
+        *out = dem;
     dem = NULL;
     return SDM_OK;
 }
 
+SdmStatus sdm_run(SdmContext *ctx, const char *left, const char *right)
+{
+    return run(ctx, (const char *[]){left, right}, 2, false, NULL);
+}
+
+SdmStatus sdm_run_views(SdmContext *ctx, const char *const *views, int count)
+{
+    return run(ctx, views, count, true, NULL);
+}
+
 SdmStatus sdm_make_dem(SdmContext *ctx, const char *left, const char *right, SdmDem **out)
 {
-    return make_dem(ctx, (const char *[]){left, right}, 2, false, out);
+    return run(ctx, (const char *[]){left, right}, 2, false, out);
 }
 
 SdmStatus sdm_make_dem_views(SdmContext *ctx, const char *const *views, int count, SdmDem **out)
 {
-    return make_dem(ctx, views, count, true, out);
+    return run(ctx, views, count, true, out);
+}
+
+/* ---- information, a comparison ---- */
+
+SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
+{
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
+    SDM_OWNED SdmSceneInfo *info = NULL;
+    PASS(sdm_face_begin(ctx, "info", &call));
+    PASS(sdm_face_open_scene(ctx, call.face, left, right, &scene));
+    PASS(sdm_alloc(ctx, &info, 1, sizeof *info, "scene description"));
+    PASS(sdm_scene_describe(ctx, scene, info));
+    call.result = cJSON_CreateObject();
+    sdm_result_info(info, call.result);
+    return SDM_OK;
+}
+
+SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference)
+{
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SdmCompareResult found;
+    PASS(sdm_face_begin(ctx, "compare", &call));
+    PASS(need_names(ctx, dem, reference, "the DEM and the reference"));
+    SdmCompareOptions *const own = &call.face->values.own.compare;
+    own->memory_bytes = call.face->values.common.memory_bytes;
+    own->overwrite = call.face->values.common.overwrite;
+    PASS(sdm_compare_dems(ctx, dem, reference, own, &found));
+    call.result = cJSON_CreateObject();
+    sdm_compare_json(&found, call.result);
+    return SDM_OK;
 }
 
 /* ---- a stack ---- */
 
-SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
+static SdmStatus check_names(SdmContext *ctx, const char *const *dems, int count)
+{
+    if (count < 0 || (count > 0 && !dems))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
+                        dems ? "" : " at NULL");
+    for (int i = 0; i < count; i++)
+        if (!dems[i] || !*dems[i])
+            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs",
+                            i + 1, count);
+    return SDM_OK;
+}
+
+/* Into files or *out. */
+static SdmStatus stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
 {
     SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SDM_CLOSED_BY(sdm_stack_free) SdmStackResult found = {.dems = NULL};
     SDM_CLOSED_BY(sdm_dem_close) SdmDem *dem = NULL;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     PASS(sdm_face_begin(ctx, "stack", &call));
     SdmOptions options = call.face->values.common;
-    options.output = NULL;
-    PASS(sdm_dem_open(ctx, options.vertical, &dem));
-    PASS(sdm_face_check_names(ctx, dems, count));
-    PASS(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, &dem->kept, &found));
-    PASS(sdm_check_doubts(ctx, "the DEM", found.doubt, found.report.doubts));
+    options.output = out ? NULL : options.output;
+    PASS(out ? sdm_dem_open(ctx, options.vertical, &dem) : need_output(ctx, options.output));
+    PASS(check_names(ctx, dems, count));
+    PASS(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, dem ? &dem->kept : NULL,
+                        &found));
+    PASS(sdm_check_doubts(ctx, out ? "the DEM" : options.output, found.doubt, found.report.doubts));
+    call.result = cJSON_CreateObject();
+    sdm_result_stack(ctx, options.output, &found.report, call.result);
+    if (!out)
+        return SDM_OK;
     sdm_progress(ctx, 9, 1.0, "done");
     if (found.report.datum_unknown)
         dem->vertical = SDM_VERTICAL_UNKNOWN;
     *out = dem;
     dem = NULL;
-    call.result = cJSON_CreateObject();
-    sdm_result_stack(ctx, NULL, &found.report, call.result);
     return SDM_OK;
 }
 
+SdmStatus sdm_stack(SdmContext *ctx, const char *const *dems, int count)
+{
+    return stack(ctx, dems, count, NULL);
+}
+
+SdmStatus sdm_make_stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
+{
+    return stack(ctx, dems, count, out);
+}
+
 /* ---- disparities ---- */
+
+SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right)
+{
+    SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
+    SdmDisparityResult found;
+    PASS(sdm_face_begin(ctx, "match", &call));
+    const SdmDisparityOptions *const own = &call.face->values.own.match;
+    const SdmOptions *const options = &call.face->values.common;
+    PASS(need_output(ctx, own->output));
+    PASS(need_names(ctx, left, right, "the left and the right image"));
+    PASS(sdm_disparity_run(ctx, left, right, options, own, &found));
+    call.result = cJSON_CreateObject();
+    sdm_result_match(ctx, options, own->output, &found, call.result);
+    return SDM_OK;
+}
 
 static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
 {
