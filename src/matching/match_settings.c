@@ -30,6 +30,24 @@ static float census_score(double correlation)
     return (float)(2.0 / PI * asin(correlation));
 }
 
+/* Pixels smaller than this, metres, show walls, trees and their shadows: outliers in a window, to which
+ * census is less sensitive than correlation (docs/speed.md). */
+#define WALLS_BELOW_M 5.0
+
+const char *sdm_cost_for(const char *asked, double gsd_m)
+{
+    return strcmp(asked, "auto") != 0 ? asked : gsd_m < WALLS_BELOW_M ? "census" : "zncc";
+}
+
+/* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show. */
+#define STEEPEST_FILL 0.36397
+
+float sdm_fill_rise(const char *fill, double gsd_m, bool semi_global)
+{
+    const bool gentle = strcmp(fill, "gentle") == 0 && (gsd_m >= WALLS_BELOW_M || semi_global);
+    return strcmp(fill, "none") == 0 ? 0.0f : gentle ? (float)(STEEPEST_FILL * gsd_m) : INFINITY;
+}
+
 float sdm_final_score(const char *cost)
 {
     return strcmp(cost, "zncc") == 0 ? (float)FINAL_CORRELATION : census_score(CENSUS_FINAL_CORRELATION);

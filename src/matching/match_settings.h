@@ -55,6 +55,13 @@ typedef struct SdmMatchSettings {
 /* Height of the discontinuities that a retry must bridge, metres. */
 #define SDM_DISCONTINUITY_M 25.0
 
+/* The cost that an option stands for: "auto" depends on the size of a pixel. */
+const char *sdm_cost_for(const char *asked, double gsd_m);
+
+/* rise_m of the limit of filled heights.  Where pixels show walls and level 0 is matched by windows, a step
+ * beside a hole is no sign of a guess: there "gentle" fills as "all" does. */
+float sdm_fill_rise(const char *fill, double gsd_m, bool semi_global);
+
 /* final_score until the scene's own is measured. */
 float sdm_final_score(const char *cost);
 

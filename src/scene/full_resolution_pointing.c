@@ -145,7 +145,7 @@ static SdmStatus match_piece(SdmContext *ctx, const SdmScene *scene, const SdmPr
     if (settings.wiener) /* walls, which are matched without it, need the repeats: else rays miss there */
         settings.repeats = 0;
     settings.wiener = settings.edges = false; /* what filters do to heights moves nothing across the lines */
-    sdm_limit_fill("gentle", &p->frame, settings.semi_global, &settings.fill_limit); /* whatever --fill says */
+    settings.fill_limit.rise_m = sdm_fill_rise("gentle", p->frame.gsd_m, settings.semi_global);
     TRY(sdm_window_open(ctx, scene, p, win, NULL, p->settings.coarse_level, input));
     input->in.settings = &settings;
     for (int k = 0; k < 2 && stay; k++)

@@ -48,15 +48,6 @@ static void choose_levels(const SdmFrame *f, SdmMeasured *s)
         s->coarsest_level++;
 }
 
-/* Pixels smaller than this, metres, show walls, trees and their shadows: outliers in a window, to which
- * census is less sensitive than correlation (docs/speed.md). */
-#define WALLS_BELOW_M 5.0
-
-const char *sdm_cost_for(const char *asked, double gsd_m)
-{
-    return strcmp(asked, "auto") != 0 ? asked : gsd_m < WALLS_BELOW_M ? "census" : "zncc";
-}
-
 /* Sensor noise to expect, in units of the quantised left image. */
 static float noise_q(const SdmRadiometry *left)
 {
@@ -81,17 +72,6 @@ static bool is_hardly_saturated(const SdmScene *scene)
     return worst < SATURATED_SHARE;
 }
 
-/* tan 20 deg: steeper holes are cliffs that a mean of their rim does not show. */
-#define STEEPEST_FILL 0.36397
-
-void sdm_limit_fill(const char *fill, const SdmFrame *f, bool semi_global, SdmFillLimit *out)
-{
-    const bool gentle = strcmp(fill, "gentle") == 0 && (f->gsd_m >= WALLS_BELOW_M || semi_global);
-    for (int k = 0; k < 2; k++)
-        out->slant_px[k] = (float)f->slant_px[k];
-    out->rise_m = strcmp(fill, "none") == 0 ? 0.0f : gentle ? (float)(STEEPEST_FILL * f->gsd_m) : INFINITY;
-}
-
 /* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine
  * levels. */
 static bool is_semi_global(const SdmOptions *o, const SdmFrame *f)
@@ -113,7 +93,9 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
     out->pixel_m = (float)f->gsd_m;
     out->px_per_m = (float)f->du_dh;
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
-    sdm_limit_fill(o->fill, f, out->semi_global, &out->fill_limit);
+    out->fill_limit.rise_m = sdm_fill_rise(o->fill, f->gsd_m, out->semi_global);
+    for (int k = 0; k < 2; k++)
+        out->fill_limit.slant_px[k] = (float)f->slant_px[k];
     return SDM_OK;
 }
 

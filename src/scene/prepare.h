@@ -49,16 +49,9 @@ SdmStatus sdm_prepared_kernels(SdmContext *ctx, const SdmOptions *options, SdmPr
  * surface (without its arrays).  The rest of p stays as it is. */
 SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p);
 
-/* How steep filled heights may be.  Where pixels show walls and level 0 is matched by windows, a step beside
- * a hole is no sign of a guess: there "gentle" fills as "all" does. */
-void sdm_limit_fill(const char *fill, const SdmFrame *f, bool semi_global, SdmFillLimit *out);
-
 /* Levels, thresholds and ranges of matching: they depend on frame and options alone. */
 SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f,
                                SdmMatchSettings *out);
-
-/* The cost that an option stands for: "auto" depends on the size of a pixel. */
-const char *sdm_cost_for(const char *asked, double gsd_m);
 
 /* ---- full_resolution_pointing.c ---- */
 
