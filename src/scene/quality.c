@@ -18,6 +18,7 @@
 #define CHANCE_RAY_ERROR (0.8 * 0.5)
 /* Jitter across the epipolar lines is measured; jitter along them is as large, but moves heights unseen. */
 #define JITTER_PX 0.2
+#define LEAST_BASE_HEIGHT 0.1
 
 /* Less than that is not a DEM but a handful of accidents. */
 enum { LEAST_VALID = 100, CELLS_PER_VALID = 2000 };
@@ -132,6 +133,11 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
             "the same along them is %.1f m of height",
             last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
             last->after_nmad_px * parallax_m);
+    if (p->frame.base_height < LEAST_BASE_HEIGHT)
+        sdm_quality_warn(out,
+                         "base/height is %.2f: where a match or a camera is off by 0.1 px, the height is off "
+                         "by %.1f m; views that are farther apart show heights better",
+                         p->frame.base_height, 0.1 * parallax_m);
     if (last->profile_rms_px > JITTER_PX && !sdm_reference_validates(&p->reference, JITTER_PX))
         sdm_quality_warn(
             out,

@@ -4,6 +4,8 @@
 #include "scene/quality.h"
 #include "tests/case.h"
 
+#include <string.h>
+
 /* Eight cells: two matched, one filled, one low score, one without texture, one outside, one saturated, one
  * matched over a spot without texture. */
 TEST(cells_are_counted)
@@ -55,6 +57,17 @@ static int doubts(double share, double gap, int level, double nmad_px, double pr
     const SdmQualitySums t = counts(share, gap);
     SdmQuality d;
     return sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d) == SDM_OK ? d.count : -1;
+}
+
+TEST(a_narrow_pair_is_doubted)
+{
+    SdmPrepared p = a_run(0, 0.05, 0.0);
+    const SdmQualitySums t = counts(0.9, 0.2);
+    SdmQuality d;
+    p.frame.base_height = 0.09;
+    assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
+    assert_int_equal(d.count, 1);
+    assert_non_null(strstr(d.text[0], "off by 16.7 m"));
 }
 
 TEST(limits_are_kept)
