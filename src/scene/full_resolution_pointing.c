@@ -51,20 +51,24 @@ static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_L
 static void count_ray_errors(const SdmMatchSettings *set, const SdmFineResult *f, RayErrors *counts)
 {
     const size_t n = (size_t)f->surface.win.w * (size_t)f->surface.win.h;
-    const int top = sdm_validation_min_score(set), least = (int)((float)top * NOISY_PART);
+    SdmMatchSettings usual = *set;
+    usual.final_score = sdm_final_score(set->cost_name);
+    const int top = sdm_validation_min_score(&usual), least = (int)((float)top * NOISY_PART);
     for (size_t i = 0; i < n; i++) {
-        const unsigned flags = f->surface.flags[i];
+        const unsigned flags = f->surface.flags[i], met = flags & (SDM_QA_VALID | SDM_QA_RAY_ERROR);
         if (!isfinite(f->ray_error_px[i]))
             continue;
         const float e = f->ray_error_px[i], v = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;
         const int bin = (int)lrintf(v * BINS), score = f->surface.score[i];
-        if (flags & (SDM_QA_VALID | SDM_QA_RAY_ERROR)) {
+        if (score < top && (flags & SDM_QA_LOW_SCORE || (met && !(flags & SDM_QA_FILLED)))) {
+            const int step = (score - least) * SCORES / (top - least);
+            if (score >= least) {
+                counts->low[step][abs(bin)]++;
+                counts->low_total[step]++;
+            }
+        } else if (met) {
             counts->bin[BINS + bin]++;
             counts->total++;
-        } else if (flags & SDM_QA_LOW_SCORE && score >= least && score < top) {
-            const int step = (score - least) * SCORES / (top - least);
-            counts->low[step][abs(bin)]++;
-            counts->low_total[step]++;
         }
     }
 }
@@ -99,6 +103,7 @@ static float limit_of(const RayErrors *c, bool semi_global)
  * rays meet, and the limit of their errors holds for such pixels, too. */
 static void find_limits(const RayErrors *c, SdmMatchSettings *set)
 {
+    set->final_score = sdm_final_score(set->cost_name);
     const float each = (1.0f - NOISY_PART) * set->final_score / SCORES;
     set->ray_error_limit_px = limit_of(c, set->semi_global);
     for (int step = SCORES - 1; step >= 0 && !set->semi_global; step--) {
@@ -249,22 +254,26 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTie
     return SDM_OK;
 }
 
+/* shown: the progress at the end of the round before, which becomes that of this one; a round that is done
+ * again moves nothing. */
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
-                              SdmWindowInput input[STRIPS], RayErrors *errors, SdmTiePoints *points)
+                              double *shown, SdmWindowInput input[STRIPS], RayErrors *errors,
+                              SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
     const int at_once = strips_at_once(ctx, scene, p);
+    const double end = COARSE + PIECES * (round + 1) / ROUNDS, each = (end - *shown) / STRIPS;
     TRY(open_strips(ctx, p, at_once > 1, strip));
-    sdm_progress(ctx, 2, COARSE + PIECES * round / ROUNDS, "pointing at full resolution");
+    sdm_progress(ctx, 2, *shown, "pointing at full resolution");
 #pragma omp parallel for num_threads(at_once) schedule(dynamic, 1)
     for (int i = 0; i < STRIPS; i++) {
-        const double first = round * STRIPS + i, all = ROUNDS * STRIPS;
-        const double share[2] = {COARSE + PIECES * first / all, COARSE + PIECES * (first + 1.0) / all};
+        const double share[2] = {*shown + each * i, *shown + each * (i + 1)};
         strip[i].st =
             match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &input[i], &strip[i]);
     }
     TRY(gather(ctx, strip, errors, points));
+    *shown = end;
 done:
     for (int i = 0; i < STRIPS; i++) {
         sdm_tie_points_free(&strip[i].points);
@@ -345,19 +354,28 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     const int around = sdm_stage_enter(ctx, 2);
     SdmMatchSettings found = p->settings; /* its limits */
     bool can;
+    double shown = COARSE;
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
     for (int i = 0; i < ROUNDS; i++) {
         RayErrors errors = {.total = 0};
         points.count = 0;
-        TRY(match_strips(ctx, scene, p, i, input, &errors, &points));
+        TRY(match_strips(ctx, scene, p, i, &shown, input, &errors, &points));
         found = p->settings;
         find_limits(&errors, &found);
         TRY(can_fit(ctx, &points, &can));
+        if (!can && found.final_score < p->settings.final_score) { /* once more, with what noise leaves */
+            p->settings.final_score = found.final_score;
+            p->settings.min_score = fminf(p->settings.min_score, found.final_score);
+            i--;
+            continue;
+        }
         if (!can) {
-            if (i == 0) /* the coarse levels leave 0.3 px */
+            if (i == 0) { /* the coarse levels leave 0.3 px, which tell no noise */
                 found.ray_error_limit_px = LARGEST_LIMIT_PX;
+                found.final_score = sdm_final_score(found.cost_name);
+            }
             sdm_log(ctx, SDM_LOG_WARNING, 2,
                     "pointing: only %zu matches at full resolution; that of the %s stays", points.count,
                     i > 0 ? "round before" : "coarse levels");

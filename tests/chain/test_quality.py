@@ -60,7 +60,8 @@ doubtful("cloud", "clouds", "--cloud", 0.9)
 found = t.compare(os.path.join(work, "cloud.tif"), os.path.join(work, "scene_cloud", "truth.tif"))["raw"]
 t.expect(found["rmse"] < 15, "cloud: what is seen between clouds is ground: RMSE %.1f m" % found["rmse"])
 refused("hidden", "clouds hide the ground", "--cloud", 0.9, "--cloud-kind", "broken", "--width", 600, "--height", 600)
-doubtful("noise", "matched", "--noise", 8)
+trusted("noise", [scene("scene_noise", "--noise", 8)])
+doubtful("much_noise", "matched", "--noise", 14)
 doubtful("jitter", "jitter", "--jitter", 1, "--noise", 1)
 refused("shaken", "too few matches", "--jitter", 10)
 # Cameras that bend between the nodes of the lattice; a right view that ends early is no such camera.
