@@ -254,26 +254,23 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTie
     return SDM_OK;
 }
 
-/* shown: the progress at the end of the round before, which becomes that of this one; a round that is done
- * again moves nothing. */
-static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
-                              double *shown, SdmWindowInput input[STRIPS], RayErrors *errors,
+/* share: of the progress, from and to. */
+static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                              const double share[2], SdmWindowInput input[STRIPS], RayErrors *errors,
                               SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
     const int at_once = strips_at_once(ctx, scene, p);
-    const double end = COARSE + PIECES * (round + 1) / ROUNDS, each = (end - *shown) / STRIPS;
+    const double each = (share[1] - share[0]) / STRIPS;
     TRY(open_strips(ctx, p, at_once > 1, strip));
-    sdm_progress(ctx, 2, *shown, "pointing at full resolution");
+    sdm_progress(ctx, 2, share[0], "pointing at full resolution");
 #pragma omp parallel for num_threads(at_once) schedule(dynamic, 1)
     for (int i = 0; i < STRIPS; i++) {
-        const double share[2] = {*shown + each * i, *shown + each * (i + 1)};
-        strip[i].st =
-            match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &input[i], &strip[i]);
+        const double part[2] = {share[0] + each * i, share[0] + each * (i + 1)};
+        strip[i].st = match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, part, &input[i], &strip[i]);
     }
     TRY(gather(ctx, strip, errors, points));
-    *shown = end;
 done:
     for (int i = 0; i < STRIPS; i++) {
         sdm_tie_points_free(&strip[i].points);
@@ -361,7 +358,9 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     for (int i = 0; i < ROUNDS; i++) {
         RayErrors errors = {.total = 0};
         points.count = 0;
-        TRY(match_strips(ctx, scene, p, i, &shown, input, &errors, &points));
+        const double share[2] = {shown, COARSE + PIECES * (i + 1) / ROUNDS}; /* none of a round done again */
+        TRY(match_strips(ctx, scene, p, share, input, &errors, &points));
+        shown = share[1];
         found = p->settings;
         find_limits(&errors, &found);
         TRY(can_fit(ctx, &points, &can));
