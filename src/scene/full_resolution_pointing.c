@@ -42,9 +42,10 @@ typedef struct RayErrors {
 } RayErrors;
 
 static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
-/* Median ray error of low scores up to which they are right matches in noise: of accidents 0.4 px and more.
+/* Median ray error of low scores up to which they are right matches in noise: of accidents 0.4 px and more,
+ * but on steep slopes a quarter are accidents at 0.28 px.
  * Least share of them in each step that is worth another final score. */
-#define NOISY_PX 0.3f
+#define NOISY_PX 0.25f
 #define NOISY_SHARE 0.005
 #define NOISY_PART 0.57f /* ZNCC: 0.4 */
 
@@ -80,7 +81,7 @@ static float low_median_px(const RayErrors *c, int step)
     int bin = 0;
     while (bin < BINS && 2 * sum < c->low_total[step])
         sum += c->low[step][++bin];
-    return (double)c->low_total[step] < NOISY_SHARE * (double)c->total ? 1.0f : (float)bin / BINS;
+    return (double)c->low_total[step] <= NOISY_SHARE * (double)c->total ? 1.0f : (float)bin / BINS;
 }
 
 /* Three times the median distance from the median, px, within the bounds above; towns have their own, for
@@ -100,19 +101,23 @@ static float limit_of(const RayErrors *c, bool semi_global)
 }
 
 /* Limits of the final matching.  Noise and veils lower scores: the final score is the least one down to which
- * rays meet, and the limit of their errors holds for such pixels, too. */
+ * rays meet.  The limit of their errors is the mean of those of all pixels that are accepted, for a few with
+ * larger ones must not open it to false matches on slopes. */
 static void find_limits(const RayErrors *c, SdmMatchSettings *set)
 {
     set->final_score = sdm_final_score(set->cost_name);
     const float each = (1.0f - NOISY_PART) * set->final_score / SCORES;
-    set->ray_error_limit_px = limit_of(c, set->semi_global);
+    float limit_px = limit_of(c, set->semi_global);
+    double all = (double)c->total;
     for (int step = SCORES - 1; step >= 0 && !set->semi_global; step--) {
-        const float median_px = low_median_px(c, step), limit_px = fminf(3.0f * median_px, LARGEST_LIMIT_PX);
+        const float median_px = low_median_px(c, step), own_px = fminf(3.0f * median_px, LARGEST_LIMIT_PX);
         if (median_px > NOISY_PX)
             break;
         set->final_score -= each;
-        set->ray_error_limit_px = fmaxf(set->ray_error_limit_px, limit_px);
+        all += (double)c->low_total[step];
+        limit_px += (own_px - limit_px) * (float)((double)c->low_total[step] / all);
     }
+    set->ray_error_limit_px = limit_px;
 }
 
 /* ---- strips ---- */
