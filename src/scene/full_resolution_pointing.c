@@ -259,26 +259,24 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTie
     return SDM_OK;
 }
 
-/* shown: the progress at the end of the round before, which becomes that of this one; a round that is done
- * again moves nothing. */
-static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, int round,
-                              double *shown, SdmWindowInput input[STRIPS], RayErrors *errors,
+/* shown: the progress at the end of the round before, and of this one. */
+static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                              const double shown[2], SdmWindowInput input[STRIPS], RayErrors *errors,
                               SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
     const int at_once = strips_at_once(ctx, scene, p);
-    const double end = COARSE + PIECES * (round + 1) / ROUNDS, each = (end - *shown) / STRIPS;
+    const double each = (shown[1] - shown[0]) / STRIPS;
     TRY(open_strips(ctx, p, at_once > 1, strip));
-    sdm_progress(ctx, 2, *shown, "pointing at full resolution");
+    sdm_progress(ctx, 2, shown[0], "pointing at full resolution");
 #pragma omp parallel for num_threads(at_once) schedule(dynamic, 1)
     for (int i = 0; i < STRIPS; i++) {
-        const double share[2] = {*shown + each * i, *shown + each * (i + 1)};
+        const double share[2] = {shown[0] + each * i, shown[0] + each * (i + 1)};
         strip[i].st =
             match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &input[i], &strip[i]);
     }
     TRY(gather(ctx, strip, errors, points));
-    *shown = end;
 done:
     for (int i = 0; i < STRIPS; i++) {
         sdm_tie_points_free(&strip[i].points);
@@ -359,14 +357,16 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     const int around = sdm_stage_enter(ctx, 2);
     SdmMatchSettings found = p->settings; /* its limits */
     bool can;
-    double shown = COARSE;
+    double shown[2] = {COARSE, COARSE};
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
     for (int i = 0; i < ROUNDS; i++) {
         RayErrors errors = {.total = 0};
         points.count = 0;
-        TRY(match_strips(ctx, scene, p, i, &shown, input, &errors, &points));
+        shown[1] = COARSE + PIECES * (i + 1) / ROUNDS;
+        TRY(match_strips(ctx, scene, p, shown, input, &errors, &points));
+        shown[0] = shown[1]; /* a round that is done again moves nothing */
         found = p->settings;
         find_limits(&errors, &found);
         TRY(can_fit(ctx, &points, &can));
