@@ -42,9 +42,10 @@ typedef struct RayErrors {
 } RayErrors;
 
 static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
-/* Median ray error of low scores up to which they are right matches in noise: of accidents 0.4 px and more.
+/* Median ray error of low scores up to which they are right matches in noise: of accidents 0.4 px and more,
+ * but on steep slopes a quarter are accidents at 0.28 px.
  * Least share of them in each step that is worth another final score. */
-#define NOISY_PX 0.3f
+#define NOISY_PX 0.25f
 #define NOISY_SHARE 0.005
 #define NOISY_PART 0.57f /* ZNCC: 0.4 */
 
@@ -80,7 +81,7 @@ static float low_median_px(const RayErrors *c, int step)
     int bin = 0;
     while (bin < BINS && 2 * sum < c->low_total[step])
         sum += c->low[step][++bin];
-    return (double)c->low_total[step] < NOISY_SHARE * (double)c->total ? 1.0f : (float)bin / BINS;
+    return (double)c->low_total[step] <= NOISY_SHARE * (double)c->total ? 1.0f : (float)bin / BINS;
 }
 
 /* Three times the median distance from the median, px, within the bounds above; towns have their own, for
@@ -100,19 +101,23 @@ static float limit_of(const RayErrors *c, bool semi_global)
 }
 
 /* Limits of the final matching.  Noise and veils lower scores: the final score is the least one down to which
- * rays meet, and the limit of their errors holds for such pixels, too. */
+ * rays meet.  The limit of their errors is the mean of those of all pixels that are accepted, for a few with
+ * larger ones must not open it to false matches on slopes. */
 static void find_limits(const RayErrors *c, SdmMatchSettings *set)
 {
     set->final_score = sdm_final_score(set->cost_name);
     const float each = (1.0f - NOISY_PART) * set->final_score / SCORES;
-    set->ray_error_limit_px = limit_of(c, set->semi_global);
+    float limit_px = limit_of(c, set->semi_global);
+    double all = (double)c->total;
     for (int step = SCORES - 1; step >= 0 && !set->semi_global; step--) {
-        const float median_px = low_median_px(c, step), limit_px = fminf(3.0f * median_px, LARGEST_LIMIT_PX);
+        const float median_px = low_median_px(c, step), own_px = fminf(3.0f * median_px, LARGEST_LIMIT_PX);
         if (median_px > NOISY_PX)
             break;
         set->final_score -= each;
-        set->ray_error_limit_px = fmaxf(set->ray_error_limit_px, limit_px);
+        all += (double)c->low_total[step];
+        limit_px += (own_px - limit_px) * (float)((double)c->low_total[step] / all);
     }
+    set->ray_error_limit_px = limit_px;
 }
 
 /* ---- strips ---- */
@@ -254,21 +259,22 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTie
     return SDM_OK;
 }
 
-/* share: of the progress, from and to. */
+/* shown: the progress at the end of the round before, and of this one. */
 static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                              const double share[2], SdmWindowInput input[STRIPS], RayErrors *errors,
+                              const double shown[2], SdmWindowInput input[STRIPS], RayErrors *errors,
                               SdmTiePoints *points)
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
     const int at_once = strips_at_once(ctx, scene, p);
-    const double each = (share[1] - share[0]) / STRIPS;
+    const double each = (shown[1] - shown[0]) / STRIPS;
     TRY(open_strips(ctx, p, at_once > 1, strip));
-    sdm_progress(ctx, 2, share[0], "pointing at full resolution");
+    sdm_progress(ctx, 2, shown[0], "pointing at full resolution");
 #pragma omp parallel for num_threads(at_once) schedule(dynamic, 1)
     for (int i = 0; i < STRIPS; i++) {
-        const double part[2] = {share[0] + each * i, share[0] + each * (i + 1)};
-        strip[i].st = match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, part, &input[i], &strip[i]);
+        const double share[2] = {shown[0] + each * i, shown[0] + each * (i + 1)};
+        strip[i].st =
+            match_strip(strip[i].ctx ? strip[i].ctx : ctx, scene, p, i, share, &input[i], &strip[i]);
     }
     TRY(gather(ctx, strip, errors, points));
 done:
@@ -351,16 +357,16 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     const int around = sdm_stage_enter(ctx, 2);
     SdmMatchSettings found = p->settings; /* its limits */
     bool can;
-    double shown = COARSE;
+    double shown[2] = {COARSE, COARSE};
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
     for (int i = 0; i < ROUNDS; i++) {
         RayErrors errors = {.total = 0};
         points.count = 0;
-        const double share[2] = {shown, COARSE + PIECES * (i + 1) / ROUNDS}; /* none of a round done again */
-        TRY(match_strips(ctx, scene, p, share, input, &errors, &points));
-        shown = share[1];
+        shown[1] = COARSE + PIECES * (i + 1) / ROUNDS;
+        TRY(match_strips(ctx, scene, p, shown, input, &errors, &points));
+        shown[0] = shown[1]; /* a round that is done again moves nothing */
         found = p->settings;
         find_limits(&errors, &found);
         TRY(can_fit(ctx, &points, &can));

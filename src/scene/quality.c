@@ -118,6 +118,11 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
     const SdmPointRound *const last = &p->points.round[rounds > 0 ? rounds - 1 : 0];
     const double parallax_m = p->frame.gsd_m / fmax(p->frame.base_height, 1e-3);
     const double limit_px = SDM_MATCH_NOISE_PX * (double)(1 << last->level);
+    if (p->frame.base_height < LEAST_BASE_HEIGHT)
+        sdm_quality_warn(out,
+                         SDM_BASE_DOUBT "%.2f: where a match or a camera is off by 0.1 px, the height is off "
+                                        "by %.1f m; views that are farther apart show heights better",
+                         p->frame.base_height, 0.1 * parallax_m);
     if (rounds < 1)
         return;
     const double off_m = fabs(p->pointing.coef[0]) * p->frame.right_gsd_m;
@@ -133,11 +138,6 @@ static void warn_pointing(const SdmPrepared *p, SdmQuality *out)
             "the same along them is %.1f m of height",
             last->after_nmad_px, limit_px, last->level ? " at the coarse level it is known from" : "",
             last->after_nmad_px * parallax_m);
-    if (p->frame.base_height < LEAST_BASE_HEIGHT)
-        sdm_quality_warn(out,
-                         "base/height is %.2f: where a match or a camera is off by 0.1 px, the height is off "
-                         "by %.1f m; views that are farther apart show heights better",
-                         p->frame.base_height, 0.1 * parallax_m);
     if (last->profile_rms_px > JITTER_PX && !sdm_reference_validates(&p->reference, JITTER_PX))
         sdm_quality_warn(
             out,

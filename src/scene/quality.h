@@ -14,6 +14,8 @@ typedef struct SdmQuality {
     double matched_share;       /* matched cells of those with texture, 0..1 */
     double ray_error_median_px; /* median ray error of the matched cells, px of the frame */
 } SdmQuality;
+/* How the doubt of a small base begins: of several pairs that of the best one counts. */
+#define SDM_BASE_DOUBT "base/height is "
 /* Add a warning; more than SDM_MAX_WARNINGS are dropped. */
 void sdm_quality_warn(SdmQuality *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -203,7 +203,8 @@ static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
             snprintf(out->doubt[out->doubts++].text, sizeof out->doubt->text, "%s and %s are left out: %s",
                      sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->why);
         for (int i = 0; i < p->result.doubts; i++)
-            add_pair_doubt(v, p, p->result.doubt[i].text, out);
+            if (k == 0 || strncmp(p->result.doubt[i].text, SDM_BASE_DOUBT, strlen(SDM_BASE_DOUBT)) != 0)
+                add_pair_doubt(v, p, p->result.doubt[i].text, out);
     }
     for (int i = 0; i < out->doubts; i++)
         sdm_log(v->ctx, SDM_LOG_WARNING, 9, "%s", out->doubt[i].text);
