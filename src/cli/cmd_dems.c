@@ -29,8 +29,8 @@ static void print_files(SdmScreen *screen, const cJSON *result)
     sdm_screen_print(screen, "files               %s", text);
 }
 
-/* Print the quality of the DEM. */
-static void print_result(SdmScreen *screen, const SdmDemResult *r)
+/* Print the quality of the DEM.  alone: no reference shows where it lies. */
+static void print_result(SdmScreen *screen, const SdmDemResult *r, bool alone)
 {
     sdm_screen_print(screen, "grid                %lld x %lld cells of %.9g", (long long)r->cols,
                      (long long)r->rows, r->spacing);
@@ -50,7 +50,8 @@ static void print_result(SdmScreen *screen, const SdmDemResult *r)
         sdm_screen_print(screen, "pointing residual   %.3f px (NMAD) of %.0f tie points",
                          r->pointing_residual_px, r->tie_points);
     if (r->doubts == 0)
-        sdm_screen_print(screen, "doubts              none");
+        sdm_screen_print(screen, "doubts              none%s",
+                         alone ? "; only a reference tells whether the whole DEM is off" : "");
     for (int i = 0; i < r->doubts; i++)
         sdm_screen_print(screen, "doubts              %s", r->doubt[i].text);
 }
@@ -72,7 +73,7 @@ SdmStatus sdm_command_run(SdmCall *call)
                      sdm_now_s() - call->screen.started_s,
                      (double)sdm_memory_resident(call->ctx) / (1024.0 * 1024.0));
     if (found.known) {
-        print_result(&call->screen, &found);
+        print_result(&call->screen, &found, !call->options.reference);
         print_files(&call->screen, result);
     }
     cJSON_Delete(own);
