@@ -42,12 +42,14 @@ typedef struct RayErrors {
 } RayErrors;
 
 static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
-/* Median ray error of low scores up to which they are right matches in noise: of accidents 0.4 px and more,
- * but on steep slopes a quarter are accidents at 0.28 px.
- * Least share of them in each step that is worth another final score. */
+/* Median ray error of low scores up to which they are right matches in noise.  Accidents have 0.4 px and
+ * more; on steep slopes, where the median is 0.28 px, a quarter of the matches are accidents. */
 #define NOISY_PX 0.25f
-#define NOISY_SHARE 0.005
-#define NOISY_PART 0.57f /* ZNCC: 0.4 */
+#define NOISY_SHARE                                                                                          \
+    0.005                /* least share of low scores in a step, of the pixels that the usual score accepts */
+#define NOISY_PART 0.57f /* of the usual final score, at least; ZNCC: 0.4 */
+
+/* Count the pixels of a window. */
 
 static void count_ray_errors(const SdmMatchSettings *set, const SdmFineResult *f, RayErrors *counts)
 {
