@@ -135,6 +135,13 @@ sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")], ["--c
 for kind in ("adjusted", "raw"):
     sample("turkey_" + kind, [data("turkey_pre", kind + "_1.tif"), data("turkey_pre", kind + "_2.tif")],
            ["--cost", "zncc", "--tr", "0.6"], data("turkey_pre", "dsm_cars.tif"), note=pointing_of)
+for folder, views, options, truth in [
+        ("turkey_pre", ("adjusted_1", "adjusted_2"), ["--tr", "0.6", "--vertical", "egm96"], "dsm_cars.tif")] + \
+        [("jax068", ["JAX_068_" + v for v in n.split()], ["--tr", "0.5"], "JAX_068_truth.tif") for n in ("001 002", "009 010", "018 019", "001 002 009 010 018 019")] + \
+        [("zy3", [b + "_" + v for v in n.split()], ["--tr", "5"], b + "_truth.tif") for b in ("0066", "0067", "0074", "0075")
+         for n in ("fwd nadir", "nadir bwd", "fwd bwd", "nadir fwd bwd")]:
+    sample(" ".join([folder] + [v.replace("JAX_068_", "") for v in views]), [data(folder, v + ".tif") for v in views],
+           ["--optimizer", "auto"] + options, data(folder, truth))
 kept = os.path.join(SOURCE, "sampledata")
 for name in sorted(os.listdir(kept)) if os.path.isdir(kept) else []:
     if name.startswith("AST_L1A"):
@@ -150,7 +157,7 @@ for options in ([], ["--cost", "zncc"], ["--cost", "zncc", "--window", "7"], ["-
 if not rows:
     print("SKIPPED: no samples")
     sys.exit(77)
-if os.path.exists(target): # other rows stay, among them those of OpenCV and of all optimizers
+if os.path.exists(target): # other rows stay, among them those of OpenCV
     made = {(r["sample"], r["setting"]): r for r in rows}
     with open(target, newline="") as kept:
         rows = [made.pop((r["sample"], r["setting"]), r) for r in csv.DictReader(kept)] + list(made.values())
