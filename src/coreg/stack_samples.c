@@ -160,6 +160,12 @@ enum { MIN_SAMPLES = 1000, MAX_SAMPLES = 40000 };          /* of the median laye
 static const double MAX_DIFFERENCES = 2e9;                 /* samples of all pairs */
 static const double OUTLIER_NMADS = 3.0, MIN_NMAD_M = 0.1; /* a residual beyond is unstable */
 
+/* First sample at or after a cell; sample k is cell k step + step / 2. */
+static int64_t first_sample(int64_t cell, int64_t step)
+{
+    return (cell - step / 2 + step - 1) / step;
+}
+
 /* Choose the cells between samples, so that the work stays bounded for many and for large DEMs. */
 static SdmStatus choose_steps(SdmStack *s)
 {
@@ -180,13 +186,9 @@ static SdmStatus choose_steps(SdmStack *s)
     const int64_t step = (int64_t)fmax(floor(sqrt(median_cells / samples)), 1.0);
     s->pair_step = step > 1 ? 2 : 1; /* smooth errors are found from denser samples than shifts are */
     s->sample_step = (step + 1) / 2;
+    s->sample_cols = first_sample(s->grid.cols, s->sample_step);
+    s->sample_rows = first_sample(s->grid.rows, s->sample_step);
     return SDM_OK;
-}
-
-/* First sample at or after a cell; sample k is cell k step + step / 2. */
-static int64_t first_sample(int64_t cell, int64_t step)
-{
-    return (cell - step / 2 + step - 1) / step;
 }
 
 /* Checksum of samples as they were read: FNV-1a, a height or a flag at a time.  The order of the layers
@@ -321,6 +323,18 @@ float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t
                             sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
 }
 
+SdmStatus sdm_stack_each(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l))
+{
+    SdmStatus why = SDM_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
+    for (int i = 0; i < s->count; i++) {
+        const SdmStatus one = step(s, &s->layer[i]);
+#pragma omp critical(stack_status)
+        why = one && !why ? one : why;
+    }
+    return why;
+}
+
 /* Residuals of one row of samples, numbered over the whole grid.  here, value: room for an entry of each
  * layer. */
 static void residual_row(SdmStack *s, int64_t row, int *here, float *value)
@@ -377,19 +391,12 @@ SdmStatus sdm_stack_residuals(SdmStack *s)
 {
     SDM_OWNED int *here = NULL;
     SDM_OWNED float *value = NULL;
-    int64_t rows = 0;
     const size_t room = (size_t)s->count * (size_t)s->threads;
     PASS(SDM_ALLOC(s->ctx, "samples", SDM_ARRAY(here, room), SDM_ARRAY(value, room)));
-    for (int i = 0; i < s->count; i++) {
-        const int64_t end = s->layer[i].sample_row0 + s->layer[i].sample_rows;
-        rows = end > rows ? end : rows;
-    }
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
-    for (int64_t row = 0; row < rows; row++) {
+    for (int64_t row = 0; row < s->sample_rows; row++) {
         const size_t at = (size_t)sdm_thread() * (size_t)s->count;
         residual_row(s, row, here + at, value + at);
     }
-    for (int i = 0; i < s->count; i++)
-        PASS(mark_unstable(s, &s->layer[i]));
-    return SDM_OK;
+    return sdm_stack_each(s, mark_unstable);
 }
