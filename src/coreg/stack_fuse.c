@@ -174,11 +174,6 @@ static const SdmLayer *at_cell(const Cell *c, int k)
     return &c->s->layer[c->in->index[k]];
 }
 
-static bool is_filled(const Cell *c, int k)
-{
-    return c->in->filled[k][c->i] != 0;
-}
-
 static uint16_t qa_of(const Cell *c, int k, int band)
 {
     return c->in->more[k].qa[c->i * SDM_FUSED_BANDS + band];
@@ -230,10 +225,10 @@ static bool find_members(const Cell *c, int surface, bool *member)
     bool measured = false;
     for (int k = 0; k < c->in->count; k++) {
         member[k] = surface >= 0 && agree(c, surface, k);
-        measured = measured || (member[k] && !is_filled(c, k));
+        measured = measured || (member[k] && !c->in->filled[k][c->i]);
     }
     for (int k = 0; k < c->in->count; k++)
-        member[k] = member[k] && !(measured && is_filled(c, k));
+        member[k] = member[k] && !(measured && c->in->filled[k][c->i]);
     return measured;
 }
 
@@ -256,7 +251,7 @@ static Agreed add_up(const Cell *c)
         const uint16_t points = qa_of(c, k, COUNT);
         const bool near = surface >= 0 && agree(c, surface, k);
         a.seen += !(qa_of(c, k, MASK) & SDM_QA_OUTSIDE);
-        a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !is_filled(c, k));
+        a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->in->filled[k][c->i]);
         a.best_score = near ? fmax(a.best_score, score_of(c, k)) : a.best_score;
         if (!member[k])
             continue;

@@ -216,13 +216,10 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
     l->sample_row0 = first_sample(l->row0, step);
     l->sample_cols = first_sample(l->col0 + l->cols, step) - l->sample_col0;
     l->sample_rows = first_sample(l->row0 + l->rows, step) - l->sample_row0;
-    l->sample_cols = l->sample_cols < 0 ? 0 : l->sample_cols;
-    l->sample_rows = l->sample_rows < 0 ? 0 : l->sample_rows;
     const int64_t n = l->sample_cols * l->sample_rows;
-    if (first) {
+    if (first)
         PASS(SDM_ALLOC(s->ctx, "samples", SDM_ARRAY(l->sample, (size_t)n + 1),
                        SDM_ARRAY(l->residual, (size_t)n + 1), SDM_ARRAY(l->unstable, (size_t)n + 1)));
-    }
     if (n == 0)
         return SDM_OK;
     PASS(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
