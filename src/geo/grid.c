@@ -169,7 +169,7 @@ static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *t
 static void warn_unit(SdmContext *ctx, const char *t_srs)
 {
     char *unit = NULL;
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
     if (OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs)) {
         const double metres = OSRGetLinearUnits(srs, &unit);
         if (metres != 1.0)
@@ -178,7 +178,6 @@ static void warn_unit(SdmContext *ctx, const char *t_srs)
                     "need that factor (gdaldem -s %.6g)",
                     t_srs, unit ? unit : "units", metres, metres);
     }
-    OSRDestroySpatialReference(srs);
 }
 
 void sdm_grid_warn(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
@@ -246,14 +245,13 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
 
 void sdm_grid_name(const SdmGrid *grid, char *out, size_t size)
 {
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(grid->wkt);
     const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
                                                                               srs ? OSRGetName(srs) : NULL;
     if (code)
         snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
     else
         snprintf(out, size, "%s", name ? name : "unnamed");
-    OSRDestroySpatialReference(srs);
 }
 
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
@@ -296,10 +294,8 @@ double sdm_grid_spacing_m(const SdmGrid *grid)
 {
     if (grid->geographic)
         return grid->spacing * SDM_METRES_PER_DEGREE;
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
-    const double unit_m = srs ? OSRGetLinearUnits(srs, NULL) : 1.0;
-    OSRDestroySpatialReference(srs);
-    return grid->spacing * unit_m;
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(grid->wkt);
+    return grid->spacing * (srs ? OSRGetLinearUnits(srs, NULL) : 1.0);
 }
 
 double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double lon_deg, double lat_deg)
@@ -342,30 +338,15 @@ static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const 
     PASS(sdm_projector_open(ctx, wkt, &p));
     for (int k = 0; k < N; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
-        const double u = k < N / 4       ? t
-                         : k < N / 2     ? 1.0
-                         : k < 3 * N / 4 ? 1.0 - t
-                                         : 0.0,
-                     v = k < N / 4       ? 0.0
-                         : k < N / 2     ? t
-                         : k < 3 * N / 4 ? 1.0
-                                         : 1.0 - t;
-        x[k] = box[0] + u * (box[2] - box[0]);
-        y[k] = box[1] + v * (box[3] - box[1]);
+        const double along[] = {t, 1.0, 1.0 - t, 0.0}; /* sides, from the lower one on */
+        x[k] = box[0] + along[k / EDGE_POINTS] * (box[2] - box[0]);
+        y[k] = box[1] + along[(k / EDGE_POINTS + 3) % 4] * (box[3] - box[1]);
     }
     (inverse ? sdm_projector_inverse : sdm_projector_forward)(p, N, x, y);
     sdm_bounds_clear(out);
     for (int k = 0; k < N; k++)
         sdm_bounds_add(out, inverse ? sdm_longitude_near(x[k], x[0]) : x[k], y[k]);
     return SDM_OK;
-}
-
-static bool is_geographic(const char *wkt)
-{
-    OGRSpatialReferenceH const srs = OSRNewSpatialReference(wkt);
-    const bool out = srs && OSRIsGeographic(srs);
-    OSRDestroySpatialReference(srs);
-    return out;
 }
 
 static bool meet(const double a[4], const double b[4])
@@ -379,12 +360,12 @@ static SdmStatus fail_outside(SdmContext *ctx, const char *text, const char *wkt
     double lies[4];
     if (!is_degrees || move_box(ctx, wkt, true, whole, lies) != SDM_OK)
         memcpy(lies, whole, sizeof lies);
-    const char *const as = is_degrees ? "degrees" : "units of the output CRS";
-    const int digits = is_degrees ? 4 : 0;
     return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "--bounds %s, taken as %s, lies outside of the DEM, whose W S E N are %.*f %.*f %.*f "
-                    "%.*f",
-                    text, as, digits, lies[0], digits, lies[1], digits, lies[2], digits, lies[3]);
+                    is_degrees ? "--bounds %s, taken as degrees, lies outside of the DEM, whose W S E N are "
+                                 "%.4f %.4f %.4f %.4f"
+                               : "--bounds %s, taken as units of the output CRS, lies outside of the DEM, "
+                                 "whose W S E N are %.0f %.0f %.0f %.0f",
+                    text, lies[0], lies[1], lies[2], lies[3]);
 }
 
 /* Turn bounds in degrees by 360 to those of the DEM. */
@@ -469,11 +450,11 @@ static SdmStatus area_bounds(SdmContext *ctx, const SdmOptions *o, const char *w
 SdmStatus sdm_part_bounds(SdmContext *ctx, const SdmOptions *o, const char *wkt, const double whole[4],
                           bool tell, double out[4])
 {
-    SdmGrid crs = {.spacing = 1.0};
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(wkt);
+    SdmGrid crs = {.spacing = 1.0, .geographic = srs && OSRIsGeographic(srs)};
     double part[4];
     memcpy(out, whole, 4 * sizeof *out);
     snprintf(crs.wkt, sizeof crs.wkt, "%s", wkt);
-    crs.geographic = is_geographic(wkt);
     for (int k = 0; k < 2; k++) {
         if (!(k ? o->area : o->bounds))
             continue;

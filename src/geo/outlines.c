@@ -207,8 +207,8 @@ static OGRSpatialReferenceH in_xy_order(OGRSpatialReferenceH srs)
 
 static SdmStatus open_transformations(Burn *b)
 {
-    SdmStatus st = SDM_OK;
     const SdmOutlineSource *const s = &b->from->source;
+    SDM_CLOSED_BY(sdm_srs_free)
     OGRSpatialReferenceH const from = in_xy_order(OGR_L_GetSpatialRef(b->from->layer)),
                                to = in_xy_order(NULL);
     OSRStripVertical(from);
@@ -220,12 +220,10 @@ static SdmStatus open_transformations(Burn *b)
     if (OSRIsGeographic(from))
         b->turn = 6.283185307179586 / OSRGetAngularUnits(from, NULL);
     if (!b->to_grid || !b->to_file)
-        st = sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
-                      "%s %s: its polygons in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",
-                      s->option, s->path, OSRGetName(from), CPLGetLastErrorMsg());
-    OSRDestroySpatialReference(from);
-    OSRDestroySpatialReference(to);
-    return st;
+        return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
+                        "%s %s: its polygons in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",
+                        s->option, s->path, OSRGetName(from), CPLGetLastErrorMsg());
+    return SDM_OK;
 }
 
 /* The grid's surroundings in the CRS of the file. */
@@ -270,13 +268,6 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A place, or the nearest one of the box. */
-static void into_box(const Burn *b, const double p[2], double out[2])
-{
-    for (int k = 0; k < 2; k++)
-        out[k] = fmin(fmax(p[k], b->box[k]), b->box[2 + k]);
-}
-
 /* Add an edge from p, or without p its first point q.  Points outside of the box move to the box's border,
  * which changes nothing inside. */
 static void add_edge(const Burn *b, const double p[2], const double q[2], OGRGeometryH out)
@@ -292,9 +283,9 @@ static void add_edge(const Burn *b, const double p[2], const double q[2], OGRGeo
     qsort(cut, (size_t)cuts, sizeof *cut, compare_numbers);
     for (int i = 0; i < cuts; i++) {
         const double end[2] = {p[0] + cut[i] * (q[0] - p[0]), p[1] + cut[i] * (q[1] - p[1])};
-        double to[2];
-        into_box(b, cut[i] < 1.0 ? end : q, to);
-        OGR_G_AddPoint_2D(out, to[0], to[1]);
+        const double *const to = cut[i] < 1.0 ? end : q;
+        OGR_G_AddPoint_2D(out, fmin(fmax(to[0], b->box[0]), b->box[2]),
+                          fmin(fmax(to[1], b->box[1]), b->box[3]));
     }
 }
 
