@@ -129,27 +129,23 @@ typedef struct Cells {
     SdmTrendRow *value, *unbiased; /* unbiased: the layers' smooth errors taken out */
     SdmTrendRow count;
     double last[SDM_TREND_CELLS],
-        apart[SDM_TREND_CELLS];   /* the last height, its distance from the one before */
-    bool filled[SDM_TREND_CELLS]; /* no layer has measured the cell */
+        apart[SDM_TREND_CELLS];     /* the last height, its distance from the one before */
+    bool measured[SDM_TREND_CELLS]; /* a layer has measured the cell */
 } Cells;
 
 /* Cells i to i + n - 1 of the block: their measured heights or, where there is none, the filled ones. */
 static void gather(const SdmStack *s, const SdmBlock *b, const SdmBlockLayers *p, int64_t i, int n,
                    Cells *out)
 {
-    for (int c = 0; c < n; c++) {
-        out->filled[c] = true;
-        out->count[c] = 0.0f;
-    }
     for (int k = 0; k < p->count; k++)
         for (int c = 0; c < n; c++)
-            out->filled[c] &= isnan(p->height_m[k][i + c]) || p->filled[k][i + c];
+            out->measured[c] |= !isnan(p->height_m[k][i + c]) && !p->filled[k][i + c];
     for (int k = 0; k < p->count; k++) {
         const SdmLayer *const l = &s->layer[p->index[k]];
         for (int c = 0; c < SDM_TREND_CELLS; c++) {
             const float height_m = c < n ? p->height_m[k][i + c] : NAN;
             out->value[k][c] = out->unbiased[k][c] = INFINITY;
-            if (isnan(height_m) || (p->filled[k][i + c] != 0) != out->filled[c])
+            if (isnan(height_m) || (p->filled[k][i + c] != 0) == out->measured[c])
                 continue;
             out->value[k][c] = out->unbiased[k][c] = height_m;
             if (l->bias_m || s->trend)
@@ -177,12 +173,12 @@ static void combine_cells(const SdmStack *s, const SdmBlockLayers *p, SdmTrendRo
             value[k][c] = (float)fabs((double)value[k][c] - median_m[c]);
     sdm_median_rows(p->count, cells.value, cells.count, mad_m);
     for (int c = 0; c < n; c++) {
-        const int count = cells.filled[c] && s->opt->no_filled ? 0 : (int)cells.count[c];
+        const int count = !cells.measured[c] && s->opt->no_filled ? 0 : (int)cells.count[c];
         const bool differ = count == 2 && cells.apart[c] > s->disagree_m;
         b->count[i + c] = (uint16_t)count;
         b->height_m[i + c] = count ? (float)height_m[c] : NAN;
         b->spread_m[i + c] = count > 1 ? (float)(1.4826 * mad_m[c]) : NAN;
-        b->mask[i + c] = count ? (uint16_t)(SDM_QA_VALID | (cells.filled[c] ? SDM_QA_FILLED : 0) |
+        b->mask[i + c] = count ? (uint16_t)(SDM_QA_VALID | (cells.measured[c] ? 0 : SDM_QA_FILLED) |
                                             (differ ? SDM_QA_DISAGREE : 0))
                                : SDM_QA_OUTSIDE;
     }

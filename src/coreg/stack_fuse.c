@@ -26,8 +26,8 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
 {
     SDM_OWNED double *error_m = NULL, *ratio = NULL;
     int n = 0;
-    PASS(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
-    PASS(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
+    PASS(SDM_ALLOC(s->ctx, "errors of DEMs", SDM_ARRAY(error_m, (size_t)s->count),
+                   SDM_ARRAY(ratio, (size_t)count + 1)));
     for (int i = 0; i < s->count; i++)
         PASS(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
     for (int k = 0; k < count; k++) {
@@ -62,16 +62,14 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
     for (int i = 0; i < s->count; i++)
         if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)
             s->layer[i].shift_m[0] = s->layer[i].shift_m[1] = 0.0;
-    PASS(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m,
-                   "pairs of DEMs"));
+    SDM_OWNED double *nmad = NULL;
+    PASS(SDM_ALLOC(s->ctx, "pairs of DEMs", SDM_ARRAY(s->tolerance_m, (size_t)s->count * (size_t)s->count),
+                   SDM_ARRAY(nmad, (size_t)count + 1)));
     for (int i = 0; i < s->count * s->count; i++)
         s->tolerance_m[i] = INFINITY;
-    double *nmad = NULL;
-    PASS(sdm_alloc(s->ctx, &nmad, (size_t)count + 1, sizeof *nmad, "pairs of DEMs"));
     for (int k = 0; k < count; k++)
         nmad[k] = pair[k].nmad;
     const double most = MOST_NMADS * sdm_median_f64(nmad, count); /* a spoilt DEM is given no more room */
-    sdm_free(&nmad);
     for (int k = 0; k < count; k++)
         s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
             AGREE_NMADS * fmax(fmin(pair[k].nmad, most), s->opt->fusion->least_m);
