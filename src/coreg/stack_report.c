@@ -185,27 +185,24 @@ static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct 
                     sdm_report_grid_phrase(r, p));
 }
 
-static void add_dem(SdmReportItem to, const SdmStackReport *s, const SdmStackedDem *d)
-{
-    char group[32] = "", figure[2][24];
-    const double figure_m[2] = {d->nmad_m, d->smooth_m};
-    for (int k = 0; k < 2; k++)
-        snprintf(figure[k], sizeof figure[k], isnan(figure_m[k]) ? k ? "left in" : "none" : "%.2f m",
-                 figure_m[k]);
-    if (s->groups > 1)
-        snprintf(group, sizeof group, " (group %d)", d->group + 1);
-    sdm_report_row(to, "%s%s\t%.2f, %.2f, %.2f m\t%s\t%s", d->path,
-                   d->partners ? group : " (overlaps no other: not moved)", d->move_m[0], d->move_m[1],
-                   d->move_m[2], figure[0], figure[1]);
-}
-
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
     const SdmReportItem to =
         sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_WIDE);
     sdm_report_row(to, "DEM\tmoved east, north, up\tNMAD\tsmooth error");
-    for (int i = 0; i < s->count; i++)
-        add_dem(to, s, &s->dems[i]);
+    for (int i = 0; i < s->count; i++) {
+        const SdmStackedDem *const d = &s->dems[i];
+        char group[32] = "", figure[2][24];
+        for (int k = 0; k < 2; k++)
+            snprintf(figure[k], sizeof figure[k],
+                     isnan(k ? d->smooth_m : d->nmad_m) ? k ? "left in" : "none" : "%.2f m",
+                     k ? d->smooth_m : d->nmad_m);
+        if (s->groups > 1)
+            snprintf(group, sizeof group, " (group %d)", d->group + 1);
+        sdm_report_row(to, "%s%s\t%.2f, %.2f, %.2f m\t%s\t%s", d->path,
+                       d->partners ? group : " (overlaps no other: not moved)", d->move_m[0], d->move_m[1],
+                       d->move_m[2], figure[0], figure[1]);
+    }
 }
 
 SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,

@@ -18,41 +18,17 @@ enum {
     MOST_NODE_CELLS = 16    /* cells of the common grid between nodes of positions, for strides, too */
 };
 
-/* The window's cells, as cells of a grid with the window's stride, moved by the shift of the layer. */
-typedef struct ShiftedWindow {
-    SdmGrid grid;
-    int64_t cells[4];
-} ShiftedWindow;
-
-static ShiftedWindow shifted_window(const SdmStack *s, const SdmLayer *l, SdmCellWindow w)
+/* The grid of which a window's cells are every stride-th, moved by the shift of the layer. */
+static SdmGrid shifted_grid(const SdmStack *s, const SdmLayer *l, SdmCellWindow w)
 {
-    ShiftedWindow out = {.grid = s->grid, .cells = {w.col0 / w.stride, w.row0 / w.stride, w.w, w.h}};
+    SdmGrid out = s->grid;
     const double edge = 0.5 * (double)w.stride - 0.5, /* from the first cell's centre to that of a stride */
         col = (double)(w.col0 % w.stride) - edge + l->shift_m[0] / s->dx_m,
                  row = (double)(w.row0 % w.stride) - edge - l->shift_m[1] / s->dy_m;
-    out.grid.x0 += col * s->grid.spacing;
-    out.grid.y0 -= row * s->grid.spacing;
-    out.grid.spacing *= (double)w.stride;
+    out.x0 += col * s->grid.spacing;
+    out.y0 -= row * s->grid.spacing;
+    out.spacing *= (double)w.stride;
     return out;
-}
-
-/* Open a raster of a layer over the window; nearest: without means, by its nearest pixels. */
-static SdmStatus open_raster(const SdmStack *s, const SdmLayer *l, const SdmHeightSource *source,
-                             const ShiftedWindow *w, SdmHeightKernel kernel, SdmHeightRaster **raster,
-                             SdmHeightsOnGrid *on)
-{
-    PASS(sdm_height_raster_open(s->ctx, source, raster));
-    GDALDatasetH const file = sdm_height_raster_file(*raster);
-    if (GDALGetRasterXSize(file) != l->width || GDALGetRasterYSize(file) != l->height)
-        return sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (another size)",
-                        source->path);
-    PASS(sdm_heights_on_grid_open(s->ctx, *raster, &s->grid, l->lon_deg, l->lat_deg, on));
-    on->grid = &w->grid;
-    on->dx = on->dy = w->grid.spacing;
-    sdm_heights_on_grid_set_kernel(on, kernel);
-    while (on->step > 1 && on->step * w->grid.spacing > MOST_NODE_CELLS * s->grid.spacing)
-        on->step /= 2;
-    return SDM_OK;
 }
 
 /* The window of a raster of the layer, some rows at a time. */
@@ -61,16 +37,26 @@ static SdmStatus read_raster(const SdmStack *s, const SdmLayer *l, const SdmHeig
 {
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
     SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {.raster = NULL};
-    const ShiftedWindow w = shifted_window(s, l, window);
+    const SdmGrid grid = shifted_grid(s, l, window);
     const double pixels = (double)window.stride * l->ratio, row_pixels = (double)window.w * pixels * pixels;
     const int64_t chunk = (int64_t)fmax(CHUNK_PIXELS / fmax(row_pixels, 1.0), 1.0);
-    PASS(open_raster(s, l, source, &w, kernel, &raster, &on));
+    PASS(sdm_height_raster_open(s->ctx, source, &raster));
+    GDALDatasetH const file = sdm_height_raster_file(raster);
+    if (GDALGetRasterXSize(file) != l->width || GDALGetRasterYSize(file) != l->height)
+        return sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (another size)",
+                        source->path);
+    PASS(sdm_heights_on_grid_open(s->ctx, raster, &s->grid, l->lon_deg, l->lat_deg, &on));
+    on.grid = &grid;
+    on.dx = on.dy = grid.spacing;
+    sdm_heights_on_grid_set_kernel(&on, kernel);
+    while (on.step > 1 && on.step * grid.spacing > MOST_NODE_CELLS * s->grid.spacing)
+        on.step /= 2;
     for (int64_t row = 0; row < window.h; row += chunk) {
         const int64_t rows = chunk < window.h - row ? chunk : window.h - row;
         PASS(sdm_check_stop(s->ctx));
-        PASS(sdm_heights_on_grid(s->ctx, &on,
-                                 (const int64_t[4]){w.cells[0], w.cells[1] + row, w.cells[2], rows}, NULL,
-                                 out + row * window.w));
+        const int64_t cells[4] = {window.col0 / window.stride, window.row0 / window.stride + row, window.w,
+                                  rows};
+        PASS(sdm_heights_on_grid(s->ctx, &on, cells, NULL, out + row * window.w));
     }
     return SDM_OK;
 }

@@ -93,8 +93,8 @@ static bool has_bad_code(const char *text)
     return n == 0 || (text[n] && text[n] != '+');
 }
 
-/* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
-static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
+/* --t_srs or the EPSG code -> WKT. */
+static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid)
 {
     SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
@@ -110,7 +110,6 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     PASS(check_kind(ctx, srs, text));
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     grid->geographic = OSRIsGeographic(srs);
-    *unit_m = grid->geographic ? 1.0 : OSRGetLinearUnits(srs, NULL);
     return export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt);
 }
 
@@ -136,10 +135,9 @@ static bool can_store(const char *wkt)
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs)
 {
     SdmGrid grid;
-    double unit_m;
     if (!t_srs)
         return SDM_OK;
-    PASS(resolve(ctx, t_srs, &grid, &unit_m));
+    PASS(resolve(ctx, t_srs, &grid));
     SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
     if (!can_store(grid.wkt))
@@ -165,38 +163,32 @@ static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *t
     return SDM_OK;
 }
 
-/* Heights are in metres, whatever unit the map has. */
-static void warn_unit(SdmContext *ctx, const char *t_srs)
-{
-    char *unit = NULL;
-    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
-    if (OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs)) {
-        const double metres = OSRGetLinearUnits(srs, &unit);
-        if (metres != 1.0)
-            sdm_log(ctx, SDM_LOG_WARNING, 8,
-                    "the map of --t_srs %s is in %s of %.6g m, the heights are in metres: slopes and shades "
-                    "need that factor (gdaldem -s %.6g)",
-                    t_srs, unit ? unit : "units", metres, metres);
-    }
-}
-
 void sdm_grid_warn(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
 {
     double w, s, e, n;
+    char *unit = NULL;
     if (!t_srs)
         return;
-    warn_unit(ctx, t_srs);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
+    const bool projected = OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs);
+    const double metres = projected ? OSRGetLinearUnits(srs, &unit) : 1.0;
+    if (metres != 1.0) /* heights are in metres, whatever unit the map has */
+        sdm_log(ctx, SDM_LOG_WARNING, 8,
+                "the map of --t_srs %s is in %s of %.6g m, the heights are in metres: slopes and shades "
+                "need that factor (gdaldem -s %.6g)",
+                t_srs, unit ? unit : "units", metres, metres);
     PJ_CONTEXT *const pc = sdm_proj_context();
     PJ *const crs = proj_create(pc, t_srs);
-    if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
-        const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
-        if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
-            sdm_log(ctx, SDM_LOG_WARNING, 8,
-                    "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg,
-                    lat_deg, t_srs);
-    }
+    const bool known = crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0;
     proj_destroy(crs);
     proj_context_destroy(pc);
+    if (!known)
+        return;
+    const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
+    if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
+        sdm_log(ctx, SDM_LOG_WARNING, 8,
+                "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg, lat_deg,
+                t_srs);
 }
 
 static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metres_per_unit, double gsd_m)
@@ -222,7 +214,6 @@ static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metr
 SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg, double lat_deg,
                           double gsd_m, SdmGrid *grid)
 {
-    double unit_m = 1.0;
     char code[32];
     *grid = (SdmGrid){.spacing = 1.0};
     if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
@@ -232,7 +223,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
                         lon_deg, lat_deg, gsd_m);
     PASS(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
     const char *const text = opt->t_srs ? opt->t_srs : code;
-    PASS(resolve(ctx, text, grid, &unit_m));
+    PASS(resolve(ctx, text, grid));
     if (opt->t_srs)
         PASS(check_place(ctx, grid, text, lon_deg, lat_deg));
     double ground_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 1e-6));
@@ -258,9 +249,8 @@ SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const cha
                                double lon_deg, double lat_deg, SdmGrid *grid)
 {
     const char *const text = opt->t_srs ? opt->t_srs : srs;
-    double unit_m = 1.0;
     *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
-    PASS(resolve(ctx, text, grid, &unit_m));
+    PASS(resolve(ctx, text, grid));
     if (opt->t_srs)
         PASS(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic && grid->spacing > 1.0)
