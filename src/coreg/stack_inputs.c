@@ -235,24 +235,19 @@ static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer 
     return SDM_OK;
 }
 
-/* The later version is kept ("ASTER L1A V004" after V003), of equal ones the alphabetically first file. */
-static bool is_better(const SdmLayer *a, const SdmLayer *b)
-{
-    const int kind = strncmp(a->kind, b->kind, strlen("ASTER L1A V004"));
-    return kind ? kind > 0 : strcmp(a->path, b->path) < 0;
-}
-
-/* A layer to keep instead of layer i; NULL: none. */
+/* A layer to keep instead of layer i; NULL: none.  The later version is kept ("ASTER L1A V004" after V003),
+ * of equal ones the alphabetically first file. */
 static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 {
     const SdmLayer *const l = &s->layer[i];
     *out = NULL;
     for (int k = 0; k < s->count && *l->acquisition && !*out; k++) {
         const SdmLayer *const other = &s->layer[k];
-        bool same = false;
-        if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || !is_better(other, l))
+        const int kind = strncmp(other->kind, l->kind, strlen("ASTER L1A V004")),
+                  better = kind ? kind : strcmp(l->path, other->path);
+        if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || better <= 0)
             continue;
-        same = same_place(s, other, l);
+        bool same = same_place(s, other, l);
         if (same && !s->opt->trend) /* one date counts once, however it was processed */
             PASS(compare_heights(s, other, l, &same));
         *out = same ? other : NULL;
@@ -511,28 +506,20 @@ static SdmStatus check_datums(SdmStack *s)
     return SDM_OK;
 }
 
-static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
-{
-    PASS(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
-    drop_companions(s->ctx, paths);
-    if (paths->count < 2)
-        return sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
-                        paths->count == 1 ? "" : "s");
-    if (s->opt->dates && !s->opt->trend)
-        return sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
-    PASS(check_twice(s->ctx, paths));
-    if (s->keep)
-        PASS(sdm_grid_check_srs(s->ctx, s->options->t_srs));
-    else
-        PASS(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
-    return SDM_OK;
-}
-
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
 {
     SDM_CLOSED_BY(sdm_paths_free) SdmPaths paths = {0};
     const SdmStackFusion *const f = s->opt->fusion;
-    PASS(find_paths(s, dems, count, &paths));
+    PASS(sdm_stack_paths(s->ctx, dems, count, s->opt->list, &paths));
+    drop_companions(s->ctx, &paths);
+    if (paths.count < 2)
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths.count,
+                        paths.count == 1 ? "" : "s");
+    if (s->opt->dates && !s->opt->trend)
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
+    PASS(check_twice(s->ctx, &paths));
+    PASS(s->keep ? sdm_grid_check_srs(s->ctx, s->options->t_srs)
+                 : sdm_product_check(s->ctx, s->options, (const char *const *)paths.path, paths.count));
     const size_t most = (size_t)paths.count;
     PASS(SDM_ALLOC(s->ctx, "DEMs", SDM_ARRAY(s->layer, most), SDM_ARRAY(s->crs, most)));
     while (s->count < paths.count) {

@@ -344,20 +344,6 @@ static bool meet(const double a[4], const double b[4])
     return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 }
 
-static SdmStatus fail_outside(SdmContext *ctx, const char *text, const char *wkt, const double whole[4],
-                              bool is_degrees)
-{
-    double lies[4];
-    if (!is_degrees || move_box(ctx, wkt, true, whole, lies) != SDM_OK)
-        memcpy(lies, whole, sizeof lies);
-    return sdm_fail(ctx, SDM_ERR_USAGE,
-                    is_degrees ? "--bounds %s, taken as degrees, lies outside of the DEM, whose W S E N are "
-                                 "%.4f %.4f %.4f %.4f"
-                               : "--bounds %s, taken as units of the output CRS, lies outside of the DEM, "
-                                 "whose W S E N are %.0f %.0f %.0f %.0f",
-                    text, lies[0], lies[1], lies[2], lies[3]);
-}
-
 /* Turn bounds in degrees by 360 to those of the DEM. */
 static void turn_to(const double whole_deg[4], double b[4])
 {
@@ -406,8 +392,18 @@ static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *
     memcpy(out, b, sizeof b);
     if (is_degrees && !crs->geographic)
         PASS(move_degrees(ctx, crs->wkt, whole, b, out));
-    if (!meet(out, whole))
-        PASS(fail_outside(ctx, text, crs->wkt, whole, is_degrees));
+    if (!meet(out, whole)) {
+        double lies[4];
+        if (!is_degrees || move_box(ctx, crs->wkt, true, whole, lies) != SDM_OK)
+            memcpy(lies, whole, sizeof lies);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        is_degrees
+                            ? "--bounds %s, taken as degrees, lies outside of the DEM, whose W S E N are "
+                              "%.4f %.4f %.4f %.4f"
+                            : "--bounds %s, taken as units of the output CRS, lies outside of the DEM, "
+                              "whose W S E N are %.0f %.0f %.0f %.0f",
+                        text, lies[0], lies[1], lies[2], lies[3]);
+    }
     if (tell && is_degrees && !crs->geographic)
         sdm_log(ctx, SDM_LOG_INFO, 8, "--bounds %s, taken as degrees: %.0f %.0f %.0f %.0f in %s", text,
                 out[0], out[1], out[2], out[3], name);

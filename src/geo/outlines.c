@@ -152,25 +152,20 @@ static SdmStatus filter_layer(SdmContext *ctx, const SdmOutlines *o)
                     OGR_L_GetName(o->layer));
 }
 
-static SdmStatus open_layer(SdmContext *ctx, SdmOutlines *o)
-{
-    PASS(open_file(ctx, o));
-    PASS(choose_layer(ctx, o));
-    if (!OGR_L_GetSpatialRef(o->layer))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
-                        "NEW.gpkg FILE",
-                        o->source.option, o->source.path);
-    if (o->source.field)
-        o->field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(o->layer), o->source.field);
-    return filter_layer(ctx, o);
-}
-
 SdmStatus sdm_outlines_open(SdmContext *ctx, const SdmOutlineSource *source, SdmOutlines *out)
 {
     *out = (SdmOutlines){.source = *source, .field = -1};
     SDM_QUIET;
-    return open_layer(ctx, out);
+    PASS(open_file(ctx, out));
+    PASS(choose_layer(ctx, out));
+    if (!OGR_L_GetSpatialRef(out->layer))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
+                        "NEW.gpkg FILE",
+                        source->option, source->path);
+    if (source->field)
+        out->field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(out->layer), source->field);
+    return filter_layer(ctx, out);
 }
 
 void sdm_outlines_close(SdmOutlines *outlines)

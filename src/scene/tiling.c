@@ -201,16 +201,11 @@ static void set_fixed_costs(const SdmScene *scene, SdmTiling *t)
                            .cpu_s = START_S + (double)(f->width * f->height) * COARSE_S + strips_s};
 }
 
-/* The process while it writes the products: the peak for small pairs. */
-static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
-{
-    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
-    return t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
-}
-
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t budget = t->options->memory_bytes, writing = writing_bytes(ctx, t);
+    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
+    const int64_t budget = t->options->memory_bytes, /* writing: the products; the peak for small pairs */
+        writing = t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
     SdmTile tile;
     SdmCost c = {.bytes = t->tiled && t->prepare.bytes > writing ? t->prepare.bytes : writing,
                  .cpu_s = (t->tiled ? t->prepare.cpu_s : START_S) + (double)likely_cells(t) * CELL_S};
