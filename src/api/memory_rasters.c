@@ -292,16 +292,16 @@ int sdm_dem_has_layer(const SdmDem *dem, SdmDemLayer layer)
 static void read_row(const Layer *from, size_t first, size_t n, void *out)
 {
     float *const to = out;
-    const float *const value = (const float *)from->cells + first;
-    const uint16_t *const steps = (const uint16_t *)from->cells + first;
+    const float *const value = from->cells;
+    const uint16_t *const steps = from->cells;
     if (!from->floats && from->scale <= 0.0)
-        memcpy(out, steps, n * sizeof *steps);
+        memcpy(out, steps + first, n * sizeof *steps);
     else if (from->floats)
         for (size_t i = 0; i < n; i++)
-            to[i] = value[i] == SDM_NODATA ? NAN : value[i];
+            to[i] = value[first + i] == SDM_NODATA ? NAN : value[first + i];
     else
         for (size_t i = 0; i < n; i++)
-            to[i] = steps[i] == SDM_QA_NODATA ? NAN : (float)(steps[i] * from->scale);
+            to[i] = steps[first + i] == SDM_QA_NODATA ? NAN : (float)(steps[first + i] * from->scale);
 }
 
 SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes)

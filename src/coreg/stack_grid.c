@@ -194,15 +194,15 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
         sdm_bounds_add(all, b[2] - slack, b[3] - slack);
     }
     PASS(sdm_grid_cover(s->ctx, all, &s->grid));
-    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled)
+    const double cells = (double)s->grid.cols * (double)s->grid.rows;
+    if (cells > 1e7 + 100.0 * filled)
         return sdm_fail(s->ctx, SDM_ERR_DATA,
                         "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack "
                         "those of one place",
                         (long long)s->grid.cols, (long long)s->grid.rows);
-    if ((double)s->grid.cols * (double)s->grid.rows > 1e5 + 10.0 * filled)
+    if (cells > 1e5 + 10.0 * filled)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "the DEMs fill %.0f %% of their common grid of %lld x %lld cells",
-                100.0 * filled / ((double)s->grid.cols * (double)s->grid.rows), (long long)s->grid.cols,
-                (long long)s->grid.rows);
+                100.0 * filled / cells, (long long)s->grid.cols, (long long)s->grid.rows);
     if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2)
         return sdm_fail(s->ctx, SDM_ERR_USAGE,
                         "the stack would have %lld x %lld cells; give a larger --tr than %g",

@@ -19,8 +19,8 @@ typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias
 typedef int32_t Whether __attribute__((vector_size(4 * LANES))); /* -1: yes */
 #define CHOOSE(which, a, b) ((Lanes)(((which) & (Whether)(a)) | (~(which) & (Whether)(b))))
 
-/* The least value of some cells at or below which lies half of their n values, of which those that are none are
- * INFINITY; found between halves of their range. */
+/* The least value of some cells at or below which lies half of their n values, of which those that are none
+ * are INFINITY; found between halves of their range. */
 SDM_VECTOR_LOOPS static void median_of_lanes(int n, const float *value, const float *count, float *out)
 {
     const Lanes none = {0.0f};
