@@ -57,12 +57,11 @@ static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotran
 {
     if (!crs)
         return SDM_OK;
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
     const bool good = OSRSetFromUserInput(srs, crs) == OGRERR_NONE;
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (good)
         GDALSetSpatialRef(to, srs);
-    OSRDestroySpatialReference(srs);
     GDALSetGeoTransform(to, (double *)(uintptr_t)geotransform);
     return good ? SDM_OK
                 : sdm_fail(ctx, SDM_ERR_USAGE, "found the CRS '%.100s', expected one that GDAL understands",
@@ -171,14 +170,6 @@ SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rp
     return SDM_OK;
 }
 
-/* Name the mask's bits as the QA raster of a stack does. */
-static void describe_mask(GDALDatasetH to, const double transform[6])
-{
-    GDALSetGeoTransform(to, (double *)(uintptr_t)transform);
-    GDALSetDescription(GDALGetRasterBand(to, 1), "mask");
-    GDALSetMetadataItem(to, "MASK_BIT_1", sdm_qa_names[1], NULL);
-}
-
 SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes)
 {
     SDM_QUIET;
@@ -193,7 +184,9 @@ SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t 
                                  .row_bytes = row_bytes};
     PASS(sdm_array_open(ctx, "mask in memory", &array, &from));
     GDALGetGeoTransform(raster, transform);
-    describe_mask(from, transform);
+    GDALSetGeoTransform(from, transform);
+    GDALSetDescription(GDALGetRasterBand(from, 1), "mask"); /* as the QA raster of a stack has it */
+    GDALSetMetadataItem(from, "MASK_BIT_1", sdm_qa_names[1], NULL);
     name_qa(name, qa);
     to = GDALCreateCopy(GDALGetDriverByName("GTiff"), qa, from, false, NULL, NULL, NULL);
     if (!to)
@@ -234,7 +227,7 @@ static Layer layer_of(const SdmKeptProduct *k, SdmDemLayer layer)
                  [SDM_LAYER_TREND_NMAD] = {SDM_FILE_TREND, 4}};
     const size_t plane = (size_t)k->grid.cols * (size_t)k->grid.rows;
     if ((unsigned)layer >= sizeof place / sizeof *place)
-        return (Layer){NULL, 0.0, false};
+        return (Layer){.cells = NULL};
     const char *const cells = k->raster[place[layer].file].cells;
     size_t band = place[layer].band;
     if (place[layer].file != SDM_FILE_QA)
@@ -299,18 +292,16 @@ int sdm_dem_has_layer(const SdmDem *dem, SdmDemLayer layer)
 static void read_row(const Layer *from, size_t first, size_t n, void *out)
 {
     float *const to = out;
-    if (!from->floats && from->scale <= 0.0) {
-        memcpy(out, (const uint16_t *)from->cells + first, n * sizeof(uint16_t));
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const float value = from->floats ? ((const float *)from->cells)[first + i] : 0.0F;
-        const uint16_t steps = from->floats ? 0 : ((const uint16_t *)from->cells)[first + i];
-        if (from->floats)
-            to[i] = value == SDM_NODATA ? NAN : value;
-        else
-            to[i] = steps == SDM_QA_NODATA ? NAN : (float)(steps * from->scale);
-    }
+    const float *const value = from->cells;
+    const uint16_t *const steps = from->cells;
+    if (!from->floats && from->scale <= 0.0)
+        memcpy(out, steps + first, n * sizeof *steps);
+    else if (from->floats)
+        for (size_t i = 0; i < n; i++)
+            to[i] = value[first + i] == SDM_NODATA ? NAN : value[first + i];
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = steps[first + i] == SDM_QA_NODATA ? NAN : (float)(steps[first + i] * from->scale);
 }
 
 SdmStatus sdm_dem_read(SdmContext *ctx, const SdmDem *dem, SdmDemLayer layer, void *cells, int64_t row_bytes)

@@ -42,9 +42,9 @@ void sdm_stack_default(SdmStackOptions *opt)
 /* Layers -> result, for the report and the caller. */
 static SdmStatus make_result(SdmStack *s, SdmStackResult *out)
 {
-    PASS(sdm_alloc(s->ctx, &out->dems, (size_t)s->count, sizeof *out->dems, "result"));
-    PASS(sdm_alloc(s->ctx, &out->paths, (size_t)s->count, sizeof *out->paths, "result"));
-    PASS(sdm_alloc(s->ctx, &out->doubt, (size_t)s->count, sizeof *out->doubt, "result"));
+    const size_t n = (size_t)s->count;
+    PASS(SDM_ALLOC(s->ctx, "result", SDM_ARRAY(out->dems, n), SDM_ARRAY(out->paths, n),
+                   SDM_ARRAY(out->doubt, n)));
     out->grid = s->part;
     out->report = (SdmStackReport){.dems = out->dems,
                                    .count = s->count,

@@ -236,8 +236,8 @@ static SdmStatus choose_pairs(SdmStack *s, SdmObservation *pair, int *count)
 {
     SDM_OWNED int *parent = NULL, *partners = NULL;
     int kept = 0;
-    PASS(sdm_alloc(s->ctx, &parent, (size_t)s->count, sizeof *parent, "pairs"));
-    PASS(sdm_alloc(s->ctx, &partners, (size_t)s->count, sizeof *partners, "pairs"));
+    PASS(SDM_ALLOC(s->ctx, "pairs", SDM_ARRAY(parent, (size_t)s->count),
+                   SDM_ARRAY(partners, (size_t)s->count)));
     for (int i = 0; i < s->count; i++)
         parent[i] = i;
     qsort(pair, (size_t)*count, sizeof *pair, by_samples);
@@ -565,8 +565,8 @@ SdmStatus sdm_stack_align(SdmStack *s)
     SDM_OWNED double *shift_m = NULL;
     SDM_OWNED int *group = NULL;
     const bool move = strcmp(s->opt->align, "none") != 0;
-    PASS(sdm_alloc(s->ctx, &shift_m, (size_t)s->count, sizeof *shift_m, "shifts"));
-    PASS(sdm_alloc(s->ctx, &group, (size_t)s->count, sizeof *group, "shifts"));
+    PASS(SDM_ALLOC(s->ctx, "shifts", SDM_ARRAY(shift_m, (size_t)s->count),
+                   SDM_ARRAY(group, (size_t)s->count)));
     if (strcmp(s->opt->align, "xyz") == 0)
         PASS(align_horizontally(s, shift_m, group));
     for (int round = 0; round < HEIGHT_ROUNDS; round++)

@@ -73,8 +73,8 @@ static SdmStatus sums_open(SdmStack *s, NodeSums *sums)
     sums->cols = s->grid.cols / cells + 2;
     sums->rows = s->grid.rows / cells + 2;
     const size_t n = (size_t)(sums->cols * sums->rows);
-    PASS(SDM_ALLOC(s->ctx, "smooth errors", SDM_ARRAY(sums->value, n), SDM_ARRAY(sums->weight, n)));
-    return sdm_alloc(s->ctx, &sums->layers, n, sizeof(int), "smooth errors");
+    return SDM_ALLOC(s->ctx, "smooth errors", SDM_ARRAY(sums->value, n), SDM_ARRAY(sums->weight, n),
+                     SDM_ARRAY(sums->layers, n));
 }
 
 static void sums_close(NodeSums *sums)
@@ -113,15 +113,6 @@ static SdmStatus find_spread(SdmStack *s, const SdmLayer *l, LayerNodes *v)
     return SDM_OK;
 }
 
-static double median_of_finite(double *value, int count)
-{
-    int n = 0;
-    for (int i = 0; i < count; i++)
-        if (isfinite(value[i]))
-            value[n++] = value[i];
-    return sdm_median_f64(value, n);
-}
-
 /* Spreads and outlier limits of the layers, from the nodes of the first round.  spare: count values.
  * *usual_m: median spread; *worth: the smooth errors are large enough to be taken out. */
 static SdmStatus assess(SdmStack *s, LayerNodes *nodes, double *spare, double *usual_m, bool *worth)
@@ -131,10 +122,10 @@ static SdmStatus assess(SdmStack *s, LayerNodes *nodes, double *spare, double *u
         PASS(find_spread(s, &s->layer[i], &nodes[i]));
         spare[i] = nmad_m > 0.0 ? nodes[i].spread_m / nmad_m : (double)NAN;
     }
-    *worth = median_of_finite(spare, s->count) >= MIN_RATIO;
+    *worth = sdm_median_f64(spare, sdm_drop_nan_f64(spare, s->count)) >= MIN_RATIO;
     for (int i = 0; i < s->count; i++)
         spare[i] = nodes[i].spread_m;
-    *usual_m = median_of_finite(spare, s->count);
+    *usual_m = sdm_median_f64(spare, sdm_drop_nan_f64(spare, s->count));
     for (int i = 0; i < s->count; i++) {
         nodes[i].weight = s->layer[i].weight;
         nodes[i].limit_m = OUTLIER_NMADS * fmax(nodes[i].spread_m, *usual_m);
@@ -183,7 +174,7 @@ static void find_weights(const SdmStack *s, LayerNodes *nodes, NodeSums *sums, d
         add_layers(s, nodes, sums);
         for (int i = 0; i < s->count; i++)
             spare[i] = nodes[i].distance_m = distance_from_mean(&s->layer[i], &nodes[i], sums);
-        const double limit_m = HUBER * median_of_finite(spare, s->count);
+        const double limit_m = HUBER * sdm_median_f64(spare, sdm_drop_nan_f64(spare, s->count));
         for (int i = 0; i < s->count; i++)
             nodes[i].weight =
                 s->layer[i].weight * (nodes[i].distance_m > limit_m ? limit_m / nodes[i].distance_m : 1.0);
@@ -255,8 +246,9 @@ SdmStatus sdm_stack_bias(SdmStack *s)
 {
     SdmStatus st = SDM_OK;
     LayerNodes *nodes = NULL;
-    NodeSums sums = {0};
-    double *spare = NULL, usual_m = NAN;
+    SDM_CLOSED_BY(sums_close) NodeSums sums = {0};
+    SDM_OWNED double *spare = NULL;
+    double usual_m = NAN;
     bool worth = true;
     s->bias_step = MIN_STEP_SAMPLES * s->sample_step < MIN_STEP_CELLS
                        ? (MIN_STEP_CELLS + s->sample_step - 1) / s->sample_step
@@ -287,8 +279,6 @@ SdmStatus sdm_stack_bias(SdmStack *s)
                 "smooth errors (jitter, tilt; NMAD %.2f m, median DEM) brought to the mean of the DEMs",
                 usual_m);
 done:
-    sums_close(&sums);
     nodes_close(s, &nodes);
-    sdm_free(&spare);
     return st;
 }

@@ -5,19 +5,7 @@
 
 #include <math.h>
 
-enum { MAX_EDGE = 1024, MIN_EDGE = 64, DATUMS = 3 };
-
-typedef struct BlockLayers { /* the layers that overlap a block */
-    int *index, count;       /* index: into SdmStack.layer */
-    float **height_m;        /* each h x w, above the ellipsoid, shift taken out */
-    uint8_t **filled;        /* each h x w */
-    SdmFusedLayer *more;     /* of a fusion */
-    float **error_m;         /* of a trend or fusion: predicted, h x w; NULL: none */
-    double qa_step_m;
-    SdmUndulation undulation[DATUMS];
-    float *geoid_m[DATUMS]; /* undulation of each datum, h x w; NULL where no layer needs it */
-    SdmTrendRow *value;     /* threads x 2 x layers: heights of some cells */
-} BlockLayers;
+enum { MAX_EDGE = 1024, MIN_EDGE = 64, DATUMS = SDM_EGM2008 + 1 };
 
 /* Does a layer, with its shift, overlap a rectangle of cells? */
 static bool overlaps(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t row0, int64_t w, int64_t h)
@@ -26,14 +14,6 @@ static bool overlaps(const SdmStack *s, const SdmLayer *l, int64_t col0, int64_t
         1 + (int64_t)ceil(fmax(fabs(l->shift_m[0]) / s->dx_m, fabs(l->shift_m[1]) / s->dy_m));
     return l->col0 - more < col0 + w && l->col0 + l->cols + more > col0 && l->row0 - more < row0 + h &&
            l->row0 + l->rows + more > row0;
-}
-
-static int count_layers(const SdmStack *s, int64_t col0, int64_t row0, int64_t edge)
-{
-    int n = 0;
-    for (int i = 0; i < s->count; i++)
-        n += overlaps(s, &s->layer[i], col0, row0, edge, edge);
-    return n;
 }
 
 /* Edge of the largest block whose layers fit in an eighth of the memory budget and 128 MiB; for a trend of
@@ -47,7 +27,9 @@ static int64_t choose_edge(const SdmStack *s)
         int most = 0;
         for (int64_t row = 0; row < s->grid.rows; row += edge)
             for (int64_t col = 0; col < s->grid.cols; col += edge) {
-                const int n = count_layers(s, col, row, edge);
+                int n = 0;
+                for (int i = 0; i < s->count; i++)
+                    n += overlaps(s, &s->layer[i], col, row, edge, edge);
                 most = n > most ? n : most;
             }
         const double each = s->opt->fusion ? 9.0 + SDM_FUSED_BYTES
@@ -60,14 +42,12 @@ static int64_t choose_edge(const SdmStack *s)
     return edge;
 }
 
-static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
+static SdmStatus layers_open(SdmStack *s, int64_t cells, SdmBlockLayers *p)
 {
-    PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->index, (size_t)s->count),
-                   SDM_ARRAY(p->height_m, (size_t)s->count), SDM_ARRAY(p->filled, (size_t)s->count)));
+    const size_t n = (size_t)s->count;
     p->qa_step_m = sdm_qa_step_m(&s->grid);
-    PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->error_m, (size_t)s->count),
-                   SDM_ARRAY(p->more, (size_t)s->count),
-                   SDM_ARRAY(p->value, 2 * (size_t)s->count * (size_t)s->threads)));
+    PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->index, n), SDM_ARRAY(p->height_m, n),
+                   SDM_ARRAY(p->filled, n), SDM_ARRAY(p->error_m, n), SDM_ARRAY(p->more, n)));
     for (int i = 0; i < s->count; i++) {
         const int v = s->layer[i].vertical;
         if (v <= SDM_ELLIPSOID || p->geoid_m[v])
@@ -78,7 +58,7 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, BlockLayers *p)
     return SDM_OK;
 }
 
-static void layers_clear(BlockLayers *p)
+static void layers_clear(SdmBlockLayers *p)
 {
     for (int k = 0; k < p->count; k++) {
         SDM_FREE(&p->height_m[k], &p->filled[k], &p->error_m[k]);
@@ -87,18 +67,18 @@ static void layers_clear(BlockLayers *p)
     p->count = 0;
 }
 
-static void layers_close(BlockLayers *p)
+static void layers_close(SdmBlockLayers *p)
 {
     layers_clear(p);
     for (int v = 0; v < DATUMS; v++) {
         sdm_undulation_close(&p->undulation[v]);
         sdm_free(&p->geoid_m[v]);
     }
-    SDM_FREE(&p->value, &p->more, &p->error_m, &p->filled, &p->height_m, &p->index);
+    SDM_FREE(&p->more, &p->error_m, &p->filled, &p->height_m, &p->index);
 }
 
 /* Read a layer over the block, as heights above the ellipsoid. */
-static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p, int k)
+static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, SdmBlockLayers *p, int k)
 {
     const SdmLayer *const l = &s->layer[p->index[k]];
     const int64_t n = b->w * b->h;
@@ -116,11 +96,13 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, BlockLayers *p
 }
 
 /* Read all layers that overlap the block. */
-static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, BlockLayers *p)
+static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, SdmBlockLayers *p)
 {
     SdmStatus why = SDM_OK;
     const size_t n = (size_t)(b->w * b->h);
     layers_clear(p);
+    p->col0 = b->col0;
+    p->row0 = b->row0;
     for (int i = 0; i < s->count; i++)
         if (overlaps(s, &s->layer[i], b->col0, b->row0, b->w, b->h)) {
             const int k = p->count++;
@@ -147,26 +129,23 @@ typedef struct Cells {
     SdmTrendRow *value, *unbiased; /* unbiased: the layers' smooth errors taken out */
     SdmTrendRow count;
     double last[SDM_TREND_CELLS],
-        apart[SDM_TREND_CELLS];   /* the last height, its distance from the one before */
-    bool filled[SDM_TREND_CELLS]; /* no layer has measured the cell */
+        apart[SDM_TREND_CELLS];     /* the last height, its distance from the one before */
+    bool measured[SDM_TREND_CELLS]; /* a layer has measured the cell */
 } Cells;
 
 /* Cells i to i + n - 1 of the block: their measured heights or, where there is none, the filled ones. */
-static void gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, int64_t i, int n, Cells *out)
+static void gather(const SdmStack *s, const SdmBlock *b, const SdmBlockLayers *p, int64_t i, int n,
+                   Cells *out)
 {
-    for (int c = 0; c < n; c++) {
-        out->filled[c] = true;
-        out->count[c] = 0.0f;
-    }
     for (int k = 0; k < p->count; k++)
         for (int c = 0; c < n; c++)
-            out->filled[c] &= isnan(p->height_m[k][i + c]) || p->filled[k][i + c];
+            out->measured[c] |= !isnan(p->height_m[k][i + c]) && !p->filled[k][i + c];
     for (int k = 0; k < p->count; k++) {
         const SdmLayer *const l = &s->layer[p->index[k]];
         for (int c = 0; c < SDM_TREND_CELLS; c++) {
             const float height_m = c < n ? p->height_m[k][i + c] : NAN;
             out->value[k][c] = out->unbiased[k][c] = INFINITY;
-            if (isnan(height_m) || (p->filled[k][i + c] != 0) != out->filled[c])
+            if (isnan(height_m) || (p->filled[k][i + c] != 0) == out->measured[c])
                 continue;
             out->value[k][c] = out->unbiased[k][c] = height_m;
             if (l->bias_m || s->trend)
@@ -181,7 +160,7 @@ static void gather(const SdmStack *s, const SdmBlock *b, const BlockLayers *p, i
 }
 
 /* Cells i to i + n - 1 of the block.  value: room for two heights of each layer. */
-static void combine_cells(const SdmStack *s, const BlockLayers *p, SdmTrendRow *value, int64_t i, int n,
+static void combine_cells(const SdmStack *s, const SdmBlockLayers *p, SdmTrendRow *value, int64_t i, int n,
                           SdmBlock *b)
 {
     Cells cells = {.value = value, .unbiased = value + s->count};
@@ -194,53 +173,25 @@ static void combine_cells(const SdmStack *s, const BlockLayers *p, SdmTrendRow *
             value[k][c] = (float)fabs((double)value[k][c] - median_m[c]);
     sdm_median_rows(p->count, cells.value, cells.count, mad_m);
     for (int c = 0; c < n; c++) {
-        const int count = cells.filled[c] && s->opt->no_filled ? 0 : (int)cells.count[c];
+        const int count = !cells.measured[c] && s->opt->no_filled ? 0 : (int)cells.count[c];
         const bool differ = count == 2 && cells.apart[c] > s->disagree_m;
         b->count[i + c] = (uint16_t)count;
         b->height_m[i + c] = count ? (float)height_m[c] : NAN;
         b->spread_m[i + c] = count > 1 ? (float)(1.4826 * mad_m[c]) : NAN;
-        b->mask[i + c] = count ? (uint16_t)(SDM_QA_VALID | (cells.filled[c] ? SDM_QA_FILLED : 0) |
+        b->mask[i + c] = count ? (uint16_t)(SDM_QA_VALID | (cells.measured[c] ? 0 : SDM_QA_FILLED) |
                                             (differ ? SDM_QA_DISAGREE : 0))
                                : SDM_QA_OUTSIDE;
     }
 }
 
-/* Cell i of the block from the heights of all pairs. */
-static void fuse_cell(const SdmStack *s, const BlockLayers *p, int64_t i, SdmBlock *b)
+static SdmStatus block_open(SdmStack *s, size_t n, SdmBlock *b)
 {
-    double height_m[SDM_MAX_VIEW_PAIRS];
-    float error_m[SDM_MAX_VIEW_PAIRS];
-    bool filled[SDM_MAX_VIEW_PAIRS];
-    const SdmLayer *layer[SDM_MAX_VIEW_PAIRS];
-    for (int k = 0; k < p->count; k++) {
-        layer[k] = &s->layer[p->index[k]];
-        filled[k] = p->filled[k][i] != 0;
-        error_m[k] = p->error_m[k] ? p->error_m[k][i] : NAN;
-        height_m[k] =
-            (double)p->height_m[k][i] - sdm_layer_bias(s, layer[k], b->col0 + i % b->w, b->row0 + i / b->w);
-    }
-    const SdmFusedCell cell = {.n = p->count,
-                               .layer = layer,
-                               .more = p->more,
-                               .height_m = height_m,
-                               .error_m = error_m,
-                               .filled = filled,
-                               .step_m = p->qa_step_m};
-    sdm_fuse_cell(s, &cell, i, b);
-}
-
-static SdmStatus fused_block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
-{
-    return SDM_ALLOC(ctx, "block", SDM_ARRAY(b->score, (size_t)cells),
-                     SDM_ARRAY(b->ray_error_m, (size_t)cells), SDM_ARRAY(b->ortho, (size_t)cells),
-                     SDM_ARRAY(b->error_m, (size_t)cells), SDM_ARRAY(b->pairs, (size_t)cells));
-}
-
-static SdmStatus block_open(SdmContext *ctx, int64_t cells, SdmBlock *b)
-{
-    return SDM_ALLOC(ctx, "block", SDM_ARRAY(b->height_m, (size_t)cells),
-                     SDM_ARRAY(b->spread_m, (size_t)cells), SDM_ARRAY(b->count, (size_t)cells),
-                     SDM_ARRAY(b->mask, (size_t)cells));
+    PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(b->height_m, n), SDM_ARRAY(b->spread_m, n),
+                   SDM_ARRAY(b->count, n), SDM_ARRAY(b->mask, n)));
+    if (!s->opt->fusion)
+        return SDM_OK;
+    return SDM_ALLOC(s->ctx, "block", SDM_ARRAY(b->score, n), SDM_ARRAY(b->ray_error_m, n),
+                     SDM_ARRAY(b->ortho, n), SDM_ARRAY(b->error_m, n), SDM_ARRAY(b->pairs, n));
 }
 
 static void block_close(SdmBlock *b)
@@ -251,8 +202,9 @@ static void block_close(SdmBlock *b)
 
 SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
 {
-    SDM_CLOSED_BY(layers_close) BlockLayers p = {0};
+    SDM_CLOSED_BY(layers_close) SdmBlockLayers p = {0};
     SDM_CLOSED_BY(block_close) SdmBlock b = {0};
+    SDM_OWNED SdmTrendRow *value = NULL; /* threads x 2 x layers: heights of some cells */
     int64_t heights = 0;
     const SdmGrid *const part = &s->part;
     const int64_t edge = choose_edge(s), across = (part->cols + edge - 1) / edge,
@@ -260,9 +212,8 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
     int64_t at[2];
     sdm_part_at(&s->grid, part, at);
     PASS(layers_open(s, edge * edge, &p));
-    PASS(block_open(s->ctx, edge * edge, &b));
-    if (s->opt->fusion)
-        PASS(fused_block_open(s->ctx, edge * edge, &b));
+    PASS(block_open(s, (size_t)(edge * edge), &b));
+    PASS(sdm_alloc(s->ctx, &value, 2 * (size_t)s->count * (size_t)s->threads, sizeof *value, "block"));
     if (s->trend)
         PASS(sdm_mean_map_open(s->ctx, s->part.cols, s->part.rows, SDM_CHANGE_PREVIEW, &s->trend->mean));
     for (int64_t k = 0; k < across * down; k++) {
@@ -279,17 +230,16 @@ SdmStatus sdm_stack_combine(SdmStack *s, SdmProduct *product, int *blocks)
         for (int64_t i = 0; i < b.w * b.h; i += SDM_TREND_CELLS) {
             const int n = i + SDM_TREND_CELLS < b.w * b.h ? SDM_TREND_CELLS : (int)(b.w * b.h - i);
             for (int c = 0; c < n && s->opt->fusion; c++)
-                fuse_cell(s, &p, i + c, &b);
+                sdm_fuse_cell(s, &p, i + c, &b);
             if (!s->opt->fusion)
-                combine_cells(s, &p, p.value + 2 * (int64_t)sdm_thread() * s->count, i, n, &b);
+                combine_cells(s, &p, value + 2 * (int64_t)sdm_thread() * s->count, i, n, &b);
         }
         PASS(sdm_part_take(s->ctx, s->options, &s->grid, part, &b));
         for (int64_t i = 0; i < b.w * b.h; i++)
             heights += !isnan(b.height_m[i]);
         PASS(sdm_product_write(s->ctx, product, &b));
         if (s->trend)
-            PASS(sdm_trend_block(s, product, &b,
-                                 &(SdmTrendLayers){p.count, p.index, p.height_m, p.filled, p.error_m}));
+            PASS(sdm_trend_block(s, product, &b, &p));
     }
     if (heights == 0)
         return sdm_fail(s->ctx, SDM_ERR_DATA,

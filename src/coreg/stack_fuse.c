@@ -26,8 +26,8 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
 {
     SDM_OWNED double *error_m = NULL, *ratio = NULL;
     int n = 0;
-    PASS(sdm_alloc(s->ctx, &error_m, (size_t)s->count, sizeof *error_m, "errors of DEMs"));
-    PASS(sdm_alloc(s->ctx, &ratio, (size_t)count + 1, sizeof *ratio, "errors of DEMs"));
+    PASS(SDM_ALLOC(s->ctx, "errors of DEMs", SDM_ARRAY(error_m, (size_t)s->count),
+                   SDM_ARRAY(ratio, (size_t)count + 1)));
     for (int i = 0; i < s->count; i++)
         PASS(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
     for (int k = 0; k < count; k++) {
@@ -62,16 +62,14 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
     for (int i = 0; i < s->count; i++)
         if (hypot(s->layer[i].shift_m[0], s->layer[i].shift_m[1]) < LEAST_SHIFT_CELLS * s->dy_m)
             s->layer[i].shift_m[0] = s->layer[i].shift_m[1] = 0.0;
-    PASS(sdm_alloc(s->ctx, &s->tolerance_m, (size_t)s->count * (size_t)s->count, sizeof *s->tolerance_m,
-                   "pairs of DEMs"));
+    SDM_OWNED double *nmad = NULL;
+    PASS(SDM_ALLOC(s->ctx, "pairs of DEMs", SDM_ARRAY(s->tolerance_m, (size_t)s->count * (size_t)s->count),
+                   SDM_ARRAY(nmad, (size_t)count + 1)));
     for (int i = 0; i < s->count * s->count; i++)
         s->tolerance_m[i] = INFINITY;
-    double *nmad = NULL;
-    PASS(sdm_alloc(s->ctx, &nmad, (size_t)count + 1, sizeof *nmad, "pairs of DEMs"));
     for (int k = 0; k < count; k++)
         nmad[k] = pair[k].nmad;
     const double most = MOST_NMADS * sdm_median_f64(nmad, count); /* a spoilt DEM is given no more room */
-    sdm_free(&nmad);
     for (int k = 0; k < count; k++)
         s->tolerance_m[pair[k].a * s->count + pair[k].b] = s->tolerance_m[pair[k].b * s->count + pair[k].a] =
             AGREE_NMADS * fmax(fmin(pair[k].nmad, most), s->opt->fusion->least_m);
@@ -162,39 +160,51 @@ void sdm_fused_free(SdmFusedLayer *f)
 
 /* ---- a cell ---- */
 
-static uint16_t qa_of(const SdmFusedCell *c, int k, int64_t i, int band)
+typedef struct Cell {
+    const SdmStack *s;
+    const SdmBlockLayers *in;
+    int64_t i;                           /* its number in the block */
+    double height_m[SDM_MAX_VIEW_PAIRS]; /* of the layers; NaN: none */
+} Cell;
+
+static const SdmLayer *at_cell(const Cell *c, int k)
 {
-    return c->more[k].qa[i * SDM_FUSED_BANDS + band];
+    return &c->s->layer[c->in->index[k]];
+}
+
+static uint16_t qa_of(const Cell *c, int k, int band)
+{
+    return c->in->more[k].qa[c->i * SDM_FUSED_BANDS + band];
 }
 
 /* 0..1; 0 where the layer has none. */
-static double score_of(const SdmFusedCell *c, int k, int64_t i)
+static double score_of(const Cell *c, int k)
 {
-    const uint16_t v = qa_of(c, k, i, SCORE);
+    const uint16_t v = qa_of(c, k, SCORE);
     return v == NONE ? 0.0 : v * 0.01;
 }
 
 /* Do two heights differ by no more than the tolerance? */
-static bool agree(const SdmStack *s, const SdmFusedCell *c, int a, int b)
+static bool agree(const Cell *c, int a, int b)
 {
-    const ptrdiff_t at = (c->layer[a] - s->layer) * s->count + (c->layer[b] - s->layer);
-    return a == b ? !isnan(c->height_m[a]) : fabs(c->height_m[a] - c->height_m[b]) <= s->tolerance_m[at];
+    const double most = c->s->tolerance_m[c->in->index[a] * c->s->count + c->in->index[b]];
+    return a == b ? !isnan(c->height_m[a]) : fabs(c->height_m[a] - c->height_m[b]) <= most;
 }
 
 /* The height below which two fifths of the votes lie: windows carry roofs outwards and hidden ground is
  * filled from what stands beside it, so wrong heights are more often too high; -1: there is none. */
-static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
+static int find_surface(const Cell *c)
 {
     int order[SDM_MAX_VIEW_PAIRS], n = 0;
     double votes[SDM_MAX_VIEW_PAIRS], all = 0.0, below = 0.0;
-    for (int k = 0; k < c->n; k++) {
+    for (int k = 0; k < c->in->count; k++) {
         int at = n;
         if (isnan(c->height_m[k]))
             continue;
         for (; at > 0 && c->height_m[order[at - 1]] > c->height_m[k]; at--)
             order[at] = order[at - 1];
         order[at] = k;
-        votes[k] = score_of(c, k, i) * s->opt->fusion->trust[c->layer[k]->given];
+        votes[k] = score_of(c, k) * c->s->opt->fusion->trust[at_cell(c, k)->given];
         all += votes[k];
         n++;
     }
@@ -208,15 +218,15 @@ static int find_surface(const SdmStack *s, const SdmFusedCell *c, int64_t i)
 
 /* Which layers have a height of the surface: measured ones alone where there is one.  @return one of them is
  * measured */
-static bool find_members(const SdmStack *s, const SdmFusedCell *c, int surface, bool *member)
+static bool find_members(const Cell *c, int surface, bool *member)
 {
     bool measured = false;
-    for (int k = 0; k < c->n; k++) {
-        member[k] = surface >= 0 && agree(s, c, surface, k);
-        measured = measured || (member[k] && !c->filled[k]);
+    for (int k = 0; k < c->in->count; k++) {
+        member[k] = surface >= 0 && agree(c, surface, k);
+        measured = measured || (member[k] && !c->in->filled[k][c->i]);
     }
-    for (int k = 0; k < c->n; k++)
-        member[k] = member[k] && !(measured && c->filled[k]);
+    for (int k = 0; k < c->in->count; k++)
+        member[k] = member[k] && !(measured && c->in->filled[k][c->i]);
     return measured;
 }
 
@@ -228,67 +238,71 @@ typedef struct Agreed {
     unsigned points, mask;
 } Agreed;
 
-static Agreed add_up(const SdmStack *s, const SdmFusedCell *c, int64_t i)
+static Agreed add_up(const Cell *c)
 {
     Agreed a = {.leading = -1};
     bool member[SDM_MAX_VIEW_PAIRS];
-    const int surface = find_surface(s, c, i);
-    a.measured = find_members(s, c, surface, member);
-    for (int k = 0; k < c->n; k++) {
-        const double weight = c->layer[k]->weight;
-        const uint16_t points = qa_of(c, k, i, COUNT);
-        const bool near = surface >= 0 && agree(s, c, surface, k);
-        a.seen += !(qa_of(c, k, i, MASK) & SDM_QA_OUTSIDE);
-        a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->filled[k]);
-        a.best_score = near ? fmax(a.best_score, score_of(c, k, i)) : a.best_score;
+    const int surface = find_surface(c);
+    a.measured = find_members(c, surface, member);
+    for (int k = 0; k < c->in->count; k++) {
+        const double weight = at_cell(c, k)->weight;
+        const uint16_t points = qa_of(c, k, COUNT);
+        const bool near = surface >= 0 && agree(c, surface, k);
+        a.seen += !(qa_of(c, k, MASK) & SDM_QA_OUTSIDE);
+        a.contradicted = a.contradicted || (!near && !isnan(c->height_m[k]) && !c->in->filled[k][c->i]);
+        a.best_score = near ? fmax(a.best_score, score_of(c, k)) : a.best_score;
         if (!member[k])
             continue;
         a.pairs++;
-        a.leading = a.leading < 0 || weight > c->layer[a.leading]->weight ? k : a.leading;
+        a.leading = a.leading < 0 || weight > at_cell(c, a.leading)->weight ? k : a.leading;
         a.weights += weight;
         a.heights_m += weight * c->height_m[k];
-        a.errors_m += weight * (double)c->error_m[k];
+        a.errors_m += weight * (double)(c->in->error_m[k] ? c->in->error_m[k][c->i] : NAN);
         a.points += points == NONE ? 0 : points;
-        a.mask |= qa_of(c, k, i, MASK);
+        a.mask |= qa_of(c, k, MASK);
     }
     return a;
 }
 
 /* A cell without a height: the reasons of the pairs that see it. */
-static unsigned reasons(const SdmFusedCell *c, int64_t i)
+static unsigned reasons(const Cell *c)
 {
     unsigned mask = 0;
-    for (int k = 0; k < c->n; k++)
-        mask |= qa_of(c, k, i, MASK) & SDM_QA_OUTSIDE ? 0 : qa_of(c, k, i, MASK);
+    for (int k = 0; k < c->in->count; k++)
+        mask |= qa_of(c, k, MASK) & SDM_QA_OUTSIDE ? 0 : qa_of(c, k, MASK);
     mask &= ~(unsigned)(SDM_QA_VALID | SDM_QA_FILLED);
     return mask ? mask : SDM_QA_OUTSIDE;
 }
 
-static float in_metres(const SdmFusedCell *c, int k, int64_t i, int band, double step_m)
+static float in_metres(const Cell *c, int k, int band)
 {
-    const uint16_t v = k < 0 ? NONE : qa_of(c, k, i, band);
-    return v == NONE ? NAN : (float)(v * step_m);
+    const uint16_t v = k < 0 ? NONE : qa_of(c, k, band);
+    return v == NONE ? NAN : (float)(v * c->in->qa_step_m);
 }
 
-void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *c, int64_t i, SdmBlock *b)
+void sdm_fuse_cell(const SdmStack *s, const SdmBlockLayers *in, int64_t i, SdmBlock *b)
 {
-    const Agreed a = add_up(s, c, i);
+    Cell c = {.s = s, .in = in, .i = i};
+    for (int k = 0; k < in->count; k++)
+        c.height_m[k] = (double)in->height_m[k][i] -
+                        sdm_layer_bias(s, at_cell(&c, k), b->col0 + i % b->w, b->row0 + i / b->w);
+    const Agreed a = add_up(&c);
     const double share = a.pairs / fmax(a.seen, 1.0), least = FILLED_SCORE * fmax(1.0, FILLED_SHARE / share);
     const bool dropped = a.pairs > 0 && !a.measured && (a.best_score < least || s->opt->no_filled);
     const bool none = a.pairs == 0 || dropped;
     b->height_m[i] = none ? NAN : (float)(a.heights_m / a.weights);
     b->score[i] = none ? NAN : (float)a.best_score;
     b->error_m[i] = none ? NAN : (float)(s->error_scale * a.errors_m / (a.weights * share));
-    b->ray_error_m[i] = none ? NAN : in_metres(c, a.leading, i, RAY_ERROR, c->step_m);
-    b->spread_m[i] = none ? NAN : in_metres(c, a.leading, i, SPREAD, c->step_m);
+    b->ray_error_m[i] = none ? NAN : in_metres(&c, a.leading, RAY_ERROR);
+    b->spread_m[i] = none ? NAN : in_metres(&c, a.leading, SPREAD);
     b->count[i] = (uint16_t)(none ? 0 : a.points < NONE ? a.points : NONE - 1);
     b->pairs[i] = (uint16_t)(none ? 0 : a.pairs);
-    b->mask[i] = (uint16_t)(none ? reasons(c, i) | (dropped ? SDM_QA_LOW_SCORE : 0)
+    b->mask[i] = (uint16_t)(none ? reasons(&c) | (dropped ? SDM_QA_LOW_SCORE : 0)
                                  : ((a.mask & ~(unsigned)(SDM_QA_FILLED | SDM_QA_OUTSIDE)) | SDM_QA_VALID |
                                     (a.measured ? 0 : SDM_QA_FILLED) |
                                     (a.contradicted && a.pairs == 1 ? SDM_QA_DISAGREE : 0)));
     b->ortho[i] = NAN;
-    for (int k = 0; k < c->n; k++)
-        if (c->more[k].ortho && !isnan(c->more[k].ortho[i]) && (isnan(b->ortho[i]) || k == a.leading))
-            b->ortho[i] = c->more[k].ortho[i];
+    for (int k = 0; k < in->count; k++)
+        if (in->more[k].ortho && !isnan(in->more[k].ortho[i]) && (isnan(b->ortho[i]) || k == a.leading))
+            b->ortho[i] = in->more[k].ortho[i];
 }

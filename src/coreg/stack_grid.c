@@ -28,7 +28,7 @@ static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
 {
     const char *const authority = OSRGetAuthorityName(crs->srs, NULL), *const number = OSRGetAuthorityCode(
                                                                            crs->srs, NULL);
-    OGRSpatialReferenceH other = OSRNewSpatialReference(NULL);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const other = OSRNewSpatialReference(NULL);
     bool same = false;
     if (authority && number && strcmp(authority, "EPSG") == 0) {
         snprintf(code, size, "EPSG:%s", number);
@@ -36,7 +36,6 @@ static const char *crs_text(const SdmLayerCrs *crs, char *code, size_t size)
         OSRSetAxisMappingStrategy(other, OAMS_TRADITIONAL_GIS_ORDER);
         same = same && OSRIsSame(other, crs->srs);
     }
-    OSRDestroySpatialReference(other);
     return same ? code : crs->wkt;
 }
 
@@ -59,21 +58,6 @@ static SdmStatus ground_unit_m(SdmContext *ctx, const char *wkt, OGRSpatialRefer
     return sdm_grid_ground_m(ctx, &unit, place_deg[0], place_deg[1], out);
 }
 
-/* Longitude and latitude of a layer's centre. */
-static SdmStatus layer_centre(SdmStack *s, const SdmLayer *l, double *lon_deg, double *lat_deg)
-{
-    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
-    const double col = 0.5 * (double)l->width, row = 0.5 * (double)l->height;
-    *lon_deg = l->transform[0] + col * l->transform[1] + row * l->transform[2];
-    *lat_deg = l->transform[3] + col * l->transform[4] + row * l->transform[5];
-    PASS(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
-    sdm_projector_inverse(p, 1, lon_deg, lat_deg);
-    if (!isfinite(*lat_deg))
-        return sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express",
-                        l->path);
-    return SDM_OK;
-}
-
 double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l)
 {
     return hypot((double)l->width, (double)l->height) * l->pixel * unit_m(s->crs[l->crs].srs, l->lat_deg);
@@ -84,8 +68,15 @@ double sdm_layer_diagonal_m(const SdmStack *s, const SdmLayer *l)
 static SdmStatus find_centres(SdmStack *s, double place_deg[2])
 {
     for (int i = 0; i < s->count; i++) {
+        SDM_CLOSED_BY(sdm_projector_close) SdmProjector *p = NULL;
         SdmLayer *const l = &s->layer[i];
-        PASS(layer_centre(s, l, &l->lon_deg, &l->lat_deg));
+        GDALApplyGeoTransform(l->transform, 0.5 * (double)l->width, 0.5 * (double)l->height, &l->lon_deg,
+                              &l->lat_deg);
+        PASS(sdm_projector_open(s->ctx, s->crs[l->crs].wkt, &p));
+        sdm_projector_inverse(p, 1, &l->lon_deg, &l->lat_deg);
+        if (!isfinite(l->lat_deg))
+            return sdm_fail(s->ctx, SDM_ERR_INPUT, "DEM %s: its centre lies outside what its CRS can express",
+                            l->path);
         if (i == 0 || l->lat_deg < place_deg[1] ||
             (l->lat_deg == place_deg[1] && l->lon_deg < place_deg[0])) {
             place_deg[0] = l->lon_deg;
@@ -134,31 +125,24 @@ static SdmStatus open_transforms(SdmStack *s)
     return SDM_OK;
 }
 
-/* Bring a layer of the grid's own geographic CRS within half a turn of the longitude. */
-static void turn_layer(SdmLayer *l, double about_deg)
-{
-    const double middle = l->transform[0] + 0.5 * (double)l->width * l->transform[1] +
-                          0.5 * (double)l->height * l->transform[2];
-    const double turn_deg = sdm_longitude_near(middle, about_deg) - middle;
-    l->transform[0] += turn_deg;
-}
-
 /* Bounds of a layer in the grid's CRS, from points along its edges; longitudes go on from about_deg. */
 static SdmStatus find_bounds(SdmStack *s, SdmLayer *l, double about_deg, double bounds[4])
 {
     const SdmLayerCrs *const crs = &s->crs[l->crs];
     double before = NAN, step = 0.0;
     sdm_bounds_clear(bounds);
-    if (crs->same && s->grid.geographic)
-        turn_layer(l, about_deg);
+    if (crs->same && s->grid.geographic) { /* within half a turn of the longitude */
+        const double middle = l->transform[0] + 0.5 * (double)l->width * l->transform[1] +
+                              0.5 * (double)l->height * l->transform[2];
+        l->transform[0] += sdm_longitude_near(middle, about_deg) - middle;
+    }
     for (int k = 0; k < 4 * EDGE_POINTS; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
-        const int side = k / EDGE_POINTS; /* top, right, bottom, left */
-        const double u = side == 0 ? t : side == 1 ? 1.0 : side == 2 ? 1.0 - t : 0.0;
-        const double v = side == 0 ? 0.0 : side == 1 ? t : side == 2 ? 1.0 : 1.0 - t;
-        const double col = u * (double)l->width, row = v * (double)l->height;
-        double x = l->transform[0] + col * l->transform[1] + row * l->transform[2],
-               y = l->transform[3] + col * l->transform[4] + row * l->transform[5];
+        const double along[] = {t, 1.0, 1.0 - t, 0.0}; /* top, right, bottom, left */
+        const double col = along[k / EDGE_POINTS] * (double)l->width,
+                     row = along[(k / EDGE_POINTS + 3) % 4] * (double)l->height;
+        double x, y;
+        GDALApplyGeoTransform(l->transform, col, row, &x, &y);
         if ((!crs->same && !OCTTransform(crs->to_grid, 1, &x, &y, NULL)) || !isfinite(x) || !isfinite(y))
             return sdm_fail(s->ctx, SDM_ERR_DATA,
                             "DEM %s: cannot be expressed in the output CRS; give another --t_srs", l->path);
@@ -206,21 +190,19 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
         PASS(find_bounds(s, &s->layer[i], about_deg, bounds[i]));
         const double *const b = bounds[i];
         filled += (b[2] - b[0]) * (b[3] - b[1]) / (cell * cell);
-        all[0] = fmin(all[0], b[0] + slack);
-        all[1] = fmin(all[1], b[1] + slack);
-        all[2] = fmax(all[2], b[2] - slack);
-        all[3] = fmax(all[3], b[3] - slack);
+        sdm_bounds_add(all, b[0] + slack, b[1] + slack);
+        sdm_bounds_add(all, b[2] - slack, b[3] - slack);
     }
     PASS(sdm_grid_cover(s->ctx, all, &s->grid));
-    if ((double)s->grid.cols * (double)s->grid.rows > 1e7 + 100.0 * filled)
+    const double cells = (double)s->grid.cols * (double)s->grid.rows;
+    if (cells > 1e7 + 100.0 * filled)
         return sdm_fail(s->ctx, SDM_ERR_DATA,
                         "the DEMs together span %lld x %lld cells and fill less than 1 %% of them; stack "
                         "those of one place",
                         (long long)s->grid.cols, (long long)s->grid.rows);
-    if ((double)s->grid.cols * (double)s->grid.rows > 1e5 + 10.0 * filled)
+    if (cells > 1e5 + 10.0 * filled)
         sdm_log(s->ctx, SDM_LOG_WARNING, 8, "the DEMs fill %.0f %% of their common grid of %lld x %lld cells",
-                100.0 * filled / ((double)s->grid.cols * (double)s->grid.rows), (long long)s->grid.cols,
-                (long long)s->grid.rows);
+                100.0 * filled / cells, (long long)s->grid.cols, (long long)s->grid.rows);
     if (s->grid.cols > INT32_MAX / 2 || s->grid.rows > INT32_MAX / 2)
         return sdm_fail(s->ctx, SDM_ERR_USAGE,
                         "the stack would have %lld x %lld cells; give a larger --tr than %g",
@@ -228,18 +210,6 @@ static SdmStatus choose_extent(SdmStack *s, double about_deg)
     for (int i = 0; i < s->count; i++)
         find_cells(s, &s->layer[i], bounds[i]);
     return SDM_OK;
-}
-
-static SdmStatus check_spacing(SdmStack *s, double usual)
-{
-    const double tr = s->grid.spacing;
-    if (isfinite(tr) && tr >= usual / 100.0 && tr <= usual * 10000.0)
-        return SDM_OK;
-    return sdm_fail(
-        s->ctx, SDM_ERR_USAGE,
-        "--tr %g: the DEMs have cells of about %.3g in the output CRS, and from 1/100 to 10000 times that is "
-        "expected",
-        tr, usual);
 }
 
 SdmStatus sdm_stack_choose_grid(SdmStack *s)
@@ -253,9 +223,14 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     sdm_grid_warn(s->ctx, s->options->t_srs, place_deg[0], place_deg[1]);
     target = OSRNewSpatialReference(s->grid.wkt);
     PASS(median_pixel(s, target, place_deg, &usual));
-    if (!(s->options->tr > 0.0))
-        s->grid.spacing = usual;
-    PASS(check_spacing(s, usual));
+    const double tr = s->options->tr > 0.0 ? s->grid.spacing : usual;
+    s->grid.spacing = tr;
+    if (!isfinite(tr) || tr < usual / 100.0 || tr > usual * 10000.0)
+        return sdm_fail(
+            s->ctx, SDM_ERR_USAGE,
+            "--tr %g: the DEMs have cells of about %.3g in the output CRS, and from 1/100 to 10000 "
+            "times that is expected",
+            tr, usual);
     PASS(open_transforms(s));
     PASS(choose_extent(s, place_deg[0]));
     s->part = s->grid;

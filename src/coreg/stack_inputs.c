@@ -95,14 +95,9 @@ static char *find_cut(char *entry, char date[32])
     return NULL;
 }
 
-/* Lines of --dates that name DEMs of the stack, and others. */
-typedef struct DateLines {
-    int known, unknown;
-    char first[256]; /* of the others */
-} DateLines;
-
-/* A line "NAME DATE" or "NAME,DATE" gives the DEMs of that name their date. */
-static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry, DateLines *lines)
+/* A line "NAME DATE" or "NAME,DATE" gives the DEMs of that name their date.  *name: points into the entry;
+ * *found: how many there are. */
+static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry, const char **name, int *found)
 {
     char path[SDM_PATH_SIZE], date[32];
     char *cut = find_cut(entry, date);
@@ -114,48 +109,49 @@ static SdmStatus take_line(SdmStack *s, const SdmListFile *list, char *entry, Da
     while (cut > entry && strchr(" \t", cut[-1]))
         cut--;
     *cut = '\0';
-    const char *const name = sdm_list_file_unquote(entry);
-    const SdmStatus st = sdm_path_join(s->ctx, list->folder, name, path);
-    int found = 0;
-    for (int i = 0; i < s->count && !st; i++) {
+    *name = sdm_list_file_unquote(entry);
+    PASS(sdm_path_join(s->ctx, list->folder, *name, path));
+    for (int i = 0; i < s->count; i++) {
         SdmLayer *const l = &s->layer[i];
-        if (strcmp(l->path, name) == 0 || sdm_system_is_same(l->path, path) ||
-            (name == sdm_path_base(name) && strcmp(sdm_path_base(l->path), name) == 0)) {
-            if (l->date_given && strcmp(l->date, date) != 0)
-                return sdm_fail(
-                    s->ctx, SDM_ERR_INPUT,
-                    "--dates %s: line %d gives %s the date %.10s, an earlier line %.10s; give one",
-                    s->opt->dates, list->line, l->path, date, l->date);
-            memcpy(l->date, date, sizeof date);
-            l->date_given = true;
-            found++;
-        }
+        if (strcmp(l->path, *name) != 0 && !sdm_system_is_same(l->path, path) &&
+            (*name != sdm_path_base(*name) || strcmp(sdm_path_base(l->path), *name) != 0))
+            continue;
+        if (l->date_given && strcmp(l->date, date) != 0)
+            return sdm_fail(s->ctx, SDM_ERR_INPUT,
+                            "--dates %s: line %d gives %s the date %.10s, an earlier line %.10s; give one",
+                            s->opt->dates, list->line, l->path, date, l->date);
+        memcpy(l->date, date, sizeof date);
+        l->date_given = true;
+        ++*found;
     }
-    if (!found && lines->unknown++ == 0)
-        snprintf(lines->first, sizeof lines->first, "line %d: '%.200s'", list->line, name);
-    lines->known += found > 0;
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus read_list(SdmStack *s)
 {
     SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {.lines = 0};
-    DateLines lines = {.known = 0};
+    int known = 0, unknown = 0;
+    char first[256] = ""; /* of the unknown ones */
     PASS(sdm_list_file_open(s->ctx, "--dates", s->opt->dates, "a DEM and its date a line", &list));
-    for (char *entry; (entry = sdm_list_file_next(&list)) != NULL;)
-        PASS(take_line(s, &list, entry, &lines));
-    if (lines.known == 0)
+    for (char *entry; (entry = sdm_list_file_next(&list)) != NULL;) {
+        const char *name = NULL;
+        int found = 0;
+        PASS(take_line(s, &list, entry, &name, &found));
+        known += found > 0;
+        if (!found && unknown++ == 0)
+            snprintf(first, sizeof first, "line %d: '%.200s'", list.line, name);
+    }
+    if (known == 0)
         return sdm_fail(
             s->ctx, SDM_ERR_INPUT,
             "--dates %s: no line names a DEM of this stack%s%s; expected lines such as '%s 2003-05-06'",
-            s->opt->dates, lines.unknown ? ", the first is " : "", lines.first,
-            sdm_path_base(s->layer[0].path));
-    if (lines.unknown)
+            s->opt->dates, unknown ? ", the first is " : "", first, sdm_path_base(s->layer[0].path));
+    if (unknown)
         sdm_log(
             s->ctx, SDM_LOG_WARNING, 0,
             "--dates %s: %d of %d lines name no DEM of this stack (the first is %s); expected its path or "
             "file name",
-            s->opt->dates, lines.unknown, lines.known + lines.unknown, lines.first);
+            s->opt->dates, unknown, known + unknown, first);
     return SDM_OK;
 }
 
@@ -239,24 +235,19 @@ static SdmStatus compare_heights(SdmStack *s, const SdmLayer *a, const SdmLayer 
     return SDM_OK;
 }
 
-/* The later version is kept ("ASTER L1A V004" after V003), of equal ones the alphabetically first file. */
-static bool is_better(const SdmLayer *a, const SdmLayer *b)
-{
-    const int kind = strncmp(a->kind, b->kind, strlen("ASTER L1A V004"));
-    return kind ? kind > 0 : strcmp(a->path, b->path) < 0;
-}
-
-/* A layer to keep instead of layer i; NULL: none. */
+/* A layer to keep instead of layer i; NULL: none.  The later version is kept ("ASTER L1A V004" after V003),
+ * of equal ones the alphabetically first file. */
 static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 {
     const SdmLayer *const l = &s->layer[i];
     *out = NULL;
     for (int k = 0; k < s->count && *l->acquisition && !*out; k++) {
         const SdmLayer *const other = &s->layer[k];
-        bool same = false;
-        if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || !is_better(other, l))
+        const int kind = strncmp(other->kind, l->kind, strlen("ASTER L1A V004")),
+                  better = kind ? kind : strcmp(l->path, other->path);
+        if (k == i || strcmp(other->acquisition, l->acquisition) != 0 || better <= 0)
             continue;
-        same = same_place(s, other, l);
+        bool same = same_place(s, other, l);
         if (same && !s->opt->trend) /* one date counts once, however it was processed */
             PASS(compare_heights(s, other, l, &same));
         *out = same ? other : NULL;
@@ -267,13 +258,6 @@ static SdmStatus find_better(SdmStack *s, int i, const SdmLayer **out)
 static void close_layer(SdmLayer *l)
 {
     SDM_FREE(&l->path, &l->qa, &l->sample, &l->residual, &l->unstable, &l->texture, &l->bias_m);
-}
-
-static void drop(SdmStack *s, int i)
-{
-    close_layer(&s->layer[i]);
-    s->count--;
-    memmove(&s->layer[i], &s->layer[i + 1], (size_t)(s->count - i) * sizeof *s->layer);
 }
 
 SdmStatus sdm_stack_drop_copies(SdmStack *s)
@@ -297,8 +281,10 @@ SdmStatus sdm_stack_drop_copies(SdmStack *s)
             continue;
         sdm_log(s->ctx, SDM_LOG_WARNING, 1, "%s is left out: it is of the same acquisition (%s) as %s",
                 s->layer[i].path, s->layer[i].acquisition, better->path);
-        drop(s, i);
+        close_layer(&s->layer[i]);
+        s->count--;
         copies--;
+        memmove(&s->layer[i], &s->layer[i + 1], (size_t)(s->count - i) * sizeof *s->layer);
     }
     return SDM_OK;
 }
@@ -307,10 +293,9 @@ SdmStatus sdm_stack_drop_copies(SdmStack *s)
 static SdmStatus copy_text(SdmContext *ctx, const char *text, char **out)
 {
     const size_t size = strlen(text) + 1;
-    const SdmStatus st = sdm_alloc(ctx, out, size, 1, "name of a DEM");
-    if (!st)
-        memcpy(*out, text, size);
-    return st;
+    PASS(sdm_alloc(ctx, out, size, 1, "name of a DEM"));
+    memcpy(*out, text, size);
+    return SDM_OK;
 }
 
 /* Add the DEMs of an open list to the paths, which have room for them. */
@@ -367,26 +352,20 @@ static bool is_beside(const SdmPaths *paths, const char *path)
 }
 
 /* Leave out what lies beside the DEMs: `*.tif` names it, too. */
-static SdmStatus drop_companions(SdmContext *ctx, SdmPaths *paths)
+static void drop_companions(SdmContext *ctx, SdmPaths *paths)
 {
-    SDM_OWNED bool *drop = NULL;
-    int kept = 0, first = -1;
-    PASS(sdm_alloc(ctx, &drop, (size_t)paths->count + 1, sizeof *drop, "list of DEMs"));
-    for (int i = 0; i < paths->count; i++)
-        if ((drop[i] = is_beside(paths, paths->path[i])) && first < 0)
-            first = i;
-    if (first >= 0)
-        sdm_log(ctx, SDM_LOG_WARNING, 1,
-                "left out: %s, as is all that lies beside a DEM of the list and is none", paths->path[first]);
-    for (int i = 0; i < paths->count; i++)
-        if (drop[i])
-            sdm_free(&paths->path[i]);
-        else
-            paths->path[kept++] = paths->path[i];
-    for (int i = kept; i < paths->count; i++)
-        paths->path[i] = NULL;
-    paths->count = kept;
-    return SDM_OK;
+    const int given = paths->count;
+    for (int i = 0; i < paths->count;) {
+        if (!is_beside(paths, paths->path[i])) {
+            i++;
+            continue;
+        }
+        if (paths->count-- == given)
+            sdm_log(ctx, SDM_LOG_WARNING, 1,
+                    "left out: %s, as is all that lies beside a DEM of the list and is none", paths->path[i]);
+        sdm_free(&paths->path[i]);
+        memmove(&paths->path[i], &paths->path[i + 1], (size_t)(paths->count - i) * sizeof *paths->path);
+    }
 }
 
 void sdm_paths_free(SdmPaths *paths)
@@ -489,19 +468,14 @@ static SdmStatus describe(SdmStack *s, SdmLayer *l)
 }
 
 /* A DEM given twice would count twice. */
-static SdmStatus check_twice(SdmContext *ctx, char **paths, int count)
+static SdmStatus check_twice(SdmContext *ctx, const SdmPaths *paths)
 {
-    SDM_OWNED struct stat *info = NULL;
-    PASS(sdm_alloc(ctx, &info, (size_t)count, sizeof *info, "list of DEMs"));
-    for (int i = 0; i < count; i++) {
-        const bool file = stat(paths[i], &info[i]) == 0;
+    char **const path = paths->path;
+    for (int i = 0; i < paths->count; i++)
         for (int j = 0; j < i; j++)
-            if (strcmp(paths[i], paths[j]) == 0 || (file && sdm_system_is_same(paths[i], paths[j])))
+            if (strcmp(path[i], path[j]) == 0 || sdm_system_is_same(path[i], path[j]))
                 return sdm_fail(ctx, SDM_ERR_USAGE, "DEM %s: given twice (also as %s), expected once",
-                                paths[i], paths[j]);
-        if (!file)
-            info[i] = (struct stat){0};
-    }
+                                path[i], path[j]);
     return SDM_OK;
 }
 
@@ -532,41 +506,27 @@ static SdmStatus check_datums(SdmStack *s)
     return SDM_OK;
 }
 
-static SdmStatus find_paths(SdmStack *s, const char *const *dems, int count, SdmPaths *paths)
-{
-    PASS(sdm_stack_paths(s->ctx, dems, count, s->opt->list, paths));
-    PASS(drop_companions(s->ctx, paths));
-    if (paths->count < 2) {
-        return sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths->count,
-                        paths->count == 1 ? "" : "s");
-    }
-    if (s->opt->dates && !s->opt->trend) {
-        return sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
-    }
-    PASS(check_twice(s->ctx, paths->path, paths->count));
-    if (s->keep)
-        PASS(sdm_grid_check_srs(s->ctx, s->options->t_srs));
-    else
-        PASS(sdm_product_check(s->ctx, s->options, (const char *const *)paths->path, paths->count));
-    return SDM_OK;
-}
-
-static double weight_of(const SdmStackFusion *fusion, int given)
-{
-    const double ratio = fusion ? fusion->sigma_m[fusion->reference] / fusion->sigma_m[given] : 1.0;
-    return ratio * ratio;
-}
-
 SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
 {
     SDM_CLOSED_BY(sdm_paths_free) SdmPaths paths = {0};
-    PASS(find_paths(s, dems, count, &paths));
-    PASS(sdm_alloc(s->ctx, &s->layer, (size_t)paths.count, sizeof *s->layer, "DEMs"));
-    PASS(sdm_alloc(s->ctx, &s->crs, (size_t)paths.count, sizeof *s->crs, "DEMs"));
+    const SdmStackFusion *const f = s->opt->fusion;
+    PASS(sdm_stack_paths(s->ctx, dems, count, s->opt->list, &paths));
+    drop_companions(s->ctx, &paths);
+    if (paths.count < 2)
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "found %d DEM%s, expected at least two to stack", paths.count,
+                        paths.count == 1 ? "" : "s");
+    if (s->opt->dates && !s->opt->trend)
+        return sdm_fail(s->ctx, SDM_ERR_USAGE, "--dates: needs --trend, found none");
+    PASS(check_twice(s->ctx, &paths));
+    PASS(s->keep ? sdm_grid_check_srs(s->ctx, s->options->t_srs)
+                 : sdm_product_check(s->ctx, s->options, (const char *const *)paths.path, paths.count));
+    const size_t most = (size_t)paths.count;
+    PASS(SDM_ALLOC(s->ctx, "DEMs", SDM_ARRAY(s->layer, most), SDM_ARRAY(s->crs, most)));
     while (s->count < paths.count) {
         SdmLayer *const l = &s->layer[s->count];
         l->given = s->count;
-        l->weight = weight_of(s->opt->fusion, l->given);
+        const double ratio = f ? f->sigma_m[f->reference] / f->sigma_m[l->given] : 1.0;
+        l->weight = ratio * ratio;
         l->path = paths.path[s->count]; /* handed over */
         paths.path[s->count++] = NULL;
         PASS(describe(s, l));

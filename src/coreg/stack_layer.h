@@ -90,16 +90,17 @@ typedef struct SdmStack {
     int count;
     SdmLayerCrs *crs;
     int crs_count;
-    bool datum_unknown;          /* no DEM declares a vertical datum */
-    SdmGrid grid;                /* of all DEMs */
-    SdmGrid part;                /* the cells of it that are asked for */
-    double dx_m, dy_m;           /* size of a cell on the ground, at the centre of the grid */
-    int64_t sample_step;         /* cells */
-    int64_t pair_step;           /* samples: pairs are compared at every pair_step-th, in both axes */
-    int64_t bias_step;           /* samples between nodes of bias_m */
-    int pairs, groups;           /* pairs that were compared, connected groups of layers */
-    double disagree_m;           /* two heights farther apart disagree; INFINITY without pairs */
-    struct SdmStackTrend *trend; /* owned; NULL: none is asked for */
+    bool datum_unknown;               /* no DEM declares a vertical datum */
+    SdmGrid grid;                     /* of all DEMs */
+    SdmGrid part;                     /* the cells of it that are asked for */
+    double dx_m, dy_m;                /* size of a cell on the ground, at the centre of the grid */
+    int64_t sample_step;              /* cells */
+    int64_t sample_cols, sample_rows; /* samples of the grid */
+    int64_t pair_step;                /* samples: pairs are compared at every pair_step-th, in both axes */
+    int64_t bias_step;                /* samples between nodes of bias_m */
+    int pairs, groups;                /* pairs that were compared, connected groups of layers */
+    double disagree_m;                /* two heights farther apart disagree; INFINITY without pairs */
+    struct SdmStackTrend *trend;      /* owned; NULL: none is asked for */
     double *tolerance_m; /* of a fusion, count x count: the same for the heights of two layers; owned */
     double error_scale;  /* of a fusion: how far its DEMs differ, in units of their predicted errors */
 } SdmStack;
@@ -171,6 +172,8 @@ float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t
 SdmStatus sdm_stack_sample(SdmStack *s);
 /* Sort the layers by content, so that results do not depend on the order of the arguments. */
 void sdm_stack_sort(SdmStack *s);
+/* A step for all layers, on all threads. */
+SdmStatus sdm_stack_each(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l));
 /* Residuals of the samples, and which are unstable, with the shifts and smooth errors so far. */
 SdmStatus sdm_stack_residuals(SdmStack *s);
 
@@ -202,29 +205,31 @@ enum {
     SDM_FUSED_BANDS = 5,                      /* score, ray error, spread, count, mask */
     SDM_FUSED_BYTES = 2 * SDM_FUSED_BANDS + 4 /* memory of a cell */
 };
+/* The layers that overlap a block. */
+typedef struct SdmBlockLayers {
+    int *index, count;   /* index: into SdmStack.layer */
+    int64_t col0, row0;  /* first cell of the block, in the grid */
+    float **height_m;    /* each h x w, above the ellipsoid, shift taken out */
+    uint8_t **filled;    /* each h x w */
+    float **error_m;     /* of a trend or fusion: predicted, h x w; NULL: none */
+    SdmFusedLayer *more; /* of a fusion */
+    double qa_step_m;    /* unit of the QA rasters' metres */
+    SdmUndulation undulation[SDM_EGM2008 + 1];
+    float *geoid_m[SDM_EGM2008 + 1]; /* undulation of each datum, h x w; NULL where no layer needs it */
+} SdmBlockLayers;
 /* Read the nearest cells of a layer's QA raster and orthoimage. */
 SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out);
 /* *out: h x w, the caller's to free. */
 SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out);
 void sdm_fused_free(SdmFusedLayer *f);
 
-/* The heights of one cell. */
-typedef struct SdmFusedCell {
-    int n;                     /* layers over the block */
-    const SdmLayer **layer;    /* n */
-    const SdmFusedLayer *more; /* n */
-    const double *height_m;    /* n; NaN: none */
-    const float *error_m;      /* n; predicted; NaN: none */
-    const bool *filled;        /* n */
-    double step_m;             /* unit of the QA rasters' metres */
-} SdmFusedCell;
 /* Fuse cell i of the block.  Each height, measured or filled, has a vote (score x trust); the surface is
  * the height below which two fifths of the votes lie.  The cell gets the mean of the heights within four
  * NMAD of it (NMAD of the differences of the two pairs), weighted by their precision; measured ones
  * alone where there is one.  A height that is filled in all of them is dropped where their scores are
  * below 0.3: it is more often wrong than right.  Its predicted error is the mean of those of these heights x
  * error_scale x (pairs that see the cell / those that agree).  docs/views.md has the experiment. */
-void sdm_fuse_cell(const SdmStack *s, const SdmFusedCell *cell, int64_t i, SdmBlock *b);
+void sdm_fuse_cell(const SdmStack *s, const SdmBlockLayers *layers, int64_t i, SdmBlock *b);
 /* Bring the layers to the reference's place, and set what heights may differ by and error_scale; after
  * sdm_stack_align(). */
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count);

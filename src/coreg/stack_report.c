@@ -107,17 +107,12 @@ static void add_curve(SdmReport *r, const SdmStack *s, int64_t at, double *year)
 static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
 {
     const SdmStackTrend *const t = s->trend;
-    const SdmLayer *first = &s->layer[0], *last = first;
     const SdmReportItem to =
         sdm_report_section(r, "trend", "Rate of the heights", SDM_PAGE_MAPS, SDM_STYLE_CARD);
     double *const room = sdm_report_room(r, 3 * s->count + 4);
     if (!room)
         return;
-    for (int i = 1; i < s->count; i++) {
-        first = s->layer[i].year < first->year ? &s->layer[i] : first;
-        last = s->layer[i].year > last->year ? &s->layer[i] : last;
-    }
-    SDM_REPORT(to, SDM_FIELD("first", first->date), SDM_FIELD("last", last->date));
+    SDM_REPORT(to, SDM_FIELD("first", t->first->date), SDM_FIELD("last", t->last->date));
     sdm_report_picture(to, "rate", &t->map, cell_m * t->mean.factor * t->mean.cols / t->map.width);
     sdm_report_ramp(to, sdm_change_ramp, -t->limit, t->limit, "m a year", 2);
     sdm_report_figure(to, "error_median", "standard error of the rate (median)", t->usual_error, " m a year",
@@ -126,7 +121,7 @@ static void report_trend(SdmReport *r, const SdmStack *s, double cell_m)
                       100.0 * t->stable, " %", 1);
     sdm_report_note(to,
                     "Heights of %.10s to %.10s. Errors are those of a cell; neighbours share most of them.",
-                    first->date, last->date);
+                    t->first->date, t->last->date);
     add_histogram(r, t);
     for (int kind = 0; kind < KINDS; kind++) {
         const int64_t at = find_example(t, kind);
@@ -190,49 +185,42 @@ static void add_summary(SdmReport *r, const SdmStackReport *s, const SdmProduct 
                     sdm_report_grid_phrase(r, p));
 }
 
-static void add_dem(SdmReportItem to, const SdmStackReport *s, const SdmStackedDem *d)
-{
-    char group[32] = "", figure[2][24];
-    const double figure_m[2] = {d->nmad_m, d->smooth_m};
-    for (int k = 0; k < 2; k++)
-        snprintf(figure[k], sizeof figure[k], isnan(figure_m[k]) ? k ? "left in" : "none" : "%.2f m",
-                 figure_m[k]);
-    if (s->groups > 1)
-        snprintf(group, sizeof group, " (group %d)", d->group + 1);
-    sdm_report_row(to, "%s%s\t%.2f, %.2f, %.2f m\t%s\t%s", d->path,
-                   d->partners ? group : " (overlaps no other: not moved)", d->move_m[0], d->move_m[1],
-                   d->move_m[2], figure[0], figure[1]);
-}
-
 static void add_dems(SdmReport *r, const SdmStackReport *s)
 {
     const SdmReportItem to =
         sdm_report_section(r, NULL, "DEMs and their moves", SDM_PAGE_ALIGNMENT, SDM_STYLE_WIDE);
     sdm_report_row(to, "DEM\tmoved east, north, up\tNMAD\tsmooth error");
-    for (int i = 0; i < s->count; i++)
-        add_dem(to, s, &s->dems[i]);
+    for (int i = 0; i < s->count; i++) {
+        const SdmStackedDem *const d = &s->dems[i];
+        char group[32] = "", figure[2][24];
+        for (int k = 0; k < 2; k++)
+            snprintf(figure[k], sizeof figure[k],
+                     isnan(k ? d->smooth_m : d->nmad_m) ? k ? "left in" : "none" : "%.2f m",
+                     k ? d->smooth_m : d->nmad_m);
+        if (s->groups > 1)
+            snprintf(group, sizeof group, " (group %d)", d->group + 1);
+        sdm_report_row(to, "%s%s\t%.2f, %.2f, %.2f m\t%s\t%s", d->path,
+                       d->partners ? group : " (overlaps no other: not moved)", d->move_m[0], d->move_m[1],
+                       d->move_m[2], figure[0], figure[1]);
+    }
 }
 
 SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
                                  const SdmStackReport *report, SdmKeptProduct *keep, SdmProduct **out)
 {
     char id[64];
-    SdmProductRequest request = {.options = opt,
-                                 .keep = keep,
-                                 .grid = grid,
-                                 .qa = &sdm_qa_stack,
-                                 .trend = report->trend ? &report->trend->trend->limit : NULL,
-                                 .datum_unknown = report->datum_unknown,
-                                 .id = id,
-                                 .kind = KIND};
+    const SdmStackTrend *const trend = report->trend ? report->trend->trend : NULL;
+    const SdmProductRequest request = {.options = opt,
+                                       .keep = keep,
+                                       .grid = grid,
+                                       .qa = &sdm_qa_stack,
+                                       .trend = trend ? &trend->limit : NULL,
+                                       .first_utc = trend ? trend->first->date : NULL,
+                                       .last_utc = trend ? trend->last->date : NULL,
+                                       .datum_unknown = report->datum_unknown,
+                                       .id = id,
+                                       .kind = KIND};
     snprintf(id, sizeof id, "stack of %d DEMs", report->count);
-    for (int i = 0; i < report->count && report->trend; i++) { /* ISO 8601: sorted as texts */
-        const char *const date = report->dems[i].date;
-        if (!request.first_utc || strcmp(date, request.first_utc) < 0)
-            request.first_utc = date;
-        if (!request.last_utc || strcmp(date, request.last_utc) > 0)
-            request.last_utc = date;
-    }
     return sdm_product_open(ctx, &request, out);
 }
 

@@ -18,41 +18,17 @@ enum {
     MOST_NODE_CELLS = 16    /* cells of the common grid between nodes of positions, for strides, too */
 };
 
-/* The window's cells, as cells of a grid with the window's stride, moved by the shift of the layer. */
-typedef struct ShiftedWindow {
-    SdmGrid grid;
-    int64_t cells[4];
-} ShiftedWindow;
-
-static ShiftedWindow shifted_window(const SdmStack *s, const SdmLayer *l, SdmCellWindow w)
+/* The grid of which a window's cells are every stride-th, moved by the shift of the layer. */
+static SdmGrid shifted_grid(const SdmStack *s, const SdmLayer *l, SdmCellWindow w)
 {
-    ShiftedWindow out = {.grid = s->grid, .cells = {w.col0 / w.stride, w.row0 / w.stride, w.w, w.h}};
+    SdmGrid out = s->grid;
     const double edge = 0.5 * (double)w.stride - 0.5, /* from the first cell's centre to that of a stride */
         col = (double)(w.col0 % w.stride) - edge + l->shift_m[0] / s->dx_m,
                  row = (double)(w.row0 % w.stride) - edge - l->shift_m[1] / s->dy_m;
-    out.grid.x0 += col * s->grid.spacing;
-    out.grid.y0 -= row * s->grid.spacing;
-    out.grid.spacing *= (double)w.stride;
+    out.x0 += col * s->grid.spacing;
+    out.y0 -= row * s->grid.spacing;
+    out.spacing *= (double)w.stride;
     return out;
-}
-
-/* Open a raster of a layer over the window; nearest: without means, by its nearest pixels. */
-static SdmStatus open_raster(const SdmStack *s, const SdmLayer *l, const SdmHeightSource *source,
-                             const ShiftedWindow *w, SdmHeightKernel kernel, SdmHeightRaster **raster,
-                             SdmHeightsOnGrid *on)
-{
-    PASS(sdm_height_raster_open(s->ctx, source, raster));
-    GDALDatasetH const file = sdm_height_raster_file(*raster);
-    if (GDALGetRasterXSize(file) != l->width || GDALGetRasterYSize(file) != l->height)
-        return sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (another size)",
-                        source->path);
-    PASS(sdm_heights_on_grid_open(s->ctx, *raster, &s->grid, l->lon_deg, l->lat_deg, on));
-    on->grid = &w->grid;
-    on->dx = on->dy = w->grid.spacing;
-    sdm_heights_on_grid_set_kernel(on, kernel);
-    while (on->step > 1 && on->step * w->grid.spacing > MOST_NODE_CELLS * s->grid.spacing)
-        on->step /= 2;
-    return SDM_OK;
 }
 
 /* The window of a raster of the layer, some rows at a time. */
@@ -61,16 +37,26 @@ static SdmStatus read_raster(const SdmStack *s, const SdmLayer *l, const SdmHeig
 {
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
     SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {.raster = NULL};
-    const ShiftedWindow w = shifted_window(s, l, window);
+    const SdmGrid grid = shifted_grid(s, l, window);
     const double pixels = (double)window.stride * l->ratio, row_pixels = (double)window.w * pixels * pixels;
     const int64_t chunk = (int64_t)fmax(CHUNK_PIXELS / fmax(row_pixels, 1.0), 1.0);
-    PASS(open_raster(s, l, source, &w, kernel, &raster, &on));
+    PASS(sdm_height_raster_open(s->ctx, source, &raster));
+    GDALDatasetH const file = sdm_height_raster_file(raster);
+    if (GDALGetRasterXSize(file) != l->width || GDALGetRasterYSize(file) != l->height)
+        return sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (another size)",
+                        source->path);
+    PASS(sdm_heights_on_grid_open(s->ctx, raster, &s->grid, l->lon_deg, l->lat_deg, &on));
+    on.grid = &grid;
+    on.dx = on.dy = grid.spacing;
+    sdm_heights_on_grid_set_kernel(&on, kernel);
+    while (on.step > 1 && on.step * grid.spacing > MOST_NODE_CELLS * s->grid.spacing)
+        on.step /= 2;
     for (int64_t row = 0; row < window.h; row += chunk) {
         const int64_t rows = chunk < window.h - row ? chunk : window.h - row;
         PASS(sdm_check_stop(s->ctx));
-        PASS(sdm_heights_on_grid(s->ctx, &on,
-                                 (const int64_t[4]){w.cells[0], w.cells[1] + row, w.cells[2], rows}, NULL,
-                                 out + row * window.w));
+        const int64_t cells[4] = {window.col0 / window.stride, window.row0 / window.stride + row, window.w,
+                                  rows};
+        PASS(sdm_heights_on_grid(s->ctx, &on, cells, NULL, out + row * window.w));
     }
     return SDM_OK;
 }
@@ -160,6 +146,12 @@ enum { MIN_SAMPLES = 1000, MAX_SAMPLES = 40000 };          /* of the median laye
 static const double MAX_DIFFERENCES = 2e9;                 /* samples of all pairs */
 static const double OUTLIER_NMADS = 3.0, MIN_NMAD_M = 0.1; /* a residual beyond is unstable */
 
+/* First sample at or after a cell; sample k is cell k step + step / 2. */
+static int64_t first_sample(int64_t cell, int64_t step)
+{
+    return (cell - step / 2 + step - 1) / step;
+}
+
 /* Choose the cells between samples, so that the work stays bounded for many and for large DEMs. */
 static SdmStatus choose_steps(SdmStack *s)
 {
@@ -180,13 +172,9 @@ static SdmStatus choose_steps(SdmStack *s)
     const int64_t step = (int64_t)fmax(floor(sqrt(median_cells / samples)), 1.0);
     s->pair_step = step > 1 ? 2 : 1; /* smooth errors are found from denser samples than shifts are */
     s->sample_step = (step + 1) / 2;
+    s->sample_cols = first_sample(s->grid.cols, s->sample_step);
+    s->sample_rows = first_sample(s->grid.rows, s->sample_step);
     return SDM_OK;
-}
-
-/* First sample at or after a cell; sample k is cell k step + step / 2. */
-static int64_t first_sample(int64_t cell, int64_t step)
-{
-    return (cell - step / 2 + step - 1) / step;
 }
 
 /* Checksum of samples as they were read: FNV-1a, a height or a flag at a time.  The order of the layers
@@ -214,13 +202,10 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
     l->sample_row0 = first_sample(l->row0, step);
     l->sample_cols = first_sample(l->col0 + l->cols, step) - l->sample_col0;
     l->sample_rows = first_sample(l->row0 + l->rows, step) - l->sample_row0;
-    l->sample_cols = l->sample_cols < 0 ? 0 : l->sample_cols;
-    l->sample_rows = l->sample_rows < 0 ? 0 : l->sample_rows;
     const int64_t n = l->sample_cols * l->sample_rows;
-    if (first) {
+    if (first)
         PASS(SDM_ALLOC(s->ctx, "samples", SDM_ARRAY(l->sample, (size_t)n + 1),
                        SDM_ARRAY(l->residual, (size_t)n + 1), SDM_ARRAY(l->unstable, (size_t)n + 1)));
-    }
     if (n == 0)
         return SDM_OK;
     PASS(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
@@ -321,6 +306,18 @@ float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t
                             sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
 }
 
+SdmStatus sdm_stack_each(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l))
+{
+    SdmStatus why = SDM_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
+    for (int i = 0; i < s->count; i++) {
+        const SdmStatus one = step(s, &s->layer[i]);
+#pragma omp critical(stack_status)
+        why = one && !why ? one : why;
+    }
+    return why;
+}
+
 /* Residuals of one row of samples, numbered over the whole grid.  here, value: room for an entry of each
  * layer. */
 static void residual_row(SdmStack *s, int64_t row, int *here, float *value)
@@ -377,19 +374,12 @@ SdmStatus sdm_stack_residuals(SdmStack *s)
 {
     SDM_OWNED int *here = NULL;
     SDM_OWNED float *value = NULL;
-    int64_t rows = 0;
     const size_t room = (size_t)s->count * (size_t)s->threads;
     PASS(SDM_ALLOC(s->ctx, "samples", SDM_ARRAY(here, room), SDM_ARRAY(value, room)));
-    for (int i = 0; i < s->count; i++) {
-        const int64_t end = s->layer[i].sample_row0 + s->layer[i].sample_rows;
-        rows = end > rows ? end : rows;
-    }
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
-    for (int64_t row = 0; row < rows; row++) {
+    for (int64_t row = 0; row < s->sample_rows; row++) {
         const size_t at = (size_t)sdm_thread() * (size_t)s->count;
         residual_row(s, row, here + at, value + at);
     }
-    for (int i = 0; i < s->count; i++)
-        PASS(mark_unstable(s, &s->layer[i]));
-    return SDM_OK;
+    return sdm_stack_each(s, mark_unstable);
 }

@@ -15,88 +15,19 @@ enum { ROUNDS = 3, NODE = 6 /* samples */, MIN_RATES = 9 /* of a node */, MIN_PL
 static const double MOVING = 3.0;       /* NMADs of the nodes' rates, or errors of the sample's own */
 static const double LEAST_SHARED = 0.3; /* of a layer's error: so much its heights share at least */
 
-/* ---- lines ---- */
+/* ---- lines of the samples, and of the cells of a block ---- */
 
-/* Fit the lines of rows x cols places, on all threads.  gather: fill the series, which has room for `layers`
- * dates, from a place of a row on; put: take its lines, of which those inside the row count. */
-typedef struct Work {
-    int layers;
+typedef struct Places {
+    SdmStack *s;
     int64_t cols, rows;
-    void (*gather)(void *user, int64_t row, int64_t col, SdmTrendSeries *series);
-    void (*put)(void *user, int64_t row, int64_t col, const SdmTrend *line);
-    void *user;
-} Work;
+    const SdmBlockLayers *in; /* over the block; NULL: the places are the samples */
+    const SdmBlock *b;        /* in cells of the part */
+    float *plane;             /* SDM_TREND_BANDS x h x w */
+} Places;
 
-static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
+/* Heights and weights of the samples from a place on. */
+static void gather_samples(const SdmStack *s, int64_t row, int64_t col, SdmTrendSeries *series)
 {
-    SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
-    PASS(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
-    for (int i = 0; i < 3; i++)
-        PASS(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
-    return SDM_OK;
-}
-
-static void series_close(SdmTrendSeries *series)
-{
-    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare);
-}
-
-static SdmStatus fit_rows(const SdmStack *s, const Work *work)
-{
-    SdmStatus why = SDM_OK;
-#pragma omp parallel num_threads(s->threads)
-    {
-        SDM_CLOSED_BY(series_close) SdmTrendSeries series = {0};
-        SdmTrend line;
-        const SdmStatus one = series_open(s->ctx, work->layers, &series);
-#pragma omp critical(stack_status)
-        why = one && !why ? one : why;
-#pragma omp for schedule(dynamic, 4)
-        for (int64_t row = 0; row < work->rows; row++)
-            for (int64_t col = 0; col < work->cols && !one; col += SDM_TREND_CELLS) {
-                work->gather(work->user, row, col, &series);
-                sdm_trend_fit(&series, &line);
-                work->put(work->user, row, col, &line);
-            }
-    }
-    return why ? why : sdm_check_stop(s->ctx);
-}
-
-/* ---- rates of the samples ---- */
-
-static SdmStatus trend_open(SdmStack *s)
-{
-    SdmStackTrend *t = NULL;
-    double first = INFINITY, last = -INFINITY;
-    PASS(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
-    t = s->trend;
-    for (int i = 0; i < s->count; i++) {
-        SdmLayer *const l = &s->layer[i];
-        t->cols = l->sample_col0 + l->sample_cols > t->cols ? l->sample_col0 + l->sample_cols : t->cols;
-        t->rows = l->sample_row0 + l->sample_rows > t->rows ? l->sample_row0 + l->sample_rows : t->rows;
-        first = fmin(first, l->year);
-        last = fmax(last, l->year);
-        l->scene_m = l->residual_nmad_m > 0.0 ? l->residual_nmad_m : 1.0;
-    }
-    t->mid_year = 0.5 * (first + last);
-    PASS(sdm_alloc(s->ctx, &t->line, (size_t)(t->cols * t->rows), sizeof *t->line, "rates"));
-    return sdm_alloc(s->ctx, &t->moving, (size_t)(t->cols * t->rows), 1, "rates");
-}
-
-void sdm_stack_trend_close(SdmStack *s)
-{
-    SdmStackTrend *const t = s->trend;
-    if (!t)
-        return;
-    SDM_FREE(&t->line, &t->moving);
-    sdm_mean_map_close(&t->mean);
-    sdm_png_close(&t->map);
-    sdm_free(&s->trend);
-}
-
-static void gather_samples(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
-{
-    const SdmStack *const s = user;
     series->n = 0;
     for (int i = 0; i < s->count; i++) {
         const SdmLayer *const l = &s->layer[i];
@@ -111,17 +42,122 @@ static void gather_samples(void *user, int64_t row, int64_t col, SdmTrendSeries 
     }
 }
 
-static void put_samples(void *user, int64_t row, int64_t col, const SdmTrend *line)
+/* The same of the block. */
+static void gather_cells(const Places *p, int64_t row, int64_t col, SdmTrendSeries *series)
 {
-    SdmStackTrend *const t = ((const SdmStack *)user)->trend;
-    for (int c = 0; c < SDM_TREND_CELLS && col + c < t->cols; c++)
-        t->line[row * t->cols + col + c] =
-            (SdmTrendLine){line->rate[c], line->error[c], line->level_m[c], line->factor[c], line->count[c]};
+    const int64_t first = row * p->cols + col;
+    series->n = p->in->count;
+    for (int i = 0; i < series->n; i++) {
+        const SdmLayer *const l = &p->s->layer[p->in->index[i]];
+        const float *const height_m = p->in->height_m[i] + first, *const errors = p->in->error_m[i],
+                           *const error_m = errors ? errors + first : NULL;
+        const uint8_t *const filled = p->in->filled[i] + first;
+        const float tilt_m = (float)sdm_layer_bias(p->s, l, p->in->col0 + col, p->in->row0 + row),
+                    across_m = (float)l->tilt_m[1], shared = (float)(l->scene_m * l->scene_m);
+        series->year[i] = (float)(l->year - p->s->trend->mid_year);
+        for (int c = 0; c < SDM_TREND_CELLS; c++) {
+            const bool is = col + c < p->cols && !filled[c];
+            const float own = is && error_m && error_m[c] > 0.0f ? error_m[c] : 0.0f;
+            series->height_m[i][c] = is ? height_m[c] - (tilt_m + across_m * (float)c) : NAN;
+            series->weight[i][c] = 1.0f / sqrtf(shared + own * own);
+        }
+    }
 }
 
-static SdmStatus find_rates(SdmStack *s)
+/* Lines -> the planes, rounded. */
+static void put_cells(const Places *p, int64_t row, int64_t col, const SdmTrend *line)
 {
-    return fit_rows(s, &(Work){s->count, s->trend->cols, s->trend->rows, gather_samples, put_samples, s});
+    static const float step[SDM_TREND_BANDS] = {(float)SDM_TREND_STEP, (float)SDM_TREND_STEP, 1.0f,
+                                                0.0078125f, 0.015625f};
+    const float *const from[SDM_TREND_BANDS] = {line->rate, line->error, line->count, line->span,
+                                                line->nmad_m};
+    for (int band = 0; band < SDM_TREND_BANDS; band++)
+        for (int c = 0; c < SDM_TREND_CELLS && col + c < p->cols; c++) {
+            const int64_t at = row * p->cols + col + c;
+            const bool none = isnan(line->rate[c]) || (p->b->mask[at] & SDM_QA_MASKED);
+            p->plane[band * p->cols * p->rows + at] =
+                none ? SDM_NODATA : floorf(from[band][c] / step[band] + 0.5f) * step[band];
+        }
+}
+
+static void series_close(SdmTrendSeries *series)
+{
+    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare);
+}
+
+/* Fit the lines of all places, on all threads. */
+static SdmStatus fit_lines(const Places *p)
+{
+    SdmStatus why = SDM_OK;
+    SdmStackTrend *const t = p->s->trend;
+    const size_t room = (size_t)p->s->count;
+#pragma omp parallel num_threads(p->s->threads)
+    {
+        SDM_CLOSED_BY(series_close) SdmTrendSeries series = {0};
+        SdmTrend line;
+        const SdmStatus one = SDM_ALLOC(p->s->ctx, "heights by date", SDM_ARRAY(series.year, room),
+                                        SDM_ARRAY(series.height_m, room), SDM_ARRAY(series.weight, room),
+                                        SDM_ARRAY(series.spare, room));
+#pragma omp critical(stack_status)
+        why = one && !why ? one : why;
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t row = 0; row < p->rows; row++)
+            for (int64_t col = 0; col < p->cols && !one; col += SDM_TREND_CELLS) {
+                if (p->in)
+                    gather_cells(p, row, col, &series);
+                else
+                    gather_samples(p->s, row, col, &series);
+                sdm_trend_fit(&series, &line);
+                if (p->in)
+                    put_cells(p, row, col, &line);
+                for (int c = 0; c < SDM_TREND_CELLS && col + c < p->cols && !p->in; c++)
+                    t->line[row * p->cols + col + c] = (SdmTrendLine){
+                        line.rate[c], line.error[c], line.level_m[c], line.factor[c], line.count[c]};
+            }
+    }
+    return why ? why : sdm_check_stop(p->s->ctx);
+}
+
+SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmBlockLayers *in)
+{
+    SDM_OWNED float *plane = NULL;
+    PASS(sdm_alloc_raw(s->ctx, &plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *plane, "block"));
+    PASS(fit_lines(&(Places){.s = s, .cols = b->w, .rows = b->h, .in = in, .b = b, .plane = plane}));
+    for (int64_t i = 0; i < b->w * b->h; i++)
+        if (plane[i] != SDM_NODATA)
+            sdm_mean_map_add(&s->trend->mean, b->col0 + i % b->w, b->row0 + i / b->w,
+                             (double)plane[i] / SDM_TREND_STEP);
+    return sdm_product_write_trend(s->ctx, product, b, plane);
+}
+
+static SdmStatus trend_open(SdmStack *s)
+{
+    SdmStackTrend *t = NULL;
+    const size_t samples = (size_t)(s->sample_cols * s->sample_rows);
+    PASS(sdm_alloc(s->ctx, &s->trend, 1, sizeof *s->trend, "trend"));
+    t = s->trend;
+    t->cols = s->sample_cols;
+    t->rows = s->sample_rows;
+    t->first = t->last = s->layer;
+    for (int i = 0; i < s->count; i++) {
+        SdmLayer *const l = &s->layer[i];
+        t->first = l->year < t->first->year ? l : t->first;
+        t->last = l->year > t->last->year ? l : t->last;
+        l->scene_m = l->residual_nmad_m > 0.0 ? l->residual_nmad_m : 1.0;
+    }
+    t->mid_year = 0.5 * (t->first->year + t->last->year);
+    return SDM_ALLOC(s->ctx, "rates", SDM_ARRAY(t->line, samples), SDM_ARRAY(t->moving, samples));
+}
+
+void sdm_stack_trend_close(SdmStack *s)
+{
+    SdmStackTrend *const t = s->trend;
+    if (!t)
+        return;
+    SDM_FREE(&t->line, &t->moving);
+    sdm_mean_map_close(&t->mean);
+    sdm_png_close(&t->map);
+    sdm_free(&s->trend);
 }
 
 /* ---- stable ground ---- */
@@ -146,8 +182,8 @@ static SdmStatus find_moving(SdmStack *s)
     SDM_OWNED float *rate = NULL, *spare = NULL;
     double middle = 0.0, nmad = INFINITY;
     int64_t n = 0, stable = 0, known = 0;
-    PASS(sdm_alloc(s->ctx, &rate, (size_t)(across * down), sizeof *rate, "rates"));
-    PASS(sdm_alloc(s->ctx, &spare, (size_t)(across * down), sizeof *spare, "rates"));
+    PASS(SDM_ALLOC(s->ctx, "rates", SDM_ARRAY(rate, (size_t)(across * down)),
+                   SDM_ARRAY(spare, (size_t)(across * down))));
     for (int64_t k = 0; k < across * down; k++) {
         rate[k] = node_rate(t, k % across * NODE, k / across * NODE);
         if (!isnan(rate[k]))
@@ -255,19 +291,6 @@ static SdmStatus calibrate(SdmStack *s)
     return SDM_OK;
 }
 
-/* A step of all layers, on all threads. */
-static SdmStatus for_layers(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l))
-{
-    SdmStatus why = SDM_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
-    for (int i = 0; i < s->count; i++) {
-        const SdmStatus one = step(s, &s->layer[i]);
-#pragma omp critical(stack_status)
-        why = one && !why ? one : why;
-    }
-    return why;
-}
-
 /* Rate of the strongest colour: 1, 2 or 5 times a power of ten, beyond which lie at most 2 % of the rates;
  * the usual error. */
 static SdmStatus choose_limit(SdmStack *s)
@@ -294,86 +317,21 @@ static SdmStatus choose_limit(SdmStack *s)
 SdmStatus sdm_stack_trend(SdmStack *s)
 {
     PASS(trend_open(s));
-    for (int round = 0; round < ROUNDS; round++) {
-        PASS(find_rates(s));
+    const Places samples = {.s = s, .cols = s->sample_cols, .rows = s->sample_rows};
+    for (int round = 0;; round++) {
+        PASS(fit_lines(&samples));
         PASS(find_moving(s));
-        PASS(for_layers(s, lay));
+        if (round == ROUNDS)
+            break;
+        PASS(sdm_stack_each(s, lay));
         PASS(sdm_stack_residuals(s));
     }
-    PASS(find_rates(s));
-    PASS(find_moving(s));
     PASS(calibrate(s));
-    PASS(find_rates(s));
+    PASS(fit_lines(&samples));
     PASS(choose_limit(s));
-    PASS(for_layers(s, share_error));
+    PASS(sdm_stack_each(s, share_error));
     sdm_log(s->ctx, SDM_LOG_INFO, 8,
             "trend: %.0f %% of the ground is stable, and lays the DEMs on each other",
             100.0 * s->trend->stable);
     return SDM_OK;
-}
-
-/* ---- heights of the layers over a block -> lines of its cells in the product's raster ---- */
-
-typedef struct TrendBlock {
-    SdmStack *s;
-    const SdmBlock *b; /* in cells of the part */
-    const SdmTrendLayers *in;
-    int64_t at[2]; /* its first cell in the grid of the layers */
-    float *plane;  /* SDM_TREND_BANDS x h x w */
-} TrendBlock;
-
-/* Heights and weights from a cell of the block on. */
-static void gather(void *user, int64_t row, int64_t col, SdmTrendSeries *series)
-{
-    const TrendBlock *const k = user;
-    const int64_t first = row * k->b->w + col;
-    series->n = k->in->count;
-    for (int i = 0; i < series->n; i++) {
-        const SdmLayer *const l = &k->s->layer[k->in->index[i]];
-        const float *const height_m = k->in->height_m[i] + first, *const errors = k->in->error_m[i],
-                           *const error_m = errors ? errors + first : NULL;
-        const uint8_t *const filled = k->in->filled[i] + first;
-        const float tilt_m = (float)sdm_layer_bias(k->s, l, k->at[0] + col, k->at[1] + row),
-                    across_m = (float)l->tilt_m[1], shared = (float)(l->scene_m * l->scene_m);
-        series->year[i] = (float)(l->year - k->s->trend->mid_year);
-        for (int c = 0; c < SDM_TREND_CELLS; c++) {
-            const bool is = col + c < k->b->w && !filled[c];
-            const float own = is && error_m && error_m[c] > 0.0f ? error_m[c] : 0.0f;
-            series->height_m[i][c] = is ? height_m[c] - (tilt_m + across_m * (float)c) : NAN;
-            series->weight[i][c] = 1.0f / sqrtf(shared + own * own);
-        }
-    }
-}
-
-/* Lines -> the planes, rounded. */
-static void put(void *user, int64_t row, int64_t col, const SdmTrend *line)
-{
-    static const float step[SDM_TREND_BANDS] = {(float)SDM_TREND_STEP, (float)SDM_TREND_STEP, 1.0f,
-                                                0.0078125f, 0.015625f};
-    const TrendBlock *const k = user;
-    const float *const from[SDM_TREND_BANDS] = {line->rate, line->error, line->count, line->span,
-                                                line->nmad_m};
-    for (int band = 0; band < SDM_TREND_BANDS; band++)
-        for (int c = 0; c < SDM_TREND_CELLS && col + c < k->b->w; c++) {
-            const int64_t at = row * k->b->w + col + c;
-            const bool none = isnan(line->rate[c]) || (k->b->mask[at] & SDM_QA_MASKED);
-            k->plane[band * k->b->w * k->b->h + at] =
-                none ? SDM_NODATA : floorf(from[band][c] / step[band] + 0.5f) * step[band];
-        }
-}
-
-SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in)
-{
-    SDM_OWNED float *plane = NULL;
-    PASS(sdm_alloc_raw(s->ctx, &plane, (size_t)(b->w * b->h), SDM_TREND_BANDS * sizeof *plane, "block"));
-    TrendBlock k = {.s = s, .b = b, .in = in, .plane = plane};
-    sdm_part_at(&s->grid, &s->part, k.at);
-    k.at[0] += b->col0;
-    k.at[1] += b->row0;
-    PASS(fit_rows(s, &(Work){in->count, b->w, b->h, gather, put, &k}));
-    for (int64_t i = 0; i < b->w * b->h; i++)
-        if (plane[i] != SDM_NODATA)
-            sdm_mean_map_add(&s->trend->mean, b->col0 + i % b->w, b->row0 + i / b->w,
-                             (double)plane[i] / SDM_TREND_STEP);
-    return sdm_product_write_trend(s->ctx, product, b, plane);
 }

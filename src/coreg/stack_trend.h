@@ -24,7 +24,7 @@ typedef struct SdmTrendSeries {
     SdmTrendRow *spare;    /* room for n */
 } SdmTrendSeries;
 
-/* The line of each cell; NaN, and no dates, where there is none. */
+/* The line of each cell; rate NaN: there is none. */
 typedef struct SdmTrend {
     SdmTrendRow rate, error; /* metres a year: of the line, its standard error */
     SdmTrendRow count, span; /* dates that count (no outliers), years from first to last */
@@ -48,26 +48,17 @@ typedef struct SdmTrendLine {                  /* of a sample */
 } SdmTrendLine;
 
 typedef struct SdmStackTrend {
-    double mid_year;    /* in the middle of the dates */
-    int64_t cols, rows; /* samples of the whole grid */
-    SdmTrendLine *line; /* rows x cols */
-    uint8_t *moving;    /* rows x cols: 1 where the ground is not stable */
-    double stable;      /* share of the samples */
-    double limit;       /* rate of the map's strongest colour */
-    double usual_error; /* median of the samples */
-    SdmMeanMap mean;    /* of the rates in steps: blocks may come in any size */
+    const SdmLayer *first, *last; /* by date */
+    double mid_year;              /* in the middle of the dates */
+    int64_t cols, rows;           /* samples of the whole grid */
+    SdmTrendLine *line;           /* rows x cols */
+    uint8_t *moving;              /* rows x cols: 1 where the ground is not stable */
+    double stable;                /* share of the samples */
+    double limit;                 /* rate of the map's strongest colour */
+    double usual_error;           /* median of the samples */
+    SdmMeanMap mean;              /* of the rates in steps: blocks may come in any size */
     SdmPng map;
 } SdmStackTrend;
 
-/* ---- cells of the product ---- */
-
-/* The layers over a block, h x w each. */
-typedef struct SdmTrendLayers {
-    int count;
-    const int *index;       /* into SdmStack.layer */
-    float *const *height_m; /* shift taken out */
-    uint8_t *const *filled;
-    float *const *error_m; /* predicted; NULL: none */
-} SdmTrendLayers;
 /* Lines of the cells of a block of the part, into the product's raster. */
-SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmTrendLayers *in);
+SdmStatus sdm_trend_block(SdmStack *s, SdmProduct *product, const SdmBlock *b, const SdmBlockLayers *in);

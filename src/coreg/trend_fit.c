@@ -19,7 +19,9 @@ typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias
 typedef int32_t Whether __attribute__((vector_size(4 * LANES))); /* -1: yes */
 #define CHOOSE(which, a, b) ((Lanes)(((which) & (Whether)(a)) | (~(which) & (Whether)(b))))
 
-SDM_VECTOR_LOOPS static void select_lanes(int n, const float *value, const float *rank, float *out)
+/* The least value of some cells at or below which lies half of their n values, of which those that are none
+ * are INFINITY; found between halves of their range. */
+SDM_VECTOR_LOOPS static void median_of_lanes(int n, const float *value, const float *count, float *out)
 {
     const Lanes none = {0.0f};
     Lanes low = none + MOST, high = none - MOST;
@@ -41,7 +43,7 @@ SDM_VECTOR_LOOPS static void select_lanes(int n, const float *value, const float
             below -= *(const Lanes *)(value + (int64_t)i * CELLS) <= middle;
         int missed = 0;
         for (int c = 0; c < LANES; c++) {
-            const int half = (float)below[c] >= rank[c];
+            const int half = 2.0f * (float)below[c] >= count[c];
             high[c] = half ? middle[c] : high[c];
             low[c] = half ? low[c] : middle[c];
             missed |= !half;
@@ -52,32 +54,28 @@ SDM_VECTOR_LOOPS static void select_lanes(int n, const float *value, const float
     memcpy(out, &high, sizeof high);
 }
 
-/* The least value of each cell at or below which lie `rank` of its n values, of which those that are none are
- * INFINITY; found between halves of their range. */
-static void select_rows(int n, SdmTrendRow *value, const SdmTrendRow rank, SdmTrendRow out)
+/* The lower one of the two middle values of each cell. */
+static void find_median(int n, SdmTrendRow *value, const SdmTrendRow count, SdmTrendRow out)
 {
     for (int c = 0; c < CELLS; c += LANES)
-        select_lanes(n, value[0] + c, rank + c, out + c);
+        median_of_lanes(n, value[0] + c, count + c, out + c);
 }
 
 void sdm_median_rows(int n, SdmTrendRow *value, const SdmTrendRow count, double out[SDM_TREND_CELLS])
 {
-    SdmTrendRow rank, low, next, below = {0.0f};
-    for (int c = 0; c < SDM_TREND_CELLS; c++) {
-        rank[c] = floorf(0.5f * (count[c] + 1.0f));
+    SdmTrendRow low, next, below = {0.0f};
+    find_median(n, value, count, low);
+    for (int c = 0; c < CELLS; c++)
         next[c] = INFINITY;
-    }
-    select_rows(n, value, rank, low);
     for (int k = 0; k < n; k++)
-        for (int c = 0; c < SDM_TREND_CELLS; c++) {
+        for (int c = 0; c < CELLS; c++) {
             const float v = value[k][c];
             next[c] = v > low[c] && v < next[c] ? v : next[c];
             below[c] += v <= low[c] ? 1.0f : 0.0f;
         }
-    for (int c = 0; c < SDM_TREND_CELLS; c++) {
-        const bool between = 2.0f * rank[c] == count[c] && below[c] == rank[c];
-        out[c] = (double)low[c] + (between ? 0.5 * ((double)next[c] - (double)low[c]) : 0.0);
-    }
+    for (int c = 0; c < CELLS; c++)
+        out[c] =
+            (double)low[c] + (2.0f * below[c] == count[c] ? 0.5 * ((double)next[c] - (double)low[c]) : 0.0);
 }
 
 /* ---- lines ---- */
@@ -90,17 +88,7 @@ typedef struct Sums {
     SdmTrendRow w, t, tt, y, ty;
 } Sums;
 
-/* The lower one of the two middle values of each cell. */
-static void find_median(int n, SdmTrendRow *value, const SdmTrendRow count, SdmTrendRow out)
-{
-    SdmTrendRow rank;
-    for (int c = 0; c < CELLS; c++)
-        rank[c] = 0.5f * count[c];
-    select_rows(n, value, rank, out);
-}
-
-/* Missing heights get no weight; the line is level, through the median of the
- * others. */
+/* Missing heights get no weight; the line is level, through the median of the others. */
 SDM_VECTOR_LOOPS static void start(const SdmTrendSeries *s, SdmTrend *out)
 {
     memset(out, 0, sizeof *out);
@@ -153,9 +141,8 @@ static void find_limits(const SdmTrendSeries *s, const SdmTrend *line, SdmTrendR
 /* A step of iterated weights. */
 SDM_VECTOR_LOOPS static void improve(const SdmTrendSeries *s, const SdmTrendRow inverse, SdmTrend *line)
 {
-    Sums a;
+    Sums a = {.w = {0.0f}};
     SdmTrendRow level, rate;
-    memset(&a, 0, sizeof a);
     for (int i = 0; i < s->n; i++) {
         const float t = s->year[i];
         for (int c = 0; c < CELLS; c++) {
@@ -184,13 +171,12 @@ SDM_VECTOR_LOOPS static void improve(const SdmTrendSeries *s, const SdmTrendRow 
 /* Errors and figures of the lines from the heights that are no outliers. */
 SDM_VECTOR_LOOPS static void judge(const SdmTrendSeries *s, const SdmTrendRow inverse, SdmTrend *out)
 {
-    Sums a;
+    Sums a = {.w = {0.0f}};
     SdmTrendRow squares = {0.0f}, slope = {0.0f}, first, last;
-    memset(&a, 0, sizeof a);
-    memset(out->count, 0, sizeof out->count);
     for (int c = 0; c < CELLS; c++) {
-        first[c] = 1e6f;
-        last[c] = -1e6f;
+        first[c] = INFINITY;
+        last[c] = -INFINITY;
+        out->count[c] = 0.0f;
     }
     for (int i = 0; i < s->n; i++) {
         const float t = s->year[i];
@@ -214,10 +200,8 @@ SDM_VECTOR_LOOPS static void judge(const SdmTrendSeries *s, const SdmTrendRow in
         const float mean = slope[c] / n, limit = mean * inverse[c];
         out->factor[c] = good ? squares[c] / freedom / (limit * limit) : NAN;
         out->error[c] = sqrtf(with_prior(out->factor[c], freedom) / spread);
-        out->span[c] = good ? last[c] - first[c] : NAN;
+        out->span[c] = last[c] - first[c];
         out->rate[c] = good ? out->rate[c] : NAN;
-        out->nmad_m[c] = good ? out->nmad_m[c] : NAN;
-        out->count[c] = good ? n : 0.0f;
     }
 }
 

@@ -93,8 +93,8 @@ static bool has_bad_code(const char *text)
     return n == 0 || (text[n] && text[n] != '+');
 }
 
-/* --t_srs or the EPSG code -> WKT; *unit_m: metres per unit of a projected CRS. */
-static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, double *unit_m)
+/* --t_srs or the EPSG code -> WKT. */
+static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid)
 {
     SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
@@ -110,7 +110,6 @@ static SdmStatus resolve(SdmContext *ctx, const char *text, SdmGrid *grid, doubl
     PASS(check_kind(ctx, srs, text));
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     grid->geographic = OSRIsGeographic(srs);
-    *unit_m = grid->geographic ? 1.0 : OSRGetLinearUnits(srs, NULL);
     return export_wkt(ctx, srs, text, grid->wkt, sizeof grid->wkt);
 }
 
@@ -136,10 +135,9 @@ static bool can_store(const char *wkt)
 SdmStatus sdm_grid_check_srs(SdmContext *ctx, const char *t_srs)
 {
     SdmGrid grid;
-    double unit_m;
     if (!t_srs)
         return SDM_OK;
-    PASS(resolve(ctx, t_srs, &grid, &unit_m));
+    PASS(resolve(ctx, t_srs, &grid));
     SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     sdm_gdal_errors_begin(&errors);
     if (!can_store(grid.wkt))
@@ -165,39 +163,32 @@ static SdmStatus check_place(SdmContext *ctx, const SdmGrid *grid, const char *t
     return SDM_OK;
 }
 
-/* Heights are in metres, whatever unit the map has. */
-static void warn_unit(SdmContext *ctx, const char *t_srs)
-{
-    char *unit = NULL;
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
-    if (OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs)) {
-        const double metres = OSRGetLinearUnits(srs, &unit);
-        if (metres != 1.0)
-            sdm_log(ctx, SDM_LOG_WARNING, 8,
-                    "the map of --t_srs %s is in %s of %.6g m, the heights are in metres: slopes and shades "
-                    "need that factor (gdaldem -s %.6g)",
-                    t_srs, unit ? unit : "units", metres, metres);
-    }
-    OSRDestroySpatialReference(srs);
-}
-
 void sdm_grid_warn(SdmContext *ctx, const char *t_srs, double lon_deg, double lat_deg)
 {
     double w, s, e, n;
+    char *unit = NULL;
     if (!t_srs)
         return;
-    warn_unit(ctx, t_srs);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
+    const bool projected = OSRSetFromUserInput(srs, t_srs) == OGRERR_NONE && OSRIsProjected(srs);
+    const double metres = projected ? OSRGetLinearUnits(srs, &unit) : 1.0;
+    if (metres != 1.0) /* heights are in metres, whatever unit the map has */
+        sdm_log(ctx, SDM_LOG_WARNING, 8,
+                "the map of --t_srs %s is in %s of %.6g m, the heights are in metres: slopes and shades "
+                "need that factor (gdaldem -s %.6g)",
+                t_srs, unit ? unit : "units", metres, metres);
     PJ_CONTEXT *const pc = sdm_proj_context();
     PJ *const crs = proj_create(pc, t_srs);
-    if (crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0) {
-        const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
-        if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
-            sdm_log(ctx, SDM_LOG_WARNING, 8,
-                    "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg,
-                    lat_deg, t_srs);
-    }
+    const bool known = crs && proj_get_area_of_use(pc, crs, &w, &s, &e, &n, NULL) && w > -1000.0;
     proj_destroy(crs);
     proj_context_destroy(pc);
+    if (!known)
+        return;
+    const double lon = w + fmod(fmod(lon_deg - w, 360.0) + 360.0, 360.0);
+    if (lat_deg < s || lat_deg > n || lon > (e < w ? e + 360.0 : e))
+        sdm_log(ctx, SDM_LOG_WARNING, 8,
+                "the scene (lon %.3f lat %.3f) lies outside the area of use of --t_srs %s", lon_deg, lat_deg,
+                t_srs);
 }
 
 static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metres_per_unit, double gsd_m)
@@ -223,7 +214,6 @@ static SdmStatus check_spacing(SdmContext *ctx, const SdmGrid *grid, double metr
 SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg, double lat_deg,
                           double gsd_m, SdmGrid *grid)
 {
-    double unit_m = 1.0;
     char code[32];
     *grid = (SdmGrid){.spacing = 1.0};
     if (!isfinite(lon_deg) || !(fabs(lat_deg) <= 90.0) || !(gsd_m > 0.0) || !isfinite(gsd_m))
@@ -233,7 +223,7 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
                         lon_deg, lat_deg, gsd_m);
     PASS(sdm_format(ctx, code, sizeof code, "EPSG:%d", epsg_of(lon_deg, lat_deg)));
     const char *const text = opt->t_srs ? opt->t_srs : code;
-    PASS(resolve(ctx, text, grid, &unit_m));
+    PASS(resolve(ctx, text, grid));
     if (opt->t_srs)
         PASS(check_place(ctx, grid, text, lon_deg, lat_deg));
     double ground_m = SDM_METRES_PER_DEGREE * sqrt(fmax(cos(lat_deg * SDM_DEG), 1e-6));
@@ -246,23 +236,21 @@ SdmStatus sdm_grid_choose(SdmContext *ctx, const SdmOptions *opt, double lon_deg
 
 void sdm_grid_name(const SdmGrid *grid, char *out, size_t size)
 {
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(grid->wkt);
     const char *const code = srs ? OSRGetAuthorityCode(srs, NULL) : NULL, *const name =
                                                                               srs ? OSRGetName(srs) : NULL;
     if (code)
         snprintf(out, size, "%s:%s", OSRGetAuthorityName(srs, NULL), code);
     else
         snprintf(out, size, "%s", name ? name : "unnamed");
-    OSRDestroySpatialReference(srs);
 }
 
 SdmStatus sdm_grid_choose_like(SdmContext *ctx, const SdmOptions *opt, const char *srs, double spacing,
                                double lon_deg, double lat_deg, SdmGrid *grid)
 {
     const char *const text = opt->t_srs ? opt->t_srs : srs;
-    double unit_m = 1.0;
     *grid = (SdmGrid){.spacing = opt->tr > 0.0 ? opt->tr : spacing};
-    PASS(resolve(ctx, text, grid, &unit_m));
+    PASS(resolve(ctx, text, grid));
     if (opt->t_srs)
         PASS(check_place(ctx, grid, text, lon_deg, lat_deg));
     if (grid->geographic && grid->spacing > 1.0)
@@ -296,10 +284,8 @@ double sdm_grid_spacing_m(const SdmGrid *grid)
 {
     if (grid->geographic)
         return grid->spacing * SDM_METRES_PER_DEGREE;
-    OGRSpatialReferenceH srs = OSRNewSpatialReference(grid->wkt);
-    const double unit_m = srs ? OSRGetLinearUnits(srs, NULL) : 1.0;
-    OSRDestroySpatialReference(srs);
-    return grid->spacing * unit_m;
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(grid->wkt);
+    return grid->spacing * (srs ? OSRGetLinearUnits(srs, NULL) : 1.0);
 }
 
 double sdm_grid_ground_by(SdmProjector *projector, const SdmGrid *grid, double lon_deg, double lat_deg)
@@ -342,16 +328,9 @@ static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const 
     PASS(sdm_projector_open(ctx, wkt, &p));
     for (int k = 0; k < N; k++) {
         const double t = (double)(k % EDGE_POINTS) / EDGE_POINTS;
-        const double u = k < N / 4       ? t
-                         : k < N / 2     ? 1.0
-                         : k < 3 * N / 4 ? 1.0 - t
-                                         : 0.0,
-                     v = k < N / 4       ? 0.0
-                         : k < N / 2     ? t
-                         : k < 3 * N / 4 ? 1.0
-                                         : 1.0 - t;
-        x[k] = box[0] + u * (box[2] - box[0]);
-        y[k] = box[1] + v * (box[3] - box[1]);
+        const double along[] = {t, 1.0, 1.0 - t, 0.0}; /* sides, from the lower one on */
+        x[k] = box[0] + along[k / EDGE_POINTS] * (box[2] - box[0]);
+        y[k] = box[1] + along[(k / EDGE_POINTS + 3) % 4] * (box[3] - box[1]);
     }
     (inverse ? sdm_projector_inverse : sdm_projector_forward)(p, N, x, y);
     sdm_bounds_clear(out);
@@ -360,31 +339,9 @@ static SdmStatus move_box(SdmContext *ctx, const char *wkt, bool inverse, const 
     return SDM_OK;
 }
 
-static bool is_geographic(const char *wkt)
-{
-    OGRSpatialReferenceH const srs = OSRNewSpatialReference(wkt);
-    const bool out = srs && OSRIsGeographic(srs);
-    OSRDestroySpatialReference(srs);
-    return out;
-}
-
 static bool meet(const double a[4], const double b[4])
 {
     return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
-}
-
-static SdmStatus fail_outside(SdmContext *ctx, const char *text, const char *wkt, const double whole[4],
-                              bool is_degrees)
-{
-    double lies[4];
-    if (!is_degrees || move_box(ctx, wkt, true, whole, lies) != SDM_OK)
-        memcpy(lies, whole, sizeof lies);
-    const char *const as = is_degrees ? "degrees" : "units of the output CRS";
-    const int digits = is_degrees ? 4 : 0;
-    return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "--bounds %s, taken as %s, lies outside of the DEM, whose W S E N are %.*f %.*f %.*f "
-                    "%.*f",
-                    text, as, digits, lies[0], digits, lies[1], digits, lies[2], digits, lies[3]);
 }
 
 /* Turn bounds in degrees by 360 to those of the DEM. */
@@ -435,8 +392,18 @@ static SdmStatus given_bounds(SdmContext *ctx, const char *text, const SdmGrid *
     memcpy(out, b, sizeof b);
     if (is_degrees && !crs->geographic)
         PASS(move_degrees(ctx, crs->wkt, whole, b, out));
-    if (!meet(out, whole))
-        PASS(fail_outside(ctx, text, crs->wkt, whole, is_degrees));
+    if (!meet(out, whole)) {
+        double lies[4];
+        if (!is_degrees || move_box(ctx, crs->wkt, true, whole, lies) != SDM_OK)
+            memcpy(lies, whole, sizeof lies);
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        is_degrees
+                            ? "--bounds %s, taken as degrees, lies outside of the DEM, whose W S E N are "
+                              "%.4f %.4f %.4f %.4f"
+                            : "--bounds %s, taken as units of the output CRS, lies outside of the DEM, "
+                              "whose W S E N are %.0f %.0f %.0f %.0f",
+                        text, lies[0], lies[1], lies[2], lies[3]);
+    }
     if (tell && is_degrees && !crs->geographic)
         sdm_log(ctx, SDM_LOG_INFO, 8, "--bounds %s, taken as degrees: %.0f %.0f %.0f %.0f in %s", text,
                 out[0], out[1], out[2], out[3], name);
@@ -469,11 +436,11 @@ static SdmStatus area_bounds(SdmContext *ctx, const SdmOptions *o, const char *w
 SdmStatus sdm_part_bounds(SdmContext *ctx, const SdmOptions *o, const char *wkt, const double whole[4],
                           bool tell, double out[4])
 {
-    SdmGrid crs = {.spacing = 1.0};
+    SDM_CLOSED_BY(sdm_srs_free) OGRSpatialReferenceH const srs = OSRNewSpatialReference(wkt);
+    SdmGrid crs = {.spacing = 1.0, .geographic = srs && OSRIsGeographic(srs)};
     double part[4];
     memcpy(out, whole, 4 * sizeof *out);
     snprintf(crs.wkt, sizeof crs.wkt, "%s", wkt);
-    crs.geographic = is_geographic(wkt);
     for (int k = 0; k < 2; k++) {
         if (!(k ? o->area : o->bounds))
             continue;

@@ -152,25 +152,20 @@ static SdmStatus filter_layer(SdmContext *ctx, const SdmOutlines *o)
                     OGR_L_GetName(o->layer));
 }
 
-static SdmStatus open_layer(SdmContext *ctx, SdmOutlines *o)
-{
-    PASS(open_file(ctx, o));
-    PASS(choose_layer(ctx, o));
-    if (!OGR_L_GetSpatialRef(o->layer))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
-                        "NEW.gpkg FILE",
-                        o->source.option, o->source.path);
-    if (o->source.field)
-        o->field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(o->layer), o->source.field);
-    return filter_layer(ctx, o);
-}
-
 SdmStatus sdm_outlines_open(SdmContext *ctx, const SdmOutlineSource *source, SdmOutlines *out)
 {
     *out = (SdmOutlines){.source = *source, .field = -1};
     SDM_QUIET;
-    return open_layer(ctx, out);
+    PASS(open_file(ctx, out));
+    PASS(choose_layer(ctx, out));
+    if (!OGR_L_GetSpatialRef(out->layer))
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s %s: has no coordinate reference system; give it one with ogr2ogr -a_srs EPSG:... "
+                        "NEW.gpkg FILE",
+                        source->option, source->path);
+    if (source->field)
+        out->field = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(out->layer), source->field);
+    return filter_layer(ctx, out);
 }
 
 void sdm_outlines_close(SdmOutlines *outlines)
@@ -207,8 +202,8 @@ static OGRSpatialReferenceH in_xy_order(OGRSpatialReferenceH srs)
 
 static SdmStatus open_transformations(Burn *b)
 {
-    SdmStatus st = SDM_OK;
     const SdmOutlineSource *const s = &b->from->source;
+    SDM_CLOSED_BY(sdm_srs_free)
     OGRSpatialReferenceH const from = in_xy_order(OGR_L_GetSpatialRef(b->from->layer)),
                                to = in_xy_order(NULL);
     OSRStripVertical(from);
@@ -220,12 +215,10 @@ static SdmStatus open_transformations(Burn *b)
     if (OSRIsGeographic(from))
         b->turn = 6.283185307179586 / OSRGetAngularUnits(from, NULL);
     if (!b->to_grid || !b->to_file)
-        st = sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
-                      "%s %s: its polygons in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",
-                      s->option, s->path, OSRGetName(from), CPLGetLastErrorMsg());
-    OSRDestroySpatialReference(from);
-    OSRDestroySpatialReference(to);
-    return st;
+        return sdm_fail(b->ctx, SDM_ERR_UNSUPPORTED,
+                        "%s %s: its polygons in '%s' cannot be brought to the CRS of the DEM (PROJ: %s)",
+                        s->option, s->path, OSRGetName(from), CPLGetLastErrorMsg());
+    return SDM_OK;
 }
 
 /* The grid's surroundings in the CRS of the file. */
@@ -270,13 +263,6 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A place, or the nearest one of the box. */
-static void into_box(const Burn *b, const double p[2], double out[2])
-{
-    for (int k = 0; k < 2; k++)
-        out[k] = fmin(fmax(p[k], b->box[k]), b->box[2 + k]);
-}
-
 /* Add an edge from p, or without p its first point q.  Points outside of the box move to the box's border,
  * which changes nothing inside. */
 static void add_edge(const Burn *b, const double p[2], const double q[2], OGRGeometryH out)
@@ -292,9 +278,9 @@ static void add_edge(const Burn *b, const double p[2], const double q[2], OGRGeo
     qsort(cut, (size_t)cuts, sizeof *cut, compare_numbers);
     for (int i = 0; i < cuts; i++) {
         const double end[2] = {p[0] + cut[i] * (q[0] - p[0]), p[1] + cut[i] * (q[1] - p[1])};
-        double to[2];
-        into_box(b, cut[i] < 1.0 ? end : q, to);
-        OGR_G_AddPoint_2D(out, to[0], to[1]);
+        const double *const to = cut[i] < 1.0 ? end : q;
+        OGR_G_AddPoint_2D(out, fmin(fmax(to[0], b->box[0]), b->box[2]),
+                          fmin(fmax(to[1], b->box[1]), b->box[3]));
     }
 }
 

@@ -16,11 +16,12 @@ typedef struct Merge {
     const SdmMergeRequest *q;
     SdmMergeSummary *out;
     SdmJob job;
-    bool again;              /* --overwrite was given: merged scenes are merged again */
-    bool is_file;            /* the output is the name of the only scene's DEM, not a folder */
-    int64_t *missing, count; /* units of all scenes that are not there */
-    char first[1024];        /* why the first scene failed that does not only miss units */
-    char doubt[2048];        /* the first doubt of the first scene that has one */
+    bool again;                 /* --overwrite was given: merged scenes are merged again */
+    bool is_file;               /* the output is the name of the only scene's DEM, not a folder */
+    char folder[SDM_PATH_SIZE]; /* of the products; "" for a file */
+    int64_t *missing, count;    /* units of all scenes that are not there */
+    char first[1024];           /* why the first scene failed that does not only miss units */
+    char doubt[2048];           /* the first doubt of the first scene that has one */
 } Merge;
 
 /* A scene of it. */
@@ -274,9 +275,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
 static SdmStatus name_product(SdmContext *ctx, const Merge *m, const char *scene, const char *ending,
                               char out[SDM_PATH_SIZE])
 {
-    const char *const folder = m->q->folder;
-    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s%s/%s%s", folder ? folder : m->job.folder,
-                      folder ? "" : "/dem", scene, ending);
+    return sdm_format(ctx, out, SDM_PATH_SIZE, "%s/%s%s", m->folder, scene, ending);
 }
 
 static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
@@ -311,10 +310,10 @@ static SdmStatus write_missing(SdmContext *ctx, const Merge *m, const char *path
 {
     SDM_OWNED char *text = NULL;
     size_t n = 0;
-    if (!m->count)
+    if (!m->count) {
         unlink(path);
-    if (!m->count)
         return SDM_OK;
+    }
     PASS(sdm_alloc(ctx, &text, (size_t)m->count, 24, "the missing units"));
     for (int64_t i = 0; i < m->count; i++)
         n += (size_t)snprintf(text + n, 24, "%lld\n", (long long)m->missing[i]);
@@ -355,8 +354,10 @@ static SdmStatus write_collection(SdmContext *ctx, const Merge *m)
 {
     SdmStacCollection all = {0};
     char path[SDM_PATH_SIZE], item[SDM_PATH_SIZE];
+    if (m->is_file)
+        return SDM_OK;
     PASS(name_product(ctx, m, "stac_collection", ".json", path));
-    for (int i = 0; i < m->job.plan->count && !m->is_file; i++)
+    for (int i = 0; i < m->job.plan->count; i++)
         if (name_product(NULL, m, m->job.plan->scene[i].name, ".stac.json", item) == SDM_OK)
             sdm_stac_collect(&all, item);
     return sdm_stac_collection_close(ctx, &all, path);
@@ -367,18 +368,6 @@ static bool is_dem_name(const char *output)
 {
     struct stat s;
     return output && sdm_path_stem(output) < strlen(output) && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
-}
-
-/* The folder of the products.  *made: it was not there. */
-static SdmStatus make_folder(SdmContext *ctx, const SdmMergeRequest *q, bool *made)
-{
-    char path[SDM_PATH_SIZE];
-    if (q->folder) {
-        *made = access(q->folder, F_OK) != 0;
-        return sdm_file_make_folder(ctx, q->folder);
-    }
-    PASS(sdm_path_join(ctx, q->job, "dem", path));
-    return sdm_file_make_folder(ctx, path);
 }
 
 SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
@@ -402,8 +391,12 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
                      "or a folder",
                      q->folder, q->job, count));
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
-    if (!m.is_file)
-        TRY(make_folder(ctx, q, &made));
+    if (!m.is_file) {
+        TRY(sdm_format(ctx, m.folder, sizeof m.folder, "%s%s", q->folder ? q->folder : m.job.folder,
+                       q->folder ? "" : "/dem"));
+        made = q->folder && access(q->folder, F_OK) != 0;
+        TRY(sdm_file_make_folder(ctx, m.folder));
+    }
     for (int s = first; s < end; s++) {
         TRY(sdm_check_stop(ctx));
         snprintf(what, sizeof what, "scene %d of %d", s - first + 1, end - first);

@@ -54,10 +54,10 @@ void sdm_plan_close(SdmPlan **out)
 
 SdmStatus sdm_plan_keep(SdmContext *ctx, SdmPlan *plan, const char *text, const char **out)
 {
-    const size_t n = text ? strlen(text) + 1 : 0;
     *out = NULL;
     if (!text)
         return SDM_OK;
+    const size_t n = strlen(text) + 1;
     if (!plan->text || plan->text->size - plan->text->used < n) {
         struct SdmPlanText *block;
         const size_t size = n > TEXT_BYTES ? n : TEXT_BYTES;
@@ -284,14 +284,15 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
     char path[SDM_PATH_SIZE], then[40], now[40];
     struct stat s;
     PASS(sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path));
-    if (stat(path, &s) != 0 && !needed)
+    const bool there = stat(path, &s) == 0;
+    if (!there && !needed)
         return SDM_OK;
-    if (stat(path, &s) != 0 && errno != ENOENT && errno != ENOTDIR)
+    if (!there && errno != ENOENT && errno != ENOTDIR)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s cannot be read here: %s; the job was planned with it: let this machine and user "
                         "read it, then give the same command again",
                         path, strerror(errno));
-    if (stat(path, &s) != 0)
+    if (!there)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: no such file here, but the job was planned with it; put it back, or mount its "
                         "file system, or plan the job again with --overwrite",
@@ -398,14 +399,6 @@ static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene 
     return add_tiles(ctx, &t, q->options->memory_bytes, to);
 }
 
-static SdmStatus place_views(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to)
-{
-    PASS(place_of(ctx, q->plan, q->folder, in->left, &to->left));
-    if (*in->right)
-        PASS(place_of(ctx, q->plan, q->folder, in->right, &to->right));
-    return SDM_OK;
-}
-
 /* A scene that cannot be planned is left out: *bad gets the reason.  An error that ends the whole plan is
  * returned. */
 static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
@@ -413,7 +406,8 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
 {
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     const char *const slash = sdm_system_slash(in->left);
-    (void)place_views(ctx, q, in, to); /* opening them says what is wrong */
+    if (place_of(ctx, q->plan, q->folder, in->left, &to->left) == SDM_OK && *in->right)
+        (void)place_of(ctx, q->plan, q->folder, in->right, &to->right); /* opening them says what is wrong */
     SdmStatus one = q->scene ? SDM_OK
                              : sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
                                                  SDM_DEPTH_CAMERAS, &scene);

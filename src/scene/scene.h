@@ -133,7 +133,7 @@ typedef struct SdmTiling {
     int64_t image_bytes;  /* of the strips by which an image is made smaller */
     SdmCost prepare;
     SdmLattice lattice;     /* ground of the frame */
-    double (*footprint)[4]; /* of each of its nodes, over all heights: cells x0, x1, y0, y1; owned */
+    double (*footprint)[4]; /* of each of its nodes, over all heights: cells x0, y1, x1, y0; owned */
     SdmMatchSettings settings;
 } SdmTiling;
 

@@ -201,16 +201,11 @@ static void set_fixed_costs(const SdmScene *scene, SdmTiling *t)
                            .cpu_s = START_S + (double)(f->width * f->height) * COARSE_S + strips_s};
 }
 
-/* The process while it writes the products: the peak for small pairs. */
-static int64_t writing_bytes(const SdmContext *ctx, const SdmTiling *t)
-{
-    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
-    return t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
-}
-
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t)
 {
-    const int64_t budget = t->options->memory_bytes, writing = writing_bytes(ctx, t);
+    const int threads = sdm_threads(ctx), most = threads < PLANNED_THREADS ? threads : PLANNED_THREADS;
+    const int64_t budget = t->options->memory_bytes, /* writing: the products; the peak for small pairs */
+        writing = t->fixed_bytes + (int64_t)(WRITE_MIB + most * WRITE_THREAD_MIB) * MIB;
     SdmTile tile;
     SdmCost c = {.bytes = t->tiled && t->prepare.bytes > writing ? t->prepare.bytes : writing,
                  .cpu_s = (t->tiled ? t->prepare.cpu_s : START_S) + (double)likely_cells(t) * CELL_S};
@@ -243,45 +238,38 @@ static double measure_bounds(const SdmLattice *lat)
     return (b[2] - b[0]) * (b[3] - b[1]) / sum;
 }
 
-/* Grid over the ground of every node of the frame at the lowest and the highest height. */
+/* Grid over the ground of every node of the frame between the lowest and the highest height; its bounds for
+ * each node, in cells of the part. */
 static SdmStatus cover(SdmContext *ctx, SdmTiling *t)
 {
     const SdmLattice *const lat = &t->lattice;
-    double b[4] = SDM_NO_BOUNDS;
-    for (int i = 0; i < lat->nu * lat->nv; i++)
+    const SdmGrid *const grid = &t->grid;
+    const int nodes = lat->nu * lat->nv;
+    double all[4] = SDM_NO_BOUNDS;
+    PASS(sdm_alloc(ctx, &t->footprint, (size_t)nodes, sizeof *t->footprint, "ground of the frame"));
+    for (int n = 0; n < nodes; n++) {
+        double *const b = t->footprint[n];
+        sdm_bounds_clear(b);
         for (int k = 0; k < 2; k++) {
             double g[2];
-            sdm_lattice_ground(lat, (double)(lat->u0 + (int64_t)(i % lat->nu) * lat->step),
-                               (double)(lat->v0 + (int64_t)(i / lat->nu) * lat->step),
+            sdm_lattice_ground(lat, (double)(lat->u0 + (int64_t)(n % lat->nu) * lat->step),
+                               (double)(lat->v0 + (int64_t)(n / lat->nu) * lat->step),
                                k ? lat->hmax_m : lat->hmin_m, g);
             sdm_bounds_add(b, g[0], g[1]);
         }
+        sdm_bounds_add(all, b[0], b[1]);
+        sdm_bounds_add(all, b[2], b[3]);
+    }
     const double times = measure_bounds(lat);
     if (times > WIDE_GRID)
         sdm_log(ctx, SDM_LOG_WARNING, 3,
                 "the DEM's grid has %.0f times the area of the scene, which lies aslant on the map of %s",
                 times, t->options->t_srs ? t->options->t_srs : "its CRS");
-    const SdmStatus st = sdm_grid_cover(ctx, b, &t->grid);
-    return st != SDM_OK ? st : sdm_part_cut(ctx, t->options, true, &t->grid);
-}
-
-/* Bounds of the ground of each node over all heights, in cells; once for all tiles. */
-static SdmStatus find_footprints(SdmContext *ctx, SdmTiling *t)
-{
-    const SdmLattice *const lat = &t->lattice;
-    const SdmGrid *const g = &t->grid;
-    PASS(sdm_alloc(ctx, &t->footprint, (size_t)lat->nu * (size_t)lat->nv, sizeof *t->footprint,
-                   "ground of the frame"));
-    for (int n = 0; n < lat->nu * lat->nv; n++) {
-        const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step,
-                      v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
-        double lo[2], hi[2];
-        sdm_lattice_ground(lat, (double)u, (double)v, lat->hmin_m, lo);
-        sdm_lattice_ground(lat, (double)u, (double)v, lat->hmax_m, hi);
-        t->footprint[n][0] = (fmin(lo[0], hi[0]) - g->x0) / g->spacing;
-        t->footprint[n][1] = (fmax(lo[0], hi[0]) - g->x0) / g->spacing;
-        t->footprint[n][2] = (g->y0 - fmax(lo[1], hi[1])) / g->spacing;
-        t->footprint[n][3] = (g->y0 - fmin(lo[1], hi[1])) / g->spacing;
+    PASS(sdm_grid_cover(ctx, all, &t->grid));
+    PASS(sdm_part_cut(ctx, t->options, true, &t->grid));
+    for (int n = 0; n < 4 * nodes; n++) {
+        double *const at = &t->footprint[n / 4][n % 4];
+        *at = (n % 2 ? grid->y0 - *at : *at - grid->x0) / grid->spacing;
     }
     return SDM_OK;
 }
@@ -306,8 +294,8 @@ void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTile *out)
         const int64_t u = lat->u0 + (int64_t)(n % lat->nu) * lat->step,
                       v = lat->v0 + (int64_t)(n / lat->nu) * lat->step;
         const double *const at = t->footprint[n];
-        if (at[1] + more < (double)c || at[0] - more > (double)(c + out->w) || at[3] + more < (double)r ||
-            at[2] - more > (double)(r + out->h))
+        if (at[2] + more < (double)c || at[0] - more > (double)(c + out->w) || at[1] + more < (double)r ||
+            at[3] - more > (double)(r + out->h))
             continue;
         out->u0 = u < out->u0 ? u : out->u0;
         out->v0 = v < out->v0 ? v : out->v0;
@@ -386,7 +374,6 @@ SdmStatus sdm_tiling_find(SdmContext *ctx, const SdmScene *scene, SdmTiling *t)
     PASS(sdm_lattice_build(ctx, &q, &t->lattice));
     PASS(sdm_lattice_check_map(ctx, &q, &t->lattice));
     PASS(cover(ctx, t));
-    PASS(find_footprints(ctx, t));
     set_fixed_costs(scene, t);
     return choose_edge(ctx, t);
 }
