@@ -84,7 +84,7 @@ SdmStatus sdm_stack_prepare(SdmStack *s)
     if (!s->opt->fusion)
         PASS(sdm_stack_drop_copies(s));
     if (s->opt->trend)
-        PASS(sdm_stack_dates(s));
+        PASS(sdm_stack_check_dates(s));
     sdm_stack_sort(s);
     PASS(sdm_stack_align(s));
     if (s->opt->trend)

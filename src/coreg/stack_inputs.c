@@ -155,8 +155,7 @@ static SdmStatus read_list(SdmStack *s)
     return SDM_OK;
 }
 
-/* Three dates that differ make a trend. */
-static SdmStatus check_dates(const SdmStack *s)
+SdmStatus sdm_stack_check_dates(const SdmStack *s)
 {
     int different = 0;
     for (int i = 0; i < s->count; i++) {
@@ -172,7 +171,8 @@ static SdmStatus check_dates(const SdmStack *s)
                     s->count, different, different == 1 ? "" : "s", SDM_TREND_LEAST);
 }
 
-SdmStatus sdm_stack_dates(SdmStack *s)
+/* --dates before others. */
+static SdmStatus set_dates(SdmStack *s)
 {
     if (s->opt->dates)
         PASS(read_list(s));
@@ -187,7 +187,7 @@ SdmStatus sdm_stack_dates(SdmStack *s)
         if (!*l->acquisition && !strstr(l->date, "T00:00:00"))
             memcpy(l->acquisition, l->date, sizeof l->date);
     }
-    return check_dates(s);
+    return sdm_stack_check_dates(s);
 }
 
 /* ---- copies: a median of layers of one acquisition has the errors of one ---- */
@@ -534,7 +534,7 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
     }
     PASS(check_datums(s));
     if (s->opt->trend)
-        PASS(sdm_stack_dates(s));
+        PASS(set_dates(s));
     return SDM_OK;
 }
 

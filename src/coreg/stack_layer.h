@@ -126,8 +126,8 @@ void sdm_stack_close(SdmStack *s);
 /* Leave out all layers but one of each acquisition whose heights agree, with a note; layers of one
  * acquisition alone stay, with a warning.  After sdm_stack_sample(). */
 SdmStatus sdm_stack_drop_copies(SdmStack *s);
-/* Set all dates, --dates before others.  SDM_ERR_DATA for a DEM without one, and fewer than three. */
-SdmStatus sdm_stack_dates(SdmStack *s);
+/* Three dates that differ make a trend; SDM_ERR_DATA: there are fewer. */
+SdmStatus sdm_stack_check_dates(const SdmStack *s);
 
 /* ---- stack_trend.c ---- */
 
