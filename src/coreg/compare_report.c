@@ -193,33 +193,27 @@ static void add_aspect(SdmReport *r, const SdmComparison *w)
 {
     const SdmReportItem to =
         sdm_report_section(r, NULL, "Differences by aspect", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    double cosine[3], *const x = sdm_report_room(r, 6 * SDM_ASPECTS), *const line = x + 4 * SDM_ASPECTS;
-    int n[2] = {0, 0};
-    if (!x || !fit_cosine(w->page->view[0].aspect_m, cosine)) {
+    double cosine[3], *const deg = sdm_report_room(r, 2 * SDM_ASPECTS), *const line = deg + SDM_ASPECTS;
+    if (!deg || !fit_cosine(w->page->view[0].aspect_m, cosine)) {
         sdm_report_note(to, "Too little ground is steeper than 5 degrees for the curve of Nuth and Kääb.");
         return;
     }
     for (int i = 0; i < SDM_ASPECTS; i++) {
-        const double deg = (i + 0.5) * 360.0 / SDM_ASPECTS, turn = deg / 57.295779513082321;
-        for (int k = 0; k < 2; k++)
-            if (!isnan(w->page->view[k].aspect_m[i])) {
-                x[2 * k * SDM_ASPECTS + n[k]] = deg;
-                x[(2 * k + 1) * SDM_ASPECTS + n[k]++] = w->page->view[k].aspect_m[i];
-            }
-        line[i] = deg;
-        line[SDM_ASPECTS + i] = cosine[0] * cos(turn) + cosine[1] * sin(turn) + cosine[2];
+        deg[i] = (i + 0.5) * 360.0 / SDM_ASPECTS;
+        const double turn = deg[i] / 57.295779513082321;
+        line[i] = cosine[0] * cos(turn) + cosine[1] * sin(turn) + cosine[2];
     }
-    sdm_report_plot(to, "differences by aspect",
-                    &(SdmPlot){.x_label = "aspect, clockwise from north (degrees)",
-                               .y_label = "difference by tangent of slope (m)",
-                               .x1 = 360.0,
-                               .height = 270,
-                               .count = 3,
-                               .series = {{SDM_SERIES_POINTS, "before", x, x + SDM_ASPECTS, n[0], "before"},
-                                          {SDM_SERIES_POINTS, "after", x + 2 * SDM_ASPECTS,
-                                           x + 3 * SDM_ASPECTS, n[1], "aligned"},
-                                          {SDM_SERIES_LINE, "p", line, line + SDM_ASPECTS, SDM_ASPECTS,
-                                           "fitted cosine"}}});
+    sdm_report_plot(
+        to, "differences by aspect",
+        &(SdmPlot){
+            .x_label = "aspect, clockwise from north (degrees)",
+            .y_label = "difference by tangent of slope (m)",
+            .x1 = 360.0,
+            .height = 270,
+            .count = 3,
+            .series = {{SDM_SERIES_POINTS, "before", deg, w->page->view[0].aspect_m, SDM_ASPECTS, "before"},
+                       {SDM_SERIES_POINTS, "after", deg, w->page->view[1].aspect_m, SDM_ASPECTS, "aligned"},
+                       {SDM_SERIES_LINE, "p", deg, line, SDM_ASPECTS, "fitted cosine"}}});
     sdm_report_note(to,
                     "Curve of Nuth and Kääb (2011): medians of the differences, less their median, divided "
                     "by the tangent of the slope, where the ground is steeper than 5 degrees. The cosine "

@@ -76,7 +76,10 @@ static void draw_bars(SdmText *t, const Box *b, const char *style, const double 
 
 static void draw_points(SdmText *t, const Box *b, const char *style, const double *x, const double *y, int n)
 {
-    sdm_text_add(t, "<path class='%s%s' d='", style, n < FEW ? " few" : "");
+    int known = 0;
+    for (int i = 0; i < n; i++)
+        known += !isnan(y[i]);
+    sdm_text_add(t, "<path class='%s%s' d='", style, known < FEW ? " few" : "");
     for (int i = 0; i < n; i++)
         if (y[i] >= b->plot->y0 && y[i] <= b->plot->y1)
             sdm_text_add(t, "M%.1f %.1fh0", at_x(b, x[i]), at_y(b, y[i]));
@@ -87,7 +90,7 @@ static void draw_line(SdmText *t, const Box *b, const char *style, const double 
 {
     sdm_text_add(t, "<polyline class='%s' points='", style);
     for (int i = 0; i < n; i++)
-        if (x[i] >= b->plot->x0 && x[i] <= b->plot->x1)
+        if (x[i] >= b->plot->x0 && x[i] <= b->plot->x1 && !isnan(y[i]))
             sdm_text_add(t, "%.1f,%.1f ", at_x(b, x[i]), at_y(b, fmin(fmax(y[i], b->plot->y0), b->plot->y1)));
     sdm_text_add(t, "'/>");
 }
@@ -102,8 +105,9 @@ static void find_range(const SdmPlot *p, bool is_y, double *from, double *to)
     for (int k = 0; k < p->count; k++) {
         const double *const v = is_y ? p->series[k].y : p->series[k].x;
         for (int i = 0; v && i < p->series[k].n; i++) {
-            low = fmin(low, v[i]);
-            high = fmax(high, v[i]);
+            const bool none = p->series[k].y && isnan(p->series[k].y[i]);
+            low = none ? low : fmin(low, v[i]);
+            high = none ? high : fmax(high, v[i]);
         }
         low = is_y && p->series[k].kind == SDM_SERIES_BARS ? fmin(low, 0.0) : low;
     }

@@ -150,7 +150,8 @@ typedef struct SdmPlot {
     struct {
         SdmSeriesKind kind;
         const char *style;   /* class of the page's style sheet */
-        const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals */
+        const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals; y
+                              * NaN: no point */
         int n;
         const char *label; /* in the legend; NULL: not there */
     } series[SDM_MAX_SERIES];
