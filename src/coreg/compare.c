@@ -42,55 +42,39 @@ static SdmCompareClass class_share(const SdmCoregGrid *g, int class)
 static void raw_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
-    SdmCompareResult *const out = w->out;
+    const SdmResiduals r = sdm_compare_cell_residuals(w);
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
-    sdm_coreg_stats(g, g->residual_m, &out->raw);
-    const SdmResiduals r = sdm_compare_cell_residuals(w);
-    sdm_compare_height_ratio(&r, &out->height_ratio);
-    out->water = class_share(g, 2);
-    out->cloud = class_share(g, 3);
+    sdm_coreg_stats(g, g->residual_m, &w->out->raw);
+    sdm_compare_height_ratio(&r, &w->out->height_ratio);
+    w->out->water = class_share(g, 2);
+    w->out->cloud = class_share(g, 3);
+    if (!w->opt->output)
+        return;
+    for (int64_t i = 0; i < g->rows * g->cols; i++) { /* the map has all cells */
+        sdm_mean_map_add(&w->page.view[0].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
+        g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
+    }
+    sdm_compare_page_add(&r, 0, &w->out->raw);
 }
 
 /* Statistics of the residuals by slope and by height of the reference, and at distances. */
 static void residual_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
-    SdmCompareResult *const out = w->out;
     const SdmResiduals r = sdm_compare_cell_residuals(w);
+    const double longest_m = fmax((double)g->cols * g->dx_m, (double)g->rows * g->dy_m);
     int64_t n = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         if (g->mask[i] & SDM_COREG_COMMON)
             g->scratch[n++] = g->reference_m[i];
-    sdm_compare_height_ratio(&r, &out->height_ratio);
-    sdm_compare_stats_by_ground(&r, n, out);
-    for (int k = 0; k < SDM_LAGS; k++) {
-        out->lag[k].lag_m = sdm_lags_m[k];
-        sdm_error_lag_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch, &out->lag[k]);
-    }
-}
-
-/* For the page: the map of all cells before the move; of the residuals that count the histogram and the
- * differences by aspect; after the move the semivariogram. */
-static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stats)
-{
-    SdmCoregGrid *const g = &w->g;
-    const SdmResiduals r = sdm_compare_cell_residuals(w);
-    const double longest_m = fmax((double)g->cols * g->dx_m, (double)g->rows * g->dy_m);
-    if (!w->page)
-        return;
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        if (view == 0)
-            sdm_mean_map_add(&w->page->view[0].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
-        g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
-    }
-    sdm_compare_page_add(w->page, view, &r, stats);
-    for (int k = 0; view && k < SDM_PLOTTED_LAGS; k++) {
-        w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
-        if (2.0 * w->page->lag[k].lag_m <= longest_m)
-            sdm_error_pairs_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch,
-                                 &w->page->lag[k]);
-    }
+    sdm_compare_height_ratio(&r, &w->out->height_ratio);
+    sdm_compare_stats_by_ground(&r, n, w->out);
+    sdm_compare_page_add(&r, 1, &w->out->aligned);
+    for (int k = 0; k < SDM_LAGS; k++)
+        w->out->lag[k] = sdm_error_lag_grid(g, sdm_lags_m[k]);
+    for (int k = 0; w->opt->output && k < SDM_PLOTTED_LAGS && 2.0 * sdm_plotted_lag_m(k) <= longest_m; k++)
+        w->page.lag[k] = sdm_error_lag_grid(g, sdm_plotted_lag_m(k));
 }
 
 /* ---- shift and model ---- */
@@ -173,7 +157,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const bool whole = w->opt->aligned || w->opt->difference;
     PASS(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
     PASS(sdm_compare_open_grid(w));
-    PASS(sdm_compare_page_open(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
     PASS(sdm_input_raster_load(w->ctx, reference, &w->grid, same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN,
@@ -195,7 +178,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
     }
     PASS(measure_footprint(w, common));
     raw_stats(w);
-    plot_residuals(w, 0, &w->out->raw);
     const int64_t step = sample_step(g);
     PASS(sdm_compare_align(
         w, &(SdmCompareSteps){.of = w,
@@ -203,7 +185,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
                               .take_samples = take_samples,
                               .samples = (size_t)((g->cols / step + 1) * (g->rows / step + 1))}));
     residual_stats(w);
-    plot_residuals(w, 1, &w->out->aligned);
     return sdm_compare_write(w);
 }
 
@@ -312,15 +293,18 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
     SdmStatus st = SDM_OK;
     SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};
     *out = (SdmCompareResult){0};
+    for (int k = 0; k < SDM_COMPARE_CLASSES; k++)
+        out->class[k].lo = out->class[k].hi = k;
     sdm_gdal_register();
     SDM_QUIET;
     TRY(check_outputs(ctx, dem, reference, opt));
     TRY(open_inputs(&w, dem, reference));
     TRY(out->points ? sdm_compare_points(&w) : compare_rasters(&w));
-    if (w.page)
+    if (opt->output)
         TRY(sdm_compare_page_write(&w));
 done:
-    sdm_compare_page_close(&w.page);
+    for (int k = 0; k < 2; k++)
+        sdm_mean_map_close(&w.page.view[k].map);
     sdm_free(&w.class);
     sdm_coreg_close(&w.g);
     sdm_input_points_close(&w.points);

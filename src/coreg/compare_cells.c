@@ -128,7 +128,7 @@ done:
     return st;
 }
 
-enum { MODEL_ROUNDS = 5 };
+enum { MODEL_ROUNDS = 5, MAP_PX = 480, MAP_PX_OF_POINTS = 160 };
 static const double SAME_EDGE = 1e-6;     /* of a cell: bounds that lie on an edge */
 static const double SAME_SHIFT_M = 0.005; /* a shift that moved less by the model is final */
 
@@ -174,6 +174,9 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
     PASS(sdm_coreg_open(w->ctx, &w->g));
+    for (int k = 0; w->opt->output && k < 2; k++)
+        PASS(sdm_mean_map_open(w->ctx, grid->cols, grid->rows, w->out->points ? MAP_PX_OF_POINTS : MAP_PX,
+                               &w->page.view[k].map));
     return sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m);
 }
 
@@ -324,13 +327,13 @@ static int height_bin(const SdmResiduals *r, int64_t at)
 {
     const double height_m = r->ground(r->of, at, NULL);
     int k = 0;
-    while (k + 1 < SDM_COMPARE_BANDS && height_m >= r->w->out->band[k].hi_m)
+    while (k + 1 < SDM_COMPARE_BANDS && height_m >= r->w->out->band[k].hi)
         k++;
     return k;
 }
 
 void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins, const double *middle_m,
-                          SdmErrorStats *out)
+                          SdmCompareRange *out)
 {
     int64_t end[SDM_COMPARE_CLASSES + 1] = {0};
     int16_t *const bin = (int16_t *)(void *)r->spare;
@@ -354,7 +357,7 @@ void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins
     }
     for (int k = 0; k < bins; k++) {
         const int64_t first = k ? end[k - 1] : 0;
-        sdm_error_stats(r->value + first, end[k] - first, r->spare, &out[k]);
+        sdm_error_stats(r->value + first, end[k] - first, r->spare, &out[k].aligned);
     }
 }
 
@@ -377,23 +380,19 @@ void sdm_compare_height_ratio(const SdmResiduals *r, double *ratio)
 
 void sdm_compare_stats_by_ground(const SdmResiduals *r, int64_t n, SdmCompareResult *out)
 {
-    SdmErrorStats bin[SDM_COMPARE_BANDS];
-    const double low = sdm_quantile_f32(r->value, n, 0.01), high = sdm_quantile_f32(r->value, n, 0.99);
-    sdm_compare_stats_by(r, slope_bin, 6, NULL, bin);
-    for (int k = 0; k < 6; k++) {
-        out->slope[k].aligned = bin[k];
-        out->slope[k].lo_deg = 10.0 * k;
-        out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
+    const double low = sdm_quantile_f32(r->value, n, 0.01), high = sdm_quantile_f32(r->value, n, 0.99),
+                 step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0)),
+                 first = floor(low / step) * step;
+    for (int k = 0; k < SDM_COMPARE_SLOPES; k++) {
+        out->slope[k].lo = 10.0 * k;
+        out->slope[k].hi = k + 1 < SDM_COMPARE_SLOPES ? 10.0 * (k + 1) : 90.0;
     }
-    const double step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0));
-    const double first = floor(low / step) * step;
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
-        out->band[k].lo_m = k ? first + k * step : -INFINITY;
-        out->band[k].hi_m = k + 1 < SDM_COMPARE_BANDS ? first + (k + 1) * step : INFINITY;
+        out->band[k].lo = k ? first + k * step : -INFINITY;
+        out->band[k].hi = k + 1 < SDM_COMPARE_BANDS ? first + (k + 1) * step : INFINITY;
     }
-    sdm_compare_stats_by(r, height_bin, SDM_COMPARE_BANDS, NULL, bin);
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
-        out->band[k].aligned = bin[k];
+    sdm_compare_stats_by(r, slope_bin, SDM_COMPARE_SLOPES, NULL, out->slope);
+    sdm_compare_stats_by(r, height_bin, SDM_COMPARE_BANDS, NULL, out->band);
 }
 
 /* ---- the model ---- */
@@ -538,7 +537,7 @@ static void class_stats(SdmComparison *w)
     const SdmResiduals r = sdm_compare_cell_residuals(w);
     if (w->class) {
         sdm_compare_stats_by(&r, sdm_compare_class_bin, SDM_COMPARE_CLASSES, NULL, w->out->class);
-        w->out->class[1] = w->out->aligned;
+        w->out->class[1].aligned = w->out->aligned;
     }
     if (w->opt->mask || w->opt->exclude)
         sdm_compare_stats_by(&r, unstable_bin, 1, NULL, &w->out->unstable);
@@ -550,14 +549,14 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
     const bool differs =
-        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || w->page);
+        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || opt->output);
     if (!opt->aligned && !differs)
         return SDM_OK;
     PASS(resample_aligned(w->ctx, g, w->out->move.move_m));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
-    for (int64_t i = 0; differs && w->page && i < g->cols * g->rows; i++)
-        sdm_mean_map_add(&w->page->view[1].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
+    for (int64_t i = 0; differs && opt->output && i < g->cols * g->rows; i++)
+        sdm_mean_map_add(&w->page.view[1].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
     if (opt->aligned)
         PASS(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
     if (!differs)

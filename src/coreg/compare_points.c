@@ -197,10 +197,10 @@ static void overall_stats(const Sites *s, int view, SdmErrorStats *out)
     memcpy(s->value, s->residual_m, (size_t)s->count * sizeof *s->value);
     sdm_error_stats(s->value, sdm_drop_nan_f32(s->value, s->count), s->spare, out);
     sdm_compare_height_ratio(&r, &s->w->out->height_ratio);
-    for (int64_t i = 0; s->w->page && i < s->count; i++)
-        sdm_mean_map_add(&s->w->page->view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
+    for (int64_t i = 0; s->w->opt->output && i < s->count; i++)
+        sdm_mean_map_add(&s->w->page.view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
                          (int64_t)(-s->y_m[i] / g->dy_m), (double)s->residual_m[i]);
-    sdm_compare_page_add(s->w->page, view, &r, out);
+    sdm_compare_page_add(&r, view, out);
 }
 
 static SdmStatus residual_stats(Sites *s)
@@ -222,14 +222,11 @@ static SdmStatus residual_stats(Sites *s)
             s->y_m[n] = s->y_m[i];
             s->residual_m[n++] = s->residual_m[i];
         }
-    for (int k = 0; k < SDM_LAGS; k++) {
-        out->lag[k].lag_m = sdm_lags_m[k];
-        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &out->lag[k]));
-    }
-    for (int k = 0; s->w->page && k < SDM_PLOTTED_LAGS; k++) {
-        s->w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
-        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &s->w->page->lag[k]));
-    }
+    for (int k = 0; k < SDM_LAGS; k++)
+        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, sdm_lags_m[k], &out->lag[k]));
+    for (int k = 0; s->w->opt->output && k < SDM_PLOTTED_LAGS; k++)
+        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, sdm_plotted_lag_m(k),
+                                  &s->w->page.lag[k]));
     return SDM_OK;
 }
 
@@ -263,7 +260,6 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     PASS(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
                                       w->out->note));
     PASS(sdm_compare_open_grid(w));
-    PASS(sdm_compare_page_open(w));
     PASS(sdm_compare_load_cells(w));
     PASS(sites_open(w, &s));
     PASS(choose_sites(&s));

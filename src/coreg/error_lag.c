@@ -64,24 +64,19 @@ static int64_t grid_areas(const float *r, int64_t cols, int64_t rows, int64_t w,
     return n;
 }
 
-void sdm_error_pairs_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                          float *scratch, SdmErrorLag *out)
+SdmErrorLag sdm_error_lag_grid(const SdmCoregGrid *g, double lag_m)
 {
-    const double lag_m = out->lag_m, across = round(lag_m / dx_m), down = round(lag_m / dy_m);
-    *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
-    if (!(across >= 1.0) || !(down >= 1.0) || !(across < (double)cols || down < (double)rows))
-        return;
-    const int64_t w = (int64_t)fmin(across, (double)cols), h = (int64_t)fmin(down, (double)rows);
-    set_pairs(scratch, grid_pairs(residual_m, cols, rows, w, h, scratch), out);
-}
-
-void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                        float *scratch, SdmErrorLag *out)
-{
-    const double across = round(out->lag_m / dx_m), down = round(out->lag_m / dy_m);
-    sdm_error_pairs_grid(residual_m, cols, rows, dx_m, dy_m, scratch, out);
-    if (across >= 1.0 && down >= 1.0 && across <= (double)cols && down <= (double)rows)
-        set_areas(scratch, grid_areas(residual_m, cols, rows, (int64_t)across, (int64_t)down, scratch), out);
+    SdmErrorLag out = {.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
+    const double across = round(lag_m / g->dx_m), down = round(lag_m / g->dy_m), cols = (double)g->cols,
+                 rows = (double)g->rows;
+    const int64_t w = (int64_t)fmin(across, cols), h = (int64_t)fmin(down, rows);
+    if (!(across >= 1.0) || !(down >= 1.0))
+        return out;
+    if (across < cols || down < rows)
+        set_pairs(g->scratch, grid_pairs(g->residual_m, g->cols, g->rows, w, h, g->scratch), &out);
+    if (across <= cols && down <= rows)
+        set_areas(g->scratch, grid_areas(g->residual_m, g->cols, g->rows, w, h, g->scratch), &out);
+    return out;
 }
 
 /* ---- points ---- */
@@ -131,11 +126,10 @@ static int64_t point_pairs(const float *residual_m, const double *x_m, const dou
 }
 
 SdmStatus sdm_error_lag_points(SdmContext *ctx, const float *residual_m, const double *x_m, const double *y_m,
-                               int64_t n, SdmErrorLag *out)
+                               int64_t n, double lag_m, SdmErrorLag *out)
 {
     SDM_OWNED PointInSquare *square = NULL;
     SDM_OWNED float *value = NULL;
-    const double lag_m = out->lag_m;
     *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
     PASS(sdm_alloc(ctx, &square, (size_t)n + 1, sizeof *square, "points by area"));
     PASS(sdm_alloc(ctx, &value, (size_t)(n > MAX_PAIRS ? n : MAX_PAIRS), sizeof *value, "pairs of points"));
