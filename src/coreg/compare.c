@@ -206,42 +206,41 @@ static bool same_output(const char *a, const char *b)
     return strcmp(sdm_path_base(a), sdm_path_base(b)) == 0 && same_file(folder_a, folder_b);
 }
 
-/* Can a file be made, before any work?  It has the ending, is none of the inputs, and its folder can be
- * written to. */
-static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const char *ending,
+/* Can a file be made, before any work?  It is none of the inputs, its folder can be written to, and it is not
+ * there, or to be overwritten. */
+static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, bool overwrite,
                               const char *const input[SDM_INPUTS])
 {
-    if (!sdm_path_ends_in(path, ending))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in %s", option, path, ending);
     for (int k = 0; k < SDM_INPUTS; k++)
         if (same_file(path, input[k]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
                             option, path, input[k]);
-    return sdm_file_check_output(ctx, option, path);
+    PASS(sdm_file_check_output(ctx, option, path));
+    if (overwrite || access(path, F_OK) != 0)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite", option,
+                    path);
 }
 
-static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *reference,
-                               const SdmCompareOptions *opt)
+static SdmStatus check_outputs(SdmContext *ctx, const SdmCompareOptions *opt,
+                               const char *const input[SDM_INPUTS])
 {
-    const char *const input[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
-                                           opt->mask, opt->exclude, sdm_options(ctx)->area};
-    static const char *const option[5] = {"-o", "--aligned", "--difference", "--aligned", "--difference"};
-    static const char *const ending[5] = {".html", ".tif", ".tif", ".qml", ".qml"};
-    char page[SDM_PATH_SIZE], style[2][SDM_PATH_SIZE];
-    const char *const path[5] = {opt->output ? page : NULL, opt->aligned, opt->difference,
-                                 opt->aligned ? style[0] : NULL, opt->difference ? style[1] : NULL};
-    if (opt->output)
-        PASS(sdm_compare_page_name(ctx, opt->output, page));
-    for (int k = 0; k < 5; k++) {
-        if (path[k] && k > 2)
-            PASS(sdm_compare_style_name(ctx, path[k - 2], style[k - 3]));
-        if (!path[k])
+    static const char *const option[2] = {"--aligned", "--difference"};
+    const char *const raster[2] = {opt->aligned, opt->difference};
+    char name[SDM_PATH_SIZE];
+    if (opt->output) {
+        PASS(sdm_compare_page_name(ctx, opt->output, name));
+        PASS(check_output(ctx, "-o", name, opt->overwrite, input));
+    }
+    for (int k = 0; k < 2; k++) {
+        if (!raster[k])
             continue;
-        PASS(check_output(ctx, option[k], path[k], ending[k], input));
-        if (!opt->overwrite && access(path[k], F_OK) == 0) {
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
-                            option[k], path[k]);
-        }
+        if (!sdm_path_ends_in(raster[k], ".tif"))
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in .tif", option[k],
+                            raster[k]);
+        PASS(check_output(ctx, option[k], raster[k], opt->overwrite, input));
+        PASS(sdm_compare_style_name(ctx, raster[k], name));
+        PASS(check_output(ctx, option[k], name, opt->overwrite, input));
     }
     if (same_output(opt->aligned, opt->difference))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
@@ -249,19 +248,17 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
     return SDM_OK;
 }
 
-static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *reference)
+static SdmStatus open_inputs(SdmComparison *w, const char *const path[SDM_INPUTS])
 {
     SdmContext *const ctx = w->ctx;
     const SdmCompareOptions *const opt = w->opt;
-    const char *const role[SDM_INPUTS] = {"DEM",    "reference", "--class", "--within",
-                                          "--mask", "--exclude", "--area"};
-    const char *const path[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
-                                          opt->mask, opt->exclude, sdm_options(ctx)->area};
+    static const char *const role[SDM_INPUTS] = {"DEM",    "reference", "--class", "--within",
+                                                 "--mask", "--exclude", "--area"};
     bool outlines = false;
-    w->out->points = sdm_input_is_points(reference);
+    w->out->points = sdm_input_is_points(path[SDM_IN_REFERENCE]);
     for (int k = 0; k < SDM_INPUTS; k++) {
         if (k == SDM_IN_REFERENCE && w->out->points)
-            PASS(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
+            PASS(sdm_input_points_open(ctx, path[k], &w->in[SDM_IN_DEM], &w->in[k], &w->points));
         else if (path[k] && k < SDM_IN_CLASS)
             PASS(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
         else if (path[k])
@@ -292,13 +289,15 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
 {
     SdmStatus st = SDM_OK;
     SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};
+    const char *const path[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
+                                          opt->mask, opt->exclude, sdm_options(ctx)->area};
     *out = (SdmCompareResult){0};
     for (int k = 0; k < SDM_COMPARE_CLASSES; k++)
         out->class[k].lo = out->class[k].hi = k;
     sdm_gdal_register();
     SDM_QUIET;
-    TRY(check_outputs(ctx, dem, reference, opt));
-    TRY(open_inputs(&w, dem, reference));
+    TRY(check_outputs(ctx, opt, path));
+    TRY(open_inputs(&w, path));
     TRY(out->points ? sdm_compare_points(&w) : compare_rasters(&w));
     if (opt->output)
         TRY(sdm_compare_page_write(&w));
