@@ -84,6 +84,8 @@ void sdm_option_copy(const SdmOptionSpec *spec, const void *from, void *to);
 /* The value of --bounds: four numbers separated by blanks or commas -> W S E N.  *is_degrees: all four can be
  * degrees; then east is beyond 180 where it was less than west.  SDM_ERR_USAGE with one sentence. */
 SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bool *is_degrees);
+/* The shortest decimal of `digits` or more that reads back as the same number. */
+void sdm_print_real(double value, int digits, char *out, size_t size);
 /* The value of the field as text that sdm_option_set takes back (report, plan.json): "" for none (NULL, NaN),
  * "true" or "false" for a bool, pairs separated by blanks. */
 void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size);

@@ -235,7 +235,7 @@ SdmReportItem sdm_report_doubts(SdmReport *r, const char *text, size_t pitch, in
 {
     const SdmReportItem to = sdm_report_section(
         r, "trust", "This DEM is doubtful", count > 0 ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
-    sdm_report_flag(to, "doubtful", count > 0);
+    SDM_REPORT(to, SDM_FIELD("doubtful", (bool)(count > 0)));
     const SdmReportItem list = sdm_report_list(to, "warnings");
     for (int i = 0; i < count; i++) {
         sdm_report_text(list, NULL, text + (size_t)i * pitch);

@@ -1,13 +1,13 @@
 /* Figures of a DEM -> the report: a JSON object, and a page after the template report.html. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/report.h"
+#include "core/options.h"
 #include "core/path.h"
 #include "core/secrets.h"
 
 #include <assert.h>
 #include <cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- plots: inline SVG ---- */
@@ -231,21 +231,12 @@ static cJSON *put(SdmReportItem to, const char *key, cJSON *item)
     return NULL;
 }
 
-/* As few digits as read back to the same number. */
-static cJSON *number(double value)
-{
-    char text[40] = "null";
-    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    return cJSON_CreateRaw(text);
-}
-
 void sdm_report_number(SdmReportItem to, const char *key, double value)
 {
-    (void)put(to, key, number(value));
+    char text[40] = "null";
+    if (isfinite(value))
+        sdm_print_real(value, 15, text, sizeof text);
+    (void)put(to, key, cJSON_CreateRaw(text));
 }
 
 void sdm_report_text(SdmReportItem to, const char *key, const char *value)
@@ -256,18 +247,13 @@ void sdm_report_text(SdmReportItem to, const char *key, const char *value)
     (void)put(to, key, item);
 }
 
-void sdm_report_flag(SdmReportItem to, const char *key, bool value)
-{
-    (void)put(to, key, cJSON_CreateBool(value));
-}
-
 void sdm_report_add(SdmReportItem to, const SdmField *field, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (field[i].kind == SDM_FIELD_TEXT)
             sdm_report_text(to, field[i].key, field[i].text);
         else if (field[i].kind == SDM_FIELD_FLAG)
-            sdm_report_flag(to, field[i].key, field[i].number > 0.0);
+            (void)put(to, field[i].key, cJSON_CreateBool(field[i].number > 0.0));
         else
             sdm_report_number(to, field[i].key, field[i].number);
 }

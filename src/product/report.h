@@ -90,7 +90,6 @@ SdmReportItem sdm_report_section(SdmReport *r, const char *key, const char *titl
 /* ---- in the JSON report alone; in a list, key is NULL ---- */
 void sdm_report_number(SdmReportItem to, const char *key, double value); /* NaN: null */
 void sdm_report_text(SdmReportItem to, const char *key, const char *value);
-void sdm_report_flag(SdmReportItem to, const char *key, bool value);
 /* Several of these, SDM_FIELD(key, value) each. */
 #define SDM_REPORT(to, ...) sdm_report_add(to, SDM_EACH(const SdmField, __VA_ARGS__))
 void sdm_report_add(SdmReportItem to, const SdmField *field, size_t count);

@@ -244,14 +244,12 @@ static void add_scene(SdmReport *r, const Fusing *f)
 {
     const SdmViews *const v = f->views;
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    sdm_report_text(to, "id", v->id[v->first]);
-    sdm_report_text(to, "kind", f->kind);
-    sdm_report_text(to, "acquisition_time_utc", v->time_utc[v->first]);
-    sdm_report_number(to, "base_height", f->pair[0]->base_height);
-    sdm_report_number(to, "ground_sample_distance_m", f->pair[0]->gsd_m);
-    sdm_report_number(to, "centre_lon_deg", f->pair[0]->lon_deg);
-    sdm_report_number(to, "centre_lat_deg", f->pair[0]->lat_deg);
-    sdm_report_text(to, "ortho", v->path[f->ortho_view]);
+    SDM_REPORT(to, SDM_FIELD("id", v->id[v->first]), SDM_FIELD("kind", f->kind),
+               SDM_FIELD("acquisition_time_utc", v->time_utc[v->first]),
+               SDM_FIELD("base_height", f->pair[0]->base_height),
+               SDM_FIELD("ground_sample_distance_m", f->pair[0]->gsd_m),
+               SDM_FIELD("centre_lon_deg", f->pair[0]->lon_deg),
+               SDM_FIELD("centre_lat_deg", f->pair[0]->lat_deg), SDM_FIELD("ortho", v->path[f->ortho_view]));
     const SdmReportItem views = sdm_report_list(to, "views");
     for (int i = 0; i < v->count; i++) {
         const SdmReportItem view = sdm_report_group(views, NULL);
@@ -291,10 +289,8 @@ static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult
 {
     char apart[32];
     const SdmReportItem pair = sdm_report_group(list, NULL);
-    sdm_report_text(pair, "left", p->left);
-    sdm_report_text(pair, "right", p->right);
-    sdm_report_text(pair, "names", p->names);
-    sdm_report_flag(pair, "reference", p->reference);
+    SDM_REPORT(pair, SDM_FIELD("left", p->left), SDM_FIELD("right", p->right), SDM_FIELD("names", p->names),
+               SDM_FIELD("reference", p->reference));
     for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
         const SdmPairFigure *const f = &sdm_pair_figures[i];
         if (i == SDM_PAIR_FIGURES_FIRST)
