@@ -7,19 +7,19 @@
 
 static const char NAME[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
-static bool holds(const char *text, size_t n, const char *word)
-{
-    const size_t length = strlen(word);
-    for (size_t i = 0; i + length <= n; i++)
-        if (strncasecmp(text + i, word, length) == 0)
-            return true;
-    return false;
-}
+/* Names of headers, whose values may hold blanks. */
+static const char HEADERS[] = "authorization cookie headers";
 
-/* Is it the name of a header, whose value may hold blanks? */
-static bool is_header(const char *name, size_t n)
+/* Does a text of n characters hold one of these words, which blanks separate? */
+static bool holds(const char *text, size_t n, const char *words)
 {
-    return holds(name, n, "authorization") || holds(name, n, "cookie") || holds(name, n, "headers");
+    bool found = false;
+    for (size_t k; *words; words += k + (words[k] == ' ')) {
+        k = strcspn(words, " ");
+        for (size_t i = 0; i + k <= n; i++)
+            found = found || strncasecmp(text + i, words, k) == 0;
+    }
+    return found;
 }
 
 /* "key" as a word of its own, or behind "access" or "api". */
@@ -27,22 +27,18 @@ static bool holds_key(const char *name, size_t n)
 {
     for (size_t i = 0; i + 3 <= n; i++)
         if (strncasecmp(name + i, "key", 3) == 0 && (i + 3 == n || strchr("_-.", name[i + 3])) &&
-            (i == 0 || strchr("_-.", name[i - 1]) || holds(name, i, "access") || holds(name, i, "api")))
+            (i == 0 || strchr("_-.", name[i - 1]) || holds(name, i, "access api")))
             return true;
     return false;
 }
 
 static bool is_secret(const char *name, size_t n)
 {
-    static const char *const word[] = {"token",     "secret",     "passw", "userpwd",           "bearer",
-                                       "signature", "credential", "pwd",   "connection_string", "jwt"};
     if (n >= 5 && strncasecmp(name + n - 5, "_file", 5) == 0) /* the value is a file's name */
         return false;
-    bool found = is_header(name, n) || holds_key(name, n) ||
-                 (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0);
-    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
-        found = found || holds(name, n, word[i]);
-    return found;
+    return holds(name, n, HEADERS) || holds_key(name, n) ||
+           (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0) ||
+           holds(name, n, "token secret passw userpwd bearer signature credential pwd connection_string jwt");
 }
 
 /* Length of "user:password" before the @ of an address. */
@@ -72,9 +68,8 @@ static size_t quoted_length(const char *text, char quote)
  * 0: no value follows. */
 static size_t sign_length(const char *end, bool header, bool quoted)
 {
-    const size_t blanks = quoted ? 1 + strspn(end + 1, " ") : 0;
     if (quoted)
-        return end[blanks] == ':' ? blanks + 1 : 0;
+        return end[1 + strspn(end + 1, " ")] == ':' ? 2 + strspn(end + 1, " ") : 0;
     return *end == '=' || (header && *end == ':') ? 1 : strncasecmp(end, "%3d", 3) == 0 ? 3 : 0;
 }
 
@@ -97,7 +92,7 @@ static void next_piece(const char *text, char before, bool is_pair, size_t *show
         *hidden = user - 1;
         return;
     }
-    const bool header = is_header(text, n), quoted = n && is_quote(before) && *end == before;
+    const bool header = holds(text, n, HEADERS), quoted = n && is_quote(before) && *end == before;
     const size_t sign = sign_length(end, header, quoted);
     if (!sign || !is_secret(text, n))
         return;

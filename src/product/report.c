@@ -65,34 +65,42 @@ static void draw_axes(SdmText *t, const Box *b)
     sdm_text_add(t, "<text class='n' x='%.1f' y='%.1f'>%s</text>", b->left, b->top - 6.0, p->y_label);
 }
 
-static void draw_bars(SdmText *t, const Box *b, const char *style, const double *y, int n)
+static void draw_bars(SdmText *t, const Box *b, const SdmSeries *s)
 {
-    const double width = (b->right - b->left) / n;
-    for (int i = 0; i < n; i++)
-        sdm_text_add(t, "<rect class='%s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>", style,
-                     b->left + (b->right - b->left) * i / n, at_y(b, y[i]), width - 0.8,
-                     b->bottom - at_y(b, y[i]));
+    const double width = (b->right - b->left) / s->n;
+    for (int i = 0; i < s->n; i++)
+        sdm_text_add(t, "<rect class='%s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>", s->style,
+                     b->left + (b->right - b->left) * i / s->n, at_y(b, s->y[i]), width - 0.8,
+                     b->bottom - at_y(b, s->y[i]));
 }
 
-static void draw_points(SdmText *t, const Box *b, const char *style, const double *x, const double *y, int n)
+static void draw_points(SdmText *t, const Box *b, const SdmSeries *s)
 {
     int known = 0;
-    for (int i = 0; i < n; i++)
-        known += !isnan(y[i]);
-    sdm_text_add(t, "<path class='%s%s' d='", style, known < FEW ? " few" : "");
-    for (int i = 0; i < n; i++)
-        if (y[i] >= b->plot->y0 && y[i] <= b->plot->y1)
-            sdm_text_add(t, "M%.1f %.1fh0", at_x(b, x[i]), at_y(b, y[i]));
+    for (int i = 0; i < s->n; i++)
+        known += !isnan(s->y[i]);
+    sdm_text_add(t, "<path class='%s%s' d='", s->style, known < FEW ? " few" : "");
+    for (int i = 0; i < s->n; i++)
+        if (s->y[i] >= b->plot->y0 && s->y[i] <= b->plot->y1)
+            sdm_text_add(t, "M%.1f %.1fh0", at_x(b, s->x[i]), at_y(b, s->y[i]));
     sdm_text_add(t, "'/>");
 }
 
-static void draw_line(SdmText *t, const Box *b, const char *style, const double *x, const double *y, int n)
+static void draw_line(SdmText *t, const Box *b, const SdmSeries *s)
 {
-    sdm_text_add(t, "<polyline class='%s' points='", style);
-    for (int i = 0; i < n; i++)
-        if (x[i] >= b->plot->x0 && x[i] <= b->plot->x1 && !isnan(y[i]))
-            sdm_text_add(t, "%.1f,%.1f ", at_x(b, x[i]), at_y(b, fmin(fmax(y[i], b->plot->y0), b->plot->y1)));
+    sdm_text_add(t, "<polyline class='%s' points='", s->style);
+    for (int i = 0; i < s->n; i++)
+        if (s->x[i] >= b->plot->x0 && s->x[i] <= b->plot->x1 && !isnan(s->y[i]))
+            sdm_text_add(t, "%.1f,%.1f ", at_x(b, s->x[i]),
+                         at_y(b, fmin(fmax(s->y[i], b->plot->y0), b->plot->y1)));
     sdm_text_add(t, "'/>");
+}
+
+static void draw_verticals(SdmText *t, const Box *b, const SdmSeries *s)
+{
+    for (int i = 0; i < s->n; i++)
+        sdm_text_add(t, "<line class='%s' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", s->style,
+                     at_x(b, s->x[i]), at_x(b, s->x[i]), b->top, b->bottom);
 }
 
 /* The range of the series on one axis, with a twentieth more on both sides where it is y; what is given
@@ -119,6 +127,11 @@ static void find_range(const SdmPlot *p, bool is_y, double *from, double *to)
 /* The plot as inline SVG. */
 static void plot_svg(SdmText *out, const SdmPlot *plot, const char *label)
 {
+    static void (*const draw[])(SdmText *, const Box *,
+                                const SdmSeries *) = {[SDM_SERIES_BARS] = draw_bars,
+                                                      [SDM_SERIES_POINTS] = draw_points,
+                                                      [SDM_SERIES_LINE] = draw_line,
+                                                      [SDM_SERIES_VERTICAL] = draw_verticals};
     SdmPlot own = *plot;
     const SdmPlot *const p = &own;
     own.height = plot->height ? plot->height : 200;
@@ -128,21 +141,8 @@ static void plot_svg(SdmText *out, const SdmPlot *plot, const char *label)
         .plot = p, .left = p->no_y_ticks ? 20.0 : 60.0, .right = 700.0, .top = 24.0, .bottom = p->height};
     sdm_text_add(out, "<svg viewBox='0 0 720 %d' role='img' aria-label='%s'>", p->height + 48, label);
     draw_axes(out, &b);
-    for (int i = 0; i < p->count; i++) {
-        const char *const style = p->series[i].style;
-        const double *const x = p->series[i].x, *const y = p->series[i].y;
-        const int n = p->series[i].n;
-        if (p->series[i].kind == SDM_SERIES_BARS)
-            draw_bars(out, &b, style, y, n);
-        else if (p->series[i].kind == SDM_SERIES_POINTS)
-            draw_points(out, &b, style, x, y, n);
-        else if (p->series[i].kind == SDM_SERIES_LINE)
-            draw_line(out, &b, style, x, y, n);
-        else
-            for (int k = 0; k < n; k++)
-                sdm_text_add(out, "<line class='%s' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", style,
-                             at_x(&b, x[k]), at_x(&b, x[k]), b.top, b.bottom);
-    }
+    for (int i = 0; i < p->count; i++)
+        draw[p->series[i].kind](out, &b, &p->series[i]);
     sdm_text_add(out, "</svg>");
 }
 

@@ -138,6 +138,14 @@ typedef enum SdmSeriesKind {
     SDM_SERIES_LINE,
     SDM_SERIES_VERTICAL
 } SdmSeriesKind;
+typedef struct SdmSeries {
+    SdmSeriesKind kind;
+    const char *style;   /* class of the page's style sheet */
+    const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals; y NaN: no
+                          * point */
+    int n;
+    const char *label; /* in the legend; NULL: not there */
+} SdmSeries;
 enum { SDM_MAX_SERIES = 4 };
 typedef struct SdmPlot {
     const char *x_label, *y_label;
@@ -146,14 +154,7 @@ typedef struct SdmPlot {
     int height;            /* of the box, units of the page; 0: 200 */
     bool no_y_ticks, log_x, whole_x; /* whole_x: no ticks between numbers of classes */
     int count;
-    struct {
-        SdmSeriesKind kind;
-        const char *style;   /* class of the page's style sheet */
-        const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals; y
-                              * NaN: no point */
-        int n;
-        const char *label; /* in the legend; NULL: not there */
-    } series[SDM_MAX_SERIES];
+    SdmSeries series[SDM_MAX_SERIES];
 } SdmPlot;
 /* The plot and its legend.  label: for readers that do not see it. */
 void sdm_report_plot(SdmReportItem to, const char *label, const SdmPlot *plot);

@@ -136,24 +136,16 @@ static void add_correction(SdmReportItem to, const SdmPointing *p)
     sdm_report_numbers(profile, "values_px", p->profile_px, p->profile_count);
 }
 
-/* Jitter profile -> a line of at most some 800 points. */
-static void plot_profile(SdmReport *r, const SdmPointing *p, SdmPlot *plot)
+/* Jitter profile -> a line of at most some 800 points; without one of none. */
+static SdmSeries profile_line(SdmReport *r, const SdmPointing *p)
 {
-    const int n = p ? p->profile_count : 0, skip = n / 800 + 1, shown = (n + skip - 1) / skip;
-    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL;
-    if (!x)
-        return;
-    double *const y = x + shown;
-    for (int i = 0; i < shown; i++) {
+    const int n = p->profile_count, skip = n / 800 + 1, shown = (n + skip - 1) / skip;
+    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL, *const y = x + shown;
+    for (int i = 0; x && i < shown; i++) {
         x[i] = (double)p->profile_row0 + (double)(i * skip) * p->profile_step_px;
         y[i] = p->profile_px[i * skip];
     }
-    plot->series[plot->count].kind = SDM_SERIES_LINE;
-    plot->series[plot->count].style = "p";
-    plot->series[plot->count].label = "jitter profile";
-    plot->series[plot->count].x = x;
-    plot->series[plot->count].y = y;
-    plot->series[plot->count++].n = shown;
+    return (SdmSeries){SDM_SERIES_LINE, "p", x, y, x ? shown : 0, "jitter profile"};
 }
 
 /* Residuals of the tie points by row of the right image, before and after the correction, and the jitter
@@ -177,17 +169,18 @@ static void plot_residuals(SdmReport *r, SdmReportItem to, const SdmPointing *po
         largest = fmax(largest, fmax(fabs(before[i]), fabs(after[i])));
     }
     largest = fmin(largest, fmax(fabs(round->before_median_px) + 6.0 * round->before_nmad_px, 0.5));
-    SdmPlot plot = {.x_label = "row of the right image (px)",
-                    .y_label = "residual across the epipolar lines (px)",
-                    .x0 = row0,
-                    .x1 = row1,
-                    .y0 = -largest,
-                    .y1 = largest,
-                    .height = 270,
-                    .count = 2,
-                    .series = {{SDM_SERIES_POINTS, "before", x, before, n, "before"},
-                               {SDM_SERIES_POINTS, "after", x, after, n, "after"}}};
-    plot_profile(r, pointing, &plot);
+    const SdmSeries profile = profile_line(r, pointing);
+    const SdmPlot plot = {.x_label = "row of the right image (px)",
+                          .y_label = "residual across the epipolar lines (px)",
+                          .x0 = row0,
+                          .x1 = row1,
+                          .y0 = -largest,
+                          .y1 = largest,
+                          .height = 270,
+                          .count = profile.n ? 3 : 2,
+                          .series = {{SDM_SERIES_POINTS, "before", x, before, n, "before"},
+                                     {SDM_SERIES_POINTS, "after", x, after, n, "after"},
+                                     profile}};
     if (row1 > row0)
         sdm_report_plot(to, "pointing residuals by row", &plot);
 }
