@@ -136,7 +136,6 @@ SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, cha
  * SDM_ERR_USAGE with one sentence. */
 SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
                            bool is_report);
-bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it be given again? */
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);

@@ -198,21 +198,10 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
 
 /* ---- a file of options ---- */
 
-static SdmFoundOption find_by_plain_name(SdmCommandLine *line, const char *name)
-{
-    return sdm_option_find(line->sets, line->command, name + strspn(name, "-"));
-}
-
-bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name)
-{
-    const SdmFoundOption found = find_by_plain_name(line, name);
-    return found.spec && found.spec->type == SDM_OPT_KEY_VALUES;
-}
-
 SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
                            bool is_report)
 {
-    const SdmFoundOption found = find_by_plain_name(line, name);
+    const SdmFoundOption found = sdm_option_find(line->sets, line->command, name + strspn(name, "-"));
     const SdmOptionSpec *const spec = found.spec;
     if (!spec)
         return is_report ? SDM_OK : refuse_unknown(ctx, line, name, strlen(name));
@@ -225,11 +214,11 @@ SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *na
     if (is_report && strstr(text, "***"))
         return sdm_fail(ctx, SDM_ERR_USAGE, "the report hides a secret in %s %.200s; give %s yourself",
                         spec->name, text, spec->name);
-    if (spec->type != SDM_OPT_BOOL || strcmp(text, "true") == 0)
-        return sdm_option_set(ctx, spec, found.set->opts, text);
-    return strcmp(text, "false") == 0
-               ? SDM_OK
-               : sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", spec->name, text);
+    if (spec->type == SDM_OPT_BOOL && strcmp(text, "false") == 0)
+        return SDM_OK;
+    if (spec->type == SDM_OPT_BOOL && strcmp(text, "true") != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", spec->name, text);
+    return sdm_option_set(ctx, spec, found.set->opts, text);
 }
 
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv)

@@ -55,24 +55,6 @@ static bool is_quote(char c)
     return c == '"' || c == '\'';
 }
 
-/* Length of a text up to a quote that no backslash stands before. */
-static size_t quoted_length(const char *text, char quote)
-{
-    size_t n = 0;
-    while (text[n] && text[n] != quote)
-        n += text[n] == '\\' && text[n + 1] ? 2 : 1;
-    return n;
-}
-
-/* Length of what stands between a name and its value: =, %3D, the colon of a header, or ": of a quoted name;
- * 0: no value follows. */
-static size_t sign_length(const char *end, bool header, bool quoted)
-{
-    if (quoted)
-        return end[1 + strspn(end + 1, " ")] == ':' ? 2 + strspn(end + 1, " ") : 0;
-    return *end == '=' || (header && *end == ':') ? 1 : strncasecmp(end, "%3d", 3) == 0 ? 3 : 0;
-}
-
 /* The next piece of a text: so many characters to be shown, then so many to be hidden.  before: the character
  * before it. */
 static void next_piece(const char *text, char before, bool is_pair, size_t *shown, size_t *hidden)
@@ -92,22 +74,29 @@ static void next_piece(const char *text, char before, bool is_pair, size_t *show
         *hidden = user - 1;
         return;
     }
+    /* between a name and its value: =, %3D, the colon of a header, or ": of a quoted name */
     const bool header = holds(text, n, HEADERS), quoted = n && is_quote(before) && *end == before;
-    const size_t sign = sign_length(end, header, quoted);
+    const size_t blanks = quoted ? 1 + strspn(end + 1, " ") : 0,
+                 sign = quoted                                   ? (end[blanks] == ':' ? blanks + 1 : 0)
+                        : *end == '=' || (header && *end == ':') ? 1
+                        : strncasecmp(end, "%3d", 3) == 0        ? 3
+                                                                 : 0;
     if (!sign || !is_secret(text, n))
         return;
     *shown = n + sign;
     *shown += strspn(text + *shown, " ");
-    const char *const value = text + *shown;
-    if (is_pair && *end != ':')
+    const char *value = text + *shown;
+    const char quote = is_quote(*value) ? *value : quoted ? '\0' : before;
+    if (is_pair && *end != ':') {
         *hidden = strlen(value);
-    else if (is_quote(*value)) {
-        *hidden = quoted_length(value + 1, *value);
-        ++*shown;
-    } else if (is_quote(before) && !quoted)
-        *hidden = quoted_length(value, before);
-    else
+    } else if (is_quote(quote)) { /* up to the quote that no backslash stands before */
+        value += is_quote(*value);
+        *shown = (size_t)(value - text);
+        while (value[*hidden] && value[*hidden] != quote)
+            *hidden += value[*hidden] == '\\' && value[*hidden + 1] ? 2 : 1;
+    } else {
         *hidden = strcspn(value, header ? "\n'\"" : "&; \t\n'\"<>");
+    }
 }
 
 void sdm_hide_secrets(char *text, bool is_pair)
