@@ -71,6 +71,8 @@ SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, ui
 
 /* ---- one option ---- */
 
+/* The name as sdm_set() and reports have it: "--dem-vertical" -> "dem_vertical". */
+void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
 /* Short spelling of an option name ("--output" -> "-o"), NULL if it has none. */
 const char *sdm_option_short(const char *name);
 /* Permitted values of an option, for sentences and help: "a number from 0.01 to 5", "one of zncc, census". */

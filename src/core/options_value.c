@@ -9,6 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
+{
+    snprintf(out, size, "%s", spec->name + strlen("--"));
+    for (char *c = out; *c; c++)
+        if (*c == '-')
+            *c = '_';
+}
+
 const char *sdm_option_short(const char *name)
 {
     static const char *const spellings[][2] = {{"--output", "-o"}, {"--quiet", "-q"}, {"--verbose", "-v"}};

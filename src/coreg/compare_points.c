@@ -27,22 +27,17 @@ typedef struct Sites {
 static SdmStatus sites_open(SdmComparison *w, Sites *s)
 {
     const size_t n = (size_t)w->points.count;
-    double **const place[] = {&s->x_m, &s->y_m, &s->height_m};
-    float **const value[] = {&s->residual_m, &s->east, &s->north, &s->value, &s->spare};
     *s = (Sites){.w = w};
-    for (int k = 0; k < 3; k++)
-        PASS(sdm_alloc(w->ctx, place[k], n, sizeof(double), "points"));
-    for (int k = 0; k < 5; k++)
-        PASS(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
-    return SDM_ALLOC(w->ctx, "points", SDM_ARRAY(s->class, n), SDM_ARRAY(s->work, SDM_SHIFT_FLOATS(n)));
+    return SDM_ALLOC(w->ctx, "points", SDM_ARRAY(s->x_m, n), SDM_ARRAY(s->y_m, n), SDM_ARRAY(s->height_m, n),
+                     SDM_ARRAY(s->residual_m, n), SDM_ARRAY(s->east, n), SDM_ARRAY(s->north, n),
+                     SDM_ARRAY(s->value, n), SDM_ARRAY(s->spare, n), SDM_ARRAY(s->class, n),
+                     SDM_ARRAY(s->work, SDM_SHIFT_FLOATS(n)));
 }
 
 static void sites_close(Sites *s)
 {
-    void *const array[] = {&s->x_m,   &s->y_m,   &s->height_m, &s->residual_m, &s->east,
-                           &s->north, &s->value, &s->spare,    &s->class,      &s->work};
-    for (int k = 0; k < 10; k++)
-        sdm_free(array[k]);
+    SDM_FREE(&s->x_m, &s->y_m, &s->height_m, &s->residual_m, &s->east, &s->north, &s->value, &s->spare,
+             &s->class, &s->work);
 }
 
 /* A point's y, by which it is sorted, and its number. */

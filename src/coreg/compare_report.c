@@ -99,15 +99,16 @@ static void add_row(void *to, const char *name, const SdmErrorStats *s)
                    s->p99_m, 100.0 * s->over30);
 }
 
-static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng *png)
+static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view)
 {
+    SDM_CLOSED_BY(sdm_png_close) SdmPng png = {0};
     const SdmMeanMap *const map = &w->page.view[view].map;
     const double limit_m = sdm_difference_limit_m(&w->out->aligned);
-    PASS(sdm_mean_map_draw(w->ctx, map, -limit_m, limit_m, sdm_change_ramp, png));
+    PASS(sdm_mean_map_draw(w->ctx, map, -limit_m, limit_m, sdm_change_ramp, &png));
     const SdmReportItem to =
         sdm_report_section(r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before",
                            SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    sdm_report_picture(to, view ? "map after" : "map before", png, w->g.dx_m * map->factor);
+    sdm_report_picture(to, view ? "map after" : "map before", &png, w->g.dx_m * map->factor);
     sdm_report_ramp(to, sdm_change_ramp, -limit_m, limit_m, "m", 2);
     return SDM_OK;
 }
@@ -283,7 +284,6 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
 {
     SDM_CLOSED_BY(sdm_report_close) SdmReport r;
     SDM_CLOSED_BY(sdm_text_close) SdmText html = {.ctx = w->ctx};
-    SDM_CLOSED_BY(sdm_png_close) SdmPng before = {0}, after = {0};
     char path[SDM_PATH_SIZE];
     sdm_report_open(w->ctx, &r);
     sdm_report_title(&r, w->opt->output, "%s against %s · stereodem %s",
@@ -291,7 +291,7 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
                      SDM_VERSION);
     add_summary(&r, w->out);
     for (int k = 0; k < 2; k++) {
-        PASS(add_map(&r, w, k, k ? &after : &before));
+        PASS(add_map(&r, w, k));
         add_histogram(&r, &w->page, k, k ? &w->out->aligned : &w->out->raw);
     }
     add_aspect(&r, w);

@@ -54,15 +54,14 @@ static void put_value(SdmReportItem to, const char *key, const SdmOptionSpec *sp
 {
     char shown[VALUE];
     const char *const *pair = (const char *const *)(const void *)((const char *)opt + spec->offset);
-    if (spec->type != SDM_OPT_KEY_VALUES) {
+    if (spec->type != SDM_OPT_KEY_VALUES)
         sdm_report_text(to, key, value);
-        return;
-    }
-    for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++) {
-        snprintf(shown, sizeof shown, "%s", *pair);
-        sdm_hide_secrets(shown, true);
-        sdm_report_text(list, NULL, shown);
-    }
+    else
+        for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++) {
+            snprintf(shown, sizeof shown, "%s", *pair);
+            sdm_hide_secrets(shown, true);
+            sdm_report_text(list, NULL, shown);
+        }
 }
 
 SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
@@ -80,9 +79,7 @@ SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned c
         for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
             if (!(s->commands & command))
                 continue;
-            snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
-            for (char *c = key; *c; c++)
-                *c = *c == '-' ? '_' : *c;
+            sdm_option_plain_name(s, key, sizeof key);
             const bool given = sdm_option_show_other(s, opt, &usual, value, sizeof value);
             const char *const meant = effective(r, s, opt, found, value);
             if (!folded) {

@@ -525,15 +525,11 @@ done:
 static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data, size_t size)
 {
     FILE *const f = fopen(path, "wb");
-    if (!f)
-        return sdm_fail_write(ctx, path, strerror(errno));
-    bool bad = fwrite(data, 1, size, f) != size;
-    int why = errno;
-    if (fclose(f) && !bad) {
-        bad = true;
-        why = errno;
-    }
-    return bad ? sdm_fail_write(ctx, path, strerror(why)) : SDM_OK;
+    const bool whole = f && fwrite(data, 1, size, f) == size;
+    const int why = errno;
+    if (f && fclose(f) == 0 && whole)
+        return SDM_OK;
+    return sdm_fail_write(ctx, path, strerror(whole ? errno : why));
 }
 
 /* The text of a companion: the reports, styles of QGIS, the reasons with their words, the entry for
