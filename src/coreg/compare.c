@@ -119,33 +119,32 @@ static SdmStatus find_shift(void *of)
     return SDM_OK;
 }
 
+/* Extend a row or a column, from its first height to one after its last. */
+static void extend(int64_t ends[2], int64_t at)
+{
+    ends[0] = ends[1] ? ends[0] : at;
+    ends[1] = at + 1;
+}
+
 /* The share of the reference's cells that have a height of the DEM, within the DEM's footprint: the cells
  * that have heights on both sides in their row, and in their column. */
 static SdmStatus measure_footprint(SdmComparison *w, int64_t common)
 {
     const SdmCoregGrid *const g = &w->g;
-    /* of each column: its first row with a height, one after its last */
-    SDM_OWNED int64_t *ends = NULL;
+    SDM_OWNED int64_t *row = NULL, *col = NULL;
     int64_t count = 0;
-    PASS(sdm_alloc(w->ctx, &ends, 2 * (size_t)g->cols, sizeof *ends, "columns"));
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        int64_t *const end = ends + 2 * (i % g->cols);
-        if (isnan(g->dem_m[i]))
-            continue;
-        end[0] = end[1] ? end[0] : i / g->cols;
-        end[1] = i / g->cols + 1;
-    }
-    for (int64_t j = 0; j < g->rows; j++) {
-        const float *const row = g->dem_m + j * g->cols;
-        int64_t from = 0, to = g->cols;
-        while (from < to && isnan(row[from]))
-            from++;
-        while (from < to && isnan(row[to - 1]))
-            to--;
-        for (int64_t i = from; i < to; i++)
+    PASS(SDM_ALLOC(w->ctx, "the footprint", SDM_ARRAY(row, 2 * (size_t)g->rows),
+                   SDM_ARRAY(col, 2 * (size_t)g->cols)));
+    for (int64_t j = 0; j < g->rows; j++)
+        for (int64_t i = 0; i < g->cols; i++)
+            if (!isnan(g->dem_m[j * g->cols + i])) {
+                extend(row + 2 * j, i);
+                extend(col + 2 * i, j);
+            }
+    for (int64_t j = 0; j < g->rows; j++)
+        for (int64_t i = row[2 * j]; i < row[2 * j + 1]; i++)
             count +=
-                (g->mask[j * g->cols + i] & SDM_COREG_REFERENCE) && j >= ends[2 * i] && j < ends[2 * i + 1];
-    }
+                (g->mask[j * g->cols + i] & SDM_COREG_REFERENCE) && j >= col[2 * i] && j < col[2 * i + 1];
     w->out->footprint_coverage = share(common, count);
     return SDM_OK;
 }

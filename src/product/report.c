@@ -296,9 +296,11 @@ static SdmText *page(SdmReportItem to, SdmReportBlock block)
     return &s->html;
 }
 
-static void add_text(SdmReportItem to, SdmText *t, const char *text)
+static void add_text(SdmReportItem to, SdmText *t, const char *before, const char *text, const char *after)
 {
+    sdm_text_add(t, "%s", before);
     sdm_text_escape(t, sdm_report_printf(to.report, "%s", text));
+    sdm_text_add(t, "%s", after);
 }
 
 static void add_number(SdmText *t, double value, const char *unit, int digits)
@@ -327,15 +329,12 @@ void sdm_report_judged(SdmReportItem to, const char *label, double value, const 
     if (facts) {
         sdm_text_add(t, "<div><b%s>", verdict(value, scale));
         add_number(t, value, unit, digits);
-        sdm_text_add(t, "</b><span>");
-        add_text(to, t, label);
+        add_text(to, t, "</b><span>", label, "");
         if (*verdict(value, scale))
             sdm_text_add(t, "<small>%s</small>", scale->words);
         sdm_text_add(t, "</span></div>");
     } else {
-        sdm_text_add(t, "<tr><td>");
-        add_text(to, t, label);
-        sdm_text_add(t, "</td><td>");
+        add_text(to, t, "<tr><td>", label, "</td><td>");
         add_number(t, value, unit, digits);
         sdm_text_add(t, "</td></tr>\n");
     }
@@ -361,10 +360,7 @@ void sdm_report_bar(SdmReportItem to, const char *label, double value, const cha
 
 void sdm_report_bullet(SdmReportItem to, const char *text)
 {
-    SdmText *const t = page(to, SDM_BLOCK_BULLETS);
-    sdm_text_add(t, "<li>");
-    add_text(to, t, text);
-    sdm_text_add(t, "</li>");
+    add_text(to, page(to, SDM_BLOCK_BULLETS), "<li>", text, "</li>");
 }
 
 void sdm_report_row(SdmReportItem to, const char *fmt, ...)
@@ -450,8 +446,7 @@ void sdm_report_colour(SdmReportItem to, const unsigned char rgb[3], const char 
         sdm_text_add(t, "<i style='background:rgb(%d,%d,%d)%s'></i>", rgb[0], rgb[1], rgb[2],
                      label ? "" : ";margin:5px 0");
     if (label)
-        add_text(to, t, label);
-    sdm_text_add(t, label ? "</span>" : "");
+        add_text(to, t, "", label, "</span>");
 }
 
 void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double high, const char *unit,

@@ -278,14 +278,6 @@ static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
     }
 }
 
-/* Standard error of the correction without its constant, which belongs to the vertical shift. */
-static void add_standard_error(SdmReportItem to, const SdmReferenceReport *s)
-{
-    const double error_m = sdm_reference_error_m(s);
-    if (error_m > 0.0)
-        sdm_report_figure(to, "correction_error_m", "standard error of the correction", error_m, " m", 2);
-}
-
 static void add_waves(SdmReportItem to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
 {
     sdm_report_number(to, "degree", a->degree);
@@ -407,7 +399,9 @@ static void add_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
         sdm_report_note(to, "Please check the reference: %s", s->question);
     add_shift(to, s);
     add_gain(to, s);
-    add_standard_error(to, s);
+    if (sdm_reference_error_m(s) > 0.0) /* without its constant, which belongs to the vertical shift */
+        sdm_report_figure(to, "correction_error_m", "standard error of the correction",
+                          sdm_reference_error_m(s), " m", 2);
     add_waves(to, s, a);
     add_differences(to, p, s);
     for (int k = 0; k < 2; k++)
