@@ -231,14 +231,14 @@ static void add_doubts(SdmText *t, const SdmCompareResult *r)
     if (r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m)
         sdm_text_add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
                      r->aligned.nmad_m);
-    if (move->verdict)
-        sdm_text_add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
-                     sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
-    if (move->verdict && isfinite(move->half_m[0][0]) && isfinite(move->half_m[1][0]))
+    if (!move->verdict)
+        return;
+    sdm_text_add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
+                 sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
+    if (isfinite(move->half_m[0][0]) && isfinite(move->half_m[1][0]))
         sdm_text_add(t, "; halves: %.2f, %.2f and %.2f, %.2f m", move->half_m[0][0], move->half_m[0][1],
                      move->half_m[1][0], move->half_m[1][1]);
-    if (move->verdict)
-        sdm_text_add(t, ")\n");
+    sdm_text_add(t, ")\n");
 }
 
 static void add_notes(SdmText *t, const SdmCompareResult *r)

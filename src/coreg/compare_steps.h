@@ -87,11 +87,10 @@ void sdm_compare_stats_by_ground(const SdmResiduals *r, int64_t n, SdmCompareRes
 typedef struct SdmCompareSteps {
     void *of;
     SdmStatus (*find_shift)(void *of); /* -> out->move */
-    void (*take_samples)(void *of, const SdmTilt *taken_out,
-                         SdmTiltSamples *out); /* residuals, the plane left in */
-    SdmStatus (*dem_changed)(
-        void *of);  /* the plane was taken out of the DEM's heights; NULL: nothing to do */
-    size_t samples; /* at most */
+    /* Residuals, the plane left in. */
+    void (*take_samples)(void *of, const SdmTilt *taken_out, SdmTiltSamples *out);
+    SdmStatus (*dem_changed)(void *of); /* the plane was taken out of its heights; NULL: nothing to do */
+    size_t samples;                     /* at most */
 } SdmCompareSteps;
 /* The shift and, with --model tilt, the plane of the residuals, in turn until the shift stays. */
 SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps);

@@ -255,28 +255,20 @@ SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)
 {
     VSIStatBufL at;
-    SdmInputFile *grown = NULL;
+    SdmInputFile *grown = NULL, file;
     for (int i = 0; i < scene->file_count; ++i)
         if (strcmp(scene->files[i].path, path) == 0)
             return SDM_OK;
     if (VSIStatL(path, &at) != 0)
         return SDM_OK; /* a subdataset or the like: its container is in the list */
-    SdmStatus st = sdm_alloc(ctx, &grown, (size_t)scene->file_count + 1, sizeof *grown, "list of inputs");
-    if (st != SDM_OK)
-        return st;
-    SdmInputFile *const file = &grown[scene->file_count];
-    st = sdm_format(ctx, file->path, sizeof file->path, "%s", path);
-    if (st != SDM_OK) {
-        sdm_free(&grown);
-        return st;
-    }
-    file->size_bytes = (int64_t)at.st_size;
-    file->mtime_s = (int64_t)at.st_mtime;
+    file = (SdmInputFile){.size_bytes = (int64_t)at.st_size, .mtime_s = (int64_t)at.st_mtime};
+    PASS(sdm_format(ctx, file.path, sizeof file.path, "%s", path));
+    PASS(sdm_alloc(ctx, &grown, (size_t)scene->file_count + 1, sizeof *grown, "list of inputs"));
     if (scene->file_count)
         memcpy(grown, scene->files, (size_t)scene->file_count * sizeof *grown);
     sdm_free(&scene->files);
     scene->files = grown;
-    scene->file_count++;
+    scene->files[scene->file_count++] = file;
     return SDM_OK;
 }
 

@@ -63,9 +63,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
     SDM_OWNED SdmOutputFiles *files = NULL;
-    const bool finished =
-        name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
-    return finished;
+    return name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
 }
 
 void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
@@ -482,12 +480,9 @@ static SdmStatus read_maps(SdmContext *ctx, SdmProduct *p)
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
     enum { JOBS = 6, WRITE_CACHE = 16 << 20 /* of tiles that are not read again */ };
-    static const int file[JOBS] = {-1,
-                                   SDM_FILE_QA,
-                                   SDM_FILE_DEM,
-                                   SDM_FILE_ORTHO,
-                                   SDM_FILE_CHANGE,
-                                   SDM_FILE_TREND}; /* -1: pictures, by one thread: first */
+    /* -1: pictures, by one thread: first */
+    static const int file[JOBS] = {
+        -1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
     SDM_STAGE(ctx, 9);
     const int64_t cells = p->grid.cols * p->grid.rows;

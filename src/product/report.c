@@ -147,7 +147,6 @@ static void plot_svg(SdmText *out, const SdmPlot *plot, const char *label)
 }
 
 extern const unsigned char sdm_report_page[]; /* report.html, made part of the program by the build */
-extern const size_t sdm_report_page_bytes;
 
 /* ---- memory ---- */
 
@@ -514,27 +513,22 @@ static void add_sections(SdmText *t, const SdmReport *r)
 
 SdmStatus sdm_report_html(SdmReport *r, SdmText *out)
 {
-    const char *from = (const char *)sdm_report_page, *const end = from + sdm_report_page_bytes;
+    const char *from = (const char *)sdm_report_page;
     for (int i = 0; i < r->sections; i++) {
         sdm_report_fold((SdmReportItem){r, NULL, &r->section[i]}, NULL);
         r->st = r->st ? r->st : r->section[i].html.st;
     }
     if (r->st)
         return r->st;
-    while (from < end) { /* copy up to the next {{NAME}}, then its content */
-        const char *open = from;
-        while (open < end && strncmp(open, "{{", 2) != 0)
-            open++;
+    for (const char *open; (open = strstr(from, "{{")) != NULL; from = strstr(open, "}}") + 2) {
         sdm_text_raw(out, from, (size_t)(open - from));
         if (!strncmp(open, "{{title}}", 9))
             sdm_text_escape(out, r->title);
         else if (!strncmp(open, "{{subtitle}}", 12))
             sdm_text_escape(out, r->subtitle);
-        else if (!strncmp(open, "{{sections}}", 12))
+        else
             add_sections(out, r);
-        for (from = open; from < end && *from != '}'; from++)
-            ;
-        from += from < end ? 2 : 0;
     }
+    sdm_text_raw(out, from, strlen(from));
     return out->st;
 }

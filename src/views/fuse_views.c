@@ -287,7 +287,10 @@ static void add_inputs(SdmReport *r, const Fusing *f)
 
 static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult *p)
 {
-    char apart[32];
+    const double days = p->days_apart;
+    const char *const apart = isnan(days)  ? "unknown"
+                              : days < 1.0 ? sdm_report_printf(page.report, "%.0f s", 86400.0 * days)
+                                           : sdm_report_printf(page.report, "%.1f days", days);
     const SdmReportItem pair = sdm_report_group(list, NULL);
     SDM_REPORT(pair, SDM_FIELD("left", p->left), SDM_FIELD("right", p->right), SDM_FIELD("names", p->names),
                SDM_FIELD("reference", p->reference));
@@ -297,12 +300,6 @@ static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult
             sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
         sdm_report_number(pair, f->key, *(const double *)(const void *)((const char *)p + f->offset));
     }
-    const bool same_day = p->days_apart < 1.0, known = !isnan(p->days_apart);
-    snprintf(apart, sizeof apart,
-             !known     ? "unknown"
-             : same_day ? "%.0f s"
-                        : "%.1f days",
-             (same_day ? 86400.0 : 1.0) * p->days_apart);
     sdm_report_row(page, "%s%s\t%.2f\t%s\t%.0f %%\t%.2f, %.2f, %.2f m\t%.1f %%\t%.3f px", p->names,
                    p->reference ? " (reference)" : "", p->base_height, apart, 100.0 * p->weight,
                    p->apply_m[0], p->apply_m[1], p->apply_m[2], 100.0 * p->coverage, p->pointing_residual_px);
@@ -380,9 +377,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     (void)sdm_report_options(r, &f->views->options, SDM_CMD_RUN, &found);
     add_summary(r, f, p);
     const SdmReportItem grid = sdm_report_grid(r, p);
-    sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
-    sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
-    sdm_report_number(grid, "qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step));
+    SDM_REPORT(grid, SDM_FIELD("qa_score_step", SDM_SCORE_STEP), SDM_FIELD("qa_gap_step_m", p->metres_step),
+               SDM_FIELD("qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step)));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);
