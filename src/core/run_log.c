@@ -13,14 +13,10 @@
 
 static const char FIRST[] = "# stereodem log of ";
 
-static bool name_log(const char *output, char *out, size_t size)
-{
-    return sdm_format(NULL, out, size, "%.*s.log", (int)sdm_path_stem(output), output) == SDM_OK;
-}
-
 bool sdm_run_log_find(const char *output, char *out, size_t size)
 {
-    return name_log(output, out, size) && sdm_file_holds(out, 0, FIRST);
+    return sdm_format(NULL, out, size, "%.*s.log", (int)sdm_path_stem(output), output) == SDM_OK &&
+           sdm_file_holds(out, 0, FIRST);
 }
 
 /* Write the options that differ from their defaults, in the form that --options reads. */
@@ -40,9 +36,9 @@ bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command)
 {
     char path[SDM_PATH_SIZE], when[24];
     struct stat s;
-    if (ctx->file_log || !name_log(output, path, sizeof path))
+    if (ctx->file_log)
         return false;
-    if (sdm_system_look(path, &s) == 0 && !sdm_file_holds(path, 0, FIRST)) {
+    if (!sdm_run_log_find(output, path, sizeof path) && sdm_system_look(path, &s) == 0) {
         sdm_log(ctx, SDM_LOG_INFO, 0, "%s is no log of stereodem, and is left as it is", path);
         return false;
     }

@@ -124,34 +124,33 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
     enum { POINTS = 201 };
     const double low = p->view[view].low_m, high = p->view[view].high_m,
                  width = (high - low) / SDM_DIFFERENCE_BARS;
-    double *const x = sdm_report_room(r, 3 * POINTS);
-    if (!x || s->count < 2)
+    double x[POINTS], mean[POINTS], median[POINTS];
+    if (s->count < 2)
         return;
     for (int i = 0; i < POINTS; i++) {
         x[i] = low + (high - low) * i / (POINTS - 1.0);
-        x[POINTS + i] = gauss(x[i], s->bias_m, fmax(s->std_m, 1e-9), width);
-        x[2 * POINTS + i] = gauss(x[i], s->median_m, fmax(s->nmad_m, 1e-9), width);
+        mean[i] = gauss(x[i], s->bias_m, fmax(s->std_m, 1e-9), width);
+        median[i] = gauss(x[i], s->median_m, fmax(s->nmad_m, 1e-9), width);
     }
     const SdmReportItem to = sdm_report_section(r, NULL, view ? "Histogram, aligned" : "Histogram, before",
                                                 SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     sdm_report_plot(
         to, view ? "histogram after" : "histogram before",
-        &(SdmPlot){
-            .x_label = "DEM minus reference (m)",
-            .y_label = "share (%)",
-            .x0 = low,
-            .x1 = high,
-            .count = 3,
-            .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
-                       {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
-                        "Gauss curve of mean and standard deviation"},
-                       {SDM_SERIES_LINE, "p", x, x + 2 * POINTS, POINTS, "Gauss curve of median and NMAD"}}});
+        &(SdmPlot){.x_label = "DEM minus reference (m)",
+                   .y_label = "share (%)",
+                   .x0 = low,
+                   .x1 = high,
+                   .count = 3,
+                   .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
+                              {SDM_SERIES_LINE, "before", x, mean, POINTS,
+                               "Gauss curve of mean and standard deviation"},
+                              {SDM_SERIES_LINE, "p", x, median, POINTS, "Gauss curve of median and NMAD"}}});
 }
 
-/* Least squares of A cos + B sin + C in the medians of the bins. */
+/* Least squares of A cos + B sin + C in the medians of the bins; out: zeros before. */
 static bool fit_cosine(const double *aspect_m, double out[3])
 {
-    double a[9] = {0.0}, b[3] = {0.0};
+    double a[9] = {0.0};
     int n = 0;
     for (int i = 0; i < SDM_ASPECTS; i++) {
         const double turn = (i + 0.5) * 2.0 * 3.14159265358979323846 / SDM_ASPECTS,
@@ -160,23 +159,20 @@ static bool fit_cosine(const double *aspect_m, double out[3])
             continue;
         n++;
         for (int j = 0; j < 3; j++) {
-            b[j] += term[j] * aspect_m[i];
+            out[j] += term[j] * aspect_m[i];
             for (int k = 0; k < 3; k++)
                 a[3 * j + k] += term[j] * term[k];
         }
     }
-    if (n < LEAST_BINS || !sdm_solve_cholesky(3, a, b))
-        return false;
-    memcpy(out, b, sizeof b);
-    return true;
+    return n >= LEAST_BINS && sdm_solve_cholesky(3, a, out);
 }
 
 static void add_aspect(SdmReport *r, const SdmComparison *w)
 {
     const SdmReportItem to =
         sdm_report_section(r, NULL, "Differences by aspect", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    double cosine[3], *const deg = sdm_report_room(r, 2 * SDM_ASPECTS), *const line = deg + SDM_ASPECTS;
-    if (!deg || !fit_cosine(w->page.view[0].aspect_m, cosine)) {
+    double cosine[3] = {0.0}, deg[SDM_ASPECTS], line[SDM_ASPECTS];
+    if (!fit_cosine(w->page.view[0].aspect_m, cosine)) {
         sdm_report_note(to, "Too little ground is steeper than 5 degrees for the curve of Nuth and Kääb.");
         return;
     }
@@ -235,18 +231,17 @@ static void add_ranges(SdmReport *r, const char *title, const char *x_label, con
 
 static void add_variogram(SdmReport *r, const SdmComparison *w)
 {
-    double *const x = sdm_report_room(r, 2 * SDM_PLOTTED_LAGS + 4), *const sill = x + 2 * SDM_PLOTTED_LAGS;
     const double nmad_m = w->out->aligned.nmad_m;
+    double x[SDM_PLOTTED_LAGS], y[SDM_PLOTTED_LAGS];
     int n = 0;
-    for (int k = 0; x && k < SDM_PLOTTED_LAGS; k++)
+    for (int k = 0; k < SDM_PLOTTED_LAGS; k++)
         if (w->page.lag[k].pairs >= LEAST_IN_BIN) {
             x[n] = w->page.lag[k].lag_m;
-            x[SDM_PLOTTED_LAGS + n++] = w->page.lag[k].semivariance_m2;
+            y[n++] = w->page.lag[k].semivariance_m2;
         }
     if (n < 2)
         return;
-    sill[0] = x[0], sill[1] = x[n - 1];
-    sill[2] = sill[3] = nmad_m * nmad_m;
+    const double ends[2] = {x[0], x[n - 1]}, sill[2] = {nmad_m * nmad_m, nmad_m * nmad_m};
     const SdmReportItem to = sdm_report_section(r, NULL, "Semivariogram", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     sdm_report_plot(to, "semivariogram",
                     &(SdmPlot){.x_label = "distance (m)",
@@ -254,9 +249,9 @@ static void add_variogram(SdmReport *r, const SdmComparison *w)
                                .log_x = true,
                                .height = 270,
                                .count = 3,
-                               .series = {{SDM_SERIES_POINTS, "after", x, x + SDM_PLOTTED_LAGS, n, NULL},
-                                          {SDM_SERIES_LINE, "after", x, x + SDM_PLOTTED_LAGS, n, "aligned"},
-                                          {SDM_SERIES_LINE, "p", sill, sill + 2, 2, "square of the NMAD"}}});
+                               .series = {{SDM_SERIES_POINTS, "after", x, y, n, NULL},
+                                          {SDM_SERIES_LINE, "after", x, y, n, "aligned"},
+                                          {SDM_SERIES_LINE, "p", ends, sill, 2, "square of the NMAD"}}});
     sdm_report_note(to, "Robust, by the estimator of Dowd (1984): half the squared NMAD of the differences "
                         "of two errors that far apart.");
     for (int k = 0; k < SDM_LAGS; k++) {

@@ -37,21 +37,17 @@ double sdm_round_up(double x)
     return x <= unit ? unit : x <= 2.0 * unit ? 2.0 * unit : x <= 5.0 * unit ? 5.0 * unit : 10.0 * unit;
 }
 
-static void draw_tick(SdmText *t, const Box *b, double x)
-{
-    sdm_text_add(t, "<text class='t' x='%.1f' y='%.1f' text-anchor='middle'>%.6g</text>", at_x(b, x),
-                 b->bottom + 18.0, x);
-}
-
 static void draw_axes(SdmText *t, const Box *b)
 {
     const SdmPlot *const p = b->plot;
     const double sx = fmax(sdm_round_up((p->x1 - p->x0) / 8.0), p->whole_x ? 1.0 : 0.0),
                  sy = sdm_round_up((p->y1 - p->y0) / 6.0);
-    for (double x = ceil(p->x0 / sx) * sx; !p->log_x && x <= p->x1; x += sx)
-        draw_tick(t, b, fabs(x) < sx / 2.0 ? 0.0 : x);
-    for (double x = pow(10.0, ceil(log10(p->x0))); p->log_x && x <= p->x1; x *= 10.0)
-        draw_tick(t, b, x);
+    for (double x = p->log_x ? pow(10.0, ceil(log10(p->x0))) : ceil(p->x0 / sx) * sx; x <= p->x1;
+         x = p->log_x ? 10.0 * x : x + sx) {
+        const double at = p->log_x || fabs(x) >= sx / 2.0 ? x : 0.0;
+        sdm_text_add(t, "<text class='t' x='%.1f' y='%.1f' text-anchor='middle'>%.6g</text>", at_x(b, at),
+                     b->bottom + 18.0, at);
+    }
     for (double y = ceil(p->y0 / sy) * sy; !p->no_y_ticks && y <= p->y1; y += sy)
         sdm_text_add(t,
                      "<line class='g' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>"
