@@ -139,14 +139,6 @@ static SdmStatus refuse_unknown(SdmContext *ctx, SdmCommandLine *line, const cha
                     n > 200 ? 200 : (int)n, word, line->name);
 }
 
-static SdmStatus mark_given(SdmContext *ctx, const SdmFoundOption *found)
-{
-    if ((found->set->given & found->bit) && found->spec->type != SDM_OPT_KEY_VALUES)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found->spec->name);
-    found->set->given |= found->bit;
-    return SDM_OK;
-}
-
 /* The value of an option of several words (metavar "W S E N"), of which argv[*i] is the first; one word that
  * holds all, in quotes or with commas, is taken as it is. */
 static SdmStatus join_words(SdmContext *ctx, SdmCommandLine *line, const SdmOptionSpec *spec, int argc,
@@ -176,7 +168,9 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
     const SdmFoundOption found = find_option(line, word, n);
     if (!found.spec)
         return refuse_unknown(ctx, line, word, n);
-    PASS(mark_given(ctx, &found));
+    if ((found.set->given & found.bit) && found.spec->type != SDM_OPT_KEY_VALUES)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found.spec->name);
+    found.set->given |= found.bit;
     if (found.spec->type == SDM_OPT_BOOL) {
         if (value)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found the value '%.200s', expected none",

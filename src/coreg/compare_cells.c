@@ -426,29 +426,21 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
 
 /* ---- the resampled DEM ---- */
 
-static void add_number(char ***list, const char *name, double value)
-{
-    char text[64];
-    CPLsnprintf(text, sizeof text, "%.9g", value);
-    *list = CSLSetNameValue(*list, name, text);
-}
-
 /* Metadata of both files: those of the DEM, and shift and tilt that were taken out. */
 static char **alignment_items(const SdmComparison *w)
 {
     const SdmCompareResult *const r = w->out;
-    char text[128], **list = CSLDuplicate(GDALGetMetadata(w->grid.dem->file, NULL));
+    const double *const move_m = r->move.move_m;
+    char **list = CSLDuplicate(GDALGetMetadata(w->grid.dem->file, NULL));
     double tilt[2];
     list = CSLSetNameValue(list, "ALIGNED_TO", w->in[SDM_IN_REFERENCE].path);
-    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->move.move_m[0], r->move.move_m[1], r->move.move_m[2]);
-    list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M", text);
+    list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M",
+                           CPLSPrintf("%.3f %.3f %.3f", move_m[0], move_m[1], move_m[2]));
     list = CSLSetNameValue(list, "ALIGNED_MODEL", w->opt->model ? w->opt->model : "shift");
-    if (!r->tilt.fitted)
-        return list;
     sdm_tilt_slope(&r->tilt, tilt);
-    CPLsnprintf(text, sizeof text, "%.6g %.6g", 1000.0 * tilt[0], 1000.0 * tilt[1]);
-    list = CSLSetNameValue(list, "ALIGNED_TILT_M_PER_KM", text);
-    return list;
+    return r->tilt.fitted ? CSLSetNameValue(list, "ALIGNED_TILT_M_PER_KM",
+                                            CPLSPrintf("%.6g %.6g", 1000.0 * tilt[0], 1000.0 * tilt[1]))
+                          : list;
 }
 
 static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
@@ -459,14 +451,13 @@ static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
                            w->opt->mask || w->opt->exclude || w->opt->class_raster || w->opt->within
                                ? "stable cells that were compared"
                                : "all cells");
-    add_number(&list, "DIFFERENCE_COUNT", (double)s->count);
-    add_number(&list, "DIFFERENCE_BIAS_M", s->bias_m);
-    add_number(&list, "DIFFERENCE_MEDIAN_M", s->median_m);
-    add_number(&list, "DIFFERENCE_STANDARD_DEVIATION_M", s->std_m);
-    add_number(&list, "DIFFERENCE_NMAD_M", s->nmad_m);
-    add_number(&list, "DIFFERENCE_RMSE_M", s->rmse_m);
-    add_number(&list, "DIFFERENCE_LE90_M", s->le90_m);
-    return list;
+    list = CSLSetNameValue(list, "DIFFERENCE_COUNT", CPLSPrintf("%.9g", (double)s->count));
+    list = CSLSetNameValue(list, "DIFFERENCE_BIAS_M", CPLSPrintf("%.9g", s->bias_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_MEDIAN_M", CPLSPrintf("%.9g", s->median_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_STANDARD_DEVIATION_M", CPLSPrintf("%.9g", s->std_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_NMAD_M", CPLSPrintf("%.9g", s->nmad_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_RMSE_M", CPLSPrintf("%.9g", s->rmse_m));
+    return CSLSetNameValue(list, "DIFFERENCE_LE90_M", CPLSPrintf("%.9g", s->le90_m));
 }
 
 SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])

@@ -184,16 +184,6 @@ static void add_tilt(SdmText *t, const SdmCompareResult *r)
 enum { FEW = 10 };                    /* differences, the move is fitted to */
 static const double OTHER_UNIT = 2.0; /* heights of one place are not so many times as large */
 
-/* The move that lays the DEM on the reference. */
-static void add_move(SdmText *t, const SdmCompareResult *r)
-{
-    const SdmShift *const move = &r->move;
-    double m[3];
-    for (int k = 0; k < 3; k++)
-        m[k] = 0.0 + round(100.0 * move->move_m[k]) / 100.0; /* no -0.00 */
-    sdm_text_add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
-}
-
 /* Why it may be wrong, and what was left out. */
 static void add_doubts(SdmText *t, const SdmCompareResult *r)
 {
@@ -251,12 +241,15 @@ static void add_notes(SdmText *t, const SdmCompareResult *r)
 
 void sdm_compare_text(const SdmCompareResult *r, SdmText *t)
 {
+    double move_m[3];
     sdm_text_add(t, "%s %lld  coverage %.2f %%", r->points ? "points" : "cells", (long long)r->cells,
                  100.0 * r->coverage);
     if (!r->points)
         sdm_text_add(t, "  within the DEM's footprint %.2f %%", 100.0 * r->footprint_coverage);
-    sdm_text_add(t, "\n");
-    add_move(t, r);
+    for (int k = 0; k < 3; k++)
+        move_m[k] = 0.0 + round(100.0 * r->move.move_m[k]) / 100.0; /* no -0.00 */
+    sdm_text_add(t, "\nmove the DEM by %.2f m east, %.2f m north, %.2f m up\n", move_m[0], move_m[1],
+                 move_m[2]);
     add_doubts(t, r);
     sdm_text_add(t,
                  "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",

@@ -25,41 +25,41 @@ static void set_areas(float *mean, int64_t n, SdmErrorLag *out)
     out->area_error_m = n < MIN_AREAS ? (double)NAN : sdm_nmad_f32(mean, n, NULL);
 }
 
-/* Pairs along the even rows and along the even columns -> differences. */
-static int64_t grid_pairs(const float *r, int64_t cols, int64_t rows, int64_t across, int64_t down,
-                          float *out)
+/* Pairs along the even rows and along the even columns -> differences in scratch. */
+static int64_t grid_pairs(const SdmCoregGrid *g, int64_t across, int64_t down)
 {
     int64_t n = 0;
-    for (int64_t j = 0; j < rows; j++)
+    const int64_t cols = g->cols;
+    for (int64_t j = 0; j < g->rows; j++)
         for (int64_t i = 0; i < cols; i++) {
-            const float *const at = r + j * cols + i;
+            const float *const at = g->residual_m + j * cols + i;
             if (isnan(*at))
                 continue;
             const bool right = j % 2 == 0 && i + across < cols && !isnan(at[across]);
-            const bool below = i % 2 == 0 && j + down < rows && !isnan(at[down * cols]);
+            const bool below = i % 2 == 0 && j + down < g->rows && !isnan(at[down * cols]);
             if (right && !(below && (i / 2 + j / 2) % 2)) /* at most one pair for each cell */
-                out[n++] = at[across] - *at;
+                g->scratch[n++] = at[across] - *at;
             else if (below)
-                out[n++] = at[down * cols] - *at;
+                g->scratch[n++] = at[down * cols] - *at;
         }
     return n;
 }
 
-/* Means over squares of w x h cells. */
-static int64_t grid_areas(const float *r, int64_t cols, int64_t rows, int64_t w, int64_t h, float *out)
+/* Means over squares of w x h cells -> scratch. */
+static int64_t grid_areas(const SdmCoregGrid *g, int64_t w, int64_t h)
 {
     int64_t n = 0;
-    for (int64_t top = 0; top + h <= rows; top += h)
-        for (int64_t left = 0; left + w <= cols; left += w) {
+    for (int64_t top = 0; top + h <= g->rows; top += h)
+        for (int64_t left = 0; left + w <= g->cols; left += w) {
             double sum = 0.0;
             int64_t met = 0;
             for (int64_t k = 0; k < w * h; k++) {
-                const float v = r[(top + k / w) * cols + left + k % w];
+                const float v = g->residual_m[(top + k / w) * g->cols + left + k % w];
                 sum += isnan(v) ? 0.0 : (double)v;
                 met += !isnan(v);
             }
             if (2 * met >= w * h)
-                out[n++] = (float)(sum / (double)met);
+                g->scratch[n++] = (float)(sum / (double)met);
         }
     return n;
 }
@@ -73,9 +73,9 @@ SdmErrorLag sdm_error_lag_grid(const SdmCoregGrid *g, double lag_m)
     if (!(across >= 1.0) || !(down >= 1.0))
         return out;
     if (across < cols || down < rows)
-        set_pairs(g->scratch, grid_pairs(g->residual_m, g->cols, g->rows, w, h, g->scratch), &out);
+        set_pairs(g->scratch, grid_pairs(g, w, h), &out);
     if (across <= cols && down <= rows)
-        set_areas(g->scratch, grid_areas(g->residual_m, g->cols, g->rows, w, h, g->scratch), &out);
+        set_areas(g->scratch, grid_areas(g, w, h), &out);
     return out;
 }
 

@@ -212,16 +212,14 @@ SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p)
 {
     static const int percent[] = {1, 5, 25, 50, 75, 95, 99};
     const SdmDemStats *const s = &p->stats;
-    char name[24];
     const SdmReportItem to = sdm_report_section(r, "height_m", "Heights", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     SDM_REPORT(to, SDM_FIELD("min", s->valid ? (double)s->low * s->step_m : NAN),
                SDM_FIELD("max", s->valid ? (double)s->high * s->step_m : NAN),
                SDM_FIELD("mean", sdm_dem_stats_mean_m(s)), SDM_FIELD("std", sdm_dem_stats_std_m(s)),
                SDM_FIELD("median", sdm_dem_stats_quantile_m(s, 0.5)));
-    for (int i = 0; i < 7; i++) {
-        snprintf(name, sizeof name, "p%02d", percent[i]);
-        sdm_report_number(to, name, sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
-    }
+    for (int i = 0; i < 7; i++)
+        sdm_report_number(to, sdm_report_printf(r, "p%02d", percent[i]),
+                          sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
     if (p->band[SDM_MAP_ERROR].map.sum)
         sdm_report_number(to, "predicted_error_median", sdm_product_error_m(p));
     add_histogram(r, to, s);

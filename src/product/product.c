@@ -102,7 +102,6 @@ static char **metadata_of(const SdmProductRequest *r)
 /* Names, units and scales of the bands of a raster, and the names of the mask's bits. */
 static void describe_bands(const SdmProduct *p, int file)
 {
-    char key[16];
     GDALDatasetH raster = p->raster[file].dataset;
     for (int k = 0; k < sdm_product_bands(p, file); k++) {
         const SdmProductBand b = sdm_product_band(p, file, k);
@@ -120,12 +119,9 @@ static void describe_bands(const SdmProduct *p, int file)
     if (file != SDM_FILE_QA)
         return;
     GDALSetRasterNoDataValue(GDALGetRasterBand(raster, 1), SDM_QA_NODATA);
-    for (int b = 0; b < SDM_QA_BITS; b++) {
-        if (!(p->request.qa->bits >> b & 1U))
-            continue;
-        snprintf(key, sizeof key, "MASK_BIT_%d", b);
-        GDALSetMetadataItem(raster, key, sdm_qa_names[b], NULL);
-    }
+    for (int b = 0; b < SDM_QA_BITS; b++)
+        if (p->request.qa->bits >> b & 1U)
+            GDALSetMetadataItem(raster, CPLSPrintf("MASK_BIT_%d", b), sdm_qa_names[b], NULL);
 }
 
 static SdmRasterSpec spec_of(const SdmProduct *p, int file)

@@ -337,18 +337,15 @@ static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *
     double *const x = b->count > 1 ? sdm_report_room(r, 3 * b->count) : NULL;
     if (!x)
         return;
-    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px,
-                  largest = 0.05;
-    double top = largest;
+    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px;
+    double top = 0.05;
     int n = 0;
     for (int i = 0; i < b->count; i++) {
-        if (isnan(b->value_px[i]))
-            continue;
-        x[n] = first + i * b->step_px;
-        value[n] = (double)b->value_px[i];
-        wave[n] = sdm_along_profile(a, view, x[n]);
-        top = fmax(top, 1.1 * fmax(fabs(value[n]), fabs(wave[n])));
-        n++;
+        x[i] = first + i * b->step_px;
+        value[i] = (double)b->value_px[i];
+        wave[i] = isnan(value[i]) ? value[i] : sdm_along_profile(a, view, x[i]);
+        top = fmax(top, 1.1 * fmax(fabs(value[i]), fabs(wave[i])));
+        n += !isnan(value[i]);
     }
     const SdmPlot plot = {.x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)"
                                                              : "row of the left image (px)",
@@ -356,8 +353,8 @@ static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *
                           .y0 = -top,
                           .y1 = top,
                           .count = 2,
-                          .series = {{SDM_SERIES_POINTS, "after", x, value, n, "means by row"},
-                                     {SDM_SERIES_LINE, "p", x, wave, n, "waves"}}};
+                          .series = {{SDM_SERIES_POINTS, "after", x, value, b->count, "means by row"},
+                                     {SDM_SERIES_LINE, "p", x, wave, b->count, "waves"}}};
     if (n > 1)
         sdm_report_plot(to, "jitter along the lines by row", &plot);
 }
