@@ -58,8 +58,8 @@ static void cut_cells(int64_t *first, int64_t size, double corner, int64_t *coun
     *count = *first + *count > size ? size - *first : *count;
 }
 
-/* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS and nodata.  value_m: NaN
- * becomes nodata.  items: its metadata. */
+/* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS and nodata.  value_m:
+ * NaN becomes nodata.  items: its metadata. */
 static SdmStatus describe(const SdmComparison *w, const char *path, float *value_m, char **items,
                           SdmRaster *out)
 {

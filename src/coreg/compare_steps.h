@@ -25,7 +25,7 @@ enum { /* the caller's bits of the mask */
 
 enum { SDM_ASPECTS = 36, SDM_DIFFERENCE_BARS = 60, SDM_PLOTTED_LAGS = 21 };
 
-/* What the page of -o shows of the differences before (0) and after (1) the alignment. */
+/* Differences before (0) and after (1) the alignment, as the page of -o shows them. */
 typedef struct SdmComparePage {
     struct {
         SdmMeanMap map;

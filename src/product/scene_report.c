@@ -34,8 +34,8 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
 {
     const SdmReportItem files = sdm_report_list(r->root, "inputs");
     for (int i = 0; i < s->file_count; i++) {
-        const SdmReportItem file = sdm_report_group(files, NULL);
-        SDM_REPORT(file, SDM_FIELD("path", s->files[i].path), SDM_FIELD("size_bytes", s->files[i].size_bytes),
+        SDM_REPORT(sdm_report_group(files, NULL), SDM_FIELD("path", s->files[i].path),
+                   SDM_FIELD("size_bytes", s->files[i].size_bytes),
                    SDM_FIELD("mtime_s", s->files[i].mtime_s));
     }
 }

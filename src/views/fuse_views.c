@@ -251,11 +251,9 @@ static void add_scene(SdmReport *r, const Fusing *f)
                SDM_FIELD("centre_lon_deg", f->pair[0]->lon_deg),
                SDM_FIELD("centre_lat_deg", f->pair[0]->lat_deg), SDM_FIELD("ortho", v->path[f->ortho_view]));
     const SdmReportItem views = sdm_report_list(to, "views");
-    for (int i = 0; i < v->count; i++) {
-        const SdmReportItem view = sdm_report_group(views, NULL);
-        sdm_report_text(view, "path", v->path[i]);
-        sdm_report_text(view, "acquisition_time_utc", v->time_utc[i]);
-    }
+    for (int i = 0; i < v->count; i++)
+        SDM_REPORT(sdm_report_group(views, NULL), SDM_FIELD("path", v->path[i]),
+                   SDM_FIELD("acquisition_time_utc", v->time_utc[i]));
 }
 
 /* Does a pair before this one name the file? */
@@ -272,17 +270,13 @@ static bool is_listed(const Fusing *f, int pair, const char *path)
 static void add_inputs(SdmReport *r, const Fusing *f)
 {
     const SdmReportItem files = sdm_report_list(r->root, "inputs");
-    for (int k = 0; k < f->count; k++) {
+    for (int k = 0; k < f->count; k++)
         for (int n = 0; n < f->pair[k]->result.files; n++) {
             const SdmInputFile *const file = &f->pair[k]->result.file[n];
-            if (is_listed(f, k, file->path))
-                continue;
-            const SdmReportItem item = sdm_report_group(files, NULL);
-            sdm_report_text(item, "path", file->path);
-            sdm_report_number(item, "size_bytes", (double)file->size_bytes);
-            sdm_report_number(item, "mtime_s", (double)file->mtime_s);
+            if (!is_listed(f, k, file->path))
+                SDM_REPORT(sdm_report_group(files, NULL), SDM_FIELD("path", file->path),
+                           SDM_FIELD("size_bytes", file->size_bytes), SDM_FIELD("mtime_s", file->mtime_s));
         }
-    }
 }
 
 static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult *p)
