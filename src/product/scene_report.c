@@ -140,7 +140,8 @@ static void add_correction(SdmReportItem to, const SdmPointing *p)
 static SdmSeries profile_line(SdmReport *r, const SdmPointing *p)
 {
     const int n = p->profile_count, skip = n / 800 + 1, shown = (n + skip - 1) / skip;
-    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL, *const y = x + shown;
+    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL, *const y = x ? x + shown
+                                                                                                   : NULL;
     for (int i = 0; x && i < shown; i++) {
         x[i] = (double)p->profile_row0 + (double)(i * skip) * p->profile_step_px;
         y[i] = p->profile_px[i * skip];
